@@ -1,4 +1,4 @@
-//! Traced futures: how they are polled, and by which wakers.
+//! Traced futures: how they are polled, and with which wakers.
 
 mod traced;
 #[cfg(feature = "alloc")]

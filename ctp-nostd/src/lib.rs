@@ -1,9 +1,9 @@
 //! The probe: records what each coroutine does in shared memory, without std.
 //!
 //! A program with its own scheduler, an async program, or a bare-metal task loop links this crate.
-//! Started by `ctp-record`, it writes each step of each coroutine into memory that the recorder
-//! reads from outside, also when the program is wedged or dead. Without a recorder every call is
-//! one branch.
+//! When `ctp-record` starts the program, the probe writes each step of each coroutine into memory
+//! that the recorder reads from outside, even after the program hangs or dies. Without a recorder,
+//! every call is one branch.
 //!
 //! ```text
 //!     1 born           2 run           5 Ready, panic, drop
@@ -17,10 +17,11 @@
 //!              └─────────────────┴──────────────────────────────┘
 //! ```
 //! Arrows 1, 2, 3 and 5 are the events birth, run, suspend and death of [`slot::EventKind`]. Arrow
-//! 4 is a count ([`wake`]): with it, a suspended coroutine is known to be not woken, or woken and
-//! not run. It comes *before* the coroutine is made ready.
+//! 4 only increments a count ([`wake`]). The count shows whether a suspended coroutine was not
+//! woken, or was woken and did not run. Call it *before* the coroutine is made ready.
 //!
-//! A scheduler of one's own, feature `linux`; the spawn and await sites are the user's lines:
+//! For your own scheduler (feature `linux`), the spawn and await sites are the lines of the user's
+//! code:
 //! ```
 //! # #[cfg(feature = "linux")] mod scheduler {
 //! use ctp_nostd as ctp; // and `ctp::attach()` first thing in `main`, before there are threads
@@ -35,7 +36,7 @@
 //!     #[track_caller]
 //!     fn read(&self, fd: i32) { self.trace.suspend(ctp::Wait::readable(fd)); /* 3, then switch */ }
 //!     #[track_caller]
-//!     fn hand_over(&self, next: &Green) { // 3 of this one and 2 of that one, at one time
+//!     fn hand_over(&self, next: &Green) { // 3 of this coroutine and 2 of `next`, at one time
 //!         self.trace.switch_to(ctp::Wait::to_yield(), &next.trace); /* then switch to its stack */
 //!     }
 //!     fn ready(&self) { self.waker.wake(); /* 4, then queue it */ }
@@ -66,24 +67,31 @@
 //! unsafe impl Platform for Board {
 //!     fn now_ns() -> u64 { timer::ticks() * 125 } // 8 MHz
 //!     fn thread() -> u64 { 0 } // one core
-//!     fn ring() {} // nobody sleeps
+//!     fn ring() {} // no recorder sleeps here
 //! }
 //! let sensor = CTP.probe::<Board>().born("sensor");
 //! sensor.suspend(Wait::user(3)); // an interrupt's number
 //! sensor.run();
 //! ```
 //!
-//! You provide: the calls at the arrows, in one thread at a time for each coroutine; elsewhere than
-//! on Linux a [`Platform`]. If you also tell where a descriptor, lock or channel is [`closed`](Probe::closed),
-//! the trace has the line after which nobody could be woken any more; if you tell where locks are
-//! [`acquired`](Probe::acquired) and [`released`](Probe::released), it has who keeps those that wait; a thread that
-//! [ends](Probe::thread_ends) leaves its buffer to the next at once. It provides: memory that is whole at every instant ([`layout`]), exact
-//! loss, and events without lock, allocation or panic, and with hardly a system call: for the first one
-//! after the recorder went to sleep, and for a thread's first one, which asks for the thread's id and may
-//! ask whether a few other threads are gone. (A thread that has found no buffer asks that again now and
-//! then, and a traced future's first wakers in a thread take some more.)
-//! It does not: wait for anybody, find coroutines or wakes by
-//! itself, or run without 64-bit atomics (Cortex-M and RV32 have none).
+//! You provide the calls at the arrows, from one thread at a time for each coroutine. On targets
+//! other than Linux, you also provide a [`Platform`]. Three more calls are optional:
+//!
+//! - [`closed`](Probe::closed) records where a descriptor, lock or channel is closed. The trace
+//!   then has the line after which no wake was possible.
+//! - [`acquired`](Probe::acquired) and [`released`](Probe::released) record lock holders. The trace
+//!   then has the holder that keeps a coroutine waiting.
+//! - [`thread_ends`](Probe::thread_ends) hands the thread's buffer to the next thread at once.
+//!
+//! The probe provides memory that is consistent at every instant ([`layout`]), an exact count of
+//! lost records, and events without lock, allocation or panic. Events make almost no system calls.
+//! The first event after the recorder went to sleep makes a call. A thread's first event asks for the
+//! thread's id, and may check whether a few other threads have exited. A thread that found no
+//! buffer repeats that check now and then, and a traced future's first wakers in a thread make a
+//! few more calls.
+//!
+//! The probe never waits, does not find coroutines or wakes by itself, and does not run without
+//! 64-bit atomics (Cortex-M and RV32 have none).
 #![no_std]
 
 #[cfg(not(target_has_atomic = "64"))]
@@ -93,20 +101,20 @@ compile_error!(
 );
 
 #[cfg(feature = "alloc")]
-extern crate alloc as heap; // `alloc` is how stations are handed out
+extern crate alloc as heap; // `alloc` is the module that hands out stations
 
-// The layers, lowest first. A module imports from its own layer and from those above it in this table;
-// `tests/layers.rs` reads the table and checks that.
+// The layers, lowest first. A module imports from its own layer and from layers above it in this
+// table; `tests/layers.rs` reads the table and checks this.
 //
 // | layer | what is in it |
 // | --- | --- |
-// | `sync` | atomics, and steps that one thread takes without a lock |
+// | `sync` | atomics, and lock-free single-thread steps |
 // | `memory` | the words of the shared memory, and a checked view of them |
 // | `protocol` | how the probe writes those words and the recorder reads them |
-// | `platform` | what a target provides; what is remembered of a program and of a thread |
-// | `event` | an event, from what it says to the bell |
+// | `platform` | what a target provides; state kept per program and per thread |
+// | `event` | an event, from its payload to the doorbell |
 // | `handle` | what a program holds: its coroutines, their wakers, the probe |
-// | `linux` | the platform Linux; only this layer makes system calls |
+// | `linux` | the Linux platform; only this layer makes system calls |
 // | `future` | traced futures and their wakers |
 mod sync;
 
@@ -140,12 +148,12 @@ pub use linux::{
     Linux, Task, Waker, acquired, acquired_at, attach, closed, probe, released, thread_ends,
     waits_for,
 };
-pub use memory::layout::FLAG_TELLS_WAKES;
+pub use memory::layout::FLAG_RECORDS_WAKES;
 pub use memory::{Refused, Region, ShortLanes, alloc, layout, request};
 pub use platform::{Local, Platform, Probe};
 pub use protocol::intern::site;
 pub use protocol::wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 pub use protocol::{
     aggregate, audit, chain, clock, control, create, dialect, doorbell, holders, inspect, intern,
-    lane, live, slot, station_copy, wake,
+    lane, live_wakers, slot, station_copy, wake,
 };

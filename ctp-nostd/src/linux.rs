@@ -1,5 +1,5 @@
-//! The probe on Linux: attach from the environment, then events need hardly a system call. The only
-//! layer that makes system calls.
+//! The probe on Linux: it attaches as the environment says; after that, events make almost no
+//! system calls. The only layer that makes system calls.
 
 mod attach;
 mod auxv;
@@ -33,5 +33,5 @@ pub struct Linux;
 /// A coroutine's trace on Linux. See [`Coroutine`] for what its calls mean.
 pub type Task = Coroutine<Linux>;
 
-/// Tells that a [`Task`] is woken.
+/// Records that a [`Task`] is woken.
 pub type Waker = waker::Waker<Linux>;

@@ -1,4 +1,4 @@
-//! The shared memory: its words, how they come to be there, and a checked view of them.
+//! The shared memory: its words, how a process gets it, and a checked view of it.
 
 pub mod alloc;
 pub mod layout;
@@ -7,6 +7,6 @@ mod refused;
 mod region;
 pub mod request;
 
-pub(crate) use raw::Raw;
+pub(crate) use raw::MappedMemory;
 pub use refused::Refused;
 pub use region::{Region, ShortLanes};

@@ -1,4 +1,5 @@
-//! What a target provides, and what the probe remembers of a program and of a thread, as plain data.
+//! What a target provides, and what the probe remembers for a program and for a thread, as plain
+//! data.
 
 mod attached;
 mod local;

@@ -1,4 +1,4 @@
-//! What probe and recorder share: each module has both halves of one protocol.
+//! The protocols between probe and recorder. Each module holds both halves of a protocol.
 
 pub mod aggregate;
 pub mod audit;
@@ -12,7 +12,7 @@ pub mod holders;
 pub mod inspect;
 pub mod intern;
 pub mod lane;
-pub mod live;
+pub mod live_wakers;
 pub mod slot;
 pub mod station_copy;
 pub(crate) mod wait;

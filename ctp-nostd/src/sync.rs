@@ -1,6 +1,7 @@
-//! The atomics of every protocol: those of `core`, or loom's when a model is checked.
+//! The atomics that every protocol uses: those of `core`, or loom's under the model checker.
 //!
-//! Words that only this program sees use `core`'s at once: a static cannot hold loom's.
+//! Words that only this program sees use the atomics of `core` directly, because a static cannot
+//! hold loom's.
 
 pub(crate) mod unlocked;
 

@@ -1,4 +1,4 @@
-//! Aggregates on a platform of the test's own, whose clock is the truth.
+//! Aggregates on a platform of the test's own, with a clock that is the ground truth.
 #![cfg(not(loom))]
 
 use std::cell::Cell;
@@ -15,7 +15,7 @@ thread_local! {
     static NOW_NS: Cell<u64> = const { Cell::new(1) };
 }
 
-/// A clock that each test sets, and nobody to wake.
+/// A clock that each test sets, and no recorder to wake.
 struct Board;
 
 #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
@@ -38,7 +38,7 @@ fn memory() -> &'static Memory<1> {
     Box::leak(Box::new(Memory::new().with_aggregates(BINS)))
 }
 
-/// As whoever dumps the memory sees it.
+/// The station as a reader of a dump sees it.
 #[expect(unsafe_code, reason = "memory of the test's own as a region")]
 fn station(memory: &'static Memory<1>) -> &'static Station {
     let (base, bytes) = memory.extent();
@@ -47,13 +47,13 @@ fn station(memory: &'static Memory<1>) -> &'static Station {
     &region.expect("a memory is a region").stations[0]
 }
 
-/// Lets so much time go by, then does it.
+/// Advances the clock by `ns`, then calls `act`.
 fn after(ns: u64, act: impl FnOnce()) {
     NOW_NS.set(NOW_NS.get() + ns);
     act();
 }
 
-/// What is to be found of these, by the definition of each figure.
+/// The expected statistics of these durations, by the definition of each figure.
 fn truth(durations: &[u64]) -> Durations {
     let mut bins = [0; 16];
     let bound = |bin: usize| 1u64 << (BINS.lo() as usize + bin * BINS.step() as usize);
@@ -80,14 +80,14 @@ fn live(coroutine: &Coroutine<Board>, lives: &[(u64, u64)]) {
 proptest! {
     // AGG-07, AGG-09, AGG-19
     #[test]
-    fn totals_are_exact_though_the_slots_keep_eight_events(
+    fn totals_are_exact_beyond_the_eight_slots(
         lives in prop::collection::vec((0u64..1 << 38, 0u64..1 << 38), 0..400),
     ) {
         let memory = memory();
         let coroutine = memory.probe::<Board>().born("task");
         live(&coroutine, &lives);
         let (waits, runs): (Vec<u64>, Vec<u64>) = lives.into_iter().unzip();
-        // What came before the first run was no wait, and the last wait goes on.
+        // The time before the first run was no wait, and the last wait has not ended.
         let waits = waits.get(1..).unwrap_or_default();
         prop_assert_eq!(station(memory).waiting().read(), Some(truth(waits)));
         prop_assert_eq!(station(memory).running().read(), Some(truth(&runs)));
@@ -95,7 +95,7 @@ proptest! {
 
     // AGG-15
     #[test]
-    fn a_duration_lies_below_the_bound_of_its_bin_and_not_below_the_one_before(
+    fn duration_lies_between_the_bounds_of_its_bin(
         ns in prop_oneof![any::<u64>(), (0u32..64).prop_map(|k| 1 << k), (0u32..64).prop_map(|k| (1 << k) - 1)],
         lo in 0u32..64,
         step_shift in 0u32..6,
@@ -110,7 +110,7 @@ proptest! {
 
 // AGG-15
 #[test]
-fn steps_that_no_shift_can_do_are_refused() {
+fn bin_steps_must_be_powers_of_two() {
     assert_eq!(Bins::new(8, 3), None);
     assert_eq!(Bins::new(8, 0), None);
     assert_eq!(Bins::new(64, 1), None);
@@ -118,7 +118,7 @@ fn steps_that_no_shift_can_do_are_refused() {
 
 // AGG-07
 #[test]
-fn a_wait_that_ends_in_a_death_is_cancelled_and_not_counted() {
+fn wait_that_ends_in_a_death_is_not_counted() {
     let memory = memory();
     let coroutine = memory.probe::<Board>().born("task");
     live(&coroutine, &[(5, 10), (20, 40)]);
@@ -129,19 +129,19 @@ fn a_wait_that_ends_in_a_death_is_cancelled_and_not_counted() {
 
 // AGG-09
 #[test]
-fn nothing_is_counted_where_nobody_asked_for_it() {
+fn memory_without_aggregates_counts_nothing() {
     let memory: &'static Memory<1> = Box::leak(Box::new(Memory::new()));
     let coroutine = memory.probe::<Board>().born("task");
     live(&coroutine, &[(5, 10), (20, 40)]);
-    let count = |it: Latched<'_>| it.read().map(|found| found.count);
+    let count = |latched: Latched<'_>| latched.read().map(|found| found.count);
     assert_eq!(count(station(memory).running()), Some(0));
     assert_eq!(count(station(memory).waiting()), Some(0));
 }
 
-/// `CTP_STORM_SNAPSHOTS=10000000` for more.
+/// Set `CTP_STORM_SNAPSHOTS=10000000` for a longer test.
 fn snapshots() -> u64 {
-    let asked = std::env::var("CTP_STORM_SNAPSHOTS").ok();
-    asked.and_then(|n| n.parse().ok()).unwrap_or(300_000)
+    let requested = std::env::var("CTP_STORM_SNAPSHOTS").ok();
+    requested.and_then(|n| n.parse().ok()).unwrap_or(300_000)
 }
 
 #[derive(Default)]
@@ -156,7 +156,7 @@ impl Words {
         Latched::new(&self.latch, &self.a, &self.b)
     }
 
-    /// Counts durations that follow from their number, as quickly as it can.
+    /// Counts durations that follow from their number, at full speed.
     fn write(&self, is_over: &AtomicBool) {
         let mut n = 0u64;
         while !is_over.load(Relaxed) {
@@ -166,8 +166,8 @@ impl Words {
     }
 }
 
-/// What must be so of what was counted in that order.
-fn is_whole(found: &Durations, before: u64) {
+/// Checks what must hold for durations that were counted in that order.
+fn assert_whole(found: &Durations, before: u64) {
     let in_bins: u64 = found.bins.iter().copied().map(u64::from).sum();
     assert_eq!(in_bins, found.count);
     assert!(before <= found.count);
@@ -178,7 +178,7 @@ fn is_whole(found: &Durations, before: u64) {
 
 // AGG-03, AGG-05
 #[test]
-fn the_quickest_writer_is_read_whole_and_a_reader_never_waits() {
+fn fast_writer_is_read_whole_without_waiting() {
     let words = Words::default();
     words.latched().clear();
     let is_over = AtomicBool::new(false);
@@ -188,7 +188,7 @@ fn the_quickest_writer_is_read_whole_and_a_reader_never_waits() {
         for _ in 0..snapshots() {
             match words.latched().read() {
                 Some(found) => {
-                    is_whole(&found, count);
+                    assert_whole(&found, count);
                     count = found.count;
                 }
                 None => busy += 1,
@@ -198,5 +198,5 @@ fn the_quickest_writer_is_read_whole_and_a_reader_never_waits() {
     });
     println!("{} snapshots of {count} updates, {busy} busy", snapshots());
     assert!(busy < snapshots(), "some are read");
-    is_whole(&words.latched().read().expect("nobody writes"), count);
+    assert_whole(&words.latched().read().expect("no writer is active"), count);
 }

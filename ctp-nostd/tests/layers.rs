@@ -26,7 +26,7 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
 
 /// The module path of a file, such as `["linux", "stack", "maps"]`.
 fn module_path(file: &Path) -> Vec<String> {
-    let relative = file.strip_prefix(source()).expect("it is below src");
+    let relative = file.strip_prefix(source()).expect("a file below src");
     let parts = relative.with_extension("");
     let parts = parts.iter().map(|part| part.to_string_lossy().into_owned());
     parts.collect()
@@ -39,7 +39,7 @@ fn names_after<'c>(code: &'c str, start: &str) -> Vec<&'c str> {
     rests.filter_map(|rest| rest.split(is_end).next()).collect()
 }
 
-/// Lines of a file that import from a layer above its own, or make system calls outside of `linux`.
+/// Lines of a file that import from a higher layer, or make system calls outside of `linux`.
 fn violations(file: &Path, layers: &[String]) -> Vec<String> {
     let text = fs::read_to_string(file).expect("source is text");
     let path = module_path(file);
@@ -47,7 +47,7 @@ fn violations(file: &Path, layers: &[String]) -> Vec<String> {
     let own = height(&path[0]).expect("its module is in the table");
     let to_root = "super::".repeat(path.len());
     let is_wrong = |code: &str| {
-        // What `lib.rs` exports is for users: inside of the crate a path begins with a layer.
+        // The exports of `lib.rs` are for users: inside of the crate a path begins with a layer.
         let is_layer_below = |name: &str| height(name).is_some_and(|other| other <= own);
         let is_layer_above = |name: &str| height(name).is_some_and(|other| own < other);
         !names_after(code, "crate::").into_iter().all(is_layer_below)
@@ -74,6 +74,6 @@ fn a_module_imports_only_from_lower_layers() {
 fn each_module_of_the_crate_is_a_layer() {
     let text = fs::read_to_string(source().join("lib.rs")).expect("lib.rs is there");
     let modules = text.lines().filter_map(|line| line.strip_prefix("mod "));
-    let modules: Vec<_> = modules.map(|it| it.trim_end_matches(';')).collect();
+    let modules: Vec<_> = modules.map(|module| module.trim_end_matches(';')).collect();
     assert_eq!(modules, layers(), "in the order of the table");
 }

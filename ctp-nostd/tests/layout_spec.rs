@@ -1,4 +1,4 @@
-//! `LAYOUT.md` against the structs, in both directions, and the frozen words against a list.
+//! Compares `LAYOUT.md` with the structs, in both directions, and the frozen words with a list.
 #![cfg(not(loom))]
 
 use ctp_nostd::layout::{
@@ -31,7 +31,7 @@ fn table(heading: &str) -> Vec<Row> {
     section.filter_map(row).collect()
 }
 
-/// `| 0x10 | 8 | name | …`, or no row.
+/// Parses `| 0x10 | 8 | name | …`; nothing for any other line.
 fn row(line: &str) -> Option<Row> {
     let mut cells = line.strip_prefix("| 0x")?.split(" | ");
     let offset = usize::from_str_radix(cells.next()?, 16).expect("an offset");
@@ -52,7 +52,7 @@ fn spec_of(heading: &str) -> Vec<Row> {
 
 // CTP-01
 #[test]
-fn the_tables_are_the_structs() {
+fn layout_tables_match_the_structs() {
     for (name, code, bytes) in STRUCTS {
         assert_eq!(
             spec_of(name),
@@ -69,7 +69,7 @@ fn the_tables_are_the_structs() {
 }
 
 #[test]
-fn no_table_is_of_another_struct() {
+fn every_table_belongs_to_a_struct() {
     let known = |line: &str| {
         STRUCTS
             .iter()
@@ -90,7 +90,7 @@ fn no_table_is_of_another_struct() {
 
 // CTP-01, CTP-37
 #[test]
-fn the_tail_is_the_bytes_of_its_word() {
+fn tail_fields_match_the_bytes_of_its_word() {
     let whole = Tail {
         kind: 0x11,
         wait_kind: 0x22,
@@ -119,7 +119,7 @@ fn the_tail_is_the_bytes_of_its_word() {
     assert_eq!(end, 0x40, "the end of the tail");
 }
 
-/// cTP v1, from its published text: these never change.
+/// The fields of cTP v1, from its published text: they never change.
 const V1: [(&str, &str, usize, usize); 15] = [
     ("Header", "magic", 0x00, 8),
     ("Header", "version", 0x08, 4),
@@ -140,7 +140,7 @@ const V1: [(&str, &str, usize, usize); 15] = [
 
 // AGG-01
 #[test]
-fn the_owner_has_a_line_and_then_three_for_each_statistic() {
+fn aggregates_follow_the_owner_line_in_the_station() {
     let station = table("Station");
     let of_owner = station.iter().filter(|(_, at, _)| 0x240 <= *at);
     assert_eq!(of_owner.map(|(.., bytes)| bytes).sum::<usize>(), 448);
@@ -152,7 +152,7 @@ fn the_owner_has_a_line_and_then_three_for_each_statistic() {
 
 // CTP-01
 #[test]
-fn the_words_of_v1_are_where_v1_has_them() {
+fn v1_words_have_their_frozen_offsets() {
     for (heading, name, offset, bytes) in V1 {
         let row = (name.to_owned(), offset, bytes);
         assert!(table(heading).contains(&row), "{heading}.{name} moved");

@@ -1,9 +1,9 @@
-//! Lanes that are written over, with what a signal handler may do amid a record: here it is what the
-//! clock does that a record asks for the time, or what happens between the two steps of a record.
+//! Lanes that are overwritten, with signal handlers that interrupt a record. Here, the handler is
+//! the clock that a record reads, or code between the two steps of a record.
 
 use std::cell::Cell;
 
-use ctp_nostd::lane::{Payload, Place, RecordState, Ring, Room};
+use ctp_nostd::lane::{Payload, RecordState, ReservedRecord, Ring, Room};
 use ctp_nostd::layout::{Lane, LaneRecord};
 
 const LENGTH: u64 = 8;
@@ -29,7 +29,7 @@ impl Memory {
         Ring::new(&self.lane, &self.records).overwritten(true)
     }
 
-    /// Records, each with its number.
+    /// Writes records with these numbers.
     fn write(&self, numbers: std::ops::Range<u64>) {
         for n in numbers {
             if let (at, Some(place)) = self.reserve(n) {
@@ -38,8 +38,8 @@ impl Memory {
         }
     }
 
-    /// In the room that is known, else anew.
-    fn reserve(&self, n: u64) -> (u64, Option<Place<'_>>) {
+    /// Reserves a position in the known room, or else by a new check.
+    fn reserve(&self, n: u64) -> (u64, Option<ReservedRecord<'_>>) {
         let (ring, room) = (self.ring(), self.room.get());
         if let Some((at, place)) = ring.reserve_in(room, 1, || Some(n)) {
             return (at, ring.place_in(room, place));
@@ -70,7 +70,7 @@ fn numbered(n: u64) -> Payload {
 
 // LT-08
 #[test]
-fn the_newest_records_up_to_the_capacity_are_there() {
+fn newest_records_up_to_the_capacity_are_kept() {
     let memory = Memory::default();
     memory.write(0..10 * LENGTH + 3);
     let newest: Vec<u64> = (9 * LENGTH + 3..10 * LENGTH + 3).collect();
@@ -82,7 +82,7 @@ fn the_newest_records_up_to_the_capacity_are_there() {
 
 // LT-05
 #[test]
-fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrupted() {
+fn handlers_leave_the_interrupted_record_alone() {
     let memory = Memory::default();
     memory.write(0..3);
     let (at, place) = memory.reserve(3);
@@ -90,7 +90,7 @@ fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrup
     memory.write(4..4 + 3 * LENGTH);
     assert_eq!(memory.ring().see(3), RecordState::Pending);
     let kept: Vec<u64> = (4..4 + LENGTH - 1).collect();
-    assert_eq!(memory.whole(), kept, "those before the place is needed");
+    assert_eq!(memory.whole(), kept, "those before the missing record");
     assert_eq!(
         u64::from(memory.ring().lost()),
         2 * LENGTH + 1,
@@ -99,12 +99,12 @@ fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrup
     place.commit(at, numbered(3));
     memory.write(100..101);
     let kept: Vec<u64> = (4..4 + LENGTH - 1).chain([100]).collect();
-    assert_eq!(memory.whole(), kept, "it goes on once that is there");
+    assert_eq!(memory.whole(), kept, "continues after the late record");
 }
 
 // LT-28
 #[test]
-fn what_a_dead_thread_left_unfinished_is_written_over_by_the_next_one() {
+fn record_left_by_a_dead_thread_is_overwritten() {
     let memory = Memory::default();
     memory.write(0..3);
     assert!(memory.reserve(3).1.is_some());

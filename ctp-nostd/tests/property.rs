@@ -1,6 +1,7 @@
-//! What holds for every value: numbers of events, the words of a slot, the two dialects.
+//! Properties that hold for every value: event numbers, the words of a slot, the two dialects.
 //!
-//! The peers here are written from the text of the protocol: they know offsets, not our structs.
+//! The peers here are written from the text of the protocol: they use offsets, not the crate's
+//! structs.
 #![cfg(not(loom))]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -42,18 +43,21 @@ impl Image {
     }
 
     fn station(&self) -> &Station {
-        self.region().stations.first().expect("it has one")
+        self.region()
+            .stations
+            .first()
+            .expect("the region has a station")
     }
 
     #[expect(unsafe_code, reason = "words of the test's own as a region")]
     fn region(&self) -> Region<'_> {
         let base = self.0.as_ptr().cast_mut().cast();
         // SAFETY: the words are borrowed for as long as the region, and are atomics.
-        unsafe { Region::new(base, size_of::<Self>(), u32::MAX) }.expect("it is cTP v1")
+        unsafe { Region::new(base, size_of::<Self>(), u32::MAX) }.expect("a cTP v1 memory")
     }
 }
 
-/// Payload of event `n`: each word tells which it belongs to.
+/// Payload of event `n`; each word shows the event's number.
 fn payload(n: u64) -> [(usize, u64); 4] {
     let active = if n.is_multiple_of(2) { ACTIVE } else { 0 };
     [
@@ -106,7 +110,7 @@ const DIALECTS: [Dialect; 2] = [Dialect::PerStation, Dialect::PerSlot];
 
 // CTP-12
 #[test]
-fn a_peer_killed_at_any_store_is_told_apart() {
+fn dialect_is_detected_after_any_store() {
     let mut states = 0;
     for dialect in DIALECTS {
         let image = Image::new();
@@ -123,7 +127,8 @@ fn a_peer_killed_at_any_store_is_told_apart() {
     assert!(states > 16_000);
 }
 
-/// Reads on from `next` until there is no more; gives how many it got and how many were gone.
+/// Reads on from `next` until there are no more events; counts the events that it read and those
+/// that were lost.
 struct Reader {
     dialect: Dialect,
     next: u64,
@@ -141,7 +146,7 @@ impl Reader {
         }
     }
 
-    /// False when it has to come again later.
+    /// False if the next event is not available yet.
     fn step(&mut self, station: &Station) -> bool {
         match self.dialect.fetch(station, self.next) {
             Fetched::Whole(found) => {
@@ -167,7 +172,7 @@ impl Reader {
 proptest! {
     // CTP-06, CTP-11, CTP-12
     #[test]
-    fn each_event_is_got_or_lost_whatever_the_turns(turns in prop::collection::vec(0..80_usize, 1..60)) {
+    fn each_event_is_read_or_lost_in_any_interleaving(turns in prop::collection::vec(0..80_usize, 1..60)) {
         for dialect in DIALECTS {
             let (image, mut reader) = (Image::new(), Reader::new(dialect));
             let station = image.station();
@@ -191,7 +196,7 @@ proptest! {
 
     // CTP-29
     #[test]
-    fn a_corrupt_number_holds_up_nobody_for_long(
+    fn corrupt_number_blocks_only_briefly(
         events in 0..64_u64,
         slot in 0..8_usize,
         back in prop_oneof![1..9_u64, 1..1_u64 << 62],
@@ -236,7 +241,7 @@ proptest! {
     }
 }
 
-/// A peer at full speed, and a reader beside it.
+/// A peer at full speed, and a reader at the same time.
 fn race(dialect: Dialect) {
     const EVENTS: u64 = 300_000;
     let image = Image::new();
@@ -286,7 +291,7 @@ proptest! {
 
     // CTP-07, CTP-29
     #[test]
-    fn what_a_slot_held_before_does_not_matter(
+    fn previous_slot_content_does_not_matter(
         before in any::<u64>(),
         n in prop_oneof![any::<u64>(), (u64::MAX - 16)..=u64::MAX],
     ) {

@@ -1,7 +1,7 @@
-//! CTP-10: four writers as quick as they can be, and a reader that knows what each event must say.
+//! CTP-10: four writers at full speed, and a reader that knows the content of each event.
 //!
-//! `CTP_STORM_SECONDS=60` makes it last; without, it lasts a second. Everything in an event follows
-//! from its number, so that a payload that was mixed of two, or is of another event, shows.
+//! `CTP_STORM_SECONDS=60` makes the test longer than the default of a second. All content of an
+//! event follows from its number, so a mixed payload, or a payload of another event, is detected.
 #![cfg(not(loom))]
 
 use std::cell::Cell;
@@ -23,7 +23,8 @@ thread_local! {
     static WRITER: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Tells as time how many events this thread had, and as thread a number made of both.
+/// A platform with the number of this thread's events as the time, and a hash of both as the
+/// thread.
 struct Numbered;
 
 #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
@@ -47,7 +48,7 @@ fn hash(n: u64) -> u64 {
     n ^ n >> 31
 }
 
-/// Suspends until it is over; returns the number of events that there were, birth included.
+/// Suspends until `is_over`; returns the number of events, including the birth.
 fn write(writer: u64, coroutine: Coroutine<Numbered>, is_over: &AtomicBool) -> u64 {
     WRITER.set(writer << 56);
     let mut n = 1;
@@ -56,12 +57,12 @@ fn write(writer: u64, coroutine: Coroutine<Numbered>, is_over: &AtomicBool) -> u
         coroutine.suspend(Wait::user(hash(n)));
         n += 1;
     }
-    // Its death is no part of the storm.
+    // The death is no part of the storm.
     std::mem::forget(coroutine);
     n
 }
 
-/// What was read of one station.
+/// The events read of a station.
 struct Reader<'s> {
     station: &'s Station,
     writer: u64,
@@ -81,7 +82,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Reads what is there, but no more than the other stations can wait for.
+    /// Reads some of the available events, so that the other stations have their turn.
     fn read(&mut self) {
         for _ in 0..64 {
             match Dialect::PerSlot.fetch(self.station, self.next) {
@@ -118,7 +119,7 @@ impl<'s> Reader<'s> {
 fn region() -> Region<'static> {
     let (start, bytes) = MEMORY.extent();
     // SAFETY: a static, all of it atomics.
-    unsafe { Region::new(start.cast_mut(), bytes, u32::MAX) }.expect("it was just made")
+    unsafe { Region::new(start.cast_mut(), bytes, u32::MAX) }.expect("just created")
 }
 
 fn duration() -> Duration {
@@ -130,7 +131,7 @@ fn duration() -> Duration {
 
 // CTP-10
 #[test]
-fn no_event_of_a_storm_is_mixed_up_and_each_is_read_or_counted() {
+fn storm_events_are_read_whole_or_counted_as_lost() {
     let probe = MEMORY.probe::<Numbered>();
     let coroutines: Vec<_> = (0..WRITERS).map(|_| probe.born("storm")).collect();
     let mut readers: Vec<_> = (0..)

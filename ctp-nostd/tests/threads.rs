@@ -1,5 +1,5 @@
-//! What threads tell in a short lane, and where a signal handler comes amid that. The handler is called
-//! where the probe asks the place that it runs in for something.
+//! Records of threads in a short lane, with signal handlers that interrupt them. The platform calls
+//! the handler where the probe calls the platform.
 #![cfg(not(loom))]
 #![allow(unsafe_code, reason = "lays out a memory with lanes")]
 
@@ -12,30 +12,30 @@ use ctp_nostd::doorbell;
 use ctp_nostd::lane::{DeedKind, Ring};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 
-/// Two threads that take turns. Tests run apart, so each has its own.
+/// Two threads that take turns. Tests run in parallel, so each test has its own.
 struct Stage<const TEST: usize>;
 
 type Handler = Box<dyn FnOnce() + Send>;
 
 static LOCALS: [[Local; 2]; 4] = [const { [const { Local::new() }; 2] }; 4];
 static NOW: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
-/// Which of them runs, from 1.
+/// The running thread of each test, from 1.
 static THREADS: [AtomicU64; 4] = [const { AtomicU64::new(1) }; 4];
-/// What comes amid the next event, once it has its place.
-static AMID: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
+/// The handler that interrupts the next event, after the event has its position.
+static WITHIN_EVENT: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
 
-/// What comes when the recorder is called.
+/// The handler that runs when the recorder is rung.
 static AT_RING: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
 
 fn come(handler: &Mutex<Option<Handler>>) {
-    let handler = handler.lock().expect("nobody panics").take();
+    let handler = handler.lock().expect("no thread panics").take();
     if let Some(handler) = handler {
         handler();
     }
 }
 
 fn expect(handlers: &[Mutex<Option<Handler>>; 4], test: usize, handler: Handler) {
-    *handlers[test].lock().expect("nobody panics") = Some(handler);
+    *handlers[test].lock().expect("no thread panics") = Some(handler);
 }
 
 // SAFETY: the thread of the test, which is the only one to use this platform, chooses the `Local`.
@@ -49,7 +49,7 @@ unsafe impl<const TEST: usize> Platform for Stage<TEST> {
     }
 
     fn thread_of(_: &Local) -> u64 {
-        come(&AMID[TEST]);
+        come(&WITHIN_EVENT[TEST]);
         Self::thread()
     }
 
@@ -67,7 +67,7 @@ struct Kib(#[expect(dead_code, reason = "room")] [u8; 1024]);
 
 const LENGTH: u64 = 8;
 
-/// Of one lane.
+/// A memory with a single lane.
 fn memory(mode: u32) -> Region<'static> {
     let plan = Plan {
         stations: 2,
@@ -82,43 +82,50 @@ fn memory(mode: u32) -> Region<'static> {
     let kibs = (0..plan.bytes().div_ceil(1024)).map(|_| Kib([0; 1024]));
     let memory: &'static mut [Kib] = Vec::leak(kibs.collect());
     let (base, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 1024);
-    // SAFETY: zeroed, aligned, leaked, and touched by nothing but this region.
-    unsafe { Region::create(base, bytes, plan, &recording) }.expect("it fits")
+    // SAFETY: zeroed, aligned, leaked, and accessed by nothing but this region.
+    unsafe { Region::create(base, bytes, plan, &recording) }.expect("the memory fits the plan")
 }
 
 fn lane(region: &Region<'static>) -> Ring<'static> {
-    region.ring(0).expect("it has one")
+    region.ring(0).expect("the region has a lane")
 }
 
 /// Kind and number of a record.
-fn said(ring: &Ring<'_>, at: u64) -> (u8, u64) {
-    let (_, payload) = ring.read(at).expect("it is committed");
+fn kind_and_number(ring: &Ring<'_>, at: u64) -> (u8, u64) {
+    let (_, payload) = ring.read(at).expect("a committed record");
     (payload.kind, payload.n)
 }
 
 // LT-08
 #[test]
-fn what_a_handler_loses_of_a_flight_is_told_before_what_comes_next() {
+fn loss_in_a_handler_precedes_the_next_record() {
     let region = memory(MODE_FLIGHT);
     let probe: Probe<Stage<0>> = Probe::new(region, 1);
     let task = probe.born("task");
     task.run();
     let ring = lane(&region);
-    let amid = ring.head();
-    // All places up to the one that the interrupted event has not filled in, and that one.
+    let interrupted = ring.head();
+    // Takes all positions up to the position that the interrupted event has not filled in, inclusive.
     let handler = move || (0..LENGTH).for_each(|number| probe.closed(number));
-    expect(&AMID, 0, Box::new(handler));
+    expect(&WITHIN_EVENT, 0, Box::new(handler));
     task.suspend(Wait::to_yield());
-    assert_eq!((ring.head(), ring.lost()), (amid + LENGTH, 1));
+    assert_eq!((ring.head(), ring.lost()), (interrupted + LENGTH, 1));
 
     task.run();
-    assert_eq!(said(&ring, amid + LENGTH), (DeedKind::Loss as u8, 1));
-    assert_eq!(said(&ring, amid + LENGTH + 1).0, 2, "the run");
+    assert_eq!(
+        kind_and_number(&ring, interrupted + LENGTH),
+        (DeedKind::Loss as u8, 1)
+    );
+    assert_eq!(
+        kind_and_number(&ring, interrupted + LENGTH + 1).0,
+        2,
+        "the run"
+    );
 }
 
 // LT-33
 #[test]
-fn a_lane_that_a_handler_gave_back_stays_with_who_took_it() {
+fn lane_given_back_by_a_handler_stays_with_its_taker() {
     let region = memory(MODE_HISTORY);
     let probe: Probe<Stage<1>> = Probe::new(region, 1);
     probe.closed(1_u64);
@@ -136,7 +143,7 @@ fn a_lane_that_a_handler_gave_back_stays_with_who_took_it() {
 
 // LT-12
 #[test]
-fn a_thread_that_only_switches_looks_for_a_lane_again() {
+fn thread_that_only_switches_requests_a_lane_again() {
     let region = memory(MODE_HISTORY);
     let probe: Probe<Stage<2>> = Probe::new(region, 1);
     probe.closed(1_u64);
@@ -154,7 +161,7 @@ fn a_thread_that_only_switches_looks_for_a_lane_again() {
 
 // LT-07
 #[test]
-fn a_thread_that_finds_no_room_to_begin_in_a_lane_has_lost_nothing_there() {
+fn failed_begin_counts_no_loss_in_the_lane() {
     let region = memory(MODE_HISTORY);
     let probe: Probe<Stage<3>> = Probe::new(region, 1);
     (0..LENGTH).for_each(|number| probe.closed(number));

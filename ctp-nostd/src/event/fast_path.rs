@@ -1,23 +1,23 @@
-//! Fast path: the steps of an event, from the control word to the bell.
+//! Fast path: the steps of an event, from the control word to the doorbell.
 //!
 //! ```text
 //!   K1 kept by the control word?                              (`control.rs`)
-//!   E1 begun = head: no event of this coroutine is going on, else slowly (`slow_path.rs`)
-//!   E2 what time is it; a place in the lane with it           (`lane.rs`, T1 to T4)
+//!   E1 begun = head: not nested in another event, else the slow path (`slow_path.rs`)
+//!   E2 the time; a position in the lane with it               (`lane.rs`, T1 to T4)
 //!   E3 begun: n -> n + 1   (one step)                         = K2 of `control.rs`
-//!   K4 nothing is kept out by the control word, else judge again
+//!   K4 the control word drops nothing, else judge again
 //!   E4 slot n              (`slot.rs`), the record            (`lane.rs`, T5 and T6)
 //!   E5 aggregates          (`aggregate.rs`), head = begun     (release)
 //!   E6 ring if the recorder sleeps                            (`doorbell.rs`)
 //! ```
-//! Any unusual condition falls through to `slow_path.rs`, which takes the same steps. So the usual path
-//! has one way through this file, and no call. For `MODE` see `platform/mode.rs`.
+//! Any unusual condition falls through to `slow_path.rs`, which takes the same steps. So the usual
+//! path through this file has no alternatives and no calls. For `MODE` see `platform/mode.rs`.
 
 use core::panic::Location;
 use core::sync::atomic::compiler_fence;
 
 use super::payload::{EventPayload, code};
-use super::seat::{Begun, Seat};
+use super::station_handle::{StartedEvent, StationHandle};
 use crate::memory::Region;
 use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
 use crate::platform::{Local, Platform, Probe, attachment};
@@ -29,10 +29,10 @@ use crate::protocol::wait::Wait;
 use crate::protocol::{control, doorbell};
 use crate::sync::Ordering;
 
-impl<P: Platform> Seat<P> {
-    /// A run, which is kept.
+impl<P: Platform> StationHandle<P> {
+    /// Emits a run, which the filter keeps.
     #[inline(always)]
-    pub fn tell_run(&self, local: Option<&Local>, wake_seen: u16) {
+    pub fn emit_run(&self, local: Option<&Local>, wake_seen: u16) {
         in_mode!(self.probe, MODE => self.runs::<MODE>(local, wake_seen));
     }
 
@@ -41,9 +41,9 @@ impl<P: Platform> Seat<P> {
         self.event::<MODE>(local, EventPayload::run(wake_seen));
     }
 
-    /// A suspend, which is kept. Its site is looked up only here.
+    /// Emits a suspend, which the filter keeps. Its site is looked up only here.
     #[inline(always)]
-    pub fn tell_suspend(&self, local: Option<&Local>, wait: Wait, addr: u64, wake_seen: u16) {
+    pub fn emit_suspend(&self, local: Option<&Local>, wait: Wait, addr: u64, wake_seen: u16) {
         let (place, arg, code) = (wait.place, wait.resource, code(wait.code(), wake_seen));
         in_mode!(self.probe, MODE => self.suspends::<MODE>(local, place, arg, addr, code));
     }
@@ -61,10 +61,10 @@ impl<P: Platform> Seat<P> {
         self.event::<MODE>(local, EventPayload::wait_of(site, code, arg, addr));
     }
 
-    /// A suspend, which is kept, where it is known already: the site, and code and resource of what it waits
-    /// for.
+    /// Emits a suspend, which the filter keeps, where the site, and code and resource of the wait,
+    /// are known already.
     #[inline(always)]
-    pub fn tell_wait(
+    pub fn emit_wait(
         &self,
         local: Option<&Local>,
         (site, wait_code, arg): (SiteWord, u8, u64),
@@ -87,7 +87,8 @@ impl<P: Platform> Seat<P> {
         self.event::<MODE>(local, EventPayload::wait_of(site, code, arg, addr));
     }
 
-    /// K1 of `control.rs`: does this control word keep such an event? If not, it is counted.
+    /// K1 of `control.rs`: does this control word keep such an event? If not, the event is counted
+    /// as dropped.
     #[inline(always)]
     pub fn keeps(&self, control: u32, kind: EventKind) -> bool {
         let is_kept = control == 0 || !self.probe.keeps_out(control, kind);
@@ -97,55 +98,55 @@ impl<P: Platform> Seat<P> {
         is_kept
     }
 
-    /// Publishes the next event, which is kept, in the station and in the thread's lane. The head
-    /// comes last: what it counts is in both.
+    /// Publishes the next event, which the filter keeps, in the station and in the thread's lane.
+    /// The head is stored last: what the head counts is in both.
     #[inline(always)]
     pub fn event<const MODE: RecordingMode>(&self, local: Option<&Local>, payload: EventPayload) {
-        let Some(begun) = local.and_then(|local| self.begin::<MODE>(local)) else {
+        let Some(started) = local.and_then(|local| self.begin::<MODE>(local)) else {
             return self.event_slowly(payload);
         };
         if self.probe.control_word() != 0 {
-            return self.judge_again(begun, payload); // K4 of `control.rs`
+            return self.judge_again(started, payload); // K4 of `control.rs`
         }
-        self.write(&begun, 0, &payload);
-        self.complete::<MODE>(begun.n, begun.at, payload.kind as u8);
+        self.write(&started, 0, &payload);
+        self.complete::<MODE>(started.n, started.at, payload.kind as u8);
         self.probe.call_recorder::<MODE>(); // E6
     }
 
-    /// E1 to E3, if all is as it mostly is.
+    /// E1 to E3, on the fast path.
     #[inline(always)]
-    fn begin<const MODE: RecordingMode>(&self, local: &Local) -> Option<Begun> {
-        let n = self.next_alone()?; // E1
+    fn begin<const MODE: RecordingMode>(&self, local: &Local) -> Option<StartedEvent> {
+        let n = self.next_unnested()?; // E1
         let last_ts = self.station.last_ts.load(Ordering::Relaxed);
         let now = || Some(self.probe.ns_at_once::<MODE>()?.max(last_ts));
-        let (at, place) = self.probe.reserve_at_once::<MODE>(local, now)?; // E2
+        let (at, place) = self.probe.reserve_fast::<MODE>(local, now)?; // E2
         if !self.enter(n, at) {
-            self.give_way(place, at); // E3
+            self.restart_after_handler(place, at); // E3
             return None;
         }
-        Some(Begun::alone(n, at, P::thread_of(local), place))
+        Some(StartedEvent::alone(n, at, P::thread_of(local), place))
     }
 
-    /// E1: the number of the next event, if it comes amid no other and none was kept out before it.
+    /// E1: the number of the next event, if it is not nested and has no dropped events before it.
     #[inline(always)]
-    pub fn next_alone(&self) -> Option<u64> {
+    pub fn next_unnested(&self) -> Option<u64> {
         let n = self.station.event_head.load(Ordering::Relaxed);
         let is_alone = self.station.begun.load(Ordering::Relaxed) == n as u32;
         (is_alone && self.station.state.load(Ordering::Relaxed) == 0).then_some(n)
     }
 
-    /// E3. False if a handler came between.
+    /// E3. Returns false if a handler came between.
     #[inline(always)]
     pub fn enter(&self, n: u64, at: u64) -> bool {
         let station = self.station;
-        station.last_ts.store(at, Ordering::Relaxed); // a handler from here on is later
+        station.last_ts.store(at, Ordering::Relaxed); // a handler that starts from here on is later
         control::enter(&station.begun, n as u32)
     }
 
-    /// E4. `mark` is part of its kind: were events before it kept out?
+    /// E4. `mark` is added to the kind: were earlier events dropped?
     #[inline(always)]
-    pub fn write(&self, begun: &Begun, mark: u8, payload: &EventPayload) {
-        let Begun { n, at, thread, .. } = *begun;
+    pub fn write(&self, started: &StartedEvent, mark: u8, payload: &EventPayload) {
+        let StartedEvent { n, at, thread, .. } = *started;
         let kind = payload.kind as u8 | mark;
         let epoch = Epoch {
             timestamp: at,
@@ -163,12 +164,12 @@ impl<P: Platform> Seat<P> {
             },
         };
         slot::publish(&self.station.slots[slot::index_of(n)], n, &epoch);
-        if let Some(place) = &begun.place {
-            place.commit_of(self.whose, at, record(kind, n, payload));
+        if let Some(place) = &started.place {
+            place.commit_for(self.owner_bits, at, record(kind, n, payload));
         }
     }
 
-    /// E5, of an event that came amid no other: `n` is in its slot and in its lane.
+    /// E5, of an event that is not nested: `n` is in its slot and in its lane.
     #[inline(always)]
     pub fn complete<const MODE: RecordingMode>(&self, n: u64, at: u64, kind: u8) {
         if let Some(bins) = self.probe.bins::<MODE>() {
@@ -176,13 +177,13 @@ impl<P: Platform> Seat<P> {
         }
         let head = n.wrapping_add(1);
         self.station.event_head.store(head, Ordering::Release);
-        compiler_fence(Ordering::SeqCst); // a handler that comes before finds this event amid
+        compiler_fence(Ordering::SeqCst); // an earlier handler finds itself nested in this event
         if self.station.begun.load(Ordering::Relaxed) != head as u32 {
-            self.complete_those_amid(head);
+            self.complete_nested(head);
         }
     }
 
-    /// Event `n` ended a wait or a run, which the event before began.
+    /// Event `n` ended a wait or a run, which the previous event began.
     #[inline(always)]
     pub fn account(&self, n: u64, at: u64, kind: u8, bins: Bins) {
         let before = &self.station.slots[slot::index_of(n.wrapping_sub(1))];
@@ -193,13 +194,13 @@ impl<P: Platform> Seat<P> {
 }
 
 impl<P: Platform> Probe<P> {
-    /// What is kept out: 0, nothing.
+    /// The control word: 0 keeps everything.
     #[inline(always)]
     pub(crate) fn control_word(&self) -> u32 {
         self.region.header.kind_mask.load(Ordering::Relaxed)
     }
 
-    /// Does the recorder want no such event now, by this word that is not 0?
+    /// Does this nonzero word drop such an event?
     #[inline(always)]
     pub(crate) fn keeps_out(&self, word: u32, kind: EventKind) -> bool {
         control::keeps_out(word, kind, || self.thread())
@@ -226,21 +227,22 @@ impl<P: Platform> Probe<P> {
     #[inline(always)]
     pub(crate) fn call_recorder<const MODE: RecordingMode>(&self) {
         let sleeping = &self.region.header.tracer_sleeping;
-        let must_ring = match MODE != ANY || self.is_ordered {
-            true => doorbell::must_ring_ordered(sleeping),
-            false => doorbell::must_ring(sleeping),
+        let must_ring = if MODE != ANY || self.is_ordered {
+            doorbell::must_ring_ordered(sleeping)
+        } else {
+            doorbell::must_ring(sleeping)
         };
         if must_ring {
             P::ring();
         }
     }
 
-    /// Is this still the program that attached? Not in a fork of it.
+    /// Is this still the program that attached? False in a fork.
     pub(crate) fn is_live(self) -> bool {
         attachment::<P>() == self.attachment
     }
 
-    /// Those of this recording's aggregates, if it keeps some.
+    /// The bins of this recording's aggregates, if there are any.
     #[inline(always)]
     pub(crate) fn bins<const MODE: RecordingMode>(&self) -> Option<Bins> {
         let has_bins = match MODE {
@@ -252,7 +254,7 @@ impl<P: Platform> Probe<P> {
     }
 }
 
-/// An event as a lane has it, but for whose it is.
+/// An event as a lane record, without its owner.
 #[inline(always)]
 fn record(kind: u8, n: u64, payload: &EventPayload) -> Payload {
     Payload {

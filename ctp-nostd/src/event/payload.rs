@@ -1,10 +1,10 @@
-//! What an event says.
+//! The payload of an event.
 
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::slot::EventKind;
 use crate::protocol::wait::WaitKind;
 
-/// What an event says, besides who and when.
+/// The payload of an event, without the coroutine and the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventPayload {
     pub kind: EventKind,
@@ -16,7 +16,7 @@ pub(crate) struct EventPayload {
 }
 
 impl EventPayload {
-    /// Nothing but that it happened.
+    /// An event without details.
     pub const fn only(kind: EventKind) -> Self {
         EventPayload {
             kind,
@@ -28,7 +28,7 @@ impl EventPayload {
         }
     }
 
-    /// It runs.
+    /// The coroutine runs.
     #[inline(always)]
     pub fn run(wake_seen: u16) -> Self {
         EventPayload {
@@ -37,13 +37,13 @@ impl EventPayload {
         }
     }
 
-    /// It waits, by this [`code`].
+    /// The coroutine waits; `code` comes from [`code`].
     #[inline(always)]
     pub fn wait_of(site: SiteWord, code: u32, arg: u64, addr: u64) -> Self {
         EventPayload::wait(site, (code >> 8) as u8, arg, addr, (code >> 16) as u16)
     }
 
-    /// It waits.
+    /// The coroutine waits.
     #[inline(always)]
     pub fn wait(site: SiteWord, wait_code: u8, arg: u64, addr: u64, wake_seen: u16) -> Self {
         EventPayload {
@@ -57,8 +57,8 @@ impl EventPayload {
     }
 }
 
-/// What it waits for and the wakes it has seen in one word, as they stand in the tail of a slot: so there
-/// are no more arguments than registers for them.
+/// What the coroutine waits for and the wakes that it has seen, in one word, as in the tail of a
+/// slot. So there are no more arguments than registers for them.
 #[inline(always)]
 pub(crate) fn code(wait_code: u8, wake_seen: u16) -> u32 {
     u32::from(wake_seen) << 16 | u32::from(wait_code) << 8

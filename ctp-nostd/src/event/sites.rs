@@ -1,4 +1,4 @@
-//! The word of an event that says where: a line, a function, or the end of an await chain.
+//! The site word of an event: a line, a function, or the end of an await chain.
 
 use core::panic::Location;
 
@@ -12,7 +12,7 @@ use crate::sync::Ordering;
 static CHAINS: site::Cache = site::Cache::new();
 
 impl<P: Platform> Probe<P> {
-    /// The word that stands for this line of the program in an event.
+    /// The word that stands for this source line in an event.
     #[inline(always)]
     pub(crate) fn site(&self, place: &'static Location<'static>) -> SiteWord {
         let pointer = core::ptr::from_ref(place).addr() as u64;
@@ -25,14 +25,14 @@ impl<P: Platform> Probe<P> {
         self.intern_site(&Entry::source(place))
     }
 
-    /// The word that stands for this function in an event. Not cached by its address: the linker
-    /// may give one address to functions that differ only in their names.
+    /// The word that stands for this function in an event. Not cached by address: the linker may
+    /// give the same address to functions that differ only in their names.
     #[cfg(feature = "linux")]
     pub(crate) fn function_site(self, addr: u64, name: &str) -> SiteWord {
         SiteWord::from_id(self.intern_site(&Entry::function(addr, name)))
     }
 
-    /// The id in the table of chains of the one with this hash, which is made if it is new.
+    /// The id in the table of chains of the chain with this hash; `make` creates a new chain.
     #[inline(always)]
     pub(crate) fn chain(&self, hash: u64, make: impl FnOnce() -> Chain) -> u32 {
         CHAINS.id(hash >> 16, self.attachment, || self.intern_chain(&make()))
@@ -45,8 +45,8 @@ impl<P: Platform> Probe<P> {
         self.count_if_unnamed(id)
     }
 
-    /// The word of an event for a wait at `site` that began at the end of this chain, which was
-    /// found when nobody had announced that site yet.
+    /// The site word for a wait at `site` that began at the end of this chain. The chain was found
+    /// before that site was announced.
     pub(crate) fn site_in_chain(&self, site: SiteWord, chain: u32) -> SiteWord {
         let table = self.region.chains;
         let chain = match chain::lookup(table, chain) {
@@ -71,7 +71,7 @@ impl<P: Platform> Probe<P> {
         self.count_if_unnamed(id)
     }
 
-    /// Counts an id of 0, for which a table had no room. Gives the id.
+    /// Counts an id of 0, for which a table had no room. Returns the id.
     pub(crate) fn count_if_unnamed(self, id: u32) -> u32 {
         if id == 0 && self.region.extended {
             self.region.header.unnamed.fetch_add(1, Ordering::Relaxed);

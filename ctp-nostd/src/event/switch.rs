@@ -1,48 +1,50 @@
-//! One coroutine waits, and another one runs in its stead, at one time: two events for one look at
-//! the clock, at what control says, and at the thread's lane.
+//! A coroutine waits, and another runs in its place, at the same time. The two events share a
+//! single read of the clock, of the control word, and of the thread's lane.
 //!
-//! The steps are those of `fast_path.rs`, each for both; a handler may come between any two of them.
+//! The steps are those of `fast_path.rs`, each for both events. A handler may come between any two
+//! of them.
 //! ```text
-//!   E1 both are alone
-//!   E2 the time, not before the latest of either; two places in the lane  (one step)
-//!   E3 begun of the one that waits, else both anew
-//!   E3 begun of the one that runs, else that one anew
-//!   K4 (`control.rs`), E4 and E5 of the one that waits and of the one that runs; E6
+//!   E1 neither is nested
+//!   E2 the time, not before the latest event of either; two positions in the lane  (one step)
+//!   E3 begun of the waiting coroutine, else both events again
+//!   E3 begun of the running coroutine, else its event again
+//!   K4 (`control.rs`), E4 and E5 of the waiting, then of the running coroutine; E6
 //! ```
 
 use super::payload::EventPayload;
-use super::seat::{Begun, Seat};
+use super::station_handle::{StartedEvent, StationHandle};
 use crate::platform::mode::RecordingMode;
 use crate::platform::{Local, Platform};
-use crate::protocol::lane::{Place, Ring, Room};
+use crate::protocol::lane::{ReservedRecord, Ring, Room};
 use crate::sync::Ordering;
 
-/// The numbers of both events, their time, and their places in the lane.
+/// The numbers of both events, their time, and their positions in the lane.
 #[derive(Clone, Copy)]
-pub(crate) struct Taken {
+pub(crate) struct ReservedPair {
     n: u64,
     next_n: u64,
     at: u64,
     thread: u64,
-    place: Option<Place<'static>>,
-    next_place: Option<Place<'static>>,
+    place: Option<ReservedRecord<'static>>,
+    next_place: Option<ReservedRecord<'static>>,
 }
 
-impl Taken {
+impl ReservedPair {
     #[inline(always)]
-    fn first(&self) -> Begun {
-        Begun::alone(self.n, self.at, self.thread, self.place)
+    fn first(&self) -> StartedEvent {
+        StartedEvent::alone(self.n, self.at, self.thread, self.place)
     }
 
     #[inline(always)]
-    fn second(&self) -> Begun {
-        Begun::alone(self.next_n, self.at, self.thread, self.next_place)
+    fn second(&self) -> StartedEvent {
+        StartedEvent::alone(self.next_n, self.at, self.thread, self.next_place)
     }
 }
 
-impl<P: Platform> Seat<P> {
-    /// Publishes two events that are kept: what this one says, and what `next` says. They are asked for
-    /// only when it is needed, since there are too few registers to keep all of that.
+impl<P: Platform> StationHandle<P> {
+    /// Publishes two events that the filter keeps: one of this coroutine and one of `next`. The
+    /// payloads are created only where they are needed, since there are too few registers to keep
+    /// them.
     #[inline(always)]
     pub fn switch<const MODE: RecordingMode>(
         &self,
@@ -51,32 +53,32 @@ impl<P: Platform> Seat<P> {
         payloads: impl Fn() -> [EventPayload; 2],
     ) {
         let now = || self.probe.ns_at_once::<MODE>();
-        let Some(taken) = local.and_then(|local| {
-            let lane = self.probe.at_hand::<MODE>(local)?;
-            self.take_both(next, local, lane, now)
+        let Some(reserved) = local.and_then(|local| {
+            let lane = self.probe.cached_ring::<MODE>(local)?;
+            self.reserve_pair(next, local, lane, now)
         }) else {
             return self.switch_slowly(next, payloads());
         };
-        self.tell_both::<MODE>(next, &taken, payloads);
+        self.emit_pair::<MODE>(next, &reserved, payloads);
     }
 
-    /// E1 and E2, if all is as it mostly is.
+    /// E1 and E2, on the fast path.
     #[inline(always)]
-    pub fn take_both(
+    pub fn reserve_pair(
         &self,
         next: &Self,
         local: &Local,
         lane: Option<(Ring<'static>, Room)>,
         now: impl FnOnce() -> Option<u64>,
-    ) -> Option<Taken> {
+    ) -> Option<ReservedPair> {
         if !core::ptr::eq(self.probe.region.header, next.probe.region.header) {
             return None;
         }
-        let (n, next_n) = (self.next_alone()?, next.next_alone()?);
+        let (n, next_n) = (self.next_unnested()?, next.next_unnested()?);
         let last_ts = self.last_ts().max(next.last_ts());
         let now = || Some(now()?.max(last_ts));
         let (at, [place, next_place]) = two_places(lane, now)?;
-        Some(Taken {
+        Some(ReservedPair {
             n,
             next_n,
             at,
@@ -86,27 +88,27 @@ impl<P: Platform> Seat<P> {
         })
     }
 
-    /// E3 and all that follows.
+    /// E3 and the steps after it.
     #[inline(always)]
-    pub fn tell_both<const MODE: RecordingMode>(
+    pub fn emit_pair<const MODE: RecordingMode>(
         &self,
         next: &Self,
-        taken: &Taken,
+        reserved: &ReservedPair,
         payloads: impl Fn() -> [EventPayload; 2],
     ) {
-        let begun = || [taken.first(), taken.second()];
-        if !self.enter(taken.n, taken.at) {
-            return self.switch_anew(next, begun(), payloads());
+        let started = || [reserved.first(), reserved.second()];
+        if !self.enter(reserved.n, reserved.at) {
+            return self.restart_switch(next, started(), payloads());
         }
-        let has_entered = next.enter(taken.next_n, taken.at);
+        let has_entered = next.enter(reserved.next_n, reserved.at);
         if !has_entered || self.probe.control_word() != 0 {
-            return self.switch_apart(next, has_entered, begun(), payloads());
+            return self.split_switch(next, has_entered, started(), payloads());
         }
         let [waits, runs] = payloads();
-        self.write(&taken.first(), 0, &waits);
-        self.complete::<MODE>(taken.n, taken.at, waits.kind as u8);
-        next.write(&taken.second(), 0, &runs);
-        next.complete::<MODE>(taken.next_n, taken.at, runs.kind as u8);
+        self.write(&reserved.first(), 0, &waits);
+        self.complete::<MODE>(reserved.n, reserved.at, waits.kind as u8);
+        next.write(&reserved.second(), 0, &runs);
+        next.complete::<MODE>(reserved.next_n, reserved.at, runs.kind as u8);
         self.probe.call_recorder::<MODE>();
     }
 
@@ -116,12 +118,12 @@ impl<P: Platform> Seat<P> {
     }
 }
 
-/// The time, and two places next to each other in the lane if there is one.
+/// The time, and two adjacent positions in the lane, if the thread has a lane.
 #[inline(always)]
 fn two_places(
     lane: Option<(Ring<'static>, Room)>,
     now: impl FnOnce() -> Option<u64>,
-) -> Option<(u64, [Option<Place<'static>>; 2])> {
+) -> Option<(u64, [Option<ReservedRecord<'static>>; 2])> {
     let Some((ring, room)) = lane else {
         return Some((now()?, [None, None]));
     };

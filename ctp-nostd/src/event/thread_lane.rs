@@ -5,24 +5,26 @@ use core::sync::atomic::compiler_fence;
 use crate::platform::Probe;
 use crate::platform::mode::ANY;
 use crate::platform::{Local, Platform, local};
-use crate::protocol::lane::{self, Claimant, DeedKind, Payload, Ring, Room};
+use crate::protocol::lane::{self, DeedKind, LaneRequest, Payload, Ring, Room};
 use crate::sync::Ordering;
 
-/// In a thread's word of its lane: this one was full, which the lane has not told yet.
+/// In a thread's lane word: the lane was full, and does not hold a loss record yet.
 const OVERRUN: u32 = 1 << 31;
 
-/// In that word: there was no lane for this thread; the bits below count its events since, modulo 2^30.
+/// In the same word: there was no lane for this thread; the bits below count its events since,
+/// modulo 2^30.
 const NONE: u32 = 1 << 30;
 
-/// A thread without a lane looks for one again after so many events.
-const LOOK_EVERY: u32 = 256;
+/// A thread without a lane repeats its request after this many events.
+const RETRY_EVERY: u32 = 256;
 
-/// Where the oldest one is to be found it looks at every so many of these only. It asks of few then too,
-/// but reads when each long lane was last written to: that takes longer than the events from one look to
-/// the next, and many of those lanes are just being written to by others.
-const LOOK_FOR_OLDEST_EVERY: u32 = 16;
+/// Where lanes are overwritten, only every so many of these requests is made. A request there makes
+/// few checks too, but reads the time of the latest record in each long lane. That takes longer
+/// than the events between two requests, and many of those lanes are being written by other
+/// threads.
+const OLDEST_RETRY_EVERY: u32 = 16;
 
-/// The word of a thread of this attachment that needs no lane, since nobody has one.
+/// The word of a thread of this attachment that needs no lane, because there are no lanes.
 pub(crate) fn laneless_word(attachment: u32) -> u64 {
     lane_word(attachment, 0)
 }
@@ -33,33 +35,34 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
 }
 
 impl<P: Platform> Probe<P> {
-    /// Like [`at_hand`](Self::at_hand), as of a look at the lane now; also where none was found for this
-    /// thread.
+    /// Like [`cached_ring`](Self::cached_ring), after a check of the lane. Also succeeds where no
+    /// lane was found for this thread.
     #[cold]
-    pub(crate) fn at_hand_now(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
+    pub(crate) fn cached_ring_now(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
         let word = local.lane.load(Ordering::Relaxed);
         if word >> 32 != u64::from(self.attachment) {
             return None;
         }
-        let number = match is_none(word as u32) {
-            true => self.look_again(local, word),
-            false => word as u32,
+        let number = if is_none(word as u32) {
+            self.retry_claim(local, word)
+        } else {
+            word as u32
         };
         if is_none(number) {
             return Some(None);
         }
         if let Some(ring) = self.region.ring(number.wrapping_sub(1)) {
-            look(local, ring);
+            refresh_room(local, ring);
         }
-        self.at_hand::<ANY>(local)
+        self.cached_ring::<ANY>(local)
     }
 
-    /// The ring of this thread, if there is one for it.
+    /// The ring of this thread, if there is a lane for it.
     #[inline]
     pub(crate) fn ring(&self, local: &Local) -> Option<Ring<'static>> {
         let word = local.lane.load(Ordering::Relaxed);
         let number = match word >> 32 == u64::from(self.attachment) {
-            true if is_none(word as u32) => self.look_again(local, word),
+            true if is_none(word as u32) => self.retry_claim(local, word),
             true => word as u32,
             false => self.claim_lane(local),
         };
@@ -67,42 +70,42 @@ impl<P: Platform> Probe<P> {
         ring.or_else(|| self.ring_after_loss(local, number))
     }
 
-    /// The ring that was full, if it has room again: what was lost is told first.
+    /// The ring that was full, if there is room again. The loss is recorded first.
     #[cold]
     fn ring_after_loss(&self, local: &Local, number: u32) -> Option<Ring<'static>> {
         let number = number.checked_sub(OVERRUN)?;
         let ring = self.region.ring(number.wrapping_sub(1))?;
         let (at_ns, place) = ring.reserve(P::now_ns);
         let place = place?;
-        let is_told = local.lane.compare_exchange(
+        let is_recorded = local.lane.compare_exchange(
             lane_word(self.attachment, OVERRUN | number),
             lane_word(self.attachment, number),
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
-        compiler_fence(Ordering::SeqCst); // what a handler loses from here on it remembers anew
+        compiler_fence(Ordering::SeqCst); // a loss in a handler from here on is remembered again
         let payload = Payload {
             kind: DeedKind::Loss as u8,
             n: ring.lost().into(),
             ..Payload::default()
         };
         place.commit(at_ns, payload);
-        is_told.ok().map(|_| ring)
+        is_recorded.ok().map(|_| ring)
     }
 
-    /// Looks for a lane: gives its number plus 1; [`NONE`] if there was none for it, which is
-    /// counted; 0 where nobody has one, which is counted if there should be some.
+    /// Requests a lane: returns its number plus 1; [`NONE`] if there was none for the thread, which
+    /// is counted; 0 where there are no lanes, which is counted if the recorder made some.
     #[cold]
     fn claim_lane(&self, local: &Local) -> u32 {
         let thread = P::thread_in(self.attachment);
         local.thread.store(thread, Ordering::Relaxed);
-        self.keep_out_handlers(local);
+        self.block_handlers(local);
         let number = match self.lane_for(thread, 0) {
             Some(number) => number,
             None if !self.region.declares_lanes() => 0,
             None => {
                 self.region.header.laneless.fetch_add(1, Ordering::Relaxed);
-                // Where they could not be mapped, it is no use to look again.
+                // Where the lanes could not be mapped, another request cannot succeed.
                 if self.region.lanes.is_empty() {
                     0
                 } else {
@@ -114,86 +117,87 @@ impl<P: Platform> Probe<P> {
         number
     }
 
-    /// One event more of a thread that has found no lane: now and then it looks again.
+    /// Counts another event of a thread that has found no lane. Now and then this requests a lane
+    /// again.
     #[cold]
-    fn look_again(&self, local: &Local, word: u64) -> u32 {
-        let more = one_event_more(word as u32);
-        let looks = (more & !NONE) / LOOK_EVERY;
+    fn retry_claim(&self, local: &Local, word: u64) -> u32 {
+        let more = count_event(word as u32);
+        let attempts = (more & !NONE) / RETRY_EVERY;
         let thread = local.thread.load(Ordering::Relaxed);
-        self.keep_out_handlers(local);
-        let is_due = more.is_multiple_of(LOOK_EVERY);
+        self.block_handlers(local);
+        let is_due = more.is_multiple_of(RETRY_EVERY);
         let found = is_due
-            .then(|| self.lane_for(thread, looks.max(1)))
+            .then(|| self.lane_for(thread, attempts.max(1)))
             .flatten();
         let number = found.unwrap_or(more);
         self.settle(local, number);
         number
     }
 
-    /// A handler that comes now finds no lane, and takes none.
-    fn keep_out_handlers(&self, local: &Local) {
-        local.lane.store(self.kept_out(), Ordering::Relaxed);
+    /// A handler that comes from here on finds no lane, and takes none.
+    fn block_handlers(&self, local: &Local) {
+        local.lane.store(self.blocked_word(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         local.own_ring.forget(); // a handler's, from just before
     }
 
-    /// Its handlers are not kept out any more. False if one, for which that does not hold, has come.
-    fn let_in_handlers(&self, local: &Local, word: u64) -> bool {
-        let (lane, kept_out) = (&local.lane, self.kept_out());
-        lane.compare_exchange(kept_out, word, Ordering::Relaxed, Ordering::Relaxed)
+    /// Unblocks handlers. Returns false if a handler of another attachment has changed the word.
+    fn unblock_handlers(&self, local: &Local, word: u64) -> bool {
+        let (lane, blocked_word) = (&local.lane, self.blocked_word());
+        lane.compare_exchange(blocked_word, word, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The word of a thread whose handlers are kept out.
-    fn kept_out(&self) -> u64 {
+    /// The word of a thread with blocked handlers.
+    fn blocked_word(&self) -> u64 {
         lane_word(self.attachment, OVERRUN)
     }
 
-    /// This is what the thread has from now on, whose handlers are [kept out](Self::kept_out). One that
-    /// was not, since it is of another program by now, may have set a ring amid this.
+    /// Sets the lane of a thread with [blocked](Self::blocked_word) handlers. A handler in a fork
+    /// has another attachment, is not blocked, and may have set a ring during this.
     fn settle(&self, local: &Local, number: u32) {
         match self.region.ring(number.wrapping_sub(1)) {
             Some(ring) => local.own_ring.set(ring, self.ring_mark),
             None => local.own_ring.forget(),
         }
-        if !self.let_in_handlers(local, lane_word(self.attachment, number)) {
+        if !self.unblock_handlers(local, lane_word(self.attachment, number)) {
             local.own_ring.forget();
             local.lane.store(0, Ordering::Relaxed);
         }
     }
 
-    /// The number plus 1 of a lane that is this thread's from now on.
-    fn lane_for(&self, thread: u64, looks: u32) -> Option<u32> {
-        let claimant = Claimant {
+    /// Requests a lane for this thread, and returns its number plus 1.
+    fn lane_for(&self, thread: u64, attempts: u32) -> Option<u32> {
+        let request = LaneRequest {
             thread: thread as u32,
             owner: self.attach_id.into(),
-            looks,
-            is_gone: P::is_gone,
+            attempts,
+            has_exited: P::is_gone,
             introduce: |number| self.introduce(number as u32, thread),
         };
         let latest = |number| {
             let ring = self.region.ring(number as u32);
-            ring.map_or(0, |it| it.latest_at())
+            ring.map_or(0, |ring| ring.latest_at())
         };
         let pool = self.region.pool();
         let number = match self.region.is_overwritten {
-            false => claimant.claim(pool),
-            true if looks.is_multiple_of(LOOK_FOR_OLDEST_EVERY) => {
-                claimant.claim_oldest(pool, latest)
+            false => request.claim(pool),
+            true if attempts.is_multiple_of(OLDEST_RETRY_EVERY) => {
+                request.claim_oldest(pool, latest)
             }
             true => None,
         };
         number.map(|number| number as u32 + 1)
     }
 
-    /// Says in a lane whose it is from here on. False if there is no room.
+    /// Writes into a lane that it belongs to this thread from here on. False if there is no room.
     fn introduce(&self, index: u32, thread: u64) -> bool {
         let Some(ring) = self.region.ring(index) else {
             return false;
         };
         ring.take_over();
         if ring.room() == Room::NONE {
-            return false; // and nothing is lost
+            return false; // nothing is lost
         }
         let (at_ns, place) = ring.reserve(P::now_ns);
         let payload = Payload {
@@ -208,9 +212,10 @@ impl<P: Platform> Probe<P> {
             .is_some()
     }
 
-    /// This thread is about to end: its lane is for others at once. Without this call it is so
-    /// once the thread is known to be gone. Not in a signal handler that goes back into one of these
-    /// calls: what that has begun would be told in a lane that may be another thread's by then.
+    /// Announces that this thread is about to end: its lane is available to other threads at once.
+    /// Without this call, the lane becomes available when the thread is known to have exited. Do
+    /// not call it in a signal handler that returns into one of these calls: the event in progress
+    /// would be recorded in a lane that may belong to another thread by then.
     pub fn thread_ends(self) {
         let Some(local) = local::<P>().filter(|_| self.is_live()) else {
             return;
@@ -218,7 +223,7 @@ impl<P: Platform> Probe<P> {
         if self.own_lane(local.lane.load(Ordering::Relaxed)).is_none() {
             return;
         }
-        self.tell(Payload {
+        self.emit_record(Payload {
             kind: DeedKind::End as u8,
             station: self.attach_id.into(),
             arg: P::thread_in(self.attachment),
@@ -227,15 +232,15 @@ impl<P: Platform> Probe<P> {
         self.leave_lane(local);
     }
 
-    /// Gives it back, unless a handler has done so since.
+    /// Gives back the lane, unless a handler has done so since.
     fn leave_lane(&self, local: &Local) {
-        let word = local.lane.swap(self.kept_out(), Ordering::Relaxed);
+        let word = local.lane.swap(self.blocked_word(), Ordering::Relaxed);
         local.own_ring.forget();
         let number = self.own_lane(word);
-        if let Some(lane) = number.and_then(|it| self.region.pool().get(it as usize)) {
+        if let Some(lane) = number.and_then(|number| self.region.pool().get(number as usize)) {
             lane::give_back(lane);
         }
-        self.let_in_handlers(local, 0);
+        self.unblock_handlers(local, 0);
     }
 
     /// The number of the lane that a thread with this word has.
@@ -246,19 +251,19 @@ impl<P: Platform> Probe<P> {
     }
 }
 
-/// Is that the word of a thread that found no lane?
+/// Is this the word of a thread that found no lane?
 fn is_none(number: u32) -> bool {
     number & (NONE | OVERRUN) == NONE
 }
 
-/// That word, of one event later.
-fn one_event_more(number: u32) -> u32 {
+/// The same word, after another event.
+fn count_event(number: u32) -> u32 {
     NONE | number.wrapping_add(1) & (NONE - 1)
 }
 
-/// Looks how much room there is in this thread's ring. None, if it has a loss to tell first: what was
-/// found before that loss is used up by then.
-pub(crate) fn look(local: &Local, ring: Ring<'static>) {
+/// Updates the known room in this thread's ring. No room is set while a loss is to be recorded
+/// first, because that loss has used up the room found before.
+pub(crate) fn refresh_room(local: &Local, ring: Ring<'static>) {
     let room = ring.room();
     let has_loss = || local.lane.load(Ordering::Relaxed) & u64::from(OVERRUN) != 0;
     if !has_loss() {
@@ -269,7 +274,7 @@ pub(crate) fn look(local: &Local, ring: Ring<'static>) {
     }
 }
 
-/// The next record that finds room comes after one that tells of the loss.
+/// The next record that finds room follows a record of the loss.
 #[cold]
 pub(crate) fn remember_loss(local: &Local) {
     local.lane.fetch_or(OVERRUN.into(), Ordering::Relaxed);

@@ -1,14 +1,14 @@
-//! Polls of a traced future without an allocator: with the waker of the executor.
+//! Polls of a traced future without an allocator, with the waker of the executor.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::handle::coroutine::LedBy;
+use crate::handle::coroutine::RunCause;
 use crate::linux::Task;
 use crate::protocol::chain::FoundChain;
 use crate::protocol::intern::site::SiteWord;
 
-/// Without the feature `alloc` there is nowhere to keep what a waker needs, and wakes are not told.
+/// Without the feature `alloc`, the data of a waker has no place, and wakes are not recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {}
 
@@ -17,7 +17,7 @@ impl Wakers {
         &self,
         future: Pin<&mut F>,
         _: &Task,
-        _: Option<LedBy>,
+        _: Option<RunCause>,
         _: SiteWord,
         context: &mut Context<'_>,
     ) -> (Poll<F::Output>, FoundChain) {

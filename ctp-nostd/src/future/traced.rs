@@ -1,4 +1,4 @@
-//! [`Traced`]: a future whose polls are recorded, whatever executor runs it.
+//! [`Traced`]: a future whose polls are recorded, under any executor.
 #![allow(unsafe_code, reason = "pin projection, and nothing else")]
 
 use core::any::type_name;
@@ -14,20 +14,21 @@ use crate::linux::{Task, probe};
 use crate::protocol::intern::site::SiteWord;
 
 /// A future that records its birth, each poll, each `Pending`, and its end: completion, panic or
-/// cancellation. Its output and its `Send` and `Unpin` are those of the future inside.
+/// cancellation. Its output and its `Send` and `Unpin` are those of the inner future.
 ///
-/// With the feature `alloc` each waker that the future takes wakes what the executor's own would,
-/// and tells of it first: so a wake is counted, and it is known when there is no waker left. When one
-/// is cloned, the functions that await each other are on the stack: of a program that is compiled
-/// with frame pointers (`-C force-frame-pointers=yes`) that chain is recorded with the wait, else the
-/// function that clones alone. A leaf that looks into the waker for its executor's own data finds
-/// another one there.
+/// With the feature `alloc`, each waker that the future takes records the wake and then wakes what
+/// the executor's own waker would. So wakes are counted, and the trace shows when no waker is left.
+///
+/// When a waker is cloned, the functions that await each other are on the stack. In a program
+/// compiled with frame pointers (`-C force-frame-pointers=yes`) that chain is recorded with the
+/// wait, otherwise only the function that clones. A leaf that reads the executor's own data from
+/// the waker finds another waker there.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Traced<F> {
-    /// Where it is said to wait when no leaf future says more: the future's own poll function.
+    /// The site of a wait without an announcement: the future's own poll function.
     site: SiteWord,
-    // Dropped in this order: what the future's destructors do comes before its death.
+    // Dropped in this order: the future's destructors run before its death.
     future: F,
     task: Task,
     wakers: Wakers,
@@ -35,14 +36,14 @@ pub struct Traced<F> {
 
 /// Adds [`traced`](TracedExt::traced) to every future.
 pub trait TracedExt: Future + Sized {
-    /// Records what becomes of this future. Its name is its type's; the caller is where it is
-    /// spawned. Costs nothing when nobody records.
+    /// Records the life of this future. Its name is the name of its type; the caller is the spawn
+    /// site. Costs nothing without a recorder.
     #[track_caller]
     fn traced(self) -> Traced<Self> {
         Traced::new(self, type_name::<Self>(), Location::caller())
     }
 
-    /// As [`traced`](TracedExt::traced), under a name of its own.
+    /// Like [`traced`](TracedExt::traced), under this name.
     #[track_caller]
     fn traced_as(self, name: &str) -> Traced<Self> {
         Traced::new(self, name, Location::caller())
@@ -66,8 +67,8 @@ impl<F: Future> Traced<F> {
         }
     }
 
-    /// The id that [`Wait::coroutine`](crate::Wait::coroutine) wants, for those that wait for the end
-    /// of this future; 0 if it is not recorded. Ask before it is spawned.
+    /// The id that [`Wait::coroutine`](crate::Wait::coroutine) takes, for coroutines that wait for
+    /// the end of this future; 0 if it is not recorded. Ask before the future is spawned.
     pub fn id(&self) -> u64 {
         self.task.id()
     }
@@ -93,21 +94,21 @@ impl<F: Future> Future for Traced<F> {
             task,
             is_last: true,
         };
-        let led_by = run.task.runs();
-        let (polled, found) = wakers.poll(future, run.task, led_by, site, context);
+        let cause = run.task.runs();
+        let (polled, found) = wakers.poll(future, run.task, cause, site, context);
         match polled {
             Poll::Pending => {
                 run.is_last = false;
-                run.task.suspend_noted_or(site, found);
+                run.task.suspend_announced_or(site, found);
             }
-            Poll::Ready(_) if needs_drop::<F::Output>() => run.task.gives_out(),
+            Poll::Ready(_) if needs_drop::<F::Output>() => run.task.mark_lock_returned(),
             Poll::Ready(_) => {}
         }
         polled
     }
 }
 
-/// A poll. One that completes or panics is the last: dropping the trace is the coroutine's
+/// A poll. A poll that completes or panics is the last: dropping the trace records the coroutine's
 /// death, and a later poll records nothing.
 struct Run<'t> {
     task: &'t mut Task,

@@ -1,25 +1,25 @@
-//! Where coroutines come into being.
+//! Births of coroutines.
 
 use core::panic::Location;
 
 use super::coroutine::Coroutine;
-use crate::event::{EventPayload, Seat};
+use crate::event::{EventPayload, StationHandle};
 use crate::memory::{Region, alloc};
 use crate::platform::{Platform, Probe};
 use crate::protocol::intern::{self, Entry};
 use crate::protocol::slot::EventKind;
 
-/// What sort of coroutine; its code is stored in the station.
+/// The kind of coroutine; its code is stored in the station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Not told.
+    /// The program did not say.
     #[default]
     Unknown = 0,
     /// A future that is polled.
     Future = 1,
-    /// It has a stack of its own.
+    /// A coroutine with a stack of its own.
     Stackful = 2,
     /// A plain thread.
     Thread = 3,
@@ -28,34 +28,34 @@ pub enum Kind {
 }
 
 impl<P: Platform> Probe<P> {
-    /// A coroutine comes into being; the caller is where it is spawned.
+    /// Records the birth of a coroutine; the caller is the spawn site.
     #[track_caller]
     pub fn born(self, name: &str) -> Coroutine<P> {
         self.born_as(name, Kind::Unknown, Location::caller())
     }
 
-    /// A coroutine of some kind, spawned at `place`.
+    /// Records the birth of a coroutine of this kind, spawned at `place`.
     pub fn born_as(
         self,
         name: &str,
         kind: Kind,
         place: &'static Location<'static>,
     ) -> Coroutine<P> {
-        match self.is_live().then(|| self.seat()).flatten() {
+        match self.is_live().then(|| self.claim_station()).flatten() {
             Some(index) => self.move_in(index, kind, self.name(name, place)),
             None => Coroutine::mute(),
         }
     }
 
-    /// A coroutine takes a station that was just claimed.
+    /// A new coroutine moves into a station that was just claimed.
     fn move_in(self, index: u32, kind: Kind, meta: u32) -> Coroutine<P> {
-        let seat = Seat::move_in(self, index, kind as u8, meta);
-        seat.milestone(EventPayload::only(EventKind::Birth));
-        Coroutine::of(seat)
+        let handle = StationHandle::move_in(self, index, kind as u8, meta);
+        handle.milestone(EventPayload::only(EventKind::Birth));
+        Coroutine::of(handle)
     }
 
-    /// A station that somebody has left, else one that nobody had yet.
-    fn seat(self) -> Option<u32> {
+    /// Claims a station that was put back, or else a station that was never used.
+    fn claim_station(self) -> Option<u32> {
         let Region {
             header,
             stations,

@@ -1,356 +1,374 @@
-//! The handle that a coroutine owns: its life is the handle's life.
+//! The handle that a coroutine owns. The life of the handle is the life of the coroutine.
 
 use core::cell::Cell;
 
 use crate::event::EventPayload;
-use crate::event::Seat;
+use crate::event::StationHandle;
 use crate::event::announce;
 use crate::handle::waker::Waker;
 #[cfg(feature = "alloc")]
 use crate::memory::layout::FLAG_COUNTS_WAKERS;
-use crate::memory::layout::FLAG_TELLS_WAKES;
+use crate::memory::layout::FLAG_RECORDS_WAKES;
 use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Attached, Local, Platform, local};
 use crate::protocol::chain::FoundChain;
 use crate::protocol::intern::site::SiteWord;
-use crate::protocol::live;
+use crate::protocol::live_wakers;
 use crate::protocol::slot::EventKind;
 use crate::protocol::wait::{WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 use crate::protocol::wake;
 use crate::sync::Ordering;
 
-/// What led to a run.
+/// What caused a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LedBy {
-    /// It was woken.
+pub(crate) enum RunCause {
+    /// The coroutine was woken.
     Wake,
-    /// Who runs it has other reasons.
-    Otherwise,
+    /// The executor had another reason.
+    Other,
 }
 
-/// A coroutine's trace. It belongs to the coroutine and moves between threads with it; dropping
-/// it is the coroutine's death.
+/// A coroutine's trace. It belongs to the coroutine and moves between threads with it; dropping it
+/// records the coroutine's death.
 ///
-/// One that was made while nobody records, or after a fork, is mute: every call is one branch.
+/// A trace is inert if it was made without a recorder, and in a forked child: then every call is a
+/// single branch.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Coroutine<P: Platform> {
-    /// Whose place in this thread's `current` word it took.
+    /// The coroutine that this coroutine replaced in the thread's `current` word.
     previous: Cell<u32>,
-    /// The wake word of its station when its last run began, see [`crate::wake`].
+    /// The wake word of the station when the coroutine's last run began, see [`crate::wake`].
     seen: Cell<u32>,
-    /// It is over, and what it held may be in what it gave to another one.
-    has_given_out: Cell<bool>,
-    /// What an event needs comes first in there.
-    seat: Attached<Seat<P>>,
+    /// The coroutine has returned a value that may hold its lock guards.
+    may_return_lock: Cell<bool>,
+    /// The fields that an event needs come first in the handle.
+    handle: Attached<StationHandle<P>>,
 }
 
 impl<P: Platform> Coroutine<P> {
     /// A trace that records nothing.
     pub const fn mute() -> Self {
         Coroutine {
-            seat: Attached::nothing(),
+            handle: Attached::detached(),
             seen: Cell::new(0),
             previous: Cell::new(0),
-            has_given_out: Cell::new(false),
+            may_return_lock: Cell::new(false),
         }
     }
 
-    /// The trace of a coroutine that has taken a seat.
-    pub(super) fn of(seat: Seat<P>) -> Self {
-        let attachment = seat.probe.attachment;
+    /// The trace of a coroutine that has moved into a station.
+    pub(super) fn of(handle: StationHandle<P>) -> Self {
+        let attachment = handle.probe.attachment;
         Coroutine {
-            seen: Cell::new(wake::word(seat.generation)),
-            seat: Attached::under::<P>(attachment, seat),
+            seen: Cell::new(wake::word(handle.generation)),
+            handle: Attached::new::<P>(attachment, handle),
             previous: Cell::new(0),
-            has_given_out: Cell::new(false),
+            may_return_lock: Cell::new(false),
         }
     }
 
-    /// The id that [`Wait::coroutine`] wants; 0 if it is mute. (Reports number coroutines anew, from 1.)
+    /// The id that [`Wait::coroutine`] takes; 0 if the trace is inert. (Reports use their own
+    /// numbers, from 1.)
     pub fn id(&self) -> u64 {
-        self.seat.live().map_or(0, Seat::probe_id)
+        self.handle.live().map_or(0, StationHandle::probe_id)
     }
 
-    /// It runs from now on, on this thread, until [`suspend`](Self::suspend) or its drop. A thread that
-    /// ends before says so by [`thread_ends`](Probe::thread_ends).
-    #[inline(always)] // else, where there are several callers, what is kept out costs a call
+    /// Records that the coroutine runs from now on, on this thread, until
+    /// [`suspend`](Self::suspend) or its drop. A thread that ends earlier must call
+    /// [`thread_ends`](Probe::thread_ends).
+    #[inline(always)] // otherwise, with several callers, a dropped event costs a call
     pub fn run(&self) {
         self.runs();
     }
 
-    /// Like [`run`](Self::run), and says what led to this run; nothing if nobody records.
+    /// Like [`run`](Self::run), and returns the cause of this run; nothing without a recorder.
     #[inline(always)]
-    pub(crate) fn runs(&self) -> Option<LedBy> {
-        self.seat.live().map(|seat| self.run_in(seat))
+    pub(crate) fn runs(&self) -> Option<RunCause> {
+        self.handle.live().map(|handle| self.run_in(handle))
     }
 
     #[inline(always)]
-    fn run_in(&self, seat: &Seat<P>) -> LedBy {
+    fn run_in(&self, handle: &StationHandle<P>) -> RunCause {
         let local = local::<P>();
-        let led_by = self.enter(seat, local);
-        if seat.keeps(seat.probe.control_word(), EventKind::Run) {
-            seat.tell_run(local, self.wake_seen());
+        let cause = self.enter(handle, local);
+        if handle.keeps(handle.probe.control_word(), EventKind::Run) {
+            handle.emit_run(local, self.wake_seen());
         }
-        led_by
+        cause
     }
 
-    /// It waits from now on. Call it before anybody can resume it elsewhere.
-    #[inline(always)] // as above
+    /// Records that the coroutine waits from now on. Call this before another thread can resume the
+    /// coroutine.
+    #[inline(always)] // as for `run`
     pub fn suspend(&self, wait: Wait) {
-        let Some(seat) = self.seat.live() else { return };
+        let Some(handle) = self.handle.live() else {
+            return;
+        };
         let local = local::<P>();
-        self.leave(seat, local);
-        if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
-            seat.tell_suspend(local, wait, self.addr(), self.wake_seen());
+        self.clear_current(handle, local);
+        if handle.keeps(handle.probe.control_word(), EventKind::Suspend) {
+            handle.emit_suspend(local, wait, self.addr(), self.wake_seen());
         }
     }
 
-    /// It waits from now on, and `next` runs in its stead, on this thread: a [`suspend`](Self::suspend)
-    /// and a [`run`](Self::run) at one time, for less than the two calls. Call it right before the
-    /// switch of stacks, and before anybody can resume this one elsewhere.
+    /// Records that the coroutine waits from now on, and that `next` runs in its place, on this
+    /// thread: a [`suspend`](Self::suspend) and a [`run`](Self::run) at the same time, which costs
+    /// less than the two calls. Call this right before the switch of stacks, and before another
+    /// thread can resume this coroutine.
     #[inline]
     pub fn switch_to(&self, wait: Wait, next: &Self) {
-        match self.seat.live() {
-            Some(seat) => in_mode!(seat.probe, MODE => self.switch_as::<MODE>(wait, next)),
+        match self.handle.live() {
+            Some(handle) => in_mode!(handle.probe, MODE => self.switch_as::<MODE>(wait, next)),
             None => next.runs_alone(),
         }
     }
 
-    /// Of one that is recorded.
+    /// The switch of a coroutine that is recorded.
     #[inline(never)]
     fn switch_as<const MODE: RecordingMode>(&self, wait: Wait, next: &Self) {
-        let (Some(seat), Some(next_seat)) = (self.seat.get(), next.seat.live()) else {
+        let (Some(handle), Some(next_handle)) = (self.handle.get(), next.handle.live()) else {
             return self.suspends_alone(wait);
         };
         let local = local::<P>();
         if let Some(local) = local {
-            self.gives_place(seat, next, next_seat, local);
+            self.replace_current(handle, next, next_handle, local);
         }
-        next.sees(next_seat);
-        let control = seat.probe.control_word();
+        next.read_wakes(next_handle);
+        let control = handle.probe.control_word();
         if control != 0 {
-            return self.switch_under(control, seat, wait, next, next_seat);
+            return self.switch_under(control, handle, wait, next, next_handle);
         }
-        let site = seat.probe.site(wait.place);
+        let site = handle.probe.site(wait.place);
         let waits = || {
             let (code, seen) = (wait.code(), self.wake_seen());
             EventPayload::wait(site, code, wait.resource, self.addr(), seen)
         };
         let runs = || EventPayload::run(next.wake_seen());
-        seat.switch::<MODE>(next_seat, local, || [waits(), runs()]);
+        handle.switch::<MODE>(next_handle, local, || [waits(), runs()]);
     }
 
-    /// In the stead of one that is not recorded.
+    /// The coroutine replaces a coroutine that is not recorded.
     #[cold]
     #[inline(never)]
     fn runs_alone(&self) {
         self.run();
     }
 
-    /// One runs in its stead that is not recorded.
+    /// The next coroutine is not recorded.
     #[cold]
     #[inline(never)]
     fn suspends_alone(&self, wait: Wait) {
         self.suspend(wait);
     }
 
-    /// Both events are judged by the one word.
+    /// The switch under a filter: both events are judged by the same control word.
     #[cold]
     #[inline(never)]
     fn switch_under(
         &self,
         control: u32,
-        seat: &Seat<P>,
+        handle: &StationHandle<P>,
         wait: Wait,
         next: &Self,
-        next_seat: &Seat<P>,
+        next_handle: &StationHandle<P>,
     ) {
-        let runs = next_seat.keeps(control, EventKind::Run);
-        if seat.keeps(control, EventKind::Suspend) {
-            seat.tell_suspend(local::<P>(), wait, self.addr(), self.wake_seen());
+        let runs = next_handle.keeps(control, EventKind::Run);
+        if handle.keeps(control, EventKind::Suspend) {
+            handle.emit_suspend(local::<P>(), wait, self.addr(), self.wake_seen());
         }
         if runs {
-            next_seat.tell_run(local::<P>(), next.wake_seen());
+            next_handle.emit_run(local::<P>(), next.wake_seen());
         }
     }
 
-    /// It waits from now on, for what a leaf future [announced](Probe::waits_for) since the run
-    /// began; without any, nothing is known of the wait but its length.
+    /// Records that the coroutine waits from now on, for the wait that a leaf future
+    /// [announced](Probe::waits_for) since the run began. Without an announcement, only the length
+    /// of the wait is known.
     #[inline]
     pub fn suspend_noted(&self) {
-        self.suspend_noted_or(SiteWord::default(), FoundChain::default());
+        self.suspend_announced_or(SiteWord::default(), FoundChain::default());
     }
 
-    /// Like [`suspend_noted`](Self::suspend_noted), but without any announcement it waits for something
-    /// unknown at `otherwise`. Either way its place is the end of the chain that was `found`, if it is
-    /// certain that it is of this wait.
+    /// Like [`suspend_noted`](Self::suspend_noted), but without an announcement the wait is for
+    /// something unknown at `otherwise`. In both cases the site is the end of the chain that was
+    /// `found`, if the chain certainly belongs to this wait.
     #[inline]
-    pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord, found: FoundChain) {
-        let Some(seat) = self.seat.live() else {
+    pub(crate) fn suspend_announced_or(&self, otherwise: SiteWord, found: FoundChain) {
+        let Some(handle) = self.handle.live() else {
             return;
         };
         let local = local::<P>();
         let (site, code, arg) = match local.and_then(announce::take) {
             Some((site, code, arg)) => {
-                let site = match found.is_one_of_several() || found.chain == 0 {
-                    true => site,
-                    false => seat.probe.site_in_chain(site, found.chain),
+                let site = if found.is_one_of_several() || found.chain == 0 {
+                    site
+                } else {
+                    handle.probe.site_in_chain(site, found.chain)
                 };
-                (site, code | mark_of_wakers(seat), arg)
+                (site, code | mark_for_wakers(handle), arg)
             }
-            None => unannounced(&seat.probe, otherwise, found),
+            None => unannounced(&handle.probe, otherwise, found),
         };
-        self.leave(seat, local);
-        self.tell_the_one_around(local);
-        if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
+        self.clear_current(handle, local);
+        self.announce_to_outer(local);
+        if handle.keeps(handle.probe.control_word(), EventKind::Suspend) {
             let wait = (site, code, arg);
-            seat.tell_wait(local, wait, self.addr(), self.wake_seen());
+            handle.emit_wait(local, wait, self.addr(), self.wake_seen());
         }
     }
 
-    /// A handle with which anybody, on any thread, tells that this coroutine is woken. From the
-    /// first one on, a coroutine that was not woken is known not to be.
+    /// Returns a handle that records wakes of this coroutine, from any thread. From the first waker
+    /// on, the trace can say that a coroutine was not woken.
     pub fn waker(&self) -> Waker<P> {
-        let Some(seat) = self.seat.live() else {
+        let Some(handle) = self.handle.live() else {
             return Waker::mute();
         };
-        let flags = seat.station.flags.load(Ordering::Relaxed) | FLAG_TELLS_WAKES;
-        seat.station.flags.store(flags, Ordering::Relaxed);
-        Waker::of(seat)
+        let flags = handle.station.flags.load(Ordering::Relaxed) | FLAG_RECORDS_WAKES;
+        handle.station.flags.store(flags, Ordering::Relaxed);
+        Waker::of(handle)
     }
 
-    /// It is over, and gives somebody something in which a lock may be that it holds: its death says so.
+    /// The coroutine has returned a value that may hold a lock guard; its death records this.
     #[cfg(feature = "linux")]
-    pub(crate) fn gives_out(&self) {
-        self.has_given_out.set(true);
+    pub(crate) fn mark_lock_returned(&self) {
+        self.may_return_lock.set(true);
     }
 
-    /// Does anybody record it?
+    /// Is the coroutine recorded?
     #[cfg(feature = "alloc")]
     pub(crate) fn is_recorded(&self) -> bool {
-        self.seat.live().is_some()
+        self.handle.live().is_some()
     }
 
-    /// As [`waker`](Coroutine::waker), of one whose wakers are counted.
+    /// Like [`waker`](Coroutine::waker), of a coroutine with counted wakers.
     #[cfg(feature = "alloc")]
     pub(crate) fn counted_waker(&self) -> Option<Waker<P>> {
         let waker = self.waker();
-        let station = self.seat.live()?.station;
+        let station = self.handle.live()?.station;
         let flags = station.flags.load(Ordering::Relaxed) | FLAG_COUNTS_WAKERS;
         station.flags.store(flags, Ordering::Relaxed);
         Some(waker)
     }
 
-    /// Wakes until its last run, modulo 2^16.
+    /// Wakes until the last run, modulo 2^16.
     #[inline(always)]
     fn wake_seen(&self) -> u16 {
         wake::carried(self.seen.get())
     }
 
-    /// What cTP v1 has for its frame.
+    /// The frame address of cTP v1.
     #[inline(always)]
     fn addr(&self) -> u64 {
         core::ptr::from_ref(self).addr() as u64
     }
 
-    /// It is the one that runs here, and what an earlier one announced is void.
+    /// Makes this coroutine the current one on this thread, which discards earlier announcements.
     #[inline(always)]
-    fn enter(&self, seat: &Seat<P>, local: Option<&Local>) -> LedBy {
+    fn enter(&self, handle: &StationHandle<P>, local: Option<&Local>) -> RunCause {
         if let Some(local) = local {
-            self.takes(local, seat);
+            self.set_current(local, handle);
         }
-        self.sees(seat)
+        self.read_wakes(handle)
     }
 
     #[inline(always)]
-    fn sees(&self, seat: &Seat<P>) -> LedBy {
-        let seen = wake::seen(&seat.station.wake);
-        match self.seen.replace(seen) == seen {
-            true => LedBy::Otherwise,
-            false => LedBy::Wake,
+    fn read_wakes(&self, handle: &StationHandle<P>) -> RunCause {
+        let seen = wake::seen(&handle.station.wake);
+        if self.seen.replace(seen) == seen {
+            RunCause::Other
+        } else {
+            RunCause::Wake
         }
     }
 
-    /// It leaves, and the next one takes its place: mostly both have run inside of the same one, or of
-    /// none.
+    /// This coroutine leaves, and the next one takes its place. Usually both run inside of the same
+    /// outer coroutine, or of none.
     #[inline(always)]
-    fn gives_place(&self, seat: &Seat<P>, next: &Self, next_seat: &Seat<P>, local: &Local) {
-        let runs_here = local.current.load(Ordering::Relaxed) as u32 == seat.word;
+    fn replace_current(
+        &self,
+        handle: &StationHandle<P>,
+        next: &Self,
+        next_handle: &StationHandle<P>,
+        local: &Local,
+    ) {
+        let runs_here = local.current.load(Ordering::Relaxed) as u32 == handle.word;
         if runs_here && self.previous.get() == next.previous.get() {
             local
                 .current
-                .store(next_seat.word.into(), Ordering::Relaxed);
+                .store(next_handle.word.into(), Ordering::Relaxed);
         } else {
-            self.leave(seat, Some(local));
-            next.takes(local, next_seat);
+            self.clear_current(handle, Some(local));
+            next.set_current(local, next_handle);
         }
     }
 
-    /// Mostly the place is nobody's, as before; and a look takes less than to store what is there already.
+    /// Usually the current word is the same as before, and a load is cheaper than storing the same
+    /// value.
     #[inline(always)]
-    fn takes(&self, local: &Local, seat: &Seat<P>) {
+    fn set_current(&self, local: &Local, handle: &StationHandle<P>) {
         let running = local.current.load(Ordering::Relaxed) as u32;
-        if running != self.previous.get() && running != seat.word {
+        if running != self.previous.get() && running != handle.word {
             self.previous.set(running); // it is never the previous of itself
         }
-        local.current.store(seat.word.into(), Ordering::Relaxed);
+        local.current.store(handle.word.into(), Ordering::Relaxed);
     }
 
-    /// The one inside of which it ran runs on; if it did not run here, nothing changes.
+    /// The outer coroutine continues to run. If this coroutine did not run here, nothing changes.
     #[inline(always)]
-    fn leave(&self, seat: &Seat<P>, local: Option<&Local>) {
+    fn clear_current(&self, handle: &StationHandle<P>, local: Option<&Local>) {
         let Some(local) = local else { return };
-        if local.current.load(Ordering::Relaxed) as u32 == seat.word {
+        if local.current.load(Ordering::Relaxed) as u32 == handle.word {
             local
                 .current
                 .store(self.previous.get().into(), Ordering::Relaxed);
         }
     }
 
-    /// The one inside of which it was polled knows.
+    /// Tells the outer coroutine, which polled this coroutine, that this coroutine waits.
     #[inline(always)]
-    fn tell_the_one_around(&self, local: Option<&Local>) {
+    fn announce_to_outer(&self, local: Option<&Local>) {
         if let Some(local) = local.filter(|_| self.previous.get() != 0) {
-            announce::one_inside_waits(local);
+            announce::mark_inner_wait(local);
         }
     }
 }
 
 impl<P: Platform> Drop for Coroutine<P> {
     fn drop(&mut self) {
-        let Some(seat) = self.seat.live() else {
+        let Some(handle) = self.handle.live() else {
             return;
         };
-        self.leave(seat, local::<P>());
-        seat.milestone(EventPayload {
-            arg: self.has_given_out.get().into(),
+        self.clear_current(handle, local::<P>());
+        handle.milestone(EventPayload {
+            arg: self.may_return_lock.get().into(),
             ..EventPayload::only(EventKind::Death)
         });
-        seat.station.is_dead.store(1, Ordering::Release);
+        handle.station.is_dead.store(1, Ordering::Release);
     }
 }
 
-/// Where several somethings have a waker of it, what was announced may not be all.
+/// If several things hold a waker of the coroutine, the announcement may not cover all waits.
 #[inline]
-fn mark_of_wakers<P: Platform>(seat: &Seat<P>) -> u8 {
-    match live::count(&seat.station.wakers_live, seat.generation) {
+fn mark_for_wakers<P: Platform>(handle: &StationHandle<P>) -> u8 {
+    match live_wakers::count(&handle.station.wakers_live, handle.generation) {
         Some(2..) => WAIT_ONE_OF_SEVERAL,
         _ => 0,
     }
 }
 
-/// A wait of which no leaf future said anything.
+/// A wait that no leaf future announced.
 #[inline]
 fn unannounced<P: Platform>(
     probe: &Probe<P>,
     otherwise: SiteWord,
     found: FoundChain,
 ) -> (SiteWord, u8, u64) {
-    let mark = match found.is_one_of_several() {
-        true => WAIT_ONE_OF_SEVERAL,
-        false => 0,
+    let mark = if found.is_one_of_several() {
+        WAIT_ONE_OF_SEVERAL
+    } else {
+        0
     };
     let site = match probe.region.site_of_chain(found.chain) {
         0 => otherwise,

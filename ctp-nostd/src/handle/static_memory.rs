@@ -11,7 +11,7 @@ use crate::platform::Probe;
 use crate::protocol::aggregate::{Bins, MODE_SUMMARY};
 use crate::sync::{AtomicU32, AtomicU64};
 
-/// The whole shared memory as one static: a header, `STATIONS` coroutines, and room for `ENTRIES`
+/// The whole shared memory as a static: a header, `STATIONS` coroutines, and room for `ENTRIES`
 /// sites and as many names. Dump it and read it with `ctp-record --image`.
 #[repr(C, align(1024))]
 pub struct Memory<const STATIONS: usize, const ENTRIES: usize = 16> {
@@ -37,14 +37,11 @@ impl<const STATIONS: usize, const ENTRIES: usize> Default for Memory<STATIONS, E
 }
 
 impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
-    /// Memory that is ready for use, made at compile time.
-    #[expect(
-        unsafe_code,
-        reason = "all-zero memory is what every layout starts from"
-    )]
+    /// Creates memory that is ready for use, at compile time.
+    #[expect(unsafe_code, reason = "every layout is valid when it is all zero")]
     pub const fn new() -> Self {
-        // SAFETY: a struct of structs of the layout: all are made of atomics, for which every bit
-        // pattern is a value.
+        // SAFETY: a struct of structs of the layout. All of them are made of atomics, for which
+        // every bit pattern is a value.
         let mut memory: Self = unsafe { MaybeUninit::zeroed().assume_init() };
         let sites = size_of::<Header>() + STATIONS * size_of::<Station>();
         let names = sites + ENTRIES * size_of::<Interned>();
@@ -61,7 +58,8 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
     }
 
     /// This memory with statistics of waiting and running for each coroutine, see
-    /// [`aggregate`](crate::aggregate): exact, however few events the slots keep.
+    /// [`aggregate`](crate::aggregate). The statistics are exact, however few events the slots
+    /// keep.
     #[must_use]
     pub const fn with_aggregates(mut self, bins: Bins) -> Self {
         self.header.lane_mode = AtomicU32::new(MODE_SUMMARY);
@@ -70,7 +68,7 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
         self
     }
 
-    /// A probe on this memory; there may be one.
+    /// Creates the probe of this memory. A memory must have a single probe.
     pub fn probe<P: Platform>(&'static self) -> Probe<P> {
         let region = Region {
             sites: &self.sites,
@@ -81,7 +79,7 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
         Probe::new(region, 1)
     }
 
-    /// The address and the size in bytes of what is to be dumped.
+    /// The address and size in bytes of the memory to dump.
     pub const fn extent(&'static self) -> (*const u8, usize) {
         (core::ptr::from_ref(self).cast(), size_of::<Self>())
     }

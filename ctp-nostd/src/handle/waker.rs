@@ -1,9 +1,9 @@
-//! The handle with which a coroutine's wakes are told.
+//! The handle that records a coroutine's wakes.
 
 use core::panic::Location;
 
-use crate::event::RunsHere;
-use crate::event::Seat;
+use crate::event::CurrentCoroutine;
+use crate::event::StationHandle;
 use crate::memory::layout::{Station, WAKER_IS_THREAD};
 use crate::platform::Attached;
 use crate::platform::Probe;
@@ -12,27 +12,27 @@ use crate::platform::{Platform, attachment};
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::lane::{DeedKind, Payload};
 #[cfg(feature = "alloc")]
-use crate::protocol::live;
+use crate::protocol::live_wakers;
 use crate::protocol::wake;
 #[cfg(feature = "alloc")]
 use crate::sync::AtomicU32;
 use crate::sync::Ordering;
 
-/// Tells that a coroutine is woken. Any thread may hold one, also after the coroutine's end.
+/// Records that a coroutine is woken. Any thread may hold a waker, even after the coroutine's end.
 pub struct Waker<P: 'static> {
     target: Attached<Target>,
-    /// Where it finds the lane of the thread that wakes.
+    /// Used to find the lane of the thread that wakes.
     probe: Option<&'static Probe<P>>,
 }
 
-/// Who is woken: an occupant of one of the stations.
+/// The coroutine to wake: an occupant of a station.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     station: &'static Station,
-    /// All of them.
+    /// All stations of the region.
     stations: &'static [Station],
-    /// What stands for the coroutine in a lane's record.
-    whose: u64,
+    /// Identifies the coroutine in a lane record.
+    owner_bits: u64,
     generation: u32,
 }
 
@@ -52,40 +52,40 @@ impl<P: 'static> core::fmt::Debug for Waker<P> {
 }
 
 impl<P: Platform> Waker<P> {
-    /// A waker that tells nothing.
+    /// A waker that records nothing.
     pub const fn mute() -> Self {
         Waker {
-            target: Attached::nothing(),
+            target: Attached::detached(),
             probe: None,
         }
     }
 
-    pub(crate) fn of(seat: &Seat<P>) -> Self {
-        let attachment = seat.probe.attachment;
+    pub(crate) fn of(handle: &StationHandle<P>) -> Self {
+        let attachment = handle.probe.attachment;
         let target = Target {
-            station: seat.station,
-            stations: seat.probe.region.stations,
-            whose: seat.whose,
-            generation: seat.generation,
+            station: handle.station,
+            stations: handle.probe.region.stations,
+            owner_bits: handle.owner_bits,
+            generation: handle.generation,
         };
         Waker {
-            target: Attached::under::<P>(attachment, target),
-            probe: P::probe().filter(|it| it.attachment == attachment),
+            target: Attached::new::<P>(attachment, target),
+            probe: P::probe().filter(|probe| probe.attachment == attachment),
         }
     }
 
-    /// The coroutine is about to be made ready; the caller is where. Call this *before* it is
-    /// queued: the other order would call a coroutine not woken that is (see [`crate::wake`]). One
-    /// that uses up a wake without being suspended in between, as a permit,
-    /// [runs](crate::Coroutine::run) anew.
+    /// Records that the coroutine is about to be made ready; the caller is the site of the wake.
+    /// Call this *before* the coroutine is queued: the other order would report a woken coroutine
+    /// as not woken (see [`crate::wake`]). A coroutine that uses up a wake without being suspended,
+    /// such as a permit, must [run](crate::Coroutine::run) again.
     #[inline]
     #[track_caller]
     pub fn wake(&self) {
         self.wake_at(Location::caller());
     }
 
-    /// Like [`wake`](Self::wake), from this place: the runtime may know better which line of the program it
-    /// is.
+    /// Like [`wake`](Self::wake), from this site: the runtime may know better which line of the
+    /// program caused the wake.
     #[inline]
     pub fn wake_at(&self, place: &'static Location<'static>) {
         let Some(target) = self.target() else { return };
@@ -95,19 +95,19 @@ impl<P: Platform> Waker<P> {
         }
     }
 
-    /// Who is to be woken, if it is still there.
+    /// The coroutine to wake, if it still occupies its station.
     #[inline(always)]
     pub(crate) fn target(&self) -> Option<&Target> {
-        self.target.live().filter(|it| it.is_there())
+        self.target.live().filter(|target| target.is_there())
     }
 
-    /// Who makes records of wakes now, if anybody does.
+    /// The probe, if wakes are recorded now.
     #[inline(always)]
     pub(crate) fn recording(&self) -> Option<&'static Probe<P>> {
-        self.probe.filter(|it| !it.region.header.is_stopped())
+        self.probe.filter(|probe| !probe.region.header.is_stopped())
     }
 
-    /// Who records, if that is who recorded when it was made.
+    /// The probe, unless the program has forked since the waker was made.
     #[cfg(feature = "alloc")]
     #[inline]
     pub(crate) fn live_probe(&self) -> Option<&'static Probe<P>> {
@@ -115,7 +115,7 @@ impl<P: Platform> Waker<P> {
         self.probe
     }
 
-    /// Where those are counted who can wake the coroutine.
+    /// The count of wakers of the coroutine.
     #[cfg(feature = "alloc")]
     #[inline(always)]
     pub(crate) fn count(&self) -> Count {
@@ -123,31 +123,31 @@ impl<P: Platform> Waker<P> {
     }
 }
 
-/// Those who can wake one coroutine.
+/// The count of the wakers of a coroutine.
 #[cfg(feature = "alloc")]
 pub(crate) struct Count(Attached<Target>);
 
 #[cfg(feature = "alloc")]
 impl Count {
-    /// One more.
+    /// Adds a waker.
     pub fn add(&self) {
         if let Some((word, generation)) = self.live() {
-            live::add(word, generation);
+            live_wakers::add(word, generation);
         }
     }
 
-    /// One less, which did before whatever it did.
+    /// Removes a waker, after everything that the waker did.
     pub fn subtract(&self) {
         if let Some((word, generation)) = self.live() {
-            live::subtract(word, generation);
+            live_wakers::subtract(word, generation);
         }
     }
 
-    /// There is one alone.
-    pub fn is_one(&self) -> bool {
+    /// Is there a single waker?
+    pub fn is_single(&self) -> bool {
         let count = self
             .live()
-            .and_then(|(word, generation)| live::count(word, generation));
+            .and_then(|(word, generation)| live_wakers::count(word, generation));
         count == Some(1)
     }
 
@@ -167,7 +167,7 @@ impl Target {
         self.wake_as::<MODE, P>(probe, || probe.site(place));
     }
 
-    /// From a site with this id in the table, or from none.
+    /// Records a wake from the site with this id in the table; 0: unknown.
     #[cfg(feature = "alloc")]
     #[inline(always)]
     pub fn wake_from<P: Platform>(&self, probe: &Probe<P>, site: u32) {
@@ -180,7 +180,7 @@ impl Target {
         self.wake_as::<MODE, P>(probe, || SiteWord::in_lane(site));
     }
 
-    /// With a record in the lane of the thread that wakes.
+    /// Records the wake in the station, and in the lane of the waking thread.
     #[inline(always)]
     fn wake_as<const MODE: RecordingMode, P: Platform>(
         &self,
@@ -188,7 +188,7 @@ impl Target {
         site: impl FnOnce() -> SiteWord,
     ) {
         let Some(count) = self.advance() else { return };
-        let by = self.who::<P>(probe.attachment);
+        let by = self.source::<P>(probe.attachment);
         let site = site().0;
         let payload = || Payload {
             kind: DeedKind::Wake as u8,
@@ -197,15 +197,15 @@ impl Target {
             arg: by.into(),
             ..Payload::default()
         };
-        let at_ns = probe.tell_as::<MODE>(self.whose, payload);
+        let at_ns = probe.emit_record_for::<MODE>(self.owner_bits, payload);
         self.is_woken(by, at_ns);
     }
 
-    /// In the station alone.
+    /// Records the wake in the station alone.
     #[cold]
     pub fn wake_alone<P: Platform>(&self) {
         if self.advance().is_some() {
-            self.is_woken(self.who::<P>(attachment::<P>()), P::now_ns());
+            self.is_woken(self.source::<P>(attachment::<P>()), P::now_ns());
         }
     }
 
@@ -215,7 +215,7 @@ impl Target {
         wake::advance(&self.station.wake, self.generation)
     }
 
-    /// The next occupant may have come meanwhile.
+    /// Stores source and time of the wake, unless the next occupant has moved in.
     #[inline(always)]
     fn is_woken(&self, by: u32, at_ns: u64) {
         if self.is_there() {
@@ -229,13 +229,13 @@ impl Target {
         self.station.generation.load(Ordering::Relaxed) == self.generation
     }
 
-    /// The coroutine that runs on this thread, else the thread; 0 where that is not known.
+    /// The coroutine that runs on this thread, or else the thread; 0 if not known.
     #[inline(always)]
-    fn who<P: Platform>(&self, attachment: u32) -> u32 {
-        match RunsHere::find::<P>(self.stations) {
-            RunsHere::Coroutine(seat_word) => seat_word,
-            RunsHere::Nobody => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
-            RunsHere::Unsure => 0,
+    fn source<P: Platform>(&self, attachment: u32) -> u32 {
+        match CurrentCoroutine::find::<P>(self.stations) {
+            CurrentCoroutine::Coroutine(seat_word) => seat_word,
+            CurrentCoroutine::Nobody => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
+            CurrentCoroutine::Unknown => 0,
         }
     }
 }

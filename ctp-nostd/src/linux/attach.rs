@@ -1,4 +1,5 @@
-//! How a process attaches: by what the environment names, or with memory of its own from the recorder.
+//! Attaches a process: to the memory that the environment names, or to memory of its own from the
+//! recorder.
 #![allow(unsafe_code, reason = "gives up a mapping that nothing refers to")]
 
 use core::fmt::Write as _;
@@ -10,26 +11,25 @@ use rustix::io::Errno;
 use super::environment::{self, Settings};
 use super::memory::{self, Mapping};
 use super::not_attached::NotAttached;
-use super::session::{self, begin, join_barrier, own, take_row};
-use super::socket::{Missing, Path, Socket};
+use super::session::{self, join_barrier, request_own, start_session, take_row};
+use super::socket::{NoOwnMemory, Path, Socket};
 #[cfg(feature = "alloc")]
 use super::stack;
 use super::{stderr, thread};
 use crate::memory::Region;
 use crate::memory::request::Asked;
 
-/// Attaches to the recorder that launched this program; does nothing without one. True when
-/// events are recorded from now on.
+/// Attaches to the recorder that launched this program; does nothing without a recorder. Returns
+/// true if events are recorded from now on.
 ///
-/// Call it first thing in `main`, before there are threads. A second call changes nothing. A
-/// recorder that cannot be attached to is told in one line on stderr, and the program runs
-/// untraced.
+/// Call it first thing in `main`, before there are threads. A second call changes nothing. If
+/// attaching to the recorder fails, one line on stderr says why, and the program runs untraced.
 pub fn attach() -> bool {
     if session::has_attached() {
         return session::current().is_some();
     }
     let settings = Settings::read();
-    if !settings.any() || environment::is_untrusted() {
+    if !settings.is_any_set() || environment::is_untrusted() {
         return false;
     }
     if !session::is_first_attempt() {
@@ -44,7 +44,7 @@ pub fn attach() -> bool {
         let mut line: String<256> = String::new();
         // A line that does not fit is cut.
         let _ = writeln!(line, "ctp: not recording: {reason}");
-        stderr::say(line.as_bytes());
+        stderr::write_line(line.as_bytes());
     }
     result.is_ok()
 }
@@ -55,74 +55,74 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
     }
     let limit = limit(settings)?;
     let path = settings.sock_path.as_deref().unwrap_or_default();
-    let hall = map(settings, limit);
-    if let Ok(hall) = &hall {
-        join_barrier(&hall.region); // before the recorder hears of this process, see there
+    let shared = map(settings, limit);
+    if let Ok(shared) = &shared {
+        join_barrier(&shared.region); // before the recorder learns of this process, see there
     }
     let socket = Socket::dial(path);
-    let (mapping, attach_id) = match hall {
-        Ok(hall) => choose(hall, socket.as_ref(), limit),
+    let (mapping, attach_id) = match shared {
+        Ok(shared) => choose(shared, socket.as_ref(), limit),
         Err(reason @ (NotAttached::Forbidden(_) | NotAttached::Absent(_))) => {
-            own(Asked::Own, socket.as_ref(), limit).map_err(|missing| {
-                if missing == Missing::Unreached {
-                    ask_in_vain(path);
+            request_own(Asked::Own, socket.as_ref(), limit).map_err(|error| {
+                if error == NoOwnMemory::Unreached {
+                    request_unusable(path);
                 }
                 reason
             })?
         }
         Err(reason) => {
-            ask_in_vain(path);
+            request_unusable(path);
             return Err(reason);
         }
     };
     touch_lanes(&mapping.region);
-    let begun = memory::wiped_page().and_then(|page| {
+    let result = memory::fork_words_page().and_then(|page| {
         session::use_page(page);
         let path = Path::from_slice(path).unwrap_or_default();
-        begin(page, mapping, attach_id, socket, path, limit)
+        start_session(page, mapping, attach_id, socket, path, limit)
     });
-    begun.map_err(|error| {
-        ask_in_vain(path);
+    result.map_err(|error| {
+        request_unusable(path);
         NotAttached::Os("mapping memory", error)
     })
 }
 
-/// This process goes unrecorded for a reason of its own. A request that gets no answer makes the recorder
-/// count it.
-fn ask_in_vain(path: &[u8]) {
+/// This process stays unrecorded for a reason of its own. A request that cannot be answered makes
+/// the recorder count the process.
+fn request_unusable(path: &[u8]) {
     if let Some(socket) = Socket::dial(path) {
-        socket.ask_in_vain();
+        socket.request_unusable();
     }
 }
 
-/// The first process stays in the memory that all can find. A further one asks for its own, and
-/// shares that one if it gets none.
-fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) {
-    let region = hall.region;
+/// The first process uses the memory that all processes can find. A further process asks for its
+/// own, and shares the first memory if it gets none.
+fn choose(shared: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) {
+    let region = shared.region;
     if !region.extended {
-        // Nobody reads it; it keeps the ids of several processes apart.
+        // No reader interprets the id; it only separates the ids of several processes.
         return (
-            hall,
+            shared,
             rustix::process::getpid().as_raw_nonzero().get() as u16,
         );
     }
     if take_row(region.attaches.first(), region.header) {
-        return (hall, 1);
+        return (shared, 1);
     }
-    match own(Asked::OwnOrShared, socket, limit) {
+    match request_own(Asked::OwnOrShared, socket, limit) {
         Ok(own) => {
-            // SAFETY: nobody has seen it yet.
-            unsafe { hall.discard() };
+            // SAFETY: nothing refers to the mapping yet.
+            unsafe { shared.discard() };
             own
         }
         Err(_) => {
             let attach_id = row_in(&region);
-            (hall, attach_id)
+            (shared, attach_id)
         }
     }
 }
 
-/// This process's row in the table of those that share a memory, counted from 1.
+/// This process's row in the table of processes that share a memory, counted from 1.
 fn row_in(region: &Region<'_>) -> u16 {
     let row = region
         .attaches
@@ -131,11 +131,12 @@ fn row_in(region: &Region<'_>) -> u16 {
     row.map_or(0, |index| index as u16 + 1)
 }
 
-/// So many lanes, which is what most programs have of threads, are mapped before these come.
+/// Lanes that are mapped in advance: enough for the threads of most programs.
 const LANES_TOUCHED: u32 = 16;
 
-/// The first event of a thread takes a lane, and would wait until the kernel has mapped that. Not in a
-/// fork, which attaches amid such an event, and may be there for a moment only.
+/// Maps lanes in advance, because a thread's first event takes a lane, and would wait until the
+/// kernel has mapped it. Not done in a fork, which attaches within such an event, and may be
+/// short-lived.
 fn touch_lanes(region: &Region<'_>) {
     let used = u32::try_from(region.pool().used()).unwrap_or(u32::MAX);
     let next = used..used.saturating_add(LANES_TOUCHED);
@@ -143,10 +144,11 @@ fn touch_lanes(region: &Region<'_>) {
     rings.for_each(|ring| ring.touch());
 }
 
-/// Opens and maps what `CTP_SHM_PATH` names, as far as environment, header and file agree.
+/// Opens and maps the file that `CTP_SHM_PATH` names, as far as environment, header and file agree.
 fn map(settings: &Settings, limit: u32) -> Result<Mapping, NotAttached> {
     let path = settings.shm_path.as_ref().ok_or(NotAttached::NoPath)?;
-    // A file under a lease of another process would block the program, and a terminal would become its own.
+    // Without these flags, a file under a lease of another process would block the program, and a
+    // terminal would become its controlling terminal.
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = openat(CWD, path.as_slice(), flags, Mode::empty()).map_err(|error| match error {
         Errno::NOENT => NotAttached::Absent(error),

@@ -1,4 +1,4 @@
-//! The auxiliary vector: what the kernel tells a program when it starts.
+//! The auxiliary vector: values that the kernel passes to a program at its start.
 #![allow(unsafe_code, reason = "calls libc's `getauxval` where there is one")]
 
 use core::ffi::c_ulong;
@@ -56,7 +56,7 @@ fn getauxval() -> Option<Getauxval> {
     unsafe { core::mem::transmute::<*const (), Option<Getauxval>>(address) }
 }
 
-/// Elsewhere the kernel's copy will do.
+/// Other targets use the kernel's copy.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn getauxval() -> Option<Getauxval> {
     None
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libc_and_the_kernel_say_the_same() {
+    fn libc_and_the_kernel_agree() {
         let page_bytes = 6;
         for kind in [AT_SECURE, page_bytes] {
             assert_eq!(value(kind), from_kernel(kind), "{kind}");

@@ -1,4 +1,4 @@
-//! What a program calls that has attached. Without a recorder each call is one branch.
+//! Calls for a program that has attached. Without a recorder, each call is one branch.
 
 use core::panic::Location;
 use core::time::Duration;
@@ -9,15 +9,15 @@ use crate::handle::Kind;
 use crate::platform::Probe;
 use crate::protocol::wait::{Resource, Wait};
 
-/// The attached program, if somebody records it. A fork of one that attached gets memory of its
-/// own here, once it needs it.
+/// The attached program, if it is recorded. A fork of an attached program gets memory of its own
+/// here, at the first need.
 #[inline]
 pub fn probe() -> Option<Probe<Linux>> {
     session::current().map(|session| session.probe)
 }
 
-/// A leaf future is about to return `Pending`: says what the coroutine that runs on this thread
-/// waits for. See [`Probe::waits_for`].
+/// Announces what the coroutine that runs on this thread waits for. A leaf future calls this before
+/// it returns `Pending`. See [`Probe::waits_for`].
 #[inline]
 pub fn waits_for(wait: Wait) {
     if let Some(probe) = probe() {
@@ -25,9 +25,9 @@ pub fn waits_for(wait: Wait) {
     }
 }
 
-/// Something is gone for which coroutines may wait: a descriptor (`i32`), a lock or a channel (its
-/// address, `usize`), or something of the program's own (`u64`): the type says which. See
-/// [`Probe::closed`].
+/// Records that a resource is closed for which coroutines may wait. The type says what it is: a
+/// descriptor (`i32`), the address of a lock or a channel (`usize`), or something defined by the
+/// program (`u64`). See [`Probe::closed`].
 #[inline]
 #[track_caller]
 pub fn closed(resource: impl Into<Resource>) {
@@ -36,8 +36,9 @@ pub fn closed(resource: impl Into<Resource>) {
     }
 }
 
-/// The coroutine that runs on this thread, else the thread, holds a lock (its address, `usize`) or
-/// something of the program's own (`u64`) from now on: the type says which. See [`Probe::acquired`].
+/// Records that the coroutine that runs on this thread, or else the thread, holds a resource from
+/// now on. The type says what it is: the address of a lock (`usize`), or something defined by the
+/// program (`u64`). See [`Probe::acquired`].
 #[inline]
 #[track_caller]
 pub fn acquired(resource: impl Into<Resource>) {
@@ -46,7 +47,7 @@ pub fn acquired(resource: impl Into<Resource>) {
     }
 }
 
-/// Like [`acquired`], at this place, where the caller is no line of the user's. See [`Probe::acquired_at`].
+/// Like [`acquired`], at this site, for callers that are not user code. See [`Probe::acquired_at`].
 #[inline]
 pub fn acquired_at(resource: impl Into<Resource>, place: &'static Location<'static>) {
     if let Some(probe) = probe() {
@@ -54,7 +55,8 @@ pub fn acquired_at(resource: impl Into<Resource>, place: &'static Location<'stat
     }
 }
 
-/// That, by a name of the same type, is about to be given back. See [`Probe::released`].
+/// Records that such a resource, named by the same type, is about to be given back. See
+/// [`Probe::released`].
 #[inline]
 #[track_caller]
 pub fn released(resource: impl Into<Resource>) {
@@ -63,7 +65,7 @@ pub fn released(resource: impl Into<Resource>) {
     }
 }
 
-/// This thread is about to end. See [`Probe::thread_ends`].
+/// Announces that this thread is about to end. See [`Probe::thread_ends`].
 pub fn thread_ends() {
     if let Some(probe) = probe() {
         probe.thread_ends();
@@ -71,13 +73,13 @@ pub fn thread_ends() {
 }
 
 impl Task {
-    /// A coroutine comes into being; the caller is where it is spawned.
+    /// Records the birth of a coroutine; the caller is the spawn site.
     #[track_caller]
     pub fn born(name: &str) -> Task {
         Task::born_as(name, Kind::Unknown, Location::caller())
     }
 
-    /// A coroutine of some kind, spawned at `place`.
+    /// Records the birth of a coroutine of this kind, spawned at `place`.
     pub fn born_as(name: &str, kind: Kind, place: &'static Location<'static>) -> Task {
         match probe() {
             Some(probe) => probe.born_as(name, kind, place),
@@ -87,8 +89,8 @@ impl Task {
 }
 
 impl Wait {
-    /// For a time: this long from now, as [`timer`](Wait::timer) says it. The clock is read if somebody
-    /// records.
+    /// Waits for this long from now, as a [`timer`](Wait::timer). Reads the clock only if the
+    /// program is recorded.
     #[track_caller]
     pub fn timer_in(time: Duration) -> Self {
         let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

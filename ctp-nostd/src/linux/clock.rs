@@ -1,11 +1,11 @@
-//! The time: by the processor's counter as the recorder calibrated it, else by the kernel.
+//! The time: from the processor's counter as the recorder calibrated it, or else from the kernel.
 
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::memory::layout::Header;
 use crate::protocol::clock;
 
-/// By the processor's counter if there is a calibration, else by the kernel.
+/// Uses the processor's counter if there is a calibration, or else the kernel.
 #[inline]
 pub(super) fn now_ns(header: Option<&Header>) -> u64 {
     header
@@ -47,12 +47,12 @@ mod tests {
 
     use super::*;
 
-    /// No clock of the kernel is so far.
+    /// Far beyond any clock of the kernel.
     const FAR_NS: u64 = 1 << 62;
 
     // CTP-26
     #[test]
-    fn a_calibration_that_is_replaced_is_read_again() {
+    fn replaced_calibration_is_read_again() {
         let (header, is_over) = (Header::default(), AtomicBool::new(false));
         let publish = || {
             let calibration = Calibration {

@@ -1,4 +1,4 @@
-//! What the recorder said in the environment, read without std and without an allocator.
+//! The recorder's environment variables, read without std and without an allocator.
 #![allow(unsafe_code, reason = "libc's list of C strings")]
 
 use core::ffi::{CStr, c_char};
@@ -11,7 +11,7 @@ use super::auxv::{self, AT_SECURE};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::weak_symbol::load_weak;
 
-/// Longest value that is of interest: a path.
+/// Longest accepted value: a path.
 type Value = Vec<u8, 1024>;
 
 /// The three variables of cTP v1, as found.
@@ -19,21 +19,21 @@ type Value = Vec<u8, 1024>;
 pub(super) struct Settings {
     /// File to map.
     pub shm_path: Option<Value>,
-    /// Socket to ring at.
+    /// Socket of the doorbell.
     pub sock_path: Option<Value>,
-    /// How many stations to use at most.
+    /// Largest number of stations to use.
     pub max_stations: Option<Value>,
 }
 
-/// Whether the user who set the environment lacks rights that the program has. Then the environment must
-/// not decide which file the program maps. Where that cannot be found out it is taken to be so.
+/// Whether the user who set the environment lacks rights that the program has. Then the environment
+/// must not decide which file the program maps. If this cannot be determined, the answer is yes.
 pub(super) fn is_untrusted() -> bool {
     auxv::value(AT_SECURE) != Some(0)
 }
 
 impl Settings {
-    /// From libc's `environ`, else (without a libc, or when it was cleared) from the kernel's
-    /// copy of the initial environment.
+    /// Reads libc's `environ`, or (without a libc, or after `clearenv`) the kernel's copy of the
+    /// initial environment.
     pub fn read() -> Self {
         let mut settings = Settings::default();
         let entry = environ();
@@ -45,8 +45,8 @@ impl Settings {
         settings
     }
 
-    /// Is there a sign of a recorder at all?
-    pub fn any(&self) -> bool {
+    /// Is any variable of a recorder set?
+    pub fn is_any_set(&self) -> bool {
         self.shm_path.is_some() || self.sock_path.is_some() || self.max_stations.is_some()
     }
 
@@ -65,8 +65,8 @@ impl Settings {
 
     fn read_list(&mut self, mut entry: *const *const c_char) {
         loop {
-            // SAFETY: `environ` is an array of C strings that ends with a null pointer. It is
-            // read once, at attach, which is to happen before there are threads to change it.
+            // SAFETY: `environ` is an array of C strings that ends with a null pointer. It is read
+            // once, at attach, which must happen before other threads can change it.
             let text = unsafe {
                 if (*entry).is_null() {
                     return;
@@ -78,7 +78,8 @@ impl Settings {
         }
     }
 
-    /// `/proc/self/environ`, in pieces; an entry longer than the buffer is none of ours.
+    /// Reads `/proc/self/environ` in pieces. An entry longer than the buffer is not one of the
+    /// three.
     fn read_initial(&mut self) {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let Ok(file) = openat(CWD, c"/proc/self/environ", flags, Mode::empty()) else {
@@ -112,7 +113,7 @@ fn environ() -> *const *const c_char {
     unsafe { *variable }
 }
 
-/// Elsewhere the kernel's copy will do.
+/// Other targets use the kernel's copy.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn environ() -> *const *const c_char {
     core::ptr::null()

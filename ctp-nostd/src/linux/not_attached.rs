@@ -6,22 +6,22 @@ use rustix::io::Errno;
 
 use crate::memory::Refused;
 
-/// Why a process that was asked to attach did not. Told in one line.
+/// Why a process that was asked to attach did not. Reported in one line.
 #[derive(Debug)]
 pub(super) enum NotAttached {
-    /// Other variables are there, but not the one that names the memory.
+    /// The variable that names the memory is not set, but others are.
     NoPath,
-    /// `CTP_MAX_STATIONS` holds something else.
+    /// `CTP_MAX_STATIONS` is not a number.
     NotANumber,
     /// The file is too short for a header and one station.
     NoRoom,
     /// There is no such file: the recorder is gone, or the process sees another `/proc`.
     Absent(Errno),
-    /// It may not open the file, as after a change of user.
+    /// The process may not open the file, for example after a change of user.
     Forbidden(Errno),
-    /// The kernel refused.
+    /// A system call failed.
     Os(&'static str, Errno),
-    /// The file is not what the recorder makes.
+    /// The file is not a recorder's memory.
     Memory(Refused),
     /// The program has no libc, and did not set up thread-local storage itself.
     NoThreadStorage,

@@ -1,4 +1,4 @@
-//! The platform Linux: its clock, its threads, and the bell.
+//! The Linux platform: its clock, its threads, and the doorbell.
 
 use core::sync::atomic::AtomicU32;
 
@@ -12,8 +12,8 @@ use crate::platform::{Local, Platform, Probe, attachment};
 use crate::sync::Ordering;
 
 #[expect(unsafe_code, reason = "vouches for the thread-local memory")]
-// SAFETY: `local` returns thread-local storage, which belongs to one thread from its first call of the
-// probe to its end; no other platform returns it. No method leaves the thread or its stack.
+// SAFETY: `local` returns thread-local storage, which belongs to one thread from its first call of
+// the probe to its end; no other platform returns it. No method leaves the thread or its stack.
 unsafe impl Platform for Linux {
     #[inline]
     fn now_ns() -> u64 {
@@ -40,12 +40,12 @@ unsafe impl Platform for Linux {
         }
     }
 
-    /// By its priority, which is the quickest to ask for, and which anybody may; where no call may be made
-    /// it is not known to be gone.
+    /// Asks for the thread's priority, which is the quickest query, and always permitted. Where no
+    /// system call may be made, the thread counts as alive.
     fn is_gone(thread: u32) -> bool {
         let may_ask = session::current().is_some_and(|session| !session.forbids_calls);
         let thread = Pid::from_raw(thread as i32).filter(|_| may_ask);
-        thread.is_some_and(|it| getpriority_process(Some(it)) == Err(Errno::SRCH))
+        thread.is_some_and(|thread| getpriority_process(Some(thread)) == Err(Errno::SRCH))
     }
 
     #[cold]

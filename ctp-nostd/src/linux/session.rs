@@ -1,14 +1,15 @@
-//! One attached process: what stays for the life of it, and what a fork of it does.
+//! The session of an attached process, which lasts for the life of the process, and its renewal in
+//! a fork.
 //!
 //! ```text
-//!            attach()                     fork
-//!   NOBODY ───────────> ATTACHED ──────────────────> FORKED
-//!                        │    ^                        │
-//!                        │    └────────────────────────┘ first born() or attach(): memory of its own
-//!                        └──> exec: the new image is NOBODY
+//!                attach()                     fork
+//!   NOT_ATTACHED ─────────> ATTACHED ──────────────────> FORKED
+//!                            │    ^                        │
+//!                            │    └────────────────────────┘ first born() or attach(): own memory
+//!                            └──> exec: the new image is NOT_ATTACHED
 //! ```
-//! A fork is noticed by a page that the kernel empties ([`Wiped`]): whatever was made before it
-//! compares its attachment with that page's and is mute in the fork.
+//! A page that the kernel zeroes in a fork ([`ForkWords`]) reveals the fork: handles compare their
+//! attachment with the attachment in that page, and are inert in the fork.
 #![allow(unsafe_code, reason = "keeps things for the life of the process")]
 
 use core::ptr;
@@ -20,115 +21,116 @@ use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::Linux;
 use super::clock;
-use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
-use super::socket::{Missing, Path, Rung, Socket};
+use super::memory::{self, ForkWords, Mapping, PAGE_BYTES};
+use super::socket::{NoOwnMemory, Path, RingOutcome, Socket};
 use crate::memory::Region;
 use crate::memory::layout::{Attach, Header};
 use crate::memory::request::{self, Asked};
 use crate::platform::Probe;
 use crate::sync::{AtomicU32, Ordering};
 
-/// What stays for the life of the process once it has attached.
+/// The data of an attached process, which lasts for the life of the process.
 #[derive(Debug)]
 pub(super) struct Session {
     pub probe: Probe<Linux>,
     mapping: Mapping,
     socket: Option<Socket>,
-    /// Where a fork asks.
+    /// The recorder's socket, for the request of a fork.
     path: Path,
     limit: u32,
-    /// The recorder wants no system calls. Asked once: a program may overwrite the header.
+    /// The recorder wants no system calls. Read once, because a program may overwrite the header.
     pub forbids_calls: bool,
 }
 
-/// Where things lie of which each event asks. In cache lines of their own: a linker puts next to each
-/// other what has nothing to do with each other, and a program may well write its own statics all the time.
+/// Pointers that each event reads. They have cache lines of their own: a linker places unrelated
+/// data next to each other, and a program may write its own statics all the time.
 #[repr(align(128))]
-struct Whereabouts {
-    /// Null until this process (or the one it was forked from) attached.
+struct SessionState {
+    /// Null until this process, or its parent, has attached.
     session: AtomicPtr<Session>,
-    /// Words that read 0 after a fork: a page of them, or [`NOBODY`] until this process attached.
-    wiped: AtomicPtr<Wiped>,
-    /// The header whose calibration is used; null without one of our recorder's.
+    /// A page of words that read 0 after a fork, or [`NOT_ATTACHED`] until this process has
+    /// attached.
+    fork_words: AtomicPtr<ForkWords>,
+    /// The header with the calibration in use; null without one.
     clock: AtomicPtr<Header>,
 }
 
-static AT: Whereabouts = Whereabouts {
+static STATE: SessionState = SessionState {
     session: AtomicPtr::new(ptr::null_mut()),
-    wiped: AtomicPtr::new(ptr::from_ref(&NOBODY).cast_mut()),
+    fork_words: AtomicPtr::new(ptr::from_ref(&NOT_ATTACHED).cast_mut()),
     clock: AtomicPtr::new(ptr::null_mut()),
 };
-static NOBODY: Wiped = Wiped::new();
-/// Attachments of this process and its forebears; inherited by a fork, never restarted.
+static NOT_ATTACHED: ForkWords = ForkWords::new();
+/// Attachments of this process and its ancestors; inherited by a fork, never restarted.
 static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this process, or one that it was forked from, has attached.
+/// Whether this process, or one of its ancestors, has attached.
 pub(super) fn has_attached() -> bool {
-    !AT.session.load(Ordering::Acquire).is_null()
+    !STATE.session.load(Ordering::Acquire).is_null()
 }
 
-/// Counts an attempt to attach. True if that is the first one.
+/// Counts an attempt to attach. True if it is the first.
 pub(super) fn is_first_attempt() -> bool {
     ATTACHMENTS.fetch_add(1, Ordering::Relaxed) == 0
 }
 
-/// From now on the words of this page tell whether this process attached.
-pub(super) fn use_page(page: &'static Wiped) {
-    AT.wiped
+/// From now on the words of this page say whether this process is attached.
+pub(super) fn use_page(page: &'static ForkWords) {
+    STATE
+        .fork_words
         .store(ptr::from_ref(page).cast_mut(), Ordering::Release);
 }
 
-/// The session, unless there is none. A fork of the process that attached tries, once, to attach
-/// by itself.
+/// The session, if any. A fork of an attached process tries, once, to attach by itself.
 #[inline]
 pub(super) fn current() -> Option<&'static Session> {
-    let page = wiped();
+    let page = fork_words();
     match page.attachment.load(Ordering::Acquire) {
-        0 if ptr::eq(page, &NOBODY) => None,
-        0 => follow(page),
-        // The attachment comes after its session, so this is not that of the forebear.
+        0 if ptr::eq(page, &NOT_ATTACHED) => None,
+        0 => attach_fork(page),
+        // The attachment is stored after its session, so this is not the parent's session.
         _ => session(),
     }
 }
 
 #[inline]
 fn session() -> Option<&'static Session> {
-    // SAFETY: null, or stored by `keep` after it wrote a whole session into memory that is
+    // SAFETY: null, or stored by `store_session` after it wrote a whole session into memory that is
     // never unmapped and never written again.
-    unsafe { AT.session.load(Ordering::Acquire).as_ref() }
+    unsafe { STATE.session.load(Ordering::Acquire).as_ref() }
 }
 
-/// The number of this attachment, 0 while not attached and in a fork. In a page of its own for good, once
-/// this process (or one it was forked from) has attached.
+/// The number of this attachment, 0 while not attached and in a fork. Once this process or its
+/// parent has attached, the word stays in a page of its own for ever.
 #[inline]
 pub(super) fn attachment_word() -> &'static AtomicU32 {
-    &wiped().attachment
+    &fork_words().attachment
 }
 
 #[inline]
-fn wiped() -> &'static Wiped {
-    // SAFETY: a static, or a page of our own that is never unmapped. The kernel zeroes it in a fork,
+fn fork_words() -> &'static ForkWords {
+    // SAFETY: a static, or a private page that is never unmapped. The kernel zeroes it in a fork,
     // which for an atomic is a write like any other.
-    unsafe { &*AT.wiped.load(Ordering::Acquire) }
+    unsafe { &*STATE.fork_words.load(Ordering::Acquire) }
 }
 
-/// The header in which our recorder keeps a calibration of the processor's counter.
+/// The header in which the recorder keeps a calibration of the processor's counter.
 #[inline]
 pub(super) fn clock_header() -> Option<&'static Header> {
-    let header = AT.clock.load(Ordering::Acquire);
+    let header = STATE.clock.load(Ordering::Acquire);
     // SAFETY: null, or the header of a region that is mapped for the life of the process.
     unsafe { header.as_ref() }
 }
 
 impl Session {
-    /// One byte to the recorder; its outcome is told only in the header's counters.
+    /// Sends one byte to the recorder, and counts the outcome in the header.
     pub fn ring(&self) {
         let header = self.probe.region.header;
-        let rung = self.socket.as_ref().map(Socket::ring);
-        let counter = match rung.unwrap_or(Rung::Failed) {
-            Rung::Sent => &header.wakes_sent,
-            Rung::WouldBlock => &header.wakes_would_block,
-            Rung::Failed => &header.wakes_failed,
+        let outcome = self.socket.as_ref().map(Socket::ring);
+        let counter = match outcome.unwrap_or(RingOutcome::Failed) {
+            RingOutcome::Sent => &header.wakes_sent,
+            RingOutcome::WouldBlock => &header.wakes_would_block,
+            RingOutcome::Failed => &header.wakes_failed,
         };
         if self.probe.region.extended {
             counter.fetch_add(1, Ordering::Relaxed);
@@ -136,32 +138,34 @@ impl Session {
     }
 }
 
-/// Memory of this process's own, from the recorder.
-pub(super) fn own(
-    asked: Asked,
+/// Requests memory for this process from the recorder.
+pub(super) fn request_own(
+    request: Asked,
     socket: Option<&Socket>,
     limit: u32,
-) -> Result<(Mapping, u16), Missing> {
-    let file = socket.ok_or(Missing::Unreached)?.ask(asked)?;
-    let mapping = Mapping::new(&file, limit).map_err(|_| Missing::Denied)?;
+) -> Result<(Mapping, u16), NoOwnMemory> {
+    let file = socket
+        .ok_or(NoOwnMemory::Unreached)?
+        .request_memory(request)?;
+    let mapping = Mapping::new(&file, limit).map_err(|_| NoOwnMemory::Denied)?;
     let (header, rows) = (mapping.region.header, mapping.region.attaches);
-    take_row(rows.first(), header); // else the recorder takes it that this process has ended first
+    take_row(rows.first(), header); // otherwise the recorder would assume that this process has ended
     let number = header.memory_number.load(Ordering::Relaxed);
     Ok((mapping, request::attach_id(number)))
 }
 
-/// In a fork: attaches with memory of its own, or never. Nothing of it allocates, or asks libc for
-/// anything. The first thread that needs it asks the recorder; the others would lose coroutines if
-/// they did not wait until it has its answer.
+/// In a fork: attaches with memory of its own, or never. This neither allocates nor calls libc. The
+/// first thread that needs the session asks the recorder; the other threads wait for the answer,
+/// because they would lose coroutines otherwise.
 #[cold]
-fn follow(page: &Wiped) -> Option<&'static Session> {
+fn attach_fork(page: &ForkWords) -> Option<&'static Session> {
     let parent = session()?;
-    if !parent.probe.region.extended || page.follower.load(Ordering::Relaxed) == Wiped::NEVER {
+    if !parent.probe.region.extended || page.follower.load(Ordering::Relaxed) == ForkWords::NEVER {
         return None;
     }
     if parent.forbids_calls {
-        // A fork would have to ask.
-        if page.follower.swap(Wiped::NEVER, Ordering::Relaxed) != Wiped::NEVER {
+        // A fork would have to make system calls.
+        if page.follower.swap(ForkWords::NEVER, Ordering::Relaxed) != ForkWords::NEVER {
             parent.probe.region.header.count_unreached();
         }
         return None;
@@ -172,66 +176,67 @@ fn follow(page: &Wiped) -> Option<&'static Session> {
         .compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
     match taken {
         Ok(_) => {
-            let session = attach_anew(page, parent);
+            let session = attach_with_own_memory(page, parent);
             if session.is_none() {
-                page.follower.store(Wiped::NEVER, Ordering::Relaxed);
+                page.follower.store(ForkWords::NEVER, Ordering::Relaxed);
             }
             session
         }
-        // A signal handler that interrupted it: it cannot wait for what it keeps from going on.
+        // A signal handler that interrupted the attaching thread must not wait for that thread.
         Err(other) if other == me => None,
         Err(_) => wait_for_follower(page),
     }
 }
 
-fn attach_anew(page: &Wiped, parent: &Session) -> Option<&'static Session> {
+fn attach_with_own_memory(page: &ForkWords, parent: &Session) -> Option<&'static Session> {
     let of_parent = &parent.probe.region;
     join_barrier(of_parent);
     let socket = Socket::dial(&parent.path);
-    let (mapping, attach_id) = own(Asked::Own, socket.as_ref(), parent.limit)
-        .inspect_err(|missing| {
+    let (mapping, attach_id) = request_own(Asked::Own, socket.as_ref(), parent.limit)
+        .inspect_err(|reason| {
             // This fork still shares its parent's memory.
-            if *missing == Missing::Unreached {
+            if *reason == NoOwnMemory::Unreached {
                 of_parent.header.count_unreached();
             }
         })
         .ok()?;
     ATTACHMENTS.fetch_add(1, Ordering::Relaxed);
     let (path, limit) = (parent.path.clone(), parent.limit);
-    if begin(page, mapping, attach_id, socket, path, limit).is_err() {
+    if start_session(page, mapping, attach_id, socket, path, limit).is_err() {
         of_parent.header.count_unreached();
         return None;
     }
-    parent.mapping.part();
+    parent.mapping.make_private();
     parent.socket.iter().for_each(Socket::close_in_a_fork);
     session()
 }
 
-/// Another thread attaches this fork, which takes no longer than its own patience.
-fn wait_for_follower(page: &Wiped) -> Option<&'static Session> {
-    for _ in 0..LOOKS {
+/// Waits until another thread has attached this fork, which takes no longer than the answer
+/// timeout.
+fn wait_for_follower(page: &ForkWords) -> Option<&'static Session> {
+    for _ in 0..PAUSES {
         if page.attachment.load(Ordering::Acquire) != 0 {
             return session();
         }
-        if page.follower.load(Ordering::Relaxed) == Wiped::NEVER {
+        if page.follower.load(Ordering::Relaxed) == ForkWords::NEVER {
             return None;
         }
-        // Interrupted, it looks sooner.
-        let _ = poll(&mut [], Some(&BETWEEN_LOOKS));
+        // A signal only shortens the pause.
+        let _ = poll(&mut [], Some(&PAUSE));
     }
     None
 }
 
-/// Longer, together, than the recorder is waited for.
-const LOOKS: u32 = 6_000;
-const BETWEEN_LOOKS: Timespec = Timespec {
+/// Together, longer than the answer timeout.
+const PAUSES: u32 = 6_000;
+const PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000,
 };
 
-/// Everything is there: from now on there are events.
-pub(super) fn begin(
-    page: &Wiped,
+/// Publishes the session, after which there are events.
+pub(super) fn start_session(
+    page: &ForkWords,
     mapping: Mapping,
     attach_id: u16,
     socket: Option<Socket>,
@@ -241,10 +246,11 @@ pub(super) fn begin(
     let region = mapping.region;
     let attachment = ATTACHMENTS.load(Ordering::Relaxed);
     if region.extended {
-        AT.clock
+        STATE
+            .clock
             .store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
     }
-    keep(Session {
+    store_session(Session {
         probe: Probe::attached(region, attach_id, attachment)
             .ordered_by_recorder(join_barrier(&region)),
         mapping,
@@ -257,27 +263,28 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// Has the recorder declared that it issues a `membarrier` before each sleep, and does it reach
-/// this process? Registering is cheap only while there is one thread, and nobody looks at the process's
-/// memory from outside: else the kernel waits for all processors to have come by, which takes 5 to 30 ms.
-/// The recorder looks as soon as somebody has dialled. To ask twice costs nothing.
+/// Has the recorder declared that it issues a `membarrier` before each sleep, and does that reach
+/// this process? Registering is cheap only while there is one thread, and no other process reads
+/// this process's memory. Otherwise the kernel waits for all processors, which takes 5 to 30 ms.
+/// The recorder starts to read as soon as a process has connected. A second registration costs
+/// nothing.
 pub(super) fn join_barrier(region: &Region<'_>) -> bool {
     region.extended
         && region.header.declares_barrier()
         && membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }
 
-/// Puts the session where it stays.
-fn keep(session: Session) -> Result<(), Errno> {
+/// Stores the session permanently.
+fn store_session(session: Session) -> Result<(), Errno> {
     const { assert!(size_of::<Session>() <= PAGE_BYTES) };
     let place: *mut Session = memory::private_page()?.cast();
-    // SAFETY: a fresh page of our own, large enough and aligned for anything.
+    // SAFETY: a fresh private page, large enough and aligned for any type.
     unsafe { place.write(session) };
-    AT.session.store(place, Ordering::Release);
+    STATE.session.store(place, Ordering::Release);
     Ok(())
 }
 
-/// Takes a row in the table of those that share a memory. False if another process has the row.
+/// Takes a row in the table of processes that share a memory. False if another process has the row.
 pub(super) fn take_row(row: Option<&Attach>, header: &Header) -> bool {
     let pid = rustix::process::getpid().as_raw_nonzero().get() as u32;
     let Some(row) = row else { return false };

@@ -1,4 +1,4 @@
-//! The socket to the recorder: the bell, and the request for memory of one's own.
+//! The socket to the recorder: the doorbell, and the request for a process's own memory.
 #![allow(unsafe_code, reason = "closes an inherited descriptor")]
 
 use core::mem::MaybeUninit;
@@ -20,41 +20,41 @@ use crate::memory::request::{Asked, GRANTED};
 /// Longest path of a socket that the kernel takes.
 pub(super) type Path = Vec<u8, 107>;
 
-/// A connection, and what tells it from another file that got its number after the program
-/// closed it.
+/// A connection, with an identity that distinguishes it from another file which got its number
+/// after the program closed it.
 #[derive(Debug)]
 pub(super) struct Socket {
     fd: OwnedFd,
     identity: (u64, u64),
 }
 
-/// What became of a ring.
-pub(super) enum Rung {
-    /// The byte is on its way.
+/// The outcome of a ring.
+pub(super) enum RingOutcome {
+    /// The byte was sent.
     Sent,
-    /// There was no room for it, so the recorder is awake.
+    /// The socket was full, so the recorder is awake.
     WouldBlock,
-    /// Nobody is there.
+    /// There is no recorder.
     Failed,
 }
 
 /// Why a process gets no memory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
-    /// The recorder has none for it, or was not waited for any longer, or what it gave cannot be used: it
-    /// knows, in the last case since nothing is ever done in that memory.
+pub(super) enum NoOwnMemory {
+    /// The recorder denied the request, did not answer in time, or sent memory that cannot be used.
+    /// The recorder knows this; in the last case, because nothing is ever written in that memory.
     Denied,
-    /// The recorder could not be asked, and knows nothing of that.
+    /// The recorder could not be reached, and does not know of the process.
     Unreached,
 }
 
-/// How long a process waits for memory of its own. A recorder that is there answers at once.
-const PATIENCE_NS: u64 = 500_000_000;
+/// How long a process waits for memory of its own. A recorder that runs answers at once.
+const ANSWER_TIMEOUT_NS: u64 = 500_000_000;
 
 const QUIETLY: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 impl Socket {
-    /// Connects, without waiting for anybody.
+    /// Connects, without waiting.
     pub fn dial(path: &[u8]) -> Option<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let address = SocketAddrUnix::new(path).ok()?;
@@ -65,44 +65,45 @@ impl Socket {
         Some(Socket { fd, identity })
     }
 
-    /// One byte: never blocks and raises no signal.
-    pub fn ring(&self) -> Rung {
-        if !self.is_still_ours() {
-            return Rung::Failed;
+    /// Sends one byte. Never blocks and raises no signal.
+    pub fn ring(&self) -> RingOutcome {
+        if !self.is_own_socket() {
+            return RingOutcome::Failed;
         }
         match send(&self.fd, &[1], QUIETLY) {
-            Ok(_) => Rung::Sent,
-            Err(Errno::AGAIN) => Rung::WouldBlock,
-            Err(_) => Rung::Failed,
+            Ok(_) => RingOutcome::Sent,
+            Err(Errno::AGAIN) => RingOutcome::WouldBlock,
+            Err(_) => RingOutcome::Failed,
         }
     }
 
-    /// Asks for memory of this process's own, and waits a little for it. What comes later cannot be
-    /// sent any more, so that the recorder knows of it.
-    pub fn ask(&self, asked: Asked) -> Result<OwnedFd, Missing> {
-        send(&self.fd, asked.bytes(), QUIETLY).map_err(|_| Missing::Unreached)?;
+    /// Requests memory for this process, and waits a bounded time. After that the recorder can no
+    /// longer send an answer, so that it knows the outcome.
+    pub fn request_memory(&self, request: Asked) -> Result<OwnedFd, NoOwnMemory> {
+        send(&self.fd, request.bytes(), QUIETLY).map_err(|_| NoOwnMemory::Unreached)?;
         self.await_answer();
-        // Where that fails, nobody is there any more. What was sent before is there all the same.
+        // If this fails, the recorder is gone. An answer that was sent before can still be
+        // received.
         let _ = shutdown(&self.fd, Shutdown::Read);
         self.receive()
     }
 
-    /// Asks for memory that this process could not use: no answer can be sent any more.
-    pub fn ask_in_vain(&self) {
-        // Where either fails, there is no recorder to count this process.
+    /// Requests memory that this process could not use: no answer can be sent any more.
+    pub fn request_unusable(&self) {
+        // If either call fails, there is no recorder to count this process.
         if shutdown(&self.fd, Shutdown::Read).is_ok() {
             let _ = send(&self.fd, Asked::Own.bytes(), QUIETLY);
         }
     }
 
-    /// No longer than that, however many signals come meanwhile.
+    /// Waits until the deadline, however many signals arrive.
     fn await_answer(&self) {
-        let end_ns = kernel_ns().saturating_add(PATIENCE_NS);
+        let end_ns = kernel_ns().saturating_add(ANSWER_TIMEOUT_NS);
         let mut answer = [PollFd::new(&self.fd, PollFlags::IN)];
         while poll(&mut answer, Some(&time_until(end_ns))) == Err(Errno::INTR) {}
     }
 
-    fn receive(&self) -> Result<OwnedFd, Missing> {
+    fn receive(&self) -> Result<OwnedFd, NoOwnMemory> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
@@ -117,30 +118,32 @@ impl Socket {
             RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
             _ => None,
         });
-        let granted = received.is_ok_and(|it| it.bytes == 1) && byte == [GRANTED];
+        let granted = received.is_ok_and(|message| message.bytes == 1) && byte == [GRANTED];
         match granted {
-            // Without a number left for it, the kernel drops what was sent.
-            true => descriptors.next().ok_or(Missing::Denied),
-            false => Err(Missing::Denied),
+            // Without a free descriptor number, the kernel drops the descriptor.
+            true => descriptors.next().ok_or(NoOwnMemory::Denied),
+            false => Err(NoOwnMemory::Denied),
         }
     }
 
-    /// In a fork, which has a copy of the descriptor and no use for it.
+    /// Closes the descriptor in a fork, which has a copy and no use for it.
     pub fn close_in_a_fork(&self) {
-        if self.is_still_ours() {
-            // SAFETY: this process's copy of our own descriptor; whatever is left of the session
-            // that was inherited finds that it is not that socket any more, and lets it be.
+        if self.is_own_socket() {
+            // SAFETY: this closes the process's copy of its own descriptor. Any other user of the
+            // inherited session finds by the identity that it is no longer that socket, and leaves
+            // it alone.
             unsafe { rustix::io::close(self.fd.as_raw_fd()) };
         }
     }
 
-    /// A program may close every descriptor that it does not know, and use the number again.
-    fn is_still_ours(&self) -> bool {
+    /// Is the descriptor still this socket? A program may close every descriptor that it does not
+    /// know, and reuse the number.
+    fn is_own_socket(&self) -> bool {
         identity_of(&self.fd) == Some(self.identity)
     }
 }
 
-/// What is left until then, at most [`PATIENCE_NS`], which is less than a second.
+/// The time left until `end_ns`, at most [`ANSWER_TIMEOUT_NS`], which is less than a second.
 fn time_until(end_ns: u64) -> Timespec {
     let left_ns = end_ns.saturating_sub(kernel_ns());
     Timespec {
@@ -149,8 +152,8 @@ fn time_until(end_ns: u64) -> Timespec {
     }
 }
 
-/// The same file with a number above 2. A program that closed its stdout must not find the recorder's
-/// socket there, and print into it.
+/// Returns the same file with a number above 2. A program that closed its stdout must not find the
+/// recorder's socket there, and print into it.
 fn above_stdio(fd: OwnedFd) -> rustix::io::Result<OwnedFd> {
     if 2 < fd.as_raw_fd() {
         return Ok(fd);

@@ -21,8 +21,8 @@
 //! - Each page from the stack pointer to the anchor is present. Between the stack of a coroutine and
 //!   the frames of its thread lie pages that the thread never used, or the guard region.
 //!
-//! The kernel is asked once for each page by which a stack is deeper than before. What was found stays
-//! true until the thread ends.
+//! The kernel is queried once for each page by which a stack is deeper than before. A result stays
+//! valid until the thread ends.
 
 mod maps;
 mod pagemap;
@@ -47,12 +47,13 @@ static MAIN_THREAD: AtomicU32 = AtomicU32::new(0);
 /// same address and another thread id.
 static MAIN_LOCAL: AtomicUsize = AtomicUsize::new(0);
 
-/// Deeper stacks are not looked at.
+/// Deeper stacks are not examined.
 const MOST_BYTES: usize = 64 << 20;
-/// After so many refusals a thread is taken to run on other stacks, and the kernel is not asked again.
+/// After this many refusals a thread is assumed to run on other stacks, and the kernel is not
+/// queried again.
 const MOST_REFUSED: usize = 16;
 
-/// The program attaches.
+/// Remembers the main thread, when the program attaches.
 pub(super) fn remember_main() {
     let process = rustix::process::getpid();
     MAIN_THREAD.store(process.as_raw_nonzero().get() as u32, Ordering::Relaxed);
@@ -69,19 +70,19 @@ pub(super) fn look_ahead() {
     covers(&thread::local().polled, &(sp..sp.saturating_add(1)));
 }
 
-/// Whether all of this lies in the calling thread's own stack.
+/// Whether all of this range lies in the calling thread's own stack.
 #[inline(always)]
 pub(crate) fn covers(polled: &Polled, stack: &Range<usize>) -> bool {
     let low = polled.stack_low.load(Ordering::Relaxed);
     let high = polled.stack_high.load(Ordering::Relaxed);
-    (low <= stack.start && stack.end <= high && stack.start < stack.end) || ask(polled, stack)
+    (low <= stack.start && stack.end <= high && stack.start < stack.end) || query(polled, stack)
 }
 
 #[cold]
 #[inline(never)]
-fn ask(polled: &Polled, stack: &Range<usize>) -> bool {
+fn query(polled: &Polled, stack: &Range<usize>) -> bool {
     let refused = polled.refused.load(Ordering::Relaxed);
-    if MOST_REFUSED <= refused || session::current().is_none_or(|it| it.forbids_calls) {
+    if MOST_REFUSED <= refused || session::current().is_none_or(|session| session.forbids_calls) {
         return false;
     }
     let is_main = is_main_thread();
@@ -93,7 +94,7 @@ fn ask(polled: &Polled, stack: &Range<usize>) -> bool {
     if !is_below(stack, anchor) {
         return false;
     }
-    // Only what lies below the part that was found before needs a look.
+    // Only the part below the known part must be checked.
     let is_known = polled.stack_high.load(Ordering::Relaxed) == anchor;
     let unknown_end = if is_known {
         polled.stack_low.load(Ordering::Relaxed)
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_range_below_the_anchor_is_looked_at() {
+    fn only_a_range_below_the_anchor_is_examined() {
         assert!(is_below(&(5000..5100), 5100));
         assert!(!is_below(&(5000..5100), 5099));
         assert!(!is_below(&(5100..5100), 9000));
@@ -168,7 +169,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn a_thread_finds_its_own_stack_and_no_other_memory() {
+    fn thread_finds_its_own_stack_and_no_other_memory() {
         let (sp, anchor) = (walk::here().sp, own_local());
         assert_eq!(
             low_end(sp, anchor, anchor, false),

@@ -5,18 +5,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::{FdFlags, fcntl_getfd};
 
-/// To stderr, if the program has one that takes a line at once.
-pub(super) fn say(line: &[u8]) {
-    // SAFETY: if descriptor 2 is closed the calls fail. It is not closed here, and no state of it is
-    // relied on between the calls.
+/// Writes to stderr, if the program has a stderr that takes a line without blocking.
+pub(super) fn write_line(line: &[u8]) {
+    // SAFETY: if descriptor 2 is closed, the calls fail. It is not closed here, and the calls rely
+    // on no state of it in between.
     let stderr = unsafe { BorrowedFd::borrow_raw(2) };
     if is_inherited(stderr) && is_writable(stderr) {
         let _ = rustix::io::write(stderr, line);
     }
 }
 
-/// Whether the program may have been started with this descriptor. One that is closed on exec was opened
-/// by the program itself, after it closed its stderr: the file is not for messages.
+/// Whether the program may have been started with this descriptor. A descriptor that is closed on
+/// exec was opened by the program itself, after it closed its stderr: the file is not for messages.
 fn is_inherited(fd: BorrowedFd<'_>) -> bool {
     fcntl_getfd(fd).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
 }

@@ -73,19 +73,19 @@ fn thread_pointer() -> Option<usize> {
     Some(pointer)
 }
 
-/// Elsewhere the kernel offers no simple question.
+/// Other targets offer no simple query.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn thread_pointer() -> Option<usize> {
     None
 }
 
-/// The calling thread's memory. Do not keep it across a switch of stacks: the coroutine may go
-/// on in another thread.
+/// The calling thread's memory. Do not keep the reference across a switch of stacks: the coroutine
+/// may continue in another thread.
 #[inline]
 pub(crate) fn local() -> &'static Local {
-    // SAFETY: the block reserved above has `Local`'s size and alignment, is zeroed for each new
-    // thread (a valid `Local`), and lives as long as the thread, which outlives this call's use
-    // of it. It is touched only through its atomics, also by signal handlers.
+    // SAFETY: the block reserved above has `Local`'s size and alignment, and is zeroed for each new
+    // thread (a valid `Local`). It lives as long as the thread, which outlives the use of this
+    // reference. It is accessed only through its atomics, including by signal handlers.
     unsafe { &*address() }
 }
 
@@ -95,7 +95,7 @@ fn address() -> *const Local {
     let address: *const Local;
     // SAFETY: reads two words and adds them. In a process with a libc, fs:0 holds the thread
     // pointer itself (x86-64 psABI), and GOTTPOFF is this symbol's offset from it. Not `pure`:
-    // after a switch of threads it must be read again.
+    // after a switch of threads the pointer must be read again.
     unsafe {
         asm!(
             "mov {a}, qword ptr fs:[0]",
@@ -131,7 +131,7 @@ fn address() -> *const Local {
 fn address() -> *const Local {
     let address: *const Local;
     // SAFETY: as on x86-64; gs:0 holds the thread pointer (i386 psABI), and GOTNTPOFF finds this
-    // symbol's offset by way of the global offset table, whose place is known from the code's.
+    // symbol's offset through the global offset table, whose address is relative to the code's.
     unsafe {
         asm!(
             "call 2f",
@@ -153,7 +153,7 @@ mod tests {
 
     /// Sets the base of `fs`.
     fn set_thread_pointer(pointer: usize) {
-        // SAFETY: the caller restores the former base before anything uses thread-local storage.
+        // SAFETY: the caller restores the previous base before anything uses thread-local storage.
         unsafe {
             asm!(
                 "syscall",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_thread_storage_is_noticed() {
+    fn missing_thread_storage_is_detected() {
         let pointer = thread_pointer().expect("the kernel knows it");
         set_thread_pointer(0);
         let without = has_storage();

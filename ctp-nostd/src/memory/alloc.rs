@@ -1,7 +1,8 @@
-//! Handing out stations: nobody gets one that another has.
+//! Hands out stations, so that no two coroutines have the same station.
 //!
-//! A new coroutine takes a station that an earlier one has left, else one that nobody had yet.
-//! Those left lie in a ring, in the order in which they were put there:
+//! A new coroutine takes a station that an earlier coroutine has left, or else a station that was
+//! never used. Stations that were left lie in a ring, in the order in which the recorder put them
+//! there:
 //!
 //! ```text
 //!   probe, any number                        recorder
@@ -11,16 +12,18 @@
 //!   A3 ring[taken mod length] -> station     (relaxed)
 //!   A4 head: taken -> taken + 1, else A1     (compare and swap)
 //! ```
-//! A station is in the ring at most once and the ring is as long as there are stations, so F2
-//! overwrites an entry only when some A4 has gone past it, and then an A4 that read it fails. Head
-//! and tail only grow: a head that is the same has not moved, unless it went round 2^32.
+//! A station is in the ring at most once, and the ring has at least as many entries as there are
+//! stations. So F2 overwrites an entry only after some A4 has gone past it, and then an A4 that
+//! read the old entry fails. Head and tail only grow: an unchanged head has not moved, unless it
+//! wrapped around 2^32.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Probe: a station that nobody had yet, or nothing when all are taken; a refusal is counted.
+/// Probe: claims a station that was never used. Returns nothing, and counts a refusal, if all are
+/// taken.
 ///
-/// Never an unconditional add: a counter that runs past the maximum comes round to 0 after 2^32
-/// coroutines and hands out what is in use.
+/// This must not be an unconditional add: a counter that runs past the maximum wraps to 0 after
+/// 2^32 coroutines and hands out stations that are in use.
 pub fn claim(count: &AtomicU32, max: u32, refused: &AtomicU32) -> Option<u32> {
     let mut now = count.load(Ordering::Relaxed);
     while now < max {
@@ -33,7 +36,7 @@ pub fn claim(count: &AtomicU32, max: u32, refused: &AtomicU32) -> Option<u32> {
     None
 }
 
-/// Probe: a station that was put back, if there is one.
+/// Probe: takes a station from the ring, if the ring is not empty.
 pub fn take_back(head: &AtomicU32, tail: &AtomicU32, ring: &[AtomicU32]) -> Option<u32> {
     let length = ring.len() as u32;
     let mut taken = head.load(Ordering::Relaxed); // A1
@@ -51,7 +54,7 @@ pub fn take_back(head: &AtomicU32, tail: &AtomicU32, ring: &[AtomicU32]) -> Opti
     }
 }
 
-/// Recorder: puts back a station whose occupant is over and whose last event has been read.
+/// Recorder: puts back a station after its occupant has ended and its last event has been read.
 pub fn put_back(tail: &AtomicU32, ring: &[AtomicU32], station: u32) {
     let put = tail.load(Ordering::Relaxed);
     let length = ring.len() as u32;
@@ -61,11 +64,11 @@ pub fn put_back(tail: &AtomicU32, ring: &[AtomicU32], station: u32) {
     }
 }
 
-/// Recorder: a peer that adds without looking has driven the count past the maximum. Takes it
-/// back and counts as refused what was asked for in vain.
+/// Recorder: resets a count that a v1 peer, which adds without a bound, has driven past the
+/// maximum. The excess is counted as refused.
 pub fn rein_in(count: &AtomicU32, max: u32, refused: &AtomicU32) {
     if count.load(Ordering::Relaxed) > max {
-        let asked = count.swap(max, Ordering::AcqRel);
-        refused.fetch_add(asked.saturating_sub(max), Ordering::Relaxed);
+        let claimed = count.swap(max, Ordering::AcqRel);
+        refused.fetch_add(claimed.saturating_sub(max), Ordering::Relaxed);
     }
 }

@@ -1,7 +1,7 @@
-//! Every word of the shared memory: the only place where an offset exists.
+//! Every word of the shared memory: the only place that defines offsets.
 //!
-//! All words are atomics, because another process may write any of them at any time. What
-//! follows is `LAYOUT.md`, which a test compares with the structs.
+//! All words are atomics, because another process may write any of them at any time. The following
+//! text is `LAYOUT.md`, which a test compares with the structs.
 //!
 #![doc = include_str!("../../LAYOUT.md")]
 
@@ -11,37 +11,37 @@ use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: u64 = 0x434F_524F_5452_4352;
 /// The only version of cTP.
 pub const VERSION: u32 = 1;
-/// Says that the free bytes are used as described here: `CTPXEXT1` in memory order.
+/// Marks memory whose free bytes are used as described here: `CTPXEXT1` in memory order.
 pub const EXT_MAGIC: u64 = u64::from_le_bytes(*b"CTPXEXT1");
-/// Revision of the extension; also what a station of ours has in `ext_rev`.
+/// Revision of the extension; also the `ext_rev` of stations that this probe writes.
 pub const EXT_REV: u8 = 1;
 /// Slots of a station.
 pub const SLOTS: usize = 8;
-/// Bytes of text that a [`Interned`] entry holds.
+/// Bytes of text that an [`Interned`] entry holds.
 pub const TEXT_BYTES: usize = 216;
 
-/// Station flag: this coroutine's runtime calls [`Waker::wake`](crate::waker::Waker::wake), so "never
-/// woken" means it.
-pub const FLAG_TELLS_WAKES: u8 = 1;
-/// Station flag: `wakers_live` counts the wakers of this coroutine, so "none" means that nobody can
-/// wake it.
+/// Station flag: this coroutine's runtime calls [`Waker::wake`](crate::waker::Waker::wake), so a
+/// count of zero wakes is meaningful.
+pub const FLAG_RECORDS_WAKES: u8 = 1;
+/// Station flag: `wakers_live` counts the wakers of this coroutine. With a count of zero, the
+/// coroutine can never be woken.
 pub const FLAG_COUNTS_WAKERS: u8 = 2;
-/// Feature bit: the program may be under a filter of system calls. The probe makes none after it
-/// attached, but for a thread's first event.
+/// Feature bit: the program may run under a system call filter. After it attached, the probe makes
+/// no system call except at a thread's first event.
 pub const FEATURE_NO_CALLS: u32 = 1;
-/// Feature bit: leaf futures are to clone the waker of each poll, so that the await chain of each wait
-/// is found. It costs a clone for each.
+/// Feature bit: leaf futures should clone the waker in each poll, so that the await chain of each
+/// wait is found. This costs one clone per poll.
 pub const FEATURE_PRECISE_CHAINS: u32 = 2;
-/// In the `waker` word: the rest is a thread's id, not a coroutine's [`seat_word`].
+/// In the `waker` word: the other bits are a thread id, not a coroutine's [`seat_word`].
 pub const WAKER_IS_THREAD: u32 = 1 << 31;
 
-/// Bits of a [`seat_word`] for the station's number; the rest are for its use.
+/// Bits of a [`seat_word`] for the station number; the rest counts the uses of the station.
 const STATION_BITS: u32 = 21;
-/// Most stations that a memory can have, so that a [`seat_word`] and a record of a lane hold the
-/// number of each.
+/// Largest number of stations in a memory, so that a [`seat_word`] and a lane record can hold each
+/// station number.
 pub const MOST_STATIONS: u32 = 1 << 20;
 
-/// Which coroutine, in 31 bits that are never 0: {use of its station 10 | the station's number + 1,
+/// Identifies a coroutine in 31 bits that are never 0: {use of its station 10 | station number + 1,
 /// 21}.
 pub const fn seat_word(index: u32, generation: u32) -> u32 {
     (uses(generation) << STATION_BITS) | ((index + 1) % (1 << STATION_BITS))
@@ -51,17 +51,17 @@ const fn uses(generation: u32) -> u32 {
     (generation / 2) % (1 << (31 - STATION_BITS))
 }
 
-/// May a station of this generation be in the use that a [`seat_word`] tells?
+/// Is this generation in the use that a [`seat_word`] names? Compared modulo 2^10.
 pub(crate) const fn is_use(generation: u32, of_word: u32) -> bool {
     uses(generation) == of_word
 }
 
-/// The station of a [`seat_word`], if it has one.
+/// The station number of a [`seat_word`], if any.
 pub const fn station_of(seat_word: u32) -> Option<u32> {
     (seat_word % (1 << STATION_BITS)).checked_sub(1)
 }
 
-/// The use of its station that a [`seat_word`] tells, modulo 2^10.
+/// The use of its station that a [`seat_word`] names, modulo 2^10.
 pub const fn uses_of(seat_word: u32) -> u32 {
     seat_word >> STATION_BITS
 }
@@ -69,14 +69,14 @@ pub const fn uses_of(seat_word: u32) -> u32 {
 /// One field of a layout: name, offset and size in bytes.
 pub type Field = (&'static str, usize, usize);
 
-/// Words of the shared memory, as they are.
+/// Raw words of the shared memory.
 pub(crate) trait Words {
-    /// The fields in order, each with its first word that is not zero.
+    /// The fields in order, each with its first nonzero word.
     fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
         core::iter::empty()
     }
 
-    /// The first word that is not zero, or 0.
+    /// The first nonzero word, or 0.
     fn first_used(&self) -> u64;
 }
 
@@ -135,15 +135,15 @@ macro_rules! layout {
             assert!(size_of::<$name>() == $size);
             assert!(align_of::<$name>() == $align);
             $(assert!(core::mem::offset_of!($name, $field) == $offset);)+
-            // No hole and no field forgotten: the sizes add up to the whole.
+                        // No hole and no missing field: the sizes add up to the whole.
             assert!(0 $(+ size_of::<$type>())+ == $size);
         };
     };
 }
 
 layout! {
-    /// Start of the memory. The first 0x18 bytes are cTP v1; the rest is ours.
-    // One field for each word of `LAYOUT.md`, so that a test can compare them: hence so many.
+        /// Start of the memory. The first 0x18 bytes are cTP v1; the rest is the extension.
+        // One field per word of `LAYOUT.md`, so that a test can compare them. This explains the size.
     #[derive(Default)]
     pub struct Header, 1024, align 1024 {
         0x000 magic: AtomicU64,
@@ -206,7 +206,7 @@ layout! {
 }
 
 layout! {
-    /// Where a table lies behind the last station. All zero: it does not exist.
+    /// Location of a table behind the last station. All zero: the table does not exist.
     #[derive(Default)]
     pub struct Span, 16, align 8 {
         0x00 offset_bytes: AtomicU64,
@@ -216,7 +216,7 @@ layout! {
 }
 
 layout! {
-    /// One coroutine. The first 0x11 bytes and the slots are cTP v1; the rest is ours.
+    /// One coroutine. The first 0x11 bytes and the slots are cTP v1; the rest is the extension.
     // One field for each word of `LAYOUT.md`, as in the header.
     #[derive(Default)]
     pub struct Station, 1024, align 1024 {
@@ -271,7 +271,7 @@ layout! {
 }
 
 layout! {
-    /// Statistics of waiting or running, one of two copies.
+    /// Statistics of waiting or running times, one of two copies.
     #[derive(Default)]
     pub struct Aggregate, 96, align 8 {
         0x00 count: AtomicU64,
@@ -283,7 +283,8 @@ layout! {
 }
 
 layout! {
-    /// One thread's ring of records: what the thread writes, and what the recorder writes.
+    /// One thread's ring of records: the line that the thread writes, and the line that the
+    /// recorder writes.
     #[derive(Default)]
     pub struct Lane, 128, align 128 {
         0x00 head: AtomicU64,
@@ -333,7 +334,7 @@ layout! {
     }
 }
 
-/// Differs as soon as a field moves, so that two builds that disagree refuse each other.
+/// Changes whenever a field moves, so that two builds with different layouts refuse each other.
 pub const LAYOUT_HASH: u64 = {
     let structs = [
         Header::FIELDS,

@@ -1,7 +1,7 @@
-//! Memory as it was mapped, whose bytes become tables of words.
+//! Memory as it was mapped. Its bytes become tables of words here.
 #![allow(
     unsafe_code,
-    reason = "the one place where bytes of a mapping become typed references"
+    reason = "the only place where bytes of a mapping become typed references"
 )]
 
 use core::marker::PhantomData;
@@ -11,16 +11,16 @@ use super::refused::Refused;
 use crate::memory::layout::{Attach, Header, Interned, Lane, LaneRecord, Span, Station};
 use crate::sync::{AtomicU32, Ordering};
 
-/// Memory of which it was promised that it is there, and that it may be shared.
-pub(crate) struct Raw<'m> {
-    /// Aligned as the header.
+/// Memory that the creator promised to be mapped, and shared only through atomics.
+pub(crate) struct MappedMemory<'m> {
+    /// Aligned like the header.
     base: *mut u8,
     bytes: usize,
     mapped: PhantomData<&'m Header>,
 }
 
-impl<'m> Raw<'m> {
-    /// This memory, if it is aligned.
+impl<'m> MappedMemory<'m> {
+    /// Wraps this memory, if it is aligned.
     ///
     /// # Safety
     /// As for [`Region::new`](super::Region::new).
@@ -28,21 +28,21 @@ impl<'m> Raw<'m> {
         if base.align_offset(align_of::<Header>()) != 0 {
             return Err(Refused::Misaligned);
         }
-        Ok(Raw {
+        Ok(MappedMemory {
             base,
             bytes,
             mapped: PhantomData,
         })
     }
 
-    /// Its beginning, if there is as much.
+    /// The header, if the memory is long enough.
     pub fn header(&self) -> Result<&'m Header, Refused> {
         self.table(0, 1)
             .and_then(<[Header]>::first)
             .ok_or(Refused::TooShort(self.bytes, size_of::<Header>()))
     }
 
-    /// So many stations, behind the header, whose size keeps them aligned.
+    /// `count` stations behind the header. The header's size keeps them aligned.
     pub fn stations(&self, count: u32) -> Result<&'m [Station], Refused> {
         let needed_bytes = (count as usize).saturating_add(1).saturating_mul(1024);
         match self.table(size_of::<Header>() as u64, count) {
@@ -52,13 +52,13 @@ impl<'m> Raw<'m> {
         }
     }
 
-    /// Lanes and their records, if there are both.
+    /// Lanes and their records; both are empty unless both tables exist.
     pub fn lanes(&self, lanes: &Span, records: &Span) -> (&'m [Lane], &'m [LaneRecord]) {
         self.span(lanes).zip(self.span(records)).unwrap_or_default()
     }
 
-    /// The table that the header describes, with its bounds copied once.
-    pub(super) fn span<T: Words>(&self, span: &Span) -> Option<&'m [T]> {
+    /// The table that this span of the header describes, with its bounds copied once.
+    pub(super) fn span<T: AtomicsOnly>(&self, span: &Span) -> Option<&'m [T]> {
         let offset = span.offset_bytes.load(Ordering::Relaxed);
         let entries = span.entries.load(Ordering::Relaxed);
         let same_size = span.entry_bytes.load(Ordering::Relaxed) as usize == size_of::<T>();
@@ -69,7 +69,7 @@ impl<'m> Raw<'m> {
     }
 
     /// `count` entries of `T` from byte `offset` on, or nothing if they do not fit.
-    fn table<T: Words>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
+    fn table<T: AtomicsOnly>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
         let offset = usize::try_from(offset).ok()?;
         let end = size_of::<T>()
             .checked_mul(count as usize)?
@@ -77,31 +77,31 @@ impl<'m> Raw<'m> {
         if end > self.bytes || !offset.is_multiple_of(align_of::<T>()) {
             return None;
         }
-        // SAFETY: `offset .. end` lies in the mapping (just checked), which is there for all of `'m`
-        // (promised to `of`), and is aligned for `T`: the base is aligned to 1024 and so are all our
-        // types at most. `T` is made of atomics, so writes by others are no data race and no bit
-        // pattern is invalid.
+        // SAFETY: `offset .. end` lies in the mapping (just checked), which lasts for all of `'m`
+        // (promised to `of`). It is aligned for `T`: the base is aligned to 1024, the largest
+        // alignment of our types. `T` is made of atomics, so writes by other threads or processes
+        // are no data race and no bit pattern is invalid.
         Some(unsafe { slice::from_raw_parts(self.base.add(offset).cast(), count as usize) })
     }
 }
 
-/// What consists of atomics only, for which every bit pattern is a value.
+/// A type that consists of atomics only, so that every bit pattern is a value.
 ///
 /// # Safety
-/// It is so.
-pub(super) unsafe trait Words {}
+/// The type has no field that is not an atomic, and no padding.
+pub(super) unsafe trait AtomicsOnly {}
 
 // SAFETY: an atomic.
-unsafe impl Words for AtomicU32 {}
-// SAFETY: of atomics, as all structs of `layout.rs`.
-unsafe impl Words for Header {}
+unsafe impl AtomicsOnly for AtomicU32 {}
+// SAFETY: made of atomics, as all structs of `layout.rs`.
+unsafe impl AtomicsOnly for Header {}
 // SAFETY: as above.
-unsafe impl Words for Station {}
+unsafe impl AtomicsOnly for Station {}
 // SAFETY: as above.
-unsafe impl Words for Interned {}
+unsafe impl AtomicsOnly for Interned {}
 // SAFETY: as above.
-unsafe impl Words for Attach {}
+unsafe impl AtomicsOnly for Attach {}
 // SAFETY: as above.
-unsafe impl Words for Lane {}
+unsafe impl AtomicsOnly for Lane {}
 // SAFETY: as above.
-unsafe impl Words for LaneRecord {}
+unsafe impl AtomicsOnly for LaneRecord {}

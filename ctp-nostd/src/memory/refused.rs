@@ -4,19 +4,20 @@ use core::fmt;
 
 use crate::memory::layout::{MAGIC, VERSION};
 
-/// Why some memory is not taken for cTP.
+/// Why memory is not accepted as cTP memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
-    /// It does not start on a 1 KiB boundary.
+    /// The memory does not start on a 1 KiB boundary.
     Misaligned,
-    /// It is shorter than its header, or than the stations it promises: (found, needed) bytes.
+    /// The memory is shorter than its header, or than the stations it declares: (found, needed)
+    /// bytes.
     TooShort(usize, usize),
-    /// It does not start with the magic of cTP.
+    /// The memory does not start with the magic of cTP.
     Magic(u64),
-    /// It is of another version of cTP.
+    /// The memory is of another version of cTP.
     Version(u32),
-    /// It has no stations.
+    /// The memory has no stations.
     NoStations,
 }
 

@@ -1,16 +1,16 @@
 //! A checked view of the shared memory, for both sides.
 //!
-//! Whoever maps the memory proves once that it is long enough; after that every access is an
-//! atomic behind `&` with a bound that was copied, not re-read: a target that changes its header
-//! later changes nothing here.
+//! Creating the view proves once that the memory is long enough. After that, every access is an
+//! atomic behind `&`, within bounds that were copied and are not read again. A target that changes
+//! its header later cannot move these bounds.
 #![allow(
     unsafe_code,
-    reason = "who makes a view vouches for the memory below it"
+    reason = "the creator of a view vouches for the memory below it"
 )]
 
 use core::fmt;
 
-use super::raw::Raw;
+use super::raw::MappedMemory;
 use super::refused::Refused;
 use crate::memory::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, Lane, LaneRecord, MAGIC,
@@ -28,7 +28,7 @@ pub struct Region<'m> {
     pub header: &'m Header,
     /// All stations that both sides agree on.
     pub stations: &'m [Station],
-    /// Places of the program.
+    /// Source positions and functions of the program.
     pub sites: &'m [Interned],
     /// Await chains, see [`crate::chain`].
     pub chains: &'m [Interned],
@@ -36,31 +36,31 @@ pub struct Region<'m> {
     pub names: &'m [Interned],
     /// Processes that attached.
     pub attaches: &'m [Attach],
-    /// The ring of stations to use again, see [`crate::alloc`]; its length is a power of two.
+    /// The ring of stations to reuse, see [`crate::alloc`]; its length is a power of two.
     pub free: &'m [AtomicU32],
-    /// Threads' long lanes, see [`crate::lane`].
+    /// The long lanes of threads, see [`crate::lane`].
     pub lanes: &'m [Lane],
-    /// The records of all of them.
+    /// The records of all long lanes.
     pub records: &'m [LaneRecord],
-    /// The lanes behind those, for as many threads more.
+    /// Short lanes, for threads that find no long lane.
     pub short: ShortLanes<'m>,
-    /// Whether lanes are written over, so that they hold what was latest. That does not change.
+    /// Whether new records overwrite the oldest ones in the lanes. Constant for a memory.
     pub is_overwritten: bool,
     /// Whether the free bytes are used as `LAYOUT.md` says.
     pub extended: bool,
 }
 
-/// Lanes for the threads that find no long one.
+/// Lanes for the threads that find no long lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShortLanes<'m> {
     /// The lanes.
     pub lanes: &'m [Lane],
-    /// The records of all of them.
+    /// The records of all short lanes.
     pub records: &'m [LaneRecord],
 }
 
 impl<'m> ShortLanes<'m> {
-    fn of(raw: &Raw<'m>, header: &Header) -> Self {
+    fn of(raw: &MappedMemory<'m>, header: &Header) -> Self {
         let (lanes, records) = raw.lanes(&header.short_lanes, &header.short_records);
         ShortLanes { lanes, records }
     }
@@ -76,10 +76,10 @@ impl fmt::Debug for Region<'_> {
 }
 
 impl<'m> Region<'m> {
-    /// Checks the memory at `base` and gives a view of it, with at most `limit` stations.
+    /// Checks the memory at `base` and returns a view of it, with at most `limit` stations.
     ///
     /// # Errors
-    /// [`Refused`], if it is not cTP v1 or is too short for what its header says.
+    /// [`Refused`], if the memory is not cTP v1 or is too short for what its header says.
     ///
     /// # Safety
     /// - `base .. base + bytes` is mapped readable and writable for all of `'m`, and is not
@@ -87,22 +87,23 @@ impl<'m> Region<'m> {
     /// - this program touches it only through this crate's atomics.
     pub unsafe fn new(base: *mut u8, bytes: usize, limit: u32) -> Result<Self, Refused> {
         // SAFETY: the caller's promise.
-        let raw = unsafe { Raw::of(base, bytes) }?;
+        let raw = unsafe { MappedMemory::of(base, bytes) }?;
         Region::of(&raw, limit)
     }
 
-    /// A view of this memory, with at most `limit` stations.
-    pub(crate) fn of(raw: &Raw<'m>, limit: u32) -> Result<Self, Refused> {
+    /// Returns a view of this memory, with at most `limit` stations.
+    pub(crate) fn of(raw: &MappedMemory<'m>, limit: u32) -> Result<Self, Refused> {
         let header = raw.header()?;
         let count = check(header)?.min(limit).min(MOST_STATIONS);
         let plain = Region::plain(header, raw.stations(count)?);
-        Ok(match is_extended(header) {
-            true => plain.with_tables(raw),
-            false => plain,
+        Ok(if is_extended(header) {
+            plain.with_tables(raw)
+        } else {
+            plain
         })
     }
 
-    /// What there is of it without the extension.
+    /// A view without the tables of the extension.
     pub(crate) fn plain(header: &'m Header, stations: &'m [Station]) -> Self {
         Region {
             header,
@@ -120,9 +121,9 @@ impl<'m> Region<'m> {
         }
     }
 
-    /// With the tables of the extension. One that the header describes wrongly, or that is not mapped, is
-    /// empty.
-    fn with_tables(self, raw: &Raw<'m>) -> Self {
+    /// Adds the tables of the extension. A table that the header describes wrongly, or that is not
+    /// mapped, is empty.
+    fn with_tables(self, raw: &MappedMemory<'m>) -> Self {
         let header = self.header;
         let (lanes, records) = raw.lanes(&header.lanes, &header.records);
         let free = raw.span(&header.free);
@@ -136,9 +137,10 @@ impl<'m> Region<'m> {
                 .unwrap_or_default(),
             lanes,
             records,
-            short: match lanes.is_empty() {
-                true => ShortLanes::default(),
-                false => ShortLanes::of(raw, header),
+            short: if lanes.is_empty() {
+                ShortLanes::default()
+            } else {
+                ShortLanes::of(raw, header)
             },
             is_overwritten: header.is_flight(),
             extended: true,
@@ -146,24 +148,25 @@ impl<'m> Region<'m> {
         }
     }
 
-    /// Did the recorder make lanes? A process with little room may have mapped none of them.
+    /// Did the recorder make lanes? A process with a low memory limit may have mapped none of them.
     pub(crate) fn declares_lanes(&self) -> bool {
         self.extended && self.header.lanes.entries.load(Ordering::Relaxed) != 0
     }
 
-    /// Is the header still what the recorder made? If not, somebody wrote where nobody should,
-    /// and no word of this memory can be trusted.
+    /// Is the header still what the recorder wrote? If not, a stray write has changed the memory,
+    /// and no word of it can be trusted.
     pub fn is_intact(&self) -> bool {
         check(self.header).is_ok() && (!self.extended || is_extended(self.header))
     }
 
-    /// Stations that were claimed, which by peers that do not look may be more than there are.
+    /// Stations that were claimed. With v1 peers, which add without a bound, this can exceed the
+    /// number of stations.
     pub fn claimed(&self) -> u32 {
         self.header.allocated_count.load(Ordering::Acquire)
     }
 
-    /// Stations that were handed out: what there is to read. Reading more would only make the
-    /// kernel allocate pages.
+    /// Stations that were handed out, which are all there is to read. Reading more would only make
+    /// the kernel allocate pages.
     pub fn allocated(&self) -> &'m [Station] {
         let count = self.header.allocated_count.load(Ordering::Acquire) as usize;
         &self.stations[..count.min(self.stations.len())]

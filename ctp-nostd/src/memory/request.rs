@@ -1,31 +1,34 @@
-//! How a process gets memory of its own: both halves of the words on the socket.
+//! How a process gets memory of its own: both halves of the messages on the socket.
 //!
-//! The first process uses the memory that the environment names. Each further one, and a fork
-//! of one that attached, sends [`REQUEST`] on its socket before any other byte and waits a little.
-//! The recorder sends one byte: [`GRANTED`] with the descriptor of fresh memory (SCM_RIGHTS), or
-//! [`DENIED`]. So no process can damage what another wrote. One that waits no longer shuts down its
-//! half for reading, then looks once more: it has the memory, or the recorder cannot send it and
-//! knows that nobody has. A process that cannot use any memory shuts down that half before it asks: so it
-//! is counted as one that is not recorded. All other bytes on the socket mean nothing but "look".
+//! The first process uses the memory that the environment names. Each further process, and a fork
+//! of an attached process, sends [`REQUEST`] on its socket before any other byte and waits for a
+//! bounded time. The recorder answers with one byte: [`GRANTED`] with the descriptor of fresh
+//! memory (SCM_RIGHTS), or [`DENIED`]. So no process can damage what another process wrote.
+//!
+//! A process that stops waiting shuts down the read half of its socket, then checks the socket once
+//! more. Either the memory has arrived, or the recorder can no longer send it and knows that the
+//! process did not get it. A process that cannot use any memory shuts down the read half before it
+//! asks, so the recorder counts it as not recorded. All other bytes on the socket only mean "check
+//! for new events".
 
-/// What a process sends. No bell sounds like it: bells are single bytes of one value.
+/// The bytes of a request. They differ from the doorbell, which is single bytes of one value.
 pub const REQUEST: [u8; 8] = *b"CTPmem1\n";
-/// Follows [`REQUEST`] where the process goes on in the first memory if there is none for it. A
-/// recorder that does not know this byte takes no notice of it.
+/// Follows [`REQUEST`] if the process falls back to the first memory when it is denied its own. A
+/// recorder that does not know this byte ignores it.
 const OR_SHARED: u8 = b's';
-/// The answer has the descriptor of the memory with it.
+/// The answer carries the descriptor of the memory.
 pub const GRANTED: u8 = 1;
-/// The answer has no descriptor: there is no memory for the one that asked.
+/// The answer carries no descriptor: the process gets no memory.
 pub const DENIED: u8 = 0;
 
-/// Attach ids of processes with memory of their own begin behind the rows of the first memory's
+/// Attach ids of processes with memory of their own start after the rows of the first memory's
 /// table.
 pub const FIRST_OWN_ID: u32 = 1024;
 
-/// The most memories of a recording, so that no attach id comes twice.
+/// The largest number of memories in a recording, so that attach ids are unique.
 pub const MOST_MEMORIES: u32 = u16::MAX as u32 - FIRST_OWN_ID;
 
-/// The attach id of the process that has this memory, from the memory's number.
+/// The attach id of the process that has the memory with this number.
 pub const fn attach_id(memory_number: u32) -> u16 {
     (FIRST_OWN_ID + memory_number) as u16
 }
@@ -33,9 +36,9 @@ pub const fn attach_id(memory_number: u32) -> u16 {
 /// What a process asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Memory of its own. Without it nothing that the process does is recorded.
+    /// Memory of its own. If denied, the process is not recorded.
     Own,
-    /// Memory of its own. Without it the process uses the first memory, and is recorded there.
+    /// Memory of its own. If denied, the process uses the first memory, and is recorded there.
     OwnOrShared,
 }
 
@@ -47,7 +50,7 @@ impl Asked {
         bytes
     };
 
-    /// What the process sends.
+    /// The bytes that the process sends.
     pub const fn bytes(self) -> &'static [u8] {
         match self {
             Asked::Own => &REQUEST,
@@ -55,7 +58,7 @@ impl Asked {
         }
     }
 
-    /// What the first bytes of a connection ask for, if they ask for anything.
+    /// Parses the first bytes of a connection; nothing if they are no request.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(&REQUEST)?;
         Some(match rest.first() {
@@ -71,10 +74,10 @@ mod tests {
 
     // CTP-32
     #[test]
-    fn what_is_asked_for_is_what_is_heard() {
-        for asked in [Asked::Own, Asked::OwnOrShared] {
-            assert_eq!(Asked::from_bytes(asked.bytes()), Some(asked));
-            assert!(asked.bytes().starts_with(&REQUEST), "as before");
+    fn requests_round_trip_through_bytes() {
+        for request in [Asked::Own, Asked::OwnOrShared] {
+            assert_eq!(Asked::from_bytes(request.bytes()), Some(request));
+            assert!(request.bytes().starts_with(&REQUEST), "as before");
         }
         assert_eq!(Asked::from_bytes(&[1]), None);
     }

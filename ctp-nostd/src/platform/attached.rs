@@ -1,14 +1,15 @@
-//! What a program has made since it attached is void where it is another program by now, in a fork. That
-//! is asked at each event, and so is whether there is anything at all: one comparison tells both.
+//! Handles become inert in a forked child: whatever a program made since it attached no longer
+//! applies there. Each event checks this, and also checks whether the handle holds anything at all.
+//! A single comparison answers both questions.
 //!
 //! ```text
-//!              present                    attachment
-//!   something  the platform's word        what that word was when it was made, not 0
-//!   nothing    a word that is 0 for good  1
+//!              present                         attachment
+//!   a value    the platform's word             that word's value at creation, not 0
+//!   no value   a word that is always 0         1
 //! ```
 #![allow(
     unsafe_code,
-    reason = "that the words are equal says what an option would be asked for once more"
+    reason = "equal words prove that the option holds a value, which saves a second check"
 )]
 
 use core::ptr;
@@ -16,60 +17,62 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::target::Platform;
 
-/// Something of this program's, or nothing.
+/// A value that is valid in this program only, or no value.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Attached<T> {
-    /// From a reference for good. A constant may hold a pointer to a static's word, but no reference (before
-    /// Rust 1.90).
+    /// Comes from a `'static` reference. A constant may hold a pointer to a static's word, but no
+    /// reference (before Rust 1.90).
     present: *const AtomicU32,
     attachment: u32,
-    it: Option<T>,
+    value: Option<T>,
 }
 
-// SAFETY: the pointer stands for a reference to an atomic word.
+// SAFETY: the pointer stands for a `'static` reference to an atomic word.
 unsafe impl<T: Send> Send for Attached<T> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<T: Sync> Sync for Attached<T> {}
 
-static NOBODYS: AtomicU32 = AtomicU32::new(0);
+static DETACHED_WORD: AtomicU32 = AtomicU32::new(0);
 
 impl<T> Attached<T> {
-    /// Stands for nothing, in whatever program.
-    pub const fn nothing() -> Self {
+    /// Holds no value, in any program.
+    pub const fn detached() -> Self {
         Attached {
-            present: ptr::from_ref(&NOBODYS),
+            present: ptr::from_ref(&DETACHED_WORD),
             attachment: 1,
-            it: None,
+            value: None,
         }
     }
 
-    /// This, which was made under an attachment. Nothing, if that is none.
-    pub fn under<P: Platform>(attachment: u32, it: T) -> Self {
+    /// Holds this value, which was made under an attachment. Without an attachment, it holds no
+    /// value.
+    pub fn new<P: Platform>(attachment: u32, value: T) -> Self {
         if attachment == 0 {
-            return Attached::nothing();
+            return Attached::detached();
         }
         Attached {
             present: ptr::from_ref(P::attachment_word()),
             attachment,
-            it: Some(it),
+            value: Some(value),
         }
     }
 
-    /// It, unless the program is another one by now.
+    /// The value, unless the program has forked since.
     #[inline(always)]
     pub fn live(&self) -> Option<&T> {
-        // SAFETY: it came from a reference for good.
+        // SAFETY: it came from a `'static` reference.
         let present = unsafe { &*self.present };
         if present.load(Ordering::Acquire) != self.attachment {
             return None;
         }
-        // SAFETY: with nothing the two differ for good: see `nothing`, of whose word nobody else knows.
-        Some(unsafe { self.it.as_ref().unwrap_unchecked() })
+        // SAFETY: `attachment` is 1 only in `detached`, where `present` is a private word that
+        // stays 0. So the words can be equal only if there is a value.
+        Some(unsafe { self.value.as_ref().unwrap_unchecked() })
     }
 
-    /// It, whatever the program is.
+    /// The value, even in a fork.
     pub fn get(&self) -> Option<&T> {
-        self.it.as_ref()
+        self.value.as_ref()
     }
 }

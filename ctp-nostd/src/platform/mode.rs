@@ -1,15 +1,15 @@
-//! In which mode events are recorded. What is on an event's path is there once for each, as a parameter
-//! `MODE` of it, so that none of what is known of that mode is asked for at an event.
+//! Recording modes. Code on the event path exists once per mode, with a const parameter `MODE`, so
+//! that an event does not check what the mode already determines.
 
-/// One of those below.
+/// One of the constants below.
 pub(crate) type RecordingMode = u8;
 
-/// As most recordings are: history in lanes that are not written over, without aggregates, under a
-/// recorder of ours that orders events and its sleep.
+/// The mode of most recordings: history in lanes that are not overwritten, without aggregates,
+/// under a recorder that orders events and its own sleep.
 pub(crate) const USUAL: RecordingMode = 0;
-/// As [`USUAL`], but in lanes that are written over, and with aggregates.
+/// Like [`USUAL`], but lanes are overwritten, and there are aggregates.
 pub(crate) const USUAL_FLIGHT: RecordingMode = 1;
-/// Of a recording that may be anything, also as above.
+/// Any recording, including the two above.
 pub(crate) const ANY: RecordingMode = 2;
 
 /// Evaluates an expression with a constant for the mode of a probe.

@@ -1,35 +1,37 @@
-//! What a thread remembers of the traced future that is polled there, and of its stack.
+//! What a thread remembers of the traced future that is being polled, and of its own stack.
 //!
-//! Words, and no reference: where a poll is left by a switch of stacks, and ends in another thread,
-//! those of the first one are stale. They are compared, and are bounds within the thread's own stack.
+//! These are words, not references. If a poll is left by a switch of stacks and ends in another
+//! thread, the words of the first thread become stale. They are only compared, or used as bounds
+//! within the thread's own stack.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::protocol::chain::{self, FoundChain};
 
-/// What a thread remembers of the innermost such poll, and of its stack.
+/// What a thread remembers of the innermost poll of a traced future, and of its stack.
 #[derive(Debug, Default)]
 pub(crate) struct Polled {
-    /// Whose waker it was given; 0 outside of a poll.
+    /// Address that identifies the waker given to the poll; 0 outside of a poll.
     waker: AtomicUsize,
-    /// Stack and frame pointer of the function that polls: what it calls lies below.
+    /// Stack and frame pointer of the polling function; everything that it calls lies below.
     top: AtomicUsize,
     base: AtomicUsize,
-    /// The first chain that was found; in the upper half the last one, if others were found too. With
-    /// [`OVER`] and [`VOID`].
+    /// The first chain that was found; in the upper half the last chain, if the poll found several.
+    /// Carries [`WAKER_DROPPED`] and [`LAST_WAKER_DROPPED`].
     found: AtomicU64,
-    /// Where the latest clone of a traced future's waker was called, see `future/wakers/functions.rs`.
+    /// Return address of the latest clone of a traced future's waker, see
+    /// `future/wakers/functions.rs`.
     pub returns_to: AtomicUsize,
-    /// What is known to be the thread's own stack, see `linux/stack.rs`.
+    /// The known part of the thread's own stack, see `linux/stack.rs`.
     pub stack_low: AtomicUsize,
     pub stack_high: AtomicUsize,
-    /// How often that was asked in vain.
+    /// How many queries of the stack failed.
     pub refused: AtomicUsize,
-    /// Where its latest walks are kept, see `future/wakers/walks.rs`.
+    /// Where the thread's latest walks are kept, see `future/wakers/walks.rs`.
     pub walks: AtomicU64,
 }
 
-/// Up to where callers can be followed.
+/// The end of the stack up to which callers can be followed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub top: usize,
@@ -51,7 +53,7 @@ impl Polled {
         }
     }
 
-    /// If it is this waker's coroutine that is polled here.
+    /// The limits, if the coroutine of this waker is being polled here.
     #[inline(always)]
     pub fn limits(&self, waker: usize) -> Option<Limits> {
         let is_of_it = self.waker.load(Ordering::Relaxed) == waker;
@@ -61,7 +63,7 @@ impl Polled {
         })
     }
 
-    /// Of the traced future that is polled here, if one is.
+    /// The limits of the traced future that is being polled here, if any.
     #[inline(always)]
     pub fn innermost(&self) -> Option<Limits> {
         match self.waker.load(Ordering::Relaxed) {
@@ -70,8 +72,9 @@ impl Polled {
         }
     }
 
-    /// Whether one that is polled with this waker is polled by a future within the traced one, which
-    /// wakes it by wakers of its own. Not if no traced one is polled here.
+    /// Whether a future that is polled with this waker is polled by another future within the
+    /// traced future, which wakes it by wakers of its own. False if no traced future is polled
+    /// here.
     #[inline]
     pub fn is_by_another(&self, waker: usize) -> bool {
         ![0, waker].contains(&self.waker.load(Ordering::Relaxed))
@@ -83,41 +86,43 @@ impl Polled {
         self.top.load(Ordering::Relaxed) == top
     }
 
-    /// Of several chains in one poll the first is kept: what is waited for comes before the timer
-    /// that is to end that. True if the wait may be another one than those before.
+    /// Records a chain. Of several chains in one poll the first is kept, because the actual wait
+    /// comes before the timer that limits it. Returns true if the wait may differ from the earlier
+    /// waits.
     #[inline(always)]
-    pub fn note(&self, chain: u32) -> bool {
+    pub fn record_chain(&self, chain: u32) -> bool {
         let chain = u64::from(chain);
         let found = self.found.load(Ordering::Relaxed);
         match found {
             0 => self.found.store(chain, Ordering::Relaxed),
             found if found == chain => {}
-            over if over & OVER != 0 => self.found.store(chain, Ordering::Relaxed),
+            over if over & WAKER_DROPPED != 0 => self.found.store(chain, Ordering::Relaxed),
             _ if chain == 0 => {}
             found => {
                 let first = found & u64::from(u32::MAX);
                 self.found.store(chain << 32 | first, Ordering::Relaxed);
             }
         }
-        found & OVER != 0
+        found & WAKER_DROPPED != 0
     }
 
-    /// Nobody has a waker of the one that is polled here: whoever took one waits no more. Should one be
-    /// taken still in this poll, then that is for a wait after all of those before; if none is, nothing is
-    /// known of where it waits.
+    /// All wakers of the polled future are gone, so every earlier wait of this poll is over. A
+    /// waker that is taken later in this poll belongs to a new wait. If none is taken, the wait is
+    /// unknown.
     #[cold]
-    pub fn begin_anew(&self) {
-        self.found.fetch_or(OVER | VOID, Ordering::Relaxed);
+    pub fn all_wakers_dropped(&self) {
+        self.found
+            .fetch_or(WAKER_DROPPED | LAST_WAKER_DROPPED, Ordering::Relaxed);
     }
 
-    /// A waker was dropped that was there when a wait was announced in this poll. Should another one be
-    /// taken, then that is most likely for the next wait.
+    /// A waker was dropped that existed when a wait was announced in this poll. A waker that is
+    /// taken later most likely belongs to the next wait.
     #[cold]
-    pub fn outlives_a_waker(&self) {
-        self.found.fetch_or(OVER, Ordering::Relaxed);
+    pub fn waker_dropped(&self) {
+        self.found.fetch_or(WAKER_DROPPED, Ordering::Relaxed);
     }
 
-    /// The words are again what they were. Gives what was found meanwhile.
+    /// Restores the words of the outer poll. Returns what the inner poll found.
     #[inline(always)]
     pub fn put_back(&self, before: &SavedPoll) -> FoundChain {
         let found = self.found.load(Ordering::Relaxed);
@@ -131,7 +136,7 @@ impl Polled {
         }
     }
 
-    /// Another poll begins, with these words. Gives those of the poll around it.
+    /// Starts another poll, with these words. Returns the words of the outer poll.
     #[inline(always)]
     pub fn replace(&self, with: SavedPoll) -> SavedPoll {
         let swap = |word: &AtomicUsize, with| {
@@ -150,14 +155,14 @@ impl Polled {
     }
 }
 
-/// What was found is most likely of waits that are over, if the one that the poll ends in takes a waker
-/// afterwards. Ids of chains are smaller.
-const OVER: u64 = (chain::OVER as u64) << 32;
+/// Set in `found`: the chains found are most likely of waits that are over, if the final wait takes
+/// a waker afterwards. Ids of chains are smaller.
+const WAKER_DROPPED: u64 = (chain::WAKER_DROPPED as u64) << 32;
 
-/// It is, also if it takes none.
-const VOID: u64 = (chain::VOID as u64) << 32;
+/// Set in `found`: those waits are over, even if no waker is taken afterwards.
+const LAST_WAKER_DROPPED: u64 = (chain::LAST_WAKER_DROPPED as u64) << 32;
 
-/// The words of a poll, while another poll goes on inside of it.
+/// The words of a poll that is interrupted by an inner poll.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SavedPoll {
     pub waker: usize,

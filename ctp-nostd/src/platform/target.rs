@@ -1,7 +1,8 @@
-//! What a target provides. Linux is implemented in `linux/`; bare metal brings its own.
+//! What a target provides. `linux/` implements Linux; a bare-metal program brings its own
+//! implementation.
 #![allow(
     unsafe_code,
-    reason = "the trait is unsafe to implement, and its thread-local memory is asked for in one place"
+    reason = "the trait is unsafe to implement, and its thread-local memory is requested in a single place"
 )]
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -10,28 +11,31 @@ use super::local::Local;
 use super::probe::Probe;
 use crate::memory::layout::Header;
 
-/// The seam between the probe and the place it runs in. Every method must be cheap, must not block
-/// and must not panic.
+/// The interface between the probe and the platform that it runs on. Every method must be cheap,
+/// must not block and must not panic.
 ///
-/// On bare metal `now_ns` reads a timer, `thread` is the number of the core, and `ring` does nothing,
-/// because no recorder sleeps there: a debugger reads the memory, or a dump is taken afterwards.
+/// On bare metal `now_ns` reads a timer, `thread` returns the number of the core, and `ring` does
+/// nothing, because no recorder sleeps there: a debugger reads the memory, or a dump is taken
+/// afterwards.
 ///
 /// # Safety
 ///
 /// The probe keeps references for each thread in the [`Local`] that [`local`](Platform::local) returns,
 /// and follows them without a lock. An implementation promises:
 ///
-/// 1. **One thread at a time.** A `Local` is used by one thread (on bare metal: one core) and by the
-///    signal or interrupt handlers that interrupt that thread and return to it. Two threads or cores
-///    never get the same `Local`, also not one after the other, unless the first has ended.
-///    An executor that moves a coroutine to another thread is fine: the probe asks again in each call.
+/// 1. **One thread at a time.** A `Local` is used by one thread (on bare metal: one core) and by
+///    the signal or interrupt handlers that interrupt that thread and return to it. Two threads or
+///    cores never get the same `Local`, not even one after the other, unless the first thread has
+///    ended. An executor may move a coroutine to another thread, because the probe asks again in
+///    each call.
 /// 2. **One platform.** A `Local` is returned by one `Platform` only.
-/// 3. **For good.** A `Local` stays where it is, and is neither freed nor used for something else, as long
-///    as its thread can call the probe.
-/// 4. **No switch inside.** No method switches to another stack or moves the caller to another thread.
+/// 3. **Permanent.** A `Local` never moves, and is neither freed nor reused, as long as its thread
+///    can call the probe.
+/// 4. **No switch inside.** No method switches to another stack or moves the caller to another
+///    thread.
 ///
 /// Without an implementation of `local` (the default returns `None`) there is nothing to promise.
-/// With one core and no threads a static `Local` keeps all four promises.
+/// With a single core and no threads, a static `Local` keeps all four promises.
 ///
 /// A platform that lets two threads share a `Local` therefore does not compile without `unsafe`:
 ///
@@ -62,24 +66,25 @@ pub unsafe trait Platform: 'static {
     /// Nanoseconds on a clock that never goes back.
     fn now_ns() -> u64;
 
-    /// [`now_ns`](Platform::now_ns), if that takes no more than a look into this header; else nothing.
-    /// An event asks for this first, because a call makes all that is around it slower.
+    /// Like [`now_ns`](Platform::now_ns), but only if that needs no more than this header;
+    /// otherwise nothing. An event tries this first, because a call makes the code around it
+    /// slower.
     #[inline]
     fn ns_at_once(header: &Header) -> Option<u64> {
         let _ = header;
         Some(Self::now_ns())
     }
 
-    /// Which thread (or core) this is; on Linux the kernel's thread id.
+    /// The calling thread (or core); on Linux the kernel's thread id.
     fn thread() -> u64;
 
-    /// Wakes the recorder. Called at most once for each time that it sleeps.
+    /// Wakes the recorder. Called at most once per sleep of the recorder.
     fn ring();
 
-    /// A word that changes when this program is no longer the one that attached (after a fork); handles
-    /// made under another value are mute. 0 where nothing is attached: no handle is made under that. It is
-    /// the same word for as long as the program runs, once it has attached: each handle asks it at each
-    /// event.
+    /// A word that changes when this program is no longer the program that attached (after a fork);
+    /// handles made under another value are inert. 0 where nothing is attached: no handle is made
+    /// under 0. Once the program has attached, this is the same word for as long as the program
+    /// runs, because each handle reads it at each event.
     #[doc(hidden)]
     #[inline]
     fn attachment_word() -> &'static AtomicU32 {
@@ -87,27 +92,27 @@ pub unsafe trait Platform: 'static {
         &ONE
     }
 
-    /// [`thread`](Platform::thread), for a caller that has just asked for the attachment.
+    /// Like [`thread`](Platform::thread), for a caller that has just read the attachment.
     #[inline]
     fn thread_in(attachment: u32) -> u64 {
         let _ = attachment;
         Self::thread()
     }
 
-    /// [`thread`](Platform::thread), for an event that is not the first one of its thread.
+    /// Like [`thread`](Platform::thread), for any event but the first of its thread.
     #[inline(always)]
     fn thread_of(local: &Local) -> u64 {
         local.thread.load(Ordering::Relaxed)
     }
 
-    /// Has this thread of the program ended? True lets another one have its lane.
+    /// Has this thread of the program exited? If true, another thread may take its lane.
     fn is_gone(thread: u32) -> bool {
         let _ = thread;
         false
     }
 
-    /// The program that is attached, where [wakers](crate::waker::Waker) find the lane of their
-    /// thread: without it, only the station tells of a wake.
+    /// The attached program, in which [wakers](crate::waker::Waker) find the lane of their thread.
+    /// Without it, only the station records a wake.
     #[doc(hidden)]
     #[inline]
     fn probe() -> Option<&'static Probe<Self>>
@@ -117,14 +122,16 @@ pub unsafe trait Platform: 'static {
         None
     }
 
-    /// The memory of the calling thread, if the platform has any. Without it, a wake is not attributed to
-    /// the coroutine that wakes, and [`waits_for`](crate::Probe::waits_for) has no effect. On one core
-    /// a static is enough. Two probes that have lanes need a platform each, or attachments that differ.
+    /// The memory of the calling thread, if the platform has any. Without it, a wake is not
+    /// attributed to the coroutine that wakes, and [`waits_for`](crate::Probe::waits_for) has no
+    /// effect. On a single core, a static is enough. Two probes with lanes need a platform each, or
+    /// different attachments.
     ///
     /// # Safety
     ///
-    /// The caller uses the reference on this thread only, and drops it before the thread ends and before
-    /// the next switch of stacks: after that the coroutine may go on in another thread.
+    /// The caller uses the reference on this thread only, and drops it before the thread ends and
+    /// before the next switch of stacks: after a switch the coroutine may continue in another
+    /// thread.
     ///
     /// ```compile_fail
     /// # use ctp_nostd::{Linux, Platform};
@@ -137,16 +144,17 @@ pub unsafe trait Platform: 'static {
     }
 }
 
-/// The memory of the calling thread. No caller keeps it: each asks again in each call of the probe.
+/// The memory of the calling thread. No caller keeps the reference: each call of the probe asks
+/// again.
 #[inline(always)]
 pub(crate) fn local<P: Platform>() -> Option<&'static Local> {
     // SAFETY: this function is private to the crate. Its callers (the event path and the handles)
-    // use the reference within one call of the probe, which runs on one thread and one stack from its
-    // begin to its end, and never store it.
+    // use the reference within one call of the probe, which runs on one thread and one stack from
+    // beginning to end, and never store it.
     unsafe { P::local() }
 }
 
-/// The present attachment.
+/// The current attachment.
 #[inline]
 pub(crate) fn attachment<P: Platform>() -> u32 {
     P::attachment_word().load(Ordering::Acquire)

@@ -1,25 +1,27 @@
-//! Statistics of waiting and running that can be read whole at any time, also of the dead: each
-//! stands twice, and a latch tells which copy nobody writes. Both halves.
+//! Statistics of waiting and running times that can be read whole at any time, even after the
+//! writer died. Each statistic has two copies, and a latch says which copy is not being written.
+//! Both halves.
 //!
 //! ```text
-//!   the owner of the station                    the recorder, or whoever has a dump
+//!   the owner of the station                    the recorder, or the reader of a dump
 //!   U1 fence                 (release)          X1 latch -> before          (acquire, U1, U4)
 //!   U2 latch = 4k + 1        (relaxed)          X2 odd: B, even: A -> copy  (relaxed)
 //!   U3 fence                 (release)          X3 fence                    (acquire, U3, U5)
 //!      A                     (relaxed)          X4 latch -> after           (relaxed)
-//!   U4 latch = 4k + 2        (release)             whole if nobody can have begun to write
-//!   U5 fence                 (release)             that copy since: after = before, or
+//!   U4 latch = 4k + 2        (release)             whole if no write to that copy can have
+//!   U5 fence                 (release)             started since: after = before, or
 //!      B                     (relaxed)             after = before + 2 = 4k + 4
 //!   U6 latch = 4k + 4        (release)          else again, a few times; then BUSY
 //! ```
-//! Whoever dies amid an update leaves one copy whole, and the latch says which. So no word needs to
-//! be written at once, and no reader holds up the writer.
+//! A writer that dies within an update leaves one copy whole, and the latch says which. So no wide
+//! atomic write is needed, and no reader holds up the writer.
 //!
-//! An event is summed up before the head counts it, and what a signal handler records amid it is left
-//! to it (E5 of `event/fast_path.rs`, `event/slow_path.rs`): so no handler comes between these steps. A latch that is no
-//! multiple of four says that an update is going on all the same, and is left alone.
+//! An event is added before the head counts it, and events that a signal handler records within it
+//! are left to it (E5 of `event/fast_path.rs`, `event/slow_path.rs`). So no handler comes between
+//! these steps. If the latch is nevertheless not a multiple of four, an update is in progress, and
+//! the aggregate is left alone.
 //!
-//! The idea, of two copies of which readers take the one that is not being written, is that of
+//! The two copies, of which readers take the copy that is not being written, are the idea of
 //! DTrace's principal buffers and of the Linux kernel's `seqcount_latch`.
 
 use crate::memory::layout::{Aggregate, Header, Station};
@@ -28,11 +30,11 @@ use crate::sync::{AtomicU32, Ordering, fence};
 
 /// Bins of an aggregate.
 pub const BINS: usize = 16;
-/// How often a reader tries: a writer is in either copy for a few nanoseconds.
+/// How often a reader tries: a writer holds either copy for a few nanoseconds.
 const TRIES: usize = 64;
 
-/// Which durations a bin counts: bin 0 those below 2^lo ns, bin i those below 2^(lo + i·step), and
-/// the last one all others.
+/// The durations that each bin counts: bin 0 those below 2^lo ns, bin i those below 2^(lo +
+/// i·step), and the last bin all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bins {
     lo: u32,
@@ -71,10 +73,10 @@ impl Bins {
         1 << self.step_shift
     }
 
-    /// The bin of this duration.
+    /// The bin that counts this duration.
     #[inline]
     pub const fn of(self, ns: u64) -> usize {
-        let in_bounds = ns >> self.lo; // so many of bin 0
+        let in_bounds = ns >> self.lo; // the duration in units of bin 0
         let steps = (in_bounds | 1).ilog2() >> self.step_shift;
         let bin = steps + (in_bounds != 0) as u32;
         let last = BINS as u32 - 1;
@@ -86,9 +88,9 @@ impl Header {
     /// The bins of this recording, if it keeps aggregates.
     pub fn bins(&self) -> Option<Bins> {
         let mode = self.lane_mode.load(Ordering::Relaxed);
-        let word = |word: &AtomicU32| word.load(Ordering::Relaxed);
-        Bins::new(word(&self.bin_lo), word(&self.bin_step))
-            .filter(|_| mode == MODE_FLIGHT || mode == MODE_SUMMARY)
+        let lo = self.bin_lo.load(Ordering::Relaxed);
+        let step = self.bin_step.load(Ordering::Relaxed);
+        Bins::new(lo, step).filter(|_| mode == MODE_FLIGHT || mode == MODE_SUMMARY)
     }
 
     /// Is this the memory of a flight recorder?
@@ -97,17 +99,18 @@ impl Header {
     }
 }
 
-/// What `lane_mode` says: slots and lanes.
+/// Value of `lane_mode`: slots and lanes.
 pub const MODE_HISTORY: u32 = 0;
-/// Slots, lanes in which what is old is written over, and aggregates.
+/// Value of `lane_mode`: slots, lanes that overwrite old records, and aggregates.
 pub const MODE_FLIGHT: u32 = 1;
-/// Slots and aggregates.
+/// Value of `lane_mode`: slots and aggregates.
 pub const MODE_SUMMARY: u32 = 2;
 
-/// What is kept of many durations. With `count` 0 there is no data, and nothing else means anything.
+/// Statistics of many durations. With `count` 0 there is no data, and the other fields have no
+/// meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Durations {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
     /// Their sum.
     pub sum_ns: u64,
@@ -115,11 +118,11 @@ pub struct Durations {
     pub min_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// How many fell into each of the [`Bins`]; 2^32 − 1 says so many or more.
+    /// Number of durations in each of the [`Bins`]; 2^32 − 1 means that many or more.
     pub bins: [u32; BINS],
 }
 
-/// Either of a station's two statistics, with both of its copies.
+/// A statistic of a station, with both of its copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Latched<'m> {
     latch: &'m AtomicU32,
@@ -128,13 +131,13 @@ pub struct Latched<'m> {
 }
 
 impl<'m> Latched<'m> {
-    /// One latch and its two copies.
+    /// A latch and its two copies.
     pub fn new(latch: &'m AtomicU32, a: &'m Aggregate, b: &'m Aggregate) -> Self {
         Latched { latch, a, b }
     }
 
-    /// The owner, amid no other of these calls: counts one more duration. False, and nothing is done, if
-    /// an update of this very aggregate is going on.
+    /// Owner, never nested in another of these calls: counts a duration. Returns false, and
+    /// does nothing, if an update of this aggregate is in progress.
     #[inline(always)]
     pub fn add(&self, ns: u64, bins: Bins) -> bool {
         let idle = self.latch.load(Ordering::Relaxed);
@@ -142,14 +145,15 @@ impl<'m> Latched<'m> {
             return false;
         }
         let sums = self.a.plus(ns, bins.of(ns));
-        match self.a.is_within(ns) {
-            true => self.update(idle, &sums, |_| ()),
-            false => update_beyond(self.latch, self.a, self.b, ns, bins),
+        if self.a.is_within(ns) {
+            self.update(idle, &sums, |_| ());
+        } else {
+            update_beyond(self.latch, self.a, self.b, ns, bins);
         }
         true
     }
 
-    /// Both copies are to have these sums; `more` is done to each too.
+    /// Writes these sums to both copies, and applies `more` to each.
     #[inline(always)]
     fn update(&self, idle: u32, sums: &Sums, more: impl Fn(&Aggregate)) {
         fence(Ordering::Release); // U1, pairs with X1
@@ -164,7 +168,7 @@ impl<'m> Latched<'m> {
         self.latch.store(idle.wrapping_add(4), Ordering::Release); // U6
     }
 
-    /// A new owner, while nobody reads: both copies are empty. Whatever the latch was, it goes on.
+    /// New owner, while nothing reads: empties both copies. The latch continues from any value.
     pub fn clear(&self) {
         self.a.clear();
         self.b.clear();
@@ -173,12 +177,12 @@ impl<'m> Latched<'m> {
         self.latch.store(idle, Ordering::Relaxed);
     }
 
-    /// The reader: what was counted, or nothing if the writer was too quick a few times.
+    /// Reader: returns the statistics, or nothing if the writer interfered in every try.
     pub fn read(&self) -> Option<Durations> {
         (0..TRIES).find_map(|_| self.read_once())
     }
 
-    /// A copy, if one try finds it whole.
+    /// Tries once to read a whole copy.
     pub fn read_once(&self) -> Option<Durations> {
         let before = self.latch.load(Ordering::Acquire); // X1, pairs with U1 and U4
         let copy = if before % 2 == 1 { self.b } else { self.a };
@@ -190,8 +194,9 @@ impl<'m> Latched<'m> {
     }
 }
 
-/// An update by a duration that is shorter or longer than all before. It finds anew what is known, so that
-/// registers hold its arguments: what would be handed over in memory is written there by every update.
+/// An update by a duration that is shorter or longer than all before. It computes the sums again,
+/// so that its arguments fit into registers: arguments passed in memory would be written there by
+/// every update.
 #[cold]
 #[inline(never)]
 fn update_beyond(latch: &AtomicU32, a: &Aggregate, b: &Aggregate, ns: u64, bins: Bins) {
@@ -200,7 +205,7 @@ fn update_beyond(latch: &AtomicU32, a: &Aggregate, b: &Aggregate, ns: u64, bins:
     Latched::new(latch, a, b).update(idle, &sums, |copy| copy.widen(ns));
 }
 
-/// The words of a copy that each update changes, as they are to be.
+/// New values for the words of a copy that each update changes.
 struct Sums {
     count: u64,
     sum: u64,
@@ -227,7 +232,7 @@ impl Aggregate {
         self.bins[sums.bin].store(sums.in_bin, Ordering::Relaxed);
     }
 
-    /// Is it neither the shortest nor the longest so far?
+    /// Is the duration neither a new minimum nor a new maximum?
     #[inline(always)]
     fn is_within(&self, ns: u64) -> bool {
         let (min, max) = (&self.min, &self.max);
@@ -272,15 +277,16 @@ impl Station {
         Latched::new(&self.latch_running, &self.running_a, &self.running_b)
     }
 
-    /// The owner moves in: nothing was counted yet. `generation` is odd meanwhile.
+    /// Owner, when a coroutine moves in: resets the statistics. `generation` is odd during the
+    /// call.
     pub(crate) fn clear_aggregates(&self) {
         self.waiting().clear();
         self.running().clear();
     }
 
-    /// The owner: `ns` went by between the event before, of kind `before`, and this one. A wait that
-    /// ends in a death was cancelled, and is not counted. What is before a birth is another's, and
-    /// where events were kept out, what went by is not known.
+    /// Owner: `ns` passed between the previous event, of kind `before`, and this event. A wait that
+    /// ends in a death was cancelled and is not counted. The event before a birth belongs to
+    /// another coroutine. Where events were dropped, the time is not known.
     #[inline(always)]
     pub(crate) fn account(&self, before: u8, kind: u8, ns: u64, bins: Bins) {
         const BIRTH: u8 = EventKind::Birth as u8;
@@ -298,8 +304,8 @@ impl Station {
         durations.add(ns, bins);
     }
 
-    /// Recorder: has its occupant's latest event been counted, and is another one to come? Not if
-    /// that was a death, and not of a probe that keeps no aggregates, which leaves zeros there.
+    /// Recorder: is the occupant's latest event counted, with more events to come? False after a
+    /// death, and for a probe that keeps no aggregates, which leaves zeros there.
     pub fn is_counting(&self) -> bool {
         let Aggregate { count, min, .. } = &self.waiting_a;
         let is_kept = min.load(Ordering::Relaxed) != 0 || count.load(Ordering::Relaxed) != 0;
@@ -315,8 +321,8 @@ mod tests {
     const RUN: u8 = EventKind::Run as u8;
     const SUSPEND: u8 = EventKind::Suspend as u8;
 
-    /// Its owner died in the middle of an update, after so many of three steps.
-    fn left_amid_an_update(station: &Station, step: u32) {
+    /// A station with an owner that died within an update, after `step` of three steps.
+    fn station_with_torn_update(station: &Station, step: u32) {
         station.running().add(5, Bins::USUAL);
         station.latch_running.store(4 + step, Ordering::Relaxed);
         let torn = if step == 1 {
@@ -329,42 +335,60 @@ mod tests {
 
     // AGG-06, AGG-21
     #[test]
-    fn what_the_dead_left_is_whole_and_who_moves_in_begins_anew() {
+    fn torn_update_is_readable_and_a_new_occupant_resets() {
         for step in [1, 2] {
             let station = Station::default();
-            left_amid_an_update(&station, step);
-            let left = station.running().read().map(|it| (it.count, it.sum_ns));
+            station_with_torn_update(&station, step);
+            let left = station
+                .running()
+                .read()
+                .map(|durations| (durations.count, durations.sum_ns));
             assert_eq!(left, Some((1, 5)));
             station.clear_aggregates();
             let latch = station.latch_running.load(Ordering::Relaxed);
-            assert_eq!(latch, 8, "it goes on");
+            assert_eq!(latch, 8, "the latch continues");
             station.account(RUN, BIRTH, 1000, Bins::USUAL);
-            assert_eq!(station.running().read().map(|it| it.count), Some(0));
+            assert_eq!(
+                station.running().read().map(|durations| durations.count),
+                Some(0)
+            );
             station.account(BIRTH, RUN, 1000, Bins::USUAL);
             station.account(RUN, SUSPEND, 9, Bins::USUAL);
             for copy in [&station.running_a, &station.running_b] {
-                let it = copy.load();
-                assert_eq!((it.count, it.sum_ns, it.min_ns, it.max_ns), (1, 9, 9, 9));
+                let found = copy.load();
+                assert_eq!(
+                    (found.count, found.sum_ns, found.min_ns, found.max_ns),
+                    (1, 9, 9, 9)
+                );
             }
         }
     }
 
     // LT-11
     #[test]
-    fn what_went_by_while_events_were_kept_out_is_not_counted() {
+    fn time_around_dropped_events_is_not_counted() {
         let station = Station::default();
         station.clear_aggregates();
         station.account(RUN, SUSPEND | AFTER_FILTERED, 1000, Bins::USUAL);
         station.account(SUSPEND, RUN | AFTER_FILTERED, 1000, Bins::USUAL);
-        assert_eq!(station.running().read().map(|it| it.count), Some(0));
-        assert_eq!(station.waiting().read().map(|it| it.count), Some(0));
+        assert_eq!(
+            station.running().read().map(|durations| durations.count),
+            Some(0)
+        );
+        assert_eq!(
+            station.waiting().read().map(|durations| durations.count),
+            Some(0)
+        );
         station.account(RUN | AFTER_FILTERED, SUSPEND, 7, Bins::USUAL);
-        assert_eq!(station.running().read().map(|it| it.sum_ns), Some(7));
+        assert_eq!(
+            station.running().read().map(|durations| durations.sum_ns),
+            Some(7)
+        );
     }
 
     // AGG-23
     #[test]
-    fn an_update_amid_another_is_left_out() {
+    fn nested_update_is_rejected() {
         for step in [1, 2, 3] {
             let station = Station::default();
             station.clear_aggregates();
@@ -378,14 +402,14 @@ mod tests {
 
     // AGG-14
     #[test]
-    fn bins_saturate_and_the_latch_goes_round() {
+    fn bins_saturate_and_the_latch_wraps() {
         let station = Station::default();
         station.clear_aggregates();
         station.latch_running.store(u32::MAX - 3, Ordering::Relaxed);
         station.running_a.bins[0].store(u32::MAX, Ordering::Relaxed);
         assert!(station.running().add(1, Bins::USUAL));
         assert_eq!(station.latch_running.load(Ordering::Relaxed), 0);
-        let found = station.running().read().expect("nobody writes");
+        let found = station.running().read().expect("no writer is active");
         assert_eq!((found.count, found.bins[0]), (1, u32::MAX));
     }
 }

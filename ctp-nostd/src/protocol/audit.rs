@@ -1,10 +1,10 @@
-//! Recorder: raw words of a station or an entry, for telling whether a probe keeps to the protocol. Unlike
-//! [`crate::inspect`] nothing is interpreted, so that what is wrong can be seen.
+//! Recorder: raw words of a station or an entry, to check whether a probe keeps to the protocol.
+//! Unlike [`crate::inspect`], nothing is interpreted, so violations stay visible.
 
 use crate::memory::layout::{Interned, SLOTS, Station, Words as _};
 use crate::sync::Ordering;
 
-/// Words of a station as they are.
+/// Raw words of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Raw {
     /// The coroutine's id.
@@ -13,18 +13,18 @@ pub struct Raw {
     pub birth_ts: u64,
     /// 0 or 1.
     pub is_dead: u8,
-    /// 1: a probe that uses the free bytes.
+    /// 1: the probe uses the extension.
     pub ext_rev: u8,
-    /// Odd while an occupant moves in.
+    /// Odd while a coroutine moves in.
     pub generation: u32,
-    /// The high bits of the wake word: which use of the station, modulo 2^12.
+    /// The high bits of the wake word: use of the station, modulo 2^12.
     pub wake_use: u32,
     /// The last byte of each slot.
     pub is_active: [u8; SLOTS],
 }
 
 impl Station {
-    /// Its words, each read once.
+    /// The raw words, each read once.
     pub fn raw(&self) -> Raw {
         Raw {
             probe_id: self.probe_id.load(Ordering::Relaxed),
@@ -39,8 +39,8 @@ impl Station {
         }
     }
 
-    /// The first free byte of cTP v1's that is not zero, by the word that it lies in: the name
-    /// of the word, the slot if it lies in one, and what is in it.
+    /// The first nonzero free byte of cTP v1, by the word that contains it: the name of the word,
+    /// the slot if it is in a slot, and its value.
     pub fn first_used(&self) -> Option<(&'static str, Option<usize>, u64)> {
         let is_free = |name: &str| !["probe_id", "birth_ts", "is_dead", "slots"].contains(&name);
         let line = self.fields().filter(|(name, _)| is_free(name));
@@ -53,7 +53,8 @@ impl Station {
     }
 }
 
-/// What is free in this word of a slot: nothing in most of those of cTP v1, and all but its last byte in `tail`.
+/// The free bits of this word of a slot: none in most words of cTP v1, all but the last byte in
+/// `tail`.
 fn free_of_slot((name, word): (&'static str, u64)) -> Option<(&'static str, u64)> {
     match name {
         "timestamp" | "tid" | "addr" | "seq" => None,
@@ -63,12 +64,12 @@ fn free_of_slot((name, word): (&'static str, u64)) -> Option<(&'static str, u64)
 }
 
 impl Interned {
-    /// Has somebody taken the entry?
+    /// Has a probe claimed the entry?
     pub fn is_claimed(&self) -> bool {
         self.key.load(Ordering::Acquire) != 0
     }
 
-    /// Is all of it there?
+    /// Is the entry complete?
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire) != 0
     }

@@ -1,9 +1,9 @@
-//! Await chains, each stored once: which function awaits which, from a leaf future up to the poll of
-//! a traced one, as return addresses. Both halves.
+//! Await chains, each stored once: which function awaits which, from a leaf future up to the poll
+//! of a traced future, as return addresses. Both halves.
 //!
-//! They are told at `Waker::clone`: that runs while all of them are on the stack. A chain takes the
-//! place of a site in the event of a wait, and says which site that would have been. So its
-//! entries, in a table of their own, have the ids behind those of the table of sites.
+//! The probe finds a chain at `Waker::clone`, because at that time all its functions are on the
+//! stack. In the event of a wait, a chain replaces the site, and names the site that it replaces.
+//! Therefore chains have a table of their own, with ids that follow the ids of the table of sites.
 
 use heapless::Vec;
 
@@ -15,26 +15,26 @@ use crate::sync::Ordering;
 /// Addresses that an entry has room for.
 pub const MOST_ADDRESSES: usize = TEXT_BYTES / size_of::<u64>();
 
-/// Addresses of program code, the innermost first: one in the probe's own function, then where
-/// each call returns to. Two of a chain that is not whole were not found by a frame pointer, but told
-/// by the call itself.
+/// Addresses of program code, innermost first: an address in the probe's own function, then where
+/// each call returns to. In an incomplete chain of two addresses, the second was recorded by the
+/// call itself, not found by a frame pointer.
 pub type Addresses = Vec<u64, MOST_ADDRESSES>;
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// Id of the site that is told where no chain is known.
+    /// Id of the site to report where the chain is not known.
     pub site: u32,
-    /// The last address is in the function that polled the traced future; else what is outermost
-    /// is missing.
+    /// True if the last address is in the function that polled the traced future; otherwise the
+    /// outermost calls are missing.
     pub is_whole: bool,
-    /// Who called whom.
+    /// The return addresses, innermost first.
     pub addresses: Addresses,
 }
 
-/// A hash of a chain's content, address by address, for a table that nobody fills on purpose with
-/// what collides: a sum of products with the powers of an odd number (polynomial hashing), of which
-/// no step waits for the one before, and a last mixing.
+/// A hash of a chain's content, address by address: a sum of products with the powers of an odd
+/// number (polynomial hashing), and a final mix. No step waits for the previous one. The table
+/// needs no protection against deliberate collisions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Digest {
     sum: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Digest {
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Digest {
-    /// Of a chain at this site, without addresses.
+    /// The digest of a chain at this site, without addresses.
     #[inline(always)]
     pub fn of(site: u32) -> Self {
         Digest {
@@ -55,7 +55,7 @@ impl Digest {
         }
     }
 
-    /// One more. False if there are so many already.
+    /// Adds an address. Returns false if there are `most` already.
     #[inline(always)]
     pub fn add(&mut self, address: u64, most: usize) -> bool {
         let has_room = self.addresses < most;
@@ -67,7 +67,8 @@ impl Digest {
         has_room
     }
 
-    /// The hash, if the chain is one: it has a caller, and is whole or has addresses enough.
+    /// The hash, if the addresses form a chain: at least one caller, and either complete or long
+    /// enough.
     #[cfg(feature = "alloc")]
     #[inline(always)]
     pub fn end(self, is_whole: bool, enough: usize) -> Option<u64> {
@@ -93,45 +94,48 @@ impl Chain {
     }
 }
 
-/// What a poll found of the wait that it ends in.
+/// The chains found in a poll, for the wait in which the poll ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundChain {
     /// Id in the table of chains, 0 for none.
     pub chain: u32,
-    /// The last one, if others were found in the same poll; else 0. With `OVER` and `VOID`, until
-    /// it is `settled`.
+    /// The last chain found, if the same poll found others; else 0. Carries `WAKER_DROPPED` and
+    /// `LAST_WAKER_DROPPED` until `settled` removes them.
     pub last: u32,
 }
 
-/// A waker was dropped after all of that was found, and none taken since.
+/// A waker was dropped after these chains were found, and none was taken since.
 #[cfg(feature = "alloc")]
-pub(crate) const OVER: u32 = 1 << 31;
+pub(crate) const WAKER_DROPPED: u32 = 1 << 31;
 
-/// It was the last one that there was.
+/// The dropped waker was the last waker.
 #[cfg(feature = "alloc")]
-pub(crate) const VOID: u32 = 1 << 30;
+pub(crate) const LAST_WAKER_DROPPED: u32 = 1 << 30;
 
 impl FoundChain {
-    /// Others were found in the same poll, or it is not settled.
+    /// True if the poll found several chains, or if the result is not settled.
     #[inline(always)]
     pub fn is_one_of_several(self) -> bool {
         self.last != 0
     }
 
-    /// What is known at the end of the poll: nothing of a wait that took no waker, where all were dropped.
+    /// The result at the end of the poll. Empty for a wait that took no waker after all wakers were
+    /// dropped.
     #[cfg(feature = "alloc")]
     pub fn settled(self) -> Self {
-        match self.last & VOID {
-            0 => FoundChain {
-                last: self.last & !OVER,
+        if self.last & LAST_WAKER_DROPPED == 0 {
+            FoundChain {
+                last: self.last & !WAKER_DROPPED,
                 ..self
-            },
-            _ => FoundChain::default(),
+            }
+        } else {
+            FoundChain::default()
         }
     }
 
-    /// What is known after a poll in which each leaf future cloned the waker, and that left one alive: the
-    /// others were dropped, and the last leaf that was polled is the one that waits.
+    /// The result after a poll in which each leaf future cloned the waker, and exactly one clone is
+    /// still alive. The other clones were dropped, so the leaf that was polled last is the one that
+    /// waits.
     #[cfg(feature = "alloc")]
     pub fn of_one_waker(self) -> Self {
         match self.last {
@@ -140,21 +144,23 @@ impl FoundChain {
         }
     }
 
-    /// What is known of one that waited by the first chain alone, as far as is known: where that is found once
-    /// more, and another one behind it, the first wait is most likely over.
+    /// The result for a coroutine that so far waited by the first chain alone. If a poll finds that
+    /// chain again and then another chain, the first wait is most likely over.
     #[cfg(feature = "alloc")]
     pub fn behind(self, waited: u32) -> Self {
-        match self.chain == waited {
-            true => FoundChain {
+        if self.chain == waited {
+            FoundChain {
                 chain: self.last,
                 last: self.chain,
-            },
-            false => self,
+            }
+        } else {
+            self
         }
     }
 }
 
-/// Probe: the id of this chain in the table of chains, 0 if that is full or not there.
+/// Probe: returns the id of this chain in the table of chains, or 0 if the table is full or
+/// missing.
 pub fn intern(table: &[Interned], attach_id: u16, chain: &Chain) -> u32 {
     intern::place(table, attach_id, chain.hash(), |entry| fill(entry, chain))
 }
@@ -170,7 +176,7 @@ fn fill(entry: &Interned, chain: &Chain) {
     }
 }
 
-/// The chain with this id in the table of chains, if there is one and it is filled in.
+/// Returns the chain with this id in the table of chains, if its entry is complete.
 pub fn lookup(table: &[Interned], id: u32) -> Option<Chain> {
     let entry = table.get((id as usize).checked_sub(1)?)?;
     let is_ready = entry.ready.load(Ordering::Acquire) != 0;
@@ -187,7 +193,7 @@ pub fn lookup(table: &[Interned], id: u32) -> Option<Chain> {
 }
 
 impl Region<'_> {
-    /// The id in an event of the chain with this id in its table.
+    /// Converts an id in the table of chains to the id used in events.
     pub fn site_of_chain(&self, chain: u32) -> u32 {
         match chain {
             0 => 0,
@@ -204,7 +210,7 @@ impl Region<'_> {
         table.get((id as usize).checked_sub(1)?)
     }
 
-    /// The id in the table of chains of the site with this id in an event, if it is one.
+    /// The id in the table of chains, if this id in an event names a chain.
     pub fn chain_of_site(&self, site: u32) -> Option<u32> {
         let chain = (site as usize).checked_sub(self.sites.len())?;
         (0 < chain && chain <= self.chains.len()).then_some(chain as u32)
@@ -228,28 +234,28 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_stored_once_and_read_back() {
+    fn equal_chains_share_an_entry() {
         let table = table();
-        let (one, other) = (chain(&[10, 20, 30]), chain(&[10, 20]));
-        let id = intern(&table, 1, &one);
-        assert_eq!(intern(&table, 1, &one), id);
-        assert_ne!(intern(&table, 1, &other), id);
-        assert_eq!(lookup(&table, id), Some(one));
+        let (long, short) = (chain(&[10, 20, 30]), chain(&[10, 20]));
+        let id = intern(&table, 1, &long);
+        assert_eq!(intern(&table, 1, &long), id);
+        assert_ne!(intern(&table, 1, &short), id);
+        assert_eq!(lookup(&table, id), Some(long));
     }
 
     #[test]
-    fn chains_that_differ_in_their_site_or_end_are_others() {
+    fn chains_differ_by_site_and_by_completeness() {
         let table = table();
-        let one = chain(&[10; MOST_ADDRESSES]);
+        let whole = chain(&[10; MOST_ADDRESSES]);
         let cut = Chain {
             is_whole: false,
-            ..one.clone()
+            ..whole.clone()
         };
         let elsewhere = Chain {
             site: 4,
-            ..one.clone()
+            ..whole.clone()
         };
-        for chain in [one, cut, elsewhere] {
+        for chain in [whole, cut, elsewhere] {
             let id = intern(&table, 1, &chain);
             assert_eq!(lookup(&table, id), Some(chain));
         }
@@ -257,12 +263,12 @@ mod tests {
 
     #[cfg(feature = "alloc")]
     #[test]
-    fn a_hash_is_that_of_the_chain_and_none_of_what_is_no_chain() {
+    fn digest_equals_chain_hash_and_rejects_non_chains() {
         let digest = |addresses: &[u64]| {
             let mut digest = Digest::of(3);
             let added: usize = addresses
                 .iter()
-                .map(|it| usize::from(digest.add(*it, MOST_ADDRESSES)))
+                .map(|address| usize::from(digest.add(*address, MOST_ADDRESSES)))
                 .sum();
             (digest, added)
         };
@@ -283,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_gives_none_and_keeps_what_it_has() {
+    fn full_table_returns_zero_and_keeps_its_entries() {
         let table = table();
         let ids: [u32; 5] = core::array::from_fn(|i| intern(&table, 1, &chain(&[i as u64 + 1])));
         assert!(ids[..4].iter().all(|id| *id != 0));
@@ -293,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_chain_or_not_there_is_none() {
+    fn lookup_of_missing_or_wrong_entry_is_none() {
         let table = table();
         for id in [0, 1, 4, 5, u32::MAX] {
             assert_eq!(lookup(&table, id), None);
@@ -302,7 +308,7 @@ mod tests {
         table[id as usize - 1]
             .text_bytes
             .store(u32::MAX, Ordering::Relaxed);
-        let found = lookup(&table, id).expect("it is there");
+        let found = lookup(&table, id).expect("a complete entry");
         assert!(found.addresses.is_full());
     }
 }

@@ -1,4 +1,4 @@
-//! The processor's own counter as a clock: the recorder calibrates it against CLOCK_MONOTONIC,
+//! The processor's counter as a clock: the recorder calibrates it against CLOCK_MONOTONIC, and
 //! probes convert. Both halves.
 //!
 //! ```text
@@ -8,36 +8,37 @@
 //!   M3 index = i + 1       (release)        I3 fence            (acquire, pairs with M1)
 //!                                           I4 index still i?   (relaxed), else the slow clock
 //! ```
-//! The line that I2 reads is written again only after index has moved on, so if I2 sees a word
-//! of that, then I4 sees the move. Nobody waits: a probe that loses the race asks the kernel.
+//! I2 reads a line that is written again only after `index` has moved on. So if I2 sees a word of
+//! the next write, then I4 sees the move. Neither side waits: a probe that loses the race asks the
+//! kernel for the time.
 
 use crate::memory::layout::Header;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// A straight line from ticks to nanoseconds of CLOCK_MONOTONIC, from some moment on.
+/// A linear map from ticks to nanoseconds of CLOCK_MONOTONIC, valid from some moment on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calibration {
     /// Counter at that moment.
     pub ticks: u64,
     /// Time at that moment.
     pub ns: u64,
-    /// Nanoseconds a tick, times 2^64: less than one. 0 is no line.
+    /// Nanoseconds per tick, times 2^64: less than 1 ns per tick. 0: no calibration.
     pub mult: u64,
 }
 
 impl Calibration {
-    /// The time at which the counter stands there. Nothing before the line's own moment, as where the
-    /// counter has begun anew while the machine slept.
+    /// Converts a counter value to a time. Returns nothing for a value before the line's own
+    /// moment, for example if the counter restarted while the machine slept.
     #[inline(always)]
     pub fn ns_at(&self, ticks: u64) -> Option<u64> {
         let since = u128::from(ticks.checked_sub(self.ticks)?);
-        // The upper half of the product: it takes no shift.
+        // The upper half of the product needs no shift.
         let ns = (since * u128::from(self.mult)) >> 64;
         Some(self.ns.wrapping_add(ns as u64))
     }
 }
 
-/// Recorder: makes this the calibration from now on.
+/// Recorder: publishes a new calibration.
 pub fn publish(header: &Header, calibration: &Calibration) {
     let next = header.clock_index.load(Ordering::Relaxed).wrapping_add(1);
     fence(Ordering::Release); // M1, pairs with I3
@@ -48,12 +49,12 @@ pub fn publish(header: &Header, calibration: &Calibration) {
     header.clock_index.store(next, Ordering::Release); // M3, pairs with I1
 }
 
-/// Recorder: the counter is not to be trusted any more; probes ask the kernel.
+/// Recorder: withdraws the calibration, because the counter is unreliable; probes ask the kernel.
 pub fn withdraw(header: &Header) {
     publish(header, &Calibration::default());
 }
 
-/// Probe: the present calibration, unless there is none or it changes just now.
+/// Probe: returns the current calibration, unless there is none or it is just changing.
 #[inline(always)]
 pub fn read(header: &Header) -> Option<Calibration> {
     if !HAS_COUNTER {
@@ -77,10 +78,11 @@ fn line_of(header: &Header, index: u32) -> &[AtomicU64; 4] {
     &header.clock_lines[index as usize % 2]
 }
 
-/// A program for another processor may run under a recorder that has a counter (in an emulator).
+/// False on other processors: such a program may run in an emulator, under a recorder that has a
+/// counter.
 const HAS_COUNTER: bool = cfg!(any(target_arch = "x86_64", target_arch = "x86", loom));
 
-/// The counter. Only the recorder knows whether it runs at one rate on all processors.
+/// Reads the counter. Only the recorder knows whether it runs at the same rate on all processors.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom)))]
 #[inline]
 #[expect(unsafe_code, reason = "reads a register")]
@@ -89,12 +91,13 @@ pub fn ticks() -> u64 {
     use core::arch::x86::_rdtsc;
     #[cfg(target_arch = "x86_64")]
     use core::arch::x86_64::_rdtsc;
-    // SAFETY: every such processor since the Pentium has the instruction; a system that forbids it
-    // to programs (PR_TSC_SIGSEGV) has no clock source of that name, so that nothing is published.
+    // SAFETY: every such processor since the Pentium has the instruction. A system that forbids it
+    // to programs (PR_TSC_SIGSEGV) has no clock source of that name, so no calibration is
+    // published.
     unsafe { _rdtsc() }
 }
 
-/// There is none that is used here.
+/// This target uses no counter.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom))))]
 pub fn ticks() -> u64 {
     0

@@ -1,39 +1,43 @@
-//! Control: the recorder stops recording, filters events and resumes, while they flow. Both halves.
+//! Control: the recorder stops, filters and resumes recording while events flow. Both halves.
 //!
 //! ```text
 //!   probe, at each event                          recorder
 //!   K1 kind_mask: kept?          (relaxed)        C1 kind_mask = new          (relaxed)
 //!   K2 begun: n -> n + 1         (one step)       C2 fence                    (seq-cst)
 //!   K3 fence                     (seq-cst)        C3 every station: is its head behind
-//!   K4 kind_mask: still kept?    (relaxed)           what is begun?           (acquire, pairs with K5)
-//!      else begun: n + 1 -> n                        look again, as long as there is patience
+//!   K4 kind_mask: still kept?    (relaxed)           `begun`?                 (acquire, pairs with K5)
+//!      else begun: n + 1 -> n                        read again, until the deadline
 //!   K5 the event; head = begun   (release)        C4 read what is there, acknowledge
 //! ```
-//! Either K4 sees C1, or C3 sees K2 and waits for K5. So when nobody is inside any more, whoever
-//! was judged by an older word has published, and C4 reads it; all later events are judged by the
-//! new word. K1 alone would not do: it only spares what is kept out the rest. As in
-//! [`crate::doorbell`], K3 shrinks to a compiler fence where C2 is followed by
-//! `membarrier`. A process that the kernel did not register for that is outside of the argument:
-//! for it the recorder lets a millisecond pass, which no memory model demands and every store
-//! buffer keeps.
+//! Either K4 sees C1, or C3 sees K2 and waits for K5. So once C3 finds no event in progress, every
+//! event that was judged by an older word is published, and C4 reads it. All later events are
+//! judged by the new word. K1 alone is not enough: it only saves the other steps for events that
+//! are dropped.
 //!
-//! K4 takes nothing back if a signal handler has recorded an event of the same coroutine since K2:
-//! then that one was judged by an older word after K2, C3 waits for both, and both are kept.
+//! As in [`crate::doorbell`], K3 shrinks to a compiler fence where C2 is followed by `membarrier`.
+//! A process that the kernel did not register for `membarrier` is outside this argument. For such a
+//! process the recorder waits a millisecond, which no memory model guarantees to suffice but every
+//! store buffer meets.
 //!
-//! **One word.** All that an event needs to know is in `kind_mask`, so that each load picks one
-//! version, whole. 0 is the word of a memory that nobody controls: one load, one branch. The other
-//! words of the header tell onlookers what is in force, and no probe reads them.
+//! K4 does not take the event back if a signal handler has recorded an event of the same coroutine
+//! since K2. In that case the handler's event was judged by an older word after K2, C3 waits for
+//! both events, and both are kept.
 //!
-//! **What is kept out** takes no number and no time, and is in no slot and no lane: what is kept is
-//! numbered without gaps, and nothing that is absent on purpose can be taken for lost. It is
-//! counted in `dropped_filtered`, and `state` tells that the coroutine did something unseen, and
-//! what it does now. The next event that is kept carries [`AFTER_FILTERED`], so nobody takes the
-//! time between its neighbours for one wait or one run. When the recording ends before such an
-//! event, `state` is all that is known of the present, and no verdict is built on what came before.
+//! **A single word.** An event needs nothing but `kind_mask`, so each load sees one complete
+//! version. The word 0 means no control: one load, one branch. The other words of the header only
+//! show the current state to observers, and no probe reads them.
 //!
-//! **Births and deaths** are kept by every filter, but not while recording is stopped: then the
-//! station itself tells who was born, and `is_dead` who is over. Nor do threads tell then whom they
-//! wake and what they close; wakes are counted all the same.
+//! **Dropped events** take no number and no time, and are in no slot and no lane. So kept events
+//! are numbered without gaps, and an event that is absent on purpose cannot be taken for lost. A
+//! dropped event is counted in `dropped_filtered`, and `state` records that the coroutine did
+//! something unseen, and what it does now. The next kept event carries [`AFTER_FILTERED`], so
+//! readers do not take the time between its neighbours for a single wait or run. If the recording
+//! ends before such an event, only `state` describes the present, and no verdict is built on
+//! earlier events.
+//!
+//! **Births and deaths** pass every filter, but are dropped while recording is stopped. During that
+//! time the station itself records the birth, and `is_dead` the death. Threads do not record wakes
+//! and closes during that time either; the wake counts continue.
 
 use core::sync::atomic::compiler_fence;
 
@@ -42,27 +46,28 @@ pub use crate::protocol::slot::AFTER_FILTERED;
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, unlocked};
 
-/// In `state`, with [`AFTER_FILTERED`]: the kind of the latest event, which was kept out. 0: it was
-/// not.
+/// Bits of `state`, with [`AFTER_FILTERED`]: the kind of the latest event, if it was dropped.
+/// `state` 0: the latest event was kept.
 const KIND: u32 = 7;
 
-/// In `kind_mask`: no event is kept. Bit k: none of kind k is.
+/// Bit of `kind_mask`: all events are dropped. Bit k: events of kind k are dropped.
 const STOPPED: u32 = 1;
-/// Above it in `kind_mask`: the only thread whose runs and suspends are kept, or 0.
+/// Upper bits of `kind_mask`: the only thread with runs and suspends that are kept, or 0.
 const THREAD_SHIFT: u32 = 8;
-/// Ids of threads are smaller.
+/// Thread ids in `kind_mask` are smaller than this.
 pub const THREAD_LIMIT: u32 = 1 << (u32::BITS - THREAD_SHIFT);
 
-/// Which events are kept.
+/// A filter of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// No events at all.
+    /// Drops all events.
     pub stopped: bool,
-    /// No runs.
+    /// Drops runs.
     pub without_runs: bool,
-    /// No suspends.
+    /// Drops suspends.
     pub without_suspends: bool,
-    /// Runs and suspends of this thread only, by its id below [`THREAD_LIMIT`]; 0: of all.
+    /// Keeps runs and suspends of this thread only, by its id below [`THREAD_LIMIT`]; 0: of all
+    /// threads.
     pub only_thread: u32,
 }
 
@@ -75,29 +80,30 @@ impl Control {
         stopped | runs | suspends | self.only_thread << THREAD_SHIFT
     }
 
-    /// Is anything kept out?
+    /// Does this drop any events?
     pub const fn is_in_force(self) -> bool {
         self.to_word() != 0
     }
 }
 
-/// Probe: the event after so many begun ones begins. False if a handler has begun one meanwhile.
+/// Probe: starts the event after `n` events. Returns false if a handler has started an event in the
+/// meantime.
 #[inline(always)]
-pub fn enter(begun: &AtomicU32, n: u32) -> bool {
-    let has_begun = unlocked::exchange_u32(begun, n, n.wrapping_add(1)); // K2
+pub fn enter(started: &AtomicU32, n: u32) -> bool {
+    let has_started = unlocked::exchange_u32(started, n, n.wrapping_add(1)); // K2
     compiler_fence(Ordering::SeqCst); // K3 as far as the compiler goes
-    has_begun
+    has_started
 }
 
-/// Probe: it is kept out after all. False if a handler has begun another one since: then both are
-/// kept.
+/// Probe: takes the event back, because it is dropped after all. Returns false if a handler has
+/// started another event since; then both events are kept.
 #[cold]
-pub fn withdraw(begun: &AtomicU32, n: u32) -> bool {
-    unlocked::exchange_u32(begun, n.wrapping_add(1), n) // K4
+pub fn withdraw(started: &AtomicU32, n: u32) -> bool {
+    unlocked::exchange_u32(started, n.wrapping_add(1), n) // K4
 }
 
-/// Probe: does this word, which is not 0, keep out such an event? The thread is asked for only if
-/// that matters.
+/// Probe: does this nonzero word drop an event of this kind? Calls `thread` only if the word
+/// filters by thread.
 #[inline(always)]
 pub fn keeps_out(word: u32, kind: EventKind, thread: impl FnOnce() -> u64) -> bool {
     if word & (STOPPED | 1 << kind as u32) != 0 {
@@ -108,8 +114,9 @@ pub fn keeps_out(word: u32, kind: EventKind, thread: impl FnOnce() -> u64) -> bo
     is_step && only != 0 && u64::from(only) != thread()
 }
 
-/// Probe: what the kind of an event carries that is kept; `state` was read before it began. What a
-/// handler had kept out since then is left to the next one.
+/// Probe: returns the mark for the kind of an event that is kept; `before` is the `state` from
+/// before the event. If a handler had an event dropped since then, the next event carries that
+/// mark.
 #[inline(always)]
 pub fn take_mark(state: &AtomicU32, before: u32) -> u8 {
     if before != 0 {
@@ -118,30 +125,30 @@ pub fn take_mark(state: &AtomicU32, before: u32) -> u8 {
     before as u8 & AFTER_FILTERED
 }
 
-/// Probe: the event was kept out.
+/// Probe: records that the event was dropped.
 #[inline(always)]
 pub fn leave_out(state: &AtomicU32, dropped: &AtomicU32, kind: EventKind) {
     unlocked::count(dropped);
     let after = kind as u32 | u32::from(AFTER_FILTERED);
-    state.store(after, Ordering::Release); // pairs with whoever reads it
+    state.store(after, Ordering::Release); // pairs with the load in `hidden_kind`
 }
 
 /// Recorder: is an event of this coroutine being judged again or written? The head may be ahead of
-/// `begun`, which is read before it.
-pub fn is_inside(begun: &AtomicU32, head: &AtomicU64) -> bool {
-    let begun = begun.load(Ordering::Acquire); // C3
+/// `begun`, which is read first.
+pub fn is_inside(started: &AtomicU32, head: &AtomicU64) -> bool {
+    let started = started.load(Ordering::Acquire); // C3
     let head = head.load(Ordering::Acquire); // C3, pairs with K5
-    begun.wrapping_sub(head as u32).cast_signed() > 0
+    started.wrapping_sub(head as u32).cast_signed() > 0
 }
 
 impl Header {
-    /// Is nothing to be told now, neither events nor what threads do?
+    /// Are all records suppressed now, both events and thread events?
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.kind_mask.load(Ordering::Relaxed) & STOPPED != 0
     }
 
-    /// Recorder: C1. C2 is the caller's.
+    /// Recorder: takes step C1. The caller takes C2.
     pub fn command(&self, control: Control) {
         self.kind_mask.store(control.to_word(), Ordering::Relaxed); // C1
         let is_on = u32::from(!control.stopped);
@@ -151,18 +158,18 @@ impl Header {
 }
 
 impl Station {
-    /// The owner: an event of this kind was kept out.
+    /// Owner: records that an event of this kind was dropped.
     #[inline(always)]
     pub(crate) fn leave_out(&self, kind: EventKind) {
         leave_out(&self.state, &self.dropped_filtered, kind);
     }
 
-    /// Is one of its events being written?
+    /// Is an event of this station being written?
     pub fn is_inside(&self) -> bool {
         is_inside(&self.begun, &self.event_head)
     }
 
-    /// Was its latest event a death, be it kept out or not?
+    /// Was the latest event a death, whether or not it was dropped?
     pub fn has_ended(&self) -> bool {
         let latest = self.slot_of(self.event_head().wrapping_sub(1));
         let (_, kind) = slot::when_and_what(latest);
@@ -170,12 +177,12 @@ impl Station {
         self.hidden_kind().unwrap_or(kind) == EventKind::Death as u32
     }
 
-    /// Events of its occupant that were kept out by a filter, modulo 2^32.
+    /// Events of the occupant that a filter dropped, modulo 2^32.
     pub fn filtered(&self) -> u32 {
         self.dropped_filtered.load(Ordering::Relaxed)
     }
 
-    /// The kind of its occupant's latest event, if a filter kept that out.
+    /// The kind of the occupant's latest event, if a filter dropped it.
     pub fn hidden_kind(&self) -> Option<u32> {
         let state = self.state.load(Ordering::Acquire);
         (state & u32::from(AFTER_FILTERED) != 0).then_some(state & KIND)
@@ -200,19 +207,19 @@ mod tests {
 
     // LT-10
     #[test]
-    fn an_event_amid_which_another_one_was_kept_is_not_taken_back() {
-        let begun = AtomicU32::new(u32::MAX);
-        assert!(enter(&begun, u32::MAX));
-        assert!(enter(&begun, 0), "a handler's");
-        assert!(!withdraw(&begun, u32::MAX));
-        let inside = |head| is_inside(&begun, &AtomicU64::new(head));
+    fn event_around_a_kept_handler_event_is_not_withdrawn() {
+        let started = AtomicU32::new(u32::MAX);
+        assert!(enter(&started, u32::MAX));
+        assert!(enter(&started, 0), "the event of a handler");
+        assert!(!withdraw(&started, u32::MAX));
+        let inside = |head| is_inside(&started, &AtomicU64::new(head));
         assert!(inside(u64::MAX) && inside(1 << 32) && !inside((1 << 32) + 1));
         assert!(!inside((1 << 32) + 9), "the head was read later");
     }
 
     // LT-11
     #[test]
-    fn the_next_event_that_is_kept_tells_that_others_were_not() {
+    fn next_kept_event_is_marked_after_dropped_ones() {
         let station = Station::default();
         assert_eq!(take_mark(&station.state, 0), 0);
         station.leave_out(EventKind::Death);
@@ -223,13 +230,17 @@ mod tests {
         assert_eq!(station.hidden_kind(), None);
         assert!(!station.has_ended());
         station.leave_out(EventKind::Run);
-        assert_eq!(take_mark(&station.state, 0), 0, "a handler's, since");
+        assert_eq!(
+            take_mark(&station.state, 0),
+            0,
+            "dropped in a handler since"
+        );
         assert_eq!(station.hidden_kind(), Some(EventKind::Run as u32));
     }
 
     // LT-11
     #[test]
-    fn a_filter_keeps_what_it_says_and_every_birth_and_death() {
+    fn filter_keeps_births_and_deaths_and_what_it_names() {
         let all = Control::default();
         assert_eq!(kept(all, 7), [true; 4]);
         let stopped = Control {

@@ -1,4 +1,4 @@
-//! Recorder: how fresh memory is laid out.
+//! Recorder: lays out fresh memory.
 #![allow(
     unsafe_code,
     reason = "the caller vouches for the memory that is laid out"
@@ -8,35 +8,35 @@ use crate::memory::layout::{
     Attach, EXT_MAGIC, EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, Header, Interned,
     LAYOUT_HASH, Lane, LaneRecord, MAGIC, Span, Station, VERSION,
 };
-use crate::memory::{Raw, Refused, Region};
+use crate::memory::{MappedMemory, Refused, Region};
 use crate::protocol::aggregate::Bins;
 use crate::sync::{AtomicU32, Ordering};
 
-/// Sites, chains, and names that a recording has room for.
+/// Sites, chains, and names that a recording has room for, each.
 pub const ENTRIES: u32 = 4096;
 const PAGE_BYTES: u64 = 4096;
-/// Processes that can attach to one recording.
+/// Processes that can attach to a recording.
 pub const ATTACHES: u32 = 1024;
 
-/// Records of a short lane, unless the long ones have fewer still.
+/// Records of a short lane, unless the long lanes have even fewer.
 pub const SHORT_RECORDS: u32 = 2048;
 
-/// Offsets of everything in a memory for so many stations. Pages that nobody touches cost
-/// nothing in a sparse file.
+/// Sizes that determine the offset of each table in a memory. Untouched pages cost nothing in a
+/// sparse file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Coroutines that can be recorded at a time.
+    /// Coroutines that can be recorded at the same time.
     pub stations: u32,
-    /// Threads that can have a long lane at a time.
+    /// Threads that can have a long lane at the same time.
     pub lanes: u32,
-    /// Records that each of those has room for, a power of two.
+    /// Records per long lane, a power of two.
     pub lane_records: u32,
-    /// Threads beyond those that can have a short lane, of [`SHORT_RECORDS`] at most.
+    /// Further threads that can have a short lane, with at most [`SHORT_RECORDS`] records each.
     pub short_lanes: u32,
 }
 
 impl Plan {
-    /// Slots only: no history but what eight slots a coroutine hold.
+    /// Slots only: no history beyond the eight slots of each coroutine.
     pub const fn without_lanes(stations: u32) -> Self {
         Plan {
             stations,
@@ -65,7 +65,8 @@ impl Plan {
         end.next_multiple_of(PAGE_BYTES)
     }
 
-    /// Behind all else: who maps too little to reach them has the long ones.
+    /// Behind everything else, so that a process which maps too little memory still has the long
+    /// lanes.
     const fn short_lanes(self) -> u64 {
         let end = self.records() + self.all_records() as u64 * size_of::<LaneRecord>() as u64;
         end.next_multiple_of(PAGE_BYTES)
@@ -75,7 +76,7 @@ impl Plan {
         self.lanes * self.lane_records
     }
 
-    /// On a page of its own, as each lane's records then are.
+    /// Page-aligned. Each lane's records then start on a page of their own too.
     const fn records(self) -> u64 {
         let end = self.lanes() + self.lanes as u64 * size_of::<Lane>() as u64;
         end.next_multiple_of(PAGE_BYTES)
@@ -90,7 +91,7 @@ impl Plan {
         self.attaches() + ATTACHES as u64 * size_of::<Attach>() as u64
     }
 
-    /// Entries of the ring of stations to use again.
+    /// Entries of the ring of stations to reuse.
     const fn ring(self) -> u32 {
         self.stations.next_power_of_two()
     }
@@ -135,29 +136,28 @@ fn place<T>(span: &Span, offset: u64, entries: u32) {
         .store(size_of::<T>() as u32, Ordering::Relaxed);
 }
 
-/// Who records, and since when.
+/// Identifies the recorder and the start of the recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recording {
     /// Random, the same as in the trace.
     pub trace_id: [u8; 16],
-    /// When it began by the wall clock, nanoseconds since 1970.
+    /// Start of the recording by the wall clock, nanoseconds since 1970.
     pub realtime_ns: u64,
-    /// When it began by the monotonic clock, nanoseconds.
+    /// Start of the recording by the monotonic clock, nanoseconds.
     pub monotonic_ns: u64,
     /// Process id of the recorder.
     pub pid: u32,
-    /// Which of the recording's memories, from 0.
+    /// Number of this memory in the recording, from 0.
     pub memory: u32,
-    /// The program may be under a filter of system calls: see
-    /// [`FEATURE_NO_CALLS`].
+    /// The program may run under a system call filter: see [`FEATURE_NO_CALLS`].
     pub no_calls: bool,
-    /// The await chain of each wait is wanted: see [`FEATURE_PRECISE_CHAINS`].
+    /// Record the await chain of each wait: see [`FEATURE_PRECISE_CHAINS`].
     pub precise_chains: bool,
-    /// It issues a `membarrier` before each sleep, so that events need no fence.
+    /// The recorder issues a `membarrier` before each sleep, so that events need no fence.
     pub barrier: bool,
-    /// What is written of each event, one of the `MODE_` numbers of [`crate::aggregate`].
+    /// What is written for each event, one of the `MODE_` numbers of [`crate::aggregate`].
     pub mode: u32,
-    /// What the aggregates count apart, if the mode has any.
+    /// The bins of the aggregates, if the mode has any.
     pub bins: Bins,
 }
 
@@ -186,14 +186,15 @@ impl Recording {
     }
 
     fn features(&self) -> u32 {
-        let bit = |is_set: bool, bit| if is_set { bit } else { 0 };
-        bit(self.no_calls, FEATURE_NO_CALLS) | bit(self.precise_chains, FEATURE_PRECISE_CHAINS)
+        let no_calls = u32::from(self.no_calls) * FEATURE_NO_CALLS;
+        let precise_chains = u32::from(self.precise_chains) * FEATURE_PRECISE_CHAINS;
+        no_calls | precise_chains
     }
 }
 
 impl Region<'_> {
-    /// Recorder: lays out zeroed memory at `base`, the magic last, so that a probe that comes
-    /// early finds either nothing or everything.
+    /// Recorder: lays out zeroed memory at `base`. The magic is written last, so that an early
+    /// probe finds either nothing or everything.
     ///
     /// # Errors
     /// [`Refused`], if the memory is too short for the plan or not aligned.
@@ -207,7 +208,7 @@ impl Region<'_> {
         recording: &Recording,
     ) -> Result<Self, Refused> {
         // SAFETY: the caller's promise.
-        let raw = unsafe { Raw::of(base, bytes) }?;
+        let raw = unsafe { MappedMemory::of(base, bytes) }?;
         if (bytes as u64) < plan.bytes() {
             return Err(Refused::TooShort(bytes, plan.bytes() as usize));
         }
@@ -229,7 +230,7 @@ mod tests {
 
     // LT-03
     #[test]
-    fn no_two_lanes_share_a_page_nor_their_heads_a_cache_line() {
+    fn lanes_share_no_page_and_lane_heads_no_cache_line() {
         const LINE_BYTES: u64 = 64;
         let plan = Plan {
             stations: 7,
@@ -245,7 +246,7 @@ mod tests {
             bytes(SHORT_RECORDS),
         ];
         let of_heads = [plan.lanes(), plan.short_lanes(), size_of::<Lane>() as u64];
-        assert!(of_records.iter().all(|it| it.is_multiple_of(PAGE_BYTES)));
-        assert!(of_heads.iter().all(|it| it.is_multiple_of(LINE_BYTES)));
+        assert!(of_records.iter().all(|at| at.is_multiple_of(PAGE_BYTES)));
+        assert!(of_heads.iter().all(|at| at.is_multiple_of(LINE_BYTES)));
     }
 }

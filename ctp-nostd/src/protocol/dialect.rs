@@ -1,14 +1,14 @@
-//! Which of two ways a v1 peer numbers its events. The published text and the published SDKs
-//! disagree, and nothing in the memory says which one a program was built with.
+//! The two ways in which a v1 peer numbers its events. The published text and the published SDKs
+//! disagree, and nothing in the memory says which of the two a program was built with.
 //!
-//! | | D1, the text | D2, the SDKs and ours |
+//! | | D1, the text | D2, the SDKs and this probe |
 //! | --- | --- | --- |
 //! | sequence | of the station, from 1 | of the slot, odd while it is written |
 //! | slot of event n | (n + 1) mod 8 | n mod 8 |
 //! | seq of event n | n + 1 | 2 (n div 8) + 2 |
 //!
-//! Numbers are compared by their distance, so that a corrupt one, near 2^64 or far behind, holds
-//! up its slot until its writer comes round, and not for ever.
+//! Numbers are compared by their distance. So a corrupt number, near 2^64 or far behind, blocks its
+//! slot only until its writer comes round again.
 
 use crate::memory::layout::{SLOTS, Station};
 use crate::protocol::slot::{self, Epoch, Snapshot, event_of, final_seq, index_of};
@@ -16,17 +16,17 @@ use crate::protocol::slot::{self, Epoch, Snapshot, event_of, final_seq, index_of
 /// How a peer numbers its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// One sequence for the station.
+    /// D1: one sequence for the station.
     PerStation,
-    /// One for each slot.
+    /// D2: one sequence for each slot.
     PerSlot,
 }
 
-/// How this station's writer numbers its events, or nothing before the first.
+/// Detects how this station's writer numbers its events; nothing before the first event.
 ///
-/// A live writer moves on between the reads of two slots: D2's first event may come after slot 0
-/// was read and its second before slot 1 is, which alone would look like D1. A second look sees
-/// slot 0 written, so D1 is what looks like D1 twice.
+/// A live writer continues between the reads of two slots. D2's first event may be written after
+/// slot 0 was read, and its second before slot 1 is read. That alone would look like D1. A second
+/// read sees slot 0 written, so the answer is D1 only if it looks like D1 twice.
 pub fn of(station: &Station) -> Option<Dialect> {
     match detect(&station.seqs())? {
         Dialect::PerStation => detect(&station.seqs()),
@@ -34,10 +34,10 @@ pub fn of(station: &Station) -> Option<Dialect> {
     }
 }
 
-/// What the sequence numbers of a station at rest tell, or nothing while all are zero.
+/// Detects the dialect from the sequence numbers of a station at rest; nothing while all are zero.
 ///
-/// It is D1 if every number that is not zero equals its slot's index modulo 8. D2's first event
-/// has 1 or 2 in slot 0, and its neighbours stay too close to each other for this ever to hold.
+/// D1 holds if every nonzero number equals its slot's index modulo 8. D2's first event has 1 or 2
+/// in slot 0, and later numbers stay too close to each other for this ever to hold.
 pub fn detect(seqs: &[u64; SLOTS]) -> Option<Dialect> {
     let mut written = seqs
         .iter()
@@ -53,24 +53,24 @@ pub fn detect(seqs: &[u64; SLOTS]) -> Option<Dialect> {
     })
 }
 
-/// What there is of event `n`.
+/// The state of event `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetched {
-    /// All of it.
+    /// The whole event.
     Whole(Epoch),
-    /// It has not been written yet.
+    /// The event has not been written yet.
     NotYet,
-    /// It is being written, or its writer died at it.
+    /// The event is being written, or its writer died while writing.
     Torn,
-    /// It is gone. The oldest that may still be there is this one.
+    /// The event is overwritten. The oldest event that may still exist is this.
     Overwritten(u64),
 }
 
-/// How often a slot that changes under the reader is tried again in one pass.
+/// How often one pass reads a slot that changes during the read.
 const TRIES: usize = 4;
 
 impl Dialect {
-    /// Event `n` of a station.
+    /// Reads event `n` of a station.
     pub fn fetch(self, station: &Station, n: u64) -> Fetched {
         match self {
             Dialect::PerSlot => fetch_per_slot(station, n),
@@ -90,7 +90,7 @@ fn fetch_per_slot(station: &Station, n: u64) -> Fetched {
             Snapshot::Writing(seq) => return older_or_newer(n, seq.wrapping_add(1)),
         }
     }
-    // It changes all the time, so this event is being overwritten.
+    // The slot changes all the time, so this event is being overwritten.
     overwritten(n, n)
 }
 
@@ -102,37 +102,37 @@ fn older_or_newer(n: u64, seq: u64) -> Fetched {
     overwritten(n, newest_here)
 }
 
-/// Is the distance from `seq` to `other` positive? Both may be anything.
+/// Is the distance from `seq` to `other` positive? Both may have any value.
 const fn is_before(seq: u64, other: u64) -> bool {
     seq != other && other.wrapping_sub(seq) <= u64::MAX / 2
 }
 
-/// A slot holds its latest event only, so eight events are there at most.
+/// A slot holds its latest event only, so a station holds at most eight events.
 fn overwritten(n: u64, newest: u64) -> Fetched {
     let oldest = newest.saturating_sub(SLOTS as u64 - 1);
     Fetched::Overwritten(oldest.max(n.saturating_add(1)))
 }
 
-/// In this dialect a slot's number changes only after its payload, so the oldest slot may be
-/// under overwrite with no mark: an event counts only while it is not that slot's turn, before
-/// the copy and after.
+/// In this dialect a slot's number changes only after its payload, so the oldest slot may be half
+/// overwritten without a mark. An event counts only if its slot is not the next to be written, both
+/// before and after the copy.
 fn fetch_per_station(station: &Station, n: u64) -> Fetched {
-    let wanted = n.wrapping_add(1);
-    if newest(station, wanted) < 0 {
+    let target = n.wrapping_add(1);
+    if newest(station, target) < 0 {
         return Fetched::NotYet;
     }
-    let (before, epoch, after) = slot::copy(station.slot_of(wanted));
-    let ahead = newest(station, wanted);
+    let (before, epoch, after) = slot::copy(station.slot_of(target));
+    let ahead = newest(station, target);
     let is_safe = ahead < SLOTS as i64 - 1;
-    match (before == wanted && after == wanted, is_safe) {
+    match (before == target && after == target, is_safe) {
         (true, true) => Fetched::Whole(epoch),
-        (_, true) if is_before(before, wanted) => Fetched::NotYet,
+        (_, true) if is_before(before, target) => Fetched::NotYet,
         _ => overwritten(n, n.saturating_add_signed(ahead)),
     }
 }
 
-/// How far the newest sequence number is ahead of the wanted one.
-fn newest(station: &Station, wanted: u64) -> i64 {
-    let ahead = |seq: u64| seq.wrapping_sub(wanted) as i64;
+/// How far the newest sequence number is ahead of the target number.
+fn newest(station: &Station, target: u64) -> i64 {
+    let ahead = |seq: u64| seq.wrapping_sub(target) as i64;
     station.seqs().into_iter().map(ahead).max().unwrap_or(-1)
 }

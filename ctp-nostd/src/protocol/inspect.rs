@@ -1,58 +1,58 @@
-//! Recorder: what the words of a header and a station say, each read once.
+//! Recorder: decodes the words of a header and a station, reading each word once.
 
 use core::ops::AddAssign;
 
 use crate::memory::Region;
 use crate::memory::alloc;
 use crate::memory::layout::{
-    EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, FLAG_COUNTS_WAKERS, FLAG_TELLS_WAKES,
+    EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, FLAG_COUNTS_WAKERS, FLAG_RECORDS_WAKES,
     Header, SLOTS, Slot, Station, WAKER_IS_THREAD,
 };
-use crate::protocol::live;
+use crate::protocol::live_wakers;
 use crate::protocol::slot::index_of;
 use crate::protocol::wake;
 use crate::sync::{AtomicU32, Ordering, fence};
 
-/// Line 0 of a station: who occupies it.
+/// Line 0 of a station: identifies its occupant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The coroutine's id, unique in a recording if the probe is ours.
+    /// The coroutine's id, unique in a recording if the station is extended.
     pub probe_id: u64,
     /// Nanoseconds on the monotonic clock.
     pub birth_ts: u64,
-    /// It ended.
+    /// The coroutine has ended.
     pub is_dead: bool,
-    /// The probe is ours: all that follows means something.
+    /// The probe uses the extension; otherwise the fields below have no meaning.
     pub extended: bool,
-    /// Its runtime tells of wakes.
+    /// The coroutine's runtime records wakes.
     pub tells_wakes: bool,
     /// A [`crate::Kind`]'s code.
     pub kind: u8,
     /// Uses of the station so far, times two.
     pub generation: u32,
-    /// Row of the process in the table of attached ones, counted from 1.
+    /// Row of the process in the table of attached processes, counted from 1.
     pub owner: u32,
     /// Id in the table of names.
     pub meta: u32,
-    /// Index of its first event.
+    /// Index of the coroutine's first event.
     pub base_n: u64,
 }
 
-/// The wake word and what goes with it.
+/// The wake word and the words that describe the latest wake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WakeState {
     /// Wakes so far, modulo 2^20.
     pub count: u32,
-    /// Who woke last: see [`WokenBy`].
+    /// The source of the latest wake: see [`WokenBy`].
     pub by: WokenBy,
-    /// When, nanoseconds on the monotonic clock.
+    /// Time of the latest wake, nanoseconds on the monotonic clock.
     pub at_ns: u64,
 }
 
-/// Who called `wake()`.
+/// The caller of `wake()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WokenBy {
-    /// It is not known who.
+    /// The waker is not known.
     #[default]
     Nobody,
     /// A thread that ran no coroutine.
@@ -73,7 +73,7 @@ impl WokenBy {
 }
 
 impl Station {
-    /// Who occupies it, or nothing while somebody is moving in.
+    /// Identifies the occupant; nothing while a coroutine is moving in.
     pub fn identity(&self) -> Option<Identity> {
         let generation = self.generation.load(Ordering::Acquire);
         if generation % 2 == 1 {
@@ -85,29 +85,30 @@ impl Station {
             birth_ts: self.birth_ts.load(Ordering::Relaxed),
             is_dead: self.is_dead.load(Ordering::Acquire) != 0,
             extended: generation != 0 && self.ext_rev.load(Ordering::Relaxed) == EXT_REV,
-            tells_wakes: flags & FLAG_TELLS_WAKES != 0,
+            tells_wakes: flags & FLAG_RECORDS_WAKES != 0,
             kind: self.kind.load(Ordering::Relaxed),
             generation,
             owner: self.owner.load(Ordering::Relaxed),
             meta: self.meta.load(Ordering::Relaxed),
             base_n: self.base_n.load(Ordering::Relaxed),
         };
-        fence(Ordering::Acquire); // pairs with the fence of whoever moves in
+        fence(Ordering::Acquire); // pairs with the fence of `describe` in a coroutine that moves in
         (self.generation.load(Ordering::Relaxed) == generation).then_some(identity)
     }
 
-    /// Events so far of all its occupants; changes with every event of a probe of ours.
+    /// Events so far of all occupants; changes with every event of this probe.
     #[inline]
     pub fn event_head(&self) -> u64 {
         self.event_head.load(Ordering::Acquire)
     }
 
-    /// When its latest event was, or one that is being written is: nanoseconds on the monotonic clock.
+    /// Time of the latest event, or of an event that is being written: nanoseconds on the monotonic
+    /// clock.
     pub fn latest_event_ns(&self) -> u64 {
         self.last_ts.load(Ordering::Relaxed)
     }
 
-    /// Its eight slots.
+    /// The eight slots.
     pub fn slots(&self) -> &[Slot; SLOTS] {
         &self.slots
     }
@@ -122,26 +123,26 @@ impl Station {
         core::array::from_fn(|index| self.slots[index].seq.load(Ordering::Acquire))
     }
 
-    /// Events that were begun, modulo 2^32: those ahead of the head are not complete, or not all of
-    /// those amid which they came.
+    /// Events that were started, modulo 2^32. Events ahead of the head are incomplete, or nested in
+    /// an incomplete event.
     pub fn begun(&self) -> u32 {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Events of this occupant that were left out since too many came amid one.
+    /// Events of this occupant that were dropped because of too deep nesting.
     pub fn nested(&self) -> u32 {
         self.dropped_nested.load(Ordering::Relaxed)
     }
 
-    /// How many of its occupant's wakers are alive, if they are counted. To be read before its
-    /// [wakes](Station::wakes).
+    /// How many wakers of the occupant are alive, if they are counted. Read this before
+    /// [`wakes`](Station::wakes).
     pub fn wakers(&self, generation: u32) -> Option<u32> {
         let flags = self.flags.load(Ordering::Relaxed);
         let are_counted = flags & FLAG_COUNTS_WAKERS != 0;
-        live::count(&self.wakers_live, generation).filter(|_| are_counted)
+        live_wakers::count(&self.wakers_live, generation).filter(|_| are_counted)
     }
 
-    /// How often its occupant was woken, and by whom last.
+    /// How often the occupant was woken, and the source of the latest wake.
     pub fn wakes(&self) -> WakeState {
         let count = wake::count(self.wake.load(Ordering::Acquire));
         let by = WokenBy::from_word(self.waker.load(Ordering::Relaxed));
@@ -164,19 +165,19 @@ pub struct Counters {
     pub laneless: u32,
     /// Forks that could not reach the recorder.
     pub unreached: u32,
-    /// Bytes that rang the recorder.
+    /// Doorbell bytes that arrived.
     pub wakes_sent: u32,
-    /// Bytes that did not fit into the socket, so the recorder was awake.
+    /// Doorbell bytes that did not fit into the socket, so the recorder was awake.
     pub wakes_would_block: u32,
     /// Attempts to ring without a socket.
     pub wakes_failed: u32,
-    /// Times that only the safety tick found what was new.
+    /// Times when only the safety tick found new events.
     pub wakes_rescued: u32,
 }
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
-        let sum = |one: &mut u32, other: u32| *one = one.saturating_add(other);
+        let sum = |total: &mut u32, more: u32| *total = total.saturating_add(more);
         sum(&mut self.refused, other.refused);
         sum(&mut self.unnamed, other.unnamed);
         sum(&mut self.laneless, other.laneless);
@@ -194,12 +195,12 @@ impl Header {
         &self.tracer_sleeping
     }
 
-    /// The program may be under a filter of system calls: the probe is to make none.
+    /// The program may run under a system call filter: the probe should make no system calls.
     pub fn forbids_calls(&self) -> bool {
         self.features.load(Ordering::Relaxed) & FEATURE_NO_CALLS != 0
     }
 
-    /// The await chain of each wait is wanted, though it costs clones of wakers.
+    /// The await chain of each wait is requested, although this costs clones of wakers.
     pub fn wants_precise_chains(&self) -> bool {
         self.features.load(Ordering::Relaxed) & FEATURE_PRECISE_CHAINS != 0
     }
@@ -223,29 +224,30 @@ impl Header {
         }
     }
 
-    /// Probe: a fork goes unrecorded that the recorder knows nothing of.
+    /// Probe: counts a fork that runs unrecorded without the recorder's knowledge.
     pub fn count_unreached(&self) {
         self.unreached.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The safety tick found events that nobody rang for.
+    /// Recorder: counts events that only the safety tick found.
     pub fn count_rescue(&self) {
         self.wakes_rescued.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes back what peers have claimed beyond the maximum, see [`alloc::rein_in`].
+    /// Recorder: resets a count beyond the maximum, see [`alloc::rein_in`].
     pub fn rein_in(&self, max: u32) {
         alloc::rein_in(&self.allocated_count, max, &self.refused);
     }
 }
 
 impl Region<'_> {
-    /// Would a new coroutine find no station?
+    /// Is there no station for a new coroutine?
     pub fn is_full(&self) -> bool {
         self.left() == 0
     }
 
-    /// Stations for new coroutines: those that were put back, and those that nobody has had.
+    /// Stations left for new coroutines: stations that were put back, and stations that were never
+    /// used.
     pub fn left(&self) -> usize {
         let taken = self.header.free_head.load(Ordering::Relaxed);
         let put = self.header.free_tail.load(Ordering::Relaxed);
@@ -253,9 +255,10 @@ impl Region<'_> {
         (put.wrapping_sub(taken) as usize).saturating_add(fresh)
     }
 
-    /// Puts back the station with this index: its occupant is over, and its `next_n` events have
-    /// all been read. Of one that was killed amid an event the head may lag behind, and it
-    /// would be [inside](Station::is_inside) for ever.
+    /// Puts back the station with this index after its occupant has ended and its `next_n` events
+    /// have been read. If the occupant's thread was killed within an event, the head may lag
+    /// behind. This resets the head, because the station would otherwise be
+    /// [inside](Station::is_inside) an event for ever.
     pub fn put_back(&self, index: u32, next_n: u64) {
         if let Some(station) = self.stations.get(index as usize) {
             station.event_head.store(next_n, Ordering::Relaxed);
@@ -268,13 +271,14 @@ impl Region<'_> {
 }
 
 impl crate::memory::layout::Attach {
-    /// The process in this row, if there is one.
+    /// The process in this row, if any.
     pub fn pid(&self) -> Option<u32> {
         let pid = self.pid.load(Ordering::Relaxed);
         (self.ready.load(Ordering::Acquire) != 0 && pid != 0).then_some(pid)
     }
 
-    /// When it attached, by the clock of its events: nanoseconds. Meant for a row that has a process.
+    /// Time when the process attached, on the clock of its events: nanoseconds. Valid only if the
+    /// row has a process.
     pub fn attached_ns(&self) -> u64 {
         self.attached_ns.load(Ordering::Relaxed)
     }

@@ -4,9 +4,9 @@
 //!   probe: claim (key 0 -> k, CAS) -> text -> ready = 1 (release)
 //!   recorder: ready? (acquire) -> text
 //! ```
-//! The key is a hash of the content, so whoever finds it may use the entry's id at once, also
-//! while another thread still fills it in. Entries never move and are never removed; a full
-//! table gives id 0, and the caller counts it.
+//! The key is a hash of the content. So a thread that finds the key may use the entry's id at once,
+//! even while another thread still fills in the entry. Entries never move and are never removed. A
+//! full table returns id 0, and the caller counts it.
 
 pub mod site;
 
@@ -17,18 +17,18 @@ use heapless::String;
 use crate::memory::layout::{FNV_BASIS, Interned, TEXT_BYTES, fnv1a};
 use crate::sync::Ordering;
 
-/// How many neighbours an entry may be away from its place.
+/// How many positions an entry may be away from its preferred position.
 const REACH: usize = 32;
 
-/// What an entry says; its code is stored in the entry.
+/// The kind of an entry; its code is stored in the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum EntryKind {
-    /// A source position: text is the file.
+    /// A source position: `text` is the file.
     Source = 1,
-    /// A function: `addr` is its first instruction, text its name.
+    /// A function: `addr` is its first instruction, `text` its name.
     Function = 2,
-    /// A coroutine's name; `site` is where it was spawned.
+    /// A coroutine's name; `site` is the line that spawned the coroutine.
     Name = 3,
 }
 
@@ -38,7 +38,7 @@ pub(crate) const CHAIN: u32 = 4;
 /// Content of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'t> {
-    /// What it says.
+    /// The kind of the entry.
     pub kind: EntryKind,
     /// Line, from 1.
     pub line: u32,
@@ -48,7 +48,7 @@ pub struct Entry<'t> {
     pub addr: u64,
     /// Id of another site.
     pub site: u32,
-    /// File or name; what does not fit loses its beginning.
+    /// File or name; a text that is too long loses its beginning.
     pub text: &'t str,
 }
 
@@ -64,7 +64,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// A line of the program.
+    /// A source line of the program.
     pub fn source(place: &'t Location<'t>) -> Self {
         Entry {
             line: place.line(),
@@ -73,7 +73,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// A function and the name that the program knows for it.
+    /// A function, and the name that the program gives.
     pub fn function(addr: u64, name: &'t str) -> Self {
         Entry {
             addr,
@@ -81,7 +81,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// A coroutine's name and where it was spawned.
+    /// A coroutine's name and the site that spawned the coroutine.
     pub fn name(name: &'t str, spawn_site: u32) -> Self {
         Entry {
             site: spawn_site,
@@ -99,12 +99,14 @@ impl<'t> Entry<'t> {
     }
 }
 
-/// Probe: the id (index + 1) of this content for this attached process, 0 if the table is full.
+/// Probe: returns the id (index + 1) of this content for this attached process, or 0 if the table
+/// is full.
 pub fn intern(table: &[Interned], attach_id: u16, entry: &Entry<'_>) -> u32 {
     place(table, attach_id, entry.hash(), |slot| fill(slot, entry))
 }
 
-/// The id of whatever has this hash, and can `fill` an entry; 0 if the table is full.
+/// Returns the id of the entry with this hash, calling `fill` for a new entry; 0 if the table is
+/// full.
 pub(crate) fn place(
     table: &[Interned],
     attach_id: u16,
@@ -121,9 +123,9 @@ pub(crate) fn place(
     0
 }
 
-/// True if the entry holds this key, maybe since just now.
+/// True if the entry holds this key, whether it was there before or was claimed now.
 fn claim(slot: &Interned, key: u64, fill: impl Fn(&Interned)) -> bool {
-    // Mostly it is there already; a look keeps its cache line shared.
+    // Usually the key is there already. A plain load keeps its cache line shared.
     let present = slot.key.load(Ordering::Relaxed);
     if present != 0 {
         return present == key;
@@ -156,7 +158,7 @@ fn fill(slot: &Interned, entry: &Entry<'_>) {
     }
 }
 
-/// The end of a text, which says more of a path than its beginning.
+/// The end of a text: the end of a path says more than its beginning.
 fn tail_of(text: &str) -> &str {
     let mut start = text.len().saturating_sub(TEXT_BYTES);
     while !text.is_char_boundary(start) {
@@ -165,10 +167,11 @@ fn tail_of(text: &str) -> &str {
     &text[start..]
 }
 
-/// What the recorder read of an entry. The text need not be what a probe of ours would write.
+/// The content of an entry, as the recorder read it. The text may be invalid, because any probe may
+/// have written it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InternedEntry {
-    /// An [`EntryKind`]'s code, or anything.
+    /// An [`EntryKind`]'s code, or any other number.
     pub kind: u32,
     /// Line, from 1.
     pub line: u32,
@@ -178,11 +181,11 @@ pub struct InternedEntry {
     pub addr: u64,
     /// Id of another site.
     pub site: u32,
-    /// File or name; bytes that are no UTF-8 are replaced.
+    /// File or name; invalid UTF-8 is replaced.
     pub text: String<TEXT_BYTES>,
 }
 
-/// Recorder: the entry with this id, if there is one and it is filled in.
+/// Recorder: returns the entry with this id, if it is complete.
 pub fn lookup(table: &[Interned], id: u32) -> Option<InternedEntry> {
     let slot = table.get((id as usize).checked_sub(1)?)?;
     if slot.ready.load(Ordering::Acquire) == 0 {
@@ -206,7 +209,7 @@ fn text_of(slot: &Interned) -> String<TEXT_BYTES> {
     let length = (slot.text_bytes.load(Ordering::Relaxed) as usize).min(TEXT_BYTES);
     let mut text = String::new();
     for chunk in bytes[..length].utf8_chunks() {
-        // A replacement may need more room than the bad byte had: then the rest is left out.
+        // A replacement may need more room than the bad byte; then the rest is dropped.
         let replaced = if chunk.invalid().is_empty() { "" } else { "?" };
         if text.push_str(chunk.valid()).is_err() || text.push_str(replaced).is_err() {
             break;

@@ -1,4 +1,4 @@
-//! The seqlock of one slot: [`publish`] and [`snapshot`], the two halves of one protocol.
+//! The seqlock of a slot: [`publish`] and [`snapshot`], the two halves of the protocol.
 //!
 //! ```text
 //!   writer (one at a time)                  reader (any number, any process)
@@ -12,44 +12,45 @@
 //! refused. A release *store* at W1 would not keep W3 behind it, and an acquire *load* at R4
 //! would not keep R2 before it: a model checker finds the torn read when either fence is missing.
 //!
-//! Event `n` of a station lives in slot `n mod 8`; its sequence numbers are computed from `n`,
-//! never from what the memory holds, so a writer that died in the middle does no lasting harm.
+//! Event `n` of a station is in slot `n mod 8`. Its sequence numbers are computed from `n`, never
+//! from what the memory holds, so a writer that dies in the middle does no lasting harm.
 
 use crate::memory::layout::{SLOTS, Slot};
 use crate::sync::{Ordering, fence};
 
-/// What happened, as stored in a slot. Zero is a v1 peer that says only `is_active`.
+/// The kind of an event, as stored in a slot. Zero comes from a v1 peer, which stores only
+/// `is_active`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventKind {
-    /// The coroutine exists.
+    /// The coroutine was created.
     Birth = 1,
-    /// It runs.
+    /// The coroutine starts or resumes running.
     Run = 2,
-    /// It waits.
+    /// The coroutine suspends and waits.
     Suspend = 3,
-    /// It ended.
+    /// The coroutine ended.
     Death = 4,
 }
 
-/// In the kind of a slot or a record: a filter kept out events between the coroutine's previous one
-/// and this one.
+/// Added to the kind of a slot or a record: a filter dropped events between the coroutine's
+/// previous event and this one.
 pub const AFTER_FILTERED: u8 = 0x10;
 
-/// Payload of one event.
+/// Payload of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch {
     /// Nanoseconds on the monotonic clock.
     pub timestamp: u64,
     /// Kernel id of the thread.
     pub tid: u64,
-    /// cTP v1: address of the suspended coroutine's frame, 0 when it runs.
+    /// cTP v1: address of the suspended coroutine's frame, 0 in a run.
     pub addr: u64,
-    /// Bit 63: the rest is an interned site id; else an address or 0.
+    /// Bit 63: the rest is an interned site id; otherwise an address, or 0.
     pub site: u64,
-    /// What it waits for.
+    /// The resource that a suspend waits for.
     pub arg: u64,
-    /// Occupant of the station.
+    /// Use of the station that this event belongs to.
     pub generation: u32,
     /// The last eight bytes.
     pub tail: Tail,
@@ -67,12 +68,12 @@ pub struct Tail {
     pub wake_seen: u16,
     /// Free for the user.
     pub user: [u8; 3],
-    /// cTP v1: does it run? False only after a suspend.
+    /// cTP v1: is the coroutine running? False only after a suspend.
     pub is_active: bool,
 }
 
 impl Tail {
-    /// The word in which it is stored.
+    /// The word in which the tail is stored.
     pub fn to_word(self) -> u64 {
         let [low, high] = self.wake_seen.to_le_bytes();
         let [a, b, c] = self.user;
@@ -88,7 +89,7 @@ impl Tail {
         ])
     }
 
-    /// From what is stored; every word means something.
+    /// Decodes a stored word; every word is valid.
     pub fn from_word(word: u64) -> Self {
         let [kind, wait_kind, low, high, a, b, c, active] = word.to_le_bytes();
         Tail {
@@ -107,46 +108,46 @@ pub const fn index_of(n: u64) -> usize {
 }
 
 /// Sequence number of a slot while event `n` is written: 1, 3, 5 ... by laps.
-const fn amid_seq(n: u64) -> u64 {
+const fn writing_seq(n: u64) -> u64 {
     (n / (SLOTS as u64 / 2)) | 1
 }
 
-/// Sequence number of a slot once event `n` is complete in it: 2, 4, 6 ... by laps.
+/// Sequence number of a slot once event `n` is complete: 2, 4, 6 ... by laps.
 pub const fn final_seq(n: u64) -> u64 {
-    amid_seq(n) + 1
+    writing_seq(n) + 1
 }
 
-/// The event that a complete `seq` (even, not 0) in slot `index` stands for.
+/// The event that a complete `seq` (even, not 0) in slot `index` denotes.
 pub const fn event_of(index: usize, seq: u64) -> u64 {
     (seq / 2 - 1)
         .wrapping_mul(SLOTS as u64)
         .wrapping_add(index as u64)
 }
 
-/// Writes event `n`. Only the coroutine's present owner may call this.
+/// Writes event `n`. Only the coroutine's current owner may call this.
 #[inline]
 pub fn publish(slot: &Slot, n: u64, epoch: &Epoch) {
-    let amid = amid_seq(n);
-    slot.seq.store(amid, Ordering::Relaxed); // W1
+    let writing = writing_seq(n);
+    slot.seq.store(writing, Ordering::Relaxed); // W1
     fence(Ordering::Release); // W2, pairs with R3
     store(slot, epoch); // W3
-    slot.seq.store(amid + 1, Ordering::Release); // W4, pairs with R1
+    slot.seq.store(writing + 1, Ordering::Release); // W4, pairs with R1
 }
 
-/// What a reader found in a slot.
+/// The result of reading a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshot {
-    /// Nobody has written it yet.
+    /// The slot has never been written.
     Empty,
     /// A whole event with its sequence number.
     Whole(u64, Epoch),
-    /// A writer is at it, or died at it; the odd sequence number.
+    /// A writer is active, or died while it wrote; the odd sequence number.
     Writing(u64),
-    /// It changed under the reader: try again.
+    /// The slot changed during the read: try again.
     Changed,
 }
 
-/// Reads a slot once, without waiting for anybody.
+/// Reads a slot once, without waiting.
 #[inline]
 pub fn snapshot(slot: &Slot) -> Snapshot {
     let (before, epoch, after) = copy(slot);
@@ -158,8 +159,8 @@ pub fn snapshot(slot: &Slot) -> Snapshot {
     }
 }
 
-/// The sequence number before, the payload, and the sequence number after; for dialects in
-/// which an odd number means nothing.
+/// Returns the sequence number before, the payload, and the sequence number after. Meant for
+/// dialects in which an odd number has no special meaning.
 #[inline]
 pub fn copy(slot: &Slot) -> (u64, Epoch, u64) {
     let before = slot.seq.load(Ordering::Acquire); // R1, pairs with W4
@@ -168,21 +169,21 @@ pub fn copy(slot: &Slot) -> (u64, Epoch, u64) {
     (before, epoch, slot.seq.load(Ordering::Relaxed)) // R4
 }
 
-/// The owner: the time and kind of the event in this slot.
+/// Owner: the time and kind of the event in this slot.
 #[inline]
 pub(crate) fn when_and_what(slot: &Slot) -> (u64, u8) {
     let tail = slot.tail.load(Ordering::Relaxed);
     (slot.timestamp.load(Ordering::Relaxed), tail as u8)
 }
 
-/// The kind of the event in this slot, without its mark, and the thread.
+/// The kind of the event in this slot without the filter mark, and the thread id.
 #[inline]
 pub(crate) fn what_and_where(slot: &Slot) -> (u8, u64) {
     let kind = slot.tail.load(Ordering::Relaxed) as u8 & !AFTER_FILTERED;
     (kind, slot.tid.load(Ordering::Relaxed))
 }
 
-/// The recorder: gives a slot of a copied station its event. No other thread may know the slot.
+/// Recorder: writes an event into a slot of a copied station. No other thread may access the slot.
 pub(crate) fn restore(slot: &Slot, seq: u64, epoch: &Epoch) {
     store(slot, epoch);
     slot.seq.store(seq, Ordering::Release);

@@ -4,10 +4,11 @@ use crate::memory::layout::{EXT_REV, SLOTS, Slot, Station};
 use crate::protocol::slot::{self, Epoch};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// Declares what is copied of a station besides its slots, in the order in which the words are read.
+/// Declares what is copied of a station apart from its slots, in the order in which the words are
+/// read.
 macro_rules! words {
     ($($field:ident: $word:ident in $atomic:ident),+ $(,)?) => {
-        /// What a station said at one moment, without its slots and its statistics.
+        /// The words of a station at one moment, without its slots and its statistics.
         #[derive(Clone, Debug, Default)]
         pub struct StationWords { $($field: $word),+ }
 
@@ -51,17 +52,17 @@ words! {
     wake_ts: u64 in AtomicU64,
 }
 
-/// The slots of a station at one moment: of each its sequence number and its event.
+/// The slots of a station at one moment: the sequence number and the event of each.
 #[derive(Clone, Debug)]
 pub struct SlotCopies([(u64, Epoch); SLOTS]);
 
 impl SlotCopies {
-    /// Copies them. A slot that changes all the time is copied as empty.
+    /// Copies the slots. A slot that changes all the time is copied as empty.
     pub fn of(station: &Station) -> Self {
         SlotCopies(core::array::from_fn(|index| copy(&station.slots()[index])))
     }
 
-    /// Subtracts this from the times of all events.
+    /// Subtracts `by_ns` from the times of all events.
     pub fn move_back(&mut self, by_ns: i64) {
         for (_, epoch) in &mut self.0 {
             epoch.timestamp = moved_back(epoch.timestamp, by_ns);
@@ -81,13 +82,13 @@ impl StationWords {
         self.waker = word;
     }
 
-    /// Subtracts this from the time of the latest wake.
+    /// Subtracts `by_ns` from the time of the latest wake.
     pub fn move_wake_back(&mut self, by_ns: i64) {
         self.wake_ts = moved_back(self.wake_ts, by_ns);
     }
 
-    /// Replaces what tells one coroutine of the station from another: its generation and when it was born.
-    /// Without a generation, the station is a v1 peer's.
+    /// Replaces the words that distinguish the coroutines of a station: generation and birth time.
+    /// Without a generation, the station belongs to a v1 peer.
     pub fn set_identity(&mut self, generation: Option<u32>, birth_ts: u64) {
         self.birth_ts = birth_ts;
         self.ext_rev = generation.map_or(0, |_| EXT_REV);
@@ -99,7 +100,7 @@ impl StationWords {
         self.event_head = event_head;
     }
 
-    /// A station that says what was copied. Without slots, it has no event any more.
+    /// Builds a station with the copied words. Without slots, the station has no events.
     pub fn to_station(&self, slots: Option<&SlotCopies>) -> Station {
         let station = self.restore();
         let slots = slots.iter().flat_map(|slots| slots.0.iter());
@@ -110,7 +111,7 @@ impl StationWords {
     }
 }
 
-/// 0 is a time that is not known.
+/// 0 means an unknown time, and stays 0.
 fn moved_back(at_ns: u64, by_ns: i64) -> u64 {
     match at_ns {
         0 => 0,
@@ -160,7 +161,8 @@ mod tests {
         assert_eq!(copy.identity(), station.identity());
         assert_eq!(copy.wakes(), station.wakes());
         for n in 2..10 {
-            let [copied, original] = [&copy, &station].map(|it| slot::snapshot(it.slot_of(n)));
+            let [copied, original] =
+                [&copy, &station].map(|station| slot::snapshot(station.slot_of(n)));
             assert_eq!(copied, original);
             assert!(matches!(copied, Snapshot::Whole(_, epoch) if epoch.timestamp == 100 + n));
         }

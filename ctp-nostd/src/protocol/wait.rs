@@ -1,18 +1,18 @@
-//! What a coroutine waits for, and where in the program.
+//! What a coroutine waits for, and the source line that made the wait.
 
 use core::panic::Location;
 
-/// What sort of thing; its code is stored in the slot.
+/// The kind of resource; its code is stored in the slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum WaitKind {
-    /// Not told.
+    /// The program did not say.
     #[default]
     Unknown = 0,
-    /// A file descriptor to become readable.
+    /// A file descriptor that becomes readable.
     Readable = 1,
-    /// A file descriptor to become writable.
+    /// A file descriptor that becomes writable.
     Writable = 2,
     /// A timer.
     Timer = 3,
@@ -22,23 +22,23 @@ pub enum WaitKind {
     Channel = 5,
     /// Another coroutine.
     Coroutine = 6,
-    /// Something of the program's own.
+    /// A resource defined by the program.
     User = 7,
-    /// Nothing: it only gives way to others.
+    /// Nothing: the coroutine only yields.
     Yield = 8,
 }
 
-/// Added to the code of a kind: the wait is meant to be long.
+/// Added to the code of a kind: the wait is expected to be long.
 pub const WAIT_IDLE: u8 = 0x20;
 
-/// Added to the code of a kind: it is one of several things that the coroutine waits for, of which
-/// the last that was told is kept.
+/// Added to the code of a kind: the coroutine waits for several things. The event holds the one
+/// announced last.
 pub const WAIT_ONE_OF_SEVERAL: u8 = 0x40;
 
-/// A wait: its kind, its resource, and the line of the program that made it.
+/// A wait: its kind, its resource, and the source line that made it.
 ///
-/// Make it where the user's code is the caller: every constructor is `#[track_caller]`, so a
-/// `#[track_caller]` function of a runtime passes the user's line on.
+/// Create the value in a function whose caller is the user's code. Every constructor is
+/// `#[track_caller]`, so a `#[track_caller]` function of a runtime passes the user's line on.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     pub(crate) kind: WaitKind,
@@ -48,80 +48,86 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// For this descriptor of the process to become readable. What has a number of another sort, as an
-    /// index of `io_uring`, is [the program's own](Wait::user).
+    /// Waits for this file descriptor of the process to become readable. Numbers of another sort,
+    /// such as an index of `io_uring`, belong to [`user`](Wait::user).
     #[track_caller]
     pub fn readable(fd: i32) -> Self {
         Wait::at_caller(WaitKind::Readable, fd as u64)
     }
 
-    /// For this descriptor of the process to become writable.
+    /// Waits for this file descriptor of the process to become writable.
     #[track_caller]
     pub fn writable(fd: i32) -> Self {
         Wait::at_caller(WaitKind::Writable, fd as u64)
     }
 
-    /// For a time: nanoseconds on the platform's monotonic clock, or 0 if not known. On Linux that is
-    /// CLOCK_MONOTONIC, and `timer_in` takes a `Duration` (feature `linux`).
+    /// Waits for a time: nanoseconds on the platform's monotonic clock, or 0 if not known. On Linux
+    /// that is CLOCK_MONOTONIC, and `timer_in` takes a `Duration` (feature `linux`).
     #[track_caller]
     pub fn timer(deadline_ns: u64) -> Self {
         Wait::at_caller(WaitKind::Timer, deadline_ns)
     }
 
-    /// For the lock at this address: the `usize` with which [`acquired`](crate::Probe::acquired) and
-    /// [`released`](crate::Probe::released) name it. As a `u64` it would be that of [`user`](Wait::user).
+    /// Waits for the lock at this address: the same `usize` that
+    /// [`acquired`](crate::Probe::acquired) and [`released`](crate::Probe::released) take. A `u64`
+    /// there would name a [`user`](Wait::user) resource.
     #[track_caller]
     pub fn lock(address: usize) -> Self {
         Wait::at_caller(WaitKind::Lock, address as u64)
     }
 
-    /// For the channel at this address.
+    /// Waits for the channel at this address.
     #[track_caller]
     pub fn channel(address: usize) -> Self {
         Wait::at_caller(WaitKind::Channel, address as u64)
     }
 
-    /// For the coroutine with this [probe id](crate::Coroutine::id).
+    /// Waits for the coroutine with this [probe id](crate::Coroutine::id).
     #[track_caller]
     pub fn coroutine(probe_id: u64) -> Self {
         Wait::at_caller(WaitKind::Coroutine, probe_id)
     }
 
-    /// For something of the program's own, under a number of its own: the `u64` with which
-    /// [`closed`](crate::Probe::closed) names it. As a `usize` it would be that of [`lock`](Wait::lock).
+    /// Waits for a resource defined by the program, under a number that the program chooses: the
+    /// same `u64` that [`closed`](crate::Probe::closed) takes. A `usize` there would name a
+    /// [`lock`](Wait::lock).
     #[track_caller]
     pub fn user(number: u64) -> Self {
         Wait::at_caller(WaitKind::User, number)
     }
 
-    /// This wait is meant to be long, as that of a listener: however long it is, that says nothing.
+    /// Marks this wait as expected to be long, like that of a listener. Its duration then counts as
+    /// no problem.
     pub fn idle(mut self) -> Self {
         self.marks |= WAIT_IDLE;
         self
     }
 
-    /// It is one of several things that the coroutine waits for at once; without this it goes on by
-    /// this one alone. Leaf futures need not say so: those that announce their waits in the same run
-    /// are noticed, and so are those that take wakers which are counted. Say it where a coroutine polls
-    /// futures by wakers of its own, as `FuturesUnordered` does, or let `waits_for_in` find that out.
+    /// Marks this wait as one of several at the same time. Without the mark, only this wait can
+    /// resume the coroutine.
+    ///
+    /// Leaf futures need not set the mark: the probe notices leaf futures that announce their waits
+    /// in the same run, and leaf futures that take counted wakers. Set it where a coroutine polls
+    /// futures with wakers of its own, like `FuturesUnordered`, or use `waits_for_in`, which
+    /// detects this.
     pub fn one_of_several(mut self) -> Self {
         self.marks |= WAIT_ONE_OF_SEVERAL;
         self
     }
 
-    /// Kind and marks, as they are stored.
+    /// Kind and marks, as stored.
     #[inline]
     pub(crate) fn code(&self) -> u8 {
         self.kind as u8 | self.marks
     }
 
-    /// For nothing: gives way to others.
+    /// Yields to other coroutines, and waits for nothing.
     #[track_caller]
     pub fn to_yield() -> Self {
         Wait::at_caller(WaitKind::Yield, 0)
     }
 
-    /// For something that cannot be told.
+    /// Waits for something that the caller cannot name.
     #[track_caller]
     pub fn unknown() -> Self {
         Wait::at_caller(WaitKind::Unknown, 0)
@@ -138,7 +144,7 @@ impl Wait {
     }
 }
 
-/// Something for which coroutines wait, as their [`Wait`]s name it.
+/// Something that coroutines wait for, named as in their [`Wait`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource {
     pub(crate) kind: WaitKind,
@@ -146,7 +152,7 @@ pub struct Resource {
 }
 
 impl From<i32> for Resource {
-    /// A file descriptor: of waits for it to become readable or writable.
+    /// A file descriptor, of waits to become readable or writable.
     fn from(fd: i32) -> Self {
         Resource {
             kind: WaitKind::Readable,
@@ -156,7 +162,7 @@ impl From<i32> for Resource {
 }
 
 impl From<usize> for Resource {
-    /// The address of a lock or a channel. As a `u64` it would be neither.
+    /// The address of a lock or a channel. The same number as a `u64` is neither.
     fn from(address: usize) -> Self {
         Resource {
             kind: WaitKind::Lock,
@@ -166,7 +172,8 @@ impl From<usize> for Resource {
 }
 
 impl From<u64> for Resource {
-    /// A number of the program's own. An address as a `u64` is one too, and no lock's.
+    /// A number that the program chooses. An address as a `u64` is such a number too, and does not
+    /// name a lock.
     fn from(number: u64) -> Self {
         Resource {
             kind: WaitKind::User,
@@ -176,7 +183,7 @@ impl From<u64> for Resource {
 }
 
 impl WaitKind {
-    /// The kind of a stored code, whatever its marks; what is not known is unknown.
+    /// The kind of a stored code, without its marks. An unknown code gives `Unknown`.
     pub const fn from_code(code: u8) -> Self {
         match code & !(WAIT_IDLE | WAIT_ONE_OF_SEVERAL) {
             1 => WaitKind::Readable,

@@ -1,33 +1,34 @@
-//! Was this coroutine woken since it last began to run? Who reads these words asks
-//! `ctp_trace::verdict::wakes_since`, by which the models of this protocol judge too.
+//! Was this coroutine woken since it last began to run? Readers of these words use
+//! `ctp_trace::verdict::wakes_since`, and the models of this protocol use the same function.
 //!
 //! The wake word of a station holds {use of the station 12 bits | count 20 bits}.
 //!
 //! ```text
-//!   owner                                  whoever wakes
+//!   owner                                  the waking thread
 //!   B1 run: seen = the word    (acquire)   N1 count += 1 while the generation matches (release)
-//!   B2 ... poll ...                        N2 who, when
+//!   B2 ... poll ...                        N2 source and time of the wake
 //!   B3 suspend carries its count           N3 the real wake: queue it
 //! ```
-//! A coroutine whose suspend carries the present count was not woken since its last run began:
-//! N1 precedes N3, so a wake that made it run is in B1's count, and one that comes during B2 is
-//! not. Counting after the real wake (N3, N1) would call a woken coroutine not woken.
+//! A coroutine with a suspend that carries the current count was not woken since its last run
+//! began. N1 precedes N3, so B1 has counted a wake that made it run, and has not counted a wake
+//! that comes during B2. Counting after the real wake (N3, N1) would report a woken coroutine as
+//! not woken.
 //!
-//! One case escapes it. Two wake at once, A and B: A's N1, then B's N1 and N3, a whole run that
-//! ends in a suspend, and only then A's N3. The coroutine is queued, and A's wake was counted
-//! before that run. It looks not woken until it runs, that is, for as long as the queue is not
-//! served. A runtime that counts and queues under one lock has no such case.
+//! One case escapes. Two threads A and B wake at the same time: A's N1, then B's N1 and N3, a whole
+//! run that ends in a suspend, and only then A's N3. The coroutine is queued, and A's wake was
+//! counted before that run. So the coroutine looks not woken until it runs, for as long as the
+//! queue is not processed. A runtime that counts and queues under one lock has no such case.
 //!
-//! A wake that comes during B2 is owed a run. A runtime may use it up without one: an `unpark`
-//! that finds its coroutine running leaves a permit, and the next `park` takes that and goes on.
-//! There it has to tell B1 again, which is a run; else the coroutine looks woken and not run from
-//! its next suspend on. Nothing is certain of such a wake, unless the coroutine is a future: who
-//! polls one may not use up a wake.
+//! A wake that comes during B2 is owed a run. A runtime may use up the wake without a run: an
+//! `unpark` of a running coroutine leaves a permit, and the next `park` takes the permit and goes
+//! on. There the runtime must record B1 again, which is a run. Otherwise the coroutine looks woken
+//! and not run from its next suspend on. Nothing is certain about such a wake, unless the coroutine
+//! is a future: an executor that polls a future must not use up a wake.
 //!
-//! A waker may outlive its coroutine, whose station then has another occupant. Its wake is not
-//! counted: it knows the whole generation it was made for, and the word tells a use from those
-//! that come while it looks. What it says of who and when (N2) may still come late, after the
-//! next occupant's own.
+//! A waker may outlive its coroutine, whose station then has another occupant. The wake is not
+//! counted: the waker knows the whole generation for which it was made, and the word distinguishes
+//! that use from the uses that come while the waker reads it. The source and time (N2) may still be
+//! written late, after those of the next occupant.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -44,14 +45,14 @@ pub const fn count(word: u32) -> u32 {
     word & COUNT_MASK
 }
 
-/// Owner, when a run begins: the word, with the wakes that led to it.
+/// Owner, when a run begins: reads the word, with the wakes that led to this run.
 #[inline]
 pub fn seen(wake: &AtomicU32) -> u32 {
     wake.load(Ordering::Acquire) // B1, pairs with N1
 }
 
-/// Whoever wakes, before the real wake: counts one, and gives the new count. Nothing if the station
-/// has another occupant.
+/// Waking thread, before the real wake: counts a wake and returns the new count. Nothing if the
+/// station has another occupant.
 #[inline]
 pub fn advance(wake: &AtomicU32, generation: u32) -> Option<u32> {
     let mut now = wake.load(Ordering::Relaxed);
@@ -65,7 +66,7 @@ pub fn advance(wake: &AtomicU32, generation: u32) -> Option<u32> {
     None
 }
 
-/// What a suspend carries of the word that its run has seen: the wakes, modulo 2^16.
+/// The part of the word seen by the run that a suspend carries: the wakes, modulo 2^16.
 pub const fn carried(seen: u32) -> u16 {
     (count(seen) & 0xFFFF) as u16 // B3
 }

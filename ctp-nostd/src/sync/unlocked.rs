@@ -1,19 +1,21 @@
-//! Steps that one thread and its own signal handlers take in turns. No other thread writes the
-//! word, so the instruction needs no lock; being one instruction, no handler can split it.
+//! Read-modify-write steps that only one thread and its own signal handlers take. No other thread
+//! writes the word, so the instruction needs no lock prefix. A handler cannot split a single
+//! instruction.
 #![allow(unsafe_code, reason = "an instruction that no intrinsic offers")]
 
 use crate::sync::{AtomicU32, AtomicU64};
 
 macro_rules! exchange {
-    ($name:ident, $atomic:ty, $word:ty, $instruction:literal, $rax:tt, $has_it:meta) => {
-        /// `word`: `old` -> `new`. False, and nothing is written, if a handler has come between.
+    ($name:ident, $atomic:ty, $word:ty, $instruction:literal, $rax:tt, $supported:meta) => {
+        /// Changes `word` from `old` to `new`. Returns false, and writes nothing, if a handler has
+        /// changed the word.
         #[inline]
         pub(crate) fn $name(word: &$atomic, old: $word, new: $word) -> bool {
-            #[cfg(all($has_it, not(loom)))]
+            #[cfg(all($supported, not(loom)))]
             {
-                // SAFETY: the word is valid and aligned, being behind a reference, and an atomic,
-                // so that others may read it meanwhile: an aligned store of a word is not torn
-                // (Intel SDM 3, 9.1.1). Only this thread writes it.
+                // SAFETY: the word is valid and aligned, because it is behind a reference. Other
+                // threads may read it at the same time: it is an atomic, and an aligned store of a
+                // word is not torn (Intel SDM 3, 9.1.1). Only this thread writes it.
                 unsafe {
                     core::arch::asm!(
                         $instruction,
@@ -27,9 +29,9 @@ macro_rules! exchange {
                 }
                 true
             }
-            #[cfg(not(all($has_it, not(loom))))]
+            #[cfg(not(all($supported, not(loom))))]
             {
-                // On AArch64 a pair of exclusive accesses, without any barrier.
+                // On AArch64 this compiles to a pair of exclusive accesses, without a barrier.
                 use crate::sync::Ordering;
                 word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
                     .is_ok()
@@ -55,11 +57,11 @@ exchange!(
     any(target_arch = "x86", target_arch = "x86_64")
 );
 
-/// `word` + 1, modulo 2^32.
+/// Adds 1 to `word`, modulo 2^32.
 #[inline(always)]
 pub(crate) fn count(word: &AtomicU32) {
     #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom)))]
-    // SAFETY: as above.
+    // SAFETY: as in `exchange`: a valid word, which only this thread writes.
     unsafe {
         core::arch::asm!(
             "inc dword ptr [{word}]",
@@ -71,11 +73,11 @@ pub(crate) fn count(word: &AtomicU32) {
     word.fetch_add(1, crate::sync::Ordering::Relaxed);
 }
 
-/// `word` | `bits`, of a word that this program alone sees.
+/// Sets `bits` in a `word` that only this program sees.
 #[inline(always)]
 pub(crate) fn set(word: &core::sync::atomic::AtomicU64, bits: u64) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
+    // SAFETY: as in `exchange`: a valid word, which only this thread writes.
     unsafe {
         core::arch::asm!(
             "or qword ptr [{word}], {bits}",

@@ -1,4 +1,4 @@
-//! What a [`Traced`] may do is what the future inside may do, and no more.
+//! A [`Traced`] has exactly the auto traits of the future inside.
 // CT-12
 
 use std::marker::PhantomPinned;
@@ -15,7 +15,7 @@ macro_rules! assert_is {
     };
 }
 
-/// Two candidates for `Marker<_>` do not compile, so that `T` has not the bound.
+/// Fails to compile if `T` has the bound: then there are two candidates for `Marker<_>`.
 macro_rules! assert_is_not {
     ($type:ty: $bound:ident) => {
         const _: () = {

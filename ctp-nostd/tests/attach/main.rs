@@ -1,5 +1,5 @@
 //! Attaching on Linux, seen from both sides: a child process is the program, the test is the
-//! recorder. The child is this test binary again; what it does stands in `program.rs`.
+//! recorder. The child is this test binary again; `program.rs` holds what it does.
 
 mod bounds;
 mod locked;
@@ -20,10 +20,10 @@ use ctp_nostd::site::SiteWord;
 use ctp_nostd::{Region, WaitKind};
 
 use recorder::{
-    Recorder, STATIONS, alone, assert_refused, assert_seated, events, life, run, stderr, told,
+    Recorder, STATIONS, alone, assert_recorded, assert_refused, events, life, printed, run, stderr,
 };
 
-/// Not a test: the entry of the child.
+/// Not a test: the entry point of the child.
 #[test]
 fn child() {
     program::play();
@@ -31,7 +31,7 @@ fn child() {
 
 // CT-23
 #[test]
-fn without_a_recorder_there_is_no_sign_of_it() {
+fn without_a_recorder_the_probe_leaves_no_sign() {
     let [quiet, nothing] = ["quiet", "nothing"].map(|role| run(&mut alone(role)));
     let before_the_time = |output: &Output| {
         let text = String::from_utf8_lossy(&output.stdout);
@@ -46,94 +46,101 @@ fn without_a_recorder_there_is_no_sign_of_it() {
 
 // CTP-02, CTP-03
 #[test]
-fn a_memory_that_is_not_ours_is_refused() {
+fn invalid_memory_is_refused() {
     let recorder = Recorder::new();
-    let whole = fs::read(recorder.shm()).expect("it was just written");
-    let crowd = || recorder.program("crowd");
-    assert_seated(&mut crowd(), STATIONS);
+    let whole = fs::read(recorder.shm()).expect("just written");
+    let many_tasks = || recorder.program("many-tasks");
+    assert_recorded(&mut many_tasks(), STATIONS);
 
     recorder.write(&vec![0; whole.len()]);
-    assert_refused(&mut crowd(), "magic is 0x0000000000000000");
+    assert_refused(&mut many_tasks(), "magic is 0x0000000000000000");
     recorder.write(&whole);
     recorder.poke(0, 0xDEAD_BEEF);
-    assert_refused(&mut crowd(), "magic");
+    assert_refused(&mut many_tasks(), "magic");
     recorder.write(&whole);
     recorder.poke(8, 2);
-    assert_refused(&mut crowd(), "version is 2");
+    assert_refused(&mut many_tasks(), "version is 2");
     recorder.write(&whole);
     recorder.poke(12, 0);
-    assert_refused(&mut crowd(), "room for 0 coroutines");
+    assert_refused(&mut many_tasks(), "room for 0 coroutines");
     recorder.write(&[]);
-    assert_refused(&mut crowd(), "too short");
+    assert_refused(&mut many_tasks(), "too short");
     recorder.write(&whole[..1500]);
-    assert_refused(&mut crowd(), "too short");
+    assert_refused(&mut many_tasks(), "too short");
     assert_refused(
-        crowd().env("CTP_SHM_PATH", &recorder.directory),
+        many_tasks().env("CTP_SHM_PATH", &recorder.directory),
         "opening CTP_SHM_PATH",
     );
     assert_refused(
-        crowd().env("CTP_SHM_PATH", recorder.sock()),
+        many_tasks().env("CTP_SHM_PATH", recorder.sock()),
         "opening CTP_SHM_PATH",
     );
 }
 
 // CTP-03
 #[test]
-fn the_smallest_of_three_numbers_of_stations_counts() {
+fn smallest_of_three_station_limits_applies() {
     let recorder = Recorder::new();
     let with = |number: &str| {
-        let mut program = recorder.program("crowd");
+        let mut program = recorder.program("many-tasks");
         program.env("CTP_MAX_STATIONS", number);
         program
     };
-    let whole = fs::read(recorder.shm()).expect("it was just written");
-    for (number, seated) in [("3", 3), ("100", 4), ("4294967295", 4)] {
+    let whole = fs::read(recorder.shm()).expect("just written");
+    for (number, recorded) in [("3", 3), ("100", 4), ("4294967295", 4)] {
         recorder.write(&whole);
-        assert_seated(&mut with(number), seated);
+        assert_recorded(&mut with(number), recorded);
     }
     recorder.write(&whole[..1024 * 3]);
-    assert_seated(&mut with("100"), 2);
-    let length = fs::metadata(recorder.shm()).expect("it is there").len();
+    assert_recorded(&mut with("100"), 2);
+    let length = fs::metadata(recorder.shm()).expect("the file exists").len();
     assert_eq!(length, 1024 * 3, "the file is as long as before");
 
     recorder.write(&whole);
     recorder.poke(12, u32::MAX);
     let room = (whole.len() / 1024 - 1).min(10) as u32;
-    assert_seated(&mut with("4294967295"), room);
+    assert_recorded(&mut with("4294967295"), room);
 }
 
 // CTP-03
 #[test]
-fn an_environment_that_makes_no_sense_is_refused() {
+fn invalid_environment_is_refused() {
     let recorder = Recorder::new();
-    let crowd = || recorder.program("crowd");
+    let many_tasks = || recorder.program("many-tasks");
     for number in ["many", "", "-1", "4294967296", "4 "] {
-        let mut program = crowd();
+        let mut program = many_tasks();
         assert_refused(program.env("CTP_MAX_STATIONS", number), "CTP_MAX_STATIONS");
     }
-    assert_refused(crowd().env("CTP_MAX_STATIONS", "0"), "0 coroutines");
+    assert_refused(many_tasks().env("CTP_MAX_STATIONS", "0"), "0 coroutines");
     assert_refused(
-        crowd().env_remove("CTP_SHM_PATH"),
+        many_tasks().env_remove("CTP_SHM_PATH"),
         "CTP_SHM_PATH is not set",
     );
-    assert_refused(crowd().env("CTP_SHM_PATH", ""), "opening CTP_SHM_PATH");
-    assert_eq!(recorder.read().allocated().len(), 0, "nobody was there");
+    assert_refused(many_tasks().env("CTP_SHM_PATH", ""), "opening CTP_SHM_PATH");
+    assert_eq!(
+        recorder.read().allocated().len(),
+        0,
+        "no coroutine was recorded"
+    );
 
-    let mut partly = crowd();
+    let mut partly = many_tasks();
     partly
         .env_remove("CTP_SOCK_PATH")
         .env_remove("CTP_MAX_STATIONS");
-    assert_seated(&mut partly, STATIONS);
+    assert_recorded(&mut partly, STATIONS);
 }
 
 // CTP-04, CTP-05
 #[test]
-fn who_finds_no_station_is_counted() {
+fn coroutine_without_station_is_counted() {
     let recorder = Recorder::new();
-    assert_seated(&mut recorder.program("crowd"), STATIONS);
+    assert_recorded(&mut recorder.program("many-tasks"), STATIONS);
     assert_eq!(recorder.read().header.counters().refused, 10 - STATIONS);
     recorder.poke(0x10, u32::MAX);
-    assert_eq!(told(&run(&mut recorder.program("crowd")), "seated="), "0");
+    assert_eq!(
+        printed(&run(&mut recorder.program("many-tasks")), "recorded="),
+        "0"
+    );
     assert_eq!(recorder.read().header.counters().refused, 20 - STATIONS);
 }
 
@@ -148,8 +155,10 @@ fn two_processes_share_a_memory() {
         program.env("CTP_MAX_STATIONS", "8");
         run(&mut program);
         let region = recorder.read();
-        let seats = region.allocated().iter().filter_map(Station::identity);
-        ids = seats.map(|seat| (seat.owner, seat.probe_id)).collect();
+        let identities = region.allocated().iter().filter_map(Station::identity);
+        ids = identities
+            .map(|identity| (identity.owner, identity.probe_id))
+            .collect();
     }
     let attached: Vec<u32> = recorder
         .read()
@@ -167,36 +176,37 @@ fn two_processes_share_a_memory() {
     assert_eq!(ids.len(), STATIONS as usize);
 }
 
-/// Starts it, waits until it has attached, does something, and lets it ring.
+/// Starts the program, waits until it has attached, calls `meanwhile`, and lets the program ring.
 fn ring_after(mut program: Command, rounds: u32, meanwhile: impl FnOnce()) {
     let mut child = program
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("it starts");
-    let mut stdout = io::BufReader::new(child.stdout.take().expect("it is piped"));
+        .expect("the program starts");
+    let mut stdout = io::BufReader::new(child.stdout.take().expect("piped above"));
     let mut line = String::new();
     while line.trim() != "attached" {
         line.clear();
-        let length = io::BufRead::read_line(&mut stdout, &mut line).expect("it is a pipe");
-        assert!(length > 0, "it attaches");
+        let length = io::BufRead::read_line(&mut stdout, &mut line).expect("a pipe");
+        assert!(length > 0, "the program attaches");
     }
     meanwhile();
-    let mut stdin = child.stdin.take().expect("it is piped");
-    io::Write::write_all(&mut stdin, format!("{rounds}\n").as_bytes()).expect("it reads");
+    let mut stdin = child.stdin.take().expect("piped above");
+    io::Write::write_all(&mut stdin, format!("{rounds}\n").as_bytes())
+        .expect("the program reads stdin");
     let mut rest = String::new();
-    stdout.read_to_string(&mut rest).expect("it is a pipe");
+    stdout.read_to_string(&mut rest).expect("a pipe");
     let status = wait(child);
     assert!(status, "{rest}");
 }
 
 fn wait(mut child: Child) -> bool {
-    child.wait().expect("it is our child").success()
+    child.wait().expect("a child of this process").success()
 }
 
 // CTP-17
 #[test]
-fn a_socket_that_cannot_be_reached_is_counted() {
+fn unreachable_socket_is_counted() {
     let recorder = Recorder::asleep();
     let refused = recorder.directory.join("refused");
     drop(UnixListener::bind(&refused).expect("a socket"));
@@ -210,7 +220,7 @@ fn a_socket_that_cannot_be_reached_is_counted() {
         let mut program = recorder.program("ringer");
         program.env("CTP_SOCK_PATH", path);
         ring_after(program, 1, || {});
-        // The birth rang as well, at the recorder that slept from the beginning.
+        // The birth rang as well, because the recorder slept from the beginning.
         assert_eq!(recorder.read().header.counters().wakes_failed, failed + 1);
     }
     assert_eq!(recorder.read().header.counters().wakes_sent, 0);
@@ -218,30 +228,35 @@ fn a_socket_that_cannot_be_reached_is_counted() {
 
 // CTP-16, CTP-17
 #[test]
-fn a_sleep_ends_with_one_byte() {
+fn sleep_ends_with_a_single_byte() {
     let recorder = Recorder::new();
     let listener = UnixListener::bind(recorder.sock()).expect("a socket");
     ring_after(recorder.program("ringer"), 3, || {});
-    let (mut bell, _) = listener.accept().expect("it had connected");
+    let (mut doorbell, _) = listener.accept().expect("the program had connected");
     let mut bytes = Vec::new();
-    bell.read_to_end(&mut bytes).expect("it hung up");
+    doorbell
+        .read_to_end(&mut bytes)
+        .expect("the program hung up");
     assert_eq!(bytes.len(), 3);
     assert_eq!(recorder.read().header.counters().wakes_sent, 3);
 }
 
 // CTP-17
 #[test]
-fn a_program_that_closed_the_socket_finds_no_byte_in_its_own() {
+fn reused_descriptor_gets_no_doorbell_byte() {
     let recorder = Recorder::new();
     let _listener = UnixListener::bind(recorder.sock()).expect("a socket");
-    let program = recorder.program("daemon").spawn().expect("it starts");
+    let program = recorder
+        .program("daemon")
+        .spawn()
+        .expect("the program starts");
     assert!(wait(program));
     assert_eq!(recorder.read().header.counters().wakes_failed, 1);
 }
 
 // CTP-17
 #[test]
-fn a_full_socket_blocks_nobody() {
+fn full_socket_does_not_block() {
     const ROUNDS: u32 = 2000;
     let recorder = Recorder::new();
     let _listener = UnixListener::bind(recorder.sock()).expect("a socket");
@@ -253,7 +268,7 @@ fn a_full_socket_blocks_nobody() {
 
 // CTP-17, CTP-18
 #[test]
-fn a_recorder_that_died_kills_nobody() {
+fn dead_recorder_does_not_kill_the_program() {
     let recorder = Recorder::new();
     let listener = UnixListener::bind(recorder.sock()).expect("a socket");
     ring_after(recorder.program("ringer"), 2, || drop(listener));
@@ -263,7 +278,7 @@ fn a_recorder_that_died_kills_nobody() {
 
 // CTP-32
 #[test]
-fn a_fork_is_untraced_and_touches_nothing() {
+fn fork_is_untraced_and_changes_nothing() {
     let recorder = Recorder::new();
     run(&mut recorder.program("fork"));
     let region = recorder.read();
@@ -279,7 +294,7 @@ fn a_fork_is_untraced_and_touches_nothing() {
 
 // CTP-25, CTP-26
 #[test]
-fn an_event_carries_the_thread_that_it_happened_on() {
+fn event_carries_its_thread_id() {
     let recorder = Recorder::new();
     let output = run(&mut recorder.program("traveller"));
     let events = events(&recorder.read().stations[0]);
@@ -287,22 +302,22 @@ fn an_event_carries_the_thread_that_it_happened_on() {
     assert_eq!(
         tids.pop(),
         tids.first().copied(),
-        "it dies where it was born"
+        "death and birth are on the same thread"
     );
     tids.dedup();
-    assert_eq!(format!("{tids:?}"), told(&output, "tids="));
+    assert_eq!(format!("{tids:?}"), printed(&output, "tids="));
     assert!(events.is_sorted_by_key(|event| event.timestamp));
 }
 
 fn name_of(region: &Region<'_>, station: &Station) -> String {
-    let meta = station.identity().expect("nobody is moving in").meta;
+    let meta = station.identity().expect("no coroutine is moving in").meta;
     let name = intern::lookup(region.names, meta).expect("a name");
     name.text.as_str().to_owned()
 }
 
 // CT-12, CTP-20
 #[test]
-fn a_traced_future_is_recorded_from_birth_to_death() {
+fn traced_future_is_recorded_from_birth_to_death() {
     let recorder = Recorder::new();
     run(&mut recorder.program("traced"));
     let region = recorder.read();
@@ -313,7 +328,7 @@ fn a_traced_future_is_recorded_from_birth_to_death() {
             .stations
             .iter()
             .filter_map(Station::identity)
-            .all(|seat| seat.is_dead)
+            .all(|identity| identity.is_dead)
     );
     let names = region
         .stations
@@ -344,7 +359,7 @@ fn a_traced_future_is_recorded_from_birth_to_death() {
             .last()
             .map(|last| last.timestamp)
     };
-    assert!(death(2) <= death(3), "the inner one ends first");
+    assert!(death(2) <= death(3), "the inner future ends first");
     let inner = events(&region.stations[2])[0].timestamp;
     assert!(
         death(1) <= Some(inner),

@@ -22,14 +22,14 @@ use std::time::Duration;
 
 use ctp_nostd::{self as ctp, Task, Traced, TracedExt as _, Wait};
 
-/// Says in the environment what to do.
+/// The environment variable that says what to do.
 pub const ROLE: &str = "CTP_TEST_ROLE";
 
 const ROLES: [(&str, fn()); 13] = [
     ("nothing", || {}),
     ("quiet", be_quiet),
-    ("crowd", be_a_crowd),
-    ("undumpable", be_an_undumpable_crowd),
+    ("many-tasks", create_many_tasks),
+    ("undumpable", create_tasks_undumpable),
     ("ringer", ring),
     ("daemon", close_everything),
     ("fork", fork),
@@ -41,7 +41,7 @@ const ROLES: [(&str, fn()); 13] = [
     ("locked", lock_all_memory),
 ];
 
-/// The program, if this is the child; else nothing.
+/// Runs the program, if this process is the child.
 pub fn play() {
     let Ok(role) = env::var(ROLE) else { return };
     println!();
@@ -62,28 +62,28 @@ fn be_quiet() {
     assert_eq!((task.id(), ctp::probe().is_none()), (0, true));
 }
 
-/// More coroutines than there may be stations.
-fn be_a_crowd() {
+/// More coroutines than the memory has stations for.
+fn create_many_tasks() {
     let attached = ctp::attach();
     assert_eq!(attached, ctp::attach(), "a second call changes nothing");
-    let tasks: Vec<Task> = (0..10).map(|_| Task::born("one of a crowd")).collect();
+    let tasks: Vec<Task> = (0..10).map(|_| Task::born("task")).collect();
     for task in &tasks {
         task.run();
         task.suspend(Wait::unknown());
     }
-    let seated = tasks.iter().filter(|task| task.id() != 0).count();
-    assert!(attached || seated == 0);
-    println!("seated={seated}");
+    let recorded = tasks.iter().filter(|task| task.id() != 0).count();
+    assert!(attached || recorded == 0);
+    println!("recorded={recorded}");
 }
 
-/// Its files in `/proc` belong to root.
-fn be_an_undumpable_crowd() {
+/// A process with files in `/proc` that belong to root.
+fn create_tasks_undumpable() {
     let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
     rustix::process::set_dumpable_behavior(not_dumpable).expect("anybody may");
-    be_a_crowd();
+    create_many_tasks();
 }
 
-/// As a program in C, where Rust has SIGPIPE ignored.
+/// Like a program in C; Rust ignores SIGPIPE.
 fn die_of_broken_pipes() {
     unsafe extern "C" {
         fn signal(number: i32, handler: usize) -> usize;
@@ -94,12 +94,12 @@ fn die_of_broken_pipes() {
     assert!(!ctp::attach());
 }
 
-/// Closes stderr, and opens a file that gets its number.
+/// Closes stderr, and opens a file that gets the same number.
 fn open_a_file_as_stderr() {
-    // SAFETY: nothing is printed to it here.
+    // SAFETY: nothing is printed to stderr here.
     unsafe { rustix::io::close(2) };
-    let path = env::var("CTP_TEST_FILE").expect("the test names it");
-    let file = File::create(path).expect("it can be made");
+    let path = env::var("CTP_TEST_FILE").expect("set by the test");
+    let file = File::create(path).expect("the file can be created");
     assert_eq!(file.as_raw_fd(), 2);
     assert!(!ctp::attach());
 }
@@ -115,15 +115,15 @@ fn close_stdio() {
     std::process::exit(i32::from(!is_attached || (0..3).any(is_open)));
 }
 
-/// Locks all memory to come, attaches, and says how much of the shared memory is resident.
+/// Locks all future memory, attaches, and reports how much of the shared memory is resident.
 fn lock_all_memory() {
     if rustix::mm::mlockall(rustix::mm::MlockAllFlags::FUTURE).is_err() {
         return println!("resident=unknown");
     }
-    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
-    be_a_crowd();
-    let smaps = fs::read_to_string("/proc/self/smaps").expect("it can be read");
-    let (_, of_memory) = smaps.split_once(&shm).expect("it is mapped");
+    let shm = env::var("CTP_SHM_PATH").expect("set by the test");
+    create_many_tasks();
+    let smaps = fs::read_to_string("/proc/self/smaps").expect("readable");
+    let (_, of_memory) = smaps.split_once(&shm).expect("the memory is mapped");
     let line = of_memory.lines().find_map(|line| line.strip_prefix("Rss:"));
     println!(
         "resident={}",
@@ -131,32 +131,38 @@ fn lock_all_memory() {
     );
 }
 
-/// As a daemon does: closes every descriptor that it did not open, then uses the numbers anew.
+/// Like a daemon: closes every descriptor that it did not open, then reuses the numbers.
 fn close_everything() {
     assert!(ctp::attach());
     let task = Task::born("daemon");
     let is_open = |fd: &i32| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok();
     for fd in (3..32).filter(is_open) {
-        // SAFETY: this test harness keeps no descriptor open; the probe's is what this is about.
+        // SAFETY: this test harness keeps no descriptor open; closing the probe's descriptor is the
+        // purpose.
         unsafe { rustix::io::close(fd) };
     }
     let pairs: Vec<_> = (0..8)
         .map(|_| UnixStream::pair().expect("two descriptors"))
         .collect();
-    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
-    let memory = File::options().write(true).open(shm).expect("it is there");
+    let shm = env::var("CTP_SHM_PATH").expect("set by the test");
+    let memory = File::options()
+        .write(true)
+        .open(shm)
+        .expect("the file exists");
     memory
         .write_all_at(&1_u32.to_le_bytes(), 0x14)
         .expect("the recorder sleeps");
     task.run();
-    for stream in pairs.iter().flat_map(|(one, other)| [one, other]) {
-        stream.set_nonblocking(true).expect("it is a socket");
-        let error = (&mut &*stream).read(&mut [0]).expect_err("nobody wrote");
+    for stream in pairs.iter().flat_map(|(first, second)| [first, second]) {
+        stream.set_nonblocking(true).expect("a socket");
+        let error = (&mut &*stream)
+            .read(&mut [0])
+            .expect_err("no byte was written");
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 }
 
-/// Has events under a recorder that sleeps, again and again until it is told otherwise on stdin.
+/// Has events under a recorder that sleeps, as often as stdin says.
 fn ring() {
     assert!(ctp::attach());
     let task = Task::born("attached");
@@ -164,12 +170,12 @@ fn ring() {
     let mut rounds = String::new();
     io::stdin()
         .read_line(&mut rounds)
-        .expect("the test tells how often");
-    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
+        .expect("the test says how often");
+    let shm = env::var("CTP_SHM_PATH").expect("set by the test");
     let memory = File::options()
         .write(true)
         .open(shm)
-        .expect("it is attached to it");
+        .expect("attached to this memory");
     let errno = File::open("/nonexistent/at/all").expect_err("there is no such file");
     for _ in 0..rounds.trim().parse().expect("a number") {
         memory
@@ -203,12 +209,12 @@ fn fork() {
         }
     };
     let mut program = Command::new("true");
-    // SAFETY: the probe allocates nothing and takes no lock, and nobody else holds the mutex.
+    // SAFETY: the probe allocates nothing and takes no lock, and no other thread holds the mutex.
     unsafe { program.pre_exec(in_the_fork) };
     let status = program.status().expect("the fork found itself untraced");
     assert!(status.success());
     task.lock()
-        .expect("nobody panicked")
+        .expect("no thread panicked")
         .suspend(Wait::unknown());
 }
 
@@ -223,7 +229,7 @@ fn travel() {
     let mut tids = vec![rustix::thread::gettid().as_raw_nonzero()];
     let mut task = Some(task);
     for _ in 0..3 {
-        let traveller = task.take().expect("it came back");
+        let traveller = task.take().expect("the previous thread returned the task");
         let (back, tid) = thread::spawn(move || hop(traveller))
             .join()
             .expect("no panic");
@@ -233,7 +239,7 @@ fn travel() {
     println!("tids={tids:?}");
 }
 
-/// Waits twice: for a timer, and for nobody knows what.
+/// Waits twice: for a timer, and for something unknown.
 struct TwoWaits(u32);
 
 impl Future for TwoWaits {
@@ -266,7 +272,8 @@ fn be_traced() {
 
     let mut panics = pin!(async { panic!("on purpose") }.traced_as("panics"));
     std::panic::set_hook(Box::new(|_| {}));
-    catch_unwind(AssertUnwindSafe(|| poll::<Traced<_>>(panics.as_mut()))).expect_err("it panics");
+    catch_unwind(AssertUnwindSafe(|| poll::<Traced<_>>(panics.as_mut())))
+        .expect_err("the future panics");
     let _ = std::panic::take_hook();
 
     let inner = TwoWaits(0).traced_as("inner");

@@ -1,4 +1,4 @@
-//! The recorder's side: a memory in a file, and programs that are told of it.
+//! The recorder's side: a memory in a file, and programs that find it in the environment.
 #![expect(unsafe_code, reason = "lays out and reads a copy of the memory")]
 
 use std::env;
@@ -18,14 +18,14 @@ use crate::program::ROLE;
 
 pub const STATIONS: u32 = 4;
 
-/// A directory of its own with the memory in a file.
+/// A temporary directory with the memory in a file.
 pub struct Recorder {
     pub directory: PathBuf,
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // What cannot be removed is left in a directory for temporary files.
+        // A directory that cannot be removed stays in the directory for temporary files.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
@@ -50,7 +50,7 @@ impl Recorder {
         recorder
     }
 
-    /// One that sleeps.
+    /// A recorder that sleeps.
     pub fn asleep() -> Self {
         let recorder = Recorder::new();
         recorder.poke(0x14, 1);
@@ -62,8 +62,8 @@ impl Recorder {
         let kibs = plan.bytes().div_ceil(1024) as usize;
         let mut memory = vec![Kib([0; 1024]); kibs];
         let base = memory.as_mut_ptr().cast();
-        // SAFETY: zeroed, aligned, ours, as long as the vector, and not touched otherwise while
-        // the region is in use.
+        // SAFETY: zeroed, aligned, owned here, as long as the vector, and not accessed otherwise
+        // while the region is in use.
         let region = unsafe { Region::create(base, kibs * 1024, plan, &Recording::default()) };
         change(&region.expect("the memory fits the plan"));
         bytes_of(&memory)
@@ -88,7 +88,7 @@ impl Recorder {
         self.directory.join("sock")
     }
 
-    /// A program that does this, under this recorder.
+    /// A program with this role, under this recorder.
     pub fn program(&self, role: &str) -> Command {
         let mut program = alone(role);
         program.env("CTP_SHM_PATH", self.shm());
@@ -97,7 +97,7 @@ impl Recorder {
         program
     }
 
-    /// The memory as it is now.
+    /// A copy of the current memory.
     pub fn read(&self) -> Region<'static> {
         let bytes = fs::read(self.shm()).expect("the memory is there");
         let mut memory = vec![Kib([0; 1024]); bytes.len().div_ceil(1024)];
@@ -108,11 +108,11 @@ impl Recorder {
         // SAFETY: aligned, leaked, and used through this region alone.
         let region =
             unsafe { Region::new(memory.as_mut_ptr().cast(), memory.len() * 1024, u32::MAX) };
-        region.expect("it is cTP")
+        region.expect("a cTP memory")
     }
 }
 
-/// A program that does this, without a recorder.
+/// A program with this role, without a recorder.
 pub fn alone(role: &str) -> Command {
     let mut program = Command::new(env::current_exe().expect("this program has a path"));
     program.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
@@ -123,9 +123,9 @@ pub fn alone(role: &str) -> Command {
     program
 }
 
-/// Runs it to its end, which must be a good one.
+/// Runs the program to its end, which must be a success.
 pub fn run(program: &mut Command) -> Output {
-    let output = program.output().expect("it starts");
+    let output = program.output().expect("the program starts");
     assert!(output.status.success(), "{output:?}");
     output
 }
@@ -135,15 +135,15 @@ pub fn stderr(output: &Output) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// What it printed after this word.
-pub fn told(output: &Output, word: &str) -> String {
+/// What the program printed after this word.
+pub fn printed(output: &Output, word: &str) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find_map(|line| line.strip_prefix(word));
     line.unwrap_or_else(|| panic!("no {word} in {text}"))
         .to_owned()
 }
 
-/// It ran untraced and said why in one line.
+/// Checks that the program ran untraced and reported the reason in a single line.
 pub fn assert_refused(program: &mut Command, reason: &str) {
     let output = run(program);
     let lines = stderr(&output);
@@ -152,14 +152,14 @@ pub fn assert_refused(program: &mut Command, reason: &str) {
         lines[0].starts_with("ctp: not recording: ") && lines[0].contains(reason),
         "{lines:?}"
     );
-    assert_eq!(told(&output, "seated="), "0");
+    assert_eq!(printed(&output, "recorded="), "0");
 }
 
-/// It ran with so many stations and said nothing.
-pub fn assert_seated(program: &mut Command, stations: u32) {
+/// Checks that the program ran with this many stations and printed no message.
+pub fn assert_recorded(program: &mut Command, stations: u32) {
     let output = run(program);
     assert_eq!(stderr(&output), [] as [&str; 0]);
-    assert_eq!(told(&output, "seated="), stations.to_string());
+    assert_eq!(printed(&output, "recorded="), stations.to_string());
 }
 
 pub fn events(station: &Station) -> Vec<Epoch> {

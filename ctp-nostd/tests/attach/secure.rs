@@ -1,5 +1,5 @@
-//! A program with rights that its user lacks ignores `CTP_*`: else a user could have it write into any
-//! file that it may open.
+//! A program with rights that its user lacks ignores `CTP_*`. Otherwise, a user could make it write
+//! into any file that it may open.
 //!
 //! The programs are copies of this test binary, run by another user. That takes root.
 
@@ -10,19 +10,19 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::recorder::{Recorder, STATIONS, assert_seated, run, stderr, told};
+use crate::recorder::{Recorder, STATIONS, assert_recorded, printed, run, stderr};
 
-/// Of the file of the program.
+/// Owner of the program's file.
 const OWNER: u32 = 61_001;
-/// Runs the program.
+/// User that runs the program.
 const USER: u32 = 61_002;
 
 /// The file of a program which any user may run, and a memory into which any user may write.
 fn public_copy(recorder: &Recorder) -> PathBuf {
     let copy = recorder.directory.join("program");
     let original = std::env::current_exe().expect("this program has a path");
-    // By another process: one that a test beside this one starts meanwhile would inherit a copy that is open
-    // for writing, and as long as it has that, the copy cannot be executed.
+    // Copied by another process. A process that a parallel test starts during the copy would
+    // inherit the copy's descriptor, open for writing, and the copy could not be executed.
     let copied = Command::new("cp").arg(original).arg(&copy).status();
     assert!(copied.expect("there is such a program").success());
     allow(&recorder.directory, 0o755);
@@ -33,7 +33,7 @@ fn public_copy(recorder: &Recorder) -> PathBuf {
 
 fn allow(path: &Path, mode: u32) {
     let permissions = fs::Permissions::from_mode(mode);
-    fs::set_permissions(path, permissions).expect("it is our own");
+    fs::set_permissions(path, permissions).expect("our own file");
 }
 
 /// The program at this path, started by the other user.
@@ -50,24 +50,24 @@ fn as_user(recorder: &Recorder, path: &Path, role: &str) -> Command {
     program
 }
 
-/// Why no program here can have more rights than its user.
+/// The reason why no program here can have more rights than its user.
 fn reason_to_skip(recorder: &Recorder) -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
         return Some("not root");
     }
     let mount =
-        rustix::fs::statvfs(recorder.directory.as_os_str().as_bytes()).expect("it is there");
+        rustix::fs::statvfs(recorder.directory.as_os_str().as_bytes()).expect("the file exists");
     let is_nosuid = mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID);
     is_nosuid.then_some("set-user-id has no effect in the directory for temporary files")
 }
 
-/// It ran as without a recorder: silently, and the memory is as it was.
+/// Checks that the program ran as without a recorder: silently, and with the memory unchanged.
 fn assert_ignored(recorder: &Recorder, path: &Path) {
-    let before = fs::read(recorder.shm()).expect("it is there");
-    let output = run(&mut as_user(recorder, path, "crowd"));
+    let before = fs::read(recorder.shm()).expect("the file exists");
+    let output = run(&mut as_user(recorder, path, "many-tasks"));
     assert_eq!(stderr(&output), [] as [&str; 0]);
-    assert_eq!(told(&output, "seated="), "0");
-    let after = fs::read(recorder.shm()).expect("it is there");
+    assert_eq!(printed(&output, "recorded="), "0");
+    let after = fs::read(recorder.shm()).expect("the file exists");
     assert!(before == after, "the memory was changed");
 }
 
@@ -85,7 +85,7 @@ fn set_user_id_and_set_group_id_programs_ignore_ctp() {
         assert_ignored(&recorder, &copy);
     }
     allow(&copy, 0o755);
-    assert_seated(&mut as_user(&recorder, &copy, "crowd"), STATIONS);
+    assert_recorded(&mut as_user(&recorder, &copy, "many-tasks"), STATIONS);
 }
 
 // CTP-03
@@ -112,5 +112,5 @@ fn program_that_is_not_dumpable_is_recorded() {
         return eprintln!("SKIPPED: {reason}");
     }
     let copy = public_copy(&recorder);
-    assert_seated(&mut as_user(&recorder, &copy, "undumpable"), STATIONS);
+    assert_recorded(&mut as_user(&recorder, &copy, "undumpable"), STATIONS);
 }

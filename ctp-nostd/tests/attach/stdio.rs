@@ -1,5 +1,5 @@
-//! The three standard descriptors are the program's own: the probe neither takes their numbers, nor
-//! writes where nobody reads messages, nor waits for a reader.
+//! The three standard descriptors belong to the program. The probe neither takes their numbers, nor
+//! writes where messages are not read, nor waits for a reader.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::recorder::{Recorder, run};
 
-/// A program that cannot attach, and has a message about that.
+/// A program that cannot attach, and has a message to print.
 fn refused(recorder: &Recorder, role: &str) -> Command {
     let mut program = recorder.program(role);
     program.env("CTP_MAX_STATIONS", "many");
@@ -33,7 +33,7 @@ fn message_to_a_closed_stderr_kills_no_program() {
         .stderr(as_stderr(stderr))
         .stdout(Stdio::null())
         .status();
-    assert!(status.expect("it starts").success());
+    assert!(status.expect("the program starts").success());
 }
 
 // CTP-03
@@ -41,20 +41,20 @@ fn message_to_a_closed_stderr_kills_no_program() {
 fn message_to_a_full_stderr_blocks_no_program() {
     let recorder = Recorder::new();
     let (stderr, _reader) = UnixStream::pair().expect("two descriptors");
-    stderr.set_nonblocking(true).expect("it is a socket");
+    stderr.set_nonblocking(true).expect("a socket");
     while (&stderr).write(&[0; 4096]).is_ok() {}
     while (&stderr).write(&[0]).is_ok() {}
-    stderr.set_nonblocking(false).expect("it is a socket");
+    stderr.set_nonblocking(false).expect("a socket");
     let mut program = refused(&recorder, "fragile");
     let program = program.stderr(as_stderr(stderr)).stdout(Stdio::null());
-    let mut child = program.spawn().expect("it starts");
+    let mut child = program.spawn().expect("the program starts");
     for _ in 0..30_000 {
-        if let Some(status) = child.try_wait().expect("it is our child") {
+        if let Some(status) = child.try_wait().expect("a child of this process") {
             return assert!(status.success());
         }
         sleep(Duration::from_millis(2));
     }
-    child.kill().expect("it is our child");
+    child.kill().expect("a child of this process");
     panic!("the program waits for a reader");
 }
 
@@ -65,7 +65,7 @@ fn no_message_is_written_to_a_file_of_the_program() {
     let file = recorder.directory.join("file");
     let mut program = refused(&recorder, "own-file");
     run(program.env("CTP_TEST_FILE", &file));
-    assert_eq!(fs::read_to_string(file).expect("it was made"), "");
+    assert_eq!(fs::read_to_string(file).expect("the file was created"), "");
 }
 
 // CTP-17

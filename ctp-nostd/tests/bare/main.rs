@@ -1,7 +1,7 @@
-//! The probe on a platform of the test's own: what the memory holds is what was done.
+//! The probe on a platform of the test's own: the memory holds what was done.
 //!
-//! Each test has a board for itself: tests run at the same time, and a board has one clock, one
-//! `Local` and one memory.
+//! Each test has a board of its own, because tests run in parallel, and a board has a single clock,
+//! `Local` and memory.
 #![cfg(not(loom))]
 
 use std::panic::Location;
@@ -15,8 +15,8 @@ use ctp_nostd::site::SiteWord;
 use ctp_nostd::slot::{self, Epoch, EventKind, Snapshot};
 use ctp_nostd::{Coroutine, Kind, Local, Memory, Platform, Region, Wait, WaitKind};
 
-/// A board with a memory of so many stations. Its attachment is its number, because the cache of
-/// sites is one for the whole program.
+/// A board with a memory of this many stations. Its attachment is its number, because the whole
+/// program shares a single cache of sites.
 macro_rules! board {
     ($name:ident, $number:literal, $stations:literal) => {
         struct $name;
@@ -70,15 +70,15 @@ mod switch;
 mod waits;
 mod wakes;
 
-/// As whoever dumps the memory sees it.
+/// The region as a reader of a dump sees it.
 #[expect(unsafe_code, reason = "a static of the test's own as a region")]
 fn dump<const STATIONS: usize>(memory: &'static Memory<STATIONS>) -> Region<'static> {
     let (base, bytes) = memory.extent();
-    // SAFETY: a static is mapped for ever; all of its words are atomics, also the first of each.
+    // SAFETY: a static is mapped for ever, and all of its words are atomics.
     unsafe { Region::new(base.cast_mut(), bytes, u32::MAX) }.expect("a memory is a region")
 }
 
-/// The events that are still there, with their indices.
+/// The events that still exist, with their indices.
 fn events(station: &Station) -> Vec<(u64, Epoch)> {
     let first = station.event_head().saturating_sub(8);
     let fetch = |n| match Dialect::PerSlot.fetch(station, n) {
@@ -113,7 +113,7 @@ board!(Life, 1, 2);
 
 // CTP-06, CTP-20, CTP-26, CTP-37
 #[test]
-fn a_life_is_read_back() {
+fn events_of_a_life_are_read_back() {
     let region = dump(Life::memory());
     let place = Location::caller();
     let task = Life::memory()
@@ -124,7 +124,9 @@ fn a_life_is_read_back() {
     task.suspend(wait);
     task.run();
     let id = task.id();
-    let identity = region.stations[0].identity().expect("nobody is moving in");
+    let identity = region.stations[0]
+        .identity()
+        .expect("no coroutine is moving in");
     assert!(!identity.is_dead);
     drop(task);
 
@@ -148,7 +150,7 @@ fn a_life_is_read_back() {
     );
     assert_eq!(line_of(&region, suspend.site), (file!().to_owned(), line));
 
-    let identity = station.identity().expect("nobody is moving in");
+    let identity = station.identity().expect("no coroutine is moving in");
     assert!(identity.is_dead && identity.extended && !identity.tells_wakes);
     assert_eq!((identity.probe_id, identity.base_n), (id, 0));
     assert_eq!((identity.kind, identity.generation), (Kind::Bare as u8, 2));
@@ -167,7 +169,7 @@ board!(Laps, 2, 1);
 
 // CTP-07, CTP-11
 #[test]
-fn the_last_eight_events_stay_and_the_rest_is_counted() {
+fn last_eight_events_are_kept_and_the_rest_is_counted() {
     let region = dump(Laps::memory());
     let station = &region.stations[0];
     let task = Laps::memory().probe::<Laps>().born("busy");
@@ -189,7 +191,7 @@ fn the_last_eight_events_stay_and_the_rest_is_counted() {
     }
     for (n, epoch) in events(station) {
         let Snapshot::Whole(seq, found) = slot::snapshot(station.slot_of(n)) else {
-            panic!("nobody writes event {n}");
+            panic!("event {n} is not whole");
         };
         assert_eq!((seq, found), (2 * (n / 8) + 2, epoch));
     }
@@ -199,14 +201,14 @@ board!(Full, 3, 4);
 
 // CTP-05, CTP-24
 #[test]
-fn the_rest_is_mute_and_counted() {
+fn coroutines_without_station_are_inert_and_counted() {
     let region = dump(Full::memory());
     let probe = Full::memory().probe::<Full>();
-    let tasks: Vec<_> = (0..10).map(|_| probe.born("one of many")).collect();
+    let tasks: Vec<_> = (0..10).map(|_| probe.born("task")).collect();
     let ids: Vec<u64> = tasks.iter().map(Coroutine::id).collect();
-    let (seated, mute) = ids.split_at(4);
-    assert!(seated.iter().all(|id| *id != 0) && seated.is_sorted_by(|a, b| a < b));
-    assert_eq!(mute, [0; 6]);
+    let (recorded, inert) = ids.split_at(4);
+    assert!(recorded.iter().all(|id| *id != 0) && recorded.is_sorted_by(|a, b| a < b));
+    assert_eq!(inert, [0; 6]);
     assert_eq!(region.header.counters().refused, 6);
     assert_eq!(region.allocated().len(), 4);
 
@@ -217,7 +219,7 @@ fn the_rest_is_mute_and_counted() {
     last.waker().wake();
     last.suspend(Wait::unknown());
     let after: u64 = region.stations.iter().map(events).sum();
-    assert_eq!(before, after, "a mute task writes nowhere");
+    assert_eq!(before, after, "an inert task writes nothing");
 }
 
 board!(Sleeper, 7, 1);
@@ -256,13 +258,13 @@ fn time_never_goes_back() {
 board!(Crowded, 9, 20);
 
 #[test]
-fn a_full_table_gives_no_name_and_is_counted() {
+fn full_name_table_is_counted() {
     let region = dump(Crowded::memory());
     let probe = Crowded::memory().probe::<Crowded>();
     for n in 0..20 {
         drop(probe.born(&format!("name {n}")));
     }
-    let meta = |station: &Station| station.identity().expect("nobody is moving in").meta;
+    let meta = |station: &Station| station.identity().expect("no coroutine is moving in").meta;
     let names = region.stations.iter().map(meta);
     let found: Vec<_> = names
         .map(|meta| intern::lookup(region.names, meta))
@@ -280,15 +282,15 @@ board!(Recycled, 10, 1);
 
 // CTP-07, CTP-22, CTP-24
 #[test]
-fn the_next_occupant_goes_on_where_the_last_one_ended() {
+fn next_occupant_continues_the_event_numbers() {
     let region = dump(Recycled::memory());
     let (station, probe) = (&region.stations[0], Recycled::memory().probe::<Recycled>());
     let mut ids = Vec::new();
     let mut stale = ctp_nostd::waker::Waker::mute();
     for uses in 1..30 {
         let (head, seqs) = (station.event_head(), station.seqs());
-        let task = probe.born("one after the other");
-        let identity = station.identity().expect("nobody is moving in");
+        let task = probe.born("task");
+        let identity = station.identity().expect("no coroutine is moving in");
         assert_eq!((identity.base_n, identity.generation), (head, 2 * uses));
         assert!(!identity.is_dead && !identity.tells_wakes);
         stale.wake();

@@ -1,4 +1,4 @@
-//! A switch: two events at one time.
+//! A switch: two events at the same time.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -12,17 +12,17 @@ use super::{BIRTH, RUN, SUSPEND, dump, events, kinds, line_of, waker_of};
 board!(Handing, 11, 2);
 
 #[test]
-fn a_switch_is_a_suspend_and_a_run_at_one_time() {
+fn switch_is_a_suspend_and_a_run_at_the_same_time() {
     let region = dump(Handing::memory());
     let probe = Handing::memory().probe::<Handing>();
     let [from, to] = ["from", "to"].map(|name| probe.born(name));
-    from.run(); // this thread looks for a lane, which takes the slow way
+    from.run(); // this thread requests a lane, which takes the slow path
     to.waker().wake();
     let before = Handing::clock().load(Ordering::Relaxed);
     let (wait, line) = (Wait::readable(9), line!());
     from.switch_to(wait, &to);
-    let looks = (Handing::clock().load(Ordering::Relaxed) - before) / 10;
-    assert_eq!(looks, 1, "at the clock");
+    let reads = (Handing::clock().load(Ordering::Relaxed) - before) / 10;
+    assert_eq!(reads, 1, "of the clock");
 
     let [left, entered] = [0, 1].map(|index| {
         let station = &region.stations[index];
@@ -43,7 +43,7 @@ board!(Filtered, 12, 2);
 
 // LT-11
 #[test]
-fn of_a_switch_each_event_is_kept_or_counted() {
+fn switch_events_are_each_kept_or_counted() {
     let region = dump(Filtered::memory());
     let probe = Filtered::memory().probe::<Filtered>();
     let [from, to] = ["from", "to"].map(|name| probe.born(name));
@@ -69,9 +69,9 @@ fn of_a_switch_each_event_is_kept_or_counted() {
 board!(Alone, 13, 1);
 
 #[test]
-fn a_switch_of_one_that_nobody_records_is_the_others_event() {
+fn switch_with_an_inert_trace_is_a_single_event() {
     let station = &dump(Alone::memory()).stations[0];
-    let task = Alone::memory().probe::<Alone>().born("only one");
+    let task = Alone::memory().probe::<Alone>().born("task");
     Coroutine::mute().switch_to(Wait::to_yield(), &task);
     task.switch_to(Wait::to_yield(), &Coroutine::mute());
     task.switch_to(Wait::to_yield(), &task);

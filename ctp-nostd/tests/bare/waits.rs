@@ -1,4 +1,4 @@
-//! What a suspend says of its wait.
+//! What a suspend records of its wait.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use ctp_nostd::{Local, Memory, Platform, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, W
 
 use super::{dump, events, line_of};
 
-board!(Noted, 6, 1);
+board!(Announced, 6, 1);
 
 #[track_caller]
 fn leaf() -> Wait {
@@ -15,9 +15,9 @@ fn leaf() -> Wait {
 
 // CT-13
 #[test]
-fn a_suspend_carries_what_a_leaf_announced() {
-    let region = dump(Noted::memory());
-    let probe = Noted::memory().probe::<Noted>();
+fn suspend_carries_the_announced_wait() {
+    let region = dump(Announced::memory());
+    let probe = Announced::memory().probe::<Announced>();
     let task = probe.born("reader");
     let last = || events(&region.stations[0]).pop().expect("an event").1;
     task.run();
@@ -36,7 +36,7 @@ fn a_suspend_carries_what_a_leaf_announced() {
         (WaitKind::Unknown as u8, 0)
     );
     probe.waits_for(wait);
-    task.run(); // what was announced before is not of this run
+    task.run(); // earlier announcements do not belong to this run
     task.suspend_noted();
     assert_eq!(
         (last().tail.wait_kind, last().site),
@@ -47,7 +47,7 @@ fn a_suspend_carries_what_a_leaf_announced() {
 board!(Marked, 11, 1);
 
 #[test]
-fn a_suspend_carries_what_is_said_of_its_wait() {
+fn suspend_carries_the_marks_of_its_wait() {
     let region = dump(Marked::memory());
     let probe = Marked::memory().probe::<Marked>();
     let task = probe.born("listener");
@@ -73,7 +73,7 @@ fn a_suspend_carries_what_is_said_of_its_wait() {
 board!(Around, 21, 2);
 
 #[test]
-fn whoever_polls_one_that_waits_may_go_on_by_that_too() {
+fn outer_wait_is_marked_after_an_inner_wait() {
     let region = dump(Around::memory());
     let probe = Around::memory().probe::<Around>();
     let (around, inside) = (probe.born("around"), probe.born("inside"));
@@ -94,33 +94,37 @@ fn whoever_polls_one_that_waits_may_go_on_by_that_too() {
     inside.run();
     inside.suspend_noted();
     around.suspend_noted();
-    assert_eq!(code(0), WaitKind::Unknown as u8, "it said nothing");
+    assert_eq!(code(0), WaitKind::Unknown as u8, "no announcement");
     around.run();
     probe.waits_for(leaf());
     around.suspend_noted();
-    assert_eq!(code(0), WaitKind::Readable as u8, "that was before");
+    assert_eq!(
+        code(0),
+        WaitKind::Readable as u8,
+        "announced before the outer wait"
+    );
 }
 
 board!(Over, 22, 2);
 
 #[test]
-fn what_one_inside_has_announced_is_over_when_it_leaves() {
+fn inner_announcement_ends_with_the_inner_run() {
     let region = dump(Over::memory());
     let probe = Over::memory().probe::<Over>();
     let (around, inside) = (probe.born("around"), probe.born("inside"));
     let last = || events(&region.stations[0]).pop().expect("an event").1;
-    let said = || (last().tail.wait_kind, last().site);
+    let last_wait = || (last().tail.wait_kind, last().site);
     around.run();
     inside.run();
     probe.waits_for(leaf());
     inside.suspend(Wait::timer(5));
     around.suspend_noted();
-    assert_eq!(said(), (WaitKind::Unknown as u8, 0));
+    assert_eq!(last_wait(), (WaitKind::Unknown as u8, 0));
 
     around.run();
     inside.run();
     probe.waits_for(leaf());
     drop(inside);
     around.suspend_noted();
-    assert_eq!(said(), (WaitKind::Unknown as u8, 0));
+    assert_eq!(last_wait(), (WaitKind::Unknown as u8, 0));
 }

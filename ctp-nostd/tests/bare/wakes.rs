@@ -1,4 +1,4 @@
-//! Who wakes, and what a coroutine knows of its wakes.
+//! The source of a wake, and the wakes that a coroutine has seen.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ fn a_wake_names_the_coroutine_that_runs() {
         waker.wake();
         waker_of(&region.stations[2])
     };
-    assert_eq!(wake(), WokenBy::Thread(4), "nobody runs");
+    assert_eq!(wake(), WokenBy::Thread(4), "no coroutine runs");
     outer.run();
     assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
     inner.run();
@@ -33,20 +33,20 @@ fn a_wake_names_the_coroutine_that_runs() {
     assert_eq!(
         wake(),
         WokenBy::Coroutine(seat_word(0, 2)),
-        "the outer one runs on"
+        "the outer coroutine continues"
     );
     woken.suspend(Wait::unknown());
     assert_eq!(
         wake(),
         WokenBy::Coroutine(seat_word(0, 2)),
-        "one that did not run changes nothing"
+        "a coroutine that did not run changes nothing"
     );
     inner.run();
     drop(inner);
     assert_eq!(
         wake(),
         WokenBy::Coroutine(seat_word(0, 2)),
-        "also after the inner one's end"
+        "also after the end of the inner coroutine"
     );
     outer.suspend(Wait::unknown());
     assert_eq!(wake(), WokenBy::Thread(4));
@@ -57,7 +57,7 @@ board!(Late, 14, 4);
 
 // CT-15
 #[test]
-fn no_wake_is_by_one_that_waits_whatever_is_said_first() {
+fn waiting_coroutine_is_never_the_waker() {
     let region = dump(Late::memory());
     let probe = Late::memory().probe::<Late>();
     let [first, second, third, woken] =
@@ -68,14 +68,14 @@ fn no_wake_is_by_one_that_waits_whatever_is_said_first() {
         waker_of(&region.stations[3])
     };
     first.run();
-    second.run(); // in the stead of the first, which is said to wait only then
+    second.run(); // in place of the first, which reports its wait only after that
     first.suspend(Wait::unknown());
     assert_eq!(wake(), WokenBy::Coroutine(seat_word(1, 2)));
     second.suspend(Wait::unknown());
     assert_eq!(
         wake(),
         WokenBy::Nobody,
-        "the first one waits, though it ran before"
+        "the first coroutine waits, after an earlier run"
     );
     third.run();
     assert_eq!(wake(), WokenBy::Coroutine(seat_word(2, 2)));
@@ -89,10 +89,10 @@ fn no_wake_is_by_one_that_waits_whatever_is_said_first() {
 board!(Hidden, 15, 2);
 
 #[test]
-fn a_run_that_a_filter_kept_out_is_not_relied_on() {
+fn dropped_run_does_not_identify_the_waker() {
     let region = dump(Hidden::memory());
     let probe = Hidden::memory().probe::<Hidden>();
-    let [one, woken] = ["one", "woken"].map(|name| probe.born(name));
+    let [runner, woken] = ["runner", "woken"].map(|name| probe.born(name));
     let waker = woken.waker();
     let wake = || {
         waker.wake();
@@ -103,11 +103,11 @@ fn a_run_that_a_filter_kept_out_is_not_relied_on() {
         without_runs: true,
         ..Control::default()
     });
-    one.run();
+    runner.run();
     assert_eq!(wake(), WokenBy::Nobody);
     control(Control::default());
-    one.suspend(Wait::unknown());
-    one.run();
+    runner.suspend(Wait::unknown());
+    runner.run();
     assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
 }
 
@@ -115,7 +115,7 @@ board!(Woken, 5, 2);
 
 // CT-15
 #[test]
-fn a_suspend_carries_the_wakes_that_led_to_its_run() {
+fn suspend_carries_the_wakes_of_its_run() {
     let region = dump(Woken::memory());
     let task = Woken::memory().probe::<Woken>().born("sleeper");
     let station = &region.stations[0];
@@ -124,9 +124,9 @@ fn a_suspend_carries_the_wakes_that_led_to_its_run() {
         let wakes = wakes_since(station.wakes().count, last.tail.wake_seen);
         wakes.expect("none is forgotten") != 0
     };
-    assert!(!station.identity().expect("seated").tells_wakes);
+    assert!(!station.identity().expect("an occupant").tells_wakes);
     let waker = task.waker();
-    assert!(station.identity().expect("seated").tells_wakes);
+    assert!(station.identity().expect("an occupant").tells_wakes);
     task.run();
     task.suspend(Wait::unknown());
     assert!(!is_woken());
@@ -141,7 +141,7 @@ fn a_suspend_carries_the_wakes_that_led_to_its_run() {
     assert!(!is_woken());
     task.run();
     waker.wake();
-    task.run(); // it goes on by what that wake left, and owes it no run any more
+    task.run(); // continues by that wake, which then is owed no run
     task.suspend(Wait::unknown());
     assert!(!is_woken());
 }

@@ -28,7 +28,7 @@ const SECOND: u64 = 100_000;
 
 // AGG-02, AGG-03, AGG-09
 #[test]
-fn what_is_read_of_an_aggregate_is_whole_and_never_goes_back() {
+fn aggregate_is_read_whole_and_never_goes_back() {
     check(|| {
         let words = Arc::new(Words::default());
         words.latched().clear();
@@ -48,11 +48,14 @@ fn what_is_read_of_an_aggregate_is_whole_and_never_goes_back() {
             assert_eq!((found.sum_ns, found.min_ns, found.max_ns), expected);
         }
         writer.join().expect("a writer does not panic");
-        assert_eq!(words.latched().read_once().map(|it| it.count), Some(2));
+        assert_eq!(
+            words.latched().read_once().map(|durations| durations.count),
+            Some(2)
+        );
     });
 }
 
-/// Which of the orderings there are.
+/// The orderings that the model keeps.
 #[derive(Clone, Copy)]
 struct Orderings {
     before_odd: bool,
@@ -70,7 +73,7 @@ const ALL: Orderings = Orderings {
     reader: true,
 };
 
-/// The same protocol with copies of two words: of 64 bits, written in halves.
+/// The same protocol with copies of two words: copies of 64 bits, written in halves.
 #[derive(Default)]
 struct Small {
     latch: AtomicU64,
@@ -78,7 +81,7 @@ struct Small {
 }
 
 impl Small {
-    /// Goes so many steps, and then dies.
+    /// Takes this many steps, and then dies.
     fn add(&self, n: u64, with: Orderings, steps: usize) {
         let latch = (n - 1) * 4;
         let fence_if = |is_there: bool| is_there.then(|| fence(Release));
@@ -132,13 +135,13 @@ fn a_copy_is_never_torn(with: Orderings) {
 }
 
 #[test]
-fn the_small_copy_of_the_aggregate_is_sound() {
+fn simplified_aggregate_is_sound() {
     a_copy_is_never_torn(ALL);
 }
 
 // AGG-06, AGG-24
 #[test]
-fn whoever_dies_amid_an_update_leaves_one_copy_whole() {
+fn writer_that_dies_in_an_update_leaves_a_whole_copy() {
     for steps in 0..=7 {
         check(move || {
             let words = Arc::new(Small::default());
@@ -148,7 +151,7 @@ fn whoever_dies_amid_an_update_leaves_one_copy_whole() {
                 written.add(2, ALL, steps);
             });
             writer.join().expect("a writer does not panic");
-            let [first, second] = words.read(ALL).expect("nobody writes");
+            let [first, second] = words.read(ALL).expect("no writer is active");
             assert_eq!(first, second, "torn");
             assert_eq!(first, if steps < 4 { 1 } else { 2 });
         });
@@ -157,7 +160,7 @@ fn whoever_dies_amid_an_update_leaves_one_copy_whole() {
 
 #[test]
 #[should_panic = "torn"]
-fn without_the_fence_before_the_odd_latch_the_second_copy_tears() {
+fn without_the_fence_before_odd_the_second_copy_tears() {
     a_copy_is_never_torn(Orderings {
         before_odd: false,
         ..ALL
@@ -166,7 +169,7 @@ fn without_the_fence_before_the_odd_latch_the_second_copy_tears() {
 
 #[test]
 #[should_panic = "torn"]
-fn without_the_fence_behind_the_odd_latch_the_first_copy_tears() {
+fn without_the_fence_after_odd_the_first_copy_tears() {
     a_copy_is_never_torn(Orderings {
         behind_odd: false,
         ..ALL
@@ -175,7 +178,7 @@ fn without_the_fence_behind_the_odd_latch_the_first_copy_tears() {
 
 #[test]
 #[should_panic = "torn"]
-fn without_the_release_of_the_even_latch_the_first_copy_tears() {
+fn without_the_release_of_even_the_first_copy_tears() {
     a_copy_is_never_torn(Orderings {
         before_even: false,
         ..ALL
@@ -184,7 +187,7 @@ fn without_the_release_of_the_even_latch_the_first_copy_tears() {
 
 #[test]
 #[should_panic = "torn"]
-fn without_the_fence_behind_the_even_latch_the_second_copy_tears() {
+fn without_the_fence_after_even_the_second_copy_tears() {
     a_copy_is_never_torn(Orderings {
         behind_even: false,
         ..ALL

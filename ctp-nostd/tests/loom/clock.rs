@@ -37,7 +37,7 @@ fn a_calibration_is_one_line() {
 
 // CTP-26
 #[test]
-fn a_probe_that_is_there_before_the_first_line_gets_all_of_it_or_nothing() {
+fn first_calibration_is_read_whole_or_not_at_all() {
     check(|| {
         let header = Arc::new(Header::default());
         let written = Arc::clone(&header);
@@ -48,7 +48,7 @@ fn a_probe_that_is_there_before_the_first_line_gets_all_of_it_or_nothing() {
     });
 }
 
-/// Two copies of two words, and either fence or not.
+/// Two copies of two words, with or without either fence.
 #[derive(Default)]
 struct Copies {
     index: AtomicU32,

@@ -19,7 +19,7 @@ struct Words {
     kind_mask: AtomicU32,
     dropped: AtomicU32,
     begun: AtomicU32,
-    /// Stands for slots and lanes too.
+    /// Represents slots and lanes too.
     head: AtomicU64,
     barrier: Membarrier,
 }
@@ -31,17 +31,17 @@ const STOP: Control = Control {
     only_thread: 0,
 };
 
-/// Where the interrupt may hit an event.
+/// Positions at which the interrupt may hit an event.
 const PLACES: usize = 4;
 
-/// How far the real protocol is kept.
+/// How much of the real protocol the model keeps.
 #[derive(Clone, Copy)]
 struct Kept {
-    /// The event is judged again once it has said that it begins.
+    /// The event is judged again after it has announced its start.
     judges_again: bool,
     /// The recorder issues a membarrier.
     orders: bool,
-    /// The recorder looks who is inside after its command, not before.
+    /// The recorder checks for events in progress after its command, not before.
     commands_first: bool,
 }
 
@@ -52,7 +52,7 @@ const ALL: Kept = Kept {
 };
 
 impl Words {
-    /// As `Seat::event`, hit by the interrupt at one place, or behind it.
+    /// Like `StationHandle::event`, hit by the interrupt at one position, or after the event.
     fn event(&self, kept: Kept, hit: usize) {
         let is_due = Cell::new(kept.orders);
         let interrupt = |place| {
@@ -89,29 +89,29 @@ impl Words {
         true
     }
 
-    fn wait_until_nobody_is_inside(&self) {
+    fn wait_until_no_event_is_in_progress(&self) {
         while control::is_inside(&self.begun, &self.head) {
             thread::yield_now();
         }
     }
 
-    /// What it reads before it acknowledges.
+    /// What the recorder reads before it acknowledges.
     fn stop(&self, kept: Kept) -> u64 {
         if !kept.commands_first {
-            self.wait_until_nobody_is_inside();
+            self.wait_until_no_event_is_in_progress();
         }
         self.kind_mask.store(STOP.to_word(), Relaxed); // as `Header::command`
         if kept.orders {
             self.barrier.issue();
         }
         if kept.commands_first {
-            self.wait_until_nobody_is_inside();
+            self.wait_until_no_event_is_in_progress();
         }
         self.head.load(Acquire)
     }
 }
 
-fn nothing_comes_after_the_acknowledgement(kept: Kept, hit: usize) {
+fn no_event_follows_the_acknowledgement(kept: Kept, hit: usize) {
     check(move || {
         let words = Arc::new(Words::default());
         let probe = Arc::clone(&words);
@@ -126,8 +126,8 @@ fn nothing_comes_after_the_acknowledgement(kept: Kept, hit: usize) {
 
 // LT-10, LT-11
 #[test]
-fn after_the_acknowledgement_no_event_comes_and_each_is_kept_or_counted() {
-    (0..PLACES).for_each(|hit| nothing_comes_after_the_acknowledgement(ALL, hit));
+fn each_event_is_kept_or_counted_before_the_acknowledgement() {
+    (0..PLACES).for_each(|hit| no_event_follows_the_acknowledgement(ALL, hit));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn without_the_membarrier_an_event_comes_later() {
         orders: false,
         ..ALL
     };
-    nothing_comes_after_the_acknowledgement(kept, 0);
+    no_event_follows_the_acknowledgement(kept, 0);
 }
 
 #[test]
@@ -147,15 +147,15 @@ fn without_judging_again_an_event_comes_later() {
         judges_again: false,
         ..ALL
     };
-    nothing_comes_after_the_acknowledgement(kept, 1);
+    no_event_follows_the_acknowledgement(kept, 1);
 }
 
 #[test]
 #[should_panic = "after the acknowledgement"]
-fn without_the_command_before_the_look_an_event_comes_later() {
+fn without_the_command_first_an_event_comes_later() {
     let kept = Kept {
         commands_first: false,
         ..ALL
     };
-    nothing_comes_after_the_acknowledgement(kept, 3);
+    no_event_follows_the_acknowledgement(kept, 3);
 }

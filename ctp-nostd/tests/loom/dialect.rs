@@ -1,4 +1,4 @@
-//! Telling a live v1 peer's dialect.
+//! Detection of a live v1 peer's dialect.
 
 use ctp_nostd::dialect::{self, Dialect};
 use loom::sync::Arc;
@@ -9,8 +9,8 @@ use loom::thread;
 use crate::check;
 
 /// A D2 peer's first two events, as the published SDKs write them (odd with release), while a
-/// reader looks at the slots one after the other.
-fn a_live_peer_is_told_apart(looks: usize) {
+/// reader reads the slots one after the other.
+fn live_peer_is_not_taken_for_d1(attempts: usize) {
     check(move || {
         let seqs = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
         let written = Arc::clone(&seqs);
@@ -20,11 +20,11 @@ fn a_live_peer_is_told_apart(looks: usize) {
                 seq.store(2, Release);
             }
         });
-        let look = || {
+        let detect = || {
             let [first, second] = [0, 1].map(|slot| seqs[slot].load(Acquire));
             dialect::detect(&[first, second, 0, 0, 0, 0, 0, 0])
         };
-        let is_d1 = (0..looks).all(|_| look() == Some(Dialect::PerStation));
+        let is_d1 = (0..attempts).all(|_| detect() == Some(Dialect::PerStation));
         assert!(!is_d1, "taken for D1");
         peer.join().expect("a peer does not panic");
     });
@@ -32,12 +32,12 @@ fn a_live_peer_is_told_apart(looks: usize) {
 
 // CTP-12
 #[test]
-fn two_looks_tell_a_live_peer() {
-    a_live_peer_is_told_apart(2);
+fn two_reads_detect_a_live_peer() {
+    live_peer_is_not_taken_for_d1(2);
 }
 
 #[test]
 #[should_panic = "taken for D1"]
-fn without_the_second_look_it_is_taken_for_the_other() {
-    a_live_peer_is_told_apart(1);
+fn without_the_second_read_a_peer_is_misdetected() {
+    live_peer_is_not_taken_for_d1(1);
 }

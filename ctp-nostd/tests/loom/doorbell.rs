@@ -1,5 +1,5 @@
 //! The doorbell, with the recorder's steps as in `ctp-record`: arm, order, last scan, then either
-//! disarm or block until the bell.
+//! disarm or block until a probe rings.
 
 use ctp_nostd::doorbell;
 use loom::sync::Arc;
@@ -11,22 +11,22 @@ use crate::check;
 use crate::membarrier::Membarrier;
 
 #[derive(Default)]
-struct Bell {
-    /// Events published: stands for the stations.
+struct Doorbell {
+    /// Events published; represents the stations.
     head: AtomicU32,
     sleeping: AtomicU32,
-    rung: AtomicU32,
+    rings: AtomicU32,
 }
 
-impl Bell {
+impl Doorbell {
     fn publish(&self, must_ring: fn(&AtomicU32) -> bool) {
         self.head.fetch_add(1, Release);
         if must_ring(&self.sleeping) {
-            self.rung.fetch_add(1, Relaxed); // the byte in the socket
+            self.rings.fetch_add(1, Relaxed); // the byte in the socket
         }
     }
 
-    /// True if it goes to sleep.
+    /// True if the recorder goes to sleep.
     fn scan_for_the_last_time(&self) -> bool {
         let found = self.head.load(Acquire) > 0;
         if found {
@@ -36,31 +36,31 @@ impl Bell {
     }
 }
 
-/// Everybody is done; the recorder sleeps or does not.
-fn assert_not_lost(bell: &Bell, sleeps: bool) {
-    let rung = bell.rung.load(Relaxed);
-    assert!(rung <= 1, "one ring for each sleep");
-    assert!(!sleeps || rung == 1, "lost");
+/// Checks the result after all threads have ended.
+fn assert_not_lost(doorbell_words: &Doorbell, sleeps: bool) {
+    let rings = doorbell_words.rings.load(Relaxed);
+    assert!(rings <= 1, "a single ring per sleep");
+    assert!(!sleeps || rings == 1, "lost");
     assert!(
-        !sleeps || !doorbell::disarm(&bell.sleeping),
+        !sleeps || !doorbell::disarm(&doorbell_words.sleeping),
         "the ringer took the flag"
     );
 }
 
 fn no_wake_is_lost(arm: fn(&AtomicU32), must_ring: fn(&AtomicU32) -> bool, probes: usize) {
     check(move || {
-        let bell = Arc::new(Bell::default());
+        let doorbell_words = Arc::new(Doorbell::default());
         let probe = |_| {
-            let bell = Arc::clone(&bell);
-            thread::spawn(move || bell.publish(must_ring))
+            let doorbell_words = Arc::clone(&doorbell_words);
+            thread::spawn(move || doorbell_words.publish(must_ring))
         };
         let probes: Vec<_> = (0..probes).map(probe).collect();
-        arm(&bell.sleeping);
-        let sleeps = bell.scan_for_the_last_time();
+        arm(&doorbell_words.sleeping);
+        let sleeps = doorbell_words.scan_for_the_last_time();
         for probe in probes {
             probe.join().expect("a probe does not panic");
         }
-        assert_not_lost(&bell, sleeps);
+        assert_not_lost(&doorbell_words, sleeps);
     });
 }
 
@@ -74,13 +74,13 @@ fn must_ring_without_fence(sleeping: &AtomicU32) -> bool {
 
 // CTP-15
 #[test]
-fn a_sleeping_recorder_is_rung() {
+fn sleeping_recorder_is_rung() {
     no_wake_is_lost(doorbell::arm, doorbell::must_ring, 1);
 }
 
 // CTP-15, CTP-16
 #[test]
-fn of_two_probes_one_rings() {
+fn exactly_one_of_two_probes_rings() {
     no_wake_is_lost(doorbell::arm, doorbell::must_ring, 2);
 }
 
@@ -99,9 +99,9 @@ fn without_the_probes_fence_a_wake_is_lost() {
 /// The interrupt hits the probe before, in the middle of, or after its event.
 fn no_wake_is_lost_ordered(issue: bool, hit: usize) {
     check(move || {
-        let bell = Arc::new(Bell::default());
+        let doorbell_words = Arc::new(Doorbell::default());
         let barrier = Arc::new(Membarrier::default());
-        let (ringer, processor) = (Arc::clone(&bell), Arc::clone(&barrier));
+        let (ringer, processor) = (Arc::clone(&doorbell_words), Arc::clone(&barrier));
         let probe = thread::spawn(move || {
             let interrupt = |place| {
                 if issue && place == hit {
@@ -112,17 +112,17 @@ fn no_wake_is_lost_ordered(issue: bool, hit: usize) {
             ringer.head.fetch_add(1, Release);
             interrupt(1);
             if doorbell::must_ring_ordered(&ringer.sleeping) {
-                ringer.rung.fetch_add(1, Relaxed);
+                ringer.rings.fetch_add(1, Relaxed);
             }
             interrupt(2);
         });
-        doorbell::arm(&bell.sleeping);
+        doorbell::arm(&doorbell_words.sleeping);
         if issue {
             barrier.issue();
         }
-        let sleeps = bell.scan_for_the_last_time();
+        let sleeps = doorbell_words.scan_for_the_last_time();
         probe.join().expect("a probe does not panic");
-        assert_not_lost(&bell, sleeps);
+        assert_not_lost(&doorbell_words, sleeps);
     });
 }
 

@@ -1,32 +1,32 @@
-//! Counting the clones of a future's waker: who finds none left finds what the last one did, and
-//! who waits with one has one.
+//! Counting the clones of a future's waker. A reader that finds none left finds what the last clone
+//! did, and a future that waits with a clone is counted with one.
 
-use ctp_nostd::holders::{Duty, Holders};
-use ctp_nostd::live;
+use ctp_nostd::holders::{FollowUp, Holders};
+use ctp_nostd::live_wakers;
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use loom::sync::atomic::{AtomicBool, AtomicU32};
 use loom::thread;
 
 use crate::check;
-use crate::live::{GENERATION, Station};
+use crate::live_wakers::{GENERATION, Station};
 
-/// What a future's wakers share, and the count in the station.
+/// The data that a future's wakers share, and the count in the station.
 pub struct Future {
     pub station: Arc<Station>,
     pub holders: Holders,
-    /// It is to be polled.
+    /// The future should be polled.
     is_queued: AtomicBool,
-    /// Its poll has ended with a suspend.
+    /// The latest poll has ended with a suspend.
     is_suspended: AtomicBool,
-    /// Dropped clones, where that is counted wrongly.
+    /// Dropped clones, in the models with a wrong count.
     dropped: AtomicU32,
-    /// Those who found that nobody is left.
+    /// How often the data was freed.
     freed: AtomicU32,
 }
 
 impl Future {
-    /// One that somebody has so many clones of.
+    /// A future with this many clones.
     pub fn with_clones(clones: usize) -> Arc<Self> {
         let future = Arc::new(Future {
             station: Station::new(),
@@ -36,57 +36,57 @@ impl Future {
             dropped: AtomicU32::new(0),
             freed: AtomicU32::new(0),
         });
-        (0..clones).for_each(|_| future.clone_one());
+        (0..clones).for_each(|_| future.add_clone());
         future
     }
 
-    pub fn clone_one(&self) {
+    pub fn add_clone(&self) {
         if self.holders.add() {
-            live::add(&self.station.wakers, GENERATION); // H2
-            self.holders.is_counted(); // H3
+            live_wakers::add(&self.station.wakers, GENERATION); // H2
+            self.holders.set_counted(); // H3
         }
     }
 
-    pub fn drop_one(&self) {
-        if !self.holders.subtract_beside_others() {
-            self.do_duty(self.holders.subtract());
+    pub fn drop_clone(&self) {
+        if !self.holders.subtract_if_others() {
+            self.do_follow_up(self.holders.subtract());
         }
     }
 
-    fn wake_and_drop_one(&self) {
+    fn wake_and_drop_clone(&self) {
         self.station.wake();
-        self.drop_one();
+        self.drop_clone();
     }
 
-    /// The wake itself uses it up, and has it polled.
-    pub fn wake_by_one(&self) {
+    /// The wake itself uses up the clone, and queues the future for a poll.
+    pub fn wake_by_clone(&self) {
         self.station.wake(); // L1
-        let is_only_one = self.holders.wakes(); // H8
+        let is_only_clone = self.holders.begin_wake(); // H8
         self.is_queued.swap(true, AcqRel); // L2
         self.station.take_turn();
-        match is_only_one {
-            true => self.do_duty(self.holders.has_woken()), // H9
-            false => self.drop_one(),
+        match is_only_clone {
+            true => self.do_follow_up(self.holders.end_wake()), // H9
+            false => self.drop_clone(),
         }
     }
 
-    /// The same in the order of a wake by reference, and a drop that leaves the last one counted.
+    /// The same in the order of a wake by reference, and a drop that leaves the last clone counted.
     fn wake_and_drop_as_woken(&self) {
         self.station.wake();
         self.is_queued.swap(true, AcqRel);
         self.station.take_turn();
-        assert!(self.holders.wakes());
-        self.do_duty(self.holders.has_woken());
+        assert!(self.holders.begin_wake());
+        self.do_follow_up(self.holders.end_wake());
     }
 
-    /// The poll that such a wake leads to, if it came to that, takes none.
+    /// If such a wake has queued the future: a poll that takes no clone.
     pub fn poll_if_woken(&self) {
         if self.is_woken() {
             self.end_poll();
         }
     }
 
-    /// It is to be polled, by who asks.
+    /// True if the future was queued; the caller polls it.
     pub fn is_woken(&self) -> bool {
         self.is_queued.swap(false, AcqRel)
     }
@@ -95,29 +95,29 @@ impl Future {
         self.freed.load(Acquire) == 1
     }
 
-    /// All who had one are through: nobody is counted, and it goes.
+    /// After all clones are gone: no clone is counted, and the future is dropped.
     pub fn is_over(&self) {
         self.poll_if_woken();
-        assert_eq!(self.wakers(), Some(0), "it waits without");
-        self.let_go();
+        assert_eq!(self.wakers(), Some(0), "a waker is still counted");
+        self.release();
         assert!(self.is_freed_once());
     }
 
-    pub fn let_go(&self) {
-        self.do_duty(self.holders.let_go());
+    pub fn release(&self) {
+        self.do_follow_up(self.holders.release());
     }
 
-    fn do_duty(&self, duty: Duty) {
-        if duty.uncount {
-            live::subtract(&self.station.wakers, GENERATION); // H5, H7
+    fn do_follow_up(&self, follow_up: FollowUp) {
+        if follow_up.uncount {
+            live_wakers::subtract(&self.station.wakers, GENERATION); // H5, H7
         }
-        if duty.free {
+        if follow_up.free {
             self.freed.fetch_add(1, Relaxed);
         }
     }
 
     pub fn end_poll(&self) {
-        self.do_duty(self.holders.end_poll().0); // H6
+        self.do_follow_up(self.holders.end_poll().0); // H6
         self.suspend();
     }
 
@@ -127,217 +127,221 @@ impl Future {
     }
 
     pub fn wakers(&self) -> Option<u32> {
-        live::count(&self.station.wakers, GENERATION)
+        live_wakers::count(&self.station.wakers, GENERATION)
     }
 }
 
-/// Two threads, while the recorder does what the third function does.
+/// Runs two threads, while the recorder runs the third function.
 fn run(future: &Arc<Future>, threads: [fn(&Future); 2], recorder: impl Fn(&Future)) {
     let threads = threads.map(|does| {
-        let its = Arc::clone(future);
+        let shared = Arc::clone(future);
         thread::spawn(move || {
-            its.station.take_turn();
-            does(&its);
+            shared.station.take_turn();
+            does(&shared);
         })
     });
     recorder(future);
     for thread in threads {
-        thread.join().expect("it does not panic");
+        thread.join().expect("the thread does not panic");
     }
 }
 
-/// One thread wakes and drops its clone, another one drops the other, and the recorder looks.
-fn the_last_one_tells_what_all_did(threads: [fn(&Future); 2]) {
+/// One thread wakes and drops its clone, another thread drops the other clone, and the recorder
+/// checks.
+fn last_drop_orders_all_wakes(threads: [fn(&Future); 2]) {
     check(move || {
         let future = Future::with_clones(2);
-        run(&future, threads, |future| future.station.look());
+        run(&future, threads, |future| future.station.check());
         assert_eq!(future.wakers(), Some(0));
-        assert!(future.holders.let_go().free);
+        assert!(future.holders.release().free);
     });
 }
 
 // CT-15
 #[test]
-fn who_drops_the_last_clone_tells_of_the_wakes_of_all() {
-    the_last_one_tells_what_all_did([Future::wake_and_drop_one, Future::drop_one]);
+fn last_drop_publishes_the_wakes_of_all_clones() {
+    last_drop_orders_all_wakes([Future::wake_and_drop_clone, Future::drop_clone]);
 }
 
 // CT-15
 #[test]
-fn who_uses_up_one_of_two_clones_tells_of_its_wake() {
+fn used_clone_publishes_its_wake() {
     check(|| {
         let future = Future::with_clones(2);
-        let threads = [Future::wake_by_one, Future::drop_one];
-        run(&future, threads, |future| future.station.look());
+        let threads = [Future::wake_by_clone, Future::drop_clone];
+        run(&future, threads, |future| future.station.check());
         future.end_poll();
         assert_eq!(future.wakers(), Some(0));
-        assert!(future.holders.let_go().free);
+        assert!(future.holders.release().free);
     });
 }
 
 #[test]
-#[should_panic = "nobody could wake it"]
-fn without_order_among_those_who_drop_it_looks_abandoned() {
-    // H4 as if it were relaxed: which is the last one is told by a word that brings nothing.
-    fn drop_one(future: &Future) {
+#[should_panic = "no waker and no wake"]
+fn without_order_among_drops_a_future_looks_abandoned() {
+    // H4 as if it were relaxed: the word that identifies the last clone orders nothing.
+    fn drop_clone(future: &Future) {
         if future.dropped.fetch_add(1, Relaxed) == 1 {
-            live::subtract(&future.station.wakers, GENERATION);
+            live_wakers::subtract(&future.station.wakers, GENERATION);
         }
         future.holders.subtract();
     }
-    fn wake_and_drop_one(future: &Future) {
+    fn wake_and_drop_clone(future: &Future) {
         future.station.wake();
-        drop_one(future);
+        drop_clone(future);
     }
-    the_last_one_tells_what_all_did([wake_and_drop_one, drop_one]);
+    last_drop_orders_all_wakes([wake_and_drop_clone, drop_clone]);
 }
 
-/// The only clone is used up by a wake while a poll ends that takes none, and the recorder looks.
-fn a_poll_that_takes_none_tells_of_the_wake(wake: fn(&Future), end_poll: fn(&Future)) {
+/// A wake uses up the only clone while a poll ends that takes none, and the recorder checks.
+fn poll_without_a_clone_sees_the_wake(wake: fn(&Future), end_poll: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
         let threads = [wake, end_poll];
-        run(&future, threads, |future| future.station.look());
+        run(&future, threads, |future| future.station.check());
         end_poll(&future);
-        assert_eq!(future.wakers(), Some(0), "it waits without");
+        assert_eq!(future.wakers(), Some(0), "a waker is still counted");
     });
 }
 
 // CT-15
 #[test]
-fn who_waits_without_a_waker_has_been_woken_by_the_last_one() {
-    a_poll_that_takes_none_tells_of_the_wake(Future::wake_by_one, Future::end_poll);
+fn future_without_waker_was_woken_by_the_last() {
+    poll_without_a_clone_sees_the_wake(Future::wake_by_clone, Future::end_poll);
 }
 
 #[test]
-#[should_panic = "nobody could wake it"]
-fn without_order_at_the_end_of_a_poll_it_looks_abandoned() {
-    // H8 as if it were relaxed: that the clone is used up is told by a word that brings nothing.
-    fn wake_by_one(future: &Future) {
+#[should_panic = "no waker and no wake"]
+fn without_order_at_the_poll_end_a_future_looks_abandoned() {
+    // H8 as if it were relaxed: the word that says that the clone is used up orders nothing.
+    fn wake_by_clone(future: &Future) {
         future.station.wake();
         future.dropped.swap(1, Relaxed);
     }
     fn end_poll(future: &Future) {
         if future.dropped.swap(0, Relaxed) == 1 {
-            live::subtract(&future.station.wakers, GENERATION);
+            live_wakers::subtract(&future.station.wakers, GENERATION);
         }
         future.suspend();
     }
-    a_poll_that_takes_none_tells_of_the_wake(wake_by_one, end_poll);
+    poll_without_a_clone_sees_the_wake(wake_by_clone, end_poll);
 }
 
 #[test]
-#[should_panic = "it waits without"]
-fn without_a_look_at_the_end_of_a_poll_one_that_has_none_seems_to_have_one() {
-    a_poll_that_takes_none_tells_of_the_wake(Future::wake_by_one, Future::suspend);
+#[should_panic = "a waker is still counted"]
+fn without_the_check_at_the_poll_end_a_waker_is_counted() {
+    poll_without_a_clone_sees_the_wake(Future::wake_by_clone, Future::suspend);
 }
 
-/// A wake that uses up the only clone has the future polled, which takes none, and waits. If that was
-/// not told apart by then, there is another poll to come.
-fn who_was_polled_and_took_none_has_none(wake: fn(&Future)) {
+/// A wake that uses up the only clone causes a poll that takes none and suspends. If the count was
+/// not settled by then, another poll follows.
+fn polled_future_without_clone_has_no_waker(wake: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
         run(&future, [wake, Future::poll_if_woken], |_| {});
         if !future.is_suspended.load(Acquire) {
             future.end_poll();
         }
-        assert_eq!(future.wakers(), Some(0), "it waits without");
+        assert_eq!(future.wakers(), Some(0), "a waker is still counted");
     });
 }
 
 // CT-15
 #[test]
-fn who_was_woken_and_polled_and_waits_without_a_waker_is_known_to() {
-    who_was_polled_and_took_none_has_none(Future::wake_by_one);
+fn woken_future_without_clone_has_no_waker() {
+    polled_future_without_clone_has_no_waker(Future::wake_by_clone);
 }
 
 #[test]
-#[should_panic = "it waits without"]
-fn without_the_clone_used_up_before_the_wake_one_that_has_none_seems_to_have_one() {
-    who_was_polled_and_took_none_has_none(Future::wake_and_drop_as_woken);
+#[should_panic = "a waker is still counted"]
+fn without_the_early_claim_a_waker_is_counted() {
+    polled_future_without_clone_has_no_waker(Future::wake_and_drop_as_woken);
 }
 
-/// The last clone goes while a poll takes a new one and suspends.
-fn a_poll_that_takes_one_has_one(goes: fn(&Future), poll: fn(&Future)) {
+/// The last clone goes while a poll takes a new clone and suspends.
+fn poll_with_a_clone_has_a_waker(goes: fn(&Future), poll: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
         run(&future, [goes, poll], |future| {
             future.station.take_turn();
             let is_suspended = future.is_suspended.load(Acquire);
-            assert!(!is_suspended || future.wakers() != Some(0), "it has one");
+            assert!(
+                !is_suspended || future.wakers() != Some(0),
+                "a waker exists"
+            );
         });
-        assert_eq!(future.wakers(), Some(1), "it has one");
+        assert_eq!(future.wakers(), Some(1), "a waker exists");
     });
 }
 
-fn poll_that_takes_one(future: &Future) {
-    future.clone_one();
+fn poll_and_clone(future: &Future) {
+    future.add_clone();
     future.end_poll();
 }
 
 // CT-15
 #[test]
-fn a_suspended_coroutine_that_has_given_a_waker_is_never_without() {
-    a_poll_that_takes_one_has_one(Future::drop_one, poll_that_takes_one);
-    a_poll_that_takes_one_has_one(Future::wake_by_one, poll_that_takes_one);
+fn suspended_future_with_a_clone_has_a_waker() {
+    poll_with_a_clone_has_a_waker(Future::drop_clone, poll_and_clone);
+    poll_with_a_clone_has_a_waker(Future::wake_by_clone, poll_and_clone);
 }
 
 #[test]
-#[should_panic = "it has one"]
-fn without_a_count_of_each_first_clone_it_looks_abandoned() {
-    a_poll_that_takes_one_has_one(Future::drop_one, |future| {
+#[should_panic = "a waker exists"]
+fn without_counting_first_clones_a_future_looks_abandoned() {
+    poll_with_a_clone_has_a_waker(Future::drop_clone, |future| {
         if future.holders.add() && future.wakers() == Some(0) {
-            live::add(&future.station.wakers, GENERATION);
+            live_wakers::add(&future.station.wakers, GENERATION);
         }
         future.suspend();
     });
 }
 
-/// The only clone wakes. The poll which that leads to takes another one, which goes while the wake may
-/// still go on.
-fn the_next_one_was_the_last(poll: fn(&Future)) {
+/// The only clone wakes. The resulting poll takes another clone, which goes while the wake may
+/// still be in progress.
+fn next_clone_was_the_last(poll: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        run(&future, [Future::wake_by_one, poll], |_| {});
+        run(&future, [Future::wake_by_clone, poll], |_| {});
         if !future.is_suspended.load(Acquire) {
             future.end_poll();
         }
-        assert_eq!(future.wakers(), Some(0), "it waits without");
-        assert!(future.holders.let_go().free);
+        assert_eq!(future.wakers(), Some(0), "a waker is still counted");
+        assert!(future.holders.release().free);
     });
 }
 
-/// If it was woken, and then the clone does that.
-fn poll_that_takes_one_which(goes: fn(&Future), future: &Future) {
+/// If the future was woken: polls it, and lets the new clone do this.
+fn poll_and_clone_then(goes: fn(&Future), future: &Future) {
     if future.is_woken() {
-        poll_that_takes_one(future);
-        assert_eq!(future.wakers(), Some(1), "it has one");
+        poll_and_clone(future);
+        assert_eq!(future.wakers(), Some(1), "a waker exists");
         goes(future);
     }
 }
 
 // CT-15
 #[test]
-fn a_clone_that_is_dropped_while_the_one_before_still_wakes_was_the_last() {
-    the_next_one_was_the_last(|future| poll_that_takes_one_which(Future::drop_one, future));
+fn clone_dropped_during_the_previous_wake_was_the_last() {
+    next_clone_was_the_last(|future| poll_and_clone_then(Future::drop_clone, future));
 }
 
 // CT-15
 #[test]
-fn a_clone_that_wakes_while_the_one_before_still_does_was_the_last() {
+fn clone_that_wakes_during_another_wake_was_the_last() {
     fn wakes(future: &Future) {
-        future.wake_by_one();
+        future.wake_by_clone();
         future.end_poll();
     }
-    the_next_one_was_the_last(|future| poll_that_takes_one_which(wakes, future));
+    next_clone_was_the_last(|future| poll_and_clone_then(wakes, future));
 }
 
 #[test]
-fn whoever_goes_last_frees_it_and_leaves_nothing_counted() {
-    for goes in [Future::drop_one, Future::wake_by_one] {
+fn last_holder_frees_and_leaves_nothing_counted() {
+    for goes in [Future::drop_clone, Future::wake_by_clone] {
         check(move || {
             let future = Future::with_clones(1);
-            run(&future, [goes, Future::let_go], |_| {});
+            run(&future, [goes, Future::release], |_| {});
             assert_eq!(future.freed.load(Acquire), 1);
             assert_eq!(future.wakers(), Some(0));
         });

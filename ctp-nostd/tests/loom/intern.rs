@@ -20,7 +20,7 @@ fn entry() -> Entry<'static> {
     }
 }
 
-/// An entry, or nothing; half an entry fails.
+/// True for a whole entry, false for none; half an entry fails the test.
 fn assert_whole(table: &[Interned], id: u32) -> bool {
     let Some(found) = intern::lookup(table, id) else {
         return false;
@@ -35,14 +35,14 @@ fn assert_whole(table: &[Interned], id: u32) -> bool {
 
 // CTP-24
 #[test]
-fn one_content_has_one_id_and_is_never_half_there() {
+fn equal_contents_share_an_id_and_are_never_partial() {
     check(|| {
         let table = Arc::new([Interned::default(), Interned::default()]);
         let other = Arc::clone(&table);
         let probe = thread::spawn(move || intern::intern(&*other, 1, &entry()));
         let here = intern::intern(&*table, 1, &entry());
         assert!([1, 2].contains(&here));
-        assert_whole(&*table, here); // the other one may still be at it
+        assert_whole(&*table, here); // the other thread may still fill it in
         let there = probe.join().expect("a probe does not panic");
         assert_eq!(here, there);
         assert!(assert_whole(&*table, here));
@@ -51,7 +51,7 @@ fn one_content_has_one_id_and_is_never_half_there() {
 }
 
 #[test]
-fn two_contents_have_two_ids() {
+fn different_contents_have_different_ids() {
     check(|| {
         let table = Arc::new([Interned::default(), Interned::default()]);
         let other = Arc::clone(&table);

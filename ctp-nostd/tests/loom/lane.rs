@@ -1,8 +1,10 @@
-//! A lane: its thread and the recorder, and threads that want the same lane.
+//! A lane: its thread and the recorder, and threads that request the same lane.
 
 use std::ops::Range;
 
-use ctp_nostd::lane::{Claimant, Copied, Payload, Place, Pool, RecordState, Ring, Room, give_back};
+use ctp_nostd::lane::{
+    Copied, LaneRequest, Payload, Pool, RecordState, ReservedRecord, Ring, Room, give_back,
+};
 use ctp_nostd::layout::{Lane, LaneRecord};
 use ctp_nostd::site::SiteWord;
 use loom::sync::Arc;
@@ -18,8 +20,8 @@ struct Memory {
     records: [LaneRecord; 2],
 }
 
-/// A record whose words all tell which attempt it was.
-fn fill_in(place: Place<'_>, attempt: u64) {
+/// Fills in a record in which every word shows the number of the attempt.
+fn fill_in(place: ReservedRecord<'_>, attempt: u64) {
     let payload = Payload {
         kind: 2,
         n: attempt,
@@ -46,15 +48,15 @@ impl Memory {
         }
     }
 
-    /// So many of them in the room that is known, their places taken in one step; else each by
-    /// itself, and there is another look.
+    /// Writes these records into the known room, with positions taken in a single step. Without
+    /// room, writes each record by itself, and checks for room again.
     fn write_in(&self, ring: Ring<'_>, room: &mut Room, attempts: Range<u64>) {
         let places = attempts.end - attempts.start;
         let now = || Some(attempts.start + 10);
         if let Some((_, at)) = ring.reserve_in(*room, places, now) {
             for (more, attempt) in (0..).zip(attempts) {
                 let place = ring.place_in(*room, at + more);
-                fill_in(place.expect("the ring has it"), attempt);
+                fill_in(place.expect("a position of the ring"), attempt);
             }
             return;
         }
@@ -62,7 +64,7 @@ impl Memory {
         *room = ring.room();
     }
 
-    /// What is committed from there on, in order; all of it is given back.
+    /// The committed records from there on, in order; releases all of them.
     fn drain(&self, from: &mut u64) -> Vec<u64> {
         let mut seen = Vec::new();
         let limit = self.ring().head();
@@ -74,7 +76,7 @@ impl Memory {
         seen
     }
 
-    /// Of these, as far as they are of one lap and committed.
+    /// The numbers of these records, as far as they are of a single lap and committed.
     fn numbers(&self, records: Range<u64>) -> Vec<u64> {
         let number = |copied: Copied| {
             let (at, payload) = copied.read();
@@ -87,7 +89,7 @@ impl Memory {
     }
 }
 
-fn each_is_read_whole_and_in_order_or_counted(written: u32, write: fn(&Memory)) {
+fn records_are_read_in_order_or_counted(written: u32, write: fn(&Memory)) {
     check(move || {
         let memory = Arc::new(Memory::default());
         let shared = Arc::clone(&memory);
@@ -103,16 +105,16 @@ fn each_is_read_whole_and_in_order_or_counted(written: u32, write: fn(&Memory)) 
 
 // LT-05, LT-07
 #[test]
-fn every_record_is_read_whole_and_in_order_or_counted() {
-    each_is_read_whole_and_in_order_or_counted(3, |memory| {
+fn every_record_is_read_in_order_or_counted() {
+    records_are_read_in_order_or_counted(3, |memory| {
         (0..3).for_each(|attempt| memory.write(attempt));
     });
 }
 
 // LT-05, LT-07
 #[test]
-fn two_that_were_reserved_in_one_step_are_read_like_others() {
-    each_is_read_whole_and_in_order_or_counted(3, |memory| {
+fn pair_reserved_in_a_single_step_is_read_in_order() {
+    records_are_read_in_order_or_counted(3, |memory| {
         memory.write(0);
         memory.write_in(memory.ring(), &mut memory.ring().room(), 1..3);
     });
@@ -120,8 +122,8 @@ fn two_that_were_reserved_in_one_step_are_read_like_others() {
 
 // LT-05, LT-07
 #[test]
-fn in_room_that_was_found_before_none_is_written_over_that_was_not_read() {
-    each_is_read_whole_and_in_order_or_counted(4, |memory| {
+fn cached_room_overwrites_no_unread_record() {
+    records_are_read_in_order_or_counted(4, |memory| {
         let mut room = Room::NONE;
         (0..4).for_each(|attempt| {
             memory.write_in(memory.ring(), &mut room, attempt..attempt + 1);
@@ -129,13 +131,13 @@ fn in_room_that_was_found_before_none_is_written_over_that_was_not_read() {
     });
 }
 
-/// What was seen whole of a ring that is written over, from its oldest record on.
-fn look(ring: &Ring<'_>) -> Vec<u64> {
+/// The whole records of a ring that is overwritten, from its oldest record on.
+fn whole_records(ring: &Ring<'_>) -> Vec<u64> {
     let whole = |at| match ring.see(at) {
         RecordState::Whole(copied) => Some((at, copied)),
         RecordState::Pending | RecordState::Overwritten => None,
     };
-    let is_its_own = |(place, copied): (u64, Copied)| {
+    let is_own = |(place, copied): (u64, Copied)| {
         let (at, payload) = copied.read();
         let site = SiteWord::from_id(place as u32 + 20).0;
         let found = (at, payload.n, payload.site, payload.arg);
@@ -143,12 +145,12 @@ fn look(ring: &Ring<'_>) -> Vec<u64> {
         place
     };
     let places = ring.oldest()..ring.head();
-    places.filter_map(whole).map(is_its_own).collect()
+    places.filter_map(whole).map(is_own).collect()
 }
 
 // LT-05, LT-08
 #[test]
-fn no_record_that_is_written_over_is_taken_for_whole() {
+fn overwritten_record_is_not_taken_for_whole() {
     check(|| {
         let memory = Arc::new(Memory::default());
         let written = Arc::clone(&memory);
@@ -158,34 +160,34 @@ fn no_record_that_is_written_over_is_taken_for_whole() {
                 written.write_in(ring, &mut room, attempt..attempt + 1);
             });
         });
-        let seen = look(&memory.ring().overwritten(true));
+        let seen = whole_records(&memory.ring().overwritten(true));
         assert!(seen.is_sorted());
         writer.join().expect("a writer does not panic");
-        assert_eq!(look(&memory.ring().overwritten(true)), [2, 3]);
+        assert_eq!(whole_records(&memory.ring().overwritten(true)), [2, 3]);
         assert_eq!(memory.ring().lost(), 0);
     });
 }
 
-/// So many, and who asks next.
+/// Lanes, and the state that one search leaves to the next.
 type Lanes<const COUNT: usize> = Arc<([Lane; COUNT], AtomicU32)>;
 
-/// Of one long lane, and otherwise of short ones.
+/// Takes a lane of a pool with a single long lane.
 fn take<const COUNT: usize>(lanes: &Lanes<COUNT>, thread: u32) -> Option<usize> {
     let (lanes, turn) = &**lanes;
     let (long, short) = lanes.split_at(1);
-    let claimant = Claimant {
+    let request = LaneRequest {
         thread,
         owner: 1,
-        looks: 0,
-        is_gone: |_| false,
+        attempts: 0,
+        has_exited: |_| false,
         introduce: |_| true,
     };
-    claimant.claim(Pool { long, short, turn })
+    request.claim(Pool { long, short, turn })
 }
 
 // LT-03, LT-12, LT-13
 #[test]
-fn a_lane_has_one_thread_and_none_is_taken_before_those_in_front_of_it() {
+fn lanes_are_exclusive_and_taken_in_order() {
     check(|| {
         let lanes: Lanes<3> = Arc::default();
         let theirs = Arc::clone(&lanes);
@@ -200,7 +202,7 @@ fn a_lane_has_one_thread_and_none_is_taken_before_those_in_front_of_it() {
 
 // LT-12
 #[test]
-fn where_there_are_too_few_lanes_exactly_those_are_taken() {
+fn all_lanes_are_taken_if_there_are_too_few() {
     check(|| {
         let lanes: Lanes<2> = Arc::default();
         let others = [1, 2].map(|number| {
@@ -208,7 +210,7 @@ fn where_there_are_too_few_lanes_exactly_those_are_taken() {
             thread::spawn(move || take(&theirs, number))
         });
         let mine = take(&lanes, 3);
-        let others = others.map(|it| it.join().expect("a claim does not panic"));
+        let others = others.map(|thread| thread.join().expect("a claim does not panic"));
         let all = [mine, others[0], others[1]];
         assert_eq!(all.iter().flatten().count(), 2);
         assert!(all.contains(&Some(0)) && all.contains(&Some(1)));
@@ -217,7 +219,7 @@ fn where_there_are_too_few_lanes_exactly_those_are_taken() {
 
 // LT-03, LT-12
 #[test]
-fn a_lane_that_is_given_back_has_one_thread() {
+fn returned_lane_has_a_single_thread() {
     check(|| {
         let lanes: Lanes<1> = Arc::default();
         assert_eq!(take(&lanes, 1), Some(0));
@@ -226,14 +228,14 @@ fn a_lane_that_is_given_back_has_one_thread() {
             thread::spawn(move || take(&theirs, number))
         });
         give_back(&lanes.0[0]);
-        let others = others.map(|it| it.join().expect("a claim does not panic"));
+        let others = others.map(|thread| thread.join().expect("a claim does not panic"));
         assert!(others.iter().flatten().count() <= 1);
     });
 }
 
 // LT-12, LT-33
 #[test]
-fn a_lane_that_is_given_back_beside_one_that_nobody_had_has_one_thread() {
+fn returned_lane_next_to_an_unused_lane_is_exclusive() {
     check(|| {
         let lanes: Lanes<2> = Arc::default();
         assert_eq!(take(&lanes, 1), Some(0));
@@ -242,23 +244,23 @@ fn a_lane_that_is_given_back_beside_one_that_nobody_had_has_one_thread() {
             thread::spawn(move || take(&theirs, number))
         });
         give_back(&lanes.0[0]);
-        let [one, other] = others.map(|it| it.join().expect("a claim does not panic"));
-        assert!(one.is_some() || other.is_some());
-        assert!(one != other);
+        let [first, second] = others.map(|thread| thread.join().expect("a claim does not panic"));
+        assert!(first.is_some() || second.is_some());
+        assert!(first != second);
     });
 }
 
 // LT-05, LT-12
 #[test]
-fn who_takes_a_lane_that_was_given_back_writes_over_nothing_that_was_not_read() {
+fn new_owner_overwrites_no_unread_record() {
     check(|| {
         let memory = Arc::new(Memory::default());
         let claim = |memory: &Memory, thread| {
-            let claimant = Claimant {
+            let request = LaneRequest {
                 thread,
                 owner: 1,
-                looks: 0,
-                is_gone: |_| false,
+                attempts: 0,
+                has_exited: |_| false,
                 introduce: |_| memory.ring().room() != Room::NONE,
             };
             let turn = AtomicU32::new(0);
@@ -267,7 +269,7 @@ fn who_takes_a_lane_that_was_given_back_writes_over_nothing_that_was_not_read() 
                 short: &[],
                 turn: &turn,
             };
-            claimant.claim(pool).is_some()
+            request.claim(pool).is_some()
         };
         assert!(claim(&memory, 1));
         (0..2).for_each(|attempt| memory.write(attempt));
@@ -284,7 +286,7 @@ fn who_takes_a_lane_that_was_given_back_writes_over_nothing_that_was_not_read() 
         });
         let mut next = 0;
         let mut seen = memory.drain(&mut next);
-        first.join().expect("it does not panic");
+        first.join().expect("the thread does not panic");
         let written = 2 + u64::from(second.join().expect("a claim does not panic"));
         seen.extend(memory.drain(&mut next));
         assert_eq!(seen, (0..written).collect::<Vec<_>>());
@@ -292,7 +294,7 @@ fn who_takes_a_lane_that_was_given_back_writes_over_nothing_that_was_not_read() 
     });
 }
 
-/// A ring of one record with two words, and the orderings of the real one or not.
+/// A ring of a single record with two words, with or without the orderings of the real ring.
 #[derive(Default)]
 struct Single {
     head: AtomicU32,
@@ -306,8 +308,8 @@ enum Flaw {
     None,
     /// The commit is an ordinary store.
     Commit,
-    /// The record is given back before it is read. (That the store of `tail` needs release cannot
-    /// be shown: the checker has no loads that happen after later stores.)
+    /// The record is released before it is read. (The checker cannot show that the store of `tail`
+    /// needs release, because it has no loads that happen after later stores.)
     Tail,
 }
 
@@ -340,7 +342,7 @@ impl Single {
     }
 }
 
-fn a_record_is_whole(flaw: Flaw) {
+fn record_is_read_whole(flaw: Flaw) {
     check(move || {
         let single = Arc::new(Single::default());
         let read = Arc::clone(&single);
@@ -353,74 +355,75 @@ fn a_record_is_whole(flaw: Flaw) {
 }
 
 #[test]
-fn the_small_copy_of_the_lane_is_sound() {
-    a_record_is_whole(Flaw::None);
+fn simplified_lane_is_sound() {
+    record_is_read_whole(Flaw::None);
 }
 
 #[test]
 #[should_panic = "torn"]
-fn without_release_a_record_is_read_before_it_is_there() {
-    a_record_is_whole(Flaw::Commit);
+fn without_release_a_record_is_read_too_early() {
+    record_is_read_whole(Flaw::Commit);
 }
 
 #[test]
 #[should_panic = "torn"]
-fn without_the_order_of_its_return_a_record_is_overwritten_while_it_is_read() {
-    a_record_is_whole(Flaw::Tail);
+fn without_the_tail_order_a_record_tears() {
+    record_is_read_whole(Flaw::Tail);
 }
 
-/// The same ring, written over: the reader looks at the head once more.
+/// The same ring, overwritten: the reader loads the head once more.
 #[derive(Clone, Copy)]
-enum Haste {
+enum Omission {
     None,
-    /// The payload may be there before the head says so.
+    /// The payload may be visible before the head is.
     NoFence,
-    /// The head is not looked at again.
-    NoLook,
+    /// The head is not loaded again.
+    NoSecondLoad,
 }
 
 impl Single {
-    fn overwrite(&self, value: u32, haste: Haste) {
+    fn overwrite(&self, value: u32, omission: Omission) {
         self.head.store(value, Relaxed);
-        if !matches!(haste, Haste::NoFence) {
+        if !matches!(omission, Omission::NoFence) {
             fence(Release);
         }
         self.payload.store(value.into(), Relaxed);
         self.commit.store(value, Release);
     }
 
-    fn see(&self, haste: Haste) {
+    fn see(&self, omission: Omission) {
         let commit = self.commit.load(Acquire);
         let payload = self.payload.load(Relaxed);
         fence(Acquire);
-        let is_over = commit < self.head.load(Relaxed) && !matches!(haste, Haste::NoLook);
+        let is_over =
+            commit < self.head.load(Relaxed) && !matches!(omission, Omission::NoSecondLoad);
         assert!(is_over || payload == commit.into(), "torn");
     }
 }
 
-fn what_is_written_over_is_not_taken(haste: Haste) {
+fn overwritten_value_is_not_taken(omission: Omission) {
     check(move || {
         let single = Arc::new(Single::default());
         let read = Arc::clone(&single);
-        let reader = thread::spawn(move || read.see(haste));
-        (1..=2).for_each(|value| single.overwrite(value, haste));
+        let reader = thread::spawn(move || read.see(omission));
+        (1..=2).for_each(|value| single.overwrite(value, omission));
         reader.join().expect("torn");
     });
 }
 
 #[test]
-fn the_small_copy_of_the_overwritten_lane_is_sound() {
-    what_is_written_over_is_not_taken(Haste::None);
+fn simplified_overwritten_lane_is_sound() {
+    overwritten_value_is_not_taken(Omission::None);
 }
 
 #[test]
 #[should_panic = "torn"]
-fn without_the_fence_a_record_is_written_over_before_it_is_said() {
-    what_is_written_over_is_not_taken(Haste::NoFence);
+fn without_the_fence_an_overwritten_record_tears() {
+    overwritten_value_is_not_taken(Omission::NoFence);
 }
 
 #[test]
 #[should_panic = "torn"]
-fn without_another_look_a_record_is_read_while_it_is_written_over() {
-    what_is_written_over_is_not_taken(Haste::NoLook);
+fn without_the_second_load_an_overwritten_record_tears() {
+    overwritten_value_is_not_taken(Omission::NoSecondLoad);
 }

@@ -1,13 +1,13 @@
 //! The protocols of the shared memory under every interleaving and every value that a weak
 //! memory may show.
 //!
-//! Each model has a sibling whose name starts with `without`: a copy of the protocol with one
+//! Each model has a sibling with a name that starts with `without`: a copy of the protocol with one
 //! ordering left out, which the checker must refuse. A model that cannot fail proves nothing.
 //!
-//! Every model is explored with at most two preemptions for each execution, unless
-//! `LOOM_MAX_PREEMPTIONS` says otherwise: every weakened copy fails within two, which is the lap
-//! of one side inside the critical steps of the other and back. The values that a load may see
-//! are not bounded. With three, `a_snapshot_is_one_event` takes minutes.
+//! Every model is explored with at most two preemptions per execution, unless
+//! `LOOM_MAX_PREEMPTIONS` says otherwise. Every weakened copy fails within two preemptions: one
+//! side makes a lap inside the critical steps of the other, and back. The values that a load may
+//! see are not bounded. With three preemptions, `a_snapshot_is_one_event` takes minutes.
 #![cfg(loom)]
 
 mod aggregate;
@@ -16,10 +16,10 @@ mod control;
 mod dialect;
 mod doorbell;
 mod holders;
-mod holders_amid;
+mod holders_nested;
 mod intern;
 mod lane;
-mod live;
+mod live_wakers;
 mod membarrier;
 mod slot;
 mod station;

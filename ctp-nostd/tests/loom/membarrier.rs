@@ -1,32 +1,31 @@
-//! The kernel's membarrier, by which protocols do without a fence in the probe.
+//! A model of the kernel's membarrier, which replaces a fence in the probe.
 
 use loom::sync::atomic::AtomicBool;
 use loom::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use loom::sync::atomic::fence;
 use loom::thread;
 
-/// Asks a processor to run a full fence at whatever instruction it is
-/// just at, and returns when it has.
+/// Makes another processor run a full fence at whatever instruction it is, and returns after that.
 #[derive(Default)]
 pub struct Membarrier {
-    asked: AtomicBool,
+    requested: AtomicBool,
     done: AtomicBool,
 }
 
 impl Membarrier {
-    /// The recorder.
+    /// Called by the recorder.
     pub fn issue(&self) {
         fence(SeqCst);
-        self.asked.store(true, Release);
+        self.requested.store(true, Release);
         while !self.done.load(Acquire) {
             thread::yield_now();
         }
         fence(SeqCst);
     }
 
-    /// The processor of a probe.
+    /// Called by the processor of a probe.
     pub fn interrupt(&self) {
-        while !self.asked.load(Acquire) {
+        while !self.requested.load(Acquire) {
             thread::yield_now();
         }
         fence(SeqCst);

@@ -10,7 +10,7 @@ use loom::thread;
 
 use crate::check;
 
-/// Every word of it tells which event it belongs to.
+/// An event in which every word shows the event's number.
 fn event(n: u64) -> Epoch {
     Epoch {
         timestamp: n + 1,
@@ -46,7 +46,7 @@ fn a_snapshot_is_one_event() {
     });
 }
 
-fn a_fetch_gives_that_event_or_says_why_not(n: u64) {
+fn fetch_returns_the_event_or_a_reason(n: u64) {
     check(move || {
         let station = Arc::new(Station::default());
         slot::publish(station.slot_of(0), 0, &event(0));
@@ -65,17 +65,17 @@ fn a_fetch_gives_that_event_or_says_why_not(n: u64) {
 
 // CTP-06, CTP-09, CTP-11
 #[test]
-fn an_event_is_fetched_before_it_is_overwritten() {
-    a_fetch_gives_that_event_or_says_why_not(0);
+fn event_is_fetched_before_it_is_overwritten() {
+    fetch_returns_the_event_or_a_reason(0);
 }
 
 // CTP-06, CTP-09
 #[test]
-fn an_event_is_fetched_as_soon_as_it_is_there() {
-    a_fetch_gives_that_event_or_says_why_not(8);
+fn event_is_fetched_once_it_is_complete() {
+    fetch_returns_the_event_or_a_reason(8);
 }
 
-/// A slot with two words of payload, and either fence of the real one or not.
+/// A slot with two words of payload, with or without either fence of the real slot.
 #[derive(Default)]
 struct Pair {
     seq: AtomicU64,
@@ -117,7 +117,7 @@ fn pair_is_never_torn(writer_fence: bool, reader_fence: bool) {
 }
 
 #[test]
-fn the_small_copy_of_the_slot_is_sound() {
+fn simplified_slot_is_sound() {
     pair_is_never_torn(true, true);
 }
 

@@ -13,13 +13,13 @@ use crate::check;
 const STATIONS: u32 = 2;
 
 #[derive(Default)]
-struct Office {
+struct Allocator {
     count: AtomicU32,
     refused: AtomicU32,
     taken: [AtomicU32; STATIONS as usize],
 }
 
-impl Office {
+impl Allocator {
     fn move_in(&self, index: Option<u32>) {
         if let Some(taken) = index.and_then(|index| self.taken.get(index as usize)) {
             assert_eq!(taken.fetch_add(1, Relaxed), 0, "handed out twice");
@@ -29,35 +29,40 @@ impl Office {
 
 type Claim = fn(&AtomicU32, u32, &AtomicU32) -> Option<u32>;
 
-/// Two probes of ours, a peer that adds without looking, and a recorder that takes it back.
+/// Two probes of this crate, a peer that adds without a bound, and a recorder that resets the
+/// count.
 fn nothing_is_handed_out_twice(claim: Claim) {
     check(move || {
-        let office = Arc::new(Office::default());
-        let start = |work: fn(&Office, Claim)| {
-            let office = Arc::clone(&office);
-            thread::spawn(move || work(&office, claim))
+        let allocator = Arc::new(Allocator::default());
+        let start = |work: fn(&Allocator, Claim)| {
+            let allocator = Arc::clone(&allocator);
+            thread::spawn(move || work(&allocator, claim))
         };
-        let ours = |office: &Office, claim: Claim| {
-            office.move_in(claim(&office.count, STATIONS, &office.refused));
+        let ours = |allocator: &Allocator, claim: Claim| {
+            allocator.move_in(claim(&allocator.count, STATIONS, &allocator.refused));
         };
         let threads = [
             start(ours),
             start(ours),
-            start(|office, _| office.move_in(Some(office.count.fetch_add(1, Relaxed)))),
+            start(|allocator, _| allocator.move_in(Some(allocator.count.fetch_add(1, Relaxed)))),
         ];
-        alloc::rein_in(&office.count, STATIONS, &office.refused);
+        alloc::rein_in(&allocator.count, STATIONS, &allocator.refused);
         for thread in threads {
             thread.join().expect("nothing is handed out twice");
         }
-        alloc::rein_in(&office.count, STATIONS, &office.refused);
-        assert_eq!(office.count.load(Relaxed), STATIONS);
-        assert_eq!(office.refused.load(Relaxed), 1, "three asked for two");
+        alloc::rein_in(&allocator.count, STATIONS, &allocator.refused);
+        assert_eq!(allocator.count.load(Relaxed), STATIONS);
+        assert_eq!(
+            allocator.refused.load(Relaxed),
+            1,
+            "three claims for two stations"
+        );
     });
 }
 
 // CTP-04, CTP-05
 #[test]
-fn a_station_has_one_occupant() {
+fn station_has_a_single_occupant() {
     nothing_is_handed_out_twice(alloc::claim);
 }
 
@@ -75,18 +80,18 @@ fn without_a_compare_and_swap_a_station_has_two() {
 #[test]
 fn a_count_near_its_end_hands_out_nothing() {
     check(|| {
-        let office = Arc::new(Office::default());
-        office.count.store(u32::MAX, Relaxed);
-        let other = Arc::clone(&office);
+        let allocator = Arc::new(Allocator::default());
+        allocator.count.store(u32::MAX, Relaxed);
+        let other = Arc::clone(&allocator);
         let probe = thread::spawn(move || alloc::claim(&other.count, STATIONS, &other.refused));
-        let here = alloc::claim(&office.count, STATIONS, &office.refused);
+        let here = alloc::claim(&allocator.count, STATIONS, &allocator.refused);
         let there = probe.join().expect("a claim does not panic");
         assert_eq!((here, there), (None, None));
-        assert_eq!(office.refused.load(Relaxed), 2);
+        assert_eq!(allocator.refused.load(Relaxed), 2);
     });
 }
 
-/// Stations that are left and taken again. An entry that nobody wrote holds no station.
+/// Stations that are left and taken again. An entry that was never written holds no station.
 struct Ring {
     head: AtomicU32,
     tail: AtomicU32,
@@ -114,15 +119,18 @@ impl Ring {
         let Some(index) = take(&self.head, &self.tail, &self.entries) else {
             return;
         };
-        let taken = self.taken.get(index as usize).expect("nobody put it there");
+        let taken = self
+            .taken
+            .get(index as usize)
+            .expect("the entry was not put");
         let before = taken.load(Relaxed);
-        assert_eq!(before % 2, 0, "two live in one station");
+        assert_eq!(before % 2, 0, "two coroutines in a station");
         taken.store(before + 1, Relaxed);
         taken.store(before + 2, Relaxed);
         self.left[index as usize].store(1, Release);
     }
 
-    /// The recorder: whoever has left is read, and makes room.
+    /// The recorder: reads the stations that were left, and puts them back.
     fn pass(&self, put: Put) {
         for (index, left) in self.left.iter().enumerate() {
             if left.load(Acquire) == 1 {
@@ -133,7 +141,7 @@ impl Ring {
     }
 }
 
-fn a_station_is_left_before_it_is_taken_again(take: Take, put: Put) {
+fn station_is_left_before_it_is_reused(take: Take, put: Put) {
     check(move || {
         let ring = Arc::new(Ring::new());
         put(&ring.tail, &ring.entries, 0);
@@ -155,12 +163,12 @@ fn a_station_is_left_before_it_is_taken_again(take: Take, put: Put) {
 
 // CTP-22
 #[test]
-fn a_station_has_one_occupant_after_the_other() {
-    a_station_is_left_before_it_is_taken_again(alloc::take_back, alloc::put_back);
+fn station_has_a_single_occupant_at_a_time() {
+    station_is_left_before_it_is_reused(alloc::take_back, alloc::put_back);
 }
 
 #[test]
-#[should_panic = "two live in one station"]
+#[should_panic = "two coroutines in a station"]
 fn without_the_compare_and_swap_two_take_the_same() {
     let take: Take = |head, tail, ring| {
         let taken = head.load(Relaxed);
@@ -170,18 +178,18 @@ fn without_the_compare_and_swap_two_take_the_same() {
         head.store(taken + 1, Relaxed);
         Some(ring[(taken % STATIONS) as usize].load(Relaxed))
     };
-    a_station_is_left_before_it_is_taken_again(take, alloc::put_back);
+    station_is_left_before_it_is_reused(take, alloc::put_back);
 }
 
 #[test]
-#[should_panic = "nobody put it there"]
-fn without_release_a_station_is_taken_that_was_not_put() {
+#[should_panic = "the entry was not put"]
+fn without_release_an_unwritten_entry_is_taken() {
     let put: Put = |tail, ring, station| {
         let put = tail.load(Relaxed);
         ring[(put % STATIONS) as usize].store(station, Relaxed);
         tail.store(put + 1, Relaxed);
     };
-    a_station_is_left_before_it_is_taken_again(alloc::take_back, put);
+    station_is_left_before_it_is_reused(alloc::take_back, put);
 }
 
 struct Board;
@@ -200,10 +208,10 @@ unsafe impl Platform for Board {
     fn ring() {}
 }
 
-/// The probe itself moves in, twice, while the recorder looks who is there.
+/// The probe itself moves in, twice, while the recorder reads the occupant.
 // CTP-22
 #[test]
-fn who_lives_in_a_station_is_known_whole_or_not_at_all() {
+fn identity_is_read_whole_or_not_at_all() {
     check(|| {
         let region = Region {
             header: Box::leak(Box::default()) as &Header,

@@ -1,4 +1,4 @@
-//! Counting wakes, with a scheduler whose queue holds one coroutine.
+//! Counting wakes, with a scheduler with a queue for a single coroutine.
 
 use ctp_nostd::wake;
 use ctp_trace::verdict::wakes_since;
@@ -36,25 +36,25 @@ impl Scheduler {
     }
 
     fn pop(&self) -> bool {
-        std::mem::take(&mut *self.queued.lock().expect("nobody panics"))
+        std::mem::take(&mut *self.queued.lock().expect("no thread panics"))
     }
 
     fn push(&self) {
-        *self.queued.lock().expect("nobody panics") = true; // N3
+        *self.queued.lock().expect("no thread panics") = true; // N3
     }
 
     fn count(&self) {
         assert!(wake::advance(&self.wake, GENERATION).is_some()); // N1
     }
 
-    /// The recorder: what it says of the coroutine must be what is true of it.
+    /// The recorder: its verdict about the coroutine must be true.
     fn verdict(&self) {
-        let queued = self.queued.lock().expect("nobody panics");
+        let queued = self.queued.lock().expect("no thread panics");
         let suspended = self.suspended.load(Acquire);
         let word = self.wake.load(Acquire);
         if *queued && suspended != RUNNING {
             let is_woken = wakes(word, suspended).is_some_and(|wakes| 0 < wakes);
-            assert!(is_woken, "said not woken");
+            assert!(is_woken, "reported not woken");
         }
     }
 
@@ -65,17 +65,17 @@ impl Scheduler {
         let queued = self.pop();
         assert!(
             queued || wakes(word, suspended) == Some(0),
-            "said not to run"
+            "reported not to run"
         );
     }
 }
 
-/// What the rule says of one that suspended with these.
+/// The wakes by the rule, for a coroutine that suspended with these words.
 fn wakes(word: u32, suspended: u32) -> Option<u64> {
     wakes_since(wake::count(word), suspended as u16)
 }
 
-fn a_wake_is_told(wakers: usize, wake: fn(&Scheduler)) {
+fn wake_is_reported(wakers: usize, wake: fn(&Scheduler)) {
     check(move || {
         let scheduler = Scheduler::new();
         let waker = |_| {
@@ -83,7 +83,7 @@ fn a_wake_is_told(wakers: usize, wake: fn(&Scheduler)) {
             thread::spawn(move || wake(&scheduler))
         };
         let mut threads = Vec::new();
-        scheduler.run(|| threads = (0..wakers).map(waker).collect()); // they come from the poll
+        scheduler.run(|| threads = (0..wakers).map(waker).collect()); // the wakes come from the poll
         if scheduler.pop() {
             scheduler.run(|| {});
         }
@@ -97,50 +97,50 @@ fn a_wake_is_told(wakers: usize, wake: fn(&Scheduler)) {
 
 // CT-15
 #[test]
-fn a_woken_coroutine_is_said_to_be_woken() {
-    a_wake_is_told(1, |scheduler| {
+fn woken_coroutine_is_reported_as_woken() {
+    wake_is_reported(1, |scheduler| {
         scheduler.count();
         scheduler.push();
     });
 }
 
 #[test]
-#[should_panic = "said not"]
-fn without_the_count_first_it_is_said_not_to_be() {
-    a_wake_is_told(1, |scheduler| {
+#[should_panic = "reported not"]
+fn without_the_count_first_the_wake_is_missed() {
+    wake_is_reported(1, |scheduler| {
         scheduler.push();
         scheduler.count();
     });
 }
 
-/// Where this protocol ends: the first waker counts, the second counts and queues, the coroutine
+/// The limit of this protocol: the first waker counts, the second counts and queues, the coroutine
 /// runs and suspends, and only then the first queues it. See `protocol/wake.rs`.
 #[test]
-#[should_panic = "said not woken"]
-fn of_two_wakers_at_once_one_may_not_be_seen() {
-    a_wake_is_told(2, |scheduler| {
+#[should_panic = "reported not woken"]
+fn concurrent_wakers_can_hide_a_wake() {
+    wake_is_reported(2, |scheduler| {
         scheduler.count();
         scheduler.push();
     });
 }
 
-/// Counting and queueing in one step: the queue's own lock is held.
+/// Counts and queues in a single step, under the queue's own lock.
 #[test]
-fn two_wakers_that_count_under_the_queues_lock_are_both_seen() {
-    a_wake_is_told(2, |scheduler| {
-        let mut queued = scheduler.queued.lock().expect("nobody panics");
+fn wakers_that_count_under_the_queue_lock_are_seen() {
+    wake_is_reported(2, |scheduler| {
+        let mut queued = scheduler.queued.lock().expect("no thread panics");
         scheduler.count();
         *queued = true;
     });
 }
 
-fn a_stale_wake_never_counts(advance: fn(&AtomicU32, u32) -> Option<u32>) {
+fn stale_wake_never_counts(advance: fn(&AtomicU32, u32) -> Option<u32>) {
     check(move || {
         let word = Arc::new(AtomicU32::new(wake::word(GENERATION)));
         let stale = Arc::clone(&word);
         let waker = thread::spawn(move || advance(&stale, GENERATION));
-        // The next occupant moves in. It stores; loom, which does not order a store and a
-        // compare-and-swap that read what was before it, needs a swap.
+        // The next occupant moves in. The probe stores; this model swaps, because loom does not
+        // order a store before a compare-and-swap that read the previous value.
         word.swap(wake::word(GENERATION + 2), Relaxed);
         waker.join().expect("a waker does not panic");
         assert_eq!(word.load(Relaxed), wake::word(GENERATION + 2), "counted");
@@ -149,12 +149,12 @@ fn a_stale_wake_never_counts(advance: fn(&AtomicU32, u32) -> Option<u32>) {
 
 // CTP-22
 #[test]
-fn a_wake_of_the_previous_occupant_does_not_count() {
-    a_stale_wake_never_counts(wake::advance);
+fn wake_of_the_previous_occupant_does_not_count() {
+    stale_wake_never_counts(wake::advance);
 }
 
 #[test]
 #[should_panic = "counted"]
-fn without_the_generation_it_counts() {
-    a_stale_wake_never_counts(|word, _| Some(word.fetch_add(1, Release)));
+fn without_the_generation_a_stale_wake_counts() {
+    stale_wake_never_counts(|word, _| Some(word.fetch_add(1, Release)));
 }

@@ -1,10 +1,10 @@
-//! The event path as a program of one's own has it: compiled, not run. See `main.rs`.
+//! The event path as compiled into a user's program: compiled, not run. See `main.rs`.
 #![no_std]
 
 use ctp_nostd::waker::Waker;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Wait};
 
-/// A place to run in.
+/// A platform.
 #[derive(Debug)]
 pub struct Board;
 
@@ -28,7 +28,7 @@ unsafe impl Platform for Board {
     }
 }
 
-/// Every kind of event, and what goes with it.
+/// Every kind of event, and the calls that go with it.
 #[inline(never)]
 pub fn events(probe: Probe<Board>, task: &Coroutine<Board>, waker: &Waker<Board>, wait: Wait) {
     waker.wake();
@@ -46,7 +46,7 @@ pub fn death(task: Coroutine<Board>) {
     drop(task);
 }
 
-/// To see that a panic would be found.
+/// A function with a panic, to show that the check finds panics.
 #[inline(never)]
 pub fn control(words: &[u64], index: usize) -> u64 {
     words[index]

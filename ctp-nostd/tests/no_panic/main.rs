@@ -14,7 +14,7 @@ fn assembly() -> Result<String, String> {
     Ok(text)
 }
 
-/// Not compiled again while nothing changed, so each has a file of its own.
+/// Compiles only after a change, because each output has a file of its own.
 fn compile(target: &Path, file: &str, what: &[&str]) -> Result<String, String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -52,8 +52,11 @@ fn symbols(line: &str) -> impl Iterator<Item = &str> {
 
 /// Everything that this function can reach.
 fn reach<'a>(functions: &BTreeMap<&'a str, Vec<&'a str>>, name: &str) -> BTreeSet<&'a str> {
-    let is_it = |symbol: &&&str| symbol.contains("event_path") && symbol.contains(name);
-    let start = functions.keys().find(is_it).expect("the function is there");
+    let is_named = |symbol: &&&str| symbol.contains("event_path") && symbol.contains(name);
+    let start = functions
+        .keys()
+        .find(is_named)
+        .expect("the function is there");
     let (mut reached, mut next) = (BTreeSet::from([*start]), vec![*start]);
     while let Some(lines) = next.pop().map(|name| functions.get(name)) {
         for symbol in lines.into_iter().flatten().flat_map(|line| symbols(line)) {

@@ -1,8 +1,8 @@
-//! What the wakers of a traced future do: the functions that a [`RawWaker`] brings.
+//! The functions of a traced future's wakers, as a [`RawWaker`] needs them.
 #![allow(
     unsafe_code,
-    reason = "a waker that counts has to bring functions of its own, the last of which frees, and a \
-              return address on entry is to be had by assembly alone"
+    reason = "a waker that counts brings functions of its own, the last of which frees, and only \
+              assembly can read the return address on entry"
 )]
 
 use core::task::{RawWaker, RawWakerVTable};
@@ -12,127 +12,132 @@ use super::wrapped::Wrapped;
 use crate::handle::waker;
 use crate::linux;
 use crate::linux::stack::walk;
-use crate::protocol::holders::{Duty, Holders};
+use crate::protocol::holders::{FollowUp, Holders};
 
 pub(super) static FUNCTIONS: RawWakerVTable =
-    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
+    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
 
-/// Those of a waker that is lent to a poll, at another place. What is cloned has the others, so that leaf
-/// futures may compare what they have among each other.
-pub(super) static FUNCTIONS_OF_LENT: RawWakerVTable =
-    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
+/// The functions of a waker that is borrowed to a poll, at another address. Clones have the other
+/// table, so that leaf futures may compare their clones with each other.
+pub(super) static BORROWED_FUNCTIONS: RawWakerVTable =
+    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
 
 /// # Safety
-/// `data` points to a `Wrapped` that somebody holds. So it is for all that follow.
+/// `data` points to a `Wrapped` with at least one holder. This holds for all functions below.
 /// It is entered by way of [`entry::clone`].
 pub(crate) unsafe fn clone(data: *const ()) -> RawWaker {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller's promise.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
     if wrapped.holders.add() {
         wrapped.count_first();
     }
     let polled = &linux::local().polled;
     if let Some(limits) = polled.limits(data.addr()) {
-        wrapped.note_chain(polled, limits, walk::here());
+        wrapped.record_chain(polled, limits, walk::here());
     }
     RawWaker::new(data, &FUNCTIONS)
 }
 
 unsafe fn wake(data: *const ()) {
-    // SAFETY: as the caller says, who gives away a clone, and with it a hold on this until the end.
+    // SAFETY: the caller's promise. The caller gives away a clone, which holds the data until the
+    // end.
     unsafe {
         let wrapped: &Wrapped = &*data.cast();
-        wrapped.tell_wake();
-        wrapped.doubt_announcement();
-        let is_only_one = wrapped.holders.wakes();
+        wrapped.record_wake();
+        wrapped.mark_announcement_uncertain();
+        let is_only_clone = wrapped.holders.begin_wake();
         wrapped.inner.wake_by_ref();
-        let its: *mut Wrapped = data.cast_mut().cast();
-        match is_only_one {
-            true => let_go_unless_last(its, Holders::has_woken),
-            false => let_go_of_clone(its),
+        let shared: *mut Wrapped = data.cast_mut().cast();
+        if is_only_clone {
+            release_by(shared, Holders::end_wake)
+        } else {
+            release_clone(shared)
         }
     }
 }
 
 unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller's promise.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
-    wrapped.tell_wake();
+    wrapped.record_wake();
     wrapped.inner.wake_by_ref();
 }
 
-unsafe fn drop_one(data: *const ()) {
-    // SAFETY: as above.
+unsafe fn drop_clone(data: *const ()) {
+    // SAFETY: the caller's promise.
     unsafe {
         let wrapped: *const Wrapped = data.cast();
-        (*wrapped).doubt_waits();
-        let_go_of_clone(wrapped.cast_mut());
+        (*wrapped).before_clone_dropped();
+        release_clone(wrapped.cast_mut());
     }
 }
 
 /// # Safety
-/// The caller has a clone, and lets it go.
+/// The caller has a clone, and gives it up.
 #[inline(always)]
-unsafe fn let_go_of_clone(wrapped: *mut Wrapped) {
-    // SAFETY: as the caller says.
+unsafe fn release_clone(wrapped: *mut Wrapped) {
+    // SAFETY: the caller's promise.
     unsafe {
-        if !(*wrapped).holders.subtract_beside_others() {
-            let_go_of_one_of_the_last(wrapped);
+        if !(*wrapped).holders.subtract_if_others() {
+            release_last_clone(wrapped);
         }
     }
 }
 
 /// # Safety
-/// As of that.
+/// The caller has a clone, and gives it up.
 #[inline(never)]
-unsafe fn let_go_of_one_of_the_last(wrapped: *mut Wrapped) {
-    // SAFETY: as the caller says, and afterwards what is needed has been copied.
+unsafe fn release_last_clone(wrapped: *mut Wrapped) {
+    // SAFETY: the caller's promise. After the clone is given up, only the copied count is used.
     unsafe {
         let count = (*wrapped).trace.count();
-        let duty = (*wrapped).holders.subtract();
-        if duty != Duty::NOTHING {
-            do_duty(duty, count, wrapped);
+        let follow_up = (*wrapped).holders.subtract();
+        if follow_up != FollowUp::NOTHING {
+            do_follow_up(follow_up, count, wrapped);
         }
     }
 }
 
-/// By a step in which there is something to do for the very last alone, who still has it then.
+/// Gives up a hold by a step that leaves work only to the very last holder, which still has the
+/// data then.
 ///
 /// # Safety
-/// The caller holds what it lets go.
+/// The caller has the hold that `by` gives up.
 #[inline(always)]
-pub(super) unsafe fn let_go_unless_last(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
-    // SAFETY: as the caller says; afterwards it is there for who has a duty.
+pub(super) unsafe fn release_by(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> FollowUp) {
+    // SAFETY: the caller's promise. Afterwards the data still exists for a caller with follow-up
+    // work.
     unsafe {
-        let duty = by(&(*wrapped).holders);
-        if duty != Duty::NOTHING {
-            do_duty(duty, (*wrapped).trace.count(), wrapped);
+        let follow_up = by(&(*wrapped).holders);
+        if follow_up != FollowUp::NOTHING {
+            do_follow_up(follow_up, (*wrapped).trace.count(), wrapped);
         }
     }
 }
 
 /// # Safety
-/// It is what is to be done by who has let go of it.
+/// This is the follow-up work of a caller that has given up its hold on `wrapped`.
 #[cold]
 #[inline(never)]
-unsafe fn do_duty(duty: Duty, count: waker::Count, wrapped: *mut Wrapped) {
-    if duty.uncount {
+unsafe fn do_follow_up(follow_up: FollowUp, count: waker::Count, wrapped: *mut Wrapped) {
+    if follow_up.uncount {
         count.subtract();
     }
-    if duty.free {
-        // SAFETY: it came from a box, and nobody else holds it any more.
+    if follow_up.free {
+        // SAFETY: it came from a box, and no other holder is left.
         drop(unsafe { Box::from_raw(wrapped) });
     }
 }
 
-/// Where `Waker::clone` is entered: one that notes where the call returns to, which is in the leaf
-/// future that clones. A function cannot find that by itself if it is compiled without frame pointers.
+/// The entry point of `Waker::clone`, which records the return address of the call. That address is
+/// in the leaf future that clones. A function compiled without frame pointers cannot find it by
+/// itself.
 ///
 /// ```text
 ///   leaf future ──> entry: Polled::returns_to = return address ──jump──> the clone itself
 /// ```
-/// It touches no register that may hold an argument, nor the stack: so it need not know how arguments
-/// are passed, as the stubs by which a linker reaches a shared library do not.
+/// The entry changes neither a register that may hold an argument nor the stack. So it need not
+/// know how arguments are passed, like the stubs through which a linker calls a shared library.
 #[cfg(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
     target_pointer_width = "64"
@@ -151,7 +156,7 @@ pub(super) mod entry {
         };
     }
 
-    // r10 and r11 are nobody's at a call, and hold no argument (x86-64 psABI, 3.2.3).
+    // r10 and r11 are free at a call, and hold no argument (x86-64 psABI, 3.2.3).
     #[cfg(target_arch = "x86_64")]
     core::arch::global_asm!(
         ".pushsection .text.ctp_clone,\"ax\",@progbits",
@@ -173,7 +178,7 @@ pub(super) mod entry {
         clone = sym super::clone,
     );
 
-    // x16 and x17 are for such stubs (AAPCS64, 6.1.1), and x30 has the return address.
+    // x16 and x17 are reserved for such stubs (AAPCS64, 6.1.1), and x30 has the return address.
     #[cfg(target_arch = "aarch64")]
     core::arch::global_asm!(
         ".pushsection .text.ctp_clone,\"ax\",%progbits",
@@ -199,13 +204,13 @@ pub(super) mod entry {
 
     unsafe extern "Rust" {
         /// # Safety
-        /// As of what it jumps to.
+        /// As for the function that it jumps to.
         #[link_name = entry!()]
         pub(crate) unsafe fn clone(data: *const ()) -> RawWaker;
     }
 }
 
-/// Elsewhere nothing is noted.
+/// Other targets record no return address.
 #[cfg(not(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
     target_pointer_width = "64"

@@ -1,18 +1,19 @@
-//! The latest walk up a thread's stack from where a waker was cloned or called, kept: as long as the stack
-//! reads as it did then, those who call are the same, and need not be found one after the other.
+//! The latest walk up a thread's stack from the call of a waker. As long as the stack reads as it
+//! did then, the callers are the same, and need not be found again one after the other.
 //!
 //! ```text
 //!   keep                                   recall
 //!   Y1 turn: even -> odd                   Z1 turn is even
-//!   Y2 key, records, chain                 Z2 the same key? does each record read as it is kept?
-//!   Y3 turn: odd -> even                   Z3 turn is what it was
+//!   Y2 key, records, chain                 Z2 the same key? does each record read as kept?
+//!   Y3 turn: odd -> even                   Z3 turn is unchanged
 //! ```
-//! Only the thread itself comes here, and its signal handlers. One that comes amid Y1 to Y3 keeps nothing;
-//! one that keeps something amid Z1 to Z3 is noticed.
+//! Only the thread itself and its signal handlers use this. A handler that interrupts Y1 to Y3
+//! keeps nothing. A handler that keeps a walk during Z1 to Z3 is noticed.
 //!
-//! A walk is kept once it has found the same chain as the one before that was not kept: who clones or wakes
-//! in several places by turns would keep each of them in vain. A walk that has found none is kept too: in a
-//! program without frame pointers that register may point into the stack for as long.
+//! A walk is kept once it has found the same chain as the previous walk that was not kept. A thread
+//! that alternates between several call sites would keep each of them in vain. A walk that has
+//! found no chain is kept too: in a program without frame pointers, that register may point into
+//! the stack for as long.
 #![allow(
     unsafe_code,
     reason = "reads frame records where a walk has found them"
@@ -20,90 +21,93 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use crate::linux::stack::walk::{Alike, Here, Record};
+use crate::linux::stack::walk::{Position, Record, RecordsMatch};
 
-/// What a walk depends on, besides the records that it finds.
+/// What a walk depends on, apart from the records that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// {attachment 32 | id of the site that a chain stands for 32}.
-    pub whose: u64,
-    pub here: Here,
-    /// Up to here the stack can be read.
+    /// {attachment 32 | id of the site that a chain replaces 32}.
+    pub scope: u64,
+    pub here: Position,
+    /// The stack is readable up to here.
     pub end: usize,
-    /// Frame pointer of the last one.
+    /// Frame pointer of the last frame.
     pub base: usize,
-    /// Where the call is known to return to, else 0.
+    /// The return address of the call if known, else 0.
     pub caller: usize,
 }
 
-/// Of one thread. A walk past more records is not kept.
+/// The latest walk of a thread. A walk over more than `MOST` records is not kept.
 #[derive(Debug)]
 pub(crate) struct LatestWalk<const MOST: usize> {
     turn: AtomicU32,
     /// The chain that was found.
     chain: AtomicU32,
-    /// What tells a walk that was not kept from others.
-    passed: AtomicU32,
+    /// A fingerprint of the latest walk that was not kept.
+    last_unkept: AtomicU32,
     pc: AtomicUsize,
     fp: AtomicUsize,
     sp: AtomicUsize,
     end: AtomicUsize,
     base: AtomicUsize,
     caller: AtomicUsize,
-    whose: AtomicU64,
+    scope: AtomicU64,
     count: AtomicUsize,
-    /// The two words of each, as they stand in the stack.
+    /// The two words of each record, as on the stack.
     records: [[AtomicUsize; 2]; MOST],
 }
 
 impl<const MOST: usize> LatestWalk<MOST> {
-    /// None yet: no function has a frame pointer of 0.
+    /// No walk yet: no function has a frame pointer of 0.
     pub const fn new() -> Self {
         LatestWalk {
             turn: AtomicU32::new(0),
             chain: AtomicU32::new(0),
-            passed: AtomicU32::new(0),
+            last_unkept: AtomicU32::new(0),
             pc: AtomicUsize::new(0),
             fp: AtomicUsize::new(0),
             sp: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
             base: AtomicUsize::new(0),
             caller: AtomicUsize::new(0),
-            whose: AtomicU64::new(0),
+            scope: AtomicU64::new(0),
             count: AtomicUsize::new(0),
             records: [const { [const { AtomicUsize::new(0) }; 2] }; MOST],
         }
     }
 
-    /// The chain, or 0 for none, that such a walk would find now, if it would pass the very records that are kept.
+    /// The chain that a walk with this key would find now, or 0 for none, if it would pass the same
+    /// records.
     ///
     /// # Safety
-    /// - This is the latest walk of the thread that asks, and `key.here` a function of it that goes on.
+    /// - This is the latest walk of the calling thread, and `key.here` is an active function of
+    ///   that thread.
     #[inline(always)]
     pub unsafe fn recall(&self, key: &Key) -> Option<u32> {
         let turn = self.turn.load(Ordering::Relaxed); // Z1
         compiler_fence(Ordering::SeqCst);
-        if !self.is_of(key) {
+        if !self.has_key(key) {
             return None;
         }
         let count = self.count.load(Ordering::Relaxed).min(MOST);
-        let (mut alike, mut fp) = (Alike::new(), key.here.fp);
+        let (mut matches, mut fp) = (RecordsMatch::new(), key.here.fp);
         for kept in &self.records[..count] {
-            // SAFETY: a walk with this key, from the same place in the same stack, has found each record
-            // above that place, and below an end up to which that stack can be read as long as the
-            // thread lives. A handler that keeps another walk amid this has found its own there.
-            unsafe { alike.look(fp, kept) };
+            // SAFETY: a walk with this key, from the same place in the same stack, has found each
+            // record above that place, and below an end up to which that stack is readable as long
+            // as the thread lives. A handler that interrupts this and keeps another walk has found
+            // its own records there.
+            unsafe { matches.compare(fp, kept) };
             fp = kept[0].load(Ordering::Relaxed);
         }
         let chain = self.chain.load(Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         let is_undisturbed = self.turn.load(Ordering::Relaxed) == turn; // Z3
-        (alike.are() && is_undisturbed && turn.is_multiple_of(2)).then_some(chain)
+        (matches.are_equal() && is_undisturbed && turn.is_multiple_of(2)).then_some(chain)
     }
 
     /// Whether the kept walk has this key.
     #[inline(always)]
-    pub fn is_of(&self, key: &Key) -> bool {
+    pub fn has_key(&self, key: &Key) -> bool {
         let is = |word: &AtomicUsize, value| word.load(Ordering::Relaxed) == value;
         is(&self.fp, key.here.fp)
             && is(&self.sp, key.here.sp)
@@ -111,7 +115,7 @@ impl<const MOST: usize> LatestWalk<MOST> {
             && is(&self.end, key.end)
             && is(&self.base, key.base)
             && is(&self.caller, key.caller)
-            && self.whose.load(Ordering::Relaxed) == key.whose
+            && self.scope.load(Ordering::Relaxed) == key.scope
     }
 
     /// Makes the kept walk match no key: no function has a stack pointer of 0.
@@ -120,15 +124,16 @@ impl<const MOST: usize> LatestWalk<MOST> {
         self.sp.store(0, Ordering::Relaxed);
     }
 
-    /// A walk was not kept, began there, and has found this chain. Did the one before?
-    pub fn is_passed_again(&self, here: &Here, chain: u32) -> bool {
+    /// A walk that was not kept began at `here` and found this chain. Did the previous walk do the
+    /// same?
+    pub fn is_repeated(&self, here: &Position, chain: u32) -> bool {
         let walk = (here.fp as u32).rotate_left(16) ^ chain;
-        let before = self.passed.load(Ordering::Relaxed);
-        self.passed.store(walk, Ordering::Relaxed);
+        let before = self.last_unkept.load(Ordering::Relaxed);
+        self.last_unkept.store(walk, Ordering::Relaxed);
         before == walk
     }
 
-    /// This is the latest walk, if there is room for all the records that it passed.
+    /// Keeps this walk as the latest, if there is room for all its records.
     #[cold]
     pub fn keep(&self, key: &Key, records: &[Record], chain: u32) {
         let turn = self.turn.load(Ordering::Relaxed);
@@ -143,7 +148,7 @@ impl<const MOST: usize> LatestWalk<MOST> {
     }
 
     fn fill(&self, key: &Key, records: &[Record], chain: u32) {
-        self.whose.store(key.whose, Ordering::Relaxed);
+        self.scope.store(key.scope, Ordering::Relaxed);
         self.caller.store(key.caller, Ordering::Relaxed);
         self.pc.store(key.here.pc, Ordering::Relaxed);
         self.fp.store(key.here.fp, Ordering::Relaxed);
@@ -169,8 +174,8 @@ mod tests {
         returns_to: 0,
     };
 
-    /// Makes frame records of these words, each below the next, and gives the key of a walk that passes
-    /// them.
+    /// Turns these words into frame records, each below the next, and returns the key of a walk
+    /// over them.
     fn link(stack: &mut [Record; 5]) -> Key {
         let places = stack.as_ptr_range();
         for (index, record) in stack.iter_mut().enumerate() {
@@ -182,8 +187,8 @@ mod tests {
         }
         let fp = places.start.addr();
         Key {
-            whose: 1,
-            here: Here { pc: 7, fp, sp: fp },
+            scope: 1,
+            here: Position { pc: 7, fp, sp: fp },
             end: places.end.addr(),
             base: 0,
             caller: 100,
@@ -191,13 +196,13 @@ mod tests {
     }
 
     fn recall(walk: &LatestWalk<MOST>, key: &Key) -> Option<u32> {
-        // SAFETY: these records are borrowed, or the key is not that which is kept.
+        // SAFETY: the records are borrowed, or the key does not match.
         unsafe { walk.recall(key) }
     }
 
     // CT-13
     #[test]
-    fn a_stack_that_reads_as_it_did_has_the_same_chain_and_any_other_none() {
+    fn only_an_unchanged_stack_recalls_the_chain() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         assert_eq!(recall(&walk, &key), None);
@@ -216,17 +221,17 @@ mod tests {
     }
 
     #[test]
-    fn it_is_that_of_its_key_alone() {
+    fn walk_is_recalled_for_its_key_only() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
         let here = |pc, fp, sp| Key {
-            here: Here { pc, fp, sp },
+            here: Position { pc, fp, sp },
             ..key
         };
-        let Here { pc, fp, sp } = key.here;
+        let Position { pc, fp, sp } = key.here;
         let others = [
-            Key { whose: 2, ..key },
+            Key { scope: 2, ..key },
             Key { caller: 0, ..key },
             Key {
                 end: key.end + 16,
@@ -244,18 +249,18 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_is_kept_at_the_second_time_in_a_row_and_if_it_is_short() {
+    fn repeated_short_walk_is_kept() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
-        let here = Here {
+        let here = Position {
             pc: 1,
             fp: 4096,
             sp: 4000,
         };
         let found = [5, 5, 6, 5, 5, 5, 0, 0];
-        let again = found.map(|chain| walk.is_passed_again(&here, chain));
+        let again = found.map(|chain| walk.is_repeated(&here, chain));
         assert_eq!(again, [false, true, false, false, true, true, false, true]);
-        let higher = Here { fp: 4112, ..here };
-        let by_turns = [here, higher, here].map(|here| walk.is_passed_again(&here, 5));
+        let higher = Position { fp: 4112, ..here };
+        let by_turns = [here, higher, here].map(|here| walk.is_repeated(&here, 5));
         assert_eq!(by_turns, [false; 3]);
         let key = link(&mut stack);
         walk.keep(&key, &[stack[0]; MOST + 1], 9);
@@ -263,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_walk_is_not_recalled() {
+    fn forgotten_walk_is_not_recalled() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
@@ -275,7 +280,7 @@ mod tests {
 
     // CTP-30
     #[test]
-    fn a_handler_amid_that_keeps_nothing_and_is_told_nothing() {
+    fn interrupting_handler_neither_keeps_nor_recalls() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);

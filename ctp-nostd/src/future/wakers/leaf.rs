@@ -1,18 +1,20 @@
-//! What a leaf future announces in the poll of a traced one.
+//! Announcements of leaf futures in the poll of a traced future.
 
 use core::task::Context;
 
-use super::held::clones;
+use super::wrapped_ref::clones;
 use crate::event::announce;
 use crate::linux::{self, probe};
 use crate::protocol::wait::Wait;
 
-/// Like [`waits_for`](crate::waits_for), in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
-/// future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, that is noticed,
-/// and the wait marked as [one of several](Wait::one_of_several). So it is where a waker is dropped
-/// later in that poll: the leaf may be dropped, and another one wait; if fewer are left than there are
-/// now, and one is taken after that, what was said here is forgotten. So call it last, once the waker is
-/// where it is kept. With the feature `alloc`.
+/// Like [`waits_for`](crate::waits_for), in the poll of a [`traced`](crate::TracedExt::traced)
+/// future with this context. Needs the feature `alloc`.
+///
+/// If a future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, the
+/// wait is marked as [one of several](Wait::one_of_several). The same happens if a waker is dropped
+/// later in that poll: the leaf may be dropped, and another leaf may wait. If fewer wakers are left
+/// than there are now, and a waker is taken after that, this announcement is discarded. So call
+/// this last, once the waker is stored.
 #[inline]
 pub fn waits_for_in(wait: Wait, context: &Context<'_>) {
     let Some(probe) = probe() else { return };
@@ -21,5 +23,5 @@ pub fn waits_for_in(wait: Wait, context: &Context<'_>) {
         return probe.waits_for(wait.one_of_several());
     }
     probe.waits_for(wait);
-    announce::beside_clones(local, clones(waker));
+    announce::set_waker_count(local, clones(waker));
 }

@@ -1,18 +1,18 @@
-//! The poll of a traced future that goes on in a thread: how far up a chain of callers can be
-//! followed, and which one was found.
+//! The poll of a traced future that is in progress in a thread: how far up a chain of callers can
+//! be followed, and which chain was found.
 //!
 //! ```text
-//!   Polling::begin ──> the future's own code ──> Waker::clone: Polled::note ──> Polling::end
+//!   Polling::begin ──> the future's code ──> Waker::clone: Polled::record_chain ──> Polling::end
 //! ```
-//! What the thread remembers of the poll is in `platform/polled.rs`.
+//! `platform/polled.rs` holds what the thread remembers of the poll.
 
 use core::mem::ManuallyDrop;
 
-use crate::linux::stack::walk::Here;
+use crate::linux::stack::walk::Position;
 use crate::platform::{Local, SavedPoll};
 use crate::protocol::chain::FoundChain;
 
-/// A poll that goes on. What was polled around it goes on when it ends, also by a panic.
+/// A poll in progress. When it ends, even by a panic, the outer poll continues.
 #[derive(Debug)]
 pub(crate) struct Polling<L: Fn() -> &'static Local> {
     local: L,
@@ -21,10 +21,10 @@ pub(crate) struct Polling<L: Fn() -> &'static Local> {
 }
 
 impl<L: Fn() -> &'static Local> Polling<L> {
-    /// The function at `here` polls one that is given this waker. `local` is asked again at the
-    /// end: that may be in another thread.
+    /// Starts a poll, by the function at `here`, with this waker. `local` is called again at the
+    /// end, which may be in another thread.
     #[inline(always)]
-    pub fn begin(local: L, waker: usize, here: &Here) -> Self {
+    pub fn begin(local: L, waker: usize, here: &Position) -> Self {
         let before = local().polled.replace(SavedPoll {
             waker,
             top: here.sp,
@@ -38,7 +38,7 @@ impl<L: Fn() -> &'static Local> Polling<L> {
         }
     }
 
-    /// The chain that was found.
+    /// Ends the poll, and returns the chain that it found.
     #[inline(always)]
     pub fn end(self) -> FoundChain {
         ManuallyDrop::new(self).restore()
@@ -47,9 +47,10 @@ impl<L: Fn() -> &'static Local> Polling<L> {
     #[inline(always)]
     fn restore(&self) -> FoundChain {
         let polled = &(self.local)().polled;
-        match polled.is_of(self.top) {
-            true => polled.put_back(&self.before),
-            false => FoundChain::default(),
+        if polled.is_of(self.top) {
+            polled.put_back(&self.before)
+        } else {
+            FoundChain::default()
         }
     }
 }
@@ -66,54 +67,54 @@ mod tests {
 
     use super::*;
 
-    fn at(sp: usize) -> Here {
-        Here { pc: 1, fp: 9, sp }
+    fn at(sp: usize) -> Position {
+        Position { pc: 1, fp: 9, sp }
     }
 
     #[test]
-    fn a_poll_within_a_poll_leaves_its_words_as_they_were() {
+    fn inner_poll_restores_the_words_of_the_outer() {
         static LOCAL: Local = Local::new();
         let outer = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(3);
+        LOCAL.polled.record_chain(3);
         let inner = Polling::begin(|| &LOCAL, 8, &at(100));
         assert!(LOCAL.polled.limits(7).is_none());
-        LOCAL.polled.note(4);
+        LOCAL.polled.record_chain(4);
         assert_eq!(inner.end().chain, 4);
-        assert_eq!(LOCAL.polled.limits(7).map(|it| it.top), Some(200));
+        assert_eq!(LOCAL.polled.limits(7).map(|limits| limits.top), Some(200));
         assert_eq!(outer.end().chain, 3);
         assert!(LOCAL.polled.limits(7).is_none());
     }
 
     #[test]
-    fn a_waker_that_is_not_the_coroutines_own_is_another_futures() {
+    fn foreign_waker_belongs_to_an_inner_future() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         assert!(LOCAL.polled.is_by_another(8));
         assert!(!LOCAL.polled.is_by_another(7));
         polling.end();
-        assert!(!LOCAL.polled.is_by_another(8), "nobody is polled");
+        assert!(!LOCAL.polled.is_by_another(8), "no poll in progress");
     }
 
     #[test]
-    fn one_that_ends_in_another_thread_changes_nothing_there() {
+    fn poll_that_ends_in_another_thread_changes_nothing() {
         static LOCALS: [Local; 2] = [const { Local::new() }; 2];
         static NOW: AtomicUsize = AtomicUsize::new(0);
         let local = || &LOCALS[NOW.load(Ordering::Relaxed)];
         let moved = Polling::begin(local, 7, &at(200));
         NOW.store(1, Ordering::Relaxed);
         let other = Polling::begin(local, 8, &at(500));
-        LOCALS[1].polled.note(5);
+        LOCALS[1].polled.record_chain(5);
         assert_eq!(moved.end(), FoundChain::default());
         assert_eq!(other.end().chain, 5);
     }
 
     #[test]
-    fn of_several_chains_the_first_is_kept_and_marked() {
+    fn first_of_several_chains_is_kept_and_marked() {
         static LOCAL: Local = Local::new();
         let found = |chains: &[u32]| {
             let polling = Polling::begin(|| &LOCAL, 7, &at(200));
             for chain in chains {
-                LOCAL.polled.note(*chain);
+                LOCAL.polled.record_chain(*chain);
             }
             polling.end()
         };
@@ -128,42 +129,42 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_before_the_last_waker_was_dropped_is_void() {
+    fn chains_before_the_last_drop_are_discarded() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(6);
-        LOCAL.polled.begin_anew();
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.all_wakers_dropped();
         let inner = Polling::begin(|| &LOCAL, 8, &at(100));
-        assert!(!LOCAL.polled.note(5), "another poll");
+        assert!(!LOCAL.polled.record_chain(5), "another poll");
         inner.end();
-        assert!(LOCAL.polled.note(7));
-        assert!(!LOCAL.polled.note(8));
+        assert!(LOCAL.polled.record_chain(7));
+        assert!(!LOCAL.polled.record_chain(8));
         let found = polling.end();
         assert_eq!((found.chain, found.last), (7, 8));
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(6);
-        LOCAL.polled.begin_anew();
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.all_wakers_dropped();
         assert_eq!(
             polling.end().settled(),
             FoundChain::default(),
-            "none was taken"
+            "no waker was taken"
         );
     }
 
     #[test]
-    fn what_was_found_before_one_of_the_wakers_was_dropped_gives_way_to_what_comes_after() {
+    fn chain_before_a_drop_is_replaced_by_a_later_chain() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(6);
-        LOCAL.polled.outlives_a_waker();
-        assert!(LOCAL.polled.note(7));
-        assert!(!LOCAL.polled.note(7));
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.waker_dropped();
+        assert!(LOCAL.polled.record_chain(7));
+        assert!(!LOCAL.polled.record_chain(7));
         let found = polling.end();
         assert_eq!((found.chain, found.is_one_of_several()), (7, false));
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(6);
-        LOCAL.polled.outlives_a_waker();
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.waker_dropped();
         let found = polling.end().settled();
-        assert_eq!((found.chain, found.last), (6, 0), "none was taken");
+        assert_eq!((found.chain, found.last), (6, 0), "no waker was taken");
     }
 }

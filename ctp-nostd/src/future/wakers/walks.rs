@@ -1,13 +1,15 @@
-//! Where a thread's latest walks are kept: not in its own memory, of which a plugin that is loaded late gets
-//! little (`dlopen` refuses more than libc has set aside), but in one of a few places of the program.
+//! Storage for the threads' latest walks: a fixed number of entries in the program. Thread-local
+//! memory is too scarce for them: a plugin that is loaded late gets little (`dlopen` refuses more
+//! than libc has set aside).
 //!
 //! ```text
-//!   nobody has it: owner = 0 ──> a thread's: owner = its id ──> it is gone: the next one's
+//!   unused: owner = 0 ──> a thread's: owner = its id ──> the thread has exited: the next thread's
 //! ```
-//! A thread looks for a place once, when it first walks, and once more in a fork, where another thread may
-//! have the one that it had: that one's owner is of the forebear, and may be gone. Where all are taken, and
-//! those of whom it asks live, it has none, and walks each time. A kept walk is valid only on the stack of
-//! the thread that kept it, so a thread forgets what it finds in a place that it takes.
+//! A thread claims an entry once, when it first walks, and again in a fork, where another thread
+//! may have claimed its entry: that entry's owner is a thread of the parent, which may not exist.
+//! If all entries are taken by living threads, the thread has none, and walks each time. A kept
+//! walk is valid only on the stack of the thread that kept it, so a thread clears the walks in an
+//! entry that it claims.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,20 +19,21 @@ use crate::platform::Platform as _;
 use crate::platform::Polled;
 use crate::protocol::chain::MOST_ADDRESSES;
 
-/// Addresses of a wake that are told, each of which costs more than a nanosecond. Where little is inlined
-/// more functions lie between who wakes and the waker.
-pub(crate) const MOST_OF_A_WAKE: usize = if cfg!(debug_assertions) { 12 } else { 8 };
-/// Records that are passed for that: the first address is none's.
-const RECORDS_OF_A_WAKE: usize = MOST_OF_A_WAKE - 1;
-const RECORDS_OF_A_CLONE: usize = MOST_ADDRESSES - 1;
+/// Addresses to record for a wake, each of which costs more than a nanosecond. Where little is
+/// inlined, more functions lie between the waking code and the waker.
+pub(crate) const MAX_WAKE_ADDRESSES: usize = if cfg!(debug_assertions) { 12 } else { 8 };
+/// Records that a walk passes for that: the first address needs no record.
+const WAKE_RECORDS: usize = MAX_WAKE_ADDRESSES - 1;
+const CLONE_RECORDS: usize = MOST_ADDRESSES - 1;
 
-/// Threads of a program that can have one.
-const PLACES: usize = 128;
+/// Threads of a program that can have an entry.
+const ENTRIES: usize = 128;
 
-/// Of so many others a thread asks whether they are gone, which takes a system call each.
-const MOST_ASKED: usize = 4;
+/// How many owners a thread checks for exit, each with a system call.
+const MAX_CHECKED: usize = 4;
 
-/// In the word of a thread, {attachment 32 | number of its place + 1, 32}: there was none for it.
+/// In the word of a thread, {attachment 32 | number of its entry + 1, 32}: there was no entry for
+/// the thread.
 const NONE: u32 = u32::MAX;
 
 /// The latest walks of a thread.
@@ -38,13 +41,13 @@ const NONE: u32 = u32::MAX;
 #[repr(align(128))]
 pub(crate) struct Walks {
     owner: AtomicU32,
-    /// From where a traced future's waker was cloned.
-    pub clone: LatestWalk<RECORDS_OF_A_CLONE>,
-    /// From where one was called.
-    pub wake: LatestWalk<RECORDS_OF_A_WAKE>,
+    /// From a clone of a traced future's waker.
+    pub clone: LatestWalk<CLONE_RECORDS>,
+    /// From a call of a waker.
+    pub wake: LatestWalk<WAKE_RECORDS>,
 }
 
-static ALL: [Walks; PLACES] = [const { Walks::new() }; PLACES];
+static ALL: [Walks; ENTRIES] = [const { Walks::new() }; ENTRIES];
 
 impl Walks {
     const fn new() -> Self {
@@ -55,28 +58,28 @@ impl Walks {
         }
     }
 
-    /// Those of the calling thread, if it has a place.
+    /// The walks of the calling thread, if it has an entry.
     #[inline(always)]
-    pub fn of(polled: &Polled, attachment: u32) -> Option<&'static Walks> {
+    pub fn own(polled: &Polled, attachment: u32) -> Option<&'static Walks> {
         let word = polled.walks.load(Ordering::Relaxed);
         let number = (word >> 32 == u64::from(attachment)).then_some(word as u32)?;
         ALL.get((number as usize).wrapping_sub(1))
     }
 
-    /// Those of the calling thread, for which it looks for a place the first time.
+    /// The walks of the calling thread, which claims an entry at the first call.
     #[cold]
-    pub fn find(polled: &Polled, attachment: u32) -> Option<&'static Walks> {
+    pub fn own_or_claimed(polled: &Polled, attachment: u32) -> Option<&'static Walks> {
         if polled.walks.load(Ordering::Relaxed) >> 32 != u64::from(attachment) {
             let thread = Linux::thread_in(attachment) as u32;
             let found = claim(&ALL, thread, Linux::is_gone);
             found
                 .and_then(|index| ALL.get(index))
-                .inspect(|it| it.forget());
+                .inspect(|walks| walks.forget());
             let number = found.map_or(NONE, |index| index as u32 + 1);
             let word = u64::from(attachment) << 32 | u64::from(number);
             polled.walks.store(word, Ordering::Relaxed);
         }
-        Walks::of(polled, attachment)
+        Walks::own(polled, attachment)
     }
 
     fn forget(&self) {
@@ -91,14 +94,14 @@ impl Walks {
     }
 }
 
-/// One that is this thread's already (a handler has come amid this, or an earlier thread had the same
-/// id), or nobody's, or of one that is gone.
+/// Claims an entry: the entry that is this thread's already (claimed by an interrupting handler, or by
+/// an earlier thread with the same id), or an unused entry, or the entry of an exited thread.
 fn claim(all: &[Walks], thread: u32, is_gone: impl Fn(u32) -> bool) -> Option<usize> {
     let owner = |index: &usize| all[*index].owner.load(Ordering::Relaxed);
     let mut free = (0..all.len()).filter(|index| [0, thread].contains(&owner(index)));
     let free = free.find(|index| owner(index) == thread || all[*index].is_taken(0, thread));
     let begin = thread as usize;
-    let mut others = (begin..begin + MOST_ASKED).map(|index| index % all.len());
+    let mut others = (begin..begin + MAX_CHECKED).map(|index| index % all.len());
     free.or_else(|| {
         others.find(|index| {
             let before = owner(index);
@@ -111,21 +114,22 @@ fn claim(all: &[Walks], thread: u32, is_gone: impl Fn(u32) -> bool) -> Option<us
 mod tests {
     use super::*;
     use crate::future::wakers::latest_walk::Key;
-    use crate::linux::stack::walk::Here;
+    use crate::linux::stack::walk::Position;
 
     // CT-13
     #[test]
-    fn a_thread_forgets_the_walks_in_a_place_that_it_takes() {
+    fn claimed_entry_starts_without_walks() {
         let polled = Polled::new();
-        let find = |attachment| Walks::find(&polled, attachment).expect("there are places");
-        let (whose, end, base, caller) = (1, 4096, 4096, 0);
-        let here = Here {
+        let find =
+            |attachment| Walks::own_or_claimed(&polled, attachment).expect("there are places");
+        let (scope, end, base, caller) = (1, 4096, 4096, 0);
+        let here = Position {
             pc: 1,
             fp: 2048,
             sp: 2048,
         };
         let key = Key {
-            whose,
+            scope,
             here,
             end,
             base,
@@ -134,19 +138,23 @@ mod tests {
         let walks = find(1);
         walks.clone.keep(&key, &[], 5);
         walks.wake.keep(&key, &[], 5);
-        assert!(walks.clone.is_of(&key) && walks.wake.is_of(&key));
-        assert!(core::ptr::eq(walks, find(2)), "it is the same thread");
-        assert!(!walks.clone.is_of(&key) && !walks.wake.is_of(&key));
+        assert!(walks.clone.has_key(&key) && walks.wake.has_key(&key));
+        assert!(core::ptr::eq(walks, find(2)), "the same thread");
+        assert!(!walks.clone.has_key(&key) && !walks.wake.has_key(&key));
     }
 
     // CT-13
     #[test]
-    fn each_thread_has_a_place_of_its_own_and_leaves_it_to_another_when_it_is_gone() {
+    fn entries_are_exclusive_until_the_owner_exits() {
         let all = [const { Walks::new() }; 3];
-        let nobody_is_gone = |_| false;
-        let found = [7, 8, 7, 9, 10].map(|thread| claim(&all, thread, nobody_is_gone));
+        let none_has_exited = |_| false;
+        let found = [7, 8, 7, 9, 10].map(|thread| claim(&all, thread, none_has_exited));
         assert_eq!(found, [Some(0), Some(1), Some(0), Some(2), None]);
         assert_eq!(claim(&all, 11, |thread| thread == 8), Some(1));
-        assert_eq!(claim(&all, 12, |thread| thread == 8), None, "it is 11's");
+        assert_eq!(
+            claim(&all, 12, |thread| thread == 8),
+            None,
+            "now owned by thread 11"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! `/proc/self/maps`: the mapping that holds an address. Read in small pieces, since the caller may run
-//! on a small stack.
+//! `/proc/self/maps`: the mapping that holds an address. Reads small pieces, since the caller may
+//! run on a small stack.
 
 use core::ops::Range;
 use core::str;
@@ -8,7 +8,7 @@ use heapless::Vec;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::pread;
 
-/// One line, without most of its file name.
+/// A line, without most of its file name.
 type Line = Vec<u8, 96>;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -16,11 +16,11 @@ pub(super) struct Mapping {
     pub addresses: Range<usize>,
     /// Readable, writable, private, and of no file.
     pub is_private_memory: bool,
-    /// It touches a mapping below that permits no access.
+    /// The mapping touches a mapping below that permits no access.
     pub is_above_guard: bool,
 }
 
-/// What a line says of a mapping, and of the one below.
+/// The content of a line.
 #[derive(Debug)]
 struct Entry {
     addresses: Range<usize>,
@@ -28,8 +28,9 @@ struct Entry {
     is_without_access: bool,
 }
 
-/// Reads at positions, so that nothing is taken from another file that gets the descriptor's number,
-/// should the program close all descriptors meanwhile.
+/// Finds the mapping of an address. Reads at explicit positions, so that nothing is taken from
+/// another file that gets the descriptor's number, should the program close all descriptors during
+/// this.
 pub(super) fn find(address: usize) -> Option<Mapping> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = openat(CWD, c"/proc/self/maps", flags, Mode::empty()).ok()?;
@@ -47,11 +48,11 @@ pub(super) fn find(address: usize) -> Option<Mapping> {
     None
 }
 
-/// Lines are in the order of their addresses.
+/// A search line by line. Lines are in the order of their addresses.
 struct Search {
     address: usize,
     line: Line,
-    /// End of the mapping before, if that permits no access.
+    /// End of the previous mapping, if that permits no access.
     guard_end: Option<usize>,
 }
 
@@ -64,10 +65,10 @@ impl Search {
         }
     }
 
-    /// The mapping, once the last byte of its line is read.
+    /// Adds a byte. Returns the mapping after the last byte of its line.
     fn read(&mut self, byte: u8) -> Option<Mapping> {
         if byte != b'\n' {
-            // The rest of a long file name is of no interest.
+            // The rest of a long file name is not needed.
             let _ = self.line.push(byte);
             return None;
         }
@@ -129,7 +130,7 @@ ffff0000-ffff1000 rwxp 00000000 00:00 0                  [stack]
     }
 
     #[test]
-    fn the_line_of_an_address_is_found() {
+    fn mapping_of_an_address_is_found() {
         assert_eq!(found(0xFFF), None);
         assert_eq!(found(0x1FFF), Some((0x1000..0x2000, false, false)));
         assert_eq!(found(0x2000), Some((0x2000..0x8000, true, true)));
@@ -152,7 +153,7 @@ ffff0000-ffff1000 rwxp 00000000 00:00 0                  [stack]
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_is_passed_over() {
+    fn malformed_line_is_skipped() {
         for line in [
             "",
             "-",

@@ -1,4 +1,5 @@
-//! `/proc/self/pagemap`: which pages are present, and which are guard regions. To look changes nothing.
+//! `/proc/self/pagemap`: which pages are present, and which are guard regions. Reading it changes
+//! nothing.
 
 use core::ops::Range;
 
@@ -25,15 +26,15 @@ pub(super) fn any_guard(memory: Range<usize>) -> bool {
     any(memory, |entry| entry & GUARD != 0) == Some(true)
 }
 
-/// Nothing if the entries cannot all be read.
-fn any(memory: Range<usize>, is_it: impl Fn(u64) -> bool) -> Option<bool> {
+/// Whether an entry satisfies the predicate; nothing if the entries cannot all be read.
+fn any(memory: Range<usize>, matches: impl Fn(u64) -> bool) -> Option<bool> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = openat(CWD, c"/proc/self/pagemap", flags, Mode::empty()).ok()?;
     let (mut page, end) = (memory.start / PAGE_BYTES, memory.end.div_ceil(PAGE_BYTES));
     let mut buffer = [0; 32 * ENTRY_BYTES];
     while page < end {
-        let wanted = buffer.len().min((end - page) * ENTRY_BYTES);
-        let piece = buffer.get_mut(..wanted)?;
+        let piece_bytes = buffer.len().min((end - page) * ENTRY_BYTES);
+        let piece = buffer.get_mut(..piece_bytes)?;
         let length = pread(&file, &mut *piece, (page * ENTRY_BYTES) as u64).ok()?;
         let entries = piece.get(..length)?.chunks_exact(ENTRY_BYTES);
         page += entries.len();
@@ -41,7 +42,7 @@ fn any(memory: Range<usize>, is_it: impl Fn(u64) -> bool) -> Option<bool> {
             return None;
         }
         let mut entries = entries.filter_map(|bytes| bytes.try_into().ok());
-        if entries.any(|bytes| is_it(u64::from_ne_bytes(bytes))) {
+        if entries.any(|bytes| matches(u64::from_ne_bytes(bytes))) {
             return Some(true);
         }
     }
@@ -54,7 +55,7 @@ mod tests {
     use crate::linux::memory::private_page;
 
     #[test]
-    fn an_untouched_page_is_not_present() {
+    fn untouched_page_is_not_present() {
         let page = private_page().expect("a page").addr();
         let memory = page..page + PAGE_BYTES;
         assert!(!all_present(memory.clone()));
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn more_pages_than_a_piece_are_all_looked_at() {
+    fn all_pages_of_several_pieces_are_checked() {
         let bytes = [1u8; 100 * PAGE_BYTES];
         let start = bytes.as_ptr().addr();
         assert!(all_present(start..start + bytes.len()));

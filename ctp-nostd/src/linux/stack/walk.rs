@@ -1,4 +1,4 @@
-//! Who called: return addresses, by following saved frame pointers.
+//! The callers of a function: return addresses, found by following saved frame pointers.
 //!
 //! ```text
 //!   higher   | ...           |
@@ -9,9 +9,9 @@
 //!            | saved fp      | ──┘
 //!   lower    | locals        | <── sp
 //! ```
-//! A function that was compiled without frame pointers keeps anything in that register. So nothing
-//! is read but what lies in a given stretch of a live stack, each record above the one before; and
-//! what is read is a claim, which the reader of a trace checks against the program's own tables.
+//! A function that was compiled without frame pointers may hold any value in that register. So
+//! reads stay in a given range of a live stack, each record above the previous one. The result is a
+//! claim, which the reader of a trace checks against the program's own tables.
 #![allow(
     unsafe_code,
     reason = "reads registers, and words of the stack that no reference covers"
@@ -22,18 +22,19 @@ use core::sync::atomic::AtomicUsize;
 #[cfg(not(target_arch = "x86_64"))]
 use core::sync::atomic::Ordering;
 
-/// Where a function is: some address in its code, and its registers.
+/// The position of a function: an address in its code, and its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Here {
+pub(crate) struct Position {
     pub pc: usize,
     pub fp: usize,
     pub sp: usize,
 }
 
-impl Here {
-    /// Could its frame pointer be one? That of a function compiled without often points elsewhere.
+impl Position {
+    /// Can its frame pointer be valid? In a function without a frame pointer, the register often
+    /// points elsewhere.
     #[inline(always)]
-    pub fn may_have_a_record(&self) -> bool {
+    pub fn may_have_record(&self) -> bool {
         self.sp <= self.fp && self.fp.is_multiple_of(WORD_BYTES)
     }
 }
@@ -41,10 +42,10 @@ impl Here {
 const WORD_BYTES: usize = size_of::<usize>();
 const RECORD_BYTES: usize = 2 * WORD_BYTES;
 
-/// Of the function that asks.
+/// The position of the calling function.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(crate) fn here() -> Here {
+pub(crate) fn here() -> Position {
     let (pc, fp, sp);
     // SAFETY: copies three registers.
     unsafe {
@@ -54,13 +55,13 @@ pub(crate) fn here() -> Here {
             options(nomem, nostack, preserves_flags),
         );
     }
-    Here { pc, fp, sp }
+    Position { pc, fp, sp }
 }
 
-/// Of the function that asks.
+/// The position of the calling function.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-pub(crate) fn here() -> Here {
+pub(crate) fn here() -> Position {
     let (pc, fp, sp);
     // SAFETY: copies three registers.
     unsafe {
@@ -70,40 +71,41 @@ pub(crate) fn here() -> Here {
             options(nomem, nostack, preserves_flags),
         );
     }
-    Here { pc, fp, sp }
+    Position { pc, fp, sp }
 }
 
-/// Not known here: there is nothing to walk.
+/// Not known on other targets, so that there is nothing to walk.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
-pub(crate) fn here() -> Here {
-    Here {
+pub(crate) fn here() -> Position {
+    Position {
         pc: 0,
         fp: 0,
         sp: 0,
     }
 }
 
-/// Tells where the function at `from` was called, and so on, up to the function whose frame pointer
-/// is `base`, or until `told` has enough. True if that was reached.
+/// Passes the frame record of the function at `from` to `visit`, then that of its caller, and so on,
+/// up to the function whose frame pointer is `base`, or until `visit` returns false. True if the
+/// base was reached.
 ///
 /// # Safety
-/// - `stack` can be read for as long as this takes.
+/// - `stack` is readable during the call.
 #[inline(always)]
 pub(crate) unsafe fn walk(
-    from: &Here,
+    from: &Position,
     stack: Range<usize>,
     base: usize,
-    mut told: impl FnMut(Record) -> bool,
+    mut visit: impl FnMut(Record) -> bool,
 ) -> bool {
     let (mut fp, mut floor) = (from.fp, stack.start);
     while fp != base {
         if !is_record(fp, floor..stack.end) {
             return false;
         }
-        // SAFETY: just checked to lie in `stack`, both words of it, aligned.
+        // SAFETY: both words were just checked to lie in `stack`, aligned.
         let (next, returns_to) = unsafe { record(fp) };
-        if !told(Record { next, returns_to }) {
+        if !visit(Record { next, returns_to }) {
             return false;
         }
         (floor, fp) = (fp + RECORD_BYTES, next);
@@ -111,14 +113,17 @@ pub(crate) unsafe fn walk(
     true
 }
 
-/// Was the function at `from` called so that it returns to this address? Then its frame pointer is
-/// one.
+/// Does the function at `from` return to this address? Then its frame pointer is valid.
 ///
 /// # Safety
-/// - `stack` can be read for as long as this takes.
+/// - `stack` is readable during the call.
 #[inline(always)]
-pub(crate) unsafe fn is_called_from(from: &Here, stack: &Range<usize>, returns_to: usize) -> bool {
-    // SAFETY: just checked to lie in `stack`, both words of it, aligned.
+pub(crate) unsafe fn is_called_from(
+    from: &Position,
+    stack: &Range<usize>,
+    returns_to: usize,
+) -> bool {
+    // SAFETY: both words were just checked to lie in `stack`, aligned.
     is_record(from.fp, stack.clone()) && unsafe { record(from.fp) }.1 == returns_to
 }
 
@@ -129,24 +134,25 @@ pub(crate) struct Record {
     pub returns_to: usize,
 }
 
-/// Whether frame records read as others that are kept.
+/// Compares frame records with kept records.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
-pub(crate) struct Alike(core::arch::x86_64::__m128i);
+pub(crate) struct RecordsMatch(core::arch::x86_64::__m128i);
 
 #[cfg(target_arch = "x86_64")]
-impl Alike {
+impl RecordsMatch {
     #[inline(always)]
     pub fn new() -> Self {
-        // SAFETY: SSE2 is part of x86-64. So it is below.
-        Alike(unsafe { core::arch::x86_64::_mm_setzero_si128() })
+        // SAFETY: SSE2 is part of x86-64.
+        RecordsMatch(unsafe { core::arch::x86_64::_mm_setzero_si128() })
     }
 
     /// # Safety
-    /// The two words at `fp` can be read.
+    /// The two words at `fp` are readable.
     #[inline(always)]
-    pub unsafe fn look(&mut self, fp: usize, kept: &[AtomicUsize; 2]) {
-        // SAFETY: the caller's promise, and a reference; nothing else is touched.
+    pub unsafe fn compare(&mut self, fp: usize, kept: &[AtomicUsize; 2]) {
+        // SAFETY: `fp` is readable by the caller's promise, `kept` by its reference; nothing else
+        // is accessed.
         unsafe {
             core::arch::asm!(
                 "movdqu {found}, xmmword ptr [{fp}]",
@@ -160,31 +166,31 @@ impl Alike {
         }
     }
 
-    /// Are they alike so far?
+    /// Were all compared records equal?
     #[inline(always)]
-    pub fn are(&self) -> bool {
+    pub fn are_equal(&self) -> bool {
         use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_setzero_si128};
-        // SAFETY: as above.
+        // SAFETY: SSE2 is part of x86-64.
         unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(self.0, _mm_setzero_si128())) == 0xFFFF }
     }
 }
 
-/// As on x86-64.
+/// The same as on x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 #[derive(Debug)]
-pub(crate) struct Alike(usize);
+pub(crate) struct RecordsMatch(usize);
 
 #[cfg(not(target_arch = "x86_64"))]
-impl Alike {
+impl RecordsMatch {
     #[inline(always)]
     pub fn new() -> Self {
-        Alike(0)
+        RecordsMatch(0)
     }
 
     /// # Safety
-    /// The two words at `fp` can be read.
+    /// The two words at `fp` are readable.
     #[inline(always)]
-    pub unsafe fn look(&mut self, fp: usize, kept: &[AtomicUsize; 2]) {
+    pub unsafe fn compare(&mut self, fp: usize, kept: &[AtomicUsize; 2]) {
         // SAFETY: the caller's promise.
         let (next, returns_to) = unsafe { record(fp) };
         let [kept_next, kept_returns_to] = kept;
@@ -192,9 +198,9 @@ impl Alike {
         self.0 |= returns_to ^ kept_returns_to.load(Ordering::Relaxed);
     }
 
-    /// Are they alike so far?
+    /// Were all compared records equal?
     #[inline(always)]
-    pub fn are(&self) -> bool {
+    pub fn are_equal(&self) -> bool {
         self.0 == 0
     }
 }
@@ -205,15 +211,15 @@ fn is_record(fp: usize, stack: Range<usize>) -> bool {
     fp.is_multiple_of(WORD_BYTES) && stack.start <= fp && room.is_some_and(|last| fp <= last)
 }
 
-/// By instructions of its own: to the compiler the words may belong to anybody.
+/// Reads a frame record in assembly, because to the compiler the words may belong to any object.
 ///
 /// # Safety
-/// The two words at `address` can be read.
+/// The two words at `address` are readable.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn record(address: usize) -> (usize, usize) {
     let (next, returns_to);
-    // SAFETY: the caller's promise; nothing else is touched.
+    // SAFETY: the caller's promise; nothing else is accessed.
     unsafe {
         core::arch::asm!(
             "mov {returns_to}, qword ptr [{address} + 8]",
@@ -225,15 +231,15 @@ unsafe fn record(address: usize) -> (usize, usize) {
     (next, returns_to)
 }
 
-/// As on x86-64.
+/// The same as on x86-64.
 ///
 /// # Safety
-/// The two words at `address` can be read.
+/// The two words at `address` are readable.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 unsafe fn record(address: usize) -> (usize, usize) {
     let (next, returns_to);
-    // SAFETY: the caller's promise; nothing else is touched.
+    // SAFETY: the caller's promise; nothing else is accessed.
     unsafe {
         core::arch::asm!(
             "ldp {next}, {returns_to}, [{address}]",
@@ -244,7 +250,7 @@ unsafe fn record(address: usize) -> (usize, usize) {
     (next, returns_to)
 }
 
-/// Where frames are not known, nothing is read.
+/// On targets with unknown frames, nothing is read.
 ///
 /// # Safety
 /// None needed.
@@ -265,7 +271,7 @@ mod tests {
         stack.as_ptr().addr() + index * WORD_BYTES
     }
 
-    /// Frame records at these places: (index, index of the next one, return address).
+    /// Writes frame records at these indexes: (index, index of the next record, return address).
     fn link(stack: &mut Stack, records: &[(usize, usize, usize)]) {
         for &(at, next, returns_to) in records {
             stack[at] = place(stack, next);
@@ -273,22 +279,23 @@ mod tests {
         }
     }
 
-    /// From the frame pointer `fp` up to `base`, in the words from the fourth on but the last four.
+    /// Walks from the frame pointer `fp` up to `base`, in the stack without its first and last four
+    /// words.
     fn walked(stack: &Stack, fp: usize, base: usize) -> (bool, Addresses) {
-        let from = Here { pc: 0, fp, sp: 0 };
+        let from = Position { pc: 0, fp, sp: 0 };
         let mut addresses = Addresses::new();
         let range = place(stack, 4)..place(stack, 60);
-        // SAFETY: the words are borrowed meanwhile.
+        // SAFETY: the words are borrowed during the walk.
         let is_whole = unsafe {
-            walk(&from, range, base, |it| {
-                addresses.push(it.returns_to as u64).is_ok()
+            walk(&from, range, base, |record| {
+                addresses.push(record.returns_to as u64).is_ok()
             })
         };
         (is_whole, addresses)
     }
 
     #[test]
-    fn each_record_leads_to_the_caller_up_to_the_base() {
+    fn walk_follows_records_up_to_the_base() {
         let mut stack = [0xBAD; 64];
         link(&mut stack, &[(6, 20, 100), (20, 30, 200), (30, 62, 300)]);
         let (is_whole, addresses) = walked(&stack, place(&stack, 6), place(&stack, 62));
@@ -297,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_pointer_outside_of_the_stack_or_not_aligned_is_not_followed() {
+    fn invalid_frame_pointer_is_not_followed() {
         let mut stack = [0xBAD; 64];
         link(&mut stack, &[(6, 20, 100)]);
         let hostile = [
@@ -315,7 +322,7 @@ mod tests {
         for fp in hostile {
             let (is_whole, addresses) = walked(&stack, fp, place(&stack, 62));
             assert!(!is_whole && addresses.is_empty(), "{fp:#x}");
-            // The same in the place of a saved one.
+            // The same value as a saved frame pointer.
             stack[6] = fp;
             let (is_whole, addresses) = walked(&stack, place(&stack, 6), place(&stack, 62));
             assert!(!is_whole, "{fp:#x}");
@@ -324,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_never_goes_back_and_ends() {
+    fn walk_never_goes_back_and_ends() {
         let mut stack = [0xBAD; 64];
         link(&mut stack, &[(6, 20, 100), (20, 6, 200)]);
         let (is_whole, addresses) = walked(&stack, place(&stack, 6), place(&stack, 62));
@@ -337,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_is_too_long_is_not_whole() {
+    fn too_long_chain_is_incomplete() {
         let mut stack = [0xBAD; 64];
         let records: [_; 28] = core::array::from_fn(|i| (4 + 2 * i, 6 + 2 * i, i));
         link(&mut stack, &records);
@@ -346,17 +353,20 @@ mod tests {
     }
 
     #[inline(never)]
-    fn own_frame() -> (Here, Here) {
-        let inner = core::hint::black_box(here as fn() -> Here)();
+    fn own_frame() -> (Position, Position) {
+        let inner = core::hint::black_box(here as fn() -> Position)();
         (here(), inner)
     }
 
     #[test]
-    fn a_function_finds_its_own_code_and_stack() {
+    fn function_finds_its_own_code_and_stack() {
         let (outer, inner) = own_frame();
         let local = 0usize;
         let near = |a: usize, b: usize| a.abs_diff(b) < 1 << 20;
-        assert!(near(outer.pc, own_frame as fn() -> (Here, Here) as usize));
+        assert!(near(
+            outer.pc,
+            own_frame as fn() -> (Position, Position) as usize
+        ));
         assert!(near(outer.sp, (&raw const local).addr()));
         assert!(inner.sp <= outer.sp);
     }

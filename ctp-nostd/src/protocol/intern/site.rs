@@ -1,15 +1,17 @@
-//! The word of an event that says where, and a small cache that keeps interning off its path.
+//! The word of an event that names its site, and a small cache that keeps interning off the event
+//! path.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Bit 63: the rest is the id of an interned site; else an address, or 0 for nothing known.
+/// Bit 63: the rest is the id of an interned site; otherwise an address, or 0 if the site is not
+/// known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteWord(pub u64);
 
 const INTERNED: u64 = 1 << 63;
 
 impl SiteWord {
-    /// For a site of the table; 0 is none.
+    /// The word for this id in the table of sites; 0 means no site.
     pub const fn from_id(id: u32) -> Self {
         match id {
             0 => SiteWord(0),
@@ -17,13 +19,13 @@ impl SiteWord {
         }
     }
 
-    /// For a site of the table, as a lane has it: of none, too, it is said that it is an id.
+    /// The word for an id as lane records hold it: even id 0 carries the id bit.
     #[cfg(feature = "alloc")]
     pub(crate) const fn in_lane(id: u32) -> Self {
         SiteWord(INTERNED | id as u64)
     }
 
-    /// The id of the site in the table, 0 if it is not there.
+    /// The id of the site in the table, or 0 if the word holds no id.
     pub const fn interned(self) -> u32 {
         if self.0 & INTERNED != 0 {
             self.0 as u32
@@ -32,7 +34,7 @@ impl SiteWord {
         }
     }
 
-    /// The address, if that is what it is.
+    /// The address, if the word holds an address.
     pub const fn address(self) -> Option<u64> {
         if self.0 == 0 || self.0 & INTERNED != 0 {
             None
@@ -44,22 +46,22 @@ impl SiteWord {
 
 const LINES: usize = 512;
 const KEY_BITS: u32 = 48;
-/// Of a line, those above its id.
+/// In a line of the cache: bits between the key and the id.
 const OWNER_BITS: u32 = 4;
 const ID_SHIFT: u32 = KEY_BITS + OWNER_BITS;
 const ID_BITS: u32 = u64::BITS - ID_SHIFT;
 
-/// Ids of what was interned, {id 12 | attachment low 4 | key 48} a line; 0 is none. One for the whole
-/// process: it is read by all threads and hardly ever written, so that a cache for each thread would
-/// gain nothing. What else a program has in its memory is not in the same cache lines.
+/// Ids of interned content, {id 12 | attachment low 4 | key 48} per line; 0: unused. The whole
+/// process shares a single cache: all threads read it and writes are rare, so a cache per thread
+/// would gain nothing. The alignment keeps other data of the program out of these cache lines.
 #[repr(align(128))]
 pub(crate) struct Cache([AtomicU64; LINES]);
 
-/// Of lines of the program, by their addresses.
+/// Ids of source lines, by the addresses of their `Location`s.
 static PLACES: Cache = Cache::new();
 
-/// The site of what lies at `pointer` (which identifies it for the life of the process), from
-/// the cache or else from `intern`.
+/// Returns the site of the content at `pointer` (which identifies the content for the life of the
+/// process), from the cache or else from `intern`.
 #[inline(always)]
 pub(crate) fn cached(pointer: u64, attachment: u32, intern: impl FnOnce() -> u32) -> SiteWord {
     match PLACES.known(pointer, attachment) {
@@ -73,7 +75,7 @@ impl Cache {
         Cache([const { AtomicU64::new(0) }; LINES])
     }
 
-    /// The id of what has this key of 48 bits, from the cache or else from `intern`.
+    /// Returns the id for this 48-bit key, from the cache or else from `intern`.
     #[inline(always)]
     pub(crate) fn id(&self, key: u64, attachment: u32, intern: impl FnOnce() -> u32) -> u32 {
         match self.known(key, attachment) {
@@ -82,14 +84,14 @@ impl Cache {
         }
     }
 
-    /// Not 0.
+    /// The cached id, never 0.
     #[inline(always)]
     fn known(&self, key: u64, attachment: u32) -> Option<u64> {
         let word = self.line(key).load(Ordering::Relaxed);
         let owner = u64::from(attachment) << (u64::BITS - OWNER_BITS);
-        // Without the id; an unused line is nobody's, unless it is of key 0, which nothing has.
-        let is_it = (word ^ key) << ID_BITS == owner;
-        is_it.then_some(word >> ID_SHIFT)
+        // Compares everything but the id. An unused line matches only key 0, which no content has.
+        let is_same = (word ^ key) << ID_BITS == owner;
+        is_same.then_some(word >> ID_SHIFT)
     }
 
     #[inline(always)]
@@ -97,7 +99,7 @@ impl Cache {
         &self.0[(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % LINES]
     }
 
-    /// Gives the id.
+    /// Caches the id, if there is room for its bits, and returns it.
     fn learn(&self, key: u64, attachment: u32, id: u32) -> u32 {
         let has_room = key >> KEY_BITS == 0 && 0 < id && id >> ID_BITS == 0;
         if has_room {

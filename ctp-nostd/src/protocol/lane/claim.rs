@@ -1,69 +1,75 @@
-//! Which thread has which lane.
+//! Which thread gets which lane.
 //!
-//! A thread takes the first lane that nobody had, unless many are in use: those cost the recorder looks
-//! and memory, so then it may ask of some of them first whether one is free. To ask whether a thread is
-//! gone takes a system call, so asks are saved up: each of the first threads leaves one to those that
-//! come later, each of these a quarter of one, and each lane that is found free three. So where threads
-//! stay most ask of none. Where they come and go at most about twice as many lanes are in use as threads
-//! live at a time: as soon as more than a third are of the dead, asks bring more of them than they take,
-//! for they step over the lanes in strides and do not come upon those that stay all at once.
-//! Where lanes are written over, `lane/oldest.rs` says which is taken.
+//! Usually a thread takes the first lane that was never used. If many lanes are in use, it may
+//! first check whether some of them are free, because each lane in use costs the recorder time and
+//! memory. To check whether a thread has exited takes a system call, so checks are saved up. Each
+//! of the first threads saves one check for later threads, each later thread saves a quarter of a
+//! check, and each lane that is found free saves three.
+//!
+//! So where threads stay alive, most threads check no lane. Where threads come and go, at most
+//! about twice as many lanes are in use as threads live at a time. As soon as more than a third of
+//! the lanes belong to dead threads, checks gain more checks than they cost, because they pass over
+//! the lanes in strides and do not meet all lanes of living threads in a row.
+//!
+//! Where lanes are overwritten, `lane/oldest.rs` chooses the lane.
 
 use core::ops::Range;
 
 use crate::memory::layout::Lane;
 use crate::sync::{AtomicU32, Ordering};
 
-/// In the word of the thread: it had one, and has given it back.
+/// Value of a lane's thread word: a thread had the lane, and has given it back.
 pub(crate) const GIVEN_BACK: u32 = u32::MAX;
 
-/// While no more lanes are in use, and there are others, a thread asks of none.
-const FEW: usize = 15;
+/// While no more lanes than this are in use, and others are left, a thread makes no checks.
+const FEW_LANES: usize = 15;
 
-/// One ask, in the quarters that are saved.
-const ASK: u16 = 4;
+/// The cost of a check, in quarters.
+const CHECK_COST: u16 = 4;
 
-/// Saved by a thread that comes while few lanes are in use, and by any other.
-const BY_ONE_OF_FEW: u16 = ASK;
-const BY_ANY: u16 = 1;
+/// Saved by a thread that comes while few lanes are in use, and by any other thread.
+const SAVED_WHILE_FEW: u16 = CHECK_COST;
+const SAVED_BY_ANY: u16 = 1;
 
-/// Saved by a lane that was found free.
-const BY_A_FIND: u16 = 3 * ASK;
+/// Saved by a check that finds a free lane.
+const SAVED_BY_FIND: u16 = 3 * CHECK_COST;
 
-/// No more is saved.
-const SAVED_AT_MOST: u16 = 32 * ASK;
+/// The savings are capped here.
+const MAX_SAVED: u16 = 32 * CHECK_COST;
 
-/// So often one thread may ask at once, while there are lanes that nobody had.
-const ASKED_AT_ONCE: u16 = 8;
+/// Most checks that a thread makes at once while unused lanes are left.
+const MAX_CHECKS_AT_ONCE: u16 = 8;
 
-/// From one that is asked of to the next. A prime, so that all are come by whatever their number.
+/// Distance from a checked lane to the next. A prime, so that all lanes are visited whatever their
+/// number.
 const STRIDE: usize = 40_487;
 
-/// Of how many lanes a thread asks at each look where nobody has had none, and of how many of the oldest
-/// where lanes are written over.
-pub(super) const ASKED_AT_LOOK: usize = 16;
+/// Checks per attempt once all lanes have been used, and the number of oldest lanes that are tried
+/// where lanes are overwritten.
+pub(super) const CHECKS_PER_ATTEMPT: usize = 16;
 
-/// Of how many more at the first.
-const ASKED_AT_LAST: usize = 128;
+/// Further checks at a thread's first attempt.
+const CHECKS_AT_FIRST_ATTEMPT: usize = 128;
 
-/// All lanes of a memory, by number: the long ones, then the short ones. None is taken before those
-/// in front of it have been.
+/// All lanes of a memory, by number: the long lanes, then the short lanes. Lanes are taken in
+/// order.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool<'m> {
-    /// With room for much.
+    /// Lanes with room for many records.
     pub long: &'m [Lane],
-    /// With room for less.
+    /// Lanes with room for fewer records.
     pub short: &'m [Lane],
-    /// Who asks next begins where.
+    /// State that searching threads leave to the next search.
     pub turn: &'m AtomicU32,
 }
 
-/// What threads that looked for a lane have left to the next one: a hint, which may be any.
+/// State that threads in search of a lane leave to the next search: a hint, which may have any
+/// value.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    /// How many strides to go to the lane of which to ask first.
+    /// Number of strides to the first lane to check.
     next: u16,
-    /// How often may be asked, in quarters.
+    /// Checks that may be made, in quarters.
     saved: u16,
 }
 
@@ -76,12 +82,12 @@ impl Turn {
     }
 
     fn save(&mut self, more: u16) {
-        self.saved = self.saved.saturating_add(more).min(SAVED_AT_MOST);
+        self.saved = self.saved.saturating_add(more).min(MAX_SAVED);
     }
 
-    /// How often a thread may ask that has come just now.
-    fn asks(&self) -> usize {
-        (self.saved / ASK).min(ASKED_AT_ONCE).into()
+    /// How many checks a new thread may make.
+    fn checks(&self) -> usize {
+        (self.saved / CHECK_COST).min(MAX_CHECKS_AT_ONCE).into()
     }
 
     fn word(self) -> u32 {
@@ -89,23 +95,25 @@ impl Turn {
     }
 }
 
-/// A thread without a lane, and what it knows.
+/// A thread's request for a lane, and what the thread knows.
 #[derive(Clone, Copy, Debug)]
-pub struct Claimant<G, I> {
-    /// Its kernel id.
+pub struct LaneRequest<G, I> {
+    /// Kernel id of the thread.
     pub thread: u32,
-    /// The attach id of its probe: another copy of that in the same program has lanes of its own.
+    /// Attach id of the thread's probe. Another copy of the probe in the same program has lanes of
+    /// its own.
     pub owner: u32,
-    /// How often it has looked for one.
-    pub looks: u32,
-    /// Is that thread of this process gone?
-    pub is_gone: G,
-    /// Says in the lane with this number whose it is now, if there is room for that.
+    /// How often the thread has requested a lane before.
+    pub attempts: u32,
+    /// Has this thread of the process exited?
+    pub has_exited: G,
+    /// Writes into the lane with this number that it belongs to the thread now. False if there is
+    /// no room.
     pub introduce: I,
 }
 
 impl<'m> Pool<'m> {
-    /// How many there are.
+    /// The number of lanes.
     pub fn count(&self) -> usize {
         self.long.len().saturating_add(self.short.len())
     }
@@ -116,7 +124,7 @@ impl<'m> Pool<'m> {
         self.long.get(number).or_else(short)
     }
 
-    /// How many were ever taken, found in as many steps as that number has bits.
+    /// How many lanes were ever taken, by binary search.
     pub(crate) fn used(&self) -> usize {
         let of = |lanes: &[Lane]| lanes.partition_point(is_used);
         match of(self.long) {
@@ -126,55 +134,70 @@ impl<'m> Pool<'m> {
     }
 }
 
-impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
-    /// Takes a lane: of some that were taken before one that is free, else the first that nobody had.
-    /// Only at its first look it also asks of many more.
+impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
+    /// Takes a lane: a free lane among some that were used before, or else the first lane that was
+    /// never used. Only the first attempt also checks many more lanes.
     pub fn claim(&self, pool: Pool<'_>) -> Option<usize> {
         let used = pool.used();
         let mut turn = Turn::of(pool.turn.load(Ordering::Relaxed));
-        let more = if self.looks == 0 { ASKED_AT_LAST } else { 0 };
-        turn.save(if used <= FEW { BY_ONE_OF_FEW } else { BY_ANY });
-        let some = match used < pool.count() {
-            true if used <= FEW => self.given_back(pool, used),
-            true => self.ask(pool, used, turn.asks(), &mut turn),
-            false => self.ask(pool, used, ASKED_AT_LOOK, &mut turn),
+        let more = if self.attempts == 0 {
+            CHECKS_AT_FIRST_ATTEMPT
+        } else {
+            0
         };
-        let some = some.or_else(|| self.fresh(pool, used..pool.count()));
-        let some = some.or_else(|| self.ask(pool, used, more, &mut turn));
+        turn.save(if used <= FEW_LANES {
+            SAVED_WHILE_FEW
+        } else {
+            SAVED_BY_ANY
+        });
+        let found = match used < pool.count() {
+            true if used <= FEW_LANES => self.given_back(pool, used),
+            true => self.check_used(pool, used, turn.checks(), &mut turn),
+            false => self.check_used(pool, used, CHECKS_PER_ATTEMPT, &mut turn),
+        };
+        let found = found.or_else(|| self.fresh(pool, used..pool.count()));
+        let found = found.or_else(|| self.check_used(pool, used, more, &mut turn));
         pool.turn.store(turn.word(), Ordering::Relaxed);
-        some
+        found
     }
 
-    /// Takes the first of these that nobody had.
+    /// Takes the first of these lanes that was never used.
     pub(super) fn fresh(&self, pool: Pool<'_>, numbers: Range<usize>) -> Option<usize> {
         let is_fresh = |number: &usize| pool.get(*number).is_some_and(|lane| !is_used(lane));
         let mut fresh = numbers.filter(is_fresh);
         fresh.find(|number| self.has_taken(pool, *number))
     }
 
-    /// Of so many that are in use it takes one that needs no asking.
+    /// Takes the first lane, of those in use, that is free without a check.
     fn given_back(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
         let is_free = |lane| self.is_known_free(lane);
         let mut free = (0..used).filter(|number| pool.get(*number).is_some_and(is_free));
         free.find(|number| self.has_taken(pool, *number))
     }
 
-    /// Asks of so many of those that are in use, each once, and takes the first that is free.
-    fn ask(&self, pool: Pool<'_>, used: usize, count: usize, turn: &mut Turn) -> Option<usize> {
+    /// Checks `count` of the lanes in use, each at most once, and takes the first free lane.
+    fn check_used(
+        &self,
+        pool: Pool<'_>,
+        used: usize,
+        count: usize,
+        turn: &mut Turn,
+    ) -> Option<usize> {
         for _ in 0..count.min(used) {
             let strides = usize::from(turn.next).checked_rem(used)?;
             let number = strides.wrapping_mul(STRIDE).checked_rem(used)?;
             turn.next = strides.saturating_add(1) as u16;
-            turn.saved = turn.saved.saturating_sub(ASK);
+            turn.saved = turn.saved.saturating_sub(CHECK_COST);
             if self.has_taken(pool, number) {
-                turn.save(BY_A_FIND);
+                turn.save(SAVED_BY_FIND);
                 return Some(number);
             }
         }
         None
     }
 
-    /// Exactly one of those who want a lane gets it. Where it cannot be introduced, others may try.
+    /// Takes this lane, if it is free. Exactly one of the competing threads gets it. If the thread
+    /// cannot be introduced, the lane is given back.
     pub(super) fn has_taken(&self, pool: Pool<'_>, number: usize) -> bool {
         let lane = pool.get(number).filter(|lane| self.take(lane));
         let is_introduced = lane.is_some() && (self.introduce)(number);
@@ -191,39 +214,39 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
                 .compare_exchange(holder, self.thread, taken, not)
         };
         let is_taken = self
-            .free_of(lane)
+            .free_holder(lane)
             .map(exchange)
-            .is_some_and(|it| it.is_ok());
+            .is_some_and(|result| result.is_ok());
         if is_taken {
             lane.owner.store(self.owner, Ordering::Relaxed);
         }
         is_taken
     }
 
-    /// The holder that a lane has had until now, if it is free for this thread.
-    fn free_of(&self, lane: &Lane) -> Option<u32> {
+    /// The previous holder of a lane that is free for this thread.
+    fn free_holder(&self, lane: &Lane) -> Option<u32> {
         let holder = lane.thread.load(Ordering::Relaxed);
-        let is_free = holder == 0 || self.needs_no_asking(lane, holder);
-        (is_free || (self.is_gone)(holder)).then_some(holder)
+        let is_free = holder == 0 || self.is_free_unchecked(lane, holder);
+        (is_free || (self.has_exited)(holder)).then_some(holder)
     }
 
-    /// Was it had before, and is free without a question?
+    /// Was the lane used before, and is it free without a check?
     pub(super) fn is_known_free(&self, lane: &Lane) -> bool {
-        self.needs_no_asking(lane, lane.thread.load(Ordering::Relaxed))
+        self.is_free_unchecked(lane, lane.thread.load(Ordering::Relaxed))
     }
 
-    fn needs_no_asking(&self, lane: &Lane, holder: u32) -> bool {
-        holder == GIVEN_BACK || self.is_its_own(lane, holder)
+    fn is_free_unchecked(&self, lane: &Lane, holder: u32) -> bool {
+        holder == GIVEN_BACK || self.is_own(lane, holder)
     }
 
-    /// Was it that of an earlier thread with this one's id? In another copy of the probe that may be
-    /// this one.
-    fn is_its_own(&self, lane: &Lane, holder: u32) -> bool {
+    /// Was the lane that of an earlier thread with the same id? In another copy of the probe, that
+    /// thread may be this thread.
+    fn is_own(&self, lane: &Lane, holder: u32) -> bool {
         holder == self.thread && lane.owner.load(Ordering::Relaxed) == self.owner
     }
 }
 
-/// The thread, which writes no more into it.
+/// The thread gives back the lane, and writes no more into it.
 pub fn give_back(lane: &Lane) {
     lane.thread.store(GIVEN_BACK, Ordering::Release); // pairs with the exchange of `take`
 }
@@ -238,40 +261,40 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Four lanes are long.
+    /// A pool with four long lanes; the others are short.
     pub fn pool<'m>(lanes: &'m [Lane], turn: &'m AtomicU32) -> Pool<'m> {
         let (long, short) = lanes.split_at(4);
         Pool { long, short, turn }
     }
 
-    pub fn claimant<G: Fn(u32) -> bool>(
+    pub fn request<G: Fn(u32) -> bool>(
         thread: u32,
-        is_gone: G,
-    ) -> Claimant<G, impl Fn(usize) -> bool> {
-        Claimant {
+        has_exited: G,
+    ) -> LaneRequest<G, impl Fn(usize) -> bool> {
+        LaneRequest {
             thread,
             owner: 1,
-            looks: 0,
-            is_gone,
+            attempts: 0,
+            has_exited,
             introduce: |_| true,
         }
     }
 
     // LT-13
     #[test]
-    fn a_lane_in_which_there_is_no_room_for_a_begin_stays_for_others() {
+    fn lane_without_room_for_a_begin_stays_free() {
         let lanes: [Lane; 4] = Default::default();
         let turn = AtomicU32::new(0);
         give_back(&lanes[0]);
         let claim = |thread, introduce: fn(usize) -> bool| {
-            let claimant = Claimant {
+            let request = LaneRequest {
                 thread,
                 owner: 1,
-                looks: 0,
-                is_gone: |_| false,
+                attempts: 0,
+                has_exited: |_| false,
                 introduce,
             };
-            claimant.claim(pool(&lanes, &turn))
+            request.claim(pool(&lanes, &turn))
         };
         assert_eq!(claim(1, |number| number != 0), Some(1));
         assert_eq!(claim(2, |_| true), Some(0));
@@ -279,49 +302,49 @@ pub(super) mod tests {
 
     // LT-12
     #[test]
-    fn another_copy_of_the_probe_does_not_take_the_lane_that_the_thread_has() {
+    fn second_probe_copy_gets_its_own_lane() {
         let lanes: [Lane; 4] = Default::default();
         let turn = AtomicU32::new(0);
         let claim = |owner| {
-            let claimant = Claimant {
+            let request = LaneRequest {
                 owner,
-                ..claimant(1, |_| false)
+                ..request(1, |_| false)
             };
-            claimant.claim(pool(&lanes, &turn))
+            request.claim(pool(&lanes, &turn))
         };
         assert_eq!([1, 2].map(claim), [Some(0), Some(1)]);
         assert_eq!(claim(1), Some(0), "a later thread with that id");
     }
 
-    /// A hundred lanes, and how often it was asked of one.
-    struct Hundred {
+    /// A hundred lanes, and the number of checks.
+    struct LanePool {
         lanes: [Lane; 100],
         turn: AtomicU32,
-        asked: Cell<usize>,
+        checks: Cell<usize>,
     }
 
-    impl Hundred {
-        fn of_nobody() -> Self {
-            Hundred {
+    impl LanePool {
+        fn unused() -> Self {
+            LanePool {
                 lanes: core::array::from_fn(|_| Lane::default()),
                 turn: AtomicU32::new(0),
-                asked: Cell::new(0),
+                checks: Cell::new(0),
             }
         }
 
-        /// Which one a thread finds, and how often it asked.
-        fn look(&self, thread: u32, looks: u32, gone: Range<u32>) -> (Option<usize>, usize) {
-            self.asked.set(0);
-            let is_gone = |thread| {
-                self.asked.set(self.asked.get() + 1);
-                gone.contains(&thread)
+        /// The lane that a thread got, and how many threads it checked.
+        fn claim(&self, thread: u32, attempts: u32, exited: Range<u32>) -> (Option<usize>, usize) {
+            self.checks.set(0);
+            let has_exited = |thread| {
+                self.checks.set(self.checks.get() + 1);
+                exited.contains(&thread)
             };
-            let claimant = Claimant {
-                looks,
-                ..claimant(thread, is_gone)
+            let request = LaneRequest {
+                attempts,
+                ..request(thread, has_exited)
             };
-            let found = claimant.claim(pool(&self.lanes, &self.turn));
-            (found, self.asked.get())
+            let found = request.claim(pool(&self.lanes, &self.turn));
+            (found, self.checks.get())
         }
 
         fn used(&self) -> usize {
@@ -331,50 +354,56 @@ pub(super) mod tests {
 
     // LT-12
     #[test]
-    fn while_there_are_lanes_that_nobody_had_most_threads_ask_of_none() {
-        let hundred = Hundred::of_nobody();
-        let look = |thread| {
-            let (found, asked) = hundred.look(thread, 0, 0..0);
+    fn most_threads_make_no_checks_while_lanes_are_unused() {
+        let lane_pool = LanePool::unused();
+        let claim = |thread| {
+            let (found, checks) = lane_pool.claim(thread, 0, 0..0);
             assert_eq!(found, Some(thread as usize - 1));
-            asked
+            checks
         };
-        let asked: [usize; 100] = core::array::from_fn(|index| look(index as u32 + 1));
-        let (few, more) = asked.split_at(FEW + 1);
-        assert!(few.iter().all(|asked| *asked == 0));
-        assert!(more.iter().all(|asked| *asked <= ASKED_AT_ONCE.into()));
-        let have_asked = more.iter().filter(|asked| **asked != 0).count();
-        assert!(have_asked <= 2 + more.len() / usize::from(ASK), "{more:?}");
+        let checks: [usize; 100] = core::array::from_fn(|index| claim(index as u32 + 1));
+        let (few, more) = checks.split_at(FEW_LANES + 1);
+        assert!(few.iter().all(|checks| *checks == 0));
+        assert!(
+            more.iter()
+                .all(|checks| *checks <= MAX_CHECKS_AT_ONCE.into())
+        );
+        let with_checks = more.iter().filter(|checks| **checks != 0).count();
+        assert!(
+            with_checks <= 2 + more.len() / usize::from(CHECK_COST),
+            "{more:?}"
+        );
     }
 
     // LT-12
     #[test]
-    fn a_thread_asks_of_few_lanes_at_each_look_and_in_the_end_of_all() {
-        let hundred = Hundred::of_nobody();
-        (1..=100).for_each(|thread| assert!(hundred.look(thread, 0, 0..0).0.is_some()));
-        let all = (None, ASKED_AT_LOOK + 100);
-        assert_eq!(hundred.look(1000, 0, 0..0), all, "at its first");
-        assert_eq!(hundred.look(1000, 1, 0..0), (None, ASKED_AT_LOOK));
-        let looks = 1..=100_u32.div_ceil(ASKED_AT_LOOK as u32);
-        let mut found = looks.map(|look| hundred.look(1000, look, 77..78).0);
+    fn few_checks_per_attempt_cover_all_lanes_over_time() {
+        let lane_pool = LanePool::unused();
+        (1..=100).for_each(|thread| assert!(lane_pool.claim(thread, 0, 0..0).0.is_some()));
+        let all = (None, CHECKS_PER_ATTEMPT + 100);
+        assert_eq!(lane_pool.claim(1000, 0, 0..0), all, "at its first");
+        assert_eq!(lane_pool.claim(1000, 1, 0..0), (None, CHECKS_PER_ATTEMPT));
+        let attempts = 1..=100_u32.div_ceil(CHECKS_PER_ATTEMPT as u32);
+        let mut found = attempts.map(|look| lane_pool.claim(1000, look, 77..78).0);
         assert!(found.any(|number| number == Some(76)));
     }
 
     // LT-13
     #[test]
-    fn twice_as_many_lanes_are_used_as_threads_live_at_a_time() {
-        let hundred = Hundred::of_nobody();
+    fn lanes_in_use_are_at_most_twice_the_live_threads() {
+        let lane_pool = LanePool::unused();
         for thread in 1..=10_000 {
-            let gone = 0..thread.max(8) - 7;
-            assert!(hundred.look(thread, 0, gone).0.is_some());
+            let exited = 0..thread.max(8) - 7;
+            assert!(lane_pool.claim(thread, 0, exited).0.is_some());
         }
-        assert_eq!(hundred.used(), 16, "eight at a time");
+        assert_eq!(lane_pool.used(), 16, "eight at a time");
         for thread in 10_001..10_030 {
-            hundred.look(thread, 0, 0..10_000);
+            lane_pool.claim(thread, 0, 0..10_000);
         }
         for thread in 10_030..=20_000 {
-            hundred.look(thread, 0, 10_030..thread.max(10_037) - 7);
+            lane_pool.claim(thread, 0, 10_030..thread.max(10_037) - 7);
         }
         let living = 1 + 29 + 8;
-        assert!(hundred.used() <= 2 * living, "{} used", hundred.used());
+        assert!(lane_pool.used() <= 2 * living, "{} used", lane_pool.used());
     }
 }

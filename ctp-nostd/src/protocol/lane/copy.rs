@@ -1,8 +1,9 @@
-//! A record as it stood in its lane, and how a reader keeps many: most of them take a quarter of the room.
+//! A copy of a lane record, and a packed form for readers that keep many: most packed records take
+//! a quarter of the space.
 
 use super::record::{IS_ID, Payload, low_bits};
 
-/// A record as it stood in its lane.
+/// A copy of a lane record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     pub(crate) commit: u64,
@@ -11,39 +12,39 @@ pub struct Copied {
     pub(crate) arg: u64,
 }
 
-/// What the records before tell of the next one. Who packs and who unpacks keep the same.
+/// The state that previous records give the next one. Packing and unpacking keep the same state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Before {
     at: u64,
-    /// Site and `arg` of the latest record of each kind, as a short one has them.
+    /// Site and `arg` of the latest record of each kind, in the form of a short record.
     places: [u64; KINDS],
 }
 
 /// A word as it is kept.
 pub type Word = [u8; 8];
 
-/// Words that the longest takes.
+/// The largest number of words per record.
 pub const MOST_WORDS: usize = 4;
 
-/// Words of one whose site and `arg` are those of the latest of its kind.
+/// Words of a record with the same site and `arg` as the latest record of its kind.
 const SAME_PLACE_WORDS: usize = 1;
-/// Words of another one that is short.
+/// Words of any other short record.
 const SHORT_WORDS: usize = 2;
-/// Kinds of records that are told apart: runs, suspends and wakes are.
+/// Distinguished kinds of records: enough for runs, suspends and wakes.
 const KINDS: usize = 8;
-/// Above the commit word: nanoseconds since the record before.
+/// Above the commit word: nanoseconds since the previous record.
 const SINCE_BITS: u32 = 14;
-/// In place of these: all words follow.
+/// In these bits: all words follow.
 const IN_FULL: u64 = (1 << SINCE_BITS) - 1;
-/// Above these: site and `arg` are those of the latest of its kind, and do not follow.
+/// Above these bits: site and `arg` are those of the latest record of the kind, and do not follow.
 const SAME_PLACE_SHIFT: u32 = Payload::COMMIT_BITS + SINCE_BITS;
-/// Where a short one has its `arg`: in its site word, between a site's id and more of `n`.
+/// Position of the `arg` in a short record: in the site word, between a site's id and more of `n`.
 const ARG_SHIFT: u32 = 16;
 const ARG_BITS: u32 = 16;
 const ARG_PLACE: u64 = ((1 << ARG_BITS) - 1) << ARG_SHIFT;
 
 impl Copied {
-    /// A record of this time and payload.
+    /// A record with this time and payload.
     pub fn of(at: u64, payload: &Payload) -> Self {
         Copied {
             commit: payload.to_commit(),
@@ -53,7 +54,7 @@ impl Copied {
         }
     }
 
-    /// Its time and payload.
+    /// The time and payload of the record.
     #[inline]
     pub fn read(&self) -> (u64, Payload) {
         let payload = Payload::from_words(self.commit, self.site, self.arg);
@@ -66,36 +67,36 @@ impl Copied {
         self.at
     }
 
-    /// Dates the record by another clock, which is so many nanoseconds behind its own.
+    /// Moves the record to another clock, which is `by_ns` behind its own.
     pub fn move_back(&mut self, by_ns: i64) {
         self.at = self.at.saturating_add_signed(by_ns.saturating_neg());
     }
 
-    /// As its [`Payload`] has them, for who asks only for a part of that.
+    /// The kind, without decoding the whole [`Payload`].
     #[inline]
     pub fn kind(&self) -> u8 {
         Payload::kind_of(self.commit)
     }
 
-    /// See [`kind`](Self::kind).
+    /// The station, without decoding the whole [`Payload`].
     #[inline]
     pub fn station(&self) -> u32 {
         Payload::station_of(self.commit)
     }
 
-    /// Can it be of event `n`, in the station's use with these low bits? See [`kind`](Self::kind).
+    /// Can the record be of event `n`, in the station's use with these low bits?
     #[inline]
     pub fn can_be(&self, uses: u8, n: u64) -> bool {
         Payload::can_be(self.commit, self.site, uses, n)
     }
 
-    /// Have its site and `arg` room in one word?
+    /// Do site and `arg` fit into one word?
     #[inline]
     fn is_small(&self) -> bool {
         self.site & (IS_ID | ARG_PLACE) == IS_ID && self.arg >> ARG_BITS == 0
     }
 
-    /// Site and `arg` in one word, if they have room in it.
+    /// Site and `arg` in one word, if they fit.
     #[inline]
     fn place(&self) -> u64 {
         self.site | self.arg << ARG_SHIFT
@@ -103,7 +104,7 @@ impl Copied {
 }
 
 impl Before {
-    /// Puts it at the beginning of `out`; gives how many words it takes.
+    /// Packs the record at the beginning of `out`, and returns the number of words.
     #[inline]
     pub fn pack(&self, copied: &Copied, out: &mut [Word; MOST_WORDS]) -> usize {
         let commit = low_bits(copied.commit, Payload::COMMIT_BITS);
@@ -121,7 +122,8 @@ impl Before {
         MOST_WORDS
     }
 
-    /// The one at the beginning of `words`, and how many of them it takes. Its lap is forgotten.
+    /// Unpacks the record at the beginning of `words`, and returns the number of its words. The lap
+    /// is lost.
     #[inline]
     pub fn unpack(&self, words: &[Word]) -> Option<(Copied, usize)> {
         let first = u64::from_le_bytes(*words.first()?);
@@ -151,7 +153,7 @@ impl Before {
         Some((copied, MOST_WORDS))
     }
 
-    /// This one, which took so many words, is before the next.
+    /// Makes this record, which took `words` words, the previous record.
     #[inline]
     pub fn note(&mut self, copied: &Copied, words: usize) {
         self.at = copied.at;
@@ -188,25 +190,25 @@ mod tests {
         Copied::of(at, &payload)
     }
 
-    /// Words that it takes behind this one.
-    fn words_behind(one: &Copied, copied: Copied) -> usize {
+    /// Words that a record takes after `previous`.
+    fn words_behind(previous: &Copied, copied: Copied) -> usize {
         let (mut before, mut words) = (Before::default(), [[0; 8]; MOST_WORDS]);
-        before.note(one, MOST_WORDS);
+        before.note(previous, MOST_WORDS);
         let packed = before.pack(&copied, &mut words);
         assert_eq!(before.unpack(&words), Some((copied, packed)));
         packed
     }
 
-    /// Words that it takes behind one of another kind.
+    /// Words that a record takes after a record of another kind.
     fn words_of(copied: Copied) -> usize {
         words_behind(&self::copied(1_000, Payload { kind: 2, ..USUAL }), copied)
     }
 
     #[test]
-    fn what_is_kept_says_what_the_record_said() {
-        let nowhere = Payload { site: 0, ..USUAL };
+    fn packed_record_says_the_same() {
+        let without_site = Payload { site: 0, ..USUAL };
         assert_eq!(
-            [USUAL, nowhere].map(|it| words_of(copied(1_030, it))),
+            [USUAL, without_site].map(|payload| words_of(copied(1_030, payload))),
             [2; 2]
         );
         let far = Payload {
@@ -223,7 +225,7 @@ mod tests {
             ..USUAL
         };
         assert_eq!(
-            [far, large, address].map(|it| words_of(copied(1_030, it))),
+            [far, large, address].map(|payload| words_of(copied(1_030, payload))),
             [4; 3]
         );
         let times = [999, 1_000, 17_382, 17_383, u64::MAX];
@@ -231,23 +233,24 @@ mod tests {
     }
 
     #[test]
-    fn what_the_latest_of_its_kind_said_is_not_kept_again() {
-        let one = copied(1_000, Payload { n: 7, ..USUAL });
+    fn site_and_arg_of_the_same_kind_are_not_repeated() {
+        let previous = copied(1_000, Payload { n: 7, ..USUAL });
         let again = Payload { n: 8, ..USUAL };
         let elsewhere = Payload { arg: 1, ..again };
-        let later = [again, elsewhere].map(|it| words_behind(&one, copied(1_030, it)));
+        let later =
+            [again, elsewhere].map(|payload| words_behind(&previous, copied(1_030, payload)));
         assert_eq!(later, [1, 2]);
-        assert_eq!(words_behind(&one, copied(999, again)), 4);
-        // More of `n` is kept beside them.
+        assert_eq!(words_behind(&previous, copied(999, again)), 4);
+        // More of `n` is stored in the same word.
         let far = Payload {
             n: 1 << 16,
             ..again
         };
-        assert_eq!(words_behind(&one, copied(1_030, far)), 2);
+        assert_eq!(words_behind(&previous, copied(1_030, far)), 2);
     }
 
     #[test]
-    fn no_more_is_read_than_there_is() {
+    fn truncated_words_give_no_record() {
         let before = Before::default();
         let in_full = [0, 0, 0, 0, 0, 0, 0xff, 0x7f];
         assert_eq!(before.unpack(&[in_full; 3]), None);
@@ -255,7 +258,7 @@ mod tests {
         assert_eq!(before.unpack(&[]), None);
     }
 
-    /// Of words near those where the length of a record changes, and of any others.
+    /// Words near the values where the length of a record changes, and any other words.
     fn any_record() -> impl Strategy<Value = Copied> {
         let word = || {
             prop_oneof![
@@ -276,7 +279,7 @@ mod tests {
     proptest! {
         // LT-05
         #[test]
-        fn what_is_asked_of_a_part_is_what_all_of_it_says(copied in any_record(), uses in any::<u8>(), bit in 0..u64::BITS) {
+        fn partial_reads_agree_with_the_whole_payload(copied in any_record(), uses in any::<u8>(), bit in 0..u64::BITS) {
             let (at, payload) = copied.read();
             prop_assert_eq!((copied.at(), copied.kind(), copied.station()), (at, payload.kind, payload.station));
             prop_assert!(copied.can_be(payload.uses, payload.n));
@@ -287,13 +290,14 @@ mod tests {
 
         // LT-05
         #[test]
-        fn any_records_are_the_same_again(records in vec(any_record(), 1..40), again in vec(any::<bool>(), 40)) {
+        fn any_records_round_trip_when_packed(records in vec(any_record(), 1..40), again in vec(any::<bool>(), 40)) {
             let (mut packing, mut unpacking) = (Before::default(), Before::default());
             let mut latest = records[0];
             for (record, is_again) in records.iter().zip(again) {
-                let copied = match is_again {
-                    true => Copied { at: latest.at.wrapping_add(1), ..latest },
-                    false => *record,
+                let copied = if is_again {
+                    Copied { at: latest.at.wrapping_add(1), ..latest }
+                } else {
+                    *record
                 };
                 let mut words = [[0; 8]; MOST_WORDS];
                 let length = packing.pack(&copied, &mut words);

@@ -1,36 +1,40 @@
-//! Which thread has which lane, where lanes are written over.
+//! Which thread gets which lane, where lanes are overwritten.
 //!
-//! There what is old is worth keeping, and a long lane keeps the most of it. So a thread takes the first
-//! long one that nobody had. If there is none left it reads when each of them was last written to, which
-//! takes no system call, and tries some of the oldest, from the oldest on: so that of the thread that is
-//! dead for the longest is used again first, unless as many that live have been idle for longer still.
-//! Then it tries the oldest of those that were given back, of which there is nothing to ask, and after that
-//! does as where lanes are not written over: it asks of lanes in strides, which come by all of them before
-//! they come by one again, so what was written last is not the first to go then either.
+//! Old records are worth keeping there, and a long lane keeps the most. So a thread takes the first
+//! long lane that was never used. If there is none, it reads the time of the latest record in each
+//! long lane, which takes no system call, and tries some of the oldest lanes in order of age. So
+//! the lane of the thread that died longest ago is reused first, unless as many living threads have
+//! been idle for even longer.
+//!
+//! If those fail, the thread tries the oldest of the lanes that were given back, which need no
+//! check. After that it continues as where lanes are not overwritten: it checks lanes in strides,
+//! and a stride passes all lanes before it comes to a lane again. So the most recent records are
+//! not the first to go then either.
 
 use core::mem::swap;
 
-use super::claim::{ASKED_AT_LOOK, Claimant, Pool};
+use super::claim::{CHECKS_PER_ATTEMPT, LaneRequest, Pool};
 use crate::memory::layout::Lane;
 
-/// Of some lanes those whose latest record is the oldest, from the oldest on: {when that was, number}.
-struct Oldest([(u64, usize); ASKED_AT_LOOK]);
+/// The lanes with the oldest latest records, in order of age: {time of that record, lane number}.
+struct Oldest([(u64, usize); CHECKS_PER_ATTEMPT]);
 
-impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
-    /// Takes a lane where lanes are written over: a long one that nobody had, else of those that are free
-    /// the one whose `latest` record is the oldest, as far as a few asks can tell.
+impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
+    /// Takes a lane where lanes are overwritten: a long lane that was never used, or else, of the
+    /// free lanes, the lane with the oldest `latest` record, as far as a few checks can tell.
     pub fn claim_oldest(&self, pool: Pool<'_>, latest: impl Fn(usize) -> u64) -> Option<usize> {
         let long = || pool.long.iter().enumerate();
         let age = |(number, _): (usize, &Lane)| (latest(number), number);
         let of_all = || Oldest::of(long().map(age));
-        let of_free = || Oldest::of(long().filter(|(_, it)| self.is_known_free(it)).map(age));
+        let of_free = || Oldest::of(long().filter(|(_, lane)| self.is_known_free(lane)).map(age));
         let fresh = self.fresh(pool, pool.used()..pool.long.len());
         let found = fresh.or_else(|| self.first_of(pool, of_all()));
         let found = found.or_else(|| self.first_of(pool, of_free()));
         found.or_else(|| self.claim(pool))
     }
 
-    /// Another thread may be quicker; then the next one is tried.
+    /// Takes the first of these lanes that is free. Another thread may be quicker; then the next
+    /// lane is tried.
     fn first_of(&self, pool: Pool<'_>, oldest: Oldest) -> Option<usize> {
         let mut numbers = oldest.0.into_iter().map(|(_, number)| number);
         numbers.find(|number| self.has_taken(pool, *number))
@@ -38,18 +42,18 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
 }
 
 impl Oldest {
-    /// A place for which there is none: no lane has such a number, and all are older.
+    /// Marks an unused entry: no lane has such a number, and all lanes are older.
     const NO_LANE: (u64, usize) = (u64::MAX, usize::MAX);
 
     fn of(lanes: impl Iterator<Item = (u64, usize)>) -> Self {
-        let mut oldest = Oldest([Self::NO_LANE; ASKED_AT_LOOK]);
+        let mut oldest = Oldest([Self::NO_LANE; CHECKS_PER_ATTEMPT]);
         lanes.for_each(|lane| oldest.keep(lane));
         oldest
     }
 
-    /// Puts it in its place, if it is one of them; then the youngest goes.
+    /// Inserts the lane in order, if it is among the oldest; the youngest is dropped.
     fn keep(&mut self, mut lane: (u64, usize)) {
-        // Of a thousand most are not.
+        // Of a thousand lanes, most are not among the oldest.
         if self.0.last().is_some_and(|youngest| *youngest <= lane) {
             return;
         }
@@ -67,44 +71,44 @@ mod tests {
     use core::ops::Range;
 
     use super::*;
-    use crate::protocol::lane::claim::tests::{claimant, pool};
+    use crate::protocol::lane::claim::tests::{pool, request};
     use crate::protocol::lane::give_back;
     use crate::sync::{AtomicU32, Ordering};
 
     const LATEST: [u64; 4] = [40, 10, 30, 20];
 
-    /// What a thread finds, and how often it asked.
-    type Look = (Option<usize>, usize);
+    /// The lane that a thread got, and how many threads it checked.
+    type Claim = (Option<usize>, usize);
 
-    fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
+    fn claim_of(lanes: &[Lane], thread: u32, exited: &[u32]) -> Option<usize> {
         let turn = AtomicU32::new(0);
-        let claimant = claimant(thread, |thread| gone.contains(&thread));
-        claimant.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
+        let request = request(thread, |thread| exited.contains(&thread));
+        request.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
     }
 
     // LT-14
     #[test]
-    fn of_threads_that_are_gone_the_longest_dead_gives_up_its_lane_first() {
+    fn lane_of_the_longest_dead_thread_is_reused_first() {
         let lanes: [Lane; 4] = Default::default();
         for thread in 1..=4 {
             let index = claim_of(&lanes, thread, &[1, 2, 3, 4]);
-            assert_eq!(
-                index,
-                Some(thread as usize - 1),
-                "first those that nobody had"
-            );
+            assert_eq!(index, Some(thread as usize - 1), "unused lanes first");
         }
         assert_eq!(claim_of(&lanes, 5, &[]), None);
         give_back(&lanes[2]);
         assert_eq!(claim_of(&lanes, 6, &[1, 4]), Some(3));
         assert_eq!(claim_of(&lanes, 7, &[1, 4]), Some(2));
         assert_eq!(claim_of(&lanes, 8, &[1, 4]), Some(0));
-        assert_eq!(claim_of(&lanes, 9, &[1, 4]), None, "one is alive");
+        assert_eq!(
+            claim_of(&lanes, 9, &[1, 4]),
+            None,
+            "the last thread is alive"
+        );
     }
 
     // LT-12, LT-14
     #[test]
-    fn where_all_long_lanes_are_of_living_threads_short_ones_are_taken() {
+    fn short_lanes_are_taken_if_all_long_ones_are_in_use() {
         let lanes: [Lane; 6] = Default::default();
         for thread in 1..=6 {
             let index = claim_of(&lanes, thread, &[]);
@@ -116,47 +120,48 @@ mod tests {
 
     // LT-14
     #[test]
-    fn the_oldest_are_kept_in_their_order_whatever_order_they_come_in() {
+    fn oldest_lanes_are_sorted_for_any_input_order() {
         let age = |number: u64| number * 37 % 100;
         let lanes = (0..100).map(|number| (age(number), number as usize));
         let kept = Oldest::of(lanes).0.map(|(age, _)| age);
         assert_eq!(kept, core::array::from_fn(|index| index as u64));
     }
 
-    /// A hundred long lanes, and how often it was asked of one. Who came earlier is idle for longer.
-    struct Hundred {
+    /// A hundred long lanes, and the number of checks. Threads that came earlier have been idle for
+    /// longer.
+    struct LanePool {
         lanes: [Lane; 100],
         turn: AtomicU32,
-        asked: Cell<usize>,
+        checks: Cell<usize>,
     }
 
-    impl Hundred {
-        /// Each has a thread, the first one the thread 1.
-        fn of_as_many_threads() -> Self {
-            let hundred = Hundred {
+    impl LanePool {
+        /// A pool of lanes that are all in use: the first by thread 1, and so on.
+        fn all_in_use() -> Self {
+            let lane_pool = LanePool {
                 lanes: core::array::from_fn(|_| Lane::default()),
                 turn: AtomicU32::new(0),
-                asked: Cell::new(0),
+                checks: Cell::new(0),
             };
             for thread in 1..=100 {
-                let look = hundred.look(thread, 0, 0..0);
-                assert_eq!(look, (Some(thread as usize - 1), 0));
+                let claimed = lane_pool.claim(thread, 0, 0..0);
+                assert_eq!(claimed, (Some(thread as usize - 1), 0));
             }
-            hundred
+            lane_pool
         }
 
-        fn look(&self, thread: u32, looks: u32, gone: Range<u32>) -> Look {
-            self.asked.set(0);
-            let is_gone = |thread| {
-                self.asked.set(self.asked.get() + 1);
-                gone.contains(&thread)
+        fn claim(&self, thread: u32, attempts: u32, exited: Range<u32>) -> Claim {
+            self.checks.set(0);
+            let has_exited = |thread| {
+                self.checks.set(self.checks.get() + 1);
+                exited.contains(&thread)
             };
-            let claimant = Claimant {
-                looks,
-                ..claimant(thread, is_gone)
+            let request = LaneRequest {
+                attempts,
+                ..request(thread, has_exited)
             };
-            let found = claimant.claim_oldest(self.pool(), |number| self.holder(number).into());
-            (found, self.asked.get())
+            let found = request.claim_oldest(self.pool(), |number| self.holder(number).into());
+            (found, self.checks.get())
         }
 
         fn pool(&self) -> Pool<'_> {
@@ -174,60 +179,68 @@ mod tests {
 
     // LT-12
     #[test]
-    fn where_all_threads_live_it_asks_of_few_of_the_oldest_and_of_as_many_as_any() {
-        let hundred = Hundred::of_as_many_threads();
-        let all = 2 * ASKED_AT_LOOK + 100;
-        assert_eq!(hundred.look(1000, 0, 0..0), (None, all), "at its first");
-        assert_eq!(hundred.look(1000, 16, 0..0), (None, 2 * ASKED_AT_LOOK));
+    fn few_checks_are_made_if_all_threads_live() {
+        let lane_pool = LanePool::all_in_use();
+        let all = 2 * CHECKS_PER_ATTEMPT + 100;
+        assert_eq!(lane_pool.claim(1000, 0, 0..0), (None, all), "at its first");
+        assert_eq!(
+            lane_pool.claim(1000, 16, 0..0),
+            (None, 2 * CHECKS_PER_ATTEMPT)
+        );
     }
 
     // LT-14
     #[test]
-    fn the_longest_dead_of_many_is_first_while_few_have_been_idle_for_longer() {
-        let hundred = Hundred::of_as_many_threads();
-        let idle = ASKED_AT_LOOK as u32 - 1;
-        let gone = idle + 1..50;
-        for dead in gone.clone() {
-            let look = hundred.look(1000 + dead, 0, gone.clone());
-            assert_eq!(look, (Some(dead as usize - 1), ASKED_AT_LOOK));
+    fn longest_dead_thread_is_found_among_few_idle_ones() {
+        let lane_pool = LanePool::all_in_use();
+        let idle = CHECKS_PER_ATTEMPT as u32 - 1;
+        let exited = idle + 1..50;
+        for dead in exited.clone() {
+            let claimed = lane_pool.claim(1000 + dead, 0, exited.clone());
+            assert_eq!(claimed, (Some(dead as usize - 1), CHECKS_PER_ATTEMPT));
         }
-        assert_eq!(hundred.look(2000, 0, gone).0, None, "all others live");
+        assert_eq!(
+            lane_pool.claim(2000, 0, exited).0,
+            None,
+            "all other threads live"
+        );
     }
 
     // LT-12, LT-14
     #[test]
-    fn behind_many_idle_threads_it_finds_what_was_given_back_and_who_is_gone() {
-        let hundred = Hundred::of_as_many_threads();
-        give_back(&hundred.lanes[77]);
-        let given_back = hundred.look(1000, 0, 50..51);
-        assert_eq!(given_back, (Some(77), ASKED_AT_LOOK));
-        let (gone, asked) = hundred.look(1001, 0, 50..51);
-        assert_eq!(gone, Some(49));
-        assert!(asked <= 2 * ASKED_AT_LOOK + 100);
+    fn free_lanes_are_found_behind_many_idle_threads() {
+        let lane_pool = LanePool::all_in_use();
+        give_back(&lane_pool.lanes[77]);
+        let given_back = lane_pool.claim(1000, 0, 50..51);
+        assert_eq!(given_back, (Some(77), CHECKS_PER_ATTEMPT));
+        let (exited, checks) = lane_pool.claim(1001, 0, 50..51);
+        assert_eq!(exited, Some(49));
+        assert!(checks <= 2 * CHECKS_PER_ATTEMPT + 100);
     }
 
     // LT-14
     #[test]
-    fn where_another_thread_is_quicker_the_next_oldest_is_taken() {
-        let hundred = Hundred::of_as_many_threads();
-        let is_gone = |thread| {
+    fn next_oldest_lane_is_taken_after_a_lost_race() {
+        let lane_pool = LanePool::all_in_use();
+        let has_exited = |thread| {
             if thread == 1 {
-                hundred.lanes[0].thread.store(2000, Ordering::Relaxed);
+                lane_pool.lanes[0].thread.store(2000, Ordering::Relaxed);
             }
             true
         };
-        let found = claimant(1000, is_gone).claim_oldest(hundred.pool(), |number| number as u64);
+        let found =
+            request(1000, has_exited).claim_oldest(lane_pool.pool(), |number| number as u64);
         assert_eq!(found, Some(1));
     }
 
     // LT-12, LT-14
     #[test]
-    fn among_ten_thousand_short_lives_each_asks_of_the_longest_dead_alone() {
-        let hundred = Hundred::of_as_many_threads();
+    fn short_lived_threads_make_a_single_check_each() {
+        let lane_pool = LanePool::all_in_use();
         for thread in 101..=10_000 {
             let longest_dead = (thread as usize - 1) % 100;
-            let look = hundred.look(thread, 0, 0..thread - 7);
-            assert_eq!(look, (Some(longest_dead), 1), "eight live at a time");
+            let claimed = lane_pool.claim(thread, 0, 0..thread - 7);
+            assert_eq!(claimed, (Some(longest_dead), 1), "eight live at a time");
         }
     }
 }

@@ -1,17 +1,17 @@
-//! The ring that a thread has, kept where its events find it at once.
+//! A thread's own ring, cached for direct use by its events.
 //!
 //! ```text
-//!   G1 nothing is at hand: mark = 0                 a handler that comes before G3 finds no ring, and
-//!   G2 lane, records, mask; no room                 goes the slow way
+//!   G1 no ring cached: mark = 0                     a handler that comes before G3 finds no ring, and
+//!   G2 lane, records, mask; no room                 takes the slow path
 //!   G3 mark
 //!   G4 room                   (`room.rs`)
 //! ```
-//! Only the thread itself and its signal handlers come here. One that comes amid these steps may set
-//! another ring where the program has become another one, by a fork in it: that has another attachment.
-//! Who has set one finds that out by the word of the thread's lane (`event/thread_lane.rs`), which the handler has
-//! written too, and forgets the ring; who has looked for room, by the lane. Each ring that is set
-//! has a mark of its own, and who has looked for the ring asks for that once more, before what it has read
-//! is taken to be of one ring.
+//! Only the thread itself and its signal handlers use this. A handler that interrupts these steps
+//! may set another ring if the program forked within the handler: the child has another attachment.
+//! The interrupted caller of `set` detects this by the word of the thread's lane
+//! (`event/thread_lane.rs`), which the handler has changed too, and forgets the ring. A caller that
+//! looked for room detects it by the lane. Each ring that is set has a distinct mark. A reader
+//! reads the mark again before it takes the words that it has read for parts of one ring.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]
 
 use core::hint::assert_unchecked;
@@ -23,30 +23,30 @@ use super::ring::Ring;
 use super::room::Room;
 use crate::memory::layout::{Lane, LaneRecord};
 
-/// Where the attachment begins in the word of a ring.
+/// Position of the attachment in the mark word.
 const MARK_SHIFT: u32 = 31;
 
-/// Of an attachment, in whose memory a ring is. Never 0.
+/// Identifies the attachment with the memory that holds a ring. Never 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RingMark(u64);
 
 impl RingMark {
-    /// Of this one.
+    /// The mark of this attachment.
     pub fn of(attachment: u32) -> Self {
         RingMark(u64::from(attachment) + 1)
     }
 }
 
-/// The ring of the lane that this thread has, and how much of it is known to be free.
+/// The ring of this thread's lane, and how much of it is known to be free.
 #[derive(Debug)]
 pub(crate) struct OwnRing {
-    /// {a [`RingMark`] | so many have been set, modulo 2^31}, 0 for none.
+    /// {a [`RingMark`] | number of rings set so far, modulo 2^31}, 0 for none.
     mark: AtomicU64,
     sets: AtomicU32,
     lane: AtomicPtr<Lane>,
-    /// Where they begin.
+    /// The first record.
     records: AtomicPtr<LaneRecord>,
-    /// One less than there are.
+    /// The number of records minus 1.
     mask: AtomicUsize,
     room: AtomicU64,
 }
@@ -64,9 +64,9 @@ impl OwnRing {
         }
     }
 
-    /// The thread has this ring from now on, unless a handler has set another one meanwhile: then it is to
-    /// be [forgotten](OwnRing::forget). There is no room in it before somebody has
-    /// [looked](OwnRing::has_room).
+    /// Sets the ring of the thread. If a handler has set another ring in the meantime, the caller
+    /// must [forget](OwnRing::forget) this one. The ring has no known room before the first call of
+    /// [`has_room`](OwnRing::has_room).
     pub fn set(&self, ring: Ring<'static>, mark: RingMark) {
         self.forget(); // G1
         let Some(mask) = ring.records.len().checked_sub(1) else {
@@ -84,19 +84,19 @@ impl OwnRing {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The thread has no ring, until another one is set.
+    /// Clears the ring, until another ring is set.
     pub fn forget(&self) {
         self.mark.store(0, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// There is no room in it, until somebody looks again.
+    /// Clears the known room, until the next check.
     pub fn has_no_room(&self) {
         self.room.store(Room::NONE.0, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// There is this room in this ring, if no handler has set another one since it was found.
+    /// Records the room of this ring, if no handler has set another ring since the room was found.
     pub fn has_room(&self, ring: Ring<'static>, room: Room) {
         if !self.is(ring) {
             return;
@@ -104,7 +104,7 @@ impl OwnRing {
         self.room.store(room.0, Ordering::Relaxed); // G4
         compiler_fence(Ordering::SeqCst);
         if !self.is(ring) {
-            self.has_no_room(); // one has come amid this
+            self.has_no_room(); // a handler has interrupted this function
         }
     }
 
@@ -112,9 +112,10 @@ impl OwnRing {
         ptr::eq(self.lane.load(Ordering::Relaxed), ring.lane)
     }
 
-    /// The ring, if it was set with this mark, and the room as of the latest look, which may be none.
+    /// The ring, if it was set with this mark, and the room found by the latest check, which may be
+    /// none.
     #[inline(always)]
-    pub fn at_hand(&self, mark: RingMark) -> Option<(Ring<'static>, Room)> {
+    pub fn cached(&self, mark: RingMark) -> Option<(Ring<'static>, Room)> {
         let found = self.mark.load(Ordering::Relaxed);
         if found >> MARK_SHIFT != mark.0 {
             return None;
@@ -128,9 +129,10 @@ impl OwnRing {
         if self.mark.load(Ordering::Relaxed) != found {
             return None;
         }
-        // SAFETY: `set` stored the words before it stored this mark, and they are read after that; nobody
-        // has come between these looks and set another ring, which would have another mark. So they were
-        // taken from references for good, to a lane and to as many records as that, one or more.
+        // SAFETY: `set` stored the words before it stored this mark, and they are read after the
+        // mark. The mark did not change between the two loads, so no handler has set another ring,
+        // which would have another mark. So the words come from `'static` references, to a lane and
+        // to `mask + 1` records, at least one.
         let (lane, records) = unsafe {
             assert_unchecked(mask < usize::MAX);
             (&*lane, slice::from_raw_parts(records, mask + 1))
@@ -161,18 +163,21 @@ mod tests {
 
     // LT-33
     #[test]
-    fn each_ring_that_is_set_has_a_mark_of_its_own() {
+    fn each_set_ring_has_a_distinct_mark() {
         let (own, mark) = (OwnRing::new(), RingMark::of(0));
-        assert!(own.at_hand(mark).is_none(), "nothing was set");
-        let marks = [ring(1), ring(8)].map(|it| {
-            own.set(it, mark);
-            let (found, room) = own.at_hand(mark).expect("it was just set");
-            assert_eq!((found.records.len(), room), (it.records.len(), Room::NONE));
-            assert!(own.at_hand(RingMark::of(1)).is_none());
+        assert!(own.cached(mark).is_none(), "nothing was set");
+        let marks = [ring(1), ring(8)].map(|ring| {
+            own.set(ring, mark);
+            let (found, room) = own.cached(mark).expect("just set");
+            assert_eq!(
+                (found.records.len(), room),
+                (ring.records.len(), Room::NONE)
+            );
+            assert!(own.cached(RingMark::of(1)).is_none());
             own.mark.load(Ordering::Relaxed)
         });
         assert_ne!(marks[0], marks[1]);
         own.forget();
-        assert!(own.at_hand(mark).is_none());
+        assert!(own.cached(mark).is_none());
     }
 }

@@ -1,35 +1,37 @@
-//! What a record of a lane says, and how it is packed into three of its words.
+//! The content of a lane record, and its packing into three words.
 
 use crate::memory::layout::MOST_STATIONS;
 use crate::protocol::intern::site::SiteWord;
 
-/// What a record says that is no event of a coroutine but something its thread did. The codes go
-/// on from those of [`EventKind`](crate::slot::EventKind).
+/// Records of thread events: what the thread did, as opposed to events of a coroutine. The codes
+/// continue those of [`EventKind`](crate::slot::EventKind).
 ///
-/// Those that say what was lost count all records that ever found no room in this lane, modulo
-/// 2^32: what is new in the count was lost just before.
+/// Kinds with a loss count hold the number of all records that ever found no room in this lane,
+/// modulo 2^32. An increase of the count was lost just before the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum DeedKind {
-    /// From here on the lane is another thread's: `arg` is its id, `station` the attach id of its
-    /// process, `n` what was lost.
+    /// A new thread has the lane from here on: `arg` is its id, `station` the attach id of its
+    /// process, `n` the loss count.
     Begin = 7,
-    /// The thread's last record: `arg` and `station` as in its begin, which may be written over.
+    /// The thread's last record: `arg` and `station` as in its begin record, which may be
+    /// overwritten.
     End = 8,
-    /// It woke the coroutine that the record names: `site` is where, `arg` who (the station's
-    /// `waker`), `n` the count of wakes.
+    /// The thread woke the coroutine that the record names: `site` is the caller, `arg` the source
+    /// of the wake (the station's `waker`), `n` the count of wakes.
     Wake = 9,
-    /// A resource is gone: `site` is where, `wait_kind` and `arg` which.
+    /// A resource was closed: `site` is the caller, `wait_kind` and `arg` the resource.
     Close = 10,
-    /// There was no room: `n` is what was lost.
+    /// Records were lost: `n` is the loss count.
     Loss = 11,
-    /// Nothing: a handler came amid an event, which begins anew.
+    /// An empty record: a handler interrupted an event, which starts again, or a filter dropped the
+    /// event.
     Void = 12,
-    /// Who runs on it holds a resource from now on: `site` is where, `wait_kind` and `arg` which, `n`
-    /// one of [`HELD_BY_THREAD`], [`HELD_BY_COROUTINE`], which `station` and `uses` tell, and
-    /// [`HELD_BY_UNKNOWN`].
+    /// The current coroutine or thread acquired a resource: `site` is the caller, `wait_kind` and
+    /// `arg` the resource. `n` is [`HELD_BY_THREAD`], [`HELD_BY_COROUTINE`] (of `station` and
+    /// `uses`) or [`HELD_BY_UNKNOWN`].
     Acquire = 13,
-    /// It is given back by who runs on it; all as in an acquire.
+    /// The current coroutine or thread released a resource; the fields are as in an acquire.
     Release = 14,
 }
 
@@ -41,7 +43,7 @@ pub const HELD_BY_COROUTINE: u64 = 1;
 pub const HELD_BY_UNKNOWN: u64 = 2;
 
 impl DeedKind {
-    /// The deed that a record's kind stands for; nothing if it is an event.
+    /// The thread event of a record's kind; nothing if the kind is that of a coroutine event.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             7 => DeedKind::Begin,
@@ -66,13 +68,13 @@ pub struct Payload {
     pub wait_kind: u8,
     /// Low bits of the station's use.
     pub uses: u8,
-    /// Which station; of a thread's begin and end, its process's attach id.
+    /// Station number; in a thread's begin and end, the attach id of its process.
     pub station: u32,
-    /// Low bits of the event's index, as many as [`n_bits`](Payload::n_bits) says.
+    /// Low bits of the event's index; [`n_bits`](Payload::n_bits) says how many.
     pub n: u64,
     /// A site word.
     pub site: u64,
-    /// By kind, see `LAYOUT.md`.
+    /// Depends on the kind, see `LAYOUT.md`.
     pub arg: u64,
 }
 
@@ -80,16 +82,16 @@ const STATION_BITS: u32 = MOST_STATIONS.ilog2();
 const N_SHIFT: u32 = 28;
 const N_BITS: u32 = 16;
 const WAIT_SHIFT: u32 = 56;
-/// In a site word that is an id, or none, these bits hold more of the event's index.
+/// In a site word without an address, these bits hold more of the event's index.
 const MORE_N_SHIFT: u32 = 32;
 const MORE_N_BITS: u32 = WAIT_SHIFT - MORE_N_SHIFT;
 
 impl Payload {
-    /// Low bits of the commit word that are the payload's.
+    /// Low bits of the commit word that belong to the payload.
     pub(crate) const COMMIT_BITS: u32 = Self::KIND_SHIFT + 5;
     pub(crate) const KIND_SHIFT: u32 = 44;
 
-    /// How many bits of the event's index it has.
+    /// How many bits of the event's index are stored.
     pub const fn n_bits(&self) -> u32 {
         match SiteWord(self.site).address() {
             Some(_) => N_BITS,
@@ -97,27 +99,30 @@ impl Payload {
         }
     }
 
-    /// The word that is stored last, but for the lap in the bits above.
+    /// The word that is stored last, without the lap in the upper bits.
     pub(crate) const fn to_commit(self) -> u64 {
-        self.to_commit_of(Self::whose(self.station, self.uses))
+        self.to_commit_for(Self::owner_bits(self.station, self.uses))
     }
 
-    /// That word of a record of [somebody](Payload::whose), whatever the payload says of that.
-    pub(crate) const fn to_commit_of(self, whose: u64) -> u64 {
-        ((self.kind % 32) as u64) << Self::KIND_SHIFT | low_bits(self.n, N_BITS) << N_SHIFT | whose
+    /// The commit word for this [owner](Payload::owner_bits); ignores the owner that the payload
+    /// names.
+    pub(crate) const fn to_commit_for(self, owner_bits: u64) -> u64 {
+        ((self.kind % 32) as u64) << Self::KIND_SHIFT
+            | low_bits(self.n, N_BITS) << N_SHIFT
+            | owner_bits
     }
 
-    /// The bits of that word which say of whom a record is.
-    pub(crate) const fn whose(station: u32, uses: u8) -> u64 {
+    /// The bits of the commit word that name the owner of a record: station and its use.
+    pub(crate) const fn owner_bits(station: u32, uses: u8) -> u64 {
         (uses as u64) << STATION_BITS | (station % MOST_STATIONS) as u64
     }
 
-    /// Which station a commit word tells of.
+    /// The station number in a commit word.
     pub(crate) const fn station_of(commit: u64) -> u32 {
         low_bits(commit, STATION_BITS) as u32
     }
 
-    /// Which kind.
+    /// The kind in a commit word.
     pub(crate) const fn kind_of(commit: u64) -> u8 {
         low_bits(commit >> Self::KIND_SHIFT, 5) as u8
     }
@@ -141,7 +146,7 @@ impl Payload {
         }
     }
 
-    /// From what is stored; all words mean something.
+    /// Decodes stored words; all words are valid.
     pub(crate) const fn from_words(commit: u64, site: u64, arg: u64) -> Self {
         let is_id = site & IS_ID != 0;
         let more = if is_id {
@@ -155,16 +160,17 @@ impl Payload {
             uses: (commit >> STATION_BITS) as u8,
             station: Self::station_of(commit),
             n: low_bits(commit >> N_SHIFT, N_BITS) | more << N_BITS,
-            site: match is_id {
-                true => SiteWord::from_id(site as u32).0,
-                false => low_bits(site, WAIT_SHIFT),
+            site: if is_id {
+                SiteWord::from_id(site as u32).0
+            } else {
+                low_bits(site, WAIT_SHIFT)
             },
             arg,
         }
     }
 }
 
-/// Few probes tell addresses, which leave no room for more of `n`.
+/// Few probes store addresses, which leave no room for more of `n`.
 #[cold]
 const fn is_address(site: u64) -> bool {
     site & IS_ID == 0 && low_bits(site, WAIT_SHIFT) != 0
@@ -187,7 +193,7 @@ mod tests {
 
     // LT-07
     #[test]
-    fn a_record_says_what_was_put_into_it() {
+    fn record_round_trips_through_its_words() {
         let payload = Payload {
             kind: crate::protocol::slot::EventKind::Suspend as u8,
             wait_kind: 8,
@@ -198,8 +204,8 @@ mod tests {
             arg: u64::MAX,
         };
         assert_eq!(round_trip(payload), payload);
-        let nowhere = Payload { site: 0, ..payload };
-        assert_eq!(round_trip(nowhere), nowhere);
+        let without_site = Payload { site: 0, ..payload };
+        assert_eq!(round_trip(without_site), without_site);
         let address = Payload {
             n: 65_535,
             site: 0x7fff_ffff_f000,

@@ -1,19 +1,19 @@
-//! The ring of a lane: a thread reserves places in it, and the recorder reads its records. The steps
-//! are those of `lane.rs`.
+//! The ring of a lane: a thread reserves positions in it, and the recorder reads its records. The
+//! steps are those of `lane.rs`.
 
 use core::ops::Range;
 
 use super::claim::GIVEN_BACK;
 use super::copy::Copied;
-use super::place::Place;
 use super::record::{DeedKind, Payload};
+use super::reserved_record::ReservedRecord;
 use crate::memory::layout::{Lane, LaneRecord};
 use crate::sync::{Ordering, fence, unlocked};
 
 const LAPS: u64 = (1 << 15) - 1;
 pub(crate) const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
 
-/// A lane and its records, as many as a power of two.
+/// A lane and its records, a power of two of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'m> {
     pub(crate) lane: &'m Lane,
@@ -21,19 +21,19 @@ pub struct Ring<'m> {
     pub(crate) is_overwritten: bool,
 }
 
-/// What there is of a record in a ring that is written over.
+/// The state of a record in a ring that is overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordState {
-    /// All of it.
+    /// The whole record.
     Whole(Copied),
-    /// It was reserved, and nobody has committed it.
+    /// The record was reserved and is not committed.
     Pending,
-    /// A later one has its place, or is about to.
+    /// A later record has overwritten this record, or is about to.
     Overwritten,
 }
 
 impl<'m> Ring<'m> {
-    /// Of as many records as a power of two.
+    /// The number of records must be a power of two.
     pub fn new(lane: &'m Lane, records: &'m [LaneRecord]) -> Self {
         Ring {
             lane,
@@ -42,7 +42,7 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// This ring, where what is old is written over, or not.
+    /// Sets whether new records overwrite the oldest ones in this ring.
     #[must_use]
     pub fn overwritten(self, is_overwritten: bool) -> Self {
         Ring {
@@ -62,15 +62,15 @@ impl<'m> Ring<'m> {
     }
 
     #[inline(always)]
-    pub(crate) fn place(&self, at: u64, lap: u64) -> Option<Place<'m>> {
+    pub(crate) fn place(&self, at: u64, lap: u64) -> Option<ReservedRecord<'m>> {
         let record = self.record(at)?;
-        Some(Place { record, lap })
+        Some(ReservedRecord { record, lap })
     }
 
     #[inline(always)]
     pub(crate) fn lap(&self, at: u64) -> u64 {
         let laps = at >> self.length().trailing_zeros();
-        // A division takes longer than all else here, and is hardly ever needed.
+        // A division takes longer than everything else here, and is rarely needed.
         if laps < LAPS {
             laps + 1
         } else {
@@ -78,9 +78,9 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// The thread: takes the next place. Gives the time, and the place if there is one.
+    /// The thread: reserves the next position. Returns the time, and the position, if there is room.
     #[inline]
-    pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'m>>) {
+    pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<ReservedRecord<'m>>) {
         loop {
             let head = self.head(); // T1
             let is_full = self.is_full(head); // T2
@@ -109,7 +109,7 @@ impl<'m> Ring<'m> {
         head.wrapping_sub(tail) >= self.length()
     }
 
-    /// False if a handler came between.
+    /// Advances the head. False if a handler came between.
     #[inline(always)]
     pub(crate) fn take(&self, head: u64, places: u64) -> bool {
         let is_taken = unlocked::exchange(&self.lane.head, head, head.wrapping_add(places));
@@ -121,7 +121,9 @@ impl<'m> Ring<'m> {
 
     #[inline]
     fn is_committed(&self, at: u64) -> bool {
-        let commit = self.record(at).map(|it| it.commit.load(Ordering::Relaxed));
+        let commit = self
+            .record(at)
+            .map(|record| record.commit.load(Ordering::Relaxed));
         commit.is_some_and(|commit| commit >> LAP_SHIFT == self.lap(at))
     }
 
@@ -131,27 +133,28 @@ impl<'m> Ring<'m> {
         at.wrapping_sub(since) <= u64::MAX / 2
     }
 
-    /// The thread, before its first record: from here on a lane that is written over is its own.
+    /// The thread, before its first record: records from here on are its own, in a lane that is
+    /// overwritten.
     pub fn take_over(&self) {
         if self.is_overwritten {
             self.lane.tail.store(self.head(), Ordering::Relaxed);
         }
     }
 
-    /// Handlers count here too.
+    /// Uses an atomic add, because handlers count here too.
     #[cold]
     fn count_lost(&self) {
         self.lane.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many records were reserved. What each says is read with [`read`](Ring::read).
+    /// How many records were reserved. Use [`read`](Ring::read) for their content.
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.lane.head.load(Ordering::Relaxed) // S1
     }
 
-    /// Recorder: where these records are, the same for all laps; those of the first one alone if they
-    /// are of two.
+    /// Recorder: the memory of these records, which is the same for all laps. If the records span
+    /// two laps, only those of the first lap.
     pub fn places(&self, records: Range<u64>) -> &'m [LaneRecord] {
         let first = (records.start as usize) & self.records.len().wrapping_sub(1);
         let count = records.end.wrapping_sub(records.start) as usize;
@@ -159,13 +162,13 @@ impl<'m> Ring<'m> {
         self.records.get(first..end).unwrap_or_default()
     }
 
-    /// Recorder: how many records it has said that it read; of a lane that is written over, how
-    /// many were there when its thread took it.
+    /// Recorder: how many records the recorder has released. In a lane that is overwritten: the
+    /// head when the thread took the lane.
     pub fn tail(&self) -> u64 {
         self.lane.tail.load(Ordering::Relaxed)
     }
 
-    /// Recorder: how many records there is room for.
+    /// Recorder: the number of records in the ring.
     pub fn capacity(&self) -> u64 {
         self.length()
     }
@@ -175,19 +178,19 @@ impl<'m> Ring<'m> {
         self.lane.lost.load(Ordering::Relaxed)
     }
 
-    /// Recorder: has a thread ever had it?
+    /// Recorder: has a thread ever had the lane?
     pub fn is_used(&self) -> bool {
         self.lane.thread.load(Ordering::Relaxed) != 0
     }
 
-    /// Recorder: this record, once it is committed.
+    /// Recorder: copies this record, if it is committed.
     #[inline]
     pub fn copy(&self, at: u64) -> Option<Copied> {
         copy_of_lap(self.record(at)?, self.lap(at))
     }
 
-    /// Recorder: these records, until one is not committed; those of the first lap alone if they are of
-    /// two.
+    /// Recorder: copies these records, up to the first that is not committed. If they span two
+    /// laps, only those of the first lap.
     #[inline]
     pub fn copies(&self, records: Range<u64>) -> impl Iterator<Item = Copied> + use<'m> {
         let places = self.places(records.clone());
@@ -195,10 +198,12 @@ impl<'m> Ring<'m> {
             [] => 0,
             _ => self.lap(records.start),
         };
-        places.iter().map_while(move |it| copy_of_lap(it, lap))
+        places
+            .iter()
+            .map_while(move |record| copy_of_lap(record, lap))
     }
 
-    /// Recorder: this record of a ring that is written over.
+    /// Recorder: reads this record of a ring that is overwritten.
     #[inline]
     pub fn see(&self, at: u64) -> RecordState {
         let copied = self.copy(at); // O1, O2
@@ -211,38 +216,39 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// The first record that is not written over, as things stand.
+    /// The first record that is not overwritten, at the time of the call.
     pub fn oldest(&self) -> u64 {
         self.head().saturating_sub(self.length())
     }
 
-    /// When its latest record was; 0 if there is none, or if nobody has committed it.
+    /// Time of the latest record; 0 if there is none, or if it is not committed.
     pub fn latest_at(&self) -> u64 {
         let latest = self.head().wrapping_sub(1);
         self.read(latest).map_or(0, |(at, _)| at)
     }
 
-    /// Recorder: the thread that has it, or had it when it died; nothing if it was given back.
+    /// Recorder: the thread that has the lane, or had it when it died; nothing if the lane was
+    /// given back.
     pub fn holder(&self) -> Option<u32> {
         let thread = self.lane.thread.load(Ordering::Relaxed);
         (![0, GIVEN_BACK].contains(&thread)).then_some(thread)
     }
 
-    /// Recorder: the time and payload of this record, once it is committed.
+    /// Recorder: the time and payload of this record, if it is committed.
     #[inline]
     pub fn read(&self, at: u64) -> Option<(u64, Payload)> {
         self.copy(at).map(|copied| copied.read())
     }
 
-    /// Recorder: was this record, which nobody has committed, reserved by a thread that is gone?
-    /// So it is if a later one says that another thread has the lane.
+    /// Recorder: was this uncommitted record reserved by a thread that has exited? True if a later
+    /// record says that another thread has the lane.
     pub fn is_abandoned(&self, at: u64, limit: u64) -> bool {
         let later = (at.wrapping_add(1)..limit).take(self.records.len());
         let is_start = |(_, payload): (u64, Payload)| payload.kind == DeedKind::Begin as u8;
         later.filter_map(|at| self.read(at)).any(is_start)
     }
 
-    /// Recorder: all before this one may be overwritten.
+    /// Recorder: allows all records before this one to be overwritten.
     pub fn release(&self, tail: u64) {
         self.lane.tail.store(tail, Ordering::Release); // S5, pairs with T2
     }
@@ -270,7 +276,7 @@ mod tests {
 
     // LT-05
     #[test]
-    fn copies_are_of_one_lap_also_where_numbers_begin_anew() {
+    fn copies_are_of_a_single_lap_even_at_wraparound() {
         let lane = Lane::default();
         let records: [LaneRecord; 4] = array::from_fn(|_| LaneRecord::default());
         let ring = Ring::new(&lane, &records);
@@ -282,7 +288,7 @@ mod tests {
                 n,
                 ..Payload::default()
             };
-            place.expect("the ring has it").commit(n, payload);
+            place.expect("a position of the ring").commit(n, payload);
         }
         let numbers = |records| ring.copies(records).map(|copied| copied.read().1.n);
         assert!(numbers(first..1).eq([0, 1, 2]));
@@ -292,7 +298,7 @@ mod tests {
 
     // LT-05
     #[test]
-    fn a_ring_without_records_has_no_copies() {
+    fn empty_ring_has_no_copies() {
         let lane = Lane::default();
         assert_eq!(Ring::new(&lane, &[]).copies(0..3).count(), 0);
     }

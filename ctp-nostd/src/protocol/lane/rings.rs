@@ -6,7 +6,7 @@ use crate::memory::Region;
 use crate::memory::layout::{Lane, LaneRecord};
 
 impl<'m> Region<'m> {
-    /// All lanes, by number: the long ones, then the short ones.
+    /// All lanes, by number: the long lanes, then the short lanes.
     pub fn pool(&self) -> Pool<'m> {
         Pool {
             long: self.lanes,
@@ -15,14 +15,15 @@ impl<'m> Region<'m> {
         }
     }
 
-    /// The rings of the lanes that threads have had: none was taken before those in front of it.
+    /// The rings of the lanes that threads have used. Lanes are taken in order, so these are the
+    /// first ones.
     pub fn used_rings(&self) -> impl Iterator<Item = Ring<'m>> + use<'m> {
         let region = *self;
         let rings = (0..).map_while(move |index| region.ring(index));
         rings.take_while(Ring::is_used)
     }
 
-    /// The ring of this lane.
+    /// The ring of the lane with this number.
     pub fn ring(&self, number: u32) -> Option<Ring<'m>> {
         let number = number as usize;
         let (lane, records) = match number.checked_sub(self.lanes.len()) {
@@ -33,7 +34,7 @@ impl<'m> Region<'m> {
     }
 }
 
-/// This lane and its records, as many for each lane as a power of two.
+/// A lane and its records. Each lane has the same number of records, a power of two.
 fn lane_of<'m>(
     lanes: &'m [Lane],
     records: &'m [LaneRecord],

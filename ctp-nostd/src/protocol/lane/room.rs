@@ -1,33 +1,34 @@
-//! Room in a lane, found once for many records: most of them need not look how far the recorder is.
+//! Known free room in a lane. A check finds it for many records, so that most records need not read
+//! the tail.
 //!
 //! ```text
 //!   V1 head -> h, tail -> t     as T1 and T2 of `lane.rs`
-//!   V2 end = what comes first: t + length, the end of the lap that h is in, or of a stretch, see below
-//!   then, for each record, until its place is at `end`:
+//!   V2 end = the first of: t + length, the end of the lap that h is in, of a stretch (see below)
+//!   then, for each record, until its position is at `end`:
 //!   T1 head -> h
-//!   T2 h before `end`           written over: is the record there of the lap before, and committed?
-//!   T3 to T6 as ever, and the lap is known
+//!   T2 h before `end`           overwritten: is the record there of the lap before, and committed?
+//!   T3 to T6 as in `lane.rs`, and the lap is known
 //! ```
-//! The tail only goes on, so a place that was free stays so. Only the thread takes places.
+//! The tail only grows, so a position that was free stays free. Only the thread takes positions.
 //!
-//! In the first lap of a long lane its pages are new to the program. A thread that writes into such a
-//! page waits until the kernel has found and mapped that one; one that reads from it has all those
-//! around it mapped at once that are there already, and the recorder sees to it that they are. So a
-//! room ends where such a stretch does, and its second place is read from.
+//! In the first lap of a long lane its pages are new to the program. A write to such a page waits
+//! until the kernel has found and mapped that page. A read maps all pages around it at once that
+//! exist already, and the recorder makes sure that they exist. So a room ends at the end of such a
+//! stretch, and its second position is read first.
 
 use core::hint::black_box;
 use core::ptr;
 
-use super::place::Place;
+use super::reserved_record::ReservedRecord;
 use super::ring::{LAP_SHIFT, Ring};
 use crate::memory::layout::LaneRecord;
 use crate::sync::Ordering;
 
-/// A quarter of what Linux maps at once around an address that is read from (`fault_around_bytes`):
-/// the rest of that may not be there yet when the first quarter is begun.
+/// A quarter of what Linux maps at once around an address that is read (`fault_around_bytes`). The
+/// rest may not exist yet when the first quarter is begun.
 const STRETCH_BYTES: usize = 1 << 14;
 
-/// Places in a ring that are known to be free, {the one behind them 49 | lap 15}: from the thread's
+/// Positions in a ring that are known to be free, {end of the room 49 | lap 15}: from the thread's
 /// head on, all in one lap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room(pub(crate) u64);
@@ -47,7 +48,7 @@ impl Room {
         self.0 >> LAP_BITS
     }
 
-    /// As it stands in a commit word.
+    /// The lap, as in a commit word.
     #[inline(always)]
     fn lap(self) -> u64 {
         self.0 << LAP_SHIFT
@@ -55,19 +56,21 @@ impl Room {
 }
 
 impl<'m> Ring<'m> {
-    /// The thread: which places are free from its head on, as far as can be told now.
+    /// The thread: finds the free positions from its head on, as of now.
     pub fn room(&self) -> Room {
         let (head, length) = (self.head(), self.length());
-        let used = match self.is_overwritten {
-            true => 0,
-            false => head.wrapping_sub(self.lane.tail.load(Ordering::Acquire)), // V1, pairs with S5
+        let used = if self.is_overwritten {
+            0
+        } else {
+            head.wrapping_sub(self.lane.tail.load(Ordering::Acquire)) // V1, pairs with S5
         };
         let left_of_lap = length.wrapping_sub(head & length.wrapping_sub(1));
         let free = length.saturating_sub(used).min(left_of_lap); // V2
         let is_new = head < length && STRETCH_BYTES < size_of_val(self.records);
-        let free = match is_new {
-            true => free.min(self.stretch(head)),
-            false => free,
+        let free = if is_new {
+            free.min(self.stretch(head))
+        } else {
+            free
         };
         match head.checked_add(free) {
             Some(end) if free > 0 && end >> LAP_SHIFT == 0 => Room::new(end, self.lap(head)),
@@ -75,25 +78,26 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// Has the place of the next record mapped, before there is a thread that would wait for that.
+    /// Maps the page of the next record, before a thread would have to wait for that.
     #[cfg(feature = "linux")]
     pub(crate) fn touch(&self) {
         self.stretch(self.head());
     }
 
-    /// The thread: how many places there are from this one to the end of the stretch in which the next
-    /// one is, which is read from: there are two for who takes two.
+    /// The thread: the number of positions from `at` to the end of the stretch that contains the
+    /// next position, which is read. So there are two positions for a caller that takes two.
     fn stretch(&self, at: u64) -> u64 {
         let Some(next) = self.record(at.wrapping_add(1)) else {
             return 0;
         };
         black_box(next.commit.load(Ordering::Relaxed));
-        let gone_bytes = ptr::from_ref(next).addr() % STRETCH_BYTES;
-        1 + ((STRETCH_BYTES - gone_bytes) / size_of::<LaneRecord>()) as u64
+        let offset_bytes = ptr::from_ref(next).addr() % STRETCH_BYTES;
+        1 + ((STRETCH_BYTES - offset_bytes) / size_of::<LaneRecord>()) as u64
     }
 
-    /// The thread: takes so many places, in one attempt; gives the time and the first of them. Nothing
-    /// if there is no such room, if a handler came between, or if the time cannot be told.
+    /// The thread: takes this many positions in one attempt. Returns the time and the first
+    /// position. Nothing if the room does not suffice, if a handler came between, or if the time is
+    /// not available.
     #[inline(always)]
     pub fn reserve_in(
         &self,
@@ -113,16 +117,19 @@ impl<'m> Ring<'m> {
         self.take(head, places).then_some((at, head)) // T4
     }
 
-    /// The thread: one of those places.
+    /// The thread: a position that [`reserve_in`](Ring::reserve_in) took.
     #[inline(always)]
-    pub fn place_in(&self, room: Room, at: u64) -> Option<Place<'m>> {
+    pub fn place_in(&self, room: Room, at: u64) -> Option<ReservedRecord<'m>> {
         self.place(at, room.lap())
     }
 
-    /// Is what stands there of the lap before, and committed? In the first lap, does nothing stand there?
+    /// Is the record at this position committed, and of the lap before? In the first lap: is the
+    /// position empty?
     #[inline(always)]
     fn may_be_overwritten(&self, room: Room, at: u64) -> bool {
-        let commit = self.record(at).map(|it| it.commit.load(Ordering::Relaxed));
+        let commit = self
+            .record(at)
+            .map(|record| record.commit.load(Ordering::Relaxed));
         commit.is_some_and(|commit| (commit >> LAP_SHIFT) + 1 == room.lap() >> LAP_SHIFT)
     }
 }
@@ -135,7 +142,7 @@ mod tests {
     const RECORDS: u64 = 2048;
     const STRETCH: u64 = (STRETCH_BYTES / size_of::<LaneRecord>()) as u64;
 
-    /// How many there are from `head` on.
+    /// The number of free positions from `head` on.
     fn room_at(ring: &Ring<'_>, head: u64) -> u64 {
         ring.lane.head.store(head, Ordering::Relaxed);
         ring.release(head);
@@ -144,7 +151,7 @@ mod tests {
 
     // LT-02
     #[test]
-    fn a_room_ends_with_a_stretch_in_the_first_lap_and_with_the_lap_from_then_on() {
+    fn room_ends_with_a_stretch_then_with_the_lap() {
         let lane = Lane::default();
         let records: [LaneRecord; RECORDS as usize] =
             core::array::from_fn(|_| LaneRecord::default());

@@ -1,4 +1,4 @@
-//! A place in a lane: a thread fills it in and commits it.
+//! A position in a lane, which its thread fills in and commits.
 
 use core::ptr;
 
@@ -7,36 +7,37 @@ use super::record::Payload;
 use crate::memory::layout::LaneRecord;
 use crate::sync::Ordering;
 
-/// Records from one that is written to the one that is asked for then: about as many as come while a
-/// line travels from one processor to another.
+/// Distance from the record that is written to the record that is prefetched: about as many records
+/// as are written while a cache line travels between processors.
 const AHEAD: usize = 16;
-/// Two records are in one line, which is asked for once.
+/// Two records share a line, which is prefetched once.
 const LINE_BYTES: usize = 64;
 
 /// A record that its thread has reserved.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'m> {
+pub struct ReservedRecord<'m> {
     pub(crate) record: &'m LaneRecord,
-    /// As it stands in a commit word.
+    /// The lap, as in a commit word.
     pub(crate) lap: u64,
 }
 
-impl Place<'_> {
-    /// The thread: fills it in.
+impl ReservedRecord<'_> {
+    /// The thread: fills in and commits the record.
     #[inline(always)]
     pub fn commit(&self, at: u64, payload: Payload) {
         self.commit_words(at, payload, payload.to_commit());
     }
 
-    /// The thread: fills it in as [somebody](Payload::whose)'s, whatever the payload says of that.
+    /// The thread: fills in the record for this [owner](Payload::owner_bits), and ignores the owner
+    /// that the payload names.
     #[inline(always)]
-    pub(crate) fn commit_of(&self, whose: u64, at: u64, payload: Payload) {
-        self.commit_words(at, payload, payload.to_commit_of(whose));
+    pub(crate) fn commit_for(&self, owner_bits: u64, at: u64, payload: Payload) {
+        self.commit_words(at, payload, payload.to_commit_for(owner_bits));
     }
 
     #[inline(always)]
     fn commit_words(&self, at: u64, payload: Payload, commit: u64) {
-        let Place { record, lap } = *self;
+        let ReservedRecord { record, lap } = *self;
         record.at.store(at, Ordering::Relaxed); // T5
         record.site.store(payload.to_site(), Ordering::Relaxed);
         record.arg.store(payload.arg, Ordering::Relaxed);

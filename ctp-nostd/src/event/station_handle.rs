@@ -1,80 +1,82 @@
-//! A station while a coroutine of this program has it, and an event that the coroutine has begun.
+//! A station while a coroutine of this program occupies it, and an event that the coroutine has
+//! started.
 
 use crate::memory::layout::{EXT_REV, Station, seat_word};
 use crate::platform::mode::ANY;
 use crate::platform::{Platform, Probe};
-use crate::protocol::lane::{Payload, Place};
+use crate::protocol::lane::{Payload, ReservedRecord};
 use crate::protocol::wake;
 use crate::sync::{Ordering, fence};
 
-/// A station and what its occupant needs at every event, from the first field on.
+/// A station and what its occupant needs at every event, most needed fields first.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Seat<P> {
+pub(crate) struct StationHandle<P> {
     pub station: &'static Station,
-    /// What stands for this coroutine in a lane's record.
-    pub whose: u64,
+    /// Identifies this coroutine in a lane record.
+    pub owner_bits: u64,
     pub index: u32,
     pub generation: u32,
-    /// What stands for this coroutine in the word of its thread.
+    /// Identifies this coroutine in the word of its thread.
     pub word: u32,
     pub probe: Probe<P>,
 }
 
-/// An event that has its index `n`, its time and its place in the lane.
+/// An event that has its index `n`, its time and its position in the lane.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct StartedEvent {
     pub n: u64,
     pub at: u64,
     pub thread: u64,
-    pub place: Option<Place<'static>>,
-    /// The station's word of what was kept out, before it.
+    pub place: Option<ReservedRecord<'static>>,
+    /// The station's `state` before the event, with the mark of dropped events.
     pub state: u32,
-    /// Events of the same coroutine that were begun before it and not told of.
-    pub amid: u32,
+    /// How many started but unpublished events of the same coroutine this event is nested in.
+    pub depth: u32,
 }
 
-impl Begun {
-    /// Amid no other, and none was kept out before it.
+impl StartedEvent {
+    /// An event that is not nested, and has no dropped events before it.
     #[inline(always)]
-    pub fn alone(n: u64, at: u64, thread: u64, place: Option<Place<'static>>) -> Self {
-        Begun {
+    pub fn alone(n: u64, at: u64, thread: u64, place: Option<ReservedRecord<'static>>) -> Self {
+        StartedEvent {
             n,
             at,
             thread,
             place,
             state: 0,
-            amid: 0,
+            depth: 0,
         }
     }
 }
 
-impl<P: Platform> Seat<P> {
+impl<P: Platform> StationHandle<P> {
     /// Unique in a recording: {attach id 16 | use of the station 24 | station + 1, 24}.
     pub fn probe_id(&self) -> u64 {
         let uses = u64::from(self.generation / 2) & 0xFF_FFFF;
         u64::from(self.probe.attach_id) << 48 | uses << 24 | (u64::from(self.index) + 1)
     }
 
-    /// Takes a station that was just claimed: fills in its line 0. `generation` is odd meanwhile.
+    /// Moves into a station that was just claimed: fills in its line 0. `generation` is odd during
+    /// the call.
     pub fn move_in(probe: Probe<P>, index: u32, kind: u8, meta: u32) -> Self {
         let station = &probe.region.stations[index as usize];
         let generation = station.generation.load(Ordering::Relaxed).wrapping_add(2) & !1;
-        let seat = Seat {
+        let handle = StationHandle {
             station,
             index,
             generation,
             word: seat_word(index, generation),
-            whose: Payload::whose(index, (generation / 2) as u8),
+            owner_bits: Payload::owner_bits(index, (generation / 2) as u8),
             probe,
         };
         station
             .generation
             .store(generation.wrapping_sub(1), Ordering::Relaxed);
         fence(Ordering::Release); // pairs with the fence of `identity`
-        seat.describe(kind, meta);
+        handle.describe(kind, meta);
         station.generation.store(generation, Ordering::Release);
-        seat
+        handle
     }
 
     fn describe(&self, kind: u8, meta: u32) {

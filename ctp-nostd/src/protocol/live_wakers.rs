@@ -1,27 +1,29 @@
-//! How many of a coroutine's wakers are alive? With none, nobody can ever wake it. Both halves.
+//! Counts the live wakers of a coroutine. With a count of zero, the coroutine can never be woken.
+//! Both halves.
 //!
-//! Clones of one waker count as one, from the first to the last of them; the last may be counted on
-//! once it has woken, until a poll has ended that took none (`holders.rs`).
+//! Clones of a waker count as one, from the first to the last of them. The last clone may still be
+//! counted after it has woken the coroutine, until a poll has ended that took no clone
+//! (`holders.rs`).
 //!
 //! The word holds {use of the station 12 bits | wakers 20 bits}, as that of [`crate::wake`] does.
 //!
 //! ```text
-//!   whoever wakes                          recorder
+//!   the waking thread                      recorder
 //!   L1 count the wake  (N1 of `wake.rs`)   J1 wakers                  (acquire)
 //!   L2 the real wake: queue it             J2 wakes                   (acquire)
 //!   L3 wakers -= 1           (release)
 //! ```
-//! Who finds no waker in J1 finds in J2 the wake of the last one that there was. A poll clones the
-//! waker that it is given before the suspend that ends it, so a suspended coroutine's count is
-//! never behind. A waker that outlives its coroutine leaves the next occupant's count alone.
+//! If J1 finds no waker, J2 finds the wake of the last waker. A poll clones its waker before the
+//! suspend that ends the poll, so a suspended coroutine's count is never behind. A waker that
+//! outlives its coroutine leaves the next occupant's count alone.
 
 use crate::protocol::wake;
 use crate::sync::{AtomicU32, Ordering};
 
-/// More are not counted apart: then there are some for ever.
+/// The count saturates here; it then stays for ever.
 const MOST: u32 = (1 << 20) - 1;
 
-/// One waker more of the occupant of this generation.
+/// Adds a waker of the occupant of this generation.
 #[inline]
 pub fn add(word: &AtomicU32, generation: u32) {
     change(word, generation, |count| match count {
@@ -30,7 +32,7 @@ pub fn add(word: &AtomicU32, generation: u32) {
     });
 }
 
-/// One waker less, after all that it did.
+/// Removes a waker, after all that the waker did.
 #[inline]
 pub fn subtract(word: &AtomicU32, generation: u32) {
     change(word, generation, |count| match count {
@@ -52,7 +54,7 @@ fn change(word: &AtomicU32, generation: u32, step: impl Fn(u32) -> u32) {
     }
 }
 
-/// Recorder: so many, if the word is that of this occupant.
+/// Recorder: returns the count, if the word is that of this occupant.
 pub fn count(word: &AtomicU32, generation: u32) -> Option<u32> {
     let now = word.load(Ordering::Acquire); // J1, pairs with L3
     (now & !MOST == wake::word(generation)).then_some(now & MOST)
@@ -63,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_waker_of_an_earlier_occupant_changes_nothing_and_no_count_goes_round() {
+    fn stale_wakers_change_nothing_and_counts_saturate() {
         let word = AtomicU32::new(wake::word(2));
         subtract(&word, 2);
         assert_eq!(count(&word, 2), Some(0));

@@ -1,0 +1,278 @@
+//! The hold of a traced future on the data that its wakers share.
+#![allow(
+    unsafe_code,
+    reason = "a waker is made of a pointer, which is followed"
+)]
+
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
+use core::task::Waker;
+use heap::boxed::Box;
+
+use super::functions::{BORROWED_FUNCTIONS, FUNCTIONS, release_by};
+use super::wrapped::Wrapped;
+use crate::linux;
+use crate::protocol::holders::Holders;
+
+/// The future's hold on the data that its wakers share.
+#[derive(Debug)]
+pub(crate) struct WrappedRef(NonNull<Wrapped>);
+
+// SAFETY: it gives out only references, which any thread may use, and any thread may be the last
+// holder.
+unsafe impl Send for WrappedRef where Wrapped: Send + Sync {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for WrappedRef where Wrapped: Send + Sync {}
+
+impl WrappedRef {
+    /// Wraps a waker of the executor. `site` is the id of the site of a wait where no chain is
+    /// found.
+    pub fn new(inner: Waker, trace: linux::Waker, site: u32, is_precise: bool) -> Self {
+        let wrapped = Wrapped::new(inner, trace, site, is_precise);
+        WrappedRef(NonNull::from(Box::leak(Box::new(wrapped))))
+    }
+
+    /// Does the executor still give the waker that this wraps?
+    #[inline(always)]
+    pub fn is_around(&self, given: &Waker) -> bool {
+        self.inner.will_wake(given) || is_borrowed_again(&self.inner, given)
+    }
+
+    /// The waker for a poll, as long as this is borrowed.
+    pub fn borrow_waker(&self) -> ManuallyDrop<Waker> {
+        let functions = if self.is_precise {
+            &BORROWED_FUNCTIONS
+        } else {
+            &FUNCTIONS
+        };
+        // SAFETY: the functions take a pointer to data that has a holder. The borrowed waker is never
+        // dropped, so it takes away no count, and the borrow outlives it.
+        ManuallyDrop::new(unsafe { Waker::new(self.0.as_ptr().cast_const().cast(), functions) })
+    }
+}
+
+impl Deref for WrappedRef {
+    type Target = Wrapped;
+
+    fn deref(&self) -> &Wrapped {
+        // SAFETY: the data lives as long as it has a holder, such as this.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for WrappedRef {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is the hold of this value.
+        unsafe { release_by(self.0.as_ptr(), Holders::release) };
+    }
+}
+
+/// How many clones of this waker exist; 0 for any other waker.
+#[inline]
+pub(crate) fn clones(waker: &Waker) -> usize {
+    let is_of = |functions| ptr::eq(waker.vtable(), functions);
+    if !is_of(&FUNCTIONS) && !is_of(&BORROWED_FUNCTIONS) {
+        return 0;
+    }
+    // SAFETY: with these functions the data has a holder, and the waker is borrowed.
+    let wrapped: &Wrapped = unsafe { &*waker.data().cast() };
+    wrapped.holders.clones()
+}
+
+/// Whether an outer traced future lends the waker again that this future has cloned. If so, this
+/// takes a clone like any other leaf, so that the outer future knows where it awaits this future.
+#[cold]
+#[inline(never)]
+fn is_borrowed_again(cloned: &Waker, borrowed: &Waker) -> bool {
+    let is_lent = ptr::eq(borrowed.vtable(), &BORROWED_FUNCTIONS);
+    let is_anew =
+        is_lent && ptr::eq(cloned.vtable(), &FUNCTIONS) && borrowed.data() == cloned.data();
+    if is_anew {
+        drop(borrowed.clone());
+    }
+    is_anew
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    use heap::sync::Arc;
+    use heap::task::Wake;
+
+    use super::*;
+    use crate::event::announce;
+    use crate::future::wakers::functions::entry;
+    use crate::future::wakers::polling::Polling;
+    use crate::linux::stack::walk;
+    use crate::protocol::chain::FoundChain;
+    use crate::protocol::intern::site::SiteWord;
+    use crate::protocol::wait::Wait;
+
+    #[derive(Default)]
+    struct CountingWake(AtomicUsize);
+
+    impl Wake for CountingWake {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn wrapped(counter: &Arc<CountingWake>, is_precise: bool) -> WrappedRef {
+        WrappedRef::new(counter.clone().into(), linux::Waker::mute(), 0, is_precise)
+    }
+
+    /// At each poll, a leaf future makes sure that it has a waker which wakes the same task.
+    fn clones_of_a_leaf(wrapped: &WrappedRef, polls: usize) -> (usize, Option<Waker>) {
+        let (mut clones, mut kept) = (0, None::<Waker>);
+        for _ in 0..polls {
+            let borrowed = wrapped.borrow_waker();
+            if !kept
+                .as_ref()
+                .is_some_and(|waker| waker.will_wake(&borrowed))
+            {
+                kept = Some(Waker::clone(&borrowed));
+                clones += 1;
+            }
+            assert_eq!(wrapped.holders.clones(), 1, "the old clone is dropped");
+        }
+        (clones, kept)
+    }
+
+    #[test]
+    fn leaf_clones_again_only_with_precise_chains() {
+        let counter = Arc::default();
+        assert_eq!(clones_of_a_leaf(&wrapped(&counter, false), 5).0, 1);
+        assert_eq!(clones_of_a_leaf(&wrapped(&counter, true), 5).0, 5);
+        assert_eq!(Arc::strong_count(&counter), 1);
+    }
+
+    /// Only a call, so that it returns to a few bytes behind this function's own address.
+    #[inline(never)]
+    fn clone_here(borrowed: &Waker) -> (usize, Waker) {
+        let here = walk::here().pc;
+        // SAFETY: the data is that of a `Wrapped` with a holder.
+        let clone = unsafe { Waker::from_raw(entry::clone(borrowed.data())) };
+        (here, clone)
+    }
+
+    // CT-13
+    #[test]
+    fn return_address_identifies_the_cloning_leaf() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let (here, clone) = clone_here(&wrapped.borrow_waker());
+        let returns_to = linux::local().polled.returns_to.load(Ordering::Relaxed);
+        assert!(
+            (here..here + 128).contains(&returns_to),
+            "{here:x} {returns_to:x}"
+        );
+        assert!(clone.will_wake(&wrapped.borrow_waker()));
+    }
+
+    #[test]
+    fn dropped_waker_makes_the_announcement_uncertain() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let borrowed = wrapped.borrow_waker();
+        let local = linux::local();
+        let announce_wait = || {
+            let polling = Polling::begin(linux::local, borrowed.data().addr(), &walk::here());
+            let leaf = Waker::clone(&borrowed);
+            announce::announce(local, SiteWord::default(), &Wait::lock(7));
+            (polling, leaf)
+        };
+        let announced_code = || (local.announced_code.swap(0, Ordering::Relaxed) - 1) as u8;
+        let (polling, leaf) = announce_wait();
+        drop(leaf);
+        polling.end();
+        assert_eq!(announced_code(), Wait::lock(7).one_of_several().code());
+        let (polling, leaf) = announce_wait();
+        polling.end();
+        drop(leaf);
+        assert_eq!(
+            announced_code(),
+            Wait::lock(7).code(),
+            "after the end of that poll"
+        );
+    }
+
+    #[test]
+    fn replaced_waker_does_not_count_as_dropped() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let borrowed = wrapped.borrow_waker();
+        let local = linux::local();
+        let polling = Polling::begin(linux::local, borrowed.data().addr(), &walk::here());
+        let [visit, kept] = [0; 2].map(|_| Waker::clone(&borrowed));
+        announce::announce(local, SiteWord::default(), &Wait::lock(7));
+        announce::set_waker_count(local, clones(&borrowed));
+        assert_eq!(clones(&borrowed), 2);
+        let replacement = Waker::clone(&borrowed);
+        drop(kept);
+        assert!(!local.polled.record_chain(6), "as many wakers as before");
+        drop(visit);
+        assert!(local.polled.record_chain(7));
+        polling.end();
+        local.announced_code.store(0, Ordering::Relaxed);
+        assert_eq!((clones(&replacement), clones(Waker::noop())), (1, 0));
+    }
+
+    #[test]
+    fn previously_single_chain_is_likely_over() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let end = |chain, last| {
+            let found = wrapped.end_poll(FoundChain { chain, last }, true);
+            (found.chain, found.is_one_of_several())
+        };
+        assert_eq!(end(5, 6), (5, true), "the first wait");
+        assert_eq!([end(7, 0), end(0, 0)], [(7, false), (0, false)]);
+        assert_eq!(end(7, 8), (8, true));
+        assert_eq!(end(7, 8), (7, true), "possibly both waits");
+    }
+
+    // CT-13
+    #[test]
+    fn poll_without_wake_keeps_the_chain_of_the_wait() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let end = |chain, was_woken| {
+            wrapped
+                .end_poll(FoundChain { chain, last: 0 }, was_woken)
+                .chain
+        };
+        let borrowed = wrapped.borrow_waker();
+        let kept = Waker::clone(&borrowed);
+        assert_eq!([end(5, true), end(0, false), end(0, false)], [5, 5, 5]);
+        let woken = [end(0, true), end(0, false)];
+        assert_eq!(woken, [0, 0], "a woken leaf may wait for something else");
+        end(5, true);
+        let another = Waker::clone(&borrowed);
+        assert_eq!(end(0, false), 0, "either clone may belong to the wait");
+        drop((kept, another));
+        assert_eq!(end(0, false), 0, "also without a clone");
+    }
+
+    #[test]
+    fn outer_future_recognizes_its_borrowed_waker() {
+        let counter = Arc::default();
+        let [outer, inner] = [0; 2].map(|_| wrapped(&counter, true));
+        let [cloned, another] =
+            [&outer, &inner].map(|wrapped| Waker::clone(&wrapped.borrow_waker()));
+        assert!(is_borrowed_again(&cloned, &outer.borrow_waker()));
+        assert!(!is_borrowed_again(&another, &outer.borrow_waker()));
+        assert!(!is_borrowed_again(&cloned, &another));
+        assert_eq!(outer.holders.clones(), 1);
+    }
+
+    #[test]
+    fn clones_wake_the_same_task_and_compare_equal() {
+        let counter: Arc<CountingWake> = Arc::default();
+        let wrapped = wrapped(&counter, true);
+        let [first, second] = [0; 2].map(|_| Waker::clone(&wrapped.borrow_waker()));
+        assert!(first.will_wake(&second) && first.clone().will_wake(&first));
+        wrapped.borrow_waker().wake_by_ref();
+        drop(wrapped);
+        first.wake();
+        second.wake_by_ref();
+        assert_eq!(counter.0.load(Ordering::Relaxed), 3);
+        drop(second);
+        assert_eq!(Arc::strong_count(&counter), 1);
+    }
+}
