@@ -1,4 +1,4 @@
-//! The shared memories of a recording, and the clock of their programs.
+//! The shared memories of a recording, the drainer thread, and the clock of the programs.
 
 pub mod calibrate;
 pub mod capacity;

@@ -19,7 +19,7 @@ use ctp_trace::record::{End, Event, Nanos, ProcessId, Record, Start};
 use rustix::fs::fstat;
 
 use crate::error::TraceError;
-use crate::harvest::{Sink, Standstill};
+use crate::harvest::{IdleReport, Sink};
 use crate::output::backlog::Backlog;
 use crate::output::deadlines::ProgramClocks;
 use crate::output::encoder::{Encoder, Watched};
@@ -91,7 +91,7 @@ impl Output {
     }
 
     /// Looks at what is stuck in what was taken, which is all until then.
-    pub fn look(&mut self, at: Nanos, standstill: Standstill) {
+    pub fn look(&mut self, at: Nanos, standstill: IdleReport) {
         self.encoder.look(at, standstill);
     }
 

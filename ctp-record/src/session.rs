@@ -212,7 +212,7 @@ impl Session<'_> {
     fn mark_time(&mut self, at: Nanos, found: PassOutcome) {
         // Since then the program may have ended, which makes nobody wait longer.
         let at = at.min(self.so_far.vigil.last_alive());
-        let latest = self.memories.told();
+        let latest = self.memories.latest_event();
         let is_due = |it: &mut Watermark| it.is_due(at, latest);
         if !found.is_behind() && self.watermark.as_mut().is_some_and(is_due) {
             self.output.take(Record::Watermark(at));

@@ -74,9 +74,9 @@ fn look(
         number: 0,
         memory: memory.clone(),
         attached: vec![ProcessId(1)],
-        places: harvest.places().clone(),
+        sites: harvest.sites().clone(),
         ahead_ns: harvest.ahead_ns(),
-        occupants: harvest.occupants(&region).collect(),
+        coroutines: harvest.station_coroutines(&region).collect(),
     };
     Gathered {
         looked_ns: monotonic_ns(),

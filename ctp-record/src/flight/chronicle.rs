@@ -62,7 +62,7 @@ impl Sink for Chronicle {
         self.clocks.note_clock(process, ahead_ns);
     }
 
-    fn take_leave(&mut self, mut occupant: StationCoroutine) {
+    fn take_departed(&mut self, mut occupant: StationCoroutine) {
         self.looks.remove(&occupant.coroutine);
         let Some(birth) = self.births.remove(&occupant.coroutine) else {
             return;

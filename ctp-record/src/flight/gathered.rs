@@ -11,7 +11,7 @@ use ctp_trace::record::{Ending, Look, Nanos, ProcessId, Record, Start};
 use super::chronicle::{Chronicle, KnownCoroutine};
 use super::ended::EndedCoroutines;
 use super::lane_copy::{self, LaneCopy};
-use crate::harvest::{Numbers, Places};
+use crate::harvest::{Numbers, SiteTable};
 use crate::memory::clock::monotonic_ns;
 use crate::memory::memories::{Look as Contents, Memories};
 use crate::memory::shm::Memory;
@@ -73,7 +73,7 @@ pub struct Part {
     /// The processes that attached, in the order of their attach ids, which begin at 1.
     pub attached: Vec<ProcessId>,
     /// The sites that are known.
-    pub places: Places,
+    pub sites: SiteTable,
     /// Who lives there.
     pub living: Vec<Arc<KnownCoroutine>>,
 }
@@ -113,7 +113,7 @@ impl Gathered {
         wait::order();
         let until_ns = monotonic_ns();
         memories.pass(processes, chronicle);
-        memories.meet_silent_peers(processes, chronicle);
+        memories.introduce_silent_peers(processes, chronicle);
         let looks = memories.look();
         wait::order();
         let lanes = lane_copy::once(&memories.all());
@@ -194,13 +194,13 @@ impl Gathered {
 
 impl Part {
     pub(super) fn of(look: Contents, chronicle: &Chronicle) -> Self {
-        let occupants = look.occupants.into_iter();
-        let living = occupants.filter_map(|occupant| chronicle.known(occupant));
+        let coroutines = look.coroutines.into_iter();
+        let living = coroutines.filter_map(|coroutine| chronicle.known(coroutine));
         Part {
             number: look.number,
             memory: look.memory,
             attached: look.attached,
-            places: look.places,
+            sites: look.sites,
             living: living.map(Arc::new).collect(),
         }
     }

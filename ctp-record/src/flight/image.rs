@@ -69,10 +69,10 @@ impl OfPlan<'_> {
         let nonsense = lanes.iter().map(|lane| lane.later_than(times.latest_ns));
         let nonsense = nonsense.sum();
         let lanes = lanes.into_iter().map(|lane| self.lane(lane, &renumbering));
-        let (lanes, places) = (lanes.collect(), self.part.places.clone());
+        let (lanes, sites) = (lanes.collect(), self.part.sites.clone());
         MemoryImage {
             memory: self.part.memory.clone(),
-            harvest: Harvest::of_image(&coroutines, &stations, lanes, places, times),
+            harvest: Harvest::of_image(&coroutines, &stations, lanes, sites, times),
             stations,
             in_lanes: told.map(SnapshotCoroutine::first_in_lanes).collect(),
             attached: self.part.attached.clone(),
@@ -121,7 +121,7 @@ impl OfPlan<'_> {
             tid,
             process: process.unwrap_or_default(),
             lost: lane.refused,
-            told_lost: (lane.overwritten == 0).then_some(0),
+            reported_lost: (lane.overwritten == 0).then_some(0),
             is_damaged: lane.is_damaged,
         }
     }

@@ -96,8 +96,8 @@ impl Sink for Corrected<'_> {
         self.sink.take_events(&self.clocks.corrected_events(events));
     }
 
-    fn take_leave(&mut self, occupant: StationCoroutine) {
-        self.sink.take_leave(occupant);
+    fn take_departed(&mut self, occupant: StationCoroutine) {
+        self.sink.take_departed(occupant);
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use ctp_trace::{ChunkWriter, Composer, RawChunk};
 
-use crate::harvest::Standstill;
+use crate::harvest::IdleReport;
 use crate::monitor::lookout::{Sighting, Watch};
 use crate::output::backlog::Backlog;
 use crate::output::remember;
@@ -144,7 +144,7 @@ impl Encoder {
     }
 
     /// Looks at what is stuck after all so far; only if somebody wants to know.
-    pub fn look(&mut self, at: Nanos, standstill: Standstill) {
+    pub fn look(&mut self, at: Nanos, standstill: IdleReport) {
         if let Some((watch, sender)) = &mut self.watched {
             // Nobody listens when it is over.
             let _ = sender.send(watch.look(at, standstill));

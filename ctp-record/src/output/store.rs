@@ -132,9 +132,9 @@ impl Sink for Store {
         }
     }
 
-    fn take_leave(&mut self, occupant: StationCoroutine) {
+    fn take_departed(&mut self, occupant: StationCoroutine) {
         if let Store::Flight(recorder) = self {
-            recorder.chronicle.take_leave(occupant);
+            recorder.chronicle.take_departed(occupant);
         }
     }
 }

@@ -142,7 +142,7 @@ impl Session<'_> {
         let by = self.clock.now();
         let latest = self
             .memories
-            .bury(pid, process, &mut self.processes, &mut self.output);
+            .reap(pid, process, &mut self.processes, &mut self.output);
         let at = vigil::end(alive, latest, by);
         self.processes.part_with(pid, at, how, &mut self.output);
         at

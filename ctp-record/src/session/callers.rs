@@ -123,5 +123,5 @@ fn grant(
     if let Some(calibrator) = calibrator {
         calibrator.publish(memory.region().header);
     }
-    rendezvous::answer(socket, Some(memory.file())).inspect_err(|_| memories.take_back())
+    rendezvous::answer(socket, Some(memory.file())).inspect_err(|_| memories.revoke_last())
 }

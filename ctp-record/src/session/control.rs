@@ -118,7 +118,7 @@ impl Session<'_> {
     /// Has everybody left, and was all read since? While events are kept, that never ends.
     fn has_read_all_before(&mut self, inside: &mut Vec<(usize, usize)>, verb: Verb) -> bool {
         for _ in 0..LOOKS {
-            self.memories.dismiss_those_outside(inside);
+            self.memories.retain_inside(inside);
             if inside.is_empty() {
                 break;
             }

@@ -197,7 +197,7 @@ impl Desk {
 
     /// Of events alone.
     pub fn told(&self) -> Nanos {
-        self.harvest.told()
+        self.harvest.latest_event()
     }
 
     fn region(&self) -> Region<'static> {

@@ -172,7 +172,7 @@ fn what_a_thread_is_amid_is_read_once_it_is_done_also_where_another_process_dies
     let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
     let mut harvest = Harvest::new(0);
     harvest.pass(&region, &mut nowhere, &mut tray);
-    harvest.bury(ProcessId(2), &region, &mut nowhere, &mut tray);
+    harvest.reap(ProcessId(2), &region, &mut nowhere, &mut tray);
     let close = Payload {
         kind: DeedKind::Close as u8,
         ..Payload::default()

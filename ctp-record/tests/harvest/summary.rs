@@ -131,7 +131,7 @@ fn who_moves_in_where_another_was_killed_has_totals_of_its_own() {
     live(&first, 100);
     std::mem::forget(first); // as if its process were no more
     harvest.pass(&region, &mut nowhere, &mut tray);
-    harvest.bury(ProcessId(1), &region, &mut nowhere, &mut tray);
+    harvest.reap(ProcessId(1), &region, &mut nowhere, &mut tray);
     let_pass(1_000_000);
     let second = probe.born("second");
     live(&second, 2);

@@ -39,7 +39,7 @@ fn stations_of_a_process_that_was_killed_are_used_again() {
     assert_eq!(probe.born("too many").id(), 0);
 
     tray.0.clear();
-    harvest.bury(ProcessId(1), &region, &mut nowhere, &mut tray);
+    harvest.reap(ProcessId(1), &region, &mut nowhere, &mut tray);
     let tallies = tallies_in(&tray.0);
     assert!(
         tallies

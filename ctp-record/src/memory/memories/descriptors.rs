@@ -6,20 +6,20 @@ use super::Memories;
 use crate::harvest::DescriptorWait;
 use crate::memory::clock::monotonic_ns;
 
-/// A station: which memory of those that are held, and which of its stations.
+/// A station: the index of its memory among those held, and its index there.
 pub type StationPlace = (usize, usize);
 
 impl Memories {
-    /// The wait of this station's coroutine, if it is one for a descriptor and has lasted so long.
-    pub fn descriptor_wait(&self, place: StationPlace, long: Duration) -> Option<DescriptorWait> {
+    /// The wait of this station's coroutine, if it has waited for a descriptor for at least `long`.
+    pub fn descriptor_wait(&self, station: StationPlace, long: Duration) -> Option<DescriptorWait> {
         let before_ns = monotonic_ns().saturating_sub(long.as_nanos() as u64);
-        let held = self.held.get(place.0)?;
+        let held = self.held.get(station.0)?;
         let region = held.memory.region();
         let before_ns = held.harvest.program_time(before_ns);
-        held.harvest.descriptor_wait(place.1, &region, before_ns)
+        held.harvest.descriptor_wait(station.1, &region, before_ns)
     }
 
-    /// Up to `most` such waits of the `scanned` stations that come after those of the latest call.
+    /// Scans the next `scanned` stations after those of the latest call. Returns up to `most` waits.
     pub fn next_descriptor_waits(
         &self,
         cursor: &mut StationPlace,
@@ -29,8 +29,11 @@ impl Memories {
     ) -> Vec<(StationPlace, DescriptorWait)> {
         let mut waits = Vec::new();
         for _ in 0..scanned.min(self.stations()) {
-            let place = self.next_station(cursor);
-            waits.extend(self.descriptor_wait(place, long).map(|wait| (place, wait)));
+            let station = self.next_station(cursor);
+            waits.extend(
+                self.descriptor_wait(station, long)
+                    .map(|wait| (station, wait)),
+            );
             if waits.len() == most {
                 break;
             }
@@ -39,11 +42,11 @@ impl Memories {
     }
 
     fn stations(&self) -> usize {
-        let of = |held: &super::Held| held.memory.region().allocated().len();
-        self.held.iter().map(of).sum()
+        let count = |held: &super::Held| held.memory.region().allocated().len();
+        self.held.iter().map(count).sum()
     }
 
-    /// The station at the cursor, which goes one on, from the last one to the first.
+    /// The station at the cursor. Advances the cursor, from the last station to the first.
     fn next_station(&self, cursor: &mut StationPlace) -> StationPlace {
         let length = |memory: usize| {
             let held = self.held.get(memory);
@@ -55,8 +58,8 @@ impl Memories {
             }
             *cursor = ((cursor.0 + 1) % self.held.len().max(1), 0);
         }
-        let place = *cursor;
+        let station = *cursor;
         cursor.1 += 1;
-        place
+        station
     }
 }

@@ -1,34 +1,34 @@
-//! A look at all memories of a flight recorder, for a snapshot.
+//! A view of all memories of a flight recorder at one moment, for a snapshot.
 
 use std::sync::Arc;
 
 use ctp_trace::record::ProcessId;
 
 use super::{Held, Memories};
-use crate::harvest::{Outside as _, Peer, Places, Sink, StationCoroutine};
+use crate::harvest::{Outside as _, Peer, Sink, SiteTable, StationCoroutine};
 use crate::memory::shm::Memory;
 use crate::proc::processes::{Processes, Writers};
 
-/// What one memory holds, besides its lanes.
+/// What one memory holds at one moment, besides its lanes.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// Which of the recording's memories.
+    /// The number of the memory in the recording.
     pub number: u32,
     /// The memory.
     pub memory: Arc<Memory>,
-    /// The processes that attached, in the order of their attach ids, which begin at 1.
+    /// The processes that attached, by attach id, which begins at 1.
     pub attached: Vec<ProcessId>,
-    /// The sites that are known.
-    pub places: Places,
-    /// By how many nanoseconds the clock of its programs is ahead of the recorder's, and so are the times
-    /// in its lanes.
+    /// The sites known so far.
+    pub sites: SiteTable,
+    /// By how many nanoseconds the clock of its programs, and the times in its lanes, are ahead of the
+    /// recorder's.
     pub ahead_ns: i64,
-    /// Those that have a station.
-    pub occupants: Vec<StationCoroutine>,
+    /// The coroutines that have a station.
+    pub coroutines: Vec<StationCoroutine>,
 }
 
-/// So many memories of processes that ended are kept as they were left.
-const MOST_LEFT: usize = 8;
+/// Memories of exited processes that are kept for snapshots.
+const MAX_LEFT: usize = 8;
 
 impl Memories {
     /// All memories, in the order of [`look`](Memories::look).
@@ -38,21 +38,21 @@ impl Memories {
         living.chain(left).cloned().collect()
     }
 
-    /// What all memories hold, also those that processes left lately.
+    /// Views of all memories, including those that exited processes left lately.
     pub fn look(&self) -> Vec<Look> {
         let living = self.held.iter().map(Held::look);
         living.chain(self.left.iter().cloned()).collect()
     }
 
-    /// Keeps a memory as its process left it. Of very many, those that were left first are given
-    /// up, and who lived there has left.
+    /// Keeps the memory of an exited process. If there are too many, gives up the oldest, whose coroutines
+    /// are then reported as departed.
     pub(super) fn keep(&mut self, look: Look, sink: &mut dyn Sink) {
         self.left.push_back(look);
-        if self.left.len() > MOST_LEFT
+        if self.left.len() > MAX_LEFT
             && let Some(oldest) = self.left.pop_front()
         {
-            let occupants = oldest.occupants.into_iter();
-            occupants.for_each(|occupant| sink.take_leave(occupant));
+            let coroutines = oldest.coroutines.into_iter();
+            coroutines.for_each(|coroutine| sink.take_departed(coroutine));
             self.orphans.keep_header(oldest.memory);
         }
     }
@@ -64,14 +64,17 @@ impl Held {
             number: self.number,
             memory: self.memory.clone(),
             attached: self.attached.clone(),
-            places: self.harvest.places().clone(),
+            sites: self.harvest.sites().clone(),
             ahead_ns: self.harvest.ahead_ns(),
-            occupants: self.harvest.occupants(&self.memory.region()).collect(),
+            coroutines: self
+                .harvest
+                .station_coroutines(&self.memory.region())
+                .collect(),
         }
     }
 
-    /// Meets those that attached since the last look, while they are there.
-    pub(super) fn meet_attached(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
+    /// Describes processes that attached since the last call, while they are still running.
+    pub(super) fn describe_attached(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
         let region = self.memory.region();
         let pid = |row: usize| region.attaches.get(row)?.pid();
         while let Some(pid) = pid(self.attached.len()) {

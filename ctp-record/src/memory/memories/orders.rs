@@ -1,24 +1,24 @@
-//! What is kept of which process: commands go to the memories that they mean.
+//! Applies commands to the memories that they address: which events of which process are recorded.
 
 use super::{Held, Memories};
 use crate::control::{Orders, Verb};
 
 impl Memories {
-    /// From now on other events are kept, of this process or of all. It is in force once all have
-    /// left who were [`inside`](Memories::inside).
+    /// Changes the orders of this process, or of all. The change is complete once every coroutine that was
+    /// [`inside`](Memories::inside) an event has left it.
     pub fn order(&mut self, verb: Verb, pid: Option<u32>) {
         self.generation += 1;
-        let meant: Vec<bool> = self.held.iter().map(|it| self.is_of(it, pid)).collect();
+        let meant: Vec<bool> = self.held.iter().map(|held| self.is_of(held, pid)).collect();
         for (held, _) in self.held.iter_mut().zip(meant).filter(|(_, meant)| *meant) {
             held.orders = held.orders.after(verb);
         }
         if pid.is_none() {
             self.orders = self.orders.after(verb);
         }
-        self.pass_on_orders();
+        self.apply_orders();
     }
 
-    pub(super) fn pass_on_orders(&mut self) {
+    pub(super) fn apply_orders(&mut self) {
         let only_process = |held: &Held| match held.orders.filter.only_process {
             0 => None,
             pid => Some(pid),
@@ -31,10 +31,10 @@ impl Memories {
         }
     }
 
-    /// Is this the memory of that process? The first memory is that of all that have none of their
-    /// own.
+    /// Whether this is the memory of that process. The first memory belongs to all processes without a memory
+    /// of their own.
     pub(super) fn is_of(&self, held: &Held, pid: Option<u32>) -> bool {
-        let has_own = |pid| self.held.iter().any(|it| it.only_pid == Some(pid));
+        let has_own = |pid| self.held.iter().any(|held| held.only_pid == Some(pid));
         match (pid, held.only_pid) {
             (None, _) => true,
             (Some(pid), Some(only_pid)) => pid == only_pid,
@@ -42,8 +42,8 @@ impl Memories {
         }
     }
 
-    /// The coroutines of this process, or of all, that are amid an event, which may have been judged
-    /// by earlier orders: memory and station of each.
+    /// The memory and station of each coroutine of this process, or of all, that is inside an event. Such an
+    /// event may have been decided by earlier orders.
     pub fn inside(&self, pid: Option<u32>) -> Vec<(usize, usize)> {
         let stations = |(number, held): (usize, &Held)| {
             let all = held.memory.region().allocated().iter().enumerate();
@@ -56,15 +56,16 @@ impl Memories {
         meant.flat_map(stations).collect()
     }
 
-    /// Forgets those that have left the event in which they were: the next one is judged anew.
-    pub fn dismiss_those_outside(&self, inside: &mut Vec<(usize, usize)>) {
+    /// Removes coroutines that have left their event: their next event obeys the present orders.
+    pub fn retain_inside(&self, inside: &mut Vec<(usize, usize)>) {
         inside.retain(|(number, index)| {
             let held = self.held.get(*number);
             held.is_some_and(|held| held.memory.region().stations[*index].is_inside())
         });
     }
 
-    /// Events of this process, or of all, if each is read from its slot since the probe has no lanes.
+    /// The number of events of this process, or of all, if all are read from slots because the probe has no
+    /// lanes.
     pub fn events_without_lanes(&self, pid: Option<u32>) -> Option<u64> {
         let meant = || self.held.iter().filter(|held| self.is_of(held, pid));
         let totals = |held: &Held| held.harvest.totals();
@@ -74,12 +75,12 @@ impl Memories {
         all.filter(|events| 0 < *events)
     }
 
-    /// Are any events kept out?
+    /// Whether any events are excluded.
     pub fn are_controlled(&self) -> bool {
         self.held.iter().any(|held| held.orders.are_in_force())
     }
 
-    /// What is kept of this process, or of one that comes new.
+    /// The orders of this process, or of a process that starts later.
     pub fn orders_of(&self, pid: Option<u32>) -> Orders {
         let mut held = self.held.iter().filter(|_| pid.is_some());
         let found = held.find(|held| self.is_of(held, pid));

@@ -9,7 +9,7 @@ use ctp_trace::record::{Nanos, Record};
 
 use super::{Sighting, Watch};
 use crate::flight::{Gathered, Plan, compose};
-use crate::harvest::{Sink, Standstill};
+use crate::harvest::{IdleReport, Sink};
 use crate::memory::clock::processor_time;
 use crate::session::promptness;
 
@@ -27,7 +27,7 @@ pub fn look(
         let mut watch = Watch::new(&gathered.start, thresholds);
         let plan = Plan::of(&mut gathered);
         let at = compose(gathered, plan, &mut watch).end.at;
-        let sighting = watch.look(at, Standstill::default());
+        let sighting = watch.look(at, IdleReport::default());
         drop(watch); // which takes its time too
         let cost = processor_time();
         // Nobody listens when it is over.
