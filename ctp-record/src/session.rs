@@ -30,7 +30,7 @@ use crate::connect::rendezvous::Rendezvous;
 use crate::connect::turned_away::TurnedAway;
 use crate::control::desk::Desk;
 use crate::crash::Crashes;
-use crate::flight::Gathered;
+use crate::flight::SnapshotInput;
 use crate::harvest::Sink as _;
 use crate::launch::signals::Signals;
 use crate::launch::{Ended, Running};
@@ -121,7 +121,7 @@ pub struct SoFar {
     /// Processes that could not be let in, or got no memory, or too late.
     pub turned_away: TurnedAway,
     /// What the last snapshot is made of, if there is to be one.
-    pub last: Option<Gathered>,
+    pub last: Option<SnapshotInput>,
 }
 
 /// The file holds what is older than this.
@@ -187,7 +187,7 @@ impl Session<'_> {
     fn read_the_rest(&mut self, how: Ending, alive: Nanos) -> Nanos {
         self.memories.stop();
         let over_by = self.clock.now();
-        self.output.be_patient();
+        self.output.allow_waiting();
         self.tell_last_looks();
         self.so_far.last = self.gather_last(how);
         self.memories.finish(&mut self.processes, &mut self.output);

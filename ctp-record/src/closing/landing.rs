@@ -26,7 +26,7 @@ pub fn land(
     if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
         let end = taken.map_or(unwritten_end(session, over.ending(), at), |it| {
-            it.composed.end
+            it.summary.end
         });
         let mut closing = recording::closing_of(config, launch, session, end);
         let closing = match (&written, taken) {
@@ -76,7 +76,7 @@ fn unwritten(mut closing: Closing<'_>, why: String) -> Closing<'_> {
 }
 
 fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
-    let composed = &snapshot.composed;
+    let composed = &snapshot.summary;
     let metadata = snapshot.file.metadata().ok();
     Closing {
         outlook: closing.outlook_of(&snapshot.file, composed.end.events),

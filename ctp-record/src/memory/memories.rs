@@ -3,9 +3,9 @@
 
 mod account;
 mod descriptors;
-mod look;
 mod orders;
 mod orphans;
+mod view;
 
 use std::collections::VecDeque;
 use std::io;
@@ -30,8 +30,8 @@ use crate::proc::processes::{Processes, Writers};
 use crate::session::pace::PassOutcome;
 use account::Account;
 pub use descriptors::StationPlace;
-pub use look::Look;
 use orphans::OrphanHeaders;
+pub use view::MemoryView;
 
 /// All memories of a recording and their readers.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct Memories {
     drainer: Option<Drainer>,
     held: Vec<Held>,
     /// The memories of exited processes of which a flight recorder's snapshot may still need records.
-    left: VecDeque<Look>,
+    left: VecDeque<MemoryView>,
     /// What was read of memories that were given up.
     given_up: Account,
     /// Headers in which forks of exited processes may still count themselves.
@@ -317,7 +317,7 @@ impl Memories {
     fn finish_or_keep(&mut self, held: &mut Held, processes: &mut Processes, sink: &mut dyn Sink) {
         if self.recording.mode == MODE_FLIGHT {
             held.pass(processes, sink);
-            return self.keep(held.look(), sink);
+            return self.keep(held.view(), sink);
         }
         held.finish(processes, sink);
     }

@@ -81,9 +81,9 @@ impl Session<'_> {
     fn obey(&mut self, asked: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
             if let Some(recorder) = self.output.flight()
-                && recorder.heeds(arrived.number)
+                && recorder.is_trigger_signal(arrived.number)
             {
-                recorder.want();
+                recorder.request();
                 continue;
             }
             if arrived.ends_the_recording() {

@@ -47,7 +47,7 @@ impl Session<'_> {
             stderr::say(&told::lines(at, findings));
         }
         if let (Purpose::Snapshot { .. }, Some(recorder)) = (purpose, self.output.flight()) {
-            recorder.want_of_stuck();
+            recorder.request_for_stuck();
         }
     }
 

@@ -13,7 +13,9 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_record::{Chronicle, Composed, Memory, Over, last_snapshot_of, snapshot_of};
+use ctp_record::{
+    FlightHistory, Memory, RecordingEnd, SnapshotSummary, last_snapshot_of, snapshot_of,
+};
 use ctp_trace::Census;
 use ctp_trace::record::{Act, Event, Nanos, Record};
 
@@ -59,16 +61,10 @@ fn memory() -> Arc<Memory> {
     Arc::new(Memory::create(plan, &recording, false).expect("there is room"))
 }
 
-fn snapshot(memory: &Arc<Memory>) -> (Composed, Vec<Record>) {
+fn snapshot(memory: &Arc<Memory>) -> (SnapshotSummary, Vec<Record>) {
     let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let (mut harvest, mut chronicle) = (Harvest::new(0).in_flight(0), Chronicle::default());
-    let composed = snapshot_of(
-        memory,
-        &mut harvest,
-        &mut nowhere,
-        &mut chronicle,
-        &mut tray,
-    );
+    let (mut harvest, mut history) = (Harvest::new(0).in_flight(0), FlightHistory::default());
+    let composed = snapshot_of(memory, &mut harvest, &mut nowhere, &mut history, &mut tray);
     (composed, tray.0)
 }
 
@@ -144,26 +140,26 @@ fn stations_of_those_that_ended_are_for_others() {
     // SAFETY: the program is over, and `memory` is held, when this test ends.
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
     let probe = Probe::<Stage<1>>::new(region, 1);
-    let (mut nowhere, mut chronicle) = (Nowhere::default(), Chronicle::default());
+    let (mut nowhere, mut history) = (Nowhere::default(), FlightHistory::default());
     let mut harvest = Harvest::new(0).summing_up(Bins::USUAL).in_flight(0);
     for _ in 0..10 {
         let task = probe.born("one of many");
         assert_ne!(task.id(), 0, "there is a station for it");
         task.run();
         drop(task);
-        harvest.pass(&region, &mut nowhere, &mut chronicle);
+        harvest.pass(&region, &mut nowhere, &mut history);
     }
-    assert_eq!(chronicle.gone().len(), 10);
+    assert_eq!(history.departed().len(), 10);
 }
 
-fn last_snapshot(memory: &Arc<Memory>, over: Over) -> (Composed, Vec<Record>) {
+fn last_snapshot(memory: &Arc<Memory>, over: RecordingEnd) -> (SnapshotSummary, Vec<Record>) {
     let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
     let mut harvest = Harvest::new(0).summing_up(Bins::USUAL).in_flight(0);
     let composed = last_snapshot_of(
         memory,
         &mut harvest,
         &mut nowhere,
-        &mut Chronicle::default(),
+        &mut FlightHistory::default(),
         &mut tray,
         over,
     );
@@ -172,7 +168,7 @@ fn last_snapshot(memory: &Arc<Memory>, over: Over) -> (Composed, Vec<Record>) {
 }
 
 /// The end to which a reader measures ages, which is the one that is said.
-fn end_of((composed, records): &(Composed, Vec<Record>)) -> Nanos {
+fn end_of((composed, records): &(SnapshotSummary, Vec<Record>)) -> Nanos {
     let mut census = Census::new();
     for record in records {
         census.feed(record);
@@ -189,7 +185,7 @@ fn what_is_read_long_after_the_end_is_not_later_and_the_window_is_before_the_end
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
     cycles::<3>(region, 0, 10);
     let last = Nanos(NOW[3].load(Relaxed) - 1);
-    let over = Over {
+    let over = RecordingEnd {
         alive: Nanos(3),
         until: Nanos(1_000_000),
         length: Some(Nanos(5)),
@@ -198,7 +194,7 @@ fn what_is_read_long_after_the_end_is_not_later_and_the_window_is_before_the_end
     assert_eq!(end_of(&found), last);
     assert_eq!(found.0.since, Nanos(last.0 - 5));
     // Who was seen alive later lived longer.
-    let seen = Over {
+    let seen = RecordingEnd {
         alive: Nanos(last.0 + 3),
         ..over
     };
@@ -229,7 +225,7 @@ fn what_goes_on_after_the_end_is_neither_in_a_snapshot_nor_lost() {
         let until = Nanos(NOW[4].load(Relaxed) - 1);
         go_on(later);
         std::mem::forget(task);
-        let over = Over {
+        let over = RecordingEnd {
             alive: Nanos(1),
             until,
             length: None,

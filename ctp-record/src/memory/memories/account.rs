@@ -69,7 +69,7 @@ impl Memories {
 
     /// Forks of exited processes that could not reach the recorder.
     fn unreached_later(&self) -> u32 {
-        let left = self.left.iter().map(|look| look.memory.region());
+        let left = self.left.iter().map(|view| view.memory.region());
         let intact = left.filter(|region| region.is_intact());
         let unreached = intact.map(|region| region.header.counters().unreached);
         unreached.fold(self.orphans.unreached(), u32::saturating_add)

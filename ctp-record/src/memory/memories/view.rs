@@ -11,7 +11,7 @@ use crate::proc::processes::{Processes, Writers};
 
 /// What one memory holds at one moment, besides its lanes.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct MemoryView {
     /// The number of the memory in the recording.
     pub number: u32,
     /// The memory.
@@ -31,23 +31,23 @@ pub struct Look {
 const MAX_LEFT: usize = 8;
 
 impl Memories {
-    /// All memories, in the order of [`look`](Memories::look).
+    /// All memories, in the order of [`views`](Memories::views).
     pub fn all(&self) -> Vec<Arc<Memory>> {
         let living = self.held.iter().map(|held| &held.memory);
-        let left = self.left.iter().map(|look| &look.memory);
+        let left = self.left.iter().map(|view| &view.memory);
         living.chain(left).cloned().collect()
     }
 
     /// Views of all memories, including those that exited processes left lately.
-    pub fn look(&self) -> Vec<Look> {
-        let living = self.held.iter().map(Held::look);
+    pub fn views(&self) -> Vec<MemoryView> {
+        let living = self.held.iter().map(Held::view);
         living.chain(self.left.iter().cloned()).collect()
     }
 
     /// Keeps the memory of an exited process. If there are too many, gives up the oldest, whose coroutines
     /// are then reported as departed.
-    pub(super) fn keep(&mut self, look: Look, sink: &mut dyn Sink) {
-        self.left.push_back(look);
+    pub(super) fn keep(&mut self, view: MemoryView, sink: &mut dyn Sink) {
+        self.left.push_back(view);
         if self.left.len() > MAX_LEFT
             && let Some(oldest) = self.left.pop_front()
         {
@@ -59,8 +59,8 @@ impl Memories {
 }
 
 impl Held {
-    pub(super) fn look(&self) -> Look {
-        Look {
+    pub(super) fn view(&self) -> MemoryView {
+        MemoryView {
             number: self.number,
             memory: self.memory.clone(),
             attached: self.attached.clone(),
