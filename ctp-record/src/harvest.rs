@@ -98,8 +98,8 @@ pub struct Harvest {
     /// Set if totals are recorded instead of history.
     /// Set if totals are recorded instead of history.
     summary: Option<Summary>,
-    /// The number of this memory among those of the recording. Set for a flight recorder, whose lanes are
-    /// only read by snapshots.
+    /// The number of this memory among those of the recording. Set for a flight recorder: then only
+    /// snapshots read the lanes.
     flight_memory: Option<u32>,
     sites: SiteTable,
     /// Whether a command or filter may exclude events. Then each pass counts the excluded events.
@@ -191,7 +191,7 @@ impl Harvest {
         self.discover(region);
         self.find_clock(&mut pass);
         let now_ns = self.horizon.now_ns();
-        self.cells.take_ended(); // A coroutine whose death was read from its slots has left its station.
+        self.cells.take_ended(); // Deaths that were read from slots: these coroutines have left their stations.
         if self.flight_memory.is_none() {
             self.drain_lanes(Reach::Before(now_ns), &mut pass);
         }

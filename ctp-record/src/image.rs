@@ -40,7 +40,7 @@ pub struct FoundMemory {
 /// Finds the probe's memory in a dump.
 ///
 /// # Errors
-/// The dump cannot be read, or holds no memory or a damaged one.
+/// The dump cannot be read, holds no memory, or holds a damaged memory.
 pub fn load(image: &Image) -> Result<FoundMemory, Error> {
     let dump =
         bytes_of(&image.dump).map_err(|error| ImageError::Input(image.dump.clone(), error))?;

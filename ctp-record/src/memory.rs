@@ -5,5 +5,5 @@ pub mod capacity;
 pub mod clock;
 pub mod drainer;
 pub mod mapped;
-pub mod memories;
+pub mod memory_set;
 pub mod shm;

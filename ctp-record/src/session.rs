@@ -36,7 +36,7 @@ use crate::launch::signals::Signals;
 use crate::launch::{Ended, Running};
 use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
-use crate::memory::memories::Memories;
+use crate::memory::memory_set::MemorySet;
 use crate::monitor::lookout::Lookout;
 use crate::monitor::status::{Progress, Status, Whereabouts};
 use crate::observe::Looks;
@@ -56,7 +56,7 @@ use vigil::Vigil;
 #[derive(Debug)]
 pub struct Session<'s> {
     /// What is read.
-    pub memories: Memories,
+    pub memories: MemorySet,
     /// Where programs connect.
     pub rendezvous: &'s Rendezvous,
     /// The program.

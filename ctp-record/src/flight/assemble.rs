@@ -24,7 +24,7 @@ pub struct SnapshotSummary {
     pub since: Nanos,
     /// Coroutines that are only part of sums.
     pub ended_before: u64,
-    /// What the closing lines state besides the last record.
+    /// Further counts for the closing lines.
     pub totals: Totals,
 }
 

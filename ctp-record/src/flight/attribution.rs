@@ -27,7 +27,7 @@ struct StationUse {
     which: usize,
     /// The latest end of this use and all uses of the station before it.
     max_until: u64,
-    /// In all uses of the station up to this, the events of each follow those of the one before, and are so
+    /// In all uses of the station up to this, the events of each follow those of the use before, and are so
     /// few that no two of them look alike in a record.
     is_ordered: bool,
 }
@@ -229,7 +229,7 @@ mod tests {
 
     // LT-21
     #[test]
-    fn equal_use_counts_of_a_station_are_told_apart_by_index() {
+    fn index_distinguishes_equal_use_counts_of_a_station() {
         let known = SiteWord::from_id(7).0;
         let of = |uses, n, at| two().owner_of_event(at, &event(uses, n, known));
         assert_eq!(of(2, 12, 150), RecordOwner::Of(0, Some(12)));

@@ -126,7 +126,7 @@ mod tests {
     const SINCE: u64 = 1_000;
     const UNTIL: u64 = 2_000;
 
-    /// A coroutine with events 0 to `end`. Its station holds the last eight, one every 10 ns up to `last`.
+    /// A coroutine with events 0 to `end`. Its station holds the last eight, 10 ns apart, up to time `last`.
     fn coroutine(end: u64, last: u64, has_ended: bool) -> SnapshotCoroutine {
         let held = (end - 8)..end;
         let at = |n: u64| last - 10 * (end - 1 - n);
@@ -150,7 +150,7 @@ mod tests {
         planned
     }
 
-    /// The number of events before the included ones, and the end of those.
+    /// The number of events before the snapshot, and the end of the events in it.
     fn included(planned: &SnapshotCoroutine) -> Option<(u64, u64)> {
         planned
             .is_included

@@ -81,8 +81,8 @@ impl Sink for FlightHistory {
     }
 }
 
-/// Observations kept of a wait: the last while the descriptor was open, then the first two and the last
-/// remarkable ones.
+/// Observations kept of a wait: the last that found the descriptor open, and of the remarkable observations
+/// since then the first two and the last.
 const MAX_LOOKS_PER_WAIT: usize = 4;
 
 impl FlightHistory {

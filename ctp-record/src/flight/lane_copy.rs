@@ -8,7 +8,7 @@ use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, DeedKind, RecordState, Ring};
 
 use crate::memory::clock::monotonic_ns;
-use crate::memory::memories::MemoryView;
+use crate::memory::memory_set::MemoryView;
 use crate::memory::shm::Memory;
 use crate::session::processor_limit;
 
@@ -190,8 +190,8 @@ impl LaneCopy {
             let (_, payload) = copied.read();
             DeedKind::from_code(payload.kind).zip(Some(payload))
         };
-        let mut begun = before.iter().rev().filter_map(deed);
-        if let Some((_, payload)) = begun.find(|(deed, _)| *deed == DeedKind::Begin) {
+        let mut earlier_deeds = before.iter().rev().filter_map(deed);
+        if let Some((_, payload)) = earlier_deeds.find(|(deed, _)| *deed == DeedKind::Begin) {
             return (payload.arg, Some(payload.station));
         }
         let mut bounds = after.iter().filter_map(deed);

@@ -69,7 +69,7 @@ impl FromStr for Reach {
 pub enum Trigger {
     /// The end of the recording.
     Exit,
-    /// The end of a recording whose program failed: its status is not 0.
+    /// The end of a recording if the program failed: its status is not 0.
     ExitNonzero,
     /// A signal to the recorder.
     Signal(Signal),

@@ -32,7 +32,7 @@ pub struct Plan {
     pub lanes: Vec<Vec<LaneCopy>>,
     /// Records before the window, which are left out.
     pub overwritten: u64,
-    /// Records of the window whose coroutine is unknown.
+    /// Records of the window that match no known coroutine.
     pub unattributed: u64,
 }
 

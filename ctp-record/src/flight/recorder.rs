@@ -179,7 +179,7 @@ impl FlightRecorder {
         self.wait();
         self.requested += 1;
         let path = path.unwrap_or_else(|| self.next_path());
-        let wanted = path.clone();
+        let output = path.clone();
         let (verbosity, threshold) = (self.verbosity, self.threshold());
         self.is_written.store(false, Ordering::Release);
         let (is_written, count) = (self.is_written.clone(), self.written.clone());
@@ -199,15 +199,15 @@ impl FlightRecorder {
                 reply.answer(&messages::answer(&path, &written));
             }
         };
-        let begun = thread.spawn(write);
-        let begun = begun.map_err(|error| TraceError::Output(wanted, error));
-        match (&begun, reply) {
+        let started = thread.spawn(write);
+        let started = started.map_err(|error| TraceError::Output(output, error));
+        match (&started, reply) {
             // The thread takes the reply, since it waits for it.
             (Ok(_), Some(reply)) => drop(hand_over.send(reply)),
             (Err(error), Some(reply)) => reply.answer(&Err(error.to_string())),
             (_, None) => {}
         }
-        self.writing = Some(begun?);
+        self.writing = Some(started?);
         Ok(())
     }
 

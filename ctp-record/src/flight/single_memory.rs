@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::snapshot_input::{SnapshotInput, SnapshotMemory};
 use crate::harvest::{Harvest, Outside, Sink};
 use crate::memory::clock::monotonic_ns;
-use crate::memory::memories::MemoryView;
+use crate::memory::memory_set::MemoryView;
 use crate::memory::shm::Memory;
 
 /// When a recording ended, in its own time, which begins at 0.

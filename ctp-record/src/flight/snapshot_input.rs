@@ -13,7 +13,7 @@ use super::history::{FlightHistory, KnownCoroutine};
 use super::lane_copy::{self, LaneCopy};
 use crate::harvest::{Numbers, SiteTable};
 use crate::memory::clock::monotonic_ns;
-use crate::memory::memories::{Memories, MemoryView};
+use crate::memory::memory_set::{MemorySet, MemoryView};
 use crate::memory::shm::Memory;
 use crate::output::deadlines::ProgramClocks;
 use crate::proc::processes::Processes;
@@ -82,7 +82,7 @@ impl SnapshotInput {
     /// Copies lanes, introduces new coroutines, and reads every station once.
     pub fn take(
         start: &Start,
-        memories: &mut Memories,
+        memories: &mut MemorySet,
         processes: &mut Processes,
         history: &mut FlightHistory,
     ) -> Self {
@@ -107,7 +107,7 @@ impl SnapshotInput {
     /// stations are read before lanes.
     pub fn take_last(
         start: &Start,
-        memories: &mut Memories,
+        memories: &mut MemorySet,
         processes: &mut Processes,
         history: &mut FlightHistory,
     ) -> Self {
@@ -130,7 +130,7 @@ impl SnapshotInput {
     fn seen(
         views: Vec<MemoryView>,
         start: &Start,
-        memories: &Memories,
+        memories: &MemorySet,
         processes: &mut Processes,
         history: &mut FlightHistory,
     ) -> Self {

@@ -30,8 +30,8 @@ impl Harvest {
         pass.sink.take(Record::Tally(tally));
     }
 
-    /// The account as it stands, from what was read into `cell` and from a station whose head is, or was,
-    /// `head`.
+    /// The present account, from what was read into `cell` and from its station. `head` is a present or
+    /// earlier head of the station.
     pub(super) fn tally_of(
         &self,
         cell: &Cell,

@@ -40,7 +40,7 @@ pub(super) struct Cell {
     has_ended: bool,
     /// The wakes that its latest run had seen; `None` after missing events.
     wakes_seen: Option<u16>,
-    /// An earlier value of the head, whose events lanes must have brought by now.
+    /// An earlier value of the head. Lanes must have brought the events before it by now.
     awaited_head: u64,
     /// The round of the lanes at which the head had this value, modulo 2^32.
     awaited_since: u32,
@@ -78,8 +78,8 @@ pub(super) fn writer_of(station: &Station) -> Option<Writer> {
     detected.map(Writer::Plain)
 }
 
-/// The dialect of an ended coroutine, all of whose events are written. If it had no event, its dialect
-/// is unknown and any dialect will do.
+/// The dialect of an ended coroutine, which writes no more events. If it had no event, its dialect is
+/// unknown and any dialect will do.
 fn dialect_of_the_dead(station: &Station) -> Dialect {
     dialect::of(station).unwrap_or(Dialect::PerSlot)
 }
@@ -104,7 +104,7 @@ impl Cell {
         }
     }
 
-    /// The cell of an image's coroutine, whose events before `first_n` are counted elsewhere.
+    /// The cell of an image's coroutine. Its events before `first_n` are counted elsewhere.
     pub(super) fn of_image(coroutine: &StationCoroutine, first_n: u64) -> Self {
         Cell {
             coroutine: coroutine.coroutine,
@@ -139,7 +139,7 @@ impl Cell {
         }
     }
 
-    /// Whether this is another coroutine than the one before.
+    /// Whether this is another coroutine than before.
     pub fn is_new(&self, identity: &Identity) -> bool {
         (identity.generation, identity.birth_ts) != (self.generation, self.birth_ts)
     }
@@ -148,7 +148,7 @@ impl Cell {
         self.plain.unwrap_or(Dialect::PerSlot)
     }
 
-    /// Events that the coroutine attempted, without the excluded ones, by its station's words and `head`, a
+    /// Events that the coroutine attempted and that were not excluded, by its station's words and `head`, a
     /// present or earlier head. `None` if these words make no sense.
     pub fn attempted(&self, station: &Station, head: u64) -> Option<u64> {
         let unread = match self.plain {
@@ -232,7 +232,7 @@ impl Cell {
         if is_due { awaited } else { self.next_n }
     }
 
-    /// The number of events from the next one to read to `n`; 0 if `n` lies behind.
+    /// The number of events from the next event to read to `n`; 0 if `n` lies behind.
     fn ahead(&self, n: u64) -> u64 {
         let distance = n.wrapping_sub(self.next_n);
         if distance > u64::MAX / 2 { 0 } else { distance }
@@ -249,9 +249,9 @@ impl Cell {
         (1..=most).contains(&events).then_some(events)
     }
 
-    /// Whether the next event, whose slot is damaged, has already happened and is lost. Only the head of
-    /// this project's probe shows that.
-    fn is_gone(&self, station: &Station) -> bool {
+    /// Whether the next event has already happened, so that it is lost with its damaged slot. Only the head
+    /// of this project's probe shows that.
+    fn is_lost(&self, station: &Station) -> bool {
         self.plain.is_none() && self.ahead(station.event_head()) > 0
     }
 
@@ -263,7 +263,7 @@ impl Cell {
                 Some(events) => self.skip(events),
                 None => {
                     self.inexact = true;
-                    (self.is_gone(station) && self.skip_damaged()) || self.follow_jump(station)
+                    (self.is_lost(station) && self.skip_damaged()) || self.follow_jump(station)
                 }
             },
             _ => self.follow_jump(station),
@@ -416,7 +416,7 @@ impl Harvest {
         }
     }
 
-    /// Emits what a station states besides its events: wakes, and a v1 peer's death. `was_dead` was read
+    /// Emits what else a station states: wakes, and a v1 peer's death. `was_dead` was read
     /// before the events, so no event can follow the death.
     pub(super) fn emit_station_state(
         &mut self,

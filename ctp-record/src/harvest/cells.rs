@@ -11,11 +11,11 @@ pub(super) struct Cells {
     cells: Vec<Cell>,
     /// `event_head` of each station at its last visit. A scan of idle stations reads only these.
     heads: Vec<u64>,
-    /// Stations whose writer is not known yet.
+    /// Stations with a writer that is not known yet.
     unidentified: VecDeque<u32>,
     /// Stations of v1 peers, which keep no `event_head`.
     plain: Vec<u32>,
-    /// Stations whose coroutine's death was reported by a lane since the last `take_ended`.
+    /// Stations of coroutines that ended, as reported by lanes since the last `take_ended`.
     ended: Vec<u32>,
 }
 
@@ -64,17 +64,17 @@ impl Cells {
         self.heads[index] = head;
     }
 
-    /// The number of stations whose writer is not known yet.
+    /// The number of stations with an unknown writer.
     pub fn unidentified(&self) -> usize {
         self.unidentified.len()
     }
 
-    /// Removes and returns the first station whose writer is not known yet.
+    /// Removes and returns the first station with an unknown writer.
     pub fn next_unidentified(&mut self) -> Option<u32> {
         self.unidentified.pop_front()
     }
 
-    /// Puts back a station whose writer is still not known.
+    /// Puts back a station if its writer is still unknown.
     pub fn put_back_unidentified(&mut self, index: u32) {
         self.unidentified.push_back(index);
     }
@@ -105,7 +105,7 @@ impl Cells {
         self.ended.push(index as u32);
     }
 
-    /// Returns the stations whose coroutine's death was reported by a lane since the last call.
+    /// Returns the stations of coroutines that ended, as reported by lanes since the last call.
     pub fn take_ended(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.ended)
     }

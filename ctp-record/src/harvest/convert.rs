@@ -52,7 +52,7 @@ pub(super) fn describe(event: &mut Event, arg: u64, wait: u8, wakes_seen: u16) {
     }
 }
 
-/// The marks of a wait besides its kind.
+/// The marks in a wait code.
 fn wait_marks(code: u8) -> WaitMarks {
     WaitMarks {
         idle: code & WAIT_IDLE != 0,

@@ -19,7 +19,7 @@ pub(crate) struct Copies {
     readers: Vec<Reader>,
     spare: Spare,
     backlog: Backlog,
-    /// Lanes whose first page has been prefaulted.
+    /// The number of lanes with a prefaulted first page.
     lanes_prefaulted: u32,
     /// All lanes were read since copies were last collected.
     is_fresh: bool,
@@ -56,7 +56,7 @@ const MIN_RECORDS: usize = 2048;
 /// A lane's copies take at most this many times the room that stays free.
 const MAX_SHARE_FACTOR: u64 = 32;
 
-/// Records copied in one step.
+/// Records copied in a step.
 const RECORDS_PER_STEP: usize = 4096;
 
 impl Copies {
@@ -110,7 +110,7 @@ impl Copies {
         });
     }
 
-    /// The records whose pages to prefault (see `prefault.rs`): not many more than are `left`.
+    /// The records to prefault (see `prefault.rs`): not many more than are `left`.
     pub fn prefault_ranges<'m>(
         &mut self,
         region: &Region<'m>,
@@ -118,7 +118,7 @@ impl Copies {
     ) -> Vec<PrefaultRange<'m>> {
         let readers = self.readers.iter_mut().enumerate();
         let sound = readers.filter(|(_, reader)| !reader.is_damaged);
-        let mut wanted: Vec<_> = sound
+        let mut ranges: Vec<_> = sound
             .map(|(index, reader)| {
                 let range = reader.next_prefault(*left);
                 *left -= range.end - range.start;
@@ -128,7 +128,7 @@ impl Copies {
             .collect();
         let fresh = self.lanes_prefaulted..self.lanes() as u32 + LANES_AHEAD;
         self.lanes_prefaulted = fresh.end;
-        wanted.extend(fresh.map(|index| (index, 0..RECORDS_PER_PAGE)));
+        ranges.extend(fresh.map(|index| (index, 0..RECORDS_PER_PAGE)));
         let range = |(index, range): (u32, Range<u64>)| {
             let is_unclaimed = self.lanes() as u32 <= index;
             let records = region.ring(index)?.places(range);
@@ -137,7 +137,7 @@ impl Copies {
                 is_unclaimed,
             })
         };
-        wanted.into_iter().filter_map(range).collect()
+        ranges.into_iter().filter_map(range).collect()
     }
 
     /// Hands over the copies, lane by lane, and takes back empty blocks.
@@ -221,8 +221,8 @@ impl Reader {
         let end = before.saturating_add(room).max(least);
         let was_pending = std::mem::take(&mut self.is_pending);
         while !self.is_damaged && self.copy_committed(ring, end, spare) {
-            let is_gone = || was_pending && ring.is_abandoned(self.next, self.limit);
-            self.is_pending = !over && !is_gone();
+            let is_abandoned = || was_pending && ring.is_abandoned(self.next, self.limit);
+            self.is_pending = !over && !is_abandoned();
             if self.is_pending {
                 break;
             }

@@ -120,8 +120,8 @@ impl Harvest {
         [reported, self.uncounted_losses(region, at)].concat()
     }
 
-    /// Losses that have no count, dated `at`: deeds of threads that found no lane or whose lane is damaged.
-    /// Such a loss may have happened just now.
+    /// Losses that have no count, dated `at`: deeds of threads with a damaged lane or without a lane. Such a
+    /// loss may have happened just now.
     fn uncounted_losses(&self, region: &Region<'_>, at: Nanos) -> Vec<Fact> {
         if region.header.counters().laneless == 0 && self.lanes.damaged() == 0 {
             return Vec::new();

@@ -39,7 +39,7 @@ impl Harvest {
         let Fetched::Whole(epoch) = cell.dialect().fetch(station, latest) else {
             return None;
         };
-        let is_its_own = epoch.generation == cell.generation();
+        let is_same_coroutine = epoch.generation == cell.generation();
         let is_suspend = convert::kind_of_slot(&epoch, Source::Ours) == Some(EventKind::Suspend);
         let reads = match convert::wait_kind(epoch.tail.wait_kind) {
             WaitKind::Readable => true,
@@ -51,7 +51,7 @@ impl Harvest {
             .is_some_and(|identity| identity.tells_wakes);
         let wakes = wakes_since(station.wakes().count, epoch.tail.wake_seen);
         let is_woken = tells_wakes && wakes != Some(0);
-        (is_its_own && is_suspend && !is_woken).then(|| DescriptorWait {
+        (is_same_coroutine && is_suspend && !is_woken).then(|| DescriptorWait {
             coroutine: cell.coroutine,
             process: cell.process,
             since: self.horizon.nanos(epoch.timestamp),

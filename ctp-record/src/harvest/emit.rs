@@ -29,8 +29,8 @@ impl Harvest {
     ) {
         let cell = &self.cells[index];
         let source = cell.source();
-        let is_its_own = source == Source::Plain || epoch.generation == cell.generation();
-        let kind = convert::kind_of_slot(epoch, source).filter(|_| is_its_own);
+        let is_same_coroutine = source == Source::Plain || epoch.generation == cell.generation();
+        let kind = convert::kind_of_slot(epoch, source).filter(|_| is_same_coroutine);
         let Some(kind) = self.credible(index, n, epoch.timestamp, kind) else {
             return;
         };
@@ -173,7 +173,7 @@ impl Cell {
     }
 }
 
-/// The wakes seen by a suspend whose run is missing or was excluded. Returns 0 if the slot is overwritten;
+/// The wakes seen by a suspend, if its run is missing or was excluded. Returns 0 if the slot is overwritten;
 /// then a later event states its own.
 #[cold]
 fn wakes_seen_in_slot(cell: &Cell, station: u32, pass: &Pass<'_>) -> u16 {

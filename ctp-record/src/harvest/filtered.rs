@@ -16,7 +16,7 @@ impl Harvest {
         self.is_controlled = true;
     }
 
-    /// Counts events excluded since the last pass, and vacates stations whose coroutine's death was excluded.
+    /// Counts events excluded since the last pass, and vacates stations after excluded deaths.
     pub(super) fn count_filtered(&mut self, pass: &mut Pass<'_>) {
         if !self.is_controlled {
             return;
@@ -53,7 +53,7 @@ impl Harvest {
         !self.is_controlled && 0 < cell.filtered
     }
 
-    /// Vacates a station whose coroutine's death was excluded, if nothing is left to read.
+    /// Vacates a station after its coroutine's excluded death, if nothing is left to read.
     fn vacate_if_dead(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         let cell = &self.cells[index];
         let is_same = cell.is_ours() && cell.is_owner_of(station);

@@ -78,7 +78,7 @@ impl Harvest {
         self.cells[index].is_ours() && self.cells[index].next_n() == head
     }
 
-    /// The coroutine's account, unless it equals the last one.
+    /// The coroutine's account, unless it equals the last report.
     fn changed_account(
         &mut self,
         index: usize,

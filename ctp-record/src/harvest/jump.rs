@@ -13,7 +13,7 @@ const READABLE: u64 = SLOTS as u64 - 1;
 
 impl Cell {
     /// Follows a head that has jumped: this project's probe writes its next event where the head says. A
-    /// reader may be ahead of the head by one event and the events nested in it, because the head is
+    /// reader may be ahead of the head by an event and the events nested in it, because the head is
     /// written last.
     pub(super) fn follow_head(&mut self, station: &Station, head: u64) {
         let most_ahead = u64::from(station.begun().wrapping_sub(head as u32)).min(READABLE);
@@ -59,7 +59,7 @@ impl Cell {
         }
     }
 
-    /// Whether the next event's slot holds the event one lap before, or nothing yet.
+    /// Whether the next event's slot holds the event of the lap before, or nothing yet.
     fn is_a_lap_behind(&self, dialect: Dialect, station: &Station) -> bool {
         let n = self.next_n();
         let seq = station.seqs()[place_of(dialect, n)];

@@ -37,7 +37,7 @@ pub(super) struct Lanes {
     cursors: Vec<Cursor>,
     /// Lanes with a record that can be taken, by the time of their first record.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Lanes whose first record waits for another lane.
+    /// Lanes with a first record that waits for another lane.
     waiting: Vec<usize>,
     marks: Marks,
     round: Round,
@@ -80,7 +80,7 @@ struct Round {
     has_run_dry: bool,
 }
 
-/// The copies of one lane.
+/// The copies of a lane.
 #[derive(Debug, Default)]
 struct Cursor {
     /// Records that are copied and not taken.
@@ -169,7 +169,7 @@ impl Cursor {
 enum Step {
     /// Takes the records of this lane that are no later than `until`.
     Take { index: usize, until: u64 },
-    /// Takes one record of this lane. The event that it waits for is in no lane.
+    /// Takes a record that waits for an event in no lane.
     Force(usize),
 }
 
@@ -383,8 +383,8 @@ impl Lanes {
         self.waiting.iter().filter_map(at).min()
     }
 
-    /// Whether a ready lane has a record no later than `at`. Of two events of a coroutine, the earlier one is
-    /// always ready first.
+    /// Whether a ready lane has a record no later than `at`. Of two events of a coroutine, the earlier
+    /// event is always ready first.
     fn has_ready_until(&self, at: u64) -> bool {
         let earliest = self.ready.peek();
         earliest.is_some_and(|Reverse((ready_at, _))| *ready_at <= at)
@@ -437,7 +437,7 @@ mod tests {
 
     // LT-07
     #[test]
-    fn a_lane_to_which_only_the_helping_thread_has_come_has_lost_nothing_yet() {
+    fn lane_seen_only_by_the_second_thread_has_lost_nothing_yet() {
         let lanes = Lanes::default();
         locked(&lanes.copies).add_lane(Some(0), vec![Copied::default()]);
         assert_eq!(locked(&lanes.copies).lanes(), 1);

@@ -11,7 +11,7 @@ use super::Sink;
 pub enum Peer {
     /// The process id, from the table of attached processes.
     Process(u32),
-    /// One of its threads.
+    /// A thread of the process.
     Thread(u64),
     /// Nothing is known.
     Unknown,

@@ -1,4 +1,4 @@
-//! The context of one pass.
+//! The context of a pass.
 
 use ctp_nostd::Region;
 use ctp_nostd::inspect::Identity;
@@ -7,7 +7,7 @@ use ctp_nostd::layout::Station;
 use super::{Outside, Peer, Sink};
 use crate::session::pace::PassOutcome;
 
-/// The context of one pass.
+/// The context of a pass.
 pub(crate) struct Pass<'p> {
     pub(crate) region: &'p Region<'p>,
     pub(crate) outside: &'p mut dyn Outside,

@@ -19,7 +19,7 @@ use ctp_nostd::layout::LaneRecord;
 /// Records in a page, the unit in which the kernel makes memory.
 pub(super) const RECORDS_PER_PAGE: u64 = (4096 / size_of::<LaneRecord>()) as u64;
 
-/// Records whose pages are made between two rounds of prefaulting: at 2 µs a page, this takes a millisecond.
+/// Records that are prefaulted in a round at most: at 2 µs a page, this takes a millisecond.
 pub(crate) const MAX_PREFAULT_RECORDS: u64 = 512 * RECORDS_PER_PAGE;
 
 /// A thread that writes this many records between two rounds, usually a millisecond apart, would catch up
@@ -29,7 +29,7 @@ const TOO_FAST: u64 = MAX_PREFAULT_RECORDS / 2;
 /// Lanes to prepare for new threads between two rounds.
 pub(super) const LANES_AHEAD: u32 = 16;
 
-/// Lane records whose pages are to be prefaulted.
+/// Lane records to prefault.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrefaultRange<'m> {
     pub records: &'m [LaneRecord],
@@ -74,7 +74,7 @@ mod tests {
 
     // LT-02
     #[test]
-    fn each_place_of_the_first_lap_is_laid_once_and_before_the_thread_comes() {
+    fn records_of_the_first_lap_are_prefaulted_once_and_in_time() {
         let mut work = Prefault::default();
         assert_eq!(work.next(100, CAPACITY, 1_000), 100..400);
         assert_eq!(work.next(300, CAPACITY, 1_000), 400..900);

@@ -37,7 +37,8 @@ impl Harvest {
         }
     }
 
-    /// Finds the clock of a process when its first coroutine is introduced, whose latest time is `latest_ns`.
+    /// Finds the clock of a process when its first coroutine is introduced. `latest_ns` is the latest time in
+    /// its station.
     /// Returns false if the memory is read by another clock: then the times of this coroutine are wrong.
     pub(super) fn is_read_by_clock_of(
         &mut self,

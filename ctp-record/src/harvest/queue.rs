@@ -6,7 +6,7 @@ use std::io;
 use ctp_nostd::lane::{Before, Copied, MOST_WORDS, Word};
 use memmap2::MmapMut;
 
-/// The copies of one lane, oldest first, in blocks that are reused.
+/// The copies of a lane, oldest first, in blocks that are reused.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     blocks: VecDeque<Block>,
@@ -40,7 +40,7 @@ impl BlockOffset {
     }
 }
 
-/// Room for some records, returned to the kernel after a burst. Uses small pages: large ones are faster to
+/// Room for some records, returned to the kernel after a burst. Uses small pages: large pages are faster to
 /// allocate, but not in a virtual machine that has returned its free memory to its host.
 #[derive(Debug)]
 struct Block {
@@ -231,7 +231,7 @@ impl Queue {
         }
     }
 
-    /// Moves all records of another queue, from which nothing was taken, to the end of this one.
+    /// Moves all records of another queue, from which nothing was taken, to the end of this queue.
     pub fn append(&mut self, later: &mut Queue) {
         self.blocks.append(&mut later.blocks);
         self.records += std::mem::take(&mut later.records);
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_out_is_what_went_in_and_no_more_than_there_was_room_for() {
+    fn queue_returns_records_in_order_within_its_room() {
         const RECORDS: u64 = 100_000;
         let (mut queue, mut spare) = (Queue::default(), Spare::default());
         let mut given = 0..RECORDS;
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_shows_what_is_due_and_no_more_than_is_asked_for() {
+    fn window_shows_due_records_up_to_the_limit() {
         let (mut queue, mut window) = (Queue::default(), Window::default());
         let shown = |queue: &mut Queue, window: &mut Window, until, at_most| {
             queue.show(window, until, at_most);

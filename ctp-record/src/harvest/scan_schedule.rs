@@ -41,7 +41,7 @@ impl Harvest {
         region.header.counters().laneless == 0 && !self.cells.has_plain()
     }
 
-    /// Drains the stations whose coroutine's death came out of a lane. New coroutines may be waiting for these
+    /// Drains the stations of coroutines that ended, as reported by lanes. New coroutines may be waiting for these
     /// stations, and the next scan of all stations may be far away.
     pub(super) fn drain_ended(&mut self, pass: &mut Pass<'_>) {
         for index in self.cells.take_ended() {

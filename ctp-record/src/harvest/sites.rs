@@ -19,7 +19,7 @@ pub(crate) struct SiteTable {
     latest: Vec<(ProcessId, SiteId)>,
     /// Recent results of [`SiteTable::plain`]: a coroutine usually suspends at the same addresses.
     plain: HashMap<(ProcessId, u64), SiteId>,
-    /// Waits whose site got no number, because the trace has too many sites.
+    /// Waits at sites without a number, because the trace has too many sites.
     pub unnamed: u64,
 }
 

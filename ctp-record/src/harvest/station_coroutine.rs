@@ -36,7 +36,7 @@ pub struct StationCoroutine {
     pub has_ended: bool,
     /// Index of its first event in the station.
     pub base_n: u64,
-    /// Index of the event after its latest one in the station.
+    /// Index of the event after its latest event in the station.
     pub end_n: u64,
     /// Index and monotonic time of each event that the slots hold, up to the latest, without a gap.
     pub held: Vec<(u64, u64)>,

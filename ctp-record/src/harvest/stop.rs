@@ -1,4 +1,4 @@
-//! The end of a recording whose program may go on. Lanes and stations are read to their ends afterwards.
+//! The end of a recording while the program may go on. Lanes and stations are read to their ends afterwards.
 //! Events after the end do not belong to the recording: they are neither recorded nor lost.
 
 use ctp_nostd::Region;
@@ -158,11 +158,11 @@ impl Harvest {
 
     /// Whether the coroutine of this station has changed since the end.
     pub(super) fn has_changed_since_stop(&self, index: usize, station: &Station) -> bool {
-        let is_as_it_was = |mark: Mark| {
+        let is_unchanged = |mark: Mark| {
             let now = Mark::of(station);
             (mark.head, mark.seqs) == (now.head, now.seqs)
         };
-        self.stop.is_some() && !self.mark(index).is_some_and(is_as_it_was)
+        self.stop.is_some() && !self.mark(index).is_some_and(is_unchanged)
     }
 
     /// Whether the coroutine of this station was marked as dead only after the end.

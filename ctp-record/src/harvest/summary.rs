@@ -1,6 +1,6 @@
 //! Summaries: records the totals that the program keeps of each coroutine, and its latest few events,
 //! instead of its history. Totals are emitted at intervals, when a coroutine ends, and at the end. The
-//! interval doubles each time. So the trace hardly grows with time, and a recorder that is killed has
+//! interval doubles each time. So the trace grows little with time, and a recorder that is killed has
 //! emitted the totals of at least half of the time.
 
 use ctp_nostd::Region;
@@ -49,7 +49,7 @@ impl Summary {
 }
 
 impl Harvest {
-    /// Reads a memory whose probes keep aggregates: records these, and only the latest events.
+    /// Reads a memory with aggregates: records these, and only the latest events.
     #[must_use]
     pub fn summing_up(self, bins: Bins) -> Self {
         Harvest {
@@ -124,10 +124,10 @@ impl Harvest {
     /// Like [`emit_totals`](Harvest::emit_totals), for the last time. Totals that were emitted before and
     /// cannot be read again are incomplete.
     pub(super) fn emit_final_totals(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
-        let is_told = self.emit_totals(index, pass);
+        let is_emitted = self.emit_totals(index, pass);
         let cell = &mut self.cells[index];
-        cell.inexact |= is_told && !cell.has_emitted_latest_totals();
-        is_told
+        cell.inexact |= is_emitted && !cell.has_emitted_latest_totals();
+        is_emitted
     }
 
     /// Emits the totals of this coroutine, unless nothing happened since they were last emitted, or they
@@ -243,10 +243,10 @@ enum Statistics {
 fn totals_of(station: &Station, generation: u32) -> Statistics {
     let read = |latched: Latched<'_>| latched.read().filter(is_kept);
     let both = read(station.waiting()).zip(read(station.running()));
-    let is_its_own = station
+    let is_same_coroutine = station
         .identity()
         .is_some_and(|identity| identity.generation == generation);
-    let Some((waiting, running)) = both.filter(|_| is_its_own) else {
+    let Some((waiting, running)) = both.filter(|_| is_same_coroutine) else {
         return Statistics::Nothing;
     };
     match (durations(&waiting), durations(&running)) {

@@ -19,9 +19,9 @@ pub struct Totals {
     pub plain: u32,
     /// Coroutines that were left out because the trace had no number left.
     pub refused: u32,
-    /// Waits whose site found no room.
+    /// Waits at sites that found no room.
     pub unnamed: u64,
-    /// Coroutines that have ended, or were read at the end, and whose counts cannot be trusted.
+    /// Coroutines with counts that cannot be trusted, of those that have ended or were read at the end.
     pub doubtful: u32,
     /// Lanes that threads have used.
     pub lanes: u32,

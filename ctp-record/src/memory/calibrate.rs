@@ -4,7 +4,7 @@
 //! nanosecond. A line maps ticks to nanoseconds. The first line is drawn before the program starts, so
 //! that its probes use one clock from their first event on: in another time namespace, the program's
 //! kernel clock differs from the recorder's. If no line is precise enough soon, probes ask the kernel
-//! until a line is. From then on the line is continuous: each new line begins on the old one, and only
+//! until a line is. From then on the line is continuous: each new line begins on the line before, and only
 //! the slope is corrected. If the line is wrong by a millisecond all the same (a suspended machine, a
 //! migrated guest), it is withdrawn.
 
@@ -62,7 +62,7 @@ impl Calibrator {
         }
     }
 
-    /// Publishes the line in the header of one more memory.
+    /// Publishes the line in the header of a further memory.
     pub fn publish(&self, header: &Header) {
         if let Some(now) = &self.now {
             clock::publish(header, now);
@@ -130,7 +130,7 @@ impl Calibrator {
         })
     }
 
-    /// A line that begins on the present one and meets the true time after the longest pause. If it met the
+    /// A line that begins on the present line and meets the true time after the longest pause. If it met the
     /// true time sooner and the next correction came late on a busy machine, it would be far off by then.
     fn next(&self, now: Calibration, moment: Reading) -> Option<Calibration> {
         let shown = now.ns_at(moment.ticks)?;
@@ -241,7 +241,7 @@ mod tests {
 
     // CTP-26
     #[test]
-    fn corrected_line_begins_on_the_old_one_and_meets_true_time() {
+    fn corrected_line_is_continuous_and_meets_true_time() {
         let calibrator = calibrator();
         // After a second by the counter, the kernel's clock is 10 µs ahead.
         let moment = at(2_000_002_000, 1_000_011_000);

@@ -81,8 +81,8 @@ pub fn roomiest(memory_bytes: u64) -> (u64, u32) {
     candidates.max_by_key(|of| of.1).unwrap_or_default()
 }
 
-/// The smallest limit of these groups and their parents. In a container the names may be those of the host,
-/// whose groups are not visible: then the group at the top is the container's.
+/// The smallest limit of these groups and their parents. In a container the names may be those of groups of
+/// the host, which are not visible: then the group at the top is the container's.
 fn limit_of(root: &Path, groups: &str) -> Option<u64> {
     let limits = groups.lines().filter_map(|line| limit_of_group(root, line));
     limits.min()

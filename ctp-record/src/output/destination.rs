@@ -35,13 +35,13 @@ impl Destination {
     /// [`TraceError::Output`].
     pub fn open(path: &Path) -> Result<(Self, File), TraceError> {
         let opened = resolve(path).and_then(|found| match found {
-            Target::File(location) => Destination::beside(location),
+            Target::File(location) => Destination::draft_of(location),
             Target::Other(existing) => Ok((Destination(None), existing.open()?)),
         });
         opened.map_err(|error| TraceError::Output(path.to_owned(), error))
     }
 
-    fn beside(location: Location) -> io::Result<(Self, File)> {
+    fn draft_of(location: Location) -> io::Result<(Self, File)> {
         let (draft, file) = Draft::make(&location)?;
         // By the lock, readers see that the file is being written. Some file systems have no locks.
         let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);

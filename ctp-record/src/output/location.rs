@@ -1,4 +1,4 @@
-//! A file name in a directory that is held open, so that the checked directory is the one that is used.
+//! A file name in a directory that is held open, so that the directory that was checked is also used.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,5 +1,5 @@
 //! Writes a watermark into a trace while nothing happens: the time up to which the trace is complete. So a
-//! concurrent reader knows how long coroutines wait. Intervals grow, so that the trace hardly grows.
+//! concurrent reader knows how long coroutines wait. Intervals grow, so that the trace stays small.
 
 use ctp_trace::record::Nanos;
 

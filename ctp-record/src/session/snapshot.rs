@@ -10,14 +10,14 @@ use crate::cli::stderr;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
 use crate::flight::{FlightHistory, Snapshot, SnapshotInput};
-use crate::memory::memories::Memories;
+use crate::memory::memory_set::MemorySet;
 use crate::monitor::status::Status;
 use crate::output::store::Store;
 use crate::proc::process;
 use crate::proc::processes::Processes;
 
 /// How to gather what a snapshot is made of.
-type Take = fn(&Start, &mut Memories, &mut Processes, &mut FlightHistory) -> SnapshotInput;
+type Take = fn(&Start, &mut MemorySet, &mut Processes, &mut FlightHistory) -> SnapshotInput;
 
 impl Session<'_> {
     /// Takes the snapshot that a signal asked for, once none is being written.

@@ -22,7 +22,7 @@ fn chain(site: u32, call: u64) -> Chain {
     }
 }
 
-/// A coroutine whose waits get their sites from the test.
+/// A coroutine that waits at sites chosen by the test.
 struct Waiter {
     region: Region<'static>,
     life: Coroutine<Bare>,

@@ -52,7 +52,7 @@ proptest! {
 
     // CTP-28
     #[test]
-    fn sane_station_among_damaged_ones_is_read(
+    fn sane_station_among_damaged_stations_is_read(
         writes in prop::collection::vec((offset(1024 * STATIONS), word()), 1..100),
     ) {
         let mut test_memory = TestMemory::new();

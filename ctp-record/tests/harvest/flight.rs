@@ -1,4 +1,4 @@
-//! Snapshots of a memory whose old records are overwritten.
+//! Snapshots of a memory in which old records are overwritten.
 #![allow(
     unsafe_code,
     reason = "lends a memory to a program that ends before the memory does"
@@ -124,13 +124,13 @@ fn decreasing_count_of_losses_adds_no_loss() {
     let ring = region.ring(0).expect("the memory has a lane");
     // The lane itself says that nothing was lost.
     for lost in [5, 3, 7] {
-        let (at_ns, begun) = ring.reserve(TurnTaking::<2>::now_ns);
+        let (at_ns, reserved) = ring.reserve(TurnTaking::<2>::now_ns);
         let loss = Payload {
             kind: DeedKind::Loss as u8,
             n: lost,
             ..Payload::default()
         };
-        begun.expect("there is room").commit(at_ns, loss);
+        reserved.expect("there is room").commit(at_ns, loss);
     }
     let (_, records) = snapshot(&memory);
     let losses = records.iter().filter_map(|record| match record {

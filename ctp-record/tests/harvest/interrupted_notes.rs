@@ -17,7 +17,7 @@ use ctp_nostd::layout::Station;
 use ctp_nostd::slot::{self, Snapshot};
 use ctp_nostd::{Coroutine, Local, Memory, Platform, Region, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 
-/// A platform with one thread, whose clock counts readings.
+/// A platform with one thread and a clock that counts readings.
 struct Stepped;
 
 static MEMORY: Memory<4> = Memory::new();
@@ -160,8 +160,8 @@ fn announces_and_waits_for_another() {
 /// microseconds each.
 const STEP: usize = if cfg!(debug_assertions) { 151 } else { 1 };
 
-/// Repeats `before` and `act`, interrupted one step later each time. Asserts that the coroutine with this
-/// index waits for one of `ends` afterwards.
+/// Repeats `before` and `act`, interrupted one step later each time. Asserts that the wait of the
+/// coroutine with this index is among `ends` afterwards.
 fn at_each_instruction(before: &dyn Fn(), act: &dyn Fn(), index: usize, ends: &[AnnouncedWait]) {
     for (action, expected) in HANDLERS {
         let came = |after: &u32| {
@@ -198,8 +198,8 @@ fn announced_wait_stays_with_its_coroutine_in_any_handler() {
     at_each_instruction(&runs, &|| task_at(0).suspend_noted(), 0, nothing);
     at_each_instruction(&|| (), &runs, 0, nothing);
     let (code, resource) = alone(5);
-    let beside_its = (code | WAIT_ONE_OF_SEVERAL, resource);
-    let announced = [NOTHING, alone(5), beside_its];
+    let one_of_several_waits = (code | WAIT_ONE_OF_SEVERAL, resource);
+    let announced = [NOTHING, alone(5), one_of_several_waits];
     at_each_instruction(&runs, &|| announce(5), 0, &announced);
     let switches = || task_at(0).switch_to(Wait::user(3), task_at(1));
     at_each_instruction(&runs, &switches, 1, nothing);

@@ -1,4 +1,4 @@
-//! Aggregates of a coroutine whose events are interrupted by signal handlers that record events of the same
+//! Aggregates of a coroutine when signal handlers interrupt its events and record events of the same
 //! coroutine.
 #![allow(unsafe_code, reason = "signal handlers, and a signal to one thread")]
 
@@ -13,7 +13,7 @@ use ctp_nostd::layout::Station;
 use ctp_nostd::slot::{self, Snapshot};
 use ctp_nostd::{Coroutine, Local, Memory, Platform, Region, Wait};
 
-/// A platform whose clock advances a nanosecond per reading, used by one thread and its handlers.
+/// A platform for one thread and its handlers. The clock advances a nanosecond per reading.
 struct Owner;
 
 static MEMORY: Memory<1, 1> = Memory::new().with_aggregates(Bins::USUAL);

@@ -13,7 +13,7 @@ fn slot(index: u64) -> usize {
 }
 
 /// All events, after asserting that their numbers ascend and that the account is inexact and adds up.
-fn told(test_memory: &mut TestMemory, mut records: Vec<Record>) -> Vec<Event> {
+fn checked_events(test_memory: &mut TestMemory, mut records: Vec<Record>) -> Vec<Event> {
     records.extend(test_memory.finish());
     let tally = tallies_in(&records)[0];
     assert!(tally.inexact);
@@ -40,7 +40,10 @@ fn head_that_jumps_loses_no_later_events() {
             records.extend(test_memory.pass().1);
         }
         // The eleventh event may be missed if the old and the new number share a slot.
-        assert!(told(&mut test_memory, records).len() >= 20, "to {far:#x}");
+        assert!(
+            checked_events(&mut test_memory, records).len() >= 20,
+            "to {far:#x}"
+        );
         std::mem::forget(life);
     }
 }
@@ -57,7 +60,7 @@ fn jump_between_two_passes_loses_no_more_than_the_slots() {
         (0..5).for_each(|_| life.run());
         records.extend(test_memory.pass().1);
         assert!(
-            told(&mut test_memory, records).len() >= 8 + 5,
+            checked_events(&mut test_memory, records).len() >= 8 + 5,
             "to {far:#x}"
         );
         std::mem::forget(life);
@@ -105,7 +108,7 @@ fn v1_peer_with_jumping_numbers_is_still_read() {
         let mut peer = Peer::new(is_d1);
         (0..20).for_each(|n| peer.writes(n));
         (0..24).for_each(|more| peer.writes(far + more));
-        let events = told(&mut peer.test_memory, peer.records).len();
+        let events = checked_events(&mut peer.test_memory, peer.records).len();
         assert!(events >= 20 + 8, "{events}, D1: {is_d1}, to {far:#x}");
     }
 }
@@ -119,6 +122,6 @@ fn v1_slot_that_goes_back_loses_only_its_own_events() {
     for n in 40..80 {
         peer.writes(if n % 8 == 3 { n - 40 } else { n });
     }
-    let events = told(&mut peer.test_memory, peer.records).len();
+    let events = checked_events(&mut peer.test_memory, peer.records).len();
     assert_eq!(events, 40 + 35);
 }

@@ -104,7 +104,7 @@ fn events_of_a_migrating_coroutine_are_in_order() {
     assert_eq!(tallies_in(&buffer.0)[0].attempted, 61);
 }
 
-/// A lane whose dead thread reserved two records without committing them, the second in a nested handler.
+/// A lane of a dead thread that reserved two records without committing them, the second in a nested handler.
 /// Another thread has taken the lane.
 fn abandoned<const TEST: usize>() -> (Region<'static>, Coroutine<TurnTaking<TEST>>) {
     let region = memory(1);
@@ -171,7 +171,7 @@ fn pending_record_is_read_after_another_process_was_reaped() {
     let task = probe.born("lives on");
     cycles(&task, 3);
     let ring = region.ring(0).expect("the memory has a lane");
-    let (at_ns, begun) = ring.reserve(TurnTaking::<TEST>::now_ns);
+    let (at_ns, reserved) = ring.reserve(TurnTaking::<TEST>::now_ns);
     let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     let mut harvest = Harvest::new(0);
     harvest.pass(&region, &mut outside, &mut buffer);
@@ -180,7 +180,7 @@ fn pending_record_is_read_after_another_process_was_reaped() {
         kind: DeedKind::Close as u8,
         ..Payload::default()
     };
-    begun.expect("there is room").commit(at_ns, close);
+    reserved.expect("there is room").commit(at_ns, close);
     harvest.pass(&region, &mut outside, &mut buffer);
     let last = deeds_in(&buffer.0).pop().map(|(_, _, act)| act);
     assert!(matches!(last, Some(Act::Close(_))), "{last:?}");
@@ -203,7 +203,7 @@ fn loss_is_recorded_in_order_and_before_the_next_thread() {
     // Of the lane's 128 records, the first states the thread and the second is the birth: 126 are left.
     cycles(&task, 63 + 5);
     drain();
-    // One of these records states the loss.
+    // Among these records is the record of the loss.
     cycles(&task, 63 + 2);
     drain();
     switch_to_thread(TEST, THREADS);
@@ -230,19 +230,19 @@ fn decreasing_count_of_losses_adds_no_loss() {
     let ring = region.ring(0).expect("the memory has a lane");
     // The lane itself says that nothing was lost.
     for lost in [5, 3, 7] {
-        let (at_ns, begun) = ring.reserve(TurnTaking::<TEST>::now_ns);
+        let (at_ns, reserved) = ring.reserve(TurnTaking::<TEST>::now_ns);
         let loss = Payload {
             kind: DeedKind::Loss as u8,
             n: lost,
             ..Payload::default()
         };
-        begun.expect("there is room").commit(at_ns, loss);
+        reserved.expect("there is room").commit(at_ns, loss);
     }
     let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     Harvest::new(0).finish(&region, &mut outside, &mut buffer);
-    let told = deeds_in(&buffer.0).into_iter().map(|(_, _, act)| act);
+    let deeds = deeds_in(&buffer.0).into_iter().map(|(_, _, act)| act);
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        deeds.collect::<Vec<_>>(),
         [Act::Begin, Act::Loss(5), Act::Loss(2)]
     );
 }

@@ -1,4 +1,4 @@
-//! Signal handlers that record events of the coroutine whose event they interrupt.
+//! Signal handlers that interrupt an event and record events of the same coroutine.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

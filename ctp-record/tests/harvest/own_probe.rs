@@ -83,12 +83,12 @@ fn wake_counts_as_latest_record_but_not_as_event() {
     let events = test_memory.events();
     let suspended = events[2].at;
     assert_eq!(
-        (test_memory.told(), test_memory.latest()),
+        (test_memory.latest_event(), test_memory.latest()),
         (suspended, suspended)
     );
     coroutine.waker().wake();
     test_memory.finish();
-    assert_eq!(test_memory.told(), suspended);
+    assert_eq!(test_memory.latest_event(), suspended);
     assert!(suspended < test_memory.latest());
 }
 

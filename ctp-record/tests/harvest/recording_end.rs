@@ -1,4 +1,4 @@
-//! The end of a recording whose program goes on, or that was over long before it was read.
+//! The end of a recording while the program goes on, and recordings that are read long after their end.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -90,11 +90,11 @@ fn deeds_after_the_end_are_neither_recorded_nor_lost() {
 // CT-02
 #[test]
 fn reading_after_the_end_does_not_ask_the_clock_for_each_event() {
-    static ASKED: AtomicU64 = AtomicU64::new(0);
+    static CLOCK_READINGS: AtomicU64 = AtomicU64::new(0);
     let region = memory(1);
     let probe: Probe<OneThread<2>> = Probe::new(region, 1);
     let mut harvest = Harvest::clocked(0, || {
-        ASKED.fetch_add(1, Relaxed);
+        CLOCK_READINGS.fetch_add(1, Relaxed);
         NOW[2].load(Relaxed)
     });
     let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
@@ -103,10 +103,10 @@ fn reading_after_the_end_does_not_ask_the_clock_for_each_event() {
     NOW[2].store(60_000_000_000, Relaxed);
     live(&task, 50);
     harvest.stop(&region);
-    let before = ASKED.load(Relaxed);
+    let before = CLOCK_READINGS.load(Relaxed);
     harvest.finish(&region, &mut outside, &mut buffer);
     assert_eq!(events_in(&buffer.0).len(), 1 + 2 * 50);
-    assert!(ASKED.load(Relaxed) - before < 10);
+    assert!(CLOCK_READINGS.load(Relaxed) - before < 10);
 }
 
 // CT-02

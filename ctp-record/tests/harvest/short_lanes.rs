@@ -125,7 +125,7 @@ impl Recorder {
 
 // LT-12
 #[test]
-fn threads_beyond_the_long_lanes_use_short_ones_without_loss() {
+fn threads_beyond_the_long_lanes_use_short_lanes() {
     let region = memory(2, THREADS as u32);
     let mut recorder = Recorder::of(region);
     let tasks = tasks(Probe::new(region, 1));

@@ -1,4 +1,4 @@
-//! Summaries of a memory whose probes keep aggregates.
+//! Summaries of a memory with aggregates.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -72,10 +72,10 @@ proptest! {
         } else {
             std::mem::forget(coroutine);
         }
-        let told = aggregates_in(&test_memory.summed_up());
+        let aggregates = aggregates_in(&test_memory.summed_up());
         records.extend(test_memory.finish());
         prop_assert_eq!(test_memory.totals().lost, 0);
-        prop_assert_eq!((told[0].waiting, told[0].running), model(&records));
+        prop_assert_eq!((aggregates[0].waiting, aggregates[0].running), model(&records));
     }
 
     // AGG-15
@@ -108,9 +108,9 @@ fn events_in_totals_are_not_lost() {
     live(&coroutine, 10_000);
     std::mem::forget(coroutine);
     let records = test_memory.finish();
-    let told = aggregates_in(&records);
+    let aggregates = aggregates_in(&records);
     assert_eq!(
-        (told[0].waiting.count, told[0].running.count),
+        (aggregates[0].waiting.count, aggregates[0].running.count),
         (19_999, 20_000)
     );
     assert_eq!(events_in(&records).len(), 8);
@@ -143,13 +143,13 @@ fn coroutine_in_a_reaped_station_has_totals_of_its_own() {
     live(&second, 2);
     std::mem::forget(second);
     harvest.finish(&region, &mut outside, &mut buffer);
-    let told = aggregates_in(&buffer.0);
-    let counts = told
+    let aggregates = aggregates_in(&buffer.0);
+    let counts = aggregates
         .iter()
         .map(|aggregate| (aggregate.waiting.count, aggregate.running.count));
     assert_eq!(counts.collect::<Vec<_>>(), [(99, 100), (1, 2)]);
     assert!(
-        told[1].waiting.max < Nanos(1_000_000),
+        aggregates[1].waiting.max < Nanos(1_000_000),
         "nothing of the time between the two"
     );
     assert_eq!(births_in(&buffer.0)[1].generation, 4);
@@ -177,19 +177,20 @@ fn totals_are_emitted_at_growing_intervals_after_events() {
     const SECOND: u64 = 1_000_000_000;
     let mut test_memory = TestMemory::summing_up_by(|| NOW_NS.load(Relaxed));
     let coroutine = test_memory.born("task");
-    let mut told_at = Vec::new();
+    let mut emitted_at = Vec::new();
     for tenth in 0..100 {
         NOW_NS.store(2 * SECOND + tenth * SECOND / 10, Relaxed);
         live(&coroutine, 100);
-        let told = aggregates_in(&test_memory.pass().1);
-        told_at.extend(
-            told.iter()
+        let aggregates = aggregates_in(&test_memory.pass().1);
+        emitted_at.extend(
+            aggregates
+                .iter()
                 .map(|aggregate| (tenth, aggregate.running.count)),
         );
     }
-    assert_eq!(told_at, [(10, 1_100), (30, 3_100), (70, 7_100)]);
-    let told = aggregates_in(&test_memory.finish());
-    assert_eq!(told[0].running.count, 10_000);
+    assert_eq!(emitted_at, [(10, 1_100), (30, 3_100), (70, 7_100)]);
+    let aggregates = aggregates_in(&test_memory.finish());
+    assert_eq!(aggregates[0].running.count, 10_000);
     std::mem::forget(coroutine);
 }
 
@@ -199,13 +200,13 @@ fn idle_coroutine_has_its_totals_emitted_once() {
     let mut test_memory = TestMemory::summing_up_by(|| SLEEPERS_NS.load(Relaxed));
     let coroutine = test_memory.born("sleeper");
     live(&coroutine, 1);
-    let mut told = 0;
+    let mut aggregates = 0;
     for second in 0..100 {
         SLEEPERS_NS.store((2 + second) * 1_000_000_000, Relaxed);
-        told += aggregates_in(&test_memory.pass().1).len();
+        aggregates += aggregates_in(&test_memory.pass().1).len();
     }
-    told += aggregates_in(&test_memory.finish()).len();
-    assert_eq!(told, 1);
+    aggregates += aggregates_in(&test_memory.finish()).len();
+    assert_eq!(aggregates, 1);
     std::mem::forget(coroutine);
 }
 
@@ -260,12 +261,12 @@ fn totals_that_become_unreadable_are_marked_inexact() {
     let mut test_memory = TestMemory::summing_up_by(|| OWNERS_NS.load(Relaxed));
     let coroutine = test_memory.born("task");
     live(&coroutine, 100);
-    let mut told = Vec::new();
+    let mut aggregates = Vec::new();
     for second in 2..5 {
         OWNERS_NS.store(second * 1_000_000_000, Relaxed);
-        told.extend(aggregates_in(&test_memory.pass().1));
+        aggregates.extend(aggregates_in(&test_memory.pass().1));
     }
-    assert_eq!(told.len(), 1);
+    assert_eq!(aggregates.len(), 1);
     live(&coroutine, 100);
     test_memory.put_u32(GENERATION, 3); // as if a coroutine took the station and never finished that
     let records = test_memory.finish();

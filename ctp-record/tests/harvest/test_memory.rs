@@ -92,7 +92,7 @@ impl TestMemory {
         }
     }
 
-    /// A memory whose trace has assigned this many coroutine and site numbers before.
+    /// A memory of a trace that has assigned this many coroutine and site numbers before.
     pub fn after(coroutines: u32, sites: u32) -> Self {
         TestMemory {
             outside: SingleProcess(Numbers::after(coroutines, sites)),
@@ -100,7 +100,7 @@ impl TestMemory {
         }
     }
 
-    /// A memory whose reader knows the start and the present time.
+    /// A memory with a reader that knows the start and the present time.
     pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
         TestMemory {
             harvest: Harvest::clocked(start_ns, now_ns),
@@ -108,7 +108,7 @@ impl TestMemory {
         }
     }
 
-    /// A memory whose probes keep aggregates, read as a history.
+    /// A memory with aggregates that is read as a history.
     pub fn with_aggregates() -> Self {
         let memory = Memory::new().with_aggregates(Bins::USUAL);
         TestMemory {
@@ -125,7 +125,7 @@ impl TestMemory {
         }
     }
 
-    /// A memory that is read as a summary, whose probe keeps no aggregates.
+    /// A memory without aggregates that is read as a summary.
     pub fn summing_up_nothing() -> Self {
         TestMemory {
             harvest: Harvest::new(0).summing_up(Bins::USUAL),
@@ -196,7 +196,7 @@ impl TestMemory {
     }
 
     /// Time of the latest event.
-    pub fn told(&self) -> Nanos {
+    pub fn latest_event(&self) -> Nanos {
         self.harvest.latest_event()
     }
 

@@ -139,7 +139,7 @@ fn oldest_slot_of_a_d1_station_is_never_trusted() {
     let mut test_memory = TestMemory::new();
     let mut peer = Peer::born(&mut test_memory, true);
     peer.writes(20);
-    // The next event's payload overwrites event 12, whose sequence number is still there.
+    // The next event's payload overwrites event 12, but not yet its sequence number.
     peer.stumbles();
     let records = test_memory.finish();
     assert_eq!(ns(&records), [13, 14, 15, 16, 17, 18, 19]);

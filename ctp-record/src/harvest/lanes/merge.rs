@@ -11,7 +11,7 @@ use crate::harvest::{Harvest, Pass, convert};
 /// The result of taking a record.
 enum Outcome {
     Taken,
-    /// The event before this one has not been read.
+    /// The event before this has not been read.
     Early,
 }
 
@@ -102,7 +102,7 @@ impl Harvest {
         Taken { count, is_all }
     }
 
-    /// Takes records until one is early. Returns how many.
+    /// Takes records until a record is early. Returns how many.
     fn take_until_early(&mut self, lane: usize, records: &[Copied], pass: &mut Pass<'_>) -> usize {
         let mut taken = 0;
         loop {
@@ -169,7 +169,7 @@ impl Harvest {
 
     /// Reads from slots the events before this record, which are in no lane; events that slots no longer
     /// hold are lost. Does nothing if the station cannot have had these events: its head counts all events
-    /// except the one that a signal handler interrupted and the events nested in it.
+    /// except an event that a signal handler interrupted and the events nested in it.
     fn recover_events_before(&mut self, payload: &Payload, pass: &mut Pass<'_>) {
         let index = payload.station as usize;
         let Some(cell) = self.cells.get(index) else {
@@ -202,7 +202,7 @@ impl Cell {
         self.is_ours() && copied.can_be(uses(self.generation()), self.next_n())
     }
 
-    /// The number of events between the next one to read and this record, or `None` if it was already read.
+    /// The number of events between the next event to read and this record, or `None` if it was already read.
     fn ahead_of(&self, payload: &Payload) -> Option<u64> {
         u64::try_from(convert::distance(self.next_n(), payload)).ok()
     }

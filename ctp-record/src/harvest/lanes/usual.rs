@@ -1,6 +1,6 @@
 //! Fast path of the merge: the next run or suspend of a known coroutine, which is nearly every record.
 //! Unusual conditions are tested together for a batch of records. The batch then goes to the sink at
-//! once, because what the sink does with one event displaces cached state that the next event needs.
+//! once, because the work of the sink displaces cached state that the next event needs.
 
 use ctp_nostd::lane::Copied;
 use ctp_nostd::slot::EventKind as StoredKind;
@@ -96,7 +96,7 @@ impl EventBuilder<'_> {
         const SUSPEND: u8 = StoredKind::Suspend as u8;
         let cell = self.cells.get(copied.station() as usize)?;
         let is_usual = cell.expects(copied) && self.horizon.is_usual(copied.at());
-        // One instantiation for each kind, since a run needs little of what a suspend needs.
+        // An instantiation for each kind, since a run needs little of what a suspend needs.
         match copied.kind() {
             RUN if is_usual => Some(self.event_of(RUN, EventKind::Run, copied, pass)),
             SUSPEND if is_usual => Some(self.event_of(SUSPEND, EventKind::Suspend, copied, pass)),

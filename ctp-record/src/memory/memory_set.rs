@@ -1,5 +1,5 @@
-//! The memories of a recording: the first, which every program finds through its environment, and one
-//! for each further process. Separate memories keep a process from damaging another's records.
+//! The memories of a recording: the first, which every program finds through its environment, and a
+//! memory for each further process. Separate memories keep a process from damaging another's records.
 
 mod account;
 mod descriptors;
@@ -35,7 +35,7 @@ pub use view::MemoryView;
 
 /// All memories of a recording and their readers.
 #[derive(Debug)]
-pub struct Memories {
+pub struct MemorySet {
     plan: Plan,
     recording: Recording,
     backlog: Backlog,
@@ -107,11 +107,11 @@ impl Held {
 /// Bytes that a typical record takes in the backlog.
 const BACKLOG_BYTES_PER_RECORD: u64 = 16;
 
-/// Memories that a process can get: one for each copy of the probe linked into it. A faulty process could
+/// MemorySet that a process can get: each copy of the probe linked into it needs its own. A faulty process could
 /// request memories without end.
 const MAX_MEMORIES_PER_PROCESS: usize = 4;
 
-impl Memories {
+impl MemorySet {
     /// Creates the first memory. Later memories have the same plan.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Memories {
         let memory = Memory::create(plan, &recording, inherit)?;
         let is_drained = 0 < plan.lanes && recording.mode != MODE_FLIGHT;
         let drainer = is_drained.then(Drainer::start);
-        let mut memories = Memories {
+        let mut memories = MemorySet {
             plan,
             recording,
             backlog,
@@ -292,8 +292,8 @@ impl Memories {
         processes: &mut Processes,
         sink: &mut dyn Sink,
     ) -> Nanos {
-        let is_its_own = |held: &mut Held| held.only_pid == Some(pid);
-        let mut own: Vec<Held> = self.held.extract_if(.., is_its_own).collect();
+        let is_only_user = |held: &mut Held| held.only_pid == Some(pid);
+        let mut own: Vec<Held> = self.held.extract_if(.., is_only_user).collect();
         for held in &mut own {
             self.finish_or_keep(held, processes, sink);
             self.given_up.add_left(held);
@@ -347,7 +347,7 @@ impl Memories {
     /// Announces that the recorder is awake. Returns true if no doorbell was rung.
     pub fn disarm(&self) -> bool {
         self.drainer.iter().for_each(Drainer::go_on);
-        // Disarm all of them, also after the first one that was rung.
+        // Disarm all of them, also after the first that was rung.
         self.headers()
             .map(|header| doorbell::disarm(header.tracer_sleeping()))
             .fold(true, |silent, was_silent| silent & was_silent)
@@ -378,7 +378,7 @@ impl Memories {
         held.max(self.latest_given_up)
     }
 
-    /// Time of the latest event or deed of a thread. Memories given up count with their latest record.
+    /// Time of the latest event or deed of a thread. MemorySet given up count with their latest record.
     pub fn latest_event(&self) -> Nanos {
         let held = self.held.iter().map(|held| held.harvest.latest_event());
         held.fold(self.latest_given_up, Nanos::max)

@@ -3,7 +3,7 @@
 use ctp_nostd::inspect::Counters;
 use ctp_nostd::request::Asked;
 
-use super::{Held, Memories};
+use super::{Held, MemorySet};
 use crate::harvest::Totals;
 
 /// Counts over several memories.
@@ -11,11 +11,11 @@ use crate::harvest::Totals;
 pub(super) struct Account {
     pub(super) totals: Totals,
     counters: Counters,
-    /// Memories whose header was overwritten by a fault.
+    /// MemorySet with a header that a fault has overwritten.
     damaged: u32,
     /// Coroutines of foreign probes.
     foreign: u32,
-    /// Memories that their process never used.
+    /// MemorySet that their process never used.
     untaken: u32,
 }
 
@@ -35,7 +35,7 @@ impl Account {
     }
 
     /// Adds a memory whose process has exited. Forks of that process may still count themselves in its header,
-    /// so these are counted as long as the header is kept: see [`Memories::unreached_later`].
+    /// so these are counted as long as the header is kept: see [`MemorySet::unreached_later`].
     pub(super) fn add_left(&mut self, held: &Held) {
         let unreached = self.counters.unreached;
         self.add(held);
@@ -58,7 +58,7 @@ impl Held {
     }
 }
 
-impl Memories {
+impl MemorySet {
     /// The probes' counters over all memories, including those given up. Coroutines that got no number in the
     /// trace count like coroutines that found no station.
     pub fn counters(&self) -> Counters {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::Memories;
+use super::MemorySet;
 use crate::harvest::DescriptorWait;
 use crate::memory::clock::monotonic_ns;
 
 /// A station: the index of its memory among those held, and its index there.
 pub type StationPlace = (usize, usize);
 
-impl Memories {
+impl MemorySet {
     /// The wait of this station's coroutine, if it has waited for a descriptor for at least `long`.
     pub fn descriptor_wait(&self, station: StationPlace, long: Duration) -> Option<DescriptorWait> {
         let before_ns = monotonic_ns().saturating_sub(long.as_nanos() as u64);

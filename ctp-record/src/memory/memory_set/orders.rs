@@ -1,11 +1,11 @@
 //! Applies commands to the memories that they address: which events of which process are recorded.
 
-use super::{Held, Memories};
+use super::{Held, MemorySet};
 use crate::control::{Orders, Verb};
 
-impl Memories {
+impl MemorySet {
     /// Changes the orders of this process, or of all. The change is complete once every coroutine that was
-    /// [`inside`](Memories::inside) an event has left it.
+    /// [`inside`](MemorySet::inside) an event has left it.
     pub fn order(&mut self, verb: Verb, pid: Option<u32>) {
         self.generation += 1;
         let meant: Vec<bool> = self.held.iter().map(|held| self.is_of(held, pid)).collect();

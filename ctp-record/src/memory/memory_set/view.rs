@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ctp_trace::record::ProcessId;
 
-use super::{Held, Memories};
+use super::{Held, MemorySet};
 use crate::harvest::{Outside as _, Peer, Sink, SiteTable, StationCoroutine};
 use crate::memory::shm::Memory;
 use crate::proc::processes::{Processes, Writers};
@@ -27,11 +27,11 @@ pub struct MemoryView {
     pub coroutines: Vec<StationCoroutine>,
 }
 
-/// Memories of exited processes that are kept for snapshots.
+/// MemorySet of exited processes that are kept for snapshots.
 const MAX_LEFT: usize = 8;
 
-impl Memories {
-    /// All memories, in the order of [`views`](Memories::views).
+impl MemorySet {
+    /// All memories, in the order of [`views`](MemorySet::views).
     pub fn all(&self) -> Vec<Arc<Memory>> {
         let living = self.held.iter().map(|held| &held.memory);
         let left = self.left.iter().map(|view| &view.memory);
@@ -44,8 +44,8 @@ impl Memories {
         living.chain(self.left.iter().cloned()).collect()
     }
 
-    /// Keeps the memory of an exited process. If there are too many, gives up the oldest, whose coroutines
-    /// are then reported as departed.
+    /// Keeps the memory of an exited process. If there are too many, gives up the oldest and reports its
+    /// coroutines as departed.
     pub(super) fn keep(&mut self, view: MemoryView, sink: &mut dyn Sink) {
         self.left.push_back(view);
         if self.left.len() > MAX_LEFT
