@@ -38,6 +38,6 @@ pub use file::Snapshot;
 pub use history::FlightHistory;
 pub use options::{BadReach, Reach, Trigger};
 pub(crate) use plan::Plan;
-pub use recorder::{FlightRecorder, Taken};
+pub use recorder::{FlightRecorder, SnapshotCounts};
 pub use single_memory::{RecordingEnd, last_snapshot_of, snapshot_of};
 pub use snapshot_input::SnapshotInput;

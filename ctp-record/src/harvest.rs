@@ -46,7 +46,7 @@ use horizon::Horizon;
 pub(crate) use horizon::LEEWAY_NS;
 pub(crate) use idle::IdleReport;
 use idle::IdleState;
-use lanes::{Events, Lanes, Reach};
+use lanes::{EventBatch, Lanes, TimeLimit};
 use latest::Latest;
 pub use outside::{Numbers, Outside, Peer};
 use pass::Pass;
@@ -93,9 +93,8 @@ pub trait Sink {
 pub struct Harvest {
     cells: Cells,
     lanes: Lanes,
-    events: Events,
+    events: EventBatch,
     since_full_scan: SinceFullScan,
-    /// Set if totals are recorded instead of history.
     /// Set if totals are recorded instead of history.
     summary: Option<Summary>,
     /// The number of this memory among those of the recording. Set for a flight recorder: then only
@@ -120,7 +119,7 @@ impl Harvest {
         Harvest {
             cells: Cells::default(),
             lanes: Lanes::default(),
-            events: Events::default(),
+            events: EventBatch::default(),
             since_full_scan: SinceFullScan::default(),
             summary: None,
             flight_memory: None,
@@ -193,7 +192,7 @@ impl Harvest {
         let now_ns = self.horizon.now_ns();
         self.cells.take_ended(); // Deaths that were read from slots: these coroutines have left their stations.
         if self.flight_memory.is_none() {
-            self.drain_lanes(Reach::Before(now_ns), &mut pass);
+            self.drain_lanes(TimeLimit::Before(now_ns), &mut pass);
         }
         if self.lanes.backlog.has_too_many_chunks() {
             self.lanes.backlog.note_full();
@@ -226,7 +225,7 @@ impl Harvest {
         let mut pass = Pass::over(region, outside, sink);
         // Only of an exited thread is the latest record the last: a live thread commits its pending record later.
         if self.flight_memory.is_none() && self.lanes.have_thread_of(process) {
-            self.drain_lanes(Reach::End, &mut pass);
+            self.drain_lanes(TimeLimit::End, &mut pass);
         }
         self.count_filtered(&mut pass);
         for index in 0..self.cells.len() {
@@ -253,7 +252,7 @@ impl Harvest {
 
     /// Reads lanes and stations to their ends and closes each coroutine's account.
     fn take_rest(&mut self, pass: &mut Pass<'_>) {
-        self.drain_lanes(Reach::End, pass);
+        self.drain_lanes(TimeLimit::End, pass);
         for index in 0..self.cells.len() {
             self.drain_to_the_end(index, pass);
             if self.cells[index].is_known() {

@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::snapshot_input::SnapshotInput;
 use crate::harvest::image::ImageTimes;
 use crate::harvest::{Sink, Totals};
-use crate::output::deadlines::Corrected;
+use crate::output::deadlines::CorrectingSink;
 
 /// The result of assembling a snapshot.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +30,7 @@ pub struct SnapshotSummary {
 
 /// Emits every record except `End`, which is returned.
 pub fn assemble(mut input: SnapshotInput, mut plan: Plan, sink: &mut dyn Sink) -> SnapshotSummary {
-    let sink = &mut Corrected {
+    let sink = &mut CorrectingSink {
         clocks: std::mem::take(&mut input.clocks),
         sink,
     };

@@ -61,24 +61,24 @@ pub struct FlightRecorder {
 
 /// Counts of the snapshots before the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct SnapshotCounts {
     /// Snapshots that were requested.
-    pub asked: u32,
+    pub requested: u32,
     /// Snapshots that were written.
     pub written: u32,
 }
 
-impl Taken {
+impl SnapshotCounts {
     /// Whether any requested snapshot was written.
     ///
     /// # Errors
     /// [`TraceError::NoSnapshot`].
     pub fn any(self) -> Result<(), TraceError> {
         match self {
-            Taken {
-                asked: 1..,
+            SnapshotCounts {
+                requested: 1..,
                 written: 0,
-            } => Err(TraceError::NoSnapshot(self.asked)),
+            } => Err(TraceError::NoSnapshot(self.requested)),
             _ => Ok(()),
         }
     }
@@ -117,9 +117,9 @@ impl FlightRecorder {
     }
 
     /// Counts of the snapshots so far, without a snapshot that is being written.
-    pub fn taken(&self) -> Taken {
-        Taken {
-            asked: self.requested,
+    pub fn taken(&self) -> SnapshotCounts {
+        SnapshotCounts {
+            requested: self.requested,
             written: self.written.load(Ordering::Relaxed),
         }
     }

@@ -40,7 +40,7 @@ pub(super) struct Cell {
     has_ended: bool,
     /// The wakes that its latest run had seen; `None` after missing events.
     wakes_seen: Option<u16>,
-    /// An earlier value of the head. Lanes must have brought the events before it by now.
+    /// An earlier value of the head. Events before it that lanes do not bring in time are read from slots.
     awaited_head: u64,
     /// The round of the lanes at which the head had this value, modulo 2^32.
     awaited_since: u32,

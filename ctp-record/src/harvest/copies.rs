@@ -16,7 +16,7 @@ use crate::output::backlog::Backlog;
 /// The copies of all lanes of a memory.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    readers: Vec<Reader>,
+    readers: Vec<LaneReader>,
     spare: Spare,
     backlog: Backlog,
     /// The number of lanes with a prefaulted first page.
@@ -27,7 +27,7 @@ pub(crate) struct Copies {
 
 /// How far a lane has been copied.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct LaneReader {
     /// The next record to copy.
     next: u64,
     /// The head at the latest reading.
@@ -76,7 +76,7 @@ impl Copies {
                 if !ring.is_used() {
                     break;
                 }
-                self.readers.push(Reader::at_tail(&ring));
+                self.readers.push(LaneReader::at_tail(&ring));
             }
             let reader = &mut self.readers[index];
             fullest = reader.look(&ring).max(fullest);
@@ -102,11 +102,11 @@ impl Copies {
         let mut queue = Queue::default();
         queue.fill(count, &mut self.spare, || records.next());
         let left_out = (count - queue.len()) as u32;
-        self.readers.push(Reader {
+        self.readers.push(LaneReader {
             queue,
             lost: lost.unwrap_or(0).wrapping_add(left_out),
             is_damaged: lost.is_none(),
-            ..Reader::default()
+            ..LaneReader::default()
         });
     }
 
@@ -141,7 +141,11 @@ impl Copies {
     }
 
     /// Hands over the copies, lane by lane, and takes back empty blocks.
-    pub(super) fn collect(&mut self, spare: &mut Spare, mut into: impl FnMut(usize, &mut Reader)) {
+    pub(super) fn collect(
+        &mut self,
+        spare: &mut Spare,
+        mut into: impl FnMut(usize, &mut LaneReader),
+    ) {
         self.spare.add(spare);
         self.is_fresh = false;
         for (index, reader) in self.readers.iter_mut().enumerate() {
@@ -188,13 +192,13 @@ fn rings<'m>(region: &Region<'m>) -> impl Iterator<Item = Ring<'m>> {
     (0..).map_while(move |index| region.ring(index))
 }
 
-impl Reader {
+impl LaneReader {
     /// Starts at the tail: records before it were already released by an earlier reader.
     fn at_tail(ring: &Ring<'_>) -> Self {
-        Reader {
+        LaneReader {
             next: ring.tail(),
             capacity: ring.capacity(),
-            ..Reader::default()
+            ..LaneReader::default()
         }
     }
 
@@ -305,7 +309,7 @@ mod tests {
         const LIMIT_BYTES: u64 = 8 << 20;
         const A_LOOK_BYTES: u64 = 4096;
         for flat_out in 1..=8 {
-            let mut lanes: Vec<Reader> = (0..flat_out).map(|_| Reader::default()).collect();
+            let mut lanes: Vec<LaneReader> = (0..flat_out).map(|_| LaneReader::default()).collect();
             let mut free_bytes = LIMIT_BYTES;
             for _ in 0..LIMIT_BYTES / A_LOOK_BYTES {
                 for lane in &mut lanes {
@@ -315,7 +319,7 @@ mod tests {
                 }
             }
             assert!(lanes[0].waiting_bytes > LIMIT_BYTES * 9 / 10 / flat_out);
-            let for_another_bytes = Reader::default().share_of(free_bytes);
+            let for_another_bytes = LaneReader::default().share_of(free_bytes);
             assert!(for_another_bytes > LIMIT_BYTES / MAX_SHARE_FACTOR / flat_out / 2);
         }
     }

@@ -6,10 +6,10 @@ use ctp_nostd::Region;
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{DeedKind, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
 use ctp_trace::record::{
-    self, Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record as Fact, SiteId, WakeCall, Waker,
+    self, Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record, SiteId, WakeCall, Waker,
 };
 
-use super::lanes::Record;
+use super::lanes::LaneEntry;
 use super::{Harvest, Pass, convert};
 
 /// The thread that uses a lane, and its losses that were reported.
@@ -51,7 +51,7 @@ impl Harvest {
         &mut self,
         lane: usize,
         deed: DeedKind,
-        record: &Record,
+        record: &LaneEntry,
         pass: &mut Pass<'_>,
     ) {
         if !self.horizon.is_possible(record.at) {
@@ -99,7 +99,7 @@ impl Harvest {
     }
 
     /// Losses that no record states yet, dated now.
-    pub(super) fn pending_losses(&mut self, region: &Region<'_>) -> Vec<Fact> {
+    pub(super) fn pending_losses(&mut self, region: &Region<'_>) -> Vec<Record> {
         let at = self.now();
         let losses = self.lanes.losses().into_iter().enumerate();
         let losses: Vec<_> = losses
@@ -114,7 +114,7 @@ impl Harvest {
                 at,
                 act: Act::Loss(records.into()),
             };
-            (records > 0).then_some(Fact::Deed(deed))
+            (records > 0).then_some(Record::Deed(deed))
         };
         let reported = losses.into_iter().filter_map(pending).collect();
         [reported, self.uncounted_losses(region, at)].concat()
@@ -122,7 +122,7 @@ impl Harvest {
 
     /// Losses that have no count, dated `at`: deeds of threads with a damaged lane or without a lane. Such a
     /// loss may have happened just now.
-    fn uncounted_losses(&self, region: &Region<'_>, at: Nanos) -> Vec<Fact> {
+    fn uncounted_losses(&self, region: &Region<'_>, at: Nanos) -> Vec<Record> {
         if region.header.counters().laneless == 0 && self.lanes.damaged() == 0 {
             return Vec::new();
         }
@@ -132,7 +132,7 @@ impl Harvest {
         let ours = self.cells.iter().filter(|cell| cell.is_ours());
         let processes: BTreeSet<_> = authors.chain(ours.map(|cell| cell.process)).collect();
         let lost = |process| {
-            Fact::Deed(record::Deed {
+            Record::Deed(record::Deed {
                 process,
                 tid: 0,
                 at,
@@ -161,7 +161,7 @@ impl Harvest {
     fn emit_deed(&mut self, lane: usize, at: Nanos, act: Act, pass: &mut Pass<'_>) {
         let author = *self.lanes.author(lane);
         pass.found.events += 1;
-        pass.sink.take(Fact::Deed(record::Deed {
+        pass.sink.take(Record::Deed(record::Deed {
             process: author.process,
             tid: author.tid,
             at,

@@ -7,7 +7,7 @@ use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{Event, EventKind, Nanos, SiteId};
 
 use super::cell::Cell;
-use super::lanes::Record;
+use super::lanes::LaneEntry;
 use super::{Harvest, Pass, convert};
 
 /// Which probe writes a station and its slots.
@@ -56,7 +56,7 @@ impl Harvest {
         &mut self,
         index: usize,
         tid: u64,
-        record: &Record,
+        record: &LaneEntry,
         pass: &mut Pass<'_>,
     ) {
         let n = self.cells[index].next_n();
@@ -144,7 +144,7 @@ impl Cell {
         &mut self,
         (tid, at): (u64, Nanos),
         kind: EventKind,
-        record: &Record,
+        record: &LaneEntry,
         pass: &Pass<'_>,
     ) -> Event {
         let payload = &record.payload;

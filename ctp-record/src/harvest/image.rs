@@ -12,7 +12,7 @@ use ctp_trace::record::{Nanos, ProcessId};
 use super::cell::Cell;
 use super::cells::Cells;
 use super::horizon::Horizon;
-use super::lanes::{Lanes, Reach};
+use super::lanes::{Lanes, TimeLimit};
 use super::latest::Latest;
 use super::stop::Stop;
 use super::{Harvest, Outside, Pass, Sink, SiteTable, StationCoroutine};
@@ -112,7 +112,7 @@ impl Harvest {
     ) {
         let until_ns = self.horizon.start_ns().saturating_add(at.0);
         let mut pass = Pass::over(region, outside, sink);
-        self.drain_lanes(Reach::Until(until_ns), &mut pass);
+        self.drain_lanes(TimeLimit::Until(until_ns), &mut pass);
     }
 
     /// Reads everything else and closes each coroutine's account.

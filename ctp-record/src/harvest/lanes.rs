@@ -26,7 +26,7 @@ use super::deeds::Author;
 use super::image::ImageLane;
 use super::queue::{Queue, Spare, Window};
 use crate::output::backlog::Backlog;
-pub(super) use usual::Events;
+pub(super) use usual::EventBatch;
 
 /// Records after which a round ends, so that the stations of ended coroutines become free in time.
 const MAX_RECORDS_PER_ROUND: u64 = 1 << 13;
@@ -100,14 +100,14 @@ struct Cursor {
 
 /// A decoded record of a lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
+pub(super) struct LaneEntry {
     pub at: u64,
     pub payload: Payload,
 }
 
 /// Up to which time a round takes records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum TimeLimit {
     /// Records before this time.
     Before(u64),
     /// Records up to and including this time, of an image, which does not grow.
@@ -116,35 +116,35 @@ pub(super) enum Reach {
     End,
 }
 
-impl Reach {
+impl TimeLimit {
     /// The latest time to take.
     fn last(self) -> u64 {
         match self {
-            Reach::Before(horizon) => horizon.saturating_sub(1),
-            Reach::Until(at) => at,
-            Reach::End => u64::MAX,
+            TimeLimit::Before(horizon) => horizon.saturating_sub(1),
+            TimeLimit::Until(at) => at,
+            TimeLimit::End => u64::MAX,
         }
     }
 
     /// Whether the lanes no longer grow.
     fn is_over(self) -> bool {
-        !matches!(self, Reach::Before(_))
+        !matches!(self, TimeLimit::Before(_))
     }
 
     /// Whether this time is too far in the future to be possible.
     fn is_far_in_future(self, at: u64) -> bool {
         match self {
-            Reach::Before(now) => now.saturating_add(LEEWAY_NS) < at,
-            Reach::Until(_) | Reach::End => false,
+            TimeLimit::Before(now) => now.saturating_add(LEEWAY_NS) < at,
+            TimeLimit::Until(_) | TimeLimit::End => false,
         }
     }
 }
 
-impl Record {
+impl LaneEntry {
     #[inline]
     fn of(copied: &Copied) -> Self {
         let (at, payload) = copied.read();
-        Record { at, payload }
+        LaneEntry { at, payload }
     }
 }
 
@@ -258,15 +258,15 @@ impl Lanes {
     /// Begins a round: collects copies of all committed records. If the copies made so far are enough, does
     /// not read the lanes, so that the second thread is not kept waiting. Returns how full the fullest lane
     /// was, in eighths.
-    fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
+    fn begin(&mut self, region: &Region<'_>, limit: TimeLimit) -> u64 {
         self.marks.round = self.marks.round.wrapping_add(1);
         (self.round.taken, self.round.taken_bytes) = (0, 0);
-        self.round.is_held = !reach.is_over() && self.backlog.has_too_many_chunks();
+        self.round.is_held = !limit.is_over() && self.backlog.has_too_many_chunks();
         let has_enough = self.round.was_cut_short || self.round.is_held;
-        let looks = reach.is_over() || !(self.is_helped && has_enough);
+        let looks = limit.is_over() || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
         if looks {
-            copies.copy(region, reach.is_over());
+            copies.copy(region, limit.is_over());
         }
         self.cursors.resize_with(copies.lanes(), Cursor::default);
         self.round.is_all_copied = looks;
@@ -283,7 +283,7 @@ impl Lanes {
         });
         drop(copies);
         self.round.has_run_dry = self.cursors.iter().any(Cursor::has_run_dry);
-        self.mark(reach);
+        self.mark(limit);
         self.waiting.clear();
         let fronts = self.cursors.iter().enumerate();
         let fronts = fronts.filter_map(|(index, cursor)| Some(Reverse((cursor.front_at?, index))));
@@ -293,7 +293,7 @@ impl Lanes {
 
     /// Marks what was there when this round began, if nothing is marked any more. A record with an
     /// impossible time is not waited for, so its lane is unmarked.
-    fn mark(&mut self, reach: Reach) {
+    fn mark(&mut self, limit: TimeLimit) {
         let should_mark = self.round.is_all_copied && self.marks.marked == 0;
         if should_mark {
             self.marks.marked_at = self.marks.round;
@@ -303,7 +303,7 @@ impl Lanes {
                 cursor.marked = cursor.queue.len() as u64;
                 self.marks.marked += cursor.marked;
             }
-            if cursor.front_at.is_some_and(|at| reach.is_far_in_future(at)) {
+            if cursor.front_at.is_some_and(|at| limit.is_far_in_future(at)) {
                 self.marks.marked -= std::mem::take(&mut cursor.marked);
             }
         }
@@ -322,11 +322,11 @@ impl Lanes {
     }
 
     /// How many more records this round may take.
-    fn left(&self, reach: Reach) -> u64 {
-        match reach {
-            Reach::Until(_) | Reach::End => u64::MAX,
-            Reach::Before(_) if self.round.is_held => 0,
-            Reach::Before(_) => MAX_RECORDS_PER_ROUND.saturating_sub(self.round.taken),
+    fn left(&self, limit: TimeLimit) -> u64 {
+        match limit {
+            TimeLimit::Until(_) | TimeLimit::End => u64::MAX,
+            TimeLimit::Before(_) if self.round.is_held => 0,
+            TimeLimit::Before(_) => MAX_RECORDS_PER_ROUND.saturating_sub(self.round.taken),
         }
     }
 
@@ -348,25 +348,25 @@ impl Lanes {
 
     /// The next step, earliest record first. `None` if an earlier record may come with the next reading of
     /// the lanes.
-    fn next(&mut self, reach: Reach) -> Option<Step> {
-        let is_over = reach.is_over();
+    fn next(&mut self, limit: TimeLimit) -> Option<Step> {
+        let is_over = limit.is_over();
         if self.round.has_run_dry && !is_over {
             return None;
         }
         let Some((at, index)) = self.first_waiting() else {
-            return self.earliest(reach);
+            return self.earliest(limit);
         };
         let is_settled = is_over || 0 < self.cursors[index].settled;
         if self.has_ready_until(at) {
-            self.earliest(reach)
+            self.earliest(limit)
         } else {
             is_settled.then_some(Step::Force(index))
         }
     }
 
     /// Removes and returns the ready lane with the earliest record.
-    fn earliest(&mut self, reach: Reach) -> Option<Step> {
-        let last = reach.last();
+    fn earliest(&mut self, limit: TimeLimit) -> Option<Step> {
+        let last = limit.last();
         let is_within = |Reverse((at, _)): &&Reverse<(u64, usize)>| *at <= last;
         self.ready.peek().filter(is_within)?;
         let Reverse((_, index)) = self.ready.pop()?;
@@ -419,8 +419,8 @@ impl Lanes {
     }
 
     /// Whether there are more records that this round should take.
-    fn have_pending(&self, reach: Reach) -> bool {
-        let is_due = |at: u64| at <= reach.last();
+    fn have_pending(&self, limit: TimeLimit) -> bool {
+        let is_due = |at: u64| at <= limit.last();
         let has_pending =
             |cursor: &Cursor| cursor.has_left_some || cursor.front_at.is_some_and(is_due);
         self.cursors.iter().any(has_pending)

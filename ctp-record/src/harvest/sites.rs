@@ -36,19 +36,19 @@ enum Key {
 
 /// A coroutine's name and the id of the site that spawned it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Name {
+pub(crate) struct CoroutineName {
     pub text: String,
     pub site: u32,
 }
 
 impl SiteTable {
-    pub fn name(&self, region: &Region<'_>, meta: u32) -> Name {
+    pub fn name(&self, region: &Region<'_>, meta: u32) -> CoroutineName {
         match intern::lookup(region.names, meta) {
-            Some(found) if found.kind == EntryKind::Name as u32 => Name {
+            Some(found) if found.kind == EntryKind::Name as u32 => CoroutineName {
                 text: found.text.as_str().to_owned(),
                 site: found.site,
             },
-            _ => Name::default(),
+            _ => CoroutineName::default(),
         }
     }
 

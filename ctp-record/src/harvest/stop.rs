@@ -170,7 +170,7 @@ impl Harvest {
         self.stop.is_some() && !self.mark(index).is_some_and(|mark| mark.was_dead)
     }
 
-    /// The head of a station at the end; `head` is its present value. A head that has jumped back is ignored.
+    /// The head of a station at the end; `head` is its present value, which is returned if the head has jumped.
     pub(super) fn head_to_read(&self, index: usize, head: u64) -> u64 {
         if self.stop.is_none() {
             return head;

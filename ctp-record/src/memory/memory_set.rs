@@ -28,7 +28,7 @@ use crate::memory::shm::Memory;
 use crate::output::backlog::Backlog;
 use crate::proc::processes::{Processes, Writers};
 use crate::session::pace::PassOutcome;
-use account::Account;
+use account::MemoryCounts;
 pub use descriptors::StationPlace;
 use orphans::OrphanHeaders;
 pub use view::MemoryView;
@@ -45,7 +45,7 @@ pub struct MemorySet {
     /// The memories of exited processes of which a flight recorder's snapshot may still need records.
     left: VecDeque<MemoryView>,
     /// What was read of memories that were given up.
-    given_up: Account,
+    given_up: MemoryCounts,
     /// Headers in which forks of exited processes may still count themselves.
     orphans: OrphanHeaders,
     /// Time of the latest event in memories that were given up.
@@ -132,7 +132,7 @@ impl MemorySet {
             drainer: drainer.transpose()?,
             held: Vec::new(),
             left: VecDeque::new(),
-            given_up: Account::default(),
+            given_up: MemoryCounts::default(),
             orphans: OrphanHeaders::default(),
             latest_given_up: Nanos::default(),
             orders: Orders::default(),

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The counts of a backlog. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Backlog(Arc<Account>);
+pub struct Backlog(Arc<Counts>);
 
 #[derive(Debug)]
-struct Account {
+struct Counts {
     limit_bytes: u64,
     copies_bytes: AtomicU64,
     chunks_bytes: AtomicU64,
@@ -32,7 +32,7 @@ impl Default for Backlog {
 impl Backlog {
     /// A backlog limited to this many bytes.
     pub fn of(limit_bytes: u64) -> Self {
-        Backlog(Arc::new(Account {
+        Backlog(Arc::new(Counts {
             limit_bytes,
             copies_bytes: AtomicU64::new(0),
             chunks_bytes: AtomicU64::new(0),
@@ -48,7 +48,7 @@ impl Backlog {
 
     /// Bytes that the backlog holds.
     pub fn bytes(&self) -> u64 {
-        let Account {
+        let Counts {
             copies_bytes,
             chunks_bytes,
             ..

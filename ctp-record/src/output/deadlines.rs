@@ -81,12 +81,12 @@ impl ProgramClocks {
 }
 
 /// Converts deadlines on the way to another sink.
-pub struct Corrected<'s> {
+pub struct CorrectingSink<'s> {
     pub clocks: ProgramClocks,
     pub sink: &'s mut dyn Sink,
 }
 
-impl Sink for Corrected<'_> {
+impl Sink for CorrectingSink<'_> {
     fn take(&mut self, record: Record) {
         self.clocks.note_coroutine(&record);
         self.sink.take(self.clocks.corrected(record));

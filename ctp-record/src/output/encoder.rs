@@ -29,7 +29,7 @@ pub struct Encoder {
     used: Receiver<RawChunk>,
     thread: JoinHandle<io::Result<File>>,
     backlog: Backlog,
-    account: Arc<Account>,
+    state: Arc<FileState>,
     /// Whether calls may wait for chunks to be written.
     may_wait: bool,
     /// Records taken, not counting `Start`.
@@ -38,7 +38,7 @@ pub struct Encoder {
 
 /// The state of the file, shared with the encoder thread.
 #[derive(Debug, Default)]
-struct Account {
+struct FileState {
     bytes: AtomicU64,
     failure: OnceLock<io::Error>,
 }
@@ -75,13 +75,13 @@ impl Encoder {
         }
         let (messages, received) = channel();
         let (give_back, used) = sync_channel(MAX_SPARE_CHUNKS);
-        let account = Arc::<Account>::default();
+        let state = Arc::<FileState>::default();
         let worker = EncoderThread {
             writer,
             failed: None,
             give_back,
             backlog: backlog.clone(),
-            account: account.clone(),
+            state: state.clone(),
         };
         let thread = thread::Builder::new().name("encoder".into());
         Ok(Encoder {
@@ -92,7 +92,7 @@ impl Encoder {
             used,
             thread: thread.spawn(move || worker.work(received))?,
             backlog,
-            account,
+            state,
             may_wait: false,
             records: 0,
         })
@@ -105,12 +105,12 @@ impl Encoder {
 
     /// Bytes written to the file.
     pub fn written_bytes(&self) -> u64 {
-        self.account.bytes.load(Ordering::Relaxed)
+        self.state.bytes.load(Ordering::Relaxed)
     }
 
     /// The reason why the file takes no more records, if any.
     pub fn failure(&self) -> Option<&io::Error> {
-        self.account.failure.get()
+        self.state.failure.get()
     }
 
     /// Takes a record.
@@ -210,7 +210,7 @@ struct EncoderThread {
     failed: Option<io::Error>,
     give_back: SyncSender<RawChunk>,
     backlog: Backlog,
-    account: Arc<Account>,
+    state: Arc<FileState>,
 }
 
 impl EncoderThread {
@@ -233,7 +233,7 @@ impl EncoderThread {
             self.note(put);
         }
         self.backlog.chunk_written(bytes(&chunk));
-        self.account
+        self.state
             .bytes
             .store(self.writer.bytes(), Ordering::Relaxed);
         // If the channel is full, there are enough empty chunks.
@@ -251,7 +251,7 @@ impl EncoderThread {
     /// Publishes the first failure at once. `finish` returns it again.
     fn note(&mut self, done: io::Result<()>) {
         if let Err(error) = &done {
-            self.account.failure.get_or_init(|| same(error));
+            self.state.failure.get_or_init(|| same(error));
         }
         remember(&mut self.failed, done);
     }

@@ -4,7 +4,7 @@ use ctp_nostd::inspect::Identity;
 use ctp_nostd::lane::{Copied, DeedKind, Payload};
 use ctp_nostd::layout::SLOTS;
 
-use super::{Reach, Record, Step};
+use super::{LaneEntry, Step, TimeLimit};
 use crate::harvest::cell::Cell;
 use crate::harvest::{Harvest, Pass, convert};
 
@@ -23,17 +23,17 @@ struct Taken {
 }
 
 impl Harvest {
-    /// Reads the lanes as far as `reach`.
-    pub(in crate::harvest) fn drain_lanes(&mut self, reach: Reach, pass: &mut Pass<'_>) {
+    /// Reads the records of lanes up to `limit`.
+    pub(in crate::harvest) fn drain_lanes(&mut self, limit: TimeLimit, pass: &mut Pass<'_>) {
         let before = self.totals;
-        let eighths = self.lanes.begin(pass.region, reach);
+        let eighths = self.lanes.begin(pass.region, limit);
         pass.found.most = pass.found.most.max(eighths);
         self.discover(pass.region);
-        while 0 < self.lanes.left(reach)
-            && let Some(step) = self.lanes.next(reach)
+        while 0 < self.lanes.left(limit)
+            && let Some(step) = self.lanes.next(limit)
         {
             match step {
-                Step::Take { index, until } => self.take_until(index, until, reach, pass),
+                Step::Take { index, until } => self.take_until(index, until, limit, pass),
                 Step::Force(index) => self.take_forced(index, pass),
             }
         }
@@ -41,17 +41,17 @@ impl Harvest {
         pass.found.is_held |= self.lanes.round.is_held && !self.lanes.are_empty();
         self.since_full_scan.add(self.lanes.round.taken);
         self.lanes.end();
-        if reach == Reach::End {
+        if limit == TimeLimit::End {
             self.emit_final_losses(pass);
         }
         pass.found.is_cut_short |= self.lanes.round.was_cut_short;
-        pass.found.has_pending |= self.lanes.have_pending(reach);
+        pass.found.has_pending |= self.lanes.have_pending(limit);
         pass.found.events += self.totals.events - before.events;
         pass.found.lost |= self.totals.lost > before.lost;
     }
 
-    fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
-        let most = usize::try_from(self.lanes.left(reach)).unwrap_or(usize::MAX);
+    fn take_until(&mut self, index: usize, until: u64, limit: TimeLimit, pass: &mut Pass<'_>) {
+        let most = usize::try_from(self.lanes.left(limit)).unwrap_or(usize::MAX);
         let taken = self.take_some(index, until, most, |harvest, records| {
             harvest.take_until_early(index, records, pass)
         });
@@ -68,7 +68,7 @@ impl Harvest {
         self.events.hand_over(pass.sink);
         self.take_some(index, u64::MAX, 1, |harvest, records| {
             for copied in records {
-                harvest.recover_events_before(&Record::of(copied).payload, pass);
+                harvest.recover_events_before(&LaneEntry::of(copied).payload, pass);
                 if let Outcome::Early = harvest.take_unusual(index, copied, pass) {
                     harvest.totals.quarantined += 1;
                 }
@@ -120,7 +120,7 @@ impl Harvest {
     #[inline(never)]
     fn take_unusual(&mut self, lane: usize, copied: &Copied, pass: &mut Pass<'_>) -> Outcome {
         self.events.hand_over(pass.sink);
-        let record = &Record::of(copied);
+        let record = &LaneEntry::of(copied);
         let payload = &record.payload;
         if self.is_record_after_stop(record.at, payload) {
             return Outcome::Taken;

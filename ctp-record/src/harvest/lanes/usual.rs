@@ -1,35 +1,35 @@
 //! Fast path of the merge: the next run or suspend of a known coroutine, which is nearly every record.
-//! Unusual conditions are tested together for a batch of records. The batch then goes to the sink at
-//! once, because the work of the sink displaces cached state that the next event needs.
+//! The slow path is tried only where a run of such records ends. EventBatch go to the sink in batches, because
+//! handling an event leaves in the cache what the next event needs.
 
 use ctp_nostd::lane::Copied;
 use ctp_nostd::slot::EventKind as StoredKind;
 use ctp_trace::record::{Event, EventKind, Nanos};
 
-use super::Record;
+use super::LaneEntry;
 use crate::harvest::cell::Cell;
 use crate::harvest::horizon::Horizon;
 use crate::harvest::queue::WINDOW_RECORDS;
 use crate::harvest::{Harvest, Pass, Sink, SiteTable};
 
-/// Events that wait to be handed to the sink. Empty between rounds. Until they are handed over, only
+/// EventBatch that wait to be handed to the sink. Empty between rounds. Until they are handed over, only
 /// definitions may go to the sink.
 #[derive(Debug)]
-pub(in crate::harvest) struct Events {
+pub(in crate::harvest) struct EventBatch {
     room: Box<[Event; WINDOW_RECORDS]>,
     length: usize,
 }
 
-impl Default for Events {
+impl Default for EventBatch {
     fn default() -> Self {
-        Events {
+        EventBatch {
             room: Box::new([Event::default(); WINDOW_RECORDS]),
             length: 0,
         }
     }
 }
 
-impl Events {
+impl EventBatch {
     /// Room for `count` more events.
     fn room(&mut self, count: usize, sink: &mut dyn Sink) -> &mut [Event] {
         if WINDOW_RECORDS < self.length + count {
@@ -112,7 +112,7 @@ impl EventBuilder<'_> {
         copied: &Copied,
         pass: &mut Pass<'_>,
     ) -> Event {
-        let mut record = Record::of(copied);
+        let mut record = LaneEntry::of(copied);
         record.payload.kind = stored; // The same value, but known at compile time.
         let cell = &mut self.cells[copied.station() as usize];
         let (process, at) = (cell.process, self.horizon.nanos(record.at));

@@ -8,7 +8,7 @@ use crate::harvest::Totals;
 
 /// Counts over several memories.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Account {
+pub(super) struct MemoryCounts {
     pub(super) totals: Totals,
     counters: Counters,
     /// MemorySet with a header that a fault has overwritten.
@@ -19,7 +19,7 @@ pub(super) struct Account {
     untaken: u32,
 }
 
-impl Account {
+impl MemoryCounts {
     fn add(&mut self, held: &Held) {
         let totals = held.harvest.totals();
         self.totals += totals;
@@ -90,7 +90,7 @@ impl MemorySet {
         self.account().untaken
     }
 
-    pub(super) fn account(&self) -> Account {
+    pub(super) fn account(&self) -> MemoryCounts {
         let mut account = self.given_up;
         self.held.iter().for_each(|held| account.add(held));
         account
