@@ -156,11 +156,14 @@ impl Harvest {
 
     /// Counts of what was found so far.
     pub fn totals(&self) -> Totals {
-        let by_now = || self.lanes.crowded_out();
+        let crowded_out = match &self.stop {
+            Some(stop) => stop.crowded_out(),
+            None => self.lanes.crowded_out(),
+        };
         Totals {
             unnamed: self.sites.unnamed,
             lanes: self.lanes.count(),
-            crowded_out: self.stop.as_ref().map_or_else(by_now, Stop::crowded_out),
+            crowded_out,
             damaged_lanes: self.lanes.damaged(),
             ..self.totals
         }

@@ -36,7 +36,7 @@ struct StationUse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordOwner {
     /// This coroutine's event, with its index if the record has enough bits of it.
-    Of(usize, Option<u64>),
+    Coroutine(usize, Option<u64>),
     /// The event happened after the coroutine's station was read.
     Later,
     /// No known coroutine matches.
@@ -51,20 +51,9 @@ const MIN_N_BITS: u32 = 32;
 impl Attribution {
     /// Creates the attribution for these coroutines, each with its index.
     pub fn new<'o>(coroutines: impl Iterator<Item = (usize, &'o StationCoroutine)>) -> Self {
-        let station_use = |(which, state): (usize, &StationCoroutine)| StationUse {
-            station: state.station,
-            uses: state.generation / 2,
-            base_n: state.base_n,
-            end_n: state.end_n,
-            from: state.birth_ts,
-            until: state.has_ended.then_some(state.last_ts),
-            which,
-            max_until: 0,
-            is_ordered: false,
-        };
         let mut station_uses: Vec<_> = coroutines
             .filter(|(_, state)| !state.is_plain())
-            .map(station_use)
+            .map(|(which, state)| StationUse::of(which, state))
             .collect();
         station_uses.sort_unstable_by_key(|station_use| {
             (station_use.station, station_use.from, station_use.base_n)
@@ -95,13 +84,15 @@ impl Attribution {
             |station_use: &&StationUse| station_use.uses % (1 << USE_BITS) == payload.uses.into();
         if payload.n_bits() < MIN_N_BITS {
             let only = self.coroutine_of_deed(at, payload);
-            return only.map_or(RecordOwner::Unknown, |which| RecordOwner::Of(which, None));
+            return only.map_or(RecordOwner::Unknown, |which| {
+                RecordOwner::Coroutine(which, None)
+            });
         }
         let born = self.born_by(at, payload.station);
         for station_use in with_index(born, payload).iter().filter(is_use) {
             let ahead = ahead_of(station_use.base_n, payload);
             if ahead < station_use.events() {
-                return RecordOwner::Of(
+                return RecordOwner::Coroutine(
                     station_use.which,
                     Some(station_use.base_n.wrapping_add(ahead)),
                 );
@@ -139,6 +130,20 @@ impl Attribution {
 }
 
 impl StationUse {
+    fn of(which: usize, state: &StationCoroutine) -> Self {
+        StationUse {
+            station: state.station,
+            uses: state.generation / 2,
+            base_n: state.base_n,
+            end_n: state.end_n,
+            from: state.birth_ts,
+            until: state.has_ended.then_some(state.last_ts),
+            which,
+            max_until: 0,
+            is_ordered: false,
+        }
+    }
+
     fn is_in_use_at(&self, at: u64) -> bool {
         self.from <= at && self.until.is_none_or(|until| at <= until)
     }
@@ -232,8 +237,8 @@ mod tests {
     fn index_distinguishes_equal_use_counts_of_a_station() {
         let known = SiteWord::from_id(7).0;
         let of = |uses, n, at| two().owner_of_event(at, &event(uses, n, known));
-        assert_eq!(of(2, 12, 150), RecordOwner::Of(0, Some(12)));
-        assert_eq!(of(2, 912, 750), RecordOwner::Of(1, Some(912)));
+        assert_eq!(of(2, 12, 150), RecordOwner::Coroutine(0, Some(12)));
+        assert_eq!(of(2, 912, 750), RecordOwner::Coroutine(1, Some(912)));
         assert_eq!(of(2, 20, 205), RecordOwner::Unknown, "no such event");
         assert_eq!(of(3, 12, 150), RecordOwner::Unknown, "another use");
         assert_eq!(of(2, 912, 150), RecordOwner::Unknown, "before the birth");
@@ -243,8 +248,8 @@ mod tests {
     #[test]
     fn record_with_an_address_is_attributed_by_time() {
         let of = |at| two().owner_of_event(at, &event(2, 912, 0x7fff_0000));
-        assert_eq!(of(750), RecordOwner::Of(1, None));
-        assert_eq!(of(150), RecordOwner::Of(0, None));
+        assert_eq!(of(750), RecordOwner::Coroutine(1, None));
+        assert_eq!(of(150), RecordOwner::Coroutine(0, None));
         assert_eq!(of(300), RecordOwner::Unknown);
     }
 
@@ -258,7 +263,7 @@ mod tests {
         let of = |n| attribution.owner_of_event(500, &event(2, n, 0));
         assert_eq!(
             (of(19), of(20)),
-            (RecordOwner::Of(0, Some(19)), RecordOwner::Later)
+            (RecordOwner::Coroutine(0, Some(19)), RecordOwner::Later)
         );
     }
 
@@ -270,7 +275,9 @@ mod tests {
             let is_use = |station_use: &&StationUse| station_use.uses % 256 == payload.uses.into();
             if payload.n_bits() < 32 {
                 let only = self.only(at, payload.uses.into(), 256);
-                return only.map_or(RecordOwner::Unknown, |which| RecordOwner::Of(which, None));
+                return only.map_or(RecordOwner::Unknown, |which| {
+                    RecordOwner::Coroutine(which, None)
+                });
             }
             let born = self
                 .0
@@ -281,7 +288,7 @@ mod tests {
                 let ahead = payload.n.wrapping_sub(station_use.base_n) % (1 << payload.n_bits());
                 let has = ahead < station_use.end_n.wrapping_sub(station_use.base_n);
                 has.then(|| {
-                    RecordOwner::Of(
+                    RecordOwner::Coroutine(
                         station_use.which,
                         Some(station_use.base_n.wrapping_add(ahead)),
                     )

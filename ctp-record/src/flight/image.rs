@@ -85,11 +85,10 @@ impl ImageBuilder<'_> {
 
     /// The indexes in the plan of this memory's coroutines that the snapshot contains.
     fn included(self) -> Vec<usize> {
-        let is_included = |(_, coroutine): &(usize, &SnapshotCoroutine)| {
-            coroutine.is_included && coroutine.state().memory == self.part.number
-        };
         let all = self.plan.coroutines.iter().enumerate();
-        let included = all.filter(is_included);
+        let included = all.filter(|(_, coroutine)| {
+            coroutine.is_included && coroutine.state().memory == self.part.number
+        });
         // Records have no bits for more stations. No memory has as many stations as this.
         let included = included.take(MOST_STATIONS as usize);
         included.map(|(which, _)| which).collect()
@@ -107,8 +106,10 @@ impl ImageBuilder<'_> {
 
     /// Converts the records of a lane within the window.
     fn lane(self, lane: LaneCopy, renumbering: &Renumbering<'_>) -> ImageLane {
-        let is_in_window = |copied: &Copied| self.plan.since_ns <= copied.at();
-        let first = lane.records.iter().position(is_in_window);
+        let first = lane
+            .records
+            .iter()
+            .position(|copied| self.plan.since_ns <= copied.at());
         let first = first.unwrap_or(lane.records.len());
         let (tid, attach_id) = lane.author_at(first);
         let records = &lane.records[first..];
@@ -137,7 +138,7 @@ impl ImageBuilder<'_> {
             let (at, payload) = copied.read();
             let is_deed = DeedKind::from_code(payload.kind).is_some();
             match attribution.owner_of_event(at, &payload) {
-                RecordOwner::Of(which, _) if !is_deed => {
+                RecordOwner::Coroutine(which, _) if !is_deed => {
                     Some(self.plan.coroutines[which].state().process)
                 }
                 _ => None,

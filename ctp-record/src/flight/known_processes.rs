@@ -55,9 +55,8 @@ impl Outside for KnownOutside<'_> {
     /// Every writing process is known. A peer of an unknown process counts as the first process.
     fn process(&mut self, peer: Peer, _: &mut dyn Sink) -> ProcessId {
         let rows = self.attaches.iter().zip(self.attached);
-        let is_peer = |row: &Attach| row.pid().map(Peer::Process) == Some(peer);
-        let mut met = rows.filter(|(row, _)| is_peer(row));
-        let known = met.next_back().map(|(_, process)| *process);
+        let mut of_peer = rows.filter(|(row, _)| row.pid().map(Peer::Process) == Some(peer));
+        let known = of_peer.next_back().map(|(_, process)| *process);
         known.or(self.attached.first().copied()).unwrap_or_default()
     }
 

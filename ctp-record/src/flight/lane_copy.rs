@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ctp_nostd::Region;
-use ctp_nostd::lane::{Copied, DeedKind, RecordState, Ring};
+use ctp_nostd::lane::{Copied, DeedKind, Payload, RecordState, Ring};
 
 use crate::memory::clock::monotonic_ns;
 use crate::memory::memory_set::MemoryView;
@@ -166,8 +166,8 @@ impl LaneCopy {
     /// `latest`, which make no sense.
     pub fn since(&self, latest: u64) -> Option<u64> {
         let mut times = self.records.iter().map(|copied| copied.read().0);
-        let is_sane = |at: &u64| *at <= latest;
-        times.find(is_sane).filter(|_| self.overwritten > 0)
+        let first = times.find(|at| *at <= latest);
+        first.filter(|_| self.overwritten > 0)
     }
 
     /// The number of records that claim to be later than `latest_ns`.
@@ -186,15 +186,11 @@ impl LaneCopy {
     /// the lane states them.
     pub fn author_at(&self, first: usize) -> (u64, Option<u32>) {
         let (before, after) = self.records.split_at(first);
-        let deed = |copied: &Copied| {
-            let (_, payload) = copied.read();
-            DeedKind::from_code(payload.kind).zip(Some(payload))
-        };
-        let mut earlier_deeds = before.iter().rev().filter_map(deed);
+        let mut earlier_deeds = before.iter().rev().filter_map(deed_in);
         if let Some((_, payload)) = earlier_deeds.find(|(deed, _)| *deed == DeedKind::Begin) {
             return (payload.arg, Some(payload.station));
         }
-        let mut bounds = after.iter().filter_map(deed);
+        let mut bounds = after.iter().filter_map(deed_in);
         match bounds.find(|(deed, _)| matches!(deed, DeedKind::Begin | DeedKind::End)) {
             Some((DeedKind::End, payload)) => (payload.arg, Some(payload.station)),
             // The thread died without an end record.
@@ -202,4 +198,10 @@ impl LaneCopy {
             None => (self.holder.unwrap_or(0).into(), None),
         }
     }
+}
+
+/// The deed in a record, if the record is a deed.
+fn deed_in(copied: &Copied) -> Option<(DeedKind, Payload)> {
+    let (_, payload) = copied.read();
+    DeedKind::from_code(payload.kind).zip(Some(payload))
 }

@@ -83,8 +83,8 @@ impl Plan {
 
     fn note_event(&mut self, part: usize, at: u64, payload: &Payload) {
         match self.attributions[part].owner_of_event(at, payload) {
-            RecordOwner::Of(which, Some(n)) => self.coroutines[which].note(n),
-            RecordOwner::Of(_, None) | RecordOwner::Later => {}
+            RecordOwner::Coroutine(which, Some(n)) => self.coroutines[which].note(n),
+            RecordOwner::Coroutine(_, None) | RecordOwner::Later => {}
             // The coroutine is being born, and will be in the next snapshot.
             RecordOwner::Unknown => {
                 self.unattributed += u64::from(at < self.until_ns.saturating_sub(MAX_BIRTH_NS))

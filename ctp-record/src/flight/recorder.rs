@@ -237,11 +237,11 @@ impl FlightRecorder {
 
     /// The shortest stuck threshold of the triggers, if it is below the report's default.
     fn threshold(&self) -> Option<Duration> {
-        let after = |trigger: &Trigger| match trigger {
+        let thresholds = self.triggers.iter().filter_map(|trigger| match trigger {
             Trigger::Stuck(after) => Some(*after),
             _ => None,
-        };
-        let least = self.triggers.iter().filter_map(after).min();
+        });
+        let least = thresholds.min();
         least.filter(|least| least.as_nanos() < u128::from(THRESHOLD.0))
     }
 

@@ -43,7 +43,7 @@ impl Renumbering<'_> {
 
     fn event(&self, at: u64, payload: Payload) -> Option<Payload> {
         match self.attribution.owner_of_event(at, &payload) {
-            RecordOwner::Of(which, _) => self.of(which, payload),
+            RecordOwner::Coroutine(which, _) => self.of(which, payload),
             RecordOwner::Later | RecordOwner::Unknown => None,
         }
     }

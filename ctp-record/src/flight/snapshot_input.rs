@@ -150,11 +150,15 @@ impl SnapshotInput {
     /// Notes how and when the recording ended. The time is `alive`, the latest time at which a process was
     /// known to run, but not before the latest record. It does not depend on when the input was gathered.
     pub fn end(&mut self, how: Ending, alive: Nanos) -> Nanos {
-        let zero_ns = self.start.started_monotonic_ns;
-        let nanos = |at_ns: u64| Nanos(at_ns.saturating_sub(zero_ns));
-        let at = vigil::end(alive, nanos(self.latest_ns()), nanos(self.until_ns));
+        let latest = self.nanos(self.latest_ns());
+        let at = vigil::end(alive, latest, self.nanos(self.until_ns));
         self.ended = Some((how, at));
         at
+    }
+
+    /// Converts a monotonic time to the trace's time.
+    fn nanos(&self, monotonic_ns: u64) -> Nanos {
+        Nanos(monotonic_ns.saturating_sub(self.start.started_monotonic_ns))
     }
 
     /// The latest time of a record.
@@ -175,8 +179,7 @@ impl SnapshotInput {
 
     /// The time up to which the snapshot has records. Later readings are dated back to it.
     pub fn end_at(&self) -> Nanos {
-        let zero_ns = self.start.started_monotonic_ns;
-        let looked = Nanos(self.looked_ns.saturating_sub(zero_ns));
+        let looked = self.nanos(self.looked_ns);
         self.ended.map_or(looked, |(_, at)| at)
     }
 

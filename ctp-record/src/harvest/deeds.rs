@@ -101,23 +101,24 @@ impl Harvest {
     /// Losses that no record states yet, dated now.
     pub(super) fn pending_losses(&mut self, region: &Region<'_>) -> Vec<Record> {
         let at = self.now();
-        let losses = self.lanes.losses().into_iter().enumerate();
-        let losses: Vec<_> = losses
-            .filter_map(|(lane, lost)| Some((lane, lost?)))
-            .collect();
-        let pending = |(lane, lost): (usize, u32)| {
+        let mut pending = Vec::new();
+        for (lane, lost) in self.lanes.losses().into_iter().enumerate() {
+            let Some(lost) = lost else {
+                continue;
+            };
             let mut author = *self.lanes.author(lane);
             let records = author.newly_lost(lost, 0);
-            let deed = record::Deed {
-                process: author.process,
-                tid: author.tid,
-                at,
-                act: Act::Loss(records.into()),
-            };
-            (records > 0).then_some(Record::Deed(deed))
-        };
-        let reported = losses.into_iter().filter_map(pending).collect();
-        [reported, self.uncounted_losses(region, at)].concat()
+            if records > 0 {
+                pending.push(Record::Deed(record::Deed {
+                    process: author.process,
+                    tid: author.tid,
+                    at,
+                    act: Act::Loss(records.into()),
+                }));
+            }
+        }
+        pending.extend(self.uncounted_losses(region, at));
+        pending
     }
 
     /// Losses that have no count, dated `at`: deeds of threads with a damaged lane or without a lane. Such a

@@ -67,8 +67,10 @@ impl Harvest {
         times: ImageTimes,
     ) -> Self {
         let ends = coroutines.iter().map(|coroutine| coroutine.end_n);
-        let lost = |lane: &ImageLane| (!lane.is_damaged).then_some(lane.lost);
-        let lost = lanes.iter().map(lost).collect();
+        let lost = lanes
+            .iter()
+            .map(|lane| (!lane.is_damaged).then_some(lane.lost))
+            .collect();
         let stop = Stop::of_image(stations.iter().zip(ends), lost, times.until_ns);
         let cells = coroutines.iter();
         let cells: Vec<Cell> = cells

@@ -35,9 +35,12 @@ impl Pass<'_> {
     /// What identifies a station's process: an attached process, else the thread that a v1 peer wrote there.
     pub(super) fn peer_of(&self, station: &Station, identity: &Identity) -> Peer {
         if !identity.extended {
-            let tid = |slot| ctp_nostd::slot::copy(slot).1.tid;
-            let known = station.slots().iter().map(tid).find(|tid| *tid != 0);
-            return known.map_or(Peer::Unknown, Peer::Thread);
+            let known_tid = station
+                .slots()
+                .iter()
+                .map(|slot| ctp_nostd::slot::copy(slot).1.tid)
+                .find(|tid| *tid != 0);
+            return known_tid.map_or(Peer::Unknown, Peer::Thread);
         }
         self.peer_attached(identity.owner)
     }

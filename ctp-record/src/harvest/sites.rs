@@ -213,8 +213,10 @@ fn number_of(
 ) -> Option<(SiteId, bool)> {
     let program = pass.outside.program(process);
     let in_program = in_program(process, place, pass.outside);
-    let offset = |call: &u64| pass.outside.offset_in_program(process, *call);
-    let calls: Option<Vec<u64>> = calls.iter().map(offset).collect();
+    let calls: Option<Vec<u64>> = calls
+        .iter()
+        .map(|call| pass.outside.offset_in_program(process, *call))
+        .collect();
     let numbers = pass.outside.numbers();
     match in_program.zip(calls) {
         Some((place, calls)) => numbers.shared((program, place, calls)),

@@ -14,8 +14,11 @@ pub(super) const UNWRITTEN_PER_PASS: usize = 4096;
 
 /// The latest time that is written in a station. The birth may be long ago or unknown.
 fn latest_time(station: &Station, identity: &Identity) -> u64 {
-    let time = |slot| ctp_nostd::slot::copy(slot).1.timestamp;
-    let latest = station.slots().iter().map(time).max();
+    let latest = station
+        .slots()
+        .iter()
+        .map(|slot| ctp_nostd::slot::copy(slot).1.timestamp)
+        .max();
     latest.filter(|at| *at != 0).unwrap_or(identity.birth_ts)
 }
 
@@ -73,8 +76,7 @@ impl Harvest {
                 return;
             };
             let identity = region.stations[index as usize].identity();
-            let is_silent = |identity: &Identity| !identity.extended && identity.probe_id != 0;
-            match identity.filter(is_silent) {
+            match identity.filter(|identity| !identity.extended && identity.probe_id != 0) {
                 Some(identity) if self.is_after_stop(identity.birth_ts) => {}
                 Some(_) => {
                     self.cells.note_plain(index);

@@ -35,12 +35,12 @@ impl Stop {
         lost: Vec<Option<u32>>,
         at_ns: u64,
     ) -> Self {
-        let mark = |(station, end_n): (&Station, Option<u64>)| {
+        let marks = stations.map(|(station, end_n)| {
             let mark = Mark::of(station);
             end_n.map_or(mark, |end_n| mark.before(end_n))
-        };
+        });
         Stop {
-            marks: stations.map(mark).collect(),
+            marks: marks.collect(),
             lost,
             at_ns,
         }
@@ -87,6 +87,12 @@ impl Mark {
 }
 
 impl Mark {
+    /// Whether the station has had no event since the mark was made.
+    fn has_same_events(self, station: &Station) -> bool {
+        let now = Mark::of(station);
+        (self.head, self.seqs) == (now.head, now.seqs)
+    }
+
     /// The mark as it was before event `end_n`.
     fn before(self, end_n: u64) -> Self {
         Mark {
@@ -128,10 +134,12 @@ impl Harvest {
 
     fn lost_so_far(&self, region: &Region<'_>) -> Vec<Option<u32>> {
         let known = self.lanes.losses();
-        let is_damaged = |lane: usize| known.get(lane) == Some(&None);
         let rings = region.used_rings().enumerate();
         rings
-            .map(|(lane, ring)| (!is_damaged(lane)).then(|| ring.lost()))
+            .map(|(lane, ring)| {
+                let is_damaged = known.get(lane) == Some(&None);
+                (!is_damaged).then(|| ring.lost())
+            })
             .collect()
     }
 
@@ -158,11 +166,10 @@ impl Harvest {
 
     /// Whether the coroutine of this station has changed since the end.
     pub(super) fn has_changed_since_stop(&self, index: usize, station: &Station) -> bool {
-        let is_unchanged = |mark: Mark| {
-            let now = Mark::of(station);
-            (mark.head, mark.seqs) == (now.head, now.seqs)
-        };
-        self.stop.is_some() && !self.mark(index).is_some_and(is_unchanged)
+        self.stop.is_some()
+            && !self
+                .mark(index)
+                .is_some_and(|mark| mark.has_same_events(station))
     }
 
     /// Whether the coroutine of this station was marked as dead only after the end.

@@ -4,7 +4,7 @@
 //! emitted the totals of at least half of the time.
 
 use ctp_nostd::Region;
-use ctp_nostd::aggregate::{self, Bins, Latched};
+use ctp_nostd::aggregate::{self, Bins};
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{self, Aggregate, Durations, Nanos, Record, Tally};
 
@@ -241,12 +241,12 @@ enum Statistics {
 }
 
 fn totals_of(station: &Station, generation: u32) -> Statistics {
-    let read = |latched: Latched<'_>| latched.read().filter(is_kept);
-    let both = read(station.waiting()).zip(read(station.running()));
+    let waiting = station.waiting().read().filter(is_kept);
+    let running = station.running().read().filter(is_kept);
     let is_same_coroutine = station
         .identity()
         .is_some_and(|identity| identity.generation == generation);
-    let Some((waiting, running)) = both.filter(|_| is_same_coroutine) else {
+    let Some((waiting, running)) = waiting.zip(running).filter(|_| is_same_coroutine) else {
         return Statistics::Nothing;
     };
     match (durations(&waiting), durations(&running)) {

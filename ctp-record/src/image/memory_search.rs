@@ -38,10 +38,7 @@ impl<'d> MemoryLocation<'d> {
     /// The better of the memory found before and a further memory.
     fn or_better(before: Option<Self>, memory: &'d [u8], offset: usize) -> Self {
         let count = 1 + before.map_or(0, |before| before.count);
-        let has_coroutines = |memory: &[u8]| 0 < field(memory, "allocated_count");
-        let is_better =
-            |before: &MemoryLocation<'_>| has_coroutines(before.memory) || !has_coroutines(memory);
-        match before.filter(is_better) {
+        match before.filter(|before| has_coroutines(before.memory) || !has_coroutines(memory)) {
             Some(before) => MemoryLocation { count, ..before },
             None => MemoryLocation {
                 memory,
@@ -50,6 +47,10 @@ impl<'d> MemoryLocation<'d> {
             },
         }
     }
+}
+
+fn has_coroutines(memory: &[u8]) -> bool {
+    0 < field(memory, "allocated_count")
 }
 
 fn offsets_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = usize> + 'd {

@@ -51,9 +51,8 @@ pub fn buffer(memory_bytes: u64) -> u64 {
 /// Threads that can have a long lane. All lanes are laid out at the start, because a memory cannot grow
 /// while processes map it.
 pub fn lanes(lane_records: u32, memory_bytes: u64) -> u32 {
-    let lane_bytes = u64::from(lane_records) * size_of::<LaneRecord>() as u64;
     let all_bytes = (memory_bytes / SPARE_DIVISOR).min(MAX_LANES_BYTES);
-    match all_bytes.checked_div(lane_bytes) {
+    match all_bytes.checked_div(bytes_of_lane(lane_records)) {
         None => 0,
         Some(lanes) => lanes.clamp(MIN_LANES, MAX_LANES) as u32,
     }
@@ -63,11 +62,14 @@ pub fn lanes(lane_records: u32, memory_bytes: u64) -> u32 {
 /// of threads gets enough of them. Together they take no more than the long lanes: a user who asks for
 /// small lanes wants to spend little, and locked memory costs everything that is laid out.
 pub fn short_lanes(lane_records: u32, memory_bytes: u64) -> u32 {
-    let bytes = |records: u32| u64::from(records) * size_of::<LaneRecord>() as u64;
-    let long_bytes = u64::from(lanes(lane_records, memory_bytes)) * bytes(lane_records);
+    let long_bytes = u64::from(lanes(lane_records, memory_bytes)) * bytes_of_lane(lane_records);
     let all_bytes = (memory_bytes / SHORT_DIVISOR).min(long_bytes);
-    let each = all_bytes.checked_div(bytes(lane_records.min(SHORT_RECORDS)));
+    let each = all_bytes.checked_div(bytes_of_lane(lane_records.min(SHORT_RECORDS)));
     each.unwrap_or(0).min(MAX_SHORT_LANES) as u32
+}
+
+fn bytes_of_lane(records: u32) -> u64 {
+    u64::from(records) * size_of::<LaneRecord>() as u64
 }
 
 /// The buffer size with which the most threads can have a lane, and the number of those threads.
@@ -78,7 +80,9 @@ pub fn roomiest(memory_bytes: u64) -> (u64, u32) {
     };
     let sizes = MIN_BUFFER_BYTES.ilog2()..=MAX_BUFFER_BYTES.ilog2();
     let candidates = sizes.map(|bits| (1 << bits, threads(1 << bits)));
-    candidates.max_by_key(|of| of.1).unwrap_or_default()
+    candidates
+        .max_by_key(|(_, threads)| *threads)
+        .unwrap_or_default()
 }
 
 /// The smallest limit of these groups and their parents. In a container the names may be those of groups of
@@ -101,14 +105,13 @@ fn limit_of_group(root: &Path, line: &str) -> Option<u64> {
     };
     let group = top.join(path.trim_start_matches('/'));
     let parents = group.ancestors().take_while(|path| path.starts_with(&top));
-    let limit = |path: &Path| {
-        fs::read_to_string(path.join(name))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
-    };
-    parents.filter_map(limit).min()
+    parents
+        .filter_map(|group| limit_in_file(&group.join(name)))
+        .min()
+}
+
+fn limit_in_file(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -15,7 +15,6 @@ use std::time::Duration;
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
-use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::{Header, Station};
 use ctp_nostd::request::{self, Asked};
 use ctp_trace::record::{Control, Nanos, ProcessId};
@@ -92,11 +91,29 @@ impl Held {
         self.memory.region().header
     }
 
+    /// The number of stations that were ever allocated.
+    fn stations(&self) -> usize {
+        self.memory.region().allocated().len()
+    }
+
+    fn used_lanes(&self) -> u32 {
+        self.memory.region().used_rings().count() as u32
+    }
+
+    /// Records that wait in lanes.
+    fn unread_records(&self) -> u64 {
+        let region = self.memory.region();
+        let unread = region
+            .used_rings()
+            .map(|ring| ring.head().wrapping_sub(ring.tail()).min(ring.capacity()));
+        unread.sum()
+    }
+
     /// Coroutines of foreign probes. Each thread of this project's probe has a lane, if the memory has lanes.
     fn foreign(&self) -> u32 {
         let (region, totals) = (self.memory.region(), self.harvest.totals());
-        let has_none = |ring: Ring<'_>| !ring.is_used() && region.header.counters().laneless == 0;
-        if region.ring(0).is_some_and(has_none) {
+        let is_unused = region.ring(0).is_some_and(|ring| !ring.is_used());
+        if is_unused && region.header.counters().laneless == 0 {
             totals.coroutines
         } else {
             totals.plain
@@ -238,11 +255,6 @@ impl MemorySet {
     /// event at all.
     pub fn has_idle_coroutine(&self, after: Duration) -> bool {
         let before_ns = monotonic_ns().saturating_sub(after.as_nanos() as u64);
-        let is_idle = |station: &Station, before_ns: u64| {
-            let identity = station.identity();
-            identity.is_some_and(|identity| !identity.is_dead)
-                && station.latest_event_ns() <= before_ns
-        };
         self.held.iter().any(|held| {
             let before_ns = held.harvest.program_time(before_ns);
             let region = held.memory.region();
@@ -292,8 +304,10 @@ impl MemorySet {
         processes: &mut Processes,
         sink: &mut dyn Sink,
     ) -> Nanos {
-        let is_only_user = |held: &mut Held| held.only_pid == Some(pid);
-        let mut own: Vec<Held> = self.held.extract_if(.., is_only_user).collect();
+        let mut own: Vec<Held> = self
+            .held
+            .extract_if(.., |held| held.only_pid == Some(pid))
+            .collect();
         for held in &mut own {
             self.finish_or_keep(held, processes, sink);
             self.given_up.add_left(held);
@@ -387,8 +401,10 @@ impl MemorySet {
     /// Events so far, including those that became no records.
     pub fn events(&self) -> u64 {
         let given_up = &self.given_up.totals;
-        let happened = |held: &Held| held.harvest.happened(&held.memory.region());
-        let living = self.held.iter().map(happened);
+        let living = self
+            .held
+            .iter()
+            .map(|held| held.harvest.happened(&held.memory.region()));
         living.fold(
             given_up.events.saturating_add(given_up.summed_up),
             u64::saturating_add,
@@ -400,20 +416,23 @@ impl MemorySet {
         if self.recording.mode == MODE_FLIGHT {
             return 0;
         }
-        let unread = |ring: Ring<'_>| ring.head().wrapping_sub(ring.tail()).min(ring.capacity());
-        let in_memory = |held: &Held| held.memory.region().used_rings().map(unread).sum::<u64>();
-        let in_lanes: u64 = self.held.iter().map(in_memory).sum();
+        let in_lanes: u64 = self.held.iter().map(Held::unread_records).sum();
         in_lanes.saturating_add(self.backlog.bytes() / BACKLOG_BYTES_PER_RECORD)
     }
 
     /// Lanes that threads have used, including those that are not drained.
     pub fn lanes(&self) -> u32 {
-        let used = |held: &Held| held.memory.region().used_rings().count() as u32;
         match self.recording.mode {
-            MODE_FLIGHT => self.held.iter().map(used).sum(),
+            MODE_FLIGHT => self.held.iter().map(Held::used_lanes).sum(),
             _ => self.totals().lanes,
         }
     }
+}
+
+/// Whether the station's coroutine is alive and has had no event since `before_ns`.
+fn is_idle(station: &Station, before_ns: u64) -> bool {
+    let identity = station.identity();
+    identity.is_some_and(|identity| !identity.is_dead) && station.latest_event_ns() <= before_ns
 }
 
 /// Time of the latest record in these memories, if there are any.

@@ -72,16 +72,14 @@ impl Location {
 
     /// The location with `suffix` appended to the name.
     pub fn with_suffix(&self, suffix: &str) -> Self {
-        let append = |text: &OsStr| {
-            let mut text = text.to_owned();
-            text.push(suffix);
-            text
-        };
-        Location {
+        let mut location = Location {
             directory: self.directory.clone(),
-            name: append(&self.name),
-            path: append(self.path.as_os_str()).into(),
-        }
+            name: self.name.clone(),
+            path: self.path.clone(),
+        };
+        location.name.push(suffix);
+        location.path.as_mut_os_string().push(suffix);
+        location
     }
 
     /// Creates a new file for this user alone and opens it for reading and writing.
@@ -106,8 +104,10 @@ impl Location {
     /// Whether this location leads to this file.
     pub fn holds(&self, file: &File) -> bool {
         let found = statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
-        let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
-        found.is_ok_and(|found| fstat(file).is_ok_and(|stat| identity(stat) == identity(found)))
+        let Ok(found) = found else {
+            return false;
+        };
+        fstat(file).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (found.st_dev, found.st_ino))
     }
 
     /// Renames the file within the directory. An existing file of that name is replaced.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::MemorySet;
+use super::{Held, MemorySet};
 use crate::harvest::DescriptorWait;
 use crate::memory::clock::monotonic_ns;
 
@@ -42,18 +42,14 @@ impl MemorySet {
     }
 
     fn stations(&self) -> usize {
-        let count = |held: &super::Held| held.memory.region().allocated().len();
-        self.held.iter().map(count).sum()
+        self.held.iter().map(Held::stations).sum()
     }
 
     /// The station at the cursor. Advances the cursor, from the last station to the first.
     fn next_station(&self, cursor: &mut StationPlace) -> StationPlace {
-        let length = |memory: usize| {
-            let held = self.held.get(memory);
-            held.map_or(0, |held| held.memory.region().allocated().len())
-        };
         for _ in 0..=self.held.len() {
-            if cursor.1 < length(cursor.0) {
+            let stations = self.held.get(cursor.0).map_or(0, Held::stations);
+            if cursor.1 < stations {
                 break;
             }
             *cursor = ((cursor.0 + 1) % self.held.len().max(1), 0);

@@ -3,6 +3,16 @@
 use super::{Held, MemorySet};
 use crate::control::{Orders, Verb};
 
+impl Held {
+    /// The only process to record, if the orders choose one.
+    fn only_process_to_record(&self) -> Option<u32> {
+        match self.orders.filter.only_process {
+            0 => None,
+            pid => Some(pid),
+        }
+    }
+}
+
 impl MemorySet {
     /// Changes the orders of this process, or of all. The change is complete once every coroutine that was
     /// [`inside`](MemorySet::inside) an event has left it.
@@ -19,12 +29,11 @@ impl MemorySet {
     }
 
     pub(super) fn apply_orders(&mut self) {
-        let only_process = |held: &Held| match held.orders.filter.only_process {
-            0 => None,
-            pid => Some(pid),
-        };
-        let of = |held| self.is_of(held, only_process(held));
-        let chosen: Vec<bool> = self.held.iter().map(of).collect();
+        let chosen: Vec<bool> = self
+            .held
+            .iter()
+            .map(|held| self.is_of(held, held.only_process_to_record()))
+            .collect();
         for (held, is_chosen) in self.held.iter_mut().zip(chosen) {
             held.header().command(held.orders.of_process(is_chosen));
             held.harvest.note_control();
@@ -34,26 +43,32 @@ impl MemorySet {
     /// Whether this is the memory of that process. The first memory belongs to all processes without a memory
     /// of their own.
     pub(super) fn is_of(&self, held: &Held, pid: Option<u32>) -> bool {
-        let has_own = |pid| self.held.iter().any(|held| held.only_pid == Some(pid));
         match (pid, held.only_pid) {
             (None, _) => true,
             (Some(pid), Some(only_pid)) => pid == only_pid,
-            (Some(pid), None) => !has_own(pid),
+            (Some(pid), None) => !self.has_own_memory(pid),
         }
+    }
+
+    fn has_own_memory(&self, pid: u32) -> bool {
+        self.held.iter().any(|held| held.only_pid == Some(pid))
     }
 
     /// The memory and station of each coroutine of this process, or of all, that is inside an event. Such an
     /// event may have been decided by earlier orders.
     pub fn inside(&self, pid: Option<u32>) -> Vec<(usize, usize)> {
-        let stations = |(number, held): (usize, &Held)| {
-            let all = held.memory.region().allocated().iter().enumerate();
-            let inside = all.filter(|(_, station)| station.is_inside());
-            let inside: Vec<_> = inside.map(|(index, _)| (number, index)).collect();
-            inside
-        };
-        let held = self.held.iter().enumerate();
-        let meant = held.filter(|(_, held)| self.is_of(held, pid));
-        meant.flat_map(stations).collect()
+        let mut inside = Vec::new();
+        for (number, held) in self.held.iter().enumerate() {
+            if !self.is_of(held, pid) {
+                continue;
+            }
+            for (index, station) in held.memory.region().allocated().iter().enumerate() {
+                if station.is_inside() {
+                    inside.push((number, index));
+                }
+            }
+        }
+        inside
     }
 
     /// Removes coroutines that have left their event: their next event obeys the present orders.
