@@ -7,7 +7,7 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
-use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
+use ctp_record::harvest::Harvest;
 use ctp_trace::record::{Act, CoroutineId, Event, ProcessId, Record, SiteId, Tally};
 
 use crate::test_memory::{RecordBuffer, SingleProcess, events_in, tallies_in};
@@ -77,7 +77,7 @@ pub fn cycles<P: Platform>(task: &Coroutine<P>, count: u64) {
     }
 }
 
-fn numbers(events: &[Event]) -> Vec<u64> {
+pub fn numbers(events: &[Event]) -> Vec<u64> {
     events.iter().map(|event| event.n).collect()
 }
 
@@ -353,87 +353,8 @@ fn pending_record_delays_no_others_and_may_be_committed_later() {
     assert_eq!(numbers(&events), [0, 1, 2, 3, 4]);
 }
 
-/// When the reader asks for a process for the first time, this coroutine runs in a thread with a lane and
-/// ends.
-struct RunsDuringPass<P: Platform>(Numbers, Option<Coroutine<P>>);
-
-/// Cycles that the coroutine runs.
-const CYCLES_DURING_PASS: u64 = 20;
-
 /// A thread that gets no lane.
 pub const LANELESS: usize = THREADS + 1;
-
-impl<P: Platform> Outside for RunsDuringPass<P> {
-    fn numbers(&mut self) -> &mut Numbers {
-        &mut self.0
-    }
-
-    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
-        if let Some(task) = self.1.take() {
-            cycles(&task, CYCLES_DURING_PASS);
-        }
-        ProcessId(1)
-    }
-
-    fn is_text(&mut self, _: ProcessId, _: u64, _: &mut dyn Sink) -> bool {
-        false
-    }
-}
-
-// LT-07
-#[test]
-fn first_lane_may_be_taken_during_a_pass() {
-    const TEST: usize = 9;
-    let region = memory(1);
-    let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);
-    switch_to_thread(TEST, LANELESS);
-    let (_first, second) = (probe.born("first"), probe.born("second"));
-    switch_to_thread(TEST, 1);
-    let (mut outside, mut buffer) = (
-        RunsDuringPass(Numbers::default(), Some(second)),
-        RecordBuffer::default(),
-    );
-    let mut harvest = Harvest::new(0);
-    harvest.pass(&region, &mut outside, &mut buffer);
-    harvest.finish(&region, &mut outside, &mut buffer);
-    let is_of_second = |event: &&Event| event.coroutine == CoroutineId(2);
-    let events = events_in(&buffer.0);
-    let numbers: Vec<u64> = events
-        .iter()
-        .filter(is_of_second)
-        .map(|event| event.n)
-        .collect();
-    // Its birth was recorded by a thread without a lane, and overwritten before the first read.
-    assert_eq!(
-        numbers,
-        (1..=2 * CYCLES_DURING_PASS + 1).collect::<Vec<u64>>()
-    );
-    assert_eq!(harvest.totals().lost, 1);
-}
-
-// LT-07
-#[test]
-fn events_in_a_lane_taken_during_a_read_are_read_there() {
-    const TEST: usize = 10;
-    let region = memory(1);
-    let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);
-    switch_to_thread(TEST, LANELESS);
-    let task = probe.born("task");
-    switch_to_thread(TEST, 1);
-    let (mut outside, mut buffer) = (
-        RunsDuringPass(Numbers::default(), Some(task)),
-        RecordBuffer::default(),
-    );
-    let mut harvest = Harvest::new(0);
-    harvest.pass(&region, &mut outside, &mut buffer);
-    harvest.finish(&region, &mut outside, &mut buffer);
-    let events = numbers(&events_in(&buffer.0));
-    assert_eq!(
-        events,
-        (1..=2 * CYCLES_DURING_PASS + 1).collect::<Vec<u64>>()
-    );
-    assert_eq!(harvest.totals().lost, 1, "its birth");
-}
 
 // LT-05, LT-07
 #[test]

@@ -8,6 +8,7 @@ mod interrupted_notes;
 mod interrupted_updates;
 mod jumps;
 mod lanes;
+mod lanes_taken_during_pass;
 mod nested;
 mod overload;
 mod own_probe;
