@@ -1,43 +1,43 @@
-//! The flight recorder: nothing is written while the program runs, but what came last can be at any
+//! The flight recorder: writes nothing while the program runs, but can write the latest events at any
 //! time.
 //!
-//! Threads write over what is old in their lanes, and nobody empties these. Passes only meet those
-//! who come and remember those who leave ([`chronicle`]), so that stations are used again. A
-//! snapshot is taken in two steps: the thread that reads the memories copies the lanes and looks at
-//! every station once ([`gathered`]), which takes some milliseconds for each lane that is full and
-//! about a microsecond for each coroutine that lives, and goes on; another thread finds out whose
-//! the records are ([`plan`]) and writes ([`mod@compose`]). Both only read, so that snapshots do not
-//! disturb each other, nor the program.
+//! Threads overwrite old records in their lanes, which are not drained. Passes only introduce new
+//! coroutines and remember departed coroutines ([`history`]), so that stations can be reused. A snapshot
+//! is taken in two steps. First, the thread that reads the memories copies the lanes and reads every
+//! station once ([`snapshot_input`]), which takes some milliseconds for each full lane and about a
+//! microsecond for each live coroutine. Then another thread attributes each record to a coroutine
+//! ([`plan`]) and writes the file ([`mod@assemble`]). Both only read the memories, so snapshots disturb
+//! neither each other nor the program.
 //!
-//! The events are read by a [`Harvest`](crate::harvest::Harvest), as those of a live memory are. A station
-//! of a live memory may have had many coroutines since the oldest record of a lane was written, so
-//! the harvest reads an [`image`] in which each coroutine has a station of its own, and the records name
-//! these ([`renumbering`]).
+//! The events are read by a [`Harvest`](crate::harvest::Harvest), like those of a live memory. A station of
+//! a live memory may have had many coroutines since the oldest record of a lane was written. So the
+//! harvest reads an [`image`], in which each coroutine has a station of its own and the records refer to
+//! these stations ([`renumbering`]).
 
-mod alone;
+mod assemble;
 mod attribution;
-mod chronicle;
-mod compose;
 mod coroutine;
-mod earlier;
+mod earlier_snapshots;
 mod ended;
 mod file;
-mod gathered;
+mod history;
 mod image;
-mod known;
+mod known_processes;
 mod lane_copy;
+mod messages;
+mod options;
 mod plan;
 mod recorder;
 mod renumbering;
-mod told;
-mod when;
+mod single_memory;
+mod snapshot_input;
 
-pub use alone::{Over, last_snapshot_of, snapshot_of};
-pub use chronicle::Chronicle;
-pub use compose::Composed;
-pub(crate) use compose::compose;
+pub use assemble::SnapshotSummary;
+pub(crate) use assemble::assemble;
 pub use file::Snapshot;
-pub use gathered::Gathered;
+pub use history::FlightHistory;
+pub use options::{BadReach, Reach, Trigger};
 pub(crate) use plan::Plan;
-pub use recorder::{FlightRecorder, Taken};
-pub use when::{BadReach, Reach, Trigger};
+pub use recorder::{FlightRecorder, SnapshotCounts};
+pub use single_memory::{RecordingEnd, last_snapshot_of, snapshot_of};
+pub use snapshot_input::SnapshotInput;

@@ -1,7 +1,7 @@
-//! One pass over the memory: what is new in it becomes records.
+//! Reads a memory region in passes and turns what is new in it into records.
 //!
-//! A pass takes a region and a sink, not a process, so a dump is read like a live program. It
-//! reads each event once, in order, and counts exactly what was overwritten before it came.
+//! A pass takes a region and a sink, not a process, so a dump is read like a live program. A pass
+//! reads each event once, in order, and counts exactly which events were overwritten before they were read.
 
 mod account;
 mod cell;
@@ -10,25 +10,25 @@ mod convert;
 mod copies;
 mod deeds;
 mod descriptors;
+mod emit;
 mod filtered;
-mod groundwork;
-mod haste;
 mod horizon;
+mod idle;
 pub(crate) mod image;
 mod jump;
 mod lanes;
 mod latest;
 mod outside;
 mod pass;
-mod places;
+mod prefault;
 mod program_clock;
 mod queue;
-mod standstill;
+mod scan_schedule;
+mod sites;
 mod station_coroutine;
 mod stations;
 mod stop;
 mod summary;
-mod tell;
 mod totals;
 
 use std::slice;
@@ -42,18 +42,18 @@ use crate::session::pace::PassOutcome;
 use cells::Cells;
 pub(crate) use copies::{Copies, locked};
 pub(crate) use descriptors::DescriptorWait;
-pub(crate) use groundwork::{Ground, MOST_LAID};
-use haste::SinceLook;
 use horizon::Horizon;
 pub(crate) use horizon::LEEWAY_NS;
-use lanes::{Events, Lanes, Reach};
+pub(crate) use idle::IdleReport;
+use idle::IdleState;
+use lanes::{EventBatch, Lanes, TimeLimit};
 use latest::Latest;
 pub use outside::{Numbers, Outside, Peer};
 use pass::Pass;
-pub(crate) use places::Places;
+pub(crate) use prefault::{MAX_PREFAULT_RECORDS, PrefaultRange};
 use program_clock::KnownClocks;
-use standstill::Standing;
-pub(crate) use standstill::Standstill;
+use scan_schedule::SinceFullScan;
+pub(crate) use sites::SiteTable;
 pub use station_coroutine::StationCoroutine;
 use stop::Stop;
 use summary::Summary;
@@ -61,11 +61,11 @@ pub use totals::Totals;
 
 /// Where records go.
 pub trait Sink {
-    /// Takes one. A failure to store it is the sink's to remember: the pass goes on, so that the
-    /// program is drained whatever happens to the file.
+    /// Takes a record. A sink that cannot store a record remembers the failure itself: the pass goes on, so
+    /// that the program's lanes are drained whatever happens to the file.
     fn take(&mut self, record: Record);
 
-    /// Takes events, one after the other. There are many of them.
+    /// Takes several events in order. Most records of a trace arrive this way.
     fn take_events(&mut self, events: &[Event]) {
         let records = events.iter().map(|event| Record::Event(*event));
         records.for_each(|record| self.take(record));
@@ -76,55 +76,56 @@ pub trait Sink {
         self.take_events(slice::from_ref(event));
     }
 
-    /// Takes by how many nanoseconds the clock of a process is ahead of the recorder's. What the process
-    /// says of times is by that clock; the times of its events are the recorder's already.
+    /// Takes the number of nanoseconds by which the clock of a process is ahead of the recorder's clock.
+    /// Times that the process states are on its own clock. The times of its events are already on the
+    /// recorder's clock.
     fn take_clock(&mut self, _process: ProcessId, _ahead_ns: i64) {}
 
-    /// Takes what is known of a coroutine that leaves its station. Only a flight recorder's
-    /// harvest gives it.
-    fn take_leave(&mut self, occupant: StationCoroutine) {
-        drop(occupant);
+    /// Takes what is known of a coroutine that leaves its station. Called only when a flight recorder's
+    /// memory is read.
+    fn take_departed(&mut self, departed: StationCoroutine) {
+        drop(departed);
     }
 }
 
-/// The reader's memory of all stations.
+/// Reads one memory: remembers what was read of its lanes and stations.
 #[derive(Debug)]
 pub struct Harvest {
     cells: Cells,
     lanes: Lanes,
-    events: Events,
-    since_look: SinceLook,
+    events: EventBatch,
+    since_full_scan: SinceFullScan,
     /// Set if totals are recorded instead of history.
     summary: Option<Summary>,
-    /// Set for a flight recorder, whose lanes are left as they are for snapshots: which of the recording's
-    /// memories it is.
+    /// The number of this memory among those of the recording. Set for a flight recorder: then only
+    /// snapshots read the lanes.
     flight_memory: Option<u32>,
-    places: Places,
-    /// Somebody has controlled what is kept: each pass counts what is not.
+    sites: SiteTable,
+    /// Whether a command or filter may exclude events. Then each pass counts the excluded events.
     is_controlled: bool,
-    /// What was told last of those who stand still, by station; only if somebody asks.
-    standing: Vec<Standing>,
+    /// The state last reported of idle coroutines, by station. Empty unless a caller asks for it.
+    idle_states: Vec<IdleState>,
     totals: Totals,
     latest: Latest,
     horizon: Horizon,
     clocks: KnownClocks,
-    /// What there was when it ended, once it has.
+    /// What the memory held when the recording ended.
     stop: Option<Stop>,
 }
 
 impl Harvest {
-    /// Nothing read yet; `start_ns` of the monotonic clock is the trace's zero.
+    /// Creates a reader that has read nothing; `start_ns` of the monotonic clock is the trace's zero.
     pub fn new(start_ns: u64) -> Self {
         Harvest {
             cells: Cells::default(),
             lanes: Lanes::default(),
-            events: Events::default(),
-            since_look: SinceLook::default(),
+            events: EventBatch::default(),
+            since_full_scan: SinceFullScan::default(),
             summary: None,
             flight_memory: None,
-            places: Places::default(),
+            sites: SiteTable::default(),
             is_controlled: false,
-            standing: Vec::new(),
+            idle_states: Vec::new(),
             totals: Totals::default(),
             latest: Latest::default(),
             horizon: Horizon::new(start_ns),
@@ -133,8 +134,8 @@ impl Harvest {
         }
     }
 
-    /// Begins with a live program: `now_ns` is the time, and what lies far ahead of it is nonsense.
-    /// What lies long before the start has no known time.
+    /// Creates a reader of a live program. `now_ns` returns the time: events far ahead of it make no sense.
+    /// The time of an event long before the start is unknown.
     pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
         Harvest {
             horizon: Horizon::clocked(start_ns, now_ns),
@@ -142,41 +143,44 @@ impl Harvest {
         }
     }
 
-    /// Limits what may wait unwritten to `backlog`.
+    /// Limits the copies that wait to be written to `backlog`.
     pub fn within(mut self, backlog: Backlog) -> Self {
         self.lanes = Lanes::within(backlog);
         self
     }
 
-    /// What another thread copies into while this one is busy.
+    /// Returns the copies of lanes, into which a second thread copies while this thread is busy.
     pub(crate) fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
         self.lanes.share_copies()
     }
 
-    /// What was found so far.
+    /// Counts of what was found so far.
     pub fn totals(&self) -> Totals {
-        let by_now = || self.lanes.crowded_out();
+        let crowded_out = match &self.stop {
+            Some(stop) => stop.crowded_out(),
+            None => self.lanes.crowded_out(),
+        };
         Totals {
-            unnamed: self.places.unnamed,
+            unnamed: self.sites.unnamed,
             lanes: self.lanes.count(),
-            crowded_out: self.stop.as_ref().map_or_else(by_now, Stop::crowded_out),
+            crowded_out,
             damaged_lanes: self.lanes.damaged(),
             ..self.totals
         }
     }
 
-    /// Time of the latest of what was told.
+    /// Time of the latest record.
     pub fn latest(&self) -> Nanos {
         self.latest.any()
     }
 
-    /// Time of the latest event, and of what threads did: while only births and wakes are later, the trace
-    /// does not tell by itself how time goes by.
-    pub fn told(&self) -> Nanos {
+    /// Time of the latest event or deed of a thread. Births and wakes do not count, because they may be
+    /// read before earlier events.
+    pub fn latest_event(&self) -> Nanos {
         self.latest.event()
     }
 
-    /// Reads what is new.
+    /// Reads what is new in the memory.
     pub fn pass(
         &mut self,
         region: &Region<'_>,
@@ -189,32 +193,32 @@ impl Harvest {
         self.discover(region);
         self.find_clock(&mut pass);
         let now_ns = self.horizon.now_ns();
-        self.cells.take_ended(); // whose death was read from its station has left that
+        self.cells.take_ended(); // Deaths that were read from slots: these coroutines have left their stations.
         if self.flight_memory.is_none() {
-            self.drain_lanes(Reach::Before(now_ns), &mut pass);
+            self.drain_lanes(TimeLimit::Before(now_ns), &mut pass);
         }
         if self.lanes.backlog.has_too_many_chunks() {
             self.lanes.backlog.note_full();
             pass.found.is_held = true;
             return pass.found;
         }
-        self.settle(stations::UNWRITTEN_A_PASS, &mut pass);
+        self.identify_writers(stations::UNWRITTEN_PER_PASS, &mut pass);
         self.cells.retain_plain();
-        let have_more = pass.found.is_cut_short || pass.found.has_untold;
-        if have_more && self.can_look_later(region) {
-            self.clear_out(&mut pass);
+        let have_more = pass.found.is_cut_short || pass.found.has_pending;
+        if have_more && self.can_defer_scan(region) {
+            self.drain_ended(&mut pass);
             return pass.found;
         }
-        self.look_at_all(&mut pass);
-        self.take_stock(now_ns, &mut pass);
+        self.scan_stations(&mut pass);
+        self.emit_due_totals(now_ns, &mut pass);
         self.count_filtered(&mut pass);
         pass.found.short &= was_full;
         pass.found
     }
 
-    /// A process of this memory is no more: reads what it left, and closes the accounts of its
-    /// coroutines. Its stations are for others.
-    pub fn bury(
+    /// Reads what an exited process left and closes the accounts of its coroutines. Its stations become
+    /// free.
+    pub fn reap(
         &mut self,
         process: ProcessId,
         region: &Region<'_>,
@@ -222,9 +226,9 @@ impl Harvest {
         sink: &mut dyn Sink,
     ) {
         let mut pass = Pass::over(region, outside, sink);
-        // Of a thread that lives nothing is the last: what it is amid will be there later.
-        if self.flight_memory.is_none() && self.lanes.have_told_of(process) {
-            self.drain_lanes(Reach::End, &mut pass);
+        // Only of an exited thread is the latest record the last: a live thread commits its pending record later.
+        if self.flight_memory.is_none() && self.lanes.have_thread_of(process) {
+            self.drain_lanes(TimeLimit::End, &mut pass);
         }
         self.count_filtered(&mut pass);
         for index in 0..self.cells.len() {
@@ -238,20 +242,20 @@ impl Harvest {
         }
     }
 
-    /// After the last event: reads every station once more, whatever its head says, then the
-    /// wakes, and closes each coroutine's account. One look finds all that the slots hold; more
-    /// would never end while somebody still writes. Of those who may go on, it is to be said before
-    /// that it is over, see [`stop`](Harvest::stop).
+    /// Reads what is left after the last event: every station once more, whatever its head says, then the
+    /// wakes; closes each coroutine's account. One scan finds everything that the slots hold; repeating it
+    /// would never end while a program still writes. If the program may go on, call
+    /// [`stop`](Harvest::stop) first.
     pub fn finish(&mut self, region: &Region<'_>, outside: &mut dyn Outside, sink: &mut dyn Sink) {
         self.pass(region, outside, sink);
-        self.meet_silent_peers(region, outside, sink);
+        self.introduce_silent_peers(region, outside, sink);
         let mut pass = Pass::over(region, outside, sink);
         self.take_rest(&mut pass);
     }
 
-    /// Reads lanes and stations to their ends, and closes each coroutine's account.
+    /// Reads lanes and stations to their ends and closes each coroutine's account.
     fn take_rest(&mut self, pass: &mut Pass<'_>) {
-        self.drain_lanes(Reach::End, pass);
+        self.drain_lanes(TimeLimit::End, pass);
         for index in 0..self.cells.len() {
             self.drain_to_the_end(index, pass);
             if self.cells[index].is_known() {
@@ -260,7 +264,7 @@ impl Harvest {
         }
     }
 
-    /// Reads a station's new events, oldest first, as far as lanes may not still bring them.
+    /// Reads a station's new events, oldest first, except those that lanes may still bring.
     fn drain(&mut self, index: usize, pass: &mut Pass<'_>) {
         let head = pass.region.stations[index].event_head();
         let to_read = self.head_to_read(index, head);
@@ -268,16 +272,16 @@ impl Harvest {
         self.drain_before(index, head, end, pass);
     }
 
-    /// Up to which event slots are read, if not as far as they go. What comes after the head was read may
-    /// be in a lane, also if that is the first.
+    /// The index at which reading from slots ends, or `None` to read all slots. An event after the head was
+    /// read may still come through a lane, also if it is the coroutine's first event.
     fn end_of_slots(&mut self, index: usize, head: u64, region: &Region<'_>) -> Option<u64> {
         let cell = &mut self.cells[index];
         match cell.plain {
             Some(_) => None,
-            // Lanes are left as they are, or there are none.
+            // A flight recorder's lanes are not drained; a summary has no lanes.
             None if self.flight_memory.is_some() || self.summary.is_some() => Some(head),
-            None if Lanes::are_used(region) => Some(cell.owed(head, &self.lanes)),
-            None => Lanes::are_there(region).then_some(head),
+            None if Lanes::are_used(region) => Some(cell.slot_end(head, &self.lanes)),
+            None => Lanes::are_available(region).then_some(head),
         }
     }
 
@@ -286,16 +290,16 @@ impl Harvest {
         self.drain_before(index, head, None, pass);
     }
 
-    /// Reads events from the slots, up to `end` if that is set.
+    /// Reads events from the slots, up to `end` if it is set.
     fn drain_before(&mut self, index: usize, head: u64, end: Option<u64>, pass: &mut Pass<'_>) {
         let station = &pass.region.stations[index];
-        self.notice_usurper(index, pass);
+        self.notice_unexpected_owner(index, pass);
         if !self.cells[index].is_known() && !self.introduce(index, None, pass) {
             return;
         }
         let before = self.totals;
-        let was_dead = station.identity().is_some_and(|it| it.is_dead);
-        self.cells[index].follow(station, head);
+        let was_dead = station.identity().is_some_and(|identity| identity.is_dead);
+        self.cells[index].follow_head(station, head);
         match end.or_else(|| self.end_at_stop(index, head)) {
             Some(end) => self.drain_slots_before(index, end, pass),
             None => self.drain_slots(index, station, pass),
@@ -304,11 +308,13 @@ impl Harvest {
         pass.found.events += events;
         pass.found.most = pass.found.most.max(events);
         pass.found.lost |= self.totals.lost > before.lost;
-        self.look_at_line_0(index, station, was_dead, pass);
-        // What is still unread is come back to, and so is who has ended but is not marked as dead.
-        let visited = match self.cells[index].has_ended() {
-            true => head.wrapping_sub(1),
-            false => head.min(self.cells[index].next_n()),
+        self.emit_station_state(index, station, was_dead, pass);
+        // A later scan must visit this station again if events are unread, or if the coroutine has ended
+        // but its station is not marked as dead yet.
+        let visited = if self.cells[index].has_ended() {
+            head.wrapping_sub(1)
+        } else {
+            head.min(self.cells[index].next_n())
         };
         self.cells.set_head(index, visited);
         if was_dead && self.cells[index].is_over(station) {

@@ -1,6 +1,6 @@
-//! A dump of a program's memory, read with the same pass as a live one.
+//! Reads a dump of a program's memory with the same pass as a live memory.
 
-mod place;
+mod memory_search;
 mod read;
 
 use std::fs;
@@ -17,45 +17,45 @@ use crate::cli::config::Image;
 use crate::error::{Error, ImageError, StartError};
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::memory::shm::Copy;
-use place::{Place, memory_in};
+use memory_search::{MemoryLocation, memory_in};
 pub use read::read;
 
-/// The one program of a dump.
+/// The only program of a dump.
 #[derive(Debug)]
 pub struct Firmware {
     modules: Vec<Module>,
-    told: bool,
+    is_described: bool,
     numbers: Numbers,
 }
 
-/// A probe's memory, out of a dump.
+/// A probe's memory in a dump.
 #[derive(Debug)]
 pub struct FoundMemory {
-    /// What it holds.
+    /// A copy of the memory.
     pub copy: Copy,
-    /// Which one it is, if there are several.
+    /// A description of which memory it is, if there are several.
     pub which: Option<String>,
 }
 
 /// Finds the probe's memory in a dump.
 ///
 /// # Errors
-/// The dump cannot be read, or holds none, or a damaged one.
+/// The dump cannot be read, holds no memory, or holds a damaged memory.
 pub fn load(image: &Image) -> Result<FoundMemory, Error> {
     let dump =
         bytes_of(&image.dump).map_err(|error| ImageError::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {
-        Some(Ok(place)) => Ok(FoundMemory {
-            copy: Copy::of(place.memory)
-                .map_err(|error| StartError::Memory(place.memory.len() as u64, error))?,
-            which: (1 < place.of).then(|| which(&place)),
+        Some(Ok(location)) => Ok(FoundMemory {
+            copy: Copy::of(location.memory)
+                .map_err(|error| StartError::Memory(location.memory.len() as u64, error))?,
+            which: (1 < location.count).then(|| which(&location)),
         }),
         Some(Err(refused)) => Err(ImageError::BadImage(image.dump.clone(), refused).into()),
         None => Err(ImageError::NoImage(image.dump.clone()).into()),
     }
 }
 
-/// A device may have no end.
+/// Reads the dump. A device may have no end, so it is rejected.
 fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(path)?.file_type() {
         kind if kind.is_char_device() || kind.is_block_device() => Err(io::Error::other(
@@ -65,23 +65,23 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-fn which(place: &Place<'_>) -> String {
+fn which(location: &MemoryLocation<'_>) -> String {
     format!(
         "{} memories of a probe are in it: read is the first in which a coroutine was born, else the \
          first; it is at {:#x}",
-        place.of, place.offset
+        location.count, location.offset
     )
 }
 
-/// A dump does not say when it was taken or when the program started: its time begins with the
-/// first coroutine.
+/// The time of the first coroutine's birth, where the trace begins. A dump does not contain when it was
+/// taken or when the program started.
 pub fn first_birth_ns(region: &Region<'_>) -> u64 {
     let births = region.allocated().iter().filter_map(Station::identity);
     births.map(|identity| identity.birth_ts).min().unwrap_or(0)
 }
 
 impl Firmware {
-    /// From the program's file: its code lies where it was linked to.
+    /// Reads the program's file. Its code lies at the addresses that it was linked to.
     ///
     /// # Errors
     /// The file cannot be read or is no ELF file.
@@ -98,7 +98,7 @@ impl Firmware {
         };
         Ok(Firmware {
             modules,
-            told: false,
+            is_described: false,
             numbers: Numbers::default(),
         })
     }
@@ -111,8 +111,8 @@ impl Outside for Firmware {
 
     fn process(&mut self, _: Peer, sink: &mut dyn Sink) -> ProcessId {
         let id = ProcessId(1);
-        if !self.told {
-            self.told = true;
+        if !self.is_described {
+            self.is_described = true;
             sink.take(Record::Process(Process {
                 id,
                 pid: 0,

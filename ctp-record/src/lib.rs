@@ -26,7 +26,7 @@ mod session;
 pub use cli::args::{Args, answer};
 pub use cli::config::{Config, Flight, Image, Launch, Task, Verbosity};
 pub use error::{ControlError, Error, ImageError, StartError, TraceError};
-pub use flight::{Chronicle, Composed, Over, last_snapshot_of, snapshot_of};
+pub use flight::{FlightHistory, RecordingEnd, SnapshotSummary, last_snapshot_of, snapshot_of};
 pub use memory::shm::Memory;
 pub use output::backlog;
 pub use proc::maps;

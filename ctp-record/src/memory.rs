@@ -1,9 +1,9 @@
-//! The shared memories of a recording, and the clock of their programs.
+//! The shared memories of a recording, the drainer thread, and the clock of the programs.
 
 pub mod calibrate;
 pub mod capacity;
 pub mod clock;
 pub mod drainer;
 pub mod mapped;
-pub mod memories;
+pub mod memory_set;
 pub mod shm;

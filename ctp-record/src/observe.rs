@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use ctp_trace::record::{CoroutineId, Look, Nanos, ProcessId, Seen};
 
 use crate::harvest::DescriptorWait;
-use crate::memory::memories::StationPlace;
+use crate::memory::memory_set::StationPlace;
 use crate::proc::descriptor::{self, Held};
 use changed::Changed;
 use followed::Followed;

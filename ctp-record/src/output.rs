@@ -1,10 +1,10 @@
-//! The trace on disk.
+//! Writes the trace to disk.
 
 pub mod backlog;
 pub mod deadlines;
+mod destination;
 pub mod encoder;
 mod location;
-mod place;
 pub mod rate;
 pub mod store;
 pub mod watermark;
@@ -19,26 +19,26 @@ use ctp_trace::record::{End, Event, Nanos, ProcessId, Record, Start};
 use rustix::fs::fstat;
 
 use crate::error::TraceError;
-use crate::harvest::{Sink, Standstill};
+use crate::harvest::{IdleReport, Sink};
 use crate::output::backlog::Backlog;
 use crate::output::deadlines::ProgramClocks;
 use crate::output::encoder::{Encoder, Watched};
+pub use destination::Destination;
 pub use location::{Location, Target, resolve};
-pub use place::Place;
 
-/// Writes records to a file. The first failure ends the writing but not the recording: the
-/// program is drained all the same.
+/// Writes records to a file. The first failure ends the writing but not the recording: the program's
+/// lanes are drained all the same.
 pub struct Output {
-    /// As the user named it.
+    /// The path as the user named it.
     path: PathBuf,
-    /// Where it is: not where a link lies, but where that leads.
-    place: Place,
+    /// Where the file will be, with links resolved.
+    destination: Destination,
     encoder: Encoder,
-    /// Deadlines are told by the clocks of programs.
+    /// Programs state deadlines by their own clocks.
     clocks: ProgramClocks,
-    /// Nothing was taken since the latest flush, and this was lost then.
+    /// The loss at the latest flush, if no record was taken since.
     flushed: Option<u64>,
-    /// It could not take its place: where it lies for good.
+    /// The path where the file stays, and the reason, if it could not be moved to its destination.
     misplaced: Option<(PathBuf, io::Error)>,
 }
 
@@ -51,9 +51,9 @@ impl std::fmt::Debug for Output {
 }
 
 impl Output {
-    /// Makes the file, beside its place: nothing that is there is touched before
-    /// [`take_place`](Self::take_place). A device or a pipe is written to as it is.
-    /// `backlog` counts what is not written yet, and `watched` keeps account of what is.
+    /// Creates the file beside its destination: an existing file is not touched before
+    /// [`take_place`](Self::take_place). A device or a pipe is written to directly. `backlog` counts what is
+    /// not written yet; `watched` keeps a model of the records for the stuck monitor.
     ///
     /// # Errors
     /// [`TraceError::Output`].
@@ -63,12 +63,12 @@ impl Output {
         backlog: Backlog,
         watched: Option<Watched>,
     ) -> Result<Self, TraceError> {
-        let (place, file) = Place::open(path)?;
-        let encoder = Encoder::start(file, start, place.is_file(), backlog, watched);
+        let (destination, file) = Destination::open(path)?;
+        let encoder = Encoder::start(file, start, destination.is_file(), backlog, watched);
         let encoder = encoder.map_err(|error| TraceError::Output(path.to_owned(), error))?;
         Ok(Output {
             path: path.to_owned(),
-            place,
+            destination,
             encoder,
             clocks: ProgramClocks::default(),
             flushed: None,
@@ -76,53 +76,52 @@ impl Output {
         })
     }
 
-    /// The recording has begun: the file takes its place. One that is there is kept as
-    /// `<path>.old`, never appended to.
+    /// Moves the file to its destination when the recording begins. An existing file is kept as `<path>.old`,
+    /// never appended to.
     pub fn take_place(&mut self) {
-        self.misplaced = self.place.take().err();
+        self.misplaced = self.destination.publish().err();
         self.flush(0);
     }
 
-    /// What was taken will be on disk soon, with the loss so far.
+    /// Schedules writing everything taken so far to disk, with the present count of losses.
     pub fn flush(&mut self, lost: u64) {
         if self.flushed.replace(lost) != Some(lost) {
             self.encoder.flush(lost);
         }
     }
 
-    /// Looks at what is stuck in what was taken, which is all until then.
-    pub fn look(&mut self, at: Nanos, standstill: Standstill) {
-        self.encoder.look(at, standstill);
+    /// Reports what is stuck as of `at`. Everything before that time has been taken.
+    pub fn look(&mut self, at: Nanos, idle: IdleReport) {
+        self.encoder.look(at, idle);
     }
 
-    /// Where it goes, as the user named it.
+    /// The path as the user named it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes that are in the file.
+    /// Bytes written to the file.
     pub fn written_bytes(&self) -> u64 {
         self.encoder.written_bytes()
     }
 
-    /// Why the file takes no more, once it does not.
+    /// The reason why the file takes no more records, if any.
     pub fn failure(&self) -> Option<&io::Error> {
         self.encoder.failure()
     }
 
-    /// From now on nobody else waits for the caller: it may be kept waiting while there is much
-    /// to write.
-    pub fn be_patient(&mut self) {
-        self.encoder.be_patient();
+    /// Lets calls wait while there is much to write. Call this once no program depends on the caller's speed.
+    pub fn allow_waiting(&mut self) {
+        self.encoder.allow_waiting();
     }
 
-    /// Ends the trace: the file, open at its end.
+    /// Ends the trace. Returns the file, open at its end.
     ///
     /// # Errors
     /// [`TraceError::CutShort`], if not all of it is on disk; [`TraceError::Misplaced`] and [`TraceError::Gone`], if
     /// it is not where the user will look for it.
     pub fn finish(self, end: &End) -> Result<File, TraceError> {
-        self.place.tidy_up();
+        self.destination.tidy_up();
         match (self.encoder.finish(end), self.misplaced) {
             (Err(error), _) => Err(TraceError::CutShort(self.path, error)),
             (Ok(_), Some((draft, error))) => Err(TraceError::Misplaced(self.path, draft, error)),
@@ -152,22 +151,22 @@ impl Sink for Output {
     }
 }
 
-/// Refuses a trace that would go where the program's own output goes: both would be spoilt.
+/// Rejects a path that leads to the program's own output: both would be spoilt.
 ///
 /// # Errors
 /// [`TraceError::Output`].
 pub fn check_apart(path: &Path) -> Result<(), TraceError> {
     let is_shared = is_stream(path, io::stdout()) || is_stream(path, io::stderr());
-    match is_shared {
-        true => Err(TraceError::Output(
-            path.to_owned(),
-            io::Error::other("the program's own output goes there"),
-        )),
-        false => Ok(()),
+    if !is_shared {
+        return Ok(());
     }
+    Err(TraceError::Output(
+        path.to_owned(),
+        io::Error::other("the program's own output goes there"),
+    ))
 }
 
-/// Is it this stream? A device that swallows everything does not count.
+/// Whether the path leads to this stream. A device that discards its input does not count.
 fn is_stream(path: &Path, stream: impl AsFd + IsTerminal) -> bool {
     let (Ok(file), Ok(ours)) = (fs::metadata(path), fstat(&stream)) else {
         return false;
@@ -176,8 +175,8 @@ fn is_stream(path: &Path, stream: impl AsFd + IsTerminal) -> bool {
     !swallows && (file.dev(), file.ino()) == (ours.st_dev, ours.st_ino)
 }
 
-/// Whether nobody has cut it: it ends where its writer does, and what was cut off before that and written
-/// behind began anew with zeros.
+/// Whether the file was not truncated by another process. A truncated file ends elsewhere than its writer,
+/// or, if written again behind the cut, begins with zeros.
 fn is_whole(mut file: &File) -> bool {
     let (Ok(metadata), Ok(end)) = (file.metadata(), file.stream_position()) else {
         // A pipe has no position.
@@ -188,7 +187,7 @@ fn is_whole(mut file: &File) -> bool {
     !metadata.is_file() || (metadata.len() == end && begins)
 }
 
-/// Whether this file is what the user finds there. A device or a pipe is nowhere else.
+/// Whether the user will find this file at `place`. Always true for a device or a pipe.
 fn is_at(place: &Path, file: &File) -> bool {
     let Ok(written) = file.metadata() else {
         return false;
@@ -198,7 +197,7 @@ fn is_at(place: &Path, file: &File) -> bool {
     !written.is_file() || fs::metadata(place).is_ok_and(is_same)
 }
 
-/// For sinks that can fail: the first failure is kept.
+/// Keeps the first failure of a sink.
 pub fn remember(first: &mut Option<io::Error>, result: io::Result<()>) {
     if let (None, Err(error)) = (&first, result) {
         *first = Some(error);

@@ -30,13 +30,13 @@ use crate::connect::rendezvous::Rendezvous;
 use crate::connect::turned_away::TurnedAway;
 use crate::control::desk::Desk;
 use crate::crash::Crashes;
-use crate::flight::Gathered;
+use crate::flight::SnapshotInput;
 use crate::harvest::Sink as _;
 use crate::launch::signals::Signals;
 use crate::launch::{Ended, Running};
 use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
-use crate::memory::memories::Memories;
+use crate::memory::memory_set::MemorySet;
 use crate::monitor::lookout::Lookout;
 use crate::monitor::status::{Progress, Status, Whereabouts};
 use crate::observe::Looks;
@@ -56,7 +56,7 @@ use vigil::Vigil;
 #[derive(Debug)]
 pub struct Session<'s> {
     /// What is read.
-    pub memories: Memories,
+    pub memories: MemorySet,
     /// Where programs connect.
     pub rendezvous: &'s Rendezvous,
     /// The program.
@@ -121,7 +121,7 @@ pub struct SoFar {
     /// Processes that could not be let in, or got no memory, or too late.
     pub turned_away: TurnedAway,
     /// What the last snapshot is made of, if there is to be one.
-    pub last: Option<Gathered>,
+    pub last: Option<SnapshotInput>,
 }
 
 /// The file holds what is older than this.
@@ -187,7 +187,7 @@ impl Session<'_> {
     fn read_the_rest(&mut self, how: Ending, alive: Nanos) -> Nanos {
         self.memories.stop();
         let over_by = self.clock.now();
-        self.output.be_patient();
+        self.output.allow_waiting();
         self.tell_last_looks();
         self.so_far.last = self.gather_last(how);
         self.memories.finish(&mut self.processes, &mut self.output);
@@ -212,7 +212,7 @@ impl Session<'_> {
     fn mark_time(&mut self, at: Nanos, found: PassOutcome) {
         // Since then the program may have ended, which makes nobody wait longer.
         let at = at.min(self.so_far.vigil.last_alive());
-        let latest = self.memories.told();
+        let latest = self.memories.latest_event();
         let is_due = |it: &mut Watermark| it.is_due(at, latest);
         if !found.is_behind() && self.watermark.as_mut().is_some_and(is_due) {
             self.output.take(Record::Watermark(at));

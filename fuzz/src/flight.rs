@@ -7,7 +7,7 @@ use ctp_nostd::Region;
 use ctp_nostd::aggregate::MODE_FLIGHT;
 use ctp_nostd::create::{Plan, Recording};
 use ctp_record::harvest::{Harvest, Sink};
-use ctp_record::{Chronicle, Memory, snapshot_of};
+use ctp_record::{FlightHistory, Memory, snapshot_of};
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Record, Start};
 
@@ -64,7 +64,7 @@ struct Recorder<'m> {
     memory: &'m Arc<Memory>,
     harvest: Harvest,
     world: World,
-    chronicle: Chronicle,
+    chronicle: FlightHistory,
 }
 
 impl<'m> Recorder<'m> {
@@ -73,7 +73,7 @@ impl<'m> Recorder<'m> {
             memory,
             harvest: Harvest::new(0).in_flight(0),
             world: World::default(),
-            chronicle: Chronicle::default(),
+            chronicle: FlightHistory::default(),
         }
     }
 

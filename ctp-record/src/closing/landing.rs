@@ -6,7 +6,7 @@ use crate::cli::config::{Config, Launch, Verbosity};
 use crate::cli::words::counted;
 use crate::closing::{Closing, SnapshotExtent, Written, write};
 use crate::error::TraceError;
-use crate::flight::{Snapshot, Taken};
+use crate::flight::{Snapshot, SnapshotCounts};
 use crate::session::recording;
 use crate::session::{Over, Session};
 
@@ -26,7 +26,7 @@ pub fn land(
     if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
         let end = taken.map_or(unwritten_end(session, over.ending(), at), |it| {
-            it.composed.end
+            it.summary.end
         });
         let mut closing = recording::closing_of(config, launch, session, end);
         let closing = match (&written, taken) {
@@ -48,22 +48,25 @@ pub fn land(
 }
 
 /// What became of the snapshots before the last, once that is known of all of them.
-fn those_before(session: &mut Session<'_>) -> Taken {
+fn those_before(session: &mut Session<'_>) -> SnapshotCounts {
     let recorder = session.output.flight();
-    recorder.map_or(Taken::default(), |recorder| {
+    recorder.map_or(SnapshotCounts::default(), |recorder| {
         recorder.wait();
         recorder.taken()
     })
 }
 
 /// Each of those taken before was told of when it was written, or could not be.
-fn none_at_this_end(before: Taken) -> String {
+fn none_at_this_end(before: SnapshotCounts) -> String {
     let those_before = match before {
-        Taken { asked: 0, .. } => ", and none was asked for before".to_owned(),
-        Taken { asked, written: 0 } => format!(
+        SnapshotCounts { requested: 0, .. } => ", and none was asked for before".to_owned(),
+        SnapshotCounts {
+            requested,
+            written: 0,
+        } => format!(
             "; of {} that {} asked for before, none could be written",
-            counted(asked.into(), "snapshot"),
-            if asked == 1 { "was" } else { "were" }
+            counted(requested.into(), "snapshot"),
+            if requested == 1 { "was" } else { "were" }
         ),
         _ => "; those taken before are named above".to_owned(),
     };
@@ -76,7 +79,7 @@ fn unwritten(mut closing: Closing<'_>, why: String) -> Closing<'_> {
 }
 
 fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
-    let composed = &snapshot.composed;
+    let composed = &snapshot.summary;
     let metadata = snapshot.file.metadata().ok();
     Closing {
         outlook: closing.outlook_of(&snapshot.file, composed.end.events),

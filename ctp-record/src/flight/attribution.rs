@@ -1,133 +1,150 @@
-//! Whose records these are: from what a record says of a station to the coroutine that had it.
+//! Attributes a lane's record to the coroutine that had the record's station.
 //!
-//! The index of an event goes on from one occupant of a station to the next, so that it tells the
-//! occupant by itself where a record has enough bits of it. Elsewhere the use of the station and
-//! the time have to agree, and only one coroutine may be meant.
+//! The index of an event continues from one coroutine of a station to the next. So a record with enough
+//! bits of the index identifies its coroutine. For other records, the use of the station and the time
+//! must match, and match only one coroutine.
 
 use ctp_nostd::lane::Payload;
 
 use crate::harvest::StationCoroutine;
 
-/// The stations of one memory, and who had them.
+/// The stations of one memory and the coroutines that used them.
 #[derive(Debug, Default)]
 pub struct Attribution {
-    /// By station, then by index of the first event.
-    stays: Vec<Stay>,
+    /// All uses, by station, then by birth, then by index of the first event.
+    station_uses: Vec<StationUse>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Stay {
+struct StationUse {
     station: u32,
     uses: u32,
     base_n: u64,
     end_n: u64,
     from: u64,
-    /// Nothing while it goes on.
+    /// The end, or `None` while the use continues.
     until: Option<u64>,
     which: usize,
-    /// Up to then one of the station lasts, this one or one before it.
-    some_until: u64,
-    /// Of all up to this one, each has its events after those of the one before, and so few that no
-    /// two of them look the same in a record.
-    is_in_turn: bool,
+    /// The latest end of this use and all uses of the station before it.
+    max_until: u64,
+    /// In all uses of the station up to this, the events of each follow those of the use before, and are so
+    /// few that no two of them look alike in a record.
+    is_ordered: bool,
 }
 
-/// Whose a record is.
+/// The owner of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    /// This coroutine's event of this index, if the record tells that.
-    Of(usize, Option<u64>),
-    /// It came after the coroutine was looked at.
+pub enum RecordOwner {
+    /// This coroutine's event, with its index if the record has enough bits of it.
+    Coroutine(usize, Option<u64>),
+    /// The event happened after the coroutine's station was read.
     Later,
-    /// Nobody is known whose it can be.
+    /// No known coroutine matches.
     Unknown,
 }
 
 const USE_BITS: u32 = 8;
 const WAKER_USE_BITS: u32 = 10;
-/// A record that has fewer bits of its event's index goes by its time.
-const LEAST_N_BITS: u32 = 32;
+/// A record with fewer bits of its event's index is attributed by its time.
+const MIN_N_BITS: u32 = 32;
 
 impl Attribution {
-    /// Of these, each with a number by which it is known.
-    pub fn new<'o>(occupants: impl Iterator<Item = (usize, &'o StationCoroutine)>) -> Self {
-        let stay = |(which, it): (usize, &StationCoroutine)| Stay {
-            station: it.station,
-            uses: it.generation / 2,
-            base_n: it.base_n,
-            end_n: it.end_n,
-            from: it.birth_ts,
-            until: it.has_ended.then_some(it.last_ts),
-            which,
-            some_until: 0,
-            is_in_turn: false,
-        };
-        let mut stays: Vec<_> = occupants
-            .filter(|(_, it)| !it.is_plain())
-            .map(stay)
+    /// Creates the attribution for these coroutines, each with its index.
+    pub fn new<'o>(coroutines: impl Iterator<Item = (usize, &'o StationCoroutine)>) -> Self {
+        let mut station_uses: Vec<_> = coroutines
+            .filter(|(_, state)| !state.is_plain())
+            .map(|(which, state)| StationUse::of(which, state))
             .collect();
-        stays.sort_unstable_by_key(|it| (it.station, it.from, it.base_n));
-        stays
-            .chunk_by_mut(|one, next| one.station == next.station)
-            .for_each(note_order);
-        Attribution { stays }
+        station_uses.sort_unstable_by_key(|station_use| {
+            (station_use.station, station_use.from, station_use.base_n)
+        });
+        station_uses
+            .chunk_by_mut(|before, next| before.station == next.station)
+            .for_each(note_max_and_order);
+        Attribution { station_uses }
     }
 
-    fn of_station(&self, station: u32) -> &[Stay] {
-        let start = self.stays.partition_point(|it| it.station < station);
-        let rest = &self.stays[start..];
-        &rest[..rest.partition_point(|it| it.station == station)]
+    fn of_station(&self, station: u32) -> &[StationUse] {
+        let start = self
+            .station_uses
+            .partition_point(|station_use| station_use.station < station);
+        let rest = &self.station_uses[start..];
+        &rest[..rest.partition_point(|station_use| station_use.station == station)]
     }
 
-    /// Those that had come to this station by then.
-    fn born_by(&self, at: u64, station: u32) -> &[Stay] {
+    /// The uses of this station that had begun by `at`.
+    fn born_by(&self, at: u64, station: u32) -> &[StationUse] {
         let all = self.of_station(station);
-        &all[..all.partition_point(|it| it.from <= at)]
+        &all[..all.partition_point(|station_use| station_use.from <= at)]
     }
 
-    /// Of an event.
-    pub fn of_event(&self, at: u64, payload: &Payload) -> Whose {
-        let is_use = |it: &&Stay| it.uses % (1 << USE_BITS) == payload.uses.into();
-        if payload.n_bits() < LEAST_N_BITS {
-            let one = self.woken(at, payload);
-            return one.map_or(Whose::Unknown, |which| Whose::Of(which, None));
+    /// The owner of an event.
+    pub fn owner_of_event(&self, at: u64, payload: &Payload) -> RecordOwner {
+        let is_use =
+            |station_use: &&StationUse| station_use.uses % (1 << USE_BITS) == payload.uses.into();
+        if payload.n_bits() < MIN_N_BITS {
+            let only = self.coroutine_of_deed(at, payload);
+            return only.map_or(RecordOwner::Unknown, |which| {
+                RecordOwner::Coroutine(which, None)
+            });
         }
         let born = self.born_by(at, payload.station);
-        for it in with_index(born, payload).iter().filter(is_use) {
-            let ahead = ahead_of(it.base_n, payload);
-            if ahead < it.events() {
-                return Whose::Of(it.which, Some(it.base_n.wrapping_add(ahead)));
+        for station_use in with_index(born, payload).iter().filter(is_use) {
+            let ahead = ahead_of(station_use.base_n, payload);
+            if ahead < station_use.events() {
+                return RecordOwner::Coroutine(
+                    station_use.which,
+                    Some(station_use.base_n.wrapping_add(ahead)),
+                );
             }
         }
         match self.of_station(payload.station).last() {
-            Some(last) if last.until.is_none() && is_use(&last) && last.from <= at => Whose::Later,
-            _ => Whose::Unknown,
+            Some(last) if last.until.is_none() && is_use(&last) && last.from <= at => {
+                RecordOwner::Later
+            }
+            _ => RecordOwner::Unknown,
         }
     }
 
-    /// Of the coroutine that a deed is about.
-    pub fn woken(&self, at: u64, payload: &Payload) -> Option<usize> {
+    /// The coroutine that a deed refers to.
+    pub fn coroutine_of_deed(&self, at: u64, payload: &Payload) -> Option<usize> {
         self.only(at, payload.station, payload.uses.into(), USE_BITS)
     }
 
-    /// Of a [seat word](ctp_nostd::layout::seat_word).
-    pub fn seated(&self, at: u64, word: u32) -> Option<usize> {
+    /// The coroutine of a [seat word](ctp_nostd::layout::seat_word).
+    pub fn coroutine_of_seat(&self, at: u64, word: u32) -> Option<usize> {
         let station = ctp_nostd::layout::station_of(word)?;
         let uses = ctp_nostd::layout::uses_of(word);
         self.only(at, station, uses, WAKER_USE_BITS)
     }
 
     fn only(&self, at: u64, station: u32, uses: u32, bits: u32) -> Option<usize> {
-        let is_use = |it: &&Stay| it.uses % (1 << bits) == uses && it.lasts_at(at);
+        let is_use = |station_use: &&StationUse| {
+            station_use.uses % (1 << bits) == uses && station_use.is_in_use_at(at)
+        };
         let born = self.born_by(at, station);
-        let mut fitting = not_over_by(born, at).iter().filter(is_use);
-        let one = fitting.next()?;
-        fitting.next().is_none().then_some(one.which)
+        let mut fitting = maybe_in_use_at(born, at).iter().filter(is_use);
+        let found = fitting.next()?;
+        fitting.next().is_none().then_some(found.which)
     }
 }
 
-impl Stay {
-    fn lasts_at(&self, at: u64) -> bool {
+impl StationUse {
+    fn of(which: usize, state: &StationCoroutine) -> Self {
+        StationUse {
+            station: state.station,
+            uses: state.generation / 2,
+            base_n: state.base_n,
+            end_n: state.end_n,
+            from: state.birth_ts,
+            until: state.has_ended.then_some(state.last_ts),
+            which,
+            max_until: 0,
+            is_ordered: false,
+        }
+    }
+
+    fn is_in_use_at(&self, at: u64) -> bool {
         self.from <= at && self.until.is_none_or(|until| at <= until)
     }
 
@@ -136,36 +153,40 @@ impl Stay {
     }
 }
 
-/// Notes of each stay in a station what holds of all up to it, so that not all need be looked at.
-fn note_order(stays: &mut [Stay]) {
-    let first_n = stays.first().map_or(0, |first| first.base_n);
-    let (mut some_until, mut behind) = (0, Some(0));
-    for it in stays {
-        some_until = it.until.unwrap_or(u64::MAX).max(some_until);
-        let begin = it.base_n.wrapping_sub(first_n);
-        let end = begin.checked_add(it.events());
-        let end = end.filter(|end| *end <= 1 << LEAST_N_BITS);
+/// Notes in each use what holds for all uses up to it, so that searches need not visit all.
+fn note_max_and_order(station_uses: &mut [StationUse]) {
+    let first_n = station_uses.first().map_or(0, |first| first.base_n);
+    let (mut max_until, mut behind) = (0, Some(0));
+    for station_use in station_uses {
+        max_until = station_use.until.unwrap_or(u64::MAX).max(max_until);
+        let begin = station_use.base_n.wrapping_sub(first_n);
+        let end = begin.checked_add(station_use.events());
+        let end = end.filter(|end| *end <= 1 << MIN_N_BITS);
         behind = behind.filter(|behind| *behind <= begin).and(end);
-        (it.some_until, it.is_in_turn) = (some_until, behind.is_some());
+        (station_use.max_until, station_use.is_ordered) = (max_until, behind.is_some());
     }
 }
 
-/// Of the first stays in a station those that are not known to be over at that time.
-fn not_over_by(born: &[Stay], at: u64) -> &[Stay] {
-    &born[born.partition_point(|it| it.some_until < at)..]
+/// The uses of a station that may last at `at`: skips a prefix of uses that have all ended by then.
+fn maybe_in_use_at(born: &[StationUse], at: u64) -> &[StationUse] {
+    &born[born.partition_point(|station_use| station_use.max_until < at)..]
 }
 
-/// Of the first stays in a station the one that can have this event, or all if they are in disorder.
-fn with_index<'t>(born: &'t [Stay], payload: &Payload) -> &'t [Stay] {
-    let (Some(first), true) = (born.first(), born.last().is_some_and(|it| it.is_in_turn)) else {
+/// The use of a station that can have this event, or all uses if they are not in order.
+fn with_index<'t>(born: &'t [StationUse], payload: &Payload) -> &'t [StationUse] {
+    let is_ordered = born
+        .last()
+        .is_some_and(|station_use| station_use.is_ordered);
+    let (Some(first), true) = (born.first(), is_ordered) else {
         return born;
     };
     let ahead = ahead_of(first.base_n, payload);
-    let behind = born.partition_point(|it| it.base_n.wrapping_sub(first.base_n) <= ahead);
+    let behind =
+        born.partition_point(|station_use| station_use.base_n.wrapping_sub(first.base_n) <= ahead);
     &born[behind.saturating_sub(1)..behind]
 }
 
-/// How far a record's event is ahead of this one, modulo what it has bits for.
+/// How far a record's event is ahead of event `n`, modulo the bits that the record has.
 fn ahead_of(n: u64, payload: &Payload) -> u64 {
     let unknown_bits = u64::BITS - payload.n_bits();
     payload.n.wrapping_sub(n) << unknown_bits >> unknown_bits
@@ -178,11 +199,7 @@ mod tests {
     use ctp_nostd::site::SiteWord;
     use proptest::prelude::*;
 
-    fn occupant(
-        generation: u32,
-        events: std::ops::Range<u64>,
-        times: [u64; 2],
-    ) -> StationCoroutine {
+    fn ended(generation: u32, events: std::ops::Range<u64>, times: [u64; 2]) -> StationCoroutine {
         StationCoroutine {
             station: 5,
             generation,
@@ -207,87 +224,107 @@ mod tests {
     }
 
     fn two() -> Attribution {
-        // The second use of a station, and 256 uses later another one.
+        // The second use of a station, and another one 256 uses later.
         let all = [
-            occupant(4, 10..20, [100, 200]),
-            occupant(516, 900..950, [700, 800]),
+            ended(4, 10..20, [100, 200]),
+            ended(516, 900..950, [700, 800]),
         ];
         Attribution::new(all.iter().enumerate())
     }
 
     // LT-21
     #[test]
-    fn occupants_of_one_station_are_told_apart_also_where_the_count_of_uses_comes_round() {
+    fn index_distinguishes_equal_use_counts_of_a_station() {
         let known = SiteWord::from_id(7).0;
-        let of = |uses, n, at| two().of_event(at, &event(uses, n, known));
-        assert_eq!(of(2, 12, 150), Whose::Of(0, Some(12)));
-        assert_eq!(of(2, 912, 750), Whose::Of(1, Some(912)));
-        assert_eq!(of(2, 20, 205), Whose::Unknown, "it had no such event");
-        assert_eq!(of(3, 12, 150), Whose::Unknown, "another use");
-        assert_eq!(of(2, 912, 150), Whose::Unknown, "before it was born");
+        let of = |uses, n, at| two().owner_of_event(at, &event(uses, n, known));
+        assert_eq!(of(2, 12, 150), RecordOwner::Coroutine(0, Some(12)));
+        assert_eq!(of(2, 912, 750), RecordOwner::Coroutine(1, Some(912)));
+        assert_eq!(of(2, 20, 205), RecordOwner::Unknown, "no such event");
+        assert_eq!(of(3, 12, 150), RecordOwner::Unknown, "another use");
+        assert_eq!(of(2, 912, 150), RecordOwner::Unknown, "before the birth");
     }
 
     // LT-21
     #[test]
-    fn a_record_with_an_address_goes_by_its_time() {
-        let of = |at| two().of_event(at, &event(2, 912, 0x7fff_0000));
-        assert_eq!(of(750), Whose::Of(1, None));
-        assert_eq!(of(150), Whose::Of(0, None));
-        assert_eq!(of(300), Whose::Unknown);
+    fn record_with_an_address_is_attributed_by_time() {
+        let of = |at| two().owner_of_event(at, &event(2, 912, 0x7fff_0000));
+        assert_eq!(of(750), RecordOwner::Coroutine(1, None));
+        assert_eq!(of(150), RecordOwner::Coroutine(0, None));
+        assert_eq!(of(300), RecordOwner::Unknown);
     }
 
     #[test]
-    fn what_came_after_the_look_is_nobodys_loss() {
+    fn event_after_the_station_was_read_is_no_loss() {
         let living = StationCoroutine {
             has_ended: false,
-            ..occupant(4, 10..20, [100, 200])
+            ..ended(4, 10..20, [100, 200])
         };
-        let one = Attribution::new([(0, &living)].into_iter());
-        let of = |n| one.of_event(500, &event(2, n, 0));
-        assert_eq!((of(19), of(20)), (Whose::Of(0, Some(19)), Whose::Later));
+        let attribution = Attribution::new([(0, &living)].into_iter());
+        let of = |n| attribution.owner_of_event(500, &event(2, n, 0));
+        assert_eq!(
+            (of(19), of(20)),
+            (RecordOwner::Coroutine(0, Some(19)), RecordOwner::Later)
+        );
     }
 
-    /// The rules of [`Attribution`], by a look at every stay in the station.
-    struct Plain(Vec<Stay>);
+    /// The rules of [`Attribution`], applied to every use of the station.
+    struct Plain(Vec<StationUse>);
 
     impl Plain {
-        fn of_event(&self, at: u64, payload: &Payload) -> Whose {
-            let is_use = |it: &&Stay| it.uses % 256 == payload.uses.into();
+        fn owner_of_event(&self, at: u64, payload: &Payload) -> RecordOwner {
+            let is_use = |station_use: &&StationUse| station_use.uses % 256 == payload.uses.into();
             if payload.n_bits() < 32 {
-                let one = self.only(at, payload.uses.into(), 256);
-                return one.map_or(Whose::Unknown, |which| Whose::Of(which, None));
+                let only = self.only(at, payload.uses.into(), 256);
+                return only.map_or(RecordOwner::Unknown, |which| {
+                    RecordOwner::Coroutine(which, None)
+                });
             }
-            let born = self.0.iter().filter(is_use).filter(|it| it.from <= at);
-            let has = |it: &Stay| {
-                let ahead = payload.n.wrapping_sub(it.base_n) % (1 << payload.n_bits());
-                let has = ahead < it.end_n.wrapping_sub(it.base_n);
-                has.then(|| Whose::Of(it.which, Some(it.base_n.wrapping_add(ahead))))
+            let born = self
+                .0
+                .iter()
+                .filter(is_use)
+                .filter(|station_use| station_use.from <= at);
+            let has = |station_use: &StationUse| {
+                let ahead = payload.n.wrapping_sub(station_use.base_n) % (1 << payload.n_bits());
+                let has = ahead < station_use.end_n.wrapping_sub(station_use.base_n);
+                has.then(|| {
+                    RecordOwner::Coroutine(
+                        station_use.which,
+                        Some(station_use.base_n.wrapping_add(ahead)),
+                    )
+                })
             };
             let last = self.0.last().filter(is_use);
-            let goes_on = last.is_some_and(|it| it.until.is_none() && it.from <= at);
-            let is_later = goes_on.then_some(Whose::Later);
+            let goes_on = last
+                .is_some_and(|station_use| station_use.until.is_none() && station_use.from <= at);
+            let is_later = goes_on.then_some(RecordOwner::Later);
             born.filter_map(has)
                 .next()
                 .or(is_later)
-                .unwrap_or(Whose::Unknown)
+                .unwrap_or(RecordOwner::Unknown)
         }
 
         fn only(&self, at: u64, uses: u32, modulus: u32) -> Option<usize> {
-            let all = self.0.iter().filter(|it| it.uses % modulus == uses);
-            let fitting: Vec<_> = all.filter(|it| it.lasts_at(at)).collect();
+            let all = self
+                .0
+                .iter()
+                .filter(|station_use| station_use.uses % modulus == uses);
+            let fitting: Vec<_> = all
+                .filter(|station_use| station_use.is_in_use_at(at))
+                .collect();
             match fitting[..] {
-                [one] => Some(one.which),
+                [only] => Some(only.which),
                 _ => None,
             }
         }
     }
 
-    /// Uses, events and nanoseconds since the one before, and of its own; and is it over?
+    /// Uses, events and nanoseconds since the use before, and of this use; whether it has ended.
     type Step = (u32, [u64; 2], [u64; 2], bool);
 
     fn step() -> impl Strategy<Value = Step> {
         let uses = prop_oneof![8 => Just(1), 1 => Just(256), 1 => Just(1024)];
-        // Now and then events or times go back.
+        // Sometimes events or times go back.
         let before = || prop_oneof![8 => 0..3u64, 1 => Just(0_u64.wrapping_sub(4))];
         let own = prop_oneof![30 => 0..6u64, 1 => Just(1 << 32), 1 => Just(u64::MAX)];
         let has_ended = prop::bool::weighted(0.95);
@@ -296,9 +333,9 @@ mod tests {
         (uses, events, times, has_ended)
     }
 
-    fn in_turn(first_n: u64, steps: &[Step]) -> Vec<StationCoroutine> {
+    fn consecutive_uses(first_n: u64, steps: &[Step]) -> Vec<StationCoroutine> {
         let (mut uses, mut n, mut at) = (0, first_n, 100_u64);
-        let occupant = |(more, events, times, has_ended): &Step| {
+        let next = |(more, events, times, has_ended): &Step| {
             let base_n = n.wrapping_add(events[0]);
             let birth_ts = at.saturating_add_signed(times[0].cast_signed());
             uses += more;
@@ -306,52 +343,52 @@ mod tests {
             at = birth_ts + times[1];
             StationCoroutine {
                 has_ended: *has_ended,
-                ..occupant(2 * uses, base_n..n, [birth_ts, at])
+                ..ended(2 * uses, base_n..n, [birth_ts, at])
             }
         };
-        steps.iter().map(occupant).collect()
+        steps.iter().map(next).collect()
     }
 
     proptest! {
         // LT-21
         #[test]
-        fn neighbours_tell_what_a_look_at_all_tells(
+        fn search_agrees_with_checking_every_use(
             first_n in prop::sample::select(vec![0, (1 << 40) - 9, u64::MAX - 9]),
             steps in prop::collection::vec(step(), 1..40),
-            asked in prop::collection::vec((any::<prop::sample::Index>(), 0..9u64, 0..40u64, 0..9u32), 64),
+            queries in prop::collection::vec((any::<prop::sample::Index>(), 0..9u64, 0..40u64, 0..9u32), 64),
         ) {
-            let all = in_turn(first_n, &steps);
-            // Of other stations, before and behind this one.
+            let all = consecutive_uses(first_n, &steps);
+            // Coroutines of other stations, before and behind this station.
             let others = [4, 6].map(|station| StationCoroutine { station, ..all[0].clone() });
             let known = Attribution::new(all.iter().chain(&others).enumerate());
             let plain = Plain(known.of_station(5).to_vec());
-            for (whom, n, at, other_use) in asked {
-                let it = whom.get(&all);
-                let at = (it.birth_ts + at).saturating_sub(10);
-                let uses = it.generation / 2 + u32::from(other_use == 0);
-                let n = it.base_n.wrapping_add(n).wrapping_sub(2) % (1 << 40);
+            for (chosen, n, at, other_use) in queries {
+                let state = chosen.get(&all);
+                let at = (state.birth_ts + at).saturating_sub(10);
+                let uses = state.generation / 2 + u32::from(other_use == 0);
+                let n = state.base_n.wrapping_add(n).wrapping_sub(2) % (1 << 40);
                 for site in [SiteWord::from_id(7).0, 0x7fff_0000] {
                     let payload = event(uses as u8, n, site);
-                    prop_assert_eq!(known.of_event(at, &payload), plain.of_event(at, &payload));
+                    prop_assert_eq!(known.owner_of_event(at, &payload), plain.owner_of_event(at, &payload));
                 }
                 let payload = event(uses as u8, n, 0);
-                prop_assert_eq!(known.woken(at, &payload), plain.only(at, uses % 256, 256));
-                let seated = known.seated(at, seat_word(5, 2 * uses));
-                prop_assert_eq!(seated, plain.only(at, uses % 1024, 1024));
+                prop_assert_eq!(known.coroutine_of_deed(at, &payload), plain.only(at, uses % 256, 256));
+                let coroutine_of_seat = known.coroutine_of_seat(at, seat_word(5, 2 * uses));
+                prop_assert_eq!(coroutine_of_seat, plain.only(at, uses % 1024, 1024));
             }
         }
     }
 
     #[test]
-    fn of_very_many_that_had_a_station_hardly_any_is_looked_at() {
+    fn search_visits_few_of_very_many_uses() {
         let steps = vec![(1, [0, 4], [1, 9], true); 1 << 16];
-        let all = in_turn(0, &steps);
+        let all = consecutive_uses(0, &steps);
         let known = Attribution::new(all.iter().enumerate());
-        for it in all.iter().step_by(1 << 10) {
-            let born = known.born_by(it.last_ts, 5);
-            let payload = event((it.generation / 2) as u8, it.base_n, 0);
+        for state in all.iter().step_by(1 << 10) {
+            let born = known.born_by(state.last_ts, 5);
+            let payload = event((state.generation / 2) as u8, state.base_n, 0);
             assert_eq!(with_index(born, &payload).len(), 1);
-            assert_eq!(not_over_by(born, it.last_ts).len(), 1);
+            assert_eq!(maybe_in_use_at(born, state.last_ts).len(), 1);
         }
     }
 }

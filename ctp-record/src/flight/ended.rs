@@ -1,20 +1,19 @@
-//! What coroutines come to that ended before the window of a snapshot: sums by process, name and
-//! place, however many they were.
+//! Sums of coroutines that ended before the window of a snapshot, by process, name and spawn site.
 
 use std::collections::BTreeMap;
 
 use ctp_trace::record::{Former, ProcessId, SiteId};
 
-use super::chronicle::KnownCoroutine;
+use super::history::KnownCoroutine;
 
-/// The sums.
+/// The sums of all ended coroutines.
 #[derive(Clone, Debug, Default)]
 pub struct EndedCoroutines(BTreeMap<(ProcessId, String, SiteId), Former>);
 
 impl EndedCoroutines {
-    /// One more. Without totals of its own, only its events are counted.
+    /// Adds a coroutine. If it has no totals, only its events are counted.
     pub fn add(&mut self, known: &KnownCoroutine) {
-        let KnownCoroutine { occupant, birth } = known;
+        let KnownCoroutine { state, birth } = known;
         let key = (birth.process, birth.name.clone(), birth.spawn_site);
         let sums = self.0.entry(key).or_insert_with(|| Former {
             process: birth.process,
@@ -22,15 +21,15 @@ impl EndedCoroutines {
             spawn_site: birth.spawn_site,
             ..Former::default()
         });
-        let had = occupant.end_n.wrapping_sub(occupant.base_n);
+        let had = state.end_n.wrapping_sub(state.base_n);
         sums.coroutines += 1;
-        // The death of a v1 coroutine is a mark in its station, and counts as an event that is there.
-        let with_death = had.saturating_add((occupant.is_plain() && occupant.has_ended).into());
+        // The death of a v1 coroutine is a mark in its station, and counts as a recorded event.
+        let with_death = had.saturating_add((state.is_plain() && state.has_ended).into());
         sums.events = sums.events.saturating_add(with_death);
-        let nowhere = occupant.tally.attempted.saturating_sub(with_death);
-        sums.lost = sums.lost.saturating_add(nowhere);
-        sums.filtered = sums.filtered.saturating_add(occupant.tally.filtered);
-        match &occupant.aggregate {
+        let lost = state.tally.attempted.saturating_sub(with_death);
+        sums.lost = sums.lost.saturating_add(lost);
+        sums.filtered = sums.filtered.saturating_add(state.tally.filtered);
+        match &state.aggregate {
             Some(own) => {
                 sums.bins = own.bins;
                 sums.waiting.merge(&own.waiting);

@@ -1,4 +1,4 @@
-//! The file of a snapshot: it is there once it is whole.
+//! Writes the file of a snapshot, which appears at its path when it is complete.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -7,30 +7,30 @@ use std::path::Path;
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Event, Record};
 
-use super::compose::{Composed, compose};
-use super::gathered::Gathered;
+use super::assemble::{SnapshotSummary, assemble};
 use super::plan::Plan;
+use super::snapshot_input::SnapshotInput;
 use crate::error::TraceError;
 use crate::harvest::Sink;
-use crate::output::{Place, remember};
+use crate::output::{Destination, remember};
 
 /// A snapshot that was written.
 #[derive(Debug)]
 pub struct Snapshot {
     /// The file, open at its end.
     pub file: File,
-    /// What is in it.
-    pub composed: Composed,
+    /// Counts of what it contains.
+    pub summary: SnapshotSummary,
 }
 
-/// Writes a snapshot under another name, and puts it in place; what is there is kept as
+/// Writes a snapshot under a temporary name and moves it to its path. An existing file is kept as
 /// `<path>.old`.
 ///
 /// # Errors
 /// [`TraceError::Output`], [`TraceError::Write`], [`TraceError::Misplaced`].
-pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, TraceError> {
-    let start = gathered.start.clone();
-    let (mut place, file) = Place::open(path)?;
+pub fn write(mut input: SnapshotInput, path: &Path) -> Result<Snapshot, TraceError> {
+    let start = input.start.clone();
+    let (mut destination, file) = Destination::open(path)?;
     let failed = |error| TraceError::Write(path.to_owned(), error);
     let writer = Writer::new(BufWriter::new(file), &start).map_err(failed)?;
     let mut sink = FileSink {
@@ -38,16 +38,16 @@ pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, TraceError
         records: 0,
         failed: None,
     };
-    let plan = Plan::of(&mut gathered);
-    let composed = compose(gathered, plan, &mut sink);
-    let file = sink.finish(&composed.end).map_err(failed)?;
-    place.tidy_up();
-    let taken = place.take();
+    let plan = Plan::of(&mut input);
+    let summary = assemble(input, plan, &mut sink);
+    let file = sink.finish(&summary.end).map_err(failed)?;
+    destination.tidy_up();
+    let taken = destination.publish();
     taken.map_err(|(kept, error)| TraceError::Misplaced(path.to_owned(), kept, error))?;
-    Ok(Snapshot { file, composed })
+    Ok(Snapshot { file, summary })
 }
 
-/// The first failure is kept, and nothing is written after it.
+/// Writes records to a file. Keeps the first failure and writes nothing after it.
 struct FileSink<W: Write> {
     writer: Writer<W>,
     /// Records written, without the start.

@@ -1,5 +1,5 @@
-//! The image of one memory: what was copied of its lanes and stations, with a station for each coroutine
-//! that is told of.
+//! Builds the image of a memory: what was copied of its lanes and stations, with a station for each
+//! coroutine in the snapshot.
 
 use std::sync::Arc;
 
@@ -8,46 +8,46 @@ use ctp_nostd::layout::{MOST_STATIONS, Station};
 use ctp_nostd::{Region, ShortLanes};
 use ctp_trace::record::{Nanos, ProcessId};
 
-use super::attribution::Whose;
+use super::attribution::RecordOwner;
 use super::coroutine::SnapshotCoroutine;
-use super::gathered::Part;
-use super::known::{Known, OfMemory};
+use super::known_processes::{KnownOutside, KnownProcesses};
 use super::lane_copy::LaneCopy;
 use super::plan::Plan;
 use super::renumbering::Renumbering;
+use super::snapshot_input::SnapshotMemory;
 use crate::harvest::image::{ImageLane, ImageTimes};
 use crate::harvest::{Harvest, Sink, Totals};
 use crate::memory::shm::Memory;
 
-/// The image of one memory, and how far it was read.
+/// The image of a memory and its reader.
 #[derive(Debug)]
 pub struct MemoryImage {
-    /// For its tables of names and sites, which only grow.
+    /// The memory, for its tables of names and sites, which only grow.
     memory: Arc<Memory>,
-    /// In place of the memory's stations.
+    /// The image's stations.
     stations: Vec<Station>,
     harvest: Harvest,
-    /// By station: the first event of which lanes tell, or the end of its events.
+    /// By station: the first event that lanes have, else the end of its events.
     in_lanes: Vec<u64>,
-    /// The processes that attached, by the order of their attach ids.
+    /// The processes that attached, by attach id.
     attached: Vec<ProcessId>,
-    /// Records that claim to be of a time that cannot be.
+    /// Records with an impossible time.
     nonsense: u64,
 }
 
-/// One of the memories of a plan.
+/// A memory of a plan.
 #[derive(Clone, Copy)]
-struct OfPlan<'p> {
+struct ImageBuilder<'p> {
     plan: &'p Plan,
-    /// Which one.
+    /// The index of the memory in the plan.
     index: usize,
-    part: &'p Part,
+    part: &'p SnapshotMemory,
 }
 
-/// The images of all memories. The lanes are moved out of the plan.
-pub fn images(plan: &mut Plan, parts: &[Part], times: ImageTimes) -> Vec<MemoryImage> {
+/// Builds the images of all memories. Moves the lanes out of the plan.
+pub fn images(plan: &mut Plan, parts: &[SnapshotMemory], times: ImageTimes) -> Vec<MemoryImage> {
     let lanes = std::mem::take(&mut plan.lanes);
-    let image = |(index, (lanes, part))| OfPlan { plan, index, part }.image(lanes, times);
+    let image = |(index, (lanes, part))| ImageBuilder { plan, index, part }.image(lanes, times);
     lanes
         .into_iter()
         .zip(parts)
@@ -56,55 +56,60 @@ pub fn images(plan: &mut Plan, parts: &[Part], times: ImageTimes) -> Vec<MemoryI
         .collect()
 }
 
-impl OfPlan<'_> {
+impl ImageBuilder<'_> {
     fn image(self, lanes: Vec<LaneCopy>, times: ImageTimes) -> MemoryImage {
-        let told = self.told();
+        let included = self.included();
         let renumbering = Renumbering {
             attribution: &self.plan.attributions[self.index],
-            stations: &self.numbers(&told),
+            stations: &self.station_numbers(&included),
         };
-        let told = told.iter().map(|which| &self.plan.coroutines[*which]);
-        let coroutines: Vec<_> = told.clone().map(SnapshotCoroutine::to_image).collect();
-        let stations: Vec<_> = told.clone().map(|it| station(it, &renumbering)).collect();
+        let included = included.iter().map(|which| &self.plan.coroutines[*which]);
+        let coroutines: Vec<_> = included.clone().map(SnapshotCoroutine::to_image).collect();
+        let stations: Vec<_> = included
+            .clone()
+            .map(|coroutine| station(coroutine, &renumbering))
+            .collect();
         let nonsense = lanes.iter().map(|lane| lane.later_than(times.latest_ns));
         let nonsense = nonsense.sum();
         let lanes = lanes.into_iter().map(|lane| self.lane(lane, &renumbering));
-        let (lanes, places) = (lanes.collect(), self.part.places.clone());
+        let (lanes, sites) = (lanes.collect(), self.part.sites.clone());
         MemoryImage {
             memory: self.part.memory.clone(),
-            harvest: Harvest::of_image(&coroutines, &stations, lanes, places, times),
+            harvest: Harvest::of_image(&coroutines, &stations, lanes, sites, times),
             stations,
-            in_lanes: told.map(SnapshotCoroutine::first_in_lanes).collect(),
+            in_lanes: included.map(SnapshotCoroutine::first_in_lanes).collect(),
             attached: self.part.attached.clone(),
             nonsense,
         }
     }
 
-    /// The coroutines of this memory that are told of, by their numbers in the plan.
-    fn told(self) -> Vec<usize> {
-        let is_told = |(_, one): &(usize, &SnapshotCoroutine)| {
-            one.is_told && one.occupant().memory == self.part.number
-        };
-        let told = self.plan.coroutines.iter().enumerate().filter(is_told);
-        // Records have no bits for more. No memory has as many stations as this.
-        let told = told.take(MOST_STATIONS as usize);
-        told.map(|(which, _)| which).collect()
+    /// The indexes in the plan of this memory's coroutines that the snapshot contains.
+    fn included(self) -> Vec<usize> {
+        let all = self.plan.coroutines.iter().enumerate();
+        let included = all.filter(|(_, coroutine)| {
+            coroutine.is_included && coroutine.state().memory == self.part.number
+        });
+        // Records have no bits for more stations. No memory has as many stations as this.
+        let included = included.take(MOST_STATIONS as usize);
+        included.map(|(which, _)| which).collect()
     }
 
-    /// By coroutine: its station in the image, if it has one, and the generation of that.
-    fn numbers(self, told: &[usize]) -> Vec<Option<(u32, u32)>> {
+    /// By coroutine: its station in the image, if it has one, and the station's generation.
+    fn station_numbers(self, included: &[usize]) -> Vec<Option<(u32, u32)>> {
         let mut numbers = vec![None; self.plan.coroutines.len()];
-        for (station, which) in (0..).zip(told) {
-            let generation = self.plan.coroutines[*which].occupant().generation;
+        for (station, which) in (0..).zip(included) {
+            let generation = self.plan.coroutines[*which].state().generation;
             numbers[*which] = Some((station, generation));
         }
         numbers
     }
 
-    /// The records of a lane from the beginning of the window to its end.
+    /// Converts the records of a lane within the window.
     fn lane(self, lane: LaneCopy, renumbering: &Renumbering<'_>) -> ImageLane {
-        let is_in_window = |copied: &Copied| self.plan.since_ns <= copied.at();
-        let first = lane.records.iter().position(is_in_window);
+        let first = lane
+            .records
+            .iter()
+            .position(|copied| self.plan.since_ns <= copied.at());
         let first = first.unwrap_or(lane.records.len());
         let (tid, attach_id) = lane.author_at(first);
         let records = &lane.records[first..];
@@ -121,20 +126,20 @@ impl OfPlan<'_> {
             tid,
             process: process.unwrap_or_default(),
             lost: lane.refused,
-            told_lost: (lane.overwritten == 0).then_some(0),
+            reported_lost: (lane.overwritten == 0).then_some(0),
             is_damaged: lane.is_damaged,
         }
     }
 
-    /// A thread is of the process of the coroutines that run on it.
+    /// The process of the coroutines that run on the thread.
     fn process_of(self, records: &[Copied]) -> Option<ProcessId> {
         let attribution = &self.plan.attributions[self.index];
         records.iter().find_map(|copied| {
             let (at, payload) = copied.read();
             let is_deed = DeedKind::from_code(payload.kind).is_some();
-            match attribution.of_event(at, &payload) {
-                Whose::Of(which, _) if !is_deed => {
-                    Some(self.plan.coroutines[which].occupant().process)
+            match attribution.owner_of_event(at, &payload) {
+                RecordOwner::Coroutine(which, _) if !is_deed => {
+                    Some(self.plan.coroutines[which].state().process)
                 }
                 _ => None,
             }
@@ -142,14 +147,15 @@ impl OfPlan<'_> {
     }
 }
 
-fn station(one: &SnapshotCoroutine, renumbering: &Renumbering<'_>) -> Station {
-    one.occupant()
+fn station(coroutine: &SnapshotCoroutine, renumbering: &Renumbering<'_>) -> Station {
+    coroutine
+        .state()
         .to_station(|at_ns, word| renumbering.waker(at_ns, word))
 }
 
 impl MemoryImage {
-    /// Reads the events of each station that are before those of lanes.
-    pub fn read_held(&mut self, known: &mut Known, sink: &mut dyn Sink) {
+    /// Reads the events that stations hold and that precede those of lanes.
+    pub fn read_held(&mut self, known: &mut KnownProcesses, sink: &mut dyn Sink) {
         for (index, end_n) in self.in_lanes.iter().enumerate() {
             let harvest = &mut self.harvest;
             let (region, mut outside) = read(&self.memory, &self.stations, &self.attached, known);
@@ -157,20 +163,20 @@ impl MemoryImage {
         }
     }
 
-    /// Reads what lanes hold up to this time.
-    pub fn read_lanes_until(&mut self, at: Nanos, known: &mut Known, sink: &mut dyn Sink) {
+    /// Reads the lanes' records up to this time.
+    pub fn read_lanes_until(&mut self, at: Nanos, known: &mut KnownProcesses, sink: &mut dyn Sink) {
         let (region, mut outside) = read(&self.memory, &self.stations, &self.attached, known);
         self.harvest
             .read_lanes_until(at, &region, &mut outside, sink);
     }
 
-    /// Reads everything else, and closes each coroutine's account.
-    pub fn read_all(&mut self, known: &mut Known, sink: &mut dyn Sink) {
+    /// Reads everything else and closes each coroutine's account.
+    pub fn read_all(&mut self, known: &mut KnownProcesses, sink: &mut dyn Sink) {
         let (region, mut outside) = read(&self.memory, &self.stations, &self.attached, known);
         self.harvest.read_all(&region, &mut outside, sink);
     }
 
-    /// What was found so far.
+    /// Counts of what was found so far.
     pub fn totals(&self) -> Totals {
         let totals = self.harvest.totals();
         Totals {
@@ -180,14 +186,14 @@ impl MemoryImage {
     }
 }
 
-/// What a harvest reads: the tables of the memory, but the stations of the image and no lanes, and what is
-/// known of the world outside.
+/// The input of the image's harvest: the memory's tables with the image's stations and no lanes, and what is
+/// known of processes.
 fn read<'r>(
     memory: &'r Memory,
     stations: &'r [Station],
     attached: &'r [ProcessId],
-    known: &'r mut Known,
-) -> (Region<'r>, OfMemory<'r>) {
+    known: &'r mut KnownProcesses,
+) -> (Region<'r>, KnownOutside<'r>) {
     let region = Region {
         stations,
         free: &[],
@@ -196,7 +202,7 @@ fn read<'r>(
         short: ShortLanes::default(),
         ..memory.region()
     };
-    let outside = OfMemory {
+    let outside = KnownOutside {
         known,
         attaches: region.attaches,
         attached,

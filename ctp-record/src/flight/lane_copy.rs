@@ -1,74 +1,80 @@
-//! Copies of lanes that are written over meanwhile: of each the newest records, without a gap at
-//! their beginning. What is copied is safe, so the copies may go on where they ended: in the end
-//! they have all lanes up to the same moment, however long the first round took.
+//! Copies lanes that are being overwritten: of each lane the latest records, without a gap at the start.
+//! Copied records are safe, so each further round continues where the last ended. After a few rounds all
+//! copies reach the same moment, however long the first round took.
 
 use std::sync::Arc;
 
 use ctp_nostd::Region;
-use ctp_nostd::lane::{Copied, DeedKind, RecordState, Ring};
+use ctp_nostd::lane::{Copied, DeedKind, Payload, RecordState, Ring};
 
 use crate::memory::clock::monotonic_ns;
-use crate::memory::memories::Look;
+use crate::memory::memory_set::MemoryView;
 use crate::memory::shm::Memory;
 use crate::session::processor_limit;
 
-/// The newest records of one lane.
+/// The latest records of a lane.
 #[derive(Debug, Default)]
 pub struct LaneCopy {
-    /// Oldest first. One that its thread had reserved and not filled in is left out.
+    /// The records, oldest first, without records that were reserved and not filled in.
     pub records: Vec<Copied>,
-    /// How many there were before.
+    /// The number of records before these.
     pub overwritten: u64,
     /// Records that were refused, see [`Ring::lost`].
     pub refused: u32,
     /// The thread that has the lane, or had it when it died.
     pub holder: Option<u32>,
-    /// Its words cannot be true: nothing of it is believed.
+    /// The lane's words make no sense: nothing of it is used.
     pub is_damaged: bool,
     /// The next record to copy.
     next: u64,
-    /// The first of those that had been reserved lately and not filled in, and how many records were
-    /// copied before it.
+    /// The first record that was reserved recently and not filled in, and the number of records copied
+    /// before it.
     pending: Option<(u64, usize)>,
 }
 
 /// A record this close to the end may have been reserved just now.
-const LATELY: u64 = 1024;
+const RECENT_RECORDS: u64 = 1024;
 
-/// Threads leave a record unfilled where they die amid it, or in handlers that come amid it. Of so many
-/// that were reserved, at least half are there.
-const ENOUGH: u64 = 16;
+/// Records that must be reserved before a lane is checked for damage: then at least half of them must be
+/// there. A record stays unfilled if its thread died during the event, or in a nested handler.
+const MIN_RESERVED: u64 = 16;
 
-/// Rounds of copying: the first takes long enough for a busy thread to write much, each of the
-/// others has less to copy.
+/// Rounds of copying. A busy thread writes much during the first round; each further round has less to
+/// copy.
 const ROUNDS: usize = 3;
 
-/// Copies of all lanes, by memory, and up to when all have everything.
+/// Copies all lanes, by memory. Returns the time up to which all copies are complete.
 pub fn up_to_now(memories: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
     let mut lanes: Vec<Vec<LaneCopy>> = memories.iter().map(|_| Vec::new()).collect();
     let mut until_ns = 0;
     for _ in 0..ROUNDS {
         until_ns = monotonic_ns();
         for (memory, copies) in memories.iter().zip(&mut lanes) {
-            follow(copies, &memory.region());
+            copy_lanes(copies, &memory.region());
         }
     }
-    lanes.iter_mut().flatten().for_each(LaneCopy::doubt);
+    lanes
+        .iter_mut()
+        .flatten()
+        .for_each(LaneCopy::discard_if_damaged);
     (lanes, until_ns)
 }
 
-/// Copies of all lanes, by memory, of what was there when it began: what comes meanwhile is not wanted,
-/// and another round would only find what is old written over.
+/// Copies all lanes once, by memory. Later records are not wanted, and a further round would only lose old
+/// records that were overwritten.
 pub fn once(memories: &[Arc<Memory>]) -> Vec<Vec<LaneCopy>> {
     let mut lanes: Vec<Vec<LaneCopy>> = memories.iter().map(|_| Vec::new()).collect();
     for (memory, copies) in memories.iter().zip(&mut lanes) {
-        follow(copies, &memory.region());
+        copy_lanes(copies, &memory.region());
     }
-    lanes.iter_mut().flatten().for_each(LaneCopy::doubt);
+    lanes
+        .iter_mut()
+        .flatten()
+        .for_each(LaneCopy::discard_if_damaged);
     lanes
 }
 
-/// The newest records, as many as the recorder can write before it has used its processor time.
+/// Keeps the latest records, as many as the recorder can write within its limit of processor time.
 pub fn within_time(mut lanes: Vec<Vec<LaneCopy>>) -> Vec<Vec<LaneCopy>> {
     if let Some(most) = processor_limit::records_left() {
         let each = most as usize / lanes.iter().flatten().count().max(1);
@@ -78,32 +84,35 @@ pub fn within_time(mut lanes: Vec<Vec<LaneCopy>>) -> Vec<Vec<LaneCopy>> {
     lanes
 }
 
-/// Copies of lanes with the times of the recorder's clock. Each memory has its own look.
-pub fn by_recorders_clock(mut lanes: Vec<Vec<LaneCopy>>, looks: &[Look]) -> Vec<Vec<LaneCopy>> {
-    for (lanes, look) in lanes
+/// Converts times to the recorder's clock, with one view for each memory.
+pub fn by_recorders_clock(
+    mut lanes: Vec<Vec<LaneCopy>>,
+    views: &[MemoryView],
+) -> Vec<Vec<LaneCopy>> {
+    for (lanes, view) in lanes
         .iter_mut()
-        .zip(looks)
-        .filter(|(_, look)| look.ahead_ns != 0)
+        .zip(views)
+        .filter(|(_, view)| view.ahead_ns != 0)
     {
         let records = lanes.iter_mut().flat_map(|lane| &mut lane.records);
-        records.for_each(|copied| copied.move_back(look.ahead_ns));
+        records.for_each(|copied| copied.move_back(view.ahead_ns));
     }
     lanes
 }
 
 /// Adds what is new in all lanes of a memory.
-fn follow(copies: &mut Vec<LaneCopy>, region: &Region<'_>) {
+fn copy_lanes(copies: &mut Vec<LaneCopy>, region: &Region<'_>) {
     for (index, ring) in region.used_rings().enumerate() {
         if index == copies.len() {
             copies.push(LaneCopy::default());
         }
-        copies[index].go_on(&ring);
+        copies[index].copy_new(&ring);
     }
 }
 
 impl LaneCopy {
-    /// Copies what is new. What was not filled in is looked at once more.
-    fn go_on(&mut self, ring: &Ring<'_>) {
+    /// Copies what is new. Reads again from the first record that was not filled in.
+    fn copy_new(&mut self, ring: &Ring<'_>) {
         let end = ring.head();
         let (again, kept) = self
             .pending
@@ -112,40 +121,40 @@ impl LaneCopy {
         self.records.truncate(kept);
         let begin = again.max(end.saturating_sub(ring.capacity()));
         if begin > again || self.next == 0 {
-            self.begin_at(begin);
+            self.restart_at(begin);
         }
         for at in begin..end {
             match ring.see(at) {
                 RecordState::Whole(copied) => self.records.push(copied),
-                RecordState::Pending if end <= at.saturating_add(LATELY) => {
+                RecordState::Pending if end <= at.saturating_add(RECENT_RECORDS) => {
                     self.pending.get_or_insert((at, self.records.len()));
                 }
                 RecordState::Pending => {}
-                RecordState::Overwritten => self.begin_at(at.saturating_add(1)),
+                RecordState::Overwritten => self.restart_at(at.saturating_add(1)),
             }
         }
         self.next = end;
         (self.refused, self.holder) = (ring.lost(), ring.holder());
     }
 
-    /// What came before is not there, or not without a gap.
-    fn begin_at(&mut self, at: u64) {
+    /// Starts again at a record, because the records before it are overwritten or have a gap.
+    fn restart_at(&mut self, at: u64) {
         self.records.clear();
         self.pending = None;
         self.overwritten = at;
     }
 
-    /// Leaves out the oldest, as if they had been written over.
+    /// Drops the oldest records, as if they had been overwritten.
     fn keep_newest(&mut self, most: usize) {
         let too_many = self.records.len().saturating_sub(most);
         self.records.drain(..too_many);
         self.overwritten = self.overwritten.saturating_add(too_many as u64);
     }
 
-    /// Where most of what was reserved is not there, nobody has reserved it.
-    fn doubt(&mut self) {
+    /// Drops a damaged lane: if most reserved records are missing, the head must be false.
+    fn discard_if_damaged(&mut self) {
         let reserved = self.next.wrapping_sub(self.overwritten);
-        if ENOUGH <= reserved && (self.records.len() as u64) < reserved / 2 {
+        if MIN_RESERVED <= reserved && (self.records.len() as u64) < reserved / 2 {
             *self = LaneCopy {
                 is_damaged: true,
                 ..LaneCopy::default()
@@ -153,44 +162,46 @@ impl LaneCopy {
         }
     }
 
-    /// When everything is there from, if something is not: `latest` is the time of the snapshot,
-    /// and what claims to be later is nonsense.
+    /// The time from which the copy is complete, or `None` if nothing was overwritten. Ignores times after
+    /// `latest`, which make no sense.
     pub fn since(&self, latest: u64) -> Option<u64> {
         let mut times = self.records.iter().map(|copied| copied.read().0);
-        let is_sane = |at: &u64| *at <= latest;
-        times.find(is_sane).filter(|_| self.overwritten > 0)
+        let first = times.find(|at| *at <= latest);
+        first.filter(|_| self.overwritten > 0)
     }
 
-    /// How many records claim to be later than this.
+    /// The number of records that claim to be later than `latest_ns`.
     pub fn later_than(&self, latest_ns: u64) -> u64 {
         let later = self.records.iter().filter(|copied| latest_ns < copied.at());
         later.count() as u64
     }
 
-    /// When the latest record was that is not later than this.
+    /// The time of the latest record up to `until_ns`.
     pub fn latest(&self, until_ns: u64) -> Option<u64> {
         let mut times = self.records.iter().rev().map(|copied| copied.read().0);
         times.find(|at| *at <= until_ns)
     }
 
-    /// Whose the record at `first` is: the kernel id of the thread, and the attach id of its process,
-    /// as far as the lane tells.
+    /// The author of the record at `first`: the kernel's thread id and the attach id of its process, as far as
+    /// the lane states them.
     pub fn author_at(&self, first: usize) -> (u64, Option<u32>) {
         let (before, after) = self.records.split_at(first);
-        let deed = |copied: &Copied| {
-            let (_, payload) = copied.read();
-            DeedKind::from_code(payload.kind).zip(Some(payload))
-        };
-        let mut begun = before.iter().rev().filter_map(deed);
-        if let Some((_, payload)) = begun.find(|(deed, _)| *deed == DeedKind::Begin) {
+        let mut earlier_deeds = before.iter().rev().filter_map(deed_in);
+        if let Some((_, payload)) = earlier_deeds.find(|(deed, _)| *deed == DeedKind::Begin) {
             return (payload.arg, Some(payload.station));
         }
-        let mut bounds = after.iter().filter_map(deed);
+        let mut bounds = after.iter().filter_map(deed_in);
         match bounds.find(|(deed, _)| matches!(deed, DeedKind::Begin | DeedKind::End)) {
             Some((DeedKind::End, payload)) => (payload.arg, Some(payload.station)),
-            // It died without a word.
+            // The thread died without an end record.
             Some(_) => (0, None),
             None => (self.holder.unwrap_or(0).into(), None),
         }
     }
+}
+
+/// The deed in a record, if the record is a deed.
+fn deed_in(copied: &Copied) -> Option<(DeedKind, Payload)> {
+    let (_, payload) = copied.read();
+    DeedKind::from_code(payload.kind).zip(Some(payload))
 }

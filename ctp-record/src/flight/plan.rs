@@ -1,50 +1,50 @@
-//! What is to be told in a snapshot: from when on, of whom, and from which records.
+//! Plans a snapshot: its window, its coroutines, and its records.
 
 use std::sync::Arc;
 
 use ctp_nostd::lane::{DeedKind, Payload};
 
-use super::attribution::{Attribution, Whose};
+use super::attribution::{Attribution, RecordOwner};
 use super::coroutine::SnapshotCoroutine;
-use super::gathered::Gathered;
 use super::lane_copy::LaneCopy;
+use super::snapshot_input::SnapshotInput;
 use crate::harvest::LEEWAY_NS;
 
-/// So long may a coroutine be about to be born, with a record in a lane and no station yet.
-const BIRTH_NS: u64 = 10_000_000;
+/// The time that a birth may take, during which a lane has a record and the station is not filled in.
+const MAX_BIRTH_NS: u64 = 10_000_000;
 
-/// All that was found.
+/// The plan of a snapshot.
 #[derive(Debug)]
 pub struct Plan {
-    /// From when on everything is there, on the monotonic clock.
+    /// The time from which the snapshot is complete, on the monotonic clock.
     pub since_ns: u64,
-    /// Up to when lanes have everything.
+    /// The time up to which lanes are complete.
     pub until_ns: u64,
-    /// Nothing is dated later that says itself no time.
+    /// The date of records without a time.
     pub dated_ns: u64,
-    /// What claims to be later makes no sense.
+    /// The latest possible time. A later time makes no sense.
     pub latest_ns: u64,
-    /// Who there is.
+    /// All known coroutines.
     pub coroutines: Vec<SnapshotCoroutine>,
-    /// By memory: who had which station.
+    /// By memory: which coroutine had which station.
     pub attributions: Vec<Attribution>,
-    /// By memory.
+    /// The copies of lanes, by memory.
     pub lanes: Vec<Vec<LaneCopy>>,
-    /// Records that are not told since they came before the window.
+    /// Records before the window, which are left out.
     pub overwritten: u64,
-    /// Records of the window of which nobody knows whose they are.
+    /// Records of the window that match no known coroutine.
     pub unattributed: u64,
 }
 
 impl Plan {
-    /// Looks whose it is what lanes hold.
-    pub fn of(gathered: &mut Gathered) -> Self {
-        let (lanes, until_ns) = (std::mem::take(&mut gathered.lanes), gathered.until_ns);
+    /// Attributes the records of lanes to coroutines and decides what the snapshot contains.
+    pub fn of(input: &mut SnapshotInput) -> Self {
+        let (lanes, until_ns) = (std::mem::take(&mut input.lanes), input.until_ns);
         let latest_ns = until_ns.saturating_add(LEEWAY_NS);
-        let (coroutines, attributions) = settled(gathered);
-        let dated_ns = gathered.ended_ns().unwrap_or(until_ns);
+        let (coroutines, attributions) = known_coroutines(input);
+        let dated_ns = input.ended_ns().unwrap_or(until_ns);
         let mut plan = Plan {
-            since_ns: begin(gathered, &lanes, dated_ns, latest_ns),
+            since_ns: begin(input, &lanes, dated_ns, latest_ns),
             until_ns,
             dated_ns,
             latest_ns,
@@ -55,20 +55,20 @@ impl Plan {
             unattributed: 0,
         };
         for (part, lanes) in lanes.iter().enumerate() {
-            lanes.iter().for_each(|lane| plan.look_at(part, lane));
+            lanes.iter().for_each(|lane| plan.note_lane(part, lane));
         }
         let since_ns = plan.since_ns;
-        for one in &mut plan.coroutines {
-            one.settle(since_ns, until_ns);
-            if gathered.ended.is_some() {
-                one.stop(until_ns);
+        for coroutine in &mut plan.coroutines {
+            coroutine.decide(since_ns, until_ns);
+            if input.ended.is_some() {
+                coroutine.stop(until_ns);
             }
         }
         Plan { lanes, ..plan }
     }
 
-    /// Notes whose the records of a lane are.
-    fn look_at(&mut self, part: usize, lane: &LaneCopy) {
+    /// Notes the coroutines of a lane's records.
+    fn note_lane(&mut self, part: usize, lane: &LaneCopy) {
         for (at, payload) in lane.records.iter().map(|copied| copied.read()) {
             if at < self.since_ns {
                 self.overwritten = self.overwritten.saturating_add(1);
@@ -77,17 +77,17 @@ impl Plan {
             if self.until_ns < at || DeedKind::from_code(payload.kind).is_some() {
                 continue;
             }
-            self.look_at_event(part, at, &payload);
+            self.note_event(part, at, &payload);
         }
     }
 
-    fn look_at_event(&mut self, part: usize, at: u64, payload: &Payload) {
-        match self.attributions[part].of_event(at, payload) {
-            Whose::Of(which, Some(n)) => self.coroutines[which].note(n),
-            Whose::Of(_, None) | Whose::Later => {}
-            // One that came to be meanwhile is in the next snapshot.
-            Whose::Unknown => {
-                self.unattributed += u64::from(at < self.until_ns.saturating_sub(BIRTH_NS))
+    fn note_event(&mut self, part: usize, at: u64, payload: &Payload) {
+        match self.attributions[part].owner_of_event(at, payload) {
+            RecordOwner::Coroutine(which, Some(n)) => self.coroutines[which].note(n),
+            RecordOwner::Coroutine(_, None) | RecordOwner::Later => {}
+            // The coroutine is being born, and will be in the next snapshot.
+            RecordOwner::Unknown => {
+                self.unattributed += u64::from(at < self.until_ns.saturating_sub(MAX_BIRTH_NS))
             }
         }
     }
@@ -98,30 +98,28 @@ fn overwritten(lanes: &[Vec<LaneCopy>]) -> u64 {
     lanes.fold(0, |sum, lane| sum.saturating_add(lane.overwritten))
 }
 
-/// Where several lanes are full, the one that was written over last has the least. What was asked for
-/// is measured from `end_ns`: what is read when it has long been over is not younger by that.
-fn begin(gathered: &Gathered, lanes: &[Vec<LaneCopy>], end_ns: u64, latest_ns: u64) -> u64 {
+/// The start of the window. If several lanes are full, the lane that was overwritten last holds the shortest
+/// history. The requested length is measured from `end_ns`, the end of the recording, however late the
+/// snapshot is taken.
+fn begin(input: &SnapshotInput, lanes: &[Vec<LaneCopy>], end_ns: u64, latest_ns: u64) -> u64 {
     let full = lanes.iter().flatten();
     let full = full.filter_map(|lane| lane.since(latest_ns)).max();
-    let asked = gathered.length_ns.map(|ns| end_ns.saturating_sub(ns));
-    let zero = gathered.start.started_monotonic_ns;
-    let since_ns = full.max(asked).unwrap_or(zero);
+    let requested = input.length_ns.map(|ns| end_ns.saturating_sub(ns));
+    let zero = input.start.started_monotonic_ns;
+    let since_ns = full.max(requested).unwrap_or(zero);
     since_ns.min(end_ns).max(zero)
 }
 
-/// All who are known, and by memory which stations they had.
-fn settled(gathered: &Gathered) -> (Vec<SnapshotCoroutine>, Vec<Attribution>) {
-    let living = gathered.parts.iter().flat_map(|part| &part.living);
-    let all = living.chain(&gathered.gone).map(Arc::clone);
+/// All known coroutines, and the use of stations by memory.
+fn known_coroutines(input: &SnapshotInput) -> (Vec<SnapshotCoroutine>, Vec<Attribution>) {
+    let living = input.parts.iter().flat_map(|part| &part.living);
+    let all = living.chain(&input.departed).map(Arc::clone);
     let coroutines: Vec<SnapshotCoroutine> = all.map(SnapshotCoroutine::new).collect();
     let of_part = |number| {
-        let everybody = coroutines
-            .iter()
-            .map(SnapshotCoroutine::occupant)
-            .enumerate();
-        Attribution::new(everybody.filter(move |(_, it)| it.memory == number))
+        let all = coroutines.iter().map(SnapshotCoroutine::state).enumerate();
+        Attribution::new(all.filter(move |(_, state)| state.memory == number))
     };
-    let attributions = gathered
+    let attributions = input
         .parts
         .iter()
         .map(|part| of_part(part.number))

@@ -1,5 +1,5 @@
-//! The flight recorder of a recording: what it remembers, when it is asked for snapshots, and the
-//! thread that writes one.
+//! The flight recorder of a recording: what it remembers, which snapshots are requested, and the thread
+//! that writes a snapshot.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,85 +13,85 @@ use std::time::Duration;
 use ctp_trace::record::{Ending, Start};
 use ctp_trace::verdict::THRESHOLD;
 
-use super::chronicle::Chronicle;
-use super::earlier;
+use super::earlier_snapshots;
 use super::file::{self, Snapshot};
-use super::gathered::Gathered;
-use super::told;
-use super::when::Trigger;
+use super::history::FlightHistory;
+use super::messages;
+use super::options::Trigger;
+use super::snapshot_input::SnapshotInput;
 use crate::cli::config::Verbosity;
 use crate::cli::stderr::say;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
 use crate::session::promptness;
 
-/// All of it.
+/// The flight recorder's state in the main thread.
 #[derive(Debug)]
 pub struct FlightRecorder {
-    /// What is remembered.
-    pub chronicle: Chronicle,
+    /// What passes remember.
+    pub history: FlightHistory,
     /// The first record of each snapshot.
     pub start: Start,
-    /// Where the last snapshot goes; those before it go beside it.
+    /// The path of the last snapshot; earlier snapshots go beside it.
     pub output: PathBuf,
-    /// Snapshots go back no further than so many nanoseconds.
+    /// The maximum length of snapshots in nanoseconds.
     pub length_ns: Option<u64>,
-    /// A thread has room for so many bytes of records.
+    /// Bytes of records that a thread's lane holds.
     pub room_bytes: u64,
-    /// When they are taken.
+    /// When snapshots are taken.
     pub triggers: Vec<Trigger>,
-    /// How much to say.
+    /// How much to print.
     pub verbosity: Verbosity,
-    /// What an earlier recording left where the last snapshot goes.
+    /// The trace of an earlier recording at the path of the last snapshot.
     earlier: Option<File>,
-    /// Snapshots so far that nobody gave a name.
+    /// Number of snapshots without a name from a user.
     numbered: u32,
-    /// A signal, or what is stuck, asked for one.
-    is_wanted: bool,
-    /// How often what is stuck did.
-    of_stuck: u32,
-    /// Snapshots before the end.
-    asked: u32,
-    /// Those of them that are there.
+    /// A signal or the stuck monitor requested a snapshot.
+    is_requested: bool,
+    /// Number of snapshots that the stuck monitor requested.
+    stuck_requests: u32,
+    /// Number of snapshots begun before the end.
+    requested: u32,
+    /// Number of these that were written.
     written: Arc<AtomicU32>,
     writing: Option<JoinHandle<()>>,
-    /// It has written, and is about to tell those who wait for it.
+    /// The thread has written its snapshot and is about to reply.
     is_written: Arc<AtomicBool>,
 }
 
-/// What became of the snapshots before the end.
+/// Counts of the snapshots before the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// So many were asked for.
-    pub asked: u32,
-    /// And so many of them are there.
+pub struct SnapshotCounts {
+    /// Snapshots that were requested.
+    pub requested: u32,
+    /// Snapshots that were written.
     pub written: u32,
 }
 
-impl Taken {
-    /// Is there anything of what was asked for?
+impl SnapshotCounts {
+    /// Whether any requested snapshot was written.
     ///
     /// # Errors
     /// [`TraceError::NoSnapshot`].
     pub fn any(self) -> Result<(), TraceError> {
         match self {
-            Taken {
-                asked: 1..,
+            SnapshotCounts {
+                requested: 1..,
                 written: 0,
-            } => Err(TraceError::NoSnapshot(self.asked)),
+            } => Err(TraceError::NoSnapshot(self.requested)),
             _ => Ok(()),
         }
     }
 }
 
-/// Snapshots that are taken since something is stuck, in one recording.
-const MOST_OF_STUCK: u32 = 16;
+/// Snapshots that the stuck monitor can request in a recording.
+const MAX_STUCK_REQUESTS: u32 = 16;
 
 impl FlightRecorder {
-    /// It remembers nothing yet.
+    /// Creates a flight recorder that remembers nothing yet.
     pub fn new(start: Start, output: PathBuf, verbosity: Verbosity) -> Self {
         FlightRecorder {
-            chronicle: Chronicle::default(),
+            history: FlightHistory::default(),
             start,
             output,
             length_ns: None,
@@ -100,143 +100,148 @@ impl FlightRecorder {
             verbosity,
             earlier: None,
             numbered: 0,
-            is_wanted: false,
-            of_stuck: 0,
-            asked: 0,
+            is_requested: false,
+            stuck_requests: 0,
+            requested: 0,
             written: Arc::default(),
             writing: None,
             is_written: Arc::default(),
         }
     }
 
-    /// The recording has begun: snapshots of an earlier one are none of this one.
+    /// Prepares the paths of snapshots when the recording begins, and sets snapshots of earlier recordings
+    /// aside.
     pub fn take_place(&mut self) {
-        earlier::set_aside(&self.output);
-        self.earlier = earlier::claim(&self.output);
+        earlier_snapshots::set_aside(&self.output);
+        self.earlier = earlier_snapshots::claim(&self.output);
     }
 
-    /// What became of the snapshots so far, but for one that is being written.
-    pub fn taken(&self) -> Taken {
-        Taken {
-            asked: self.asked,
+    /// Counts of the snapshots so far, without a snapshot that is being written.
+    pub fn taken(&self) -> SnapshotCounts {
+        SnapshotCounts {
+            requested: self.requested,
             written: self.written.load(Ordering::Relaxed),
         }
     }
 
-    /// Does this signal ask for a snapshot?
-    pub fn heeds(&self, signal: i32) -> bool {
-        let is_it =
-            |trigger: &Trigger| matches!(trigger, Trigger::Signal(it) if it.as_raw() == signal);
-        self.triggers.iter().any(is_it)
+    /// Whether this signal requests a snapshot.
+    pub fn is_trigger_signal(&self, signal: i32) -> bool {
+        let is_met =
+            |trigger: &Trigger| matches!(trigger, Trigger::Signal(free) if free.as_raw() == signal);
+        self.triggers.iter().any(is_met)
     }
 
-    /// One is to be taken as soon as none is being written.
-    pub fn want(&mut self) {
-        self.is_wanted = true;
+    /// Requests a snapshot, to be taken as soon as no other is being written.
+    pub fn request(&mut self) {
+        self.is_requested = true;
     }
 
-    /// One is to be taken since something is stuck. Of very many places only the first have one.
-    pub fn want_of_stuck(&mut self) {
-        self.of_stuck += 1;
-        self.is_wanted |= self.of_stuck <= MOST_OF_STUCK;
+    /// Requests a snapshot for the stuck monitor. Only the first requests of a recording count.
+    pub fn request_for_stuck(&mut self) {
+        self.stuck_requests += 1;
+        self.is_requested |= self.stuck_requests <= MAX_STUCK_REQUESTS;
     }
 
-    /// Is one to be taken now? Then it is not wanted any more.
+    /// Whether a snapshot is to be taken now. Clears the request if so.
     pub fn is_due(&mut self) -> bool {
-        let is_due = self.is_wanted && !self.is_writing();
-        self.is_wanted &= !is_due;
+        let is_due = self.is_requested && !self.is_writing();
+        self.is_requested &= !is_due;
         is_due
     }
 
-    /// Is one being written?
+    /// Whether a snapshot is being written.
     pub fn is_writing(&self) -> bool {
         let thread = self.writing.as_ref();
         let is_written = self.is_written.load(Ordering::Acquire);
         thread.is_some_and(|thread| !thread.is_finished() && !is_written)
     }
 
-    /// Is one to be taken at this end?
-    pub fn ends_with_one(&self, ending: Ending) -> bool {
-        self.is_wanted || self.triggers.iter().any(|it| it.is_met_by(ending))
+    /// Whether a snapshot is to be taken when the recording ends in this way.
+    pub fn is_due_at_end(&self, ending: Ending) -> bool {
+        self.is_requested
+            || self
+                .triggers
+                .iter()
+                .any(|trigger| trigger.is_met_by(ending))
     }
 
-    /// Starts to write one while the recording goes on: to `path`, else beside the output under the
-    /// next number. Who asked is told when it is there.
+    /// Starts to write a snapshot while the recording continues: to `path`, else beside the output under the
+    /// next number. The requester gets a reply when the snapshot is written.
     ///
     /// # Errors
-    /// Those of the kernel: there are too many threads. Who asked is told of them too.
+    /// Those of the kernel: there are too many threads. The requester gets them too.
     pub fn begin(
         &mut self,
-        gathered: Gathered,
+        input: SnapshotInput,
         path: Option<PathBuf>,
         reply: Option<Reply>,
     ) -> Result<(), TraceError> {
         self.wait();
-        self.asked += 1;
+        self.requested += 1;
         let path = path.unwrap_or_else(|| self.next_path());
-        let wanted = path.clone();
+        let output = path.clone();
         let (verbosity, threshold) = (self.verbosity, self.threshold());
         self.is_written.store(false, Ordering::Release);
         let (is_written, count) = (self.is_written.clone(), self.written.clone());
         let thread = thread::Builder::new().name("snapshot".into());
-        // The reply is handed over once there is a thread: without one it is needed here.
+        // The reply is sent to the thread after its start: if the thread cannot start, the reply is needed here.
         let (hand_over, handed) = channel::<Reply>();
         let write = move || {
             promptness::step_back();
-            let written = file::write(gathered, &path);
+            let written = file::write(input, &path);
             count.fetch_add(written.is_ok().into(), Ordering::Relaxed);
             is_written.store(true, Ordering::Release);
             if written.is_err() || verbosity > Verbosity::Quiet {
-                say(&told::sentence(&path, &written, threshold));
+                say(&messages::sentence(&path, &written, threshold));
             }
-            // None comes where nobody asked.
+            // Fails if there is no requester.
             if let Ok(reply) = handed.recv() {
-                reply.answer(&told::answer(&path, &written));
+                reply.answer(&messages::answer(&path, &written));
             }
         };
-        let begun = thread.spawn(write);
-        let begun = begun.map_err(|error| TraceError::Output(wanted, error));
-        match (&begun, reply) {
-            // It takes it, since it waits for it.
+        let started = thread.spawn(write);
+        let started = started.map_err(|error| TraceError::Output(output, error));
+        match (&started, reply) {
+            // The thread takes the reply, since it waits for it.
             (Ok(_), Some(reply)) => drop(hand_over.send(reply)),
             (Err(error), Some(reply)) => reply.answer(&Err(error.to_string())),
             (_, None) => {}
         }
-        self.writing = Some(begun?);
+        self.writing = Some(started?);
         Ok(())
     }
 
-    /// Writes the last one.
+    /// Writes the last snapshot.
     ///
     /// # Errors
     /// As for [`file::write`].
-    pub fn end(&mut self, gathered: Gathered) -> Result<Snapshot, TraceError> {
+    pub fn end(&mut self, input: SnapshotInput) -> Result<Snapshot, TraceError> {
         self.wait();
-        let written = file::write(gathered, &self.output);
+        let written = file::write(input, &self.output);
         self.earlier = None;
         written
     }
 
-    /// Until the one that is being written is there.
+    /// Waits until the present snapshot is written.
     pub fn wait(&mut self) {
         if let Some(thread) = self.writing.take() {
-            // It has told of its failures itself.
+            // The thread has reported its failures itself.
             let _ = thread.join();
         }
     }
 
-    /// Says that one could not even be begun.
-    pub fn regret(&self, why: &TraceError) {
+    /// Prints that a snapshot could not be begun.
+    pub fn report_failure(&self, why: &TraceError) {
         say(&format!("ctp-record: no snapshot: {why}\n"));
     }
 
-    /// After how long something is stuck, if that is less than the report takes when it is not told.
+    /// The shortest stuck threshold of the triggers, if it is below the report's default.
     fn threshold(&self) -> Option<Duration> {
-        let after = |trigger: &Trigger| match trigger {
+        let thresholds = self.triggers.iter().filter_map(|trigger| match trigger {
             Trigger::Stuck(after) => Some(*after),
             _ => None,
-        };
-        let least = self.triggers.iter().filter_map(after).min();
+        });
+        let least = thresholds.min();
         least.filter(|least| least.as_nanos() < u128::from(THRESHOLD.0))
     }
 

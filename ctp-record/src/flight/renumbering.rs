@@ -1,23 +1,22 @@
-//! Records of lanes for an image, in which each coroutine has a station of its own.
+//! Converts records of lanes to the stations of an image, in which each coroutine has its own station.
 
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{Copied, DeedKind, HELD_BY_COROUTINE, HELD_BY_UNKNOWN, Payload};
 use ctp_nostd::layout::seat_word;
 
-use super::attribution::{Attribution, Whose};
+use super::attribution::{Attribution, RecordOwner};
 
-/// From the stations of a memory to those of its image.
+/// Maps the stations of a memory to those of its image.
 #[derive(Clone, Copy, Debug)]
 pub struct Renumbering<'n> {
     /// Which coroutine had which station of the memory.
     pub attribution: &'n Attribution,
-    /// By coroutine: its station in the image, if it has one, and the generation of that.
+    /// By coroutine: its station in the image, if it has one, and the station's generation.
     pub stations: &'n [Option<(u32, u32)>],
 }
 
 impl Renumbering<'_> {
-    /// The record with the stations of the image. Nothing if it tells of a coroutine that the image does not
-    /// have, or nothing at all.
+    /// Converts a record. `None` if its coroutine is not in the image, or if it states nothing.
     pub fn record(&self, copied: &Copied) -> Option<Copied> {
         let (at, payload) = copied.read();
         let payload = match DeedKind::from_code(payload.kind) {
@@ -30,39 +29,39 @@ impl Renumbering<'_> {
         Some(Copied::of(at, &payload))
     }
 
-    /// The word for the coroutine or thread that woke a coroutine at that time, see [`WokenBy`].
+    /// Converts the word for the coroutine or thread that woke a coroutine at that time, see [`WokenBy`].
     pub fn waker(&self, at: u64, word: u32) -> u32 {
         match WokenBy::from_word(word) {
             WokenBy::Nobody | WokenBy::Thread(_) => word,
             WokenBy::Coroutine(seat) => self
                 .attribution
-                .seated(at, seat)
+                .coroutine_of_seat(at, seat)
                 .and_then(|which| self.stations[which])
                 .map_or(0, |(station, generation)| seat_word(station, generation)),
         }
     }
 
     fn event(&self, at: u64, payload: Payload) -> Option<Payload> {
-        match self.attribution.of_event(at, &payload) {
-            Whose::Of(which, _) => self.of(which, payload),
-            Whose::Later | Whose::Unknown => None,
+        match self.attribution.owner_of_event(at, &payload) {
+            RecordOwner::Coroutine(which, _) => self.of(which, payload),
+            RecordOwner::Later | RecordOwner::Unknown => None,
         }
     }
 
     fn wake(&self, at: u64, payload: Payload) -> Option<Payload> {
-        let woken = self.of(self.attribution.woken(at, &payload)?, payload)?;
+        let deed = self.of(self.attribution.coroutine_of_deed(at, &payload)?, payload)?;
         Some(Payload {
             arg: self.waker(at, payload.arg as u32).into(),
-            ..woken
+            ..deed
         })
     }
 
-    /// What is held by a coroutine that the image does not have is held by an unknown one.
+    /// Converts a deed on a lock. A holder that is not in the image becomes unknown.
     fn hold(&self, at: u64, payload: Payload) -> Payload {
         if payload.n != HELD_BY_COROUTINE {
             return payload;
         }
-        let holder = self.attribution.woken(at, &payload);
+        let holder = self.attribution.coroutine_of_deed(at, &payload);
         let known = holder.and_then(|which| self.of(which, payload));
         known.unwrap_or(Payload {
             n: HELD_BY_UNKNOWN,

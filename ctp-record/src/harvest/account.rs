@@ -8,29 +8,30 @@ use super::cell::Cell;
 use super::{Harvest, Pass};
 
 impl Harvest {
-    /// Nothing more comes of the coroutine of this station.
+    /// Closes the account of a station's coroutine, which has no more events.
     pub(super) fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
         self.count_filtered_of(index, pass);
-        let is_summed_up = self.tell_totals_at_last(index, pass);
+        let is_summed_up = self.emit_final_totals(index, pass);
         if self.flight_memory.is_some()
-            && let Some(occupant) = self.occupant_of(index, pass.region)
+            && let Some(coroutine) = self.station_coroutine(index, pass.region)
         {
-            pass.sink.take_leave(occupant);
+            pass.sink.take_departed(coroutine);
         }
         let station = &pass.region.stations[index];
         let head = self.head_to_read(index, station.event_head());
         let tally = self.tally_of(&self.cells[index], (station, head), pass.region);
-        let tally = self.without_later(index, station, tally);
+        let tally = self.without_changes_after_stop(index, station, tally);
         if tally.wakers.is_some() {
-            // The last of them may have woken it since its wakes were told.
-            self.tell_wakes(index, station, pass);
+            // The last of its wakers may have woken it after its wakes were recorded.
+            self.emit_wakes(index, station, pass);
         }
         self.write_off(index, &tally, is_summed_up);
         self.totals.doubtful += u32::from(tally.inexact);
         pass.sink.take(Record::Tally(tally));
     }
 
-    /// As it stands by what was read into `cell`, and by a station, of which the head is, or was, this.
+    /// The present account, from what was read into `cell` and from its station. `head` is a present or
+    /// earlier head of the station.
     pub(super) fn tally_of(
         &self,
         cell: &Cell,
@@ -46,7 +47,7 @@ impl Harvest {
             inexact: cell.inexact
                 || attempted.is_none()
                 || !region.is_intact()
-                || self.is_filtered_by_nobody(cell),
+                || self.has_unexplained_filtering(cell),
             filtered: cell.filtered(),
             hidden: cell.hidden(station),
             wakers: cell.wakers(station),

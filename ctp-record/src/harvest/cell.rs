@@ -1,4 +1,4 @@
-//! What the reader remembers of one station, and how its slots become events.
+//! What the reader remembers of a station, and how events are read from its slots.
 
 use std::num::NonZeroU64;
 
@@ -10,75 +10,76 @@ use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record,
 use super::lanes::Lanes;
 use super::{Harvest, Pass, StationCoroutine, convert};
 
-/// One station. Coroutine 0 is one that is not known yet.
+/// The memory of a station. Coroutine 0 means that its coroutine is not known yet.
 ///
-/// All that an event needs of its station lies side by side, so that an event takes two cache lines.
+/// The fields that an event needs lie together, so that an event touches two cache lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     pub coroutine: CoroutineId,
     pub process: ProcessId,
-    /// A v1 peer's way of counting; nothing for ours.
+    /// How a v1 peer numbers its events; `None` for this project's probe.
     pub plain: Option<Dialect>,
-    /// Which occupant of the station it is.
+    /// The generation of the station's coroutine.
     generation: u32,
-    /// When that was born: where somebody has emptied the memory, generations begin anew.
+    /// The birth of the coroutine. It distinguishes coroutines of equal generation after the memory was zeroed.
     birth_ts: u64,
-    /// Index of the occupant's first event.
+    /// Index of the coroutine's first event.
     base_n: u64,
-    /// The next event to read.
+    /// Index of the next event to read.
     next_n: u64,
     /// Events that became records.
     pub recorded: u64,
-    /// Others that the totals know of: read and no records, lost or left out.
+    /// Events that became no records, because they were lost or left out.
     unrecorded: u64,
-    /// Wakes at the last look; nothing until its runtime tells of wakes. Who and when come after
-    /// the count, so that they may have been missed.
+    /// The latest state of wakes that was read; `None` while the runtime reports no wakes. Waker and time
+    /// are written after the count, so intermediate states may be missed.
     wakes: Option<WakeState>,
-    /// A v1 peer's death has been told.
-    death_told: bool,
-    /// Its death has been read.
+    /// A v1 peer's death has been recorded.
+    is_death_emitted: bool,
+    /// The coroutine's death has been read.
     has_ended: bool,
-    /// Wakes that its latest run had seen, unless events are missing since.
+    /// The wakes that its latest run had seen; `None` after missing events.
     wakes_seen: Option<u16>,
-    /// What its head once was.
-    owed: u64,
-    /// In which round of the lanes that was, modulo 2^32.
-    owed_since: u32,
-    /// When its latest event was, by the clock of the memory.
+    /// An earlier value of the head. Events before it that lanes do not bring in time are read from slots.
+    awaited_head: u64,
+    /// The round of the lanes at which the head had this value, modulo 2^32.
+    awaited_since: u32,
+    /// Time of the latest event, on the clock of the memory.
     pub last_ts: u64,
     pub inexact: bool,
-    /// The event behind the next one to read when its totals were told last.
-    told_totals: Option<NonZeroU64>,
-    /// Events that were kept out.
+    /// Index of the next event, plus 1, when the totals were last emitted.
+    totals_emitted_at: Option<NonZeroU64>,
+    /// Events that were excluded.
     pub(super) filtered: u64,
-    /// Events that came after some that were kept out: in the trace, those before each have one index.
+    /// Events that followed excluded events. In the trace, each gap of excluded events takes an index.
     pub(super) breaks: u64,
 }
 
-/// There are as many of them as stations, and each event needs one.
+/// There are as many cells as stations, and each event accesses a cell.
 const _: () = assert!(size_of::<Cell>() <= 128);
 
-/// Who writes a station.
+/// Which probe writes a station.
 pub(super) enum Writer {
     Ours,
     Plain(Dialect),
 }
 
-/// Nothing while it has neither an event nor a coroutine of ours, nor one that is over.
+/// The writer of a station. `None` while the station has neither an event, nor a coroutine of this
+/// project's probe, nor a coroutine that has ended.
 pub(super) fn writer_of(station: &Station) -> Option<Writer> {
     let detected = dialect::of(station);
-    // The events come after the identity, so they are read before it.
+    // Events are written after the identity, so they are read before it.
     let identity = station.identity()?;
     if identity.extended {
         return Some(Writer::Ours);
     }
-    // Also what a probe of ours of another layout writes.
+    // A probe of this project with another layout looks the same.
     let detected = detected.or_else(|| identity.is_dead.then(|| dialect_of_the_dead(station)));
     detected.map(Writer::Plain)
 }
 
-/// All events are there by now. Of a coroutine that ended without any no dialect is known, and none is
-/// needed.
+/// The dialect of an ended coroutine, which writes no more events. If it had no event, its dialect is
+/// unknown and any dialect will do.
 fn dialect_of_the_dead(station: &Station) -> Dialect {
     dialect::of(station).unwrap_or(Dialect::PerSlot)
 }
@@ -103,7 +104,7 @@ impl Cell {
         }
     }
 
-    /// Of a coroutine of an image, of which the events before `first_n` are counted elsewhere.
+    /// The cell of an image's coroutine. Its events before `first_n` are counted elsewhere.
     pub(super) fn of_image(coroutine: &StationCoroutine, first_n: u64) -> Self {
         Cell {
             coroutine: coroutine.coroutine,
@@ -124,12 +125,12 @@ impl Cell {
         self.coroutine.0 != 0
     }
 
-    /// Does a probe of ours write it?
+    /// Whether this project's probe writes the station.
     pub fn is_ours(&self) -> bool {
         self.is_known() && self.plain.is_none()
     }
 
-    /// What is remembered of an occupant that has left: that it was there.
+    /// What is remembered of a coroutine that has left the station.
     pub fn vacant(&self) -> Self {
         Cell {
             generation: self.generation,
@@ -138,7 +139,7 @@ impl Cell {
         }
     }
 
-    /// Is this another occupant than the one before?
+    /// Whether this is another coroutine than before.
     pub fn is_new(&self, identity: &Identity) -> bool {
         (identity.generation, identity.birth_ts) != (self.generation, self.birth_ts)
     }
@@ -147,35 +148,35 @@ impl Cell {
         self.plain.unwrap_or(Dialect::PerSlot)
     }
 
-    /// Events that the coroutine had, without those that were kept out, as far as its station tells,
-    /// of which the head is, or was, this; nothing if what it tells cannot be true.
+    /// Events that the coroutine attempted and that were not excluded, by its station's words and `head`, a
+    /// present or earlier head. `None` if these words make no sense.
     pub fn attempted(&self, station: &Station, head: u64) -> Option<u64> {
         let unread = match self.plain {
             Some(_) => 0,
             None => self.ahead(head),
         };
-        let gone_by = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
+        let passed = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
         let is_counted = self.filtered > 0 || station.filtered() == 0;
-        let is_credible = unread <= MOST_AT_ONCE && is_counted;
-        let others = u64::from(self.death_told) + self.left_out(station);
-        is_credible.then(|| gone_by.saturating_add(others))
+        let is_credible = unread <= MAX_CREDIBLE_EVENTS && is_counted;
+        let others = u64::from(self.is_death_emitted) + self.unnumbered(station);
+        is_credible.then(|| passed.saturating_add(others))
     }
 
-    /// Events that have no number, since too many came amid one.
-    pub(super) fn left_out(&self, station: &Station) -> u64 {
+    /// Events without a number, because too many were nested in another event.
+    pub(super) fn unnumbered(&self, station: &Station) -> u64 {
         match self.plain {
             Some(_) => 0,
             None => station.nested().into(),
         }
     }
 
-    /// Does nothing come after what was read? Asked once the station was seen to be dead. A v1
-    /// peer's station is never anybody else's.
+    /// Whether everything is read of a station that is marked as dead. A v1 peer's station is never used
+    /// again.
     pub fn is_over(&self, station: &Station) -> bool {
         self.plain.is_none() && station.event_head() == self.next_n
     }
 
-    /// Has its death been read?
+    /// Whether the coroutine's death has been read.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
@@ -184,33 +185,33 @@ impl Cell {
         self.generation
     }
 
-    /// How many wakers of it are alive, if it is, and if they are counted.
+    /// The number of its live wakers, if the coroutine is alive and the probe counts wakers.
     pub fn wakers(&self, station: &Station) -> Option<u32> {
         let wakers = station.wakers(self.generation)?;
         (!self.has_ended && self.plain.is_none()).then_some(wakers)
     }
 
-    /// Have its totals ever been told?
-    pub fn has_told_totals(&self) -> bool {
-        self.told_totals.is_some()
+    /// Whether totals were ever emitted.
+    pub fn has_emitted_totals(&self) -> bool {
+        self.totals_emitted_at.is_some()
     }
 
-    /// Have they been told since its latest event?
-    pub fn has_told_latest_totals(&self) -> bool {
-        self.has_told_totals() && self.told_totals == self.behind_next()
+    /// Whether totals were emitted since the latest event.
+    pub fn has_emitted_latest_totals(&self) -> bool {
+        self.has_emitted_totals() && self.totals_emitted_at == self.behind_next()
     }
 
-    /// They are told.
+    /// Notes that totals are emitted.
     pub fn note_totals(&mut self) {
-        self.told_totals = self.behind_next();
+        self.totals_emitted_at = self.behind_next();
     }
 
     fn behind_next(&self) -> Option<NonZeroU64> {
         NonZeroU64::new(self.next_n.wrapping_add(1))
     }
 
-    /// Its wakes, as last told.
-    pub fn wakes_told(&self) -> Option<u32> {
+    /// The count of wakes, as last emitted.
+    pub fn emitted_wakes(&self) -> Option<u32> {
         self.wakes.map(|wakes| wakes.count)
     }
 
@@ -218,86 +219,86 @@ impl Cell {
         self.wakes_seen
     }
 
-    /// The end of the events that are in no lane. What the head counts when a round begins is in
-    /// the lanes by then, but for a thread that has none, and for what a full lane could not take: those
-    /// of which no record is there once all of that round's have become events.
-    pub fn owed(&mut self, head: u64, lanes: &Lanes) -> u64 {
-        let owed = self.owed;
-        let is_paid = self.ahead(owed) == 0;
-        if is_paid {
-            (self.owed, self.owed_since) = (head, lanes.round());
+    /// The end of the events that are in no lane, and so must be read from slots. What the head counts when a
+    /// round begins is in the lanes by then. Exceptions are threads without a lane and records for which a
+    /// full lane had no room: such events are missing after all records of that round have become events.
+    pub fn slot_end(&mut self, head: u64, lanes: &Lanes) -> u64 {
+        let awaited = self.awaited_head;
+        let has_come = self.ahead(awaited) == 0;
+        if has_come {
+            (self.awaited_head, self.awaited_since) = (head, lanes.round());
         }
-        let is_due = !is_paid && lanes.have_told_since(self.owed_since);
-        if is_due { owed } else { self.next_n }
+        let is_due = !has_come && lanes.have_emitted_since(self.awaited_since);
+        if is_due { awaited } else { self.next_n }
     }
 
-    /// How many events `n` is ahead of what was read; 0 if it is behind.
+    /// The number of events from the next event to read to `n`; 0 if `n` lies behind.
     fn ahead(&self, n: u64) -> u64 {
         let distance = n.wrapping_sub(self.next_n);
         if distance > u64::MAX / 2 { 0 } else { distance }
     }
 
-    /// How many events there are to skip when a slot says that the oldest left is this one. No
-    /// more than our probe had, or than can be: such a slot is corrupt.
+    /// The number of events to skip when a slot claims that `oldest` is the oldest left. `None` if that
+    /// is more than the probe's head allows, or than is possible: then the slot is damaged.
     pub fn credible_skip(&self, oldest: u64, station: &Station) -> Option<u64> {
         let events = self.ahead(oldest);
         let most = match self.plain {
-            Some(_) => MOST_AT_ONCE,
-            None => self.ahead(station.event_head()).min(MOST_AT_ONCE),
+            Some(_) => MAX_CREDIBLE_EVENTS,
+            None => self.ahead(station.event_head()).min(MAX_CREDIBLE_EVENTS),
         };
         (1..=most).contains(&events).then_some(events)
     }
 
-    /// The slot of the next event is corrupt, and the event gone if it was ever there: only our
-    /// probe's head tells.
-    fn is_gone(&self, station: &Station) -> bool {
+    /// Whether the next event has already happened, so that it is lost with its damaged slot. Only the head
+    /// of this project's probe shows that.
+    fn is_lost(&self, station: &Station) -> bool {
         self.plain.is_none() && self.ahead(station.event_head()) > 0
     }
 
-    /// Goes on behind an event that is not there, if others can be: how many were lost by that.
-    fn get_past(&mut self, absent: Fetched, station: &Station) -> Option<u64> {
+    /// Skips absent events if later ones can be read. Returns how many were lost.
+    fn skip_absent(&mut self, absent: Fetched, station: &Station) -> Option<u64> {
         let before = self.unrecorded;
         let has_moved = match absent {
             Fetched::Overwritten(oldest) => match self.credible_skip(oldest, station) {
-                Some(events) => self.pass_over(events),
+                Some(events) => self.skip(events),
                 None => {
                     self.inexact = true;
-                    (self.is_gone(station) && self.leave_out()) || self.has_jumped(station)
+                    (self.is_lost(station) && self.skip_damaged()) || self.follow_jump(station)
                 }
             },
-            _ => self.has_jumped(station),
+            _ => self.follow_jump(station),
         };
         has_moved.then(|| self.unrecorded.wrapping_sub(before))
     }
 
-    /// Leaves out the next event.
-    pub fn leave_out(&mut self) -> bool {
+    /// Leaves out the next event as damaged.
+    pub fn skip_damaged(&mut self) -> bool {
         self.inexact = true;
-        self.pass_over(1)
+        self.skip(1)
     }
 
-    fn pass_over(&mut self, events: u64) -> bool {
+    fn skip(&mut self, events: u64) -> bool {
         self.wakes_seen = None;
         self.next_n = self.next_n.wrapping_add(events);
         self.unrecorded = self.unrecorded.wrapping_add(events);
         true
     }
 
-    /// The next event to read is this one, though it gets the number that the next one would have.
-    pub fn go_on_at(&mut self, n: u64) {
+    /// Continues reading at event `n`, which gets the number in the trace that the next event would have.
+    pub fn resume_at(&mut self, n: u64) {
         self.inexact = true;
         let by = n.wrapping_sub(self.next_n);
         self.base_n = self.base_n.wrapping_add(by);
         self.next_n = n;
     }
 
-    /// Event `n` was read, and becomes no record.
-    pub(super) fn go_past(&mut self, n: u64) {
+    /// Notes that event `n` was read and becomes no record.
+    pub(super) fn discard(&mut self, n: u64) {
         self.next_n = n.wrapping_add(1);
         self.unrecorded = self.unrecorded.wrapping_add(1);
     }
 
-    /// Event `n`, which was read, with what all events have. It was at `at_ns` on the monotonic clock.
+    /// Creates event `n` with the fields that all events have. `at_ns` is its time on the monotonic clock.
     #[inline]
     pub(super) fn event(
         &mut self,
@@ -323,7 +324,7 @@ impl Cell {
         }
     }
 
-    /// Its latest run, which was just read, had seen so many wakes.
+    /// Notes how many wakes the latest run had seen.
     #[inline]
     pub(super) fn note_wakes_seen(&mut self, wakes_seen: u16) {
         self.wakes_seen = Some(wakes_seen);
@@ -334,7 +335,7 @@ impl Cell {
         n.wrapping_sub(self.base_n).wrapping_add(self.breaks)
     }
 
-    /// As if all events before this one had been read.
+    /// The cell as if all events before `n` had been read.
     pub(super) fn read_to(&self, n: u64) -> Self {
         Cell {
             unrecorded: n.wrapping_sub(self.base_n).wrapping_sub(self.recorded),
@@ -351,17 +352,17 @@ impl Cell {
         self.birth_ts
     }
 
-    /// The next event to read.
+    /// Index of the next event to read.
     pub fn next_n(&self) -> u64 {
         self.next_n
     }
 
-    /// Events read, lost or left out: all that the totals know of.
+    /// Events read, lost or left out.
     pub fn accounted(&self) -> u64 {
         self.recorded.wrapping_add(self.unrecorded)
     }
 
-    /// The event at which its writer died, if it did.
+    /// The event during which the writer died, if any.
     pub fn torn(&self, station: &Station) -> Option<u64> {
         match self.dialect().fetch(station, self.next_n) {
             Fetched::Torn => Some(self.index_of(self.next_n)),
@@ -370,24 +371,24 @@ impl Cell {
     }
 }
 
-/// No station holds up the others for longer than this many events a pass.
-const MOST_A_PASS: usize = 64;
-/// No coroutine has more events than this between two looks, unless its words are corrupt.
-pub(super) const MOST_AT_ONCE: u64 = 1 << 40;
+/// Events read from a station in a pass, so that a station does not delay the others.
+const MAX_EVENTS_PER_VISIT: usize = 64;
+/// Events that a coroutine can have between two visits; more means damaged words.
+pub(super) const MAX_CREDIBLE_EVENTS: u64 = 1 << 40;
 
 impl Harvest {
     pub(super) fn drain_slots(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
-        for _ in 0..MOST_A_PASS {
+        for _ in 0..MAX_EVENTS_PER_VISIT {
             let cell = &self.cells[index];
             let n = cell.next_n;
             let found = cell.dialect().fetch(station, n);
-            if self.is_slot_of_later(index, station, &found) {
+            if self.is_slot_after_stop(index, station, &found) {
                 return;
             }
             match found {
                 Fetched::Whole(epoch) => self.emit_of_slot(index, n, &epoch, pass),
                 Fetched::Torn => return,
-                absent => match self.cells[index].get_past(absent, station) {
+                absent => match self.cells[index].skip_absent(absent, station) {
                     Some(lost) => self.miss(index, lost),
                     None => return,
                 },
@@ -395,10 +396,10 @@ impl Harvest {
         }
     }
 
-    /// Reads events from the slots up to this one; those that are gone are lost.
+    /// Reads events from the slots up to `end`. Events that were overwritten are lost.
     pub(super) fn drain_slots_before(&mut self, index: usize, end: u64, pass: &mut Pass<'_>) {
         let station = &pass.region.stations[index];
-        while let ahead @ 1..=MOST_AT_ONCE = self.cells[index].ahead(end) {
+        while let ahead @ 1..=MAX_CREDIBLE_EVENTS = self.cells[index].ahead(end) {
             let cell = &mut self.cells[index];
             let n = cell.next_n;
             let beyond_slots = ahead.saturating_sub(SLOTS as u64).max(1);
@@ -410,14 +411,14 @@ impl Harvest {
                 Fetched::Overwritten(oldest) => cell.ahead(oldest).clamp(beyond_slots, ahead),
                 Fetched::Torn | Fetched::NotYet => beyond_slots,
             };
-            cell.pass_over(lost);
+            cell.skip(lost);
             self.miss(index, lost);
         }
     }
 
-    /// What a station tells besides its events: wakes, and a v1 peer's death. `was_dead` was read
-    /// before the events were, so that none of them can come after it.
-    pub(super) fn look_at_line_0(
+    /// Emits what else a station states: wakes, and a v1 peer's death. `was_dead` was read
+    /// before the events, so no event can follow the death.
+    pub(super) fn emit_station_state(
         &mut self,
         index: usize,
         station: &Station,
@@ -425,22 +426,26 @@ impl Harvest {
         pass: &mut Pass<'_>,
     ) {
         if self.cells[index].plain.is_some() {
-            let is_dead = was_dead && !self.has_died_later(index);
-            self.tell_plain_death(index, is_dead, pass);
-        } else if station.identity().is_some_and(|it| it.tells_wakes) {
-            self.tell_wakes(index, station, pass);
+            let is_dead = was_dead && !self.died_after_stop(index);
+            self.emit_plain_death(index, is_dead, pass);
+        } else if station
+            .identity()
+            .is_some_and(|identity| identity.tells_wakes)
+        {
+            self.emit_wakes(index, station, pass);
         }
     }
 
-    pub(super) fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
+    pub(super) fn emit_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         let state = convert::own_wakes(station.wakes(), self.cells[index].birth_ts);
-        if self.cells[index].wakes == Some(state) || self.is_later(state.at_ns) {
+        if self.cells[index].wakes == Some(state) || self.is_after_stop(state.at_ns) {
             return;
         }
-        // A time that cannot be would be the latest of all, also of other processes.
-        let at = match self.horizon.may_have_been(state.at_ns) {
-            true => self.horizon.nanos(state.at_ns),
-            false => self.latest(),
+        // An impossible time would become the latest time of the trace, also for other processes.
+        let at = if self.horizon.is_possible(state.at_ns) {
+            self.horizon.nanos(state.at_ns)
+        } else {
+            self.latest()
         };
         self.latest.note(at);
         self.cells[index].wakes = Some(state);
@@ -453,31 +458,32 @@ impl Harvest {
     }
 
     pub(super) fn waker(&self, by: WokenBy) -> Waker {
-        convert::waker(by, |word| self.occupant(word))
+        convert::waker(by, |word| self.coroutine_of_seat(word))
     }
 
     /// The coroutine with this seat word, while it has its station.
-    fn occupant(&self, word: u32) -> Option<CoroutineId> {
+    fn coroutine_of_seat(&self, word: u32) -> Option<CoroutineId> {
         let index = station_of(word)?;
         let cell = self.cells.get(index as usize)?;
         (cell.is_known() && seat_word(index, cell.generation) == word).then_some(cell.coroutine)
     }
 
-    /// Tells that a v1 peer's station is dead, once.
-    fn tell_plain_death(&mut self, index: usize, is_dead: bool, pass: &mut Pass<'_>) {
+    /// Emits the death of a v1 peer's station, once.
+    fn emit_plain_death(&mut self, index: usize, is_dead: bool, pass: &mut Pass<'_>) {
         let cell = &mut self.cells[index];
-        if !is_dead || cell.death_told {
+        if !is_dead || cell.is_death_emitted {
             return;
         }
-        cell.death_told = true;
+        cell.is_death_emitted = true;
         cell.recorded += 1;
         let n = cell.next_n.wrapping_sub(cell.base_n);
         let (coroutine, birth_ns, last_ns) = (cell.coroutine, cell.birth_ts, cell.last_ts);
         self.totals.events += 1;
-        // Without any event it ended no sooner than it was born.
-        let at_ns = match self.horizon.may_have_been(birth_ns) {
-            true => last_ns.max(birth_ns),
-            false => last_ns,
+        // A coroutine without events ended at its birth or later.
+        let at_ns = if self.horizon.is_possible(birth_ns) {
+            last_ns.max(birth_ns)
+        } else {
+            last_ns
         };
         let death = convert::plain_death(coroutine, n, self.horizon.nanos(at_ns));
         pass.sink.take(Record::Event(death));

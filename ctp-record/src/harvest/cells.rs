@@ -1,26 +1,26 @@
-//! The reader's memory of all stations of a region.
+//! What the reader remembers of all stations of a region.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use super::cell::Cell;
 
-/// What is remembered of each station, and which stations need another look.
+/// What is remembered of each station, and which stations need another visit.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     cells: Vec<Cell>,
-    /// `event_head` of each station at its last visit: all that a pass over idle stations reads.
+    /// `event_head` of each station at its last visit. A scan of idle stations reads only these.
     heads: Vec<u64>,
-    /// Stations whose writer is not known yet.
-    unsettled: VecDeque<u32>,
+    /// Stations with a writer that is not known yet.
+    unidentified: VecDeque<u32>,
     /// Stations of v1 peers, which keep no `event_head`.
     plain: Vec<u32>,
-    /// Stations of which lanes have reported the death since these were last taken.
+    /// Stations of coroutines that ended, as reported by lanes since the last `take_ended`.
     ended: Vec<u32>,
 }
 
 impl Cells {
-    /// Of an image, in which all coroutines are known.
+    /// Creates the cells of an image, in which all coroutines are known.
     pub fn of_image(cells: Vec<Cell>) -> Self {
         Cells {
             heads: vec![0; cells.len()],
@@ -29,10 +29,10 @@ impl Cells {
         }
     }
 
-    /// There are as many stations as this, unless more were known before.
+    /// Adds cells for new stations, so that there are at least this many.
     pub fn discover(&mut self, stations: usize) {
         let known = self.heads.len();
-        self.unsettled.extend(known as u32..stations as u32);
+        self.unidentified.extend(known as u32..stations as u32);
         self.heads.resize(stations.max(known), 0);
         self.cells.resize_with(stations.max(known), Cell::default);
     }
@@ -59,39 +59,39 @@ impl Cells {
         self.heads[index]
     }
 
-    /// The station was visited when its head was this.
+    /// Notes a visit to a station when its head was `head`.
     pub fn set_head(&mut self, index: usize, head: u64) {
         self.heads[index] = head;
     }
 
-    /// How many stations have a writer that is not known yet.
-    pub fn unsettled(&self) -> usize {
-        self.unsettled.len()
+    /// The number of stations with an unknown writer.
+    pub fn unidentified(&self) -> usize {
+        self.unidentified.len()
     }
 
-    /// The first station whose writer is not known yet. It is now the caller's to find out.
-    pub fn next_unsettled(&mut self) -> Option<u32> {
-        self.unsettled.pop_front()
+    /// Removes and returns the first station with an unknown writer.
+    pub fn next_unidentified(&mut self) -> Option<u32> {
+        self.unidentified.pop_front()
     }
 
-    /// The writer of this station is still not known.
-    pub fn put_back_unsettled(&mut self, index: u32) {
-        self.unsettled.push_back(index);
+    /// Puts back a station if its writer is still unknown.
+    pub fn put_back_unidentified(&mut self, index: u32) {
+        self.unidentified.push_back(index);
     }
 
-    /// A v1 peer writes this station.
+    /// Notes that a v1 peer writes this station.
     pub fn note_plain(&mut self, index: u32) {
         self.plain.push(index);
     }
 
-    /// Forgets stations of v1 peers that others write by now.
+    /// Forgets stations of v1 peers that have another writer by now.
     pub fn retain_plain(&mut self) {
         let cells = &self.cells;
         self.plain
             .retain(|&index| cells[index as usize].plain.is_some());
     }
 
-    /// The stations of v1 peers by number: nothing behind the last one.
+    /// The station of the v1 peer with this number, or `None` after the last.
     pub fn plain(&self, number: usize) -> Option<usize> {
         self.plain.get(number).map(|index| *index as usize)
     }
@@ -100,12 +100,12 @@ impl Cells {
         !self.plain.is_empty()
     }
 
-    /// A lane reported the death of this station's coroutine.
+    /// Notes that a lane reported the death of this station's coroutine.
     pub fn note_ended(&mut self, index: usize) {
         self.ended.push(index as u32);
     }
 
-    /// Stations of which lanes have reported the death since this was last asked.
+    /// Returns the stations of coroutines that ended, as reported by lanes since the last call.
     pub fn take_ended(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.ended)
     }

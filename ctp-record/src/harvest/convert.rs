@@ -1,4 +1,4 @@
-//! Codes of the shared memory to the words of the trace, each checked.
+//! Converts codes of the shared memory to types of the trace. Every code is checked.
 
 use ctp_nostd::WaitKind as Stored;
 use ctp_nostd::control::AFTER_FILTERED;
@@ -11,9 +11,9 @@ use ctp_trace::record::{
     Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, WaitKind, WaitMarks, Waker,
 };
 
-use super::tell::Source;
+use super::emit::Source;
 
-/// What kind of event a slot has; nothing if it cannot be an event.
+/// The kind of a slot's event; `None` if the slot cannot hold an event.
 pub(super) fn kind_of_slot(epoch: &Epoch, source: Source) -> Option<EventKind> {
     let kind = match (source, epoch.tail.is_active) {
         (Source::Ours, _) => kind_of_lane(epoch.tail.kind),
@@ -23,7 +23,7 @@ pub(super) fn kind_of_slot(epoch: &Epoch, source: Source) -> Option<EventKind> {
     kind.filter(|_| epoch.timestamp != 0)
 }
 
-/// What kind of event a record of a lane is; nothing if it is none.
+/// The kind of event of a lane's record; `None` if the record is no event.
 pub(super) fn kind_of_lane(code: u8) -> Option<EventKind> {
     match code & !AFTER_FILTERED {
         1 => Some(EventKind::Birth),
@@ -34,9 +34,9 @@ pub(super) fn kind_of_lane(code: u8) -> Option<EventKind> {
     }
 }
 
-/// What an event of ours says besides its time, from the argument, the code of the wait, and the wakes that it
-/// had seen: a run those of which it knew when it began, and a suspend those of the run before it. The argument
-/// of a death says whether the coroutine gives something out.
+/// Fills in the details of an event from its argument, its wait code, and the number of wakes seen: by a
+/// run those known when it began, by a suspend those of the run before. A death's argument states
+/// whether the coroutine gives something out.
 #[inline(always)]
 pub(super) fn describe(event: &mut Event, arg: u64, wait: u8, wakes_seen: u16) {
     match event.kind {
@@ -52,7 +52,7 @@ pub(super) fn describe(event: &mut Event, arg: u64, wait: u8, wakes_seen: u16) {
     }
 }
 
-/// What is said of a wait besides its kind.
+/// The marks in a wait code.
 fn wait_marks(code: u8) -> WaitMarks {
     WaitMarks {
         idle: code & WAIT_IDLE != 0,
@@ -74,7 +74,7 @@ pub(super) fn wait_kind(code: u8) -> WaitKind {
     }
 }
 
-/// What line 0 of a station says of a coroutine.
+/// The birth of a coroutine, as line 0 of its station states it.
 pub(super) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) -> Birth {
     Birth {
         generation: identity.generation,
@@ -96,35 +96,36 @@ pub(super) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) ->
     }
 }
 
-/// What is new in a lane's count of losses, modulo 2^32. One that goes back is not to be believed, or was
-/// read amid others: it tells of none.
-pub(super) fn newly_lost(told: u32, now: u32) -> u32 {
-    let more = now.wrapping_sub(told);
+/// The growth of a lane's count of losses, modulo 2^32. A count that goes back is damaged or was read
+/// during an update, and adds nothing.
+pub(super) fn newly_lost(reported: u32, now: u32) -> u32 {
+    let more = now.wrapping_sub(reported);
     if more > u32::MAX / 2 { 0 } else { more }
 }
 
-/// How far ahead of this one a record's event is, of whose index it has the low bits: as near as it can
-/// be, negative if it is behind.
+/// The distance from event `n` to a record's event, of which the record has the low bits of the index.
+/// Takes the nearest such event; negative if it lies behind `n`.
 #[inline]
 pub(super) fn distance(n: u64, payload: &Payload) -> i64 {
     let unknown = u64::BITS - payload.n_bits();
     (payload.n.wrapping_sub(n) << unknown).cast_signed() >> unknown
 }
 
-/// The wakes of a coroutine that was born then: somebody who woke the one before it may have been slow
-/// to say so.
+/// The wakes of a coroutine born at `birth_ts`. A late waker of the station's coroutine before it may have
+/// written the state: then waker and time are dropped.
 pub(super) fn own_wakes(state: WakeState, birth_ts: u64) -> WakeState {
-    match state.at_ns < birth_ts {
-        true => WakeState {
+    if state.at_ns < birth_ts {
+        WakeState {
             by: WokenBy::Nobody,
             at_ns: 0,
             ..state
-        },
-        false => state,
+        }
+    } else {
+        state
     }
 }
 
-/// Who woke; `seated` knows who has a [seat word](ctp_nostd::layout::seat_word).
+/// The waker; `seated` returns the coroutine of a [seat word](ctp_nostd::layout::seat_word).
 pub(super) fn waker(by: WokenBy, seated: impl FnOnce(u32) -> Option<CoroutineId>) -> Waker {
     match by {
         WokenBy::Nobody => Waker::Foreign,
@@ -133,7 +134,7 @@ pub(super) fn waker(by: WokenBy, seated: impl FnOnce(u32) -> Option<CoroutineId>
     }
 }
 
-/// A v1 peer marks a station dead without an event; the trace gets one all the same.
+/// The death of a v1 peer, which marks its station as dead without an event.
 pub(super) fn plain_death(coroutine: CoroutineId, n: u64, at: Nanos) -> Event {
     Event {
         coroutine,
@@ -150,9 +151,9 @@ mod tests {
 
     // LT-07
     #[test]
-    fn a_count_of_losses_goes_round_but_never_back() {
+    fn count_of_losses_wraps_but_never_goes_back() {
         assert_eq!([newly_lost(7, 7), newly_lost(7, 10)], [0, 3]);
-        assert_eq!(newly_lost(u32::MAX - 1, 3), 5, "it comes round");
+        assert_eq!(newly_lost(u32::MAX - 1, 3), 5, "the count wraps");
         assert_eq!([newly_lost(10, 7), newly_lost(3, u32::MAX)], [0, 0]);
     }
 }

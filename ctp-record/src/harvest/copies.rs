@@ -1,6 +1,6 @@
-//! Copies of what stands in lanes, made so that the lanes have room again, however long it takes
-//! to put the copies in order. Two threads share them: the one that puts them in order copies when
-//! it begins a round, and another one copies while that is busy (`drainer.rs`).
+//! Copies records out of lanes, so that the lanes have room again however long the merge takes. Two
+//! threads share the copies: the merging thread copies when it begins a round, and the drainer thread
+//! copies while the merging thread is busy (`drainer.rs`).
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,56 +9,55 @@ use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, Ring};
 use ctp_nostd::layout::SLOTS;
 
-use super::groundwork::{Ground, Groundwork, LANES_AHEAD, RECORDS_OF_A_PAGE};
-use super::queue::{MOST_BYTES, Queue, Spare};
+use super::prefault::{LANES_AHEAD, Prefault, PrefaultRange, RECORDS_PER_PAGE};
+use super::queue::{MAX_RECORD_BYTES, Queue, Spare};
 use crate::output::backlog::Backlog;
 
-/// Of all lanes of a memory.
+/// The copies of all lanes of a memory.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    readers: Vec<Reader>,
+    readers: Vec<LaneReader>,
     spare: Spare,
     backlog: Backlog,
-    /// Lanes whose first page has been asked for.
-    begun: u32,
-    /// There was a look at all lanes since copies were last collected.
+    /// The number of lanes with a prefaulted first page.
+    lanes_prefaulted: u32,
+    /// All lanes were read since copies were last collected.
     is_fresh: bool,
 }
 
-/// How far one lane has been copied.
+/// How far a lane has been copied.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct LaneReader {
     /// The next record to copy.
     next: u64,
-    /// Reserved at the latest look.
+    /// The head at the latest reading.
     limit: u64,
-    /// Records that found no room.
+    /// Records that found no room, modulo 2^32.
     lost: u32,
-    /// How many it can hold.
+    /// The lane's capacity in records.
     capacity: u64,
-    groundwork: Groundwork,
-    /// Somebody reserved the next record and has not committed it.
+    prefault: Prefault,
+    /// The next record is reserved and not committed.
     is_pending: bool,
-    /// Its words cannot be true: it is not read any more.
+    /// The lane's words make no sense: it is not read any more.
     is_damaged: bool,
-    /// How full the ring ever was since this was last asked for, in the eighths of which a station
-    /// has slots.
+    /// How full the ring was at most since the last collection, in eighths, as a station has eight slots.
     eighths: u64,
-    /// What was copied and not collected.
+    /// Records that are copied and not collected.
     queue: Queue,
-    /// Room of copies that were collected before, and waited still.
+    /// Bytes of copies that were collected and are still waiting.
     waiting_bytes: u64,
 }
 
-/// A lane of which there are no copies gets so much room in any case, for all others may wait for
-/// it.
-const LEAST: usize = 2048;
+/// A lane without copies gets room for this many records in any case, because all other lanes may be
+/// waiting for it.
+const MIN_RECORDS: usize = 2048;
 
-/// A lane's copies take at most so many times the room that stays free.
-const MOST_TO_FREE: u64 = 32;
+/// A lane's copies take at most this many times the room that stays free.
+const MAX_SHARE_FACTOR: u64 = 32;
 
-/// So many copies are made at once.
-const STEP: usize = 4096;
+/// Records copied in a step.
+const RECORDS_PER_STEP: usize = 4096;
 
 impl Copies {
     pub fn within(backlog: Backlog) -> Self {
@@ -68,7 +67,7 @@ impl Copies {
         }
     }
 
-    /// Copies what all threads have committed, as far as there is room; everything if the program is
+    /// Copies what all threads have committed, as far as there is room; copies everything if the program is
     /// `over`. Returns how full the fullest lane was, in eighths.
     pub fn copy(&mut self, region: &Region<'_>, over: bool) -> u64 {
         let mut fullest = 0;
@@ -77,13 +76,14 @@ impl Copies {
                 if !ring.is_used() {
                     break;
                 }
-                self.readers.push(Reader::at_tail(&ring));
+                self.readers.push(LaneReader::at_tail(&ring));
             }
             let reader = &mut self.readers[index];
             fullest = reader.look(&ring).max(fullest);
-            let room = match over {
-                true => usize::MAX,
-                false => reader.share_of(self.backlog.room_bytes()) as usize / MOST_BYTES,
+            let room = if over {
+                usize::MAX
+            } else {
+                reader.share_of(self.backlog.room_bytes()) as usize / MAX_RECORD_BYTES
             };
             let bytes = reader.copy(&ring, room, over, &mut self.spare);
             self.backlog.copies_added(bytes);
@@ -95,47 +95,57 @@ impl Copies {
         fullest
     }
 
-    /// Adds a lane of an image: its records, and how many found no room; nothing if its words cannot be true.
-    /// Records for which there is no memory are lost.
+    /// Adds a lane of an image: its records and the count of records that found no room, or `None` if the
+    /// lane's words make no sense. Records for which there is no memory are lost.
     pub(super) fn add_lane(&mut self, lost: Option<u32>, records: Vec<Copied>) {
         let (count, mut records) = (records.len(), records.into_iter());
         let mut queue = Queue::default();
         queue.fill(count, &mut self.spare, || records.next());
         let left_out = (count - queue.len()) as u32;
-        self.readers.push(Reader {
+        self.readers.push(LaneReader {
             queue,
             lost: lost.unwrap_or(0).wrapping_add(left_out),
             is_damaged: lost.is_none(),
-            ..Reader::default()
+            ..LaneReader::default()
         });
     }
 
-    /// The places whose pages are to be there before threads come to them, see `groundwork.rs`: not
-    /// many more than are `left`.
-    pub fn groundwork<'m>(&mut self, region: &Region<'m>, left: &mut u64) -> Vec<Ground<'m>> {
+    /// The records to prefault (see `prefault.rs`): not many more than are `left`.
+    pub fn prefault_ranges<'m>(
+        &mut self,
+        region: &Region<'m>,
+        left: &mut u64,
+    ) -> Vec<PrefaultRange<'m>> {
         let readers = self.readers.iter_mut().enumerate();
         let sound = readers.filter(|(_, reader)| !reader.is_damaged);
-        let mut wanted: Vec<_> = sound
+        let mut ranges: Vec<_> = sound
             .map(|(index, reader)| {
-                let range = reader.next_groundwork(*left);
+                let range = reader.next_prefault(*left);
                 *left -= range.end - range.start;
                 (index as u32, range)
             })
             .filter(|(_, range)| !range.is_empty())
             .collect();
-        let fresh = self.begun..self.lanes() as u32 + LANES_AHEAD;
-        self.begun = fresh.end;
-        wanted.extend(fresh.map(|index| (index, 0..RECORDS_OF_A_PAGE)));
-        let ground = |(index, range): (u32, Range<u64>)| {
-            let is_new = self.lanes() as u32 <= index;
-            let places = region.ring(index)?.places(range);
-            Some(Ground { places, is_new })
+        let fresh = self.lanes_prefaulted..self.lanes() as u32 + LANES_AHEAD;
+        self.lanes_prefaulted = fresh.end;
+        ranges.extend(fresh.map(|index| (index, 0..RECORDS_PER_PAGE)));
+        let range = |(index, range): (u32, Range<u64>)| {
+            let is_unclaimed = self.lanes() as u32 <= index;
+            let records = region.ring(index)?.places(range);
+            Some(PrefaultRange {
+                records,
+                is_unclaimed,
+            })
         };
-        wanted.into_iter().filter_map(ground).collect()
+        ranges.into_iter().filter_map(range).collect()
     }
 
-    /// Hands over what was copied, lane by lane, and takes back blocks that are empty.
-    pub(super) fn collect(&mut self, spare: &mut Spare, mut into: impl FnMut(usize, &mut Reader)) {
+    /// Hands over the copies, lane by lane, and takes back empty blocks.
+    pub(super) fn collect(
+        &mut self,
+        spare: &mut Spare,
+        mut into: impl FnMut(usize, &mut LaneReader),
+    ) {
         self.spare.add(spare);
         self.is_fresh = false;
         for (index, reader) in self.readers.iter_mut().enumerate() {
@@ -143,56 +153,56 @@ impl Copies {
         }
     }
 
-    /// Was there a look at all lanes since copies were last collected?
+    /// Whether all lanes were read since copies were last collected.
     pub(super) fn is_fresh(&self) -> bool {
         self.is_fresh
     }
 
-    /// How many lanes threads have had.
+    /// The number of lanes that threads have used.
     pub fn lanes(&self) -> usize {
         self.readers.len()
     }
 
-    /// Records that found no room, as far as what the lanes say can be believed.
+    /// Records that found no room, excluding damaged lanes.
     pub fn crowded_out(&self) -> u64 {
         self.losses().flatten().map(u64::from).sum()
     }
 
-    /// Records of each lane that found no room, modulo 2^32; nothing of one whose words cannot be true.
+    /// Records of each lane that found no room, modulo 2^32; `None` for a damaged lane.
     pub fn losses(&self) -> impl Iterator<Item = Option<u32>> {
         let readers = self.readers.iter();
         readers.map(|reader| (!reader.is_damaged).then_some(reader.lost))
     }
 
-    /// Lanes whose words cannot be true: they are not read any more.
+    /// The number of damaged lanes, which are not read any more.
     pub fn damaged(&self) -> u32 {
         self.losses().filter(Option::is_none).count() as u32
     }
 }
 
-/// What is there is whole also after a panic: a thread that panicked amid a copy has left what it had
-/// counted.
-pub(crate) fn locked<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
-    it.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks a mutex, also after a panic of another holder. The data are then still consistent: a thread that
+/// panicked during a copy has left only what it had counted.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A lane is never used before those in front of it.
+/// The lanes in use. Threads take lanes in order.
 fn rings<'m>(region: &Region<'m>) -> impl Iterator<Item = Ring<'m>> {
     let region = *region;
     (0..).map_while(move |index| region.ring(index))
 }
 
-impl Reader {
-    /// What is already given back was read by somebody else.
+impl LaneReader {
+    /// Starts at the tail: records before it were already released by an earlier reader.
     fn at_tail(ring: &Ring<'_>) -> Self {
-        Reader {
+        LaneReader {
             next: ring.tail(),
             capacity: ring.capacity(),
-            ..Reader::default()
+            ..LaneReader::default()
         }
     }
 
-    /// How far is its thread, and how full the ring?
+    /// Reads the lane's counters. Returns how full the ring is, in eighths.
     fn look(&mut self, ring: &Ring<'_>) -> u64 {
         self.limit = ring.head();
         self.lost = ring.lost();
@@ -203,20 +213,20 @@ impl Reader {
         eighths
     }
 
-    /// Copies what is committed, at most so many, and gives the lane its room back. What was
-    /// pending before and will never be committed is passed over. Gives the room that the copies take.
+    /// Copies committed records, at most `room`, and releases them. Skips a record that was pending at the
+    /// last call and will never be committed. Returns the bytes that the copies take.
     fn copy(&mut self, ring: &Ring<'_>, room: usize, over: bool, spare: &mut Spare) -> u64 {
         let (before, bytes_before) = (self.queue.len(), self.queue.bytes());
         let least = if self.waiting_bytes == 0 {
-            LEAST
+            MIN_RECORDS
         } else {
             before
         };
         let end = before.saturating_add(room).max(least);
         let was_pending = std::mem::take(&mut self.is_pending);
         while !self.is_damaged && self.copy_committed(ring, end, spare) {
-            let is_gone = || was_pending && ring.is_abandoned(self.next, self.limit);
-            self.is_pending = !over && !is_gone();
+            let is_abandoned = || was_pending && ring.is_abandoned(self.next, self.limit);
+            self.is_pending = !over && !is_abandoned();
             if self.is_pending {
                 break;
             }
@@ -228,11 +238,11 @@ impl Reader {
         self.queue.bytes() - bytes_before
     }
 
-    /// Until there are so many, or one is not committed. True if so. The lane has its room back step
-    /// by step: all at once would be late for a program that is flat out.
+    /// Copies until there are `end` copies or a record is not committed; returns true in the latter case.
+    /// Releases the lane step by step: a program at full speed needs the room before everything is copied.
     fn copy_committed(&mut self, ring: &Ring<'_>, end: usize, spare: &mut Spare) -> bool {
         loop {
-            let step = end.min(self.queue.len().saturating_add(STEP));
+            let step = end.min(self.queue.len().saturating_add(RECORDS_PER_STEP));
             let had_no_more = self.copy_some(ring, step, spare);
             ring.release(self.next);
             if had_no_more || self.queue.len() < step || step == end {
@@ -241,7 +251,7 @@ impl Reader {
         }
     }
 
-    /// Copies up to `end` records in one step. True if there was no more.
+    /// Copies until there are `end` copies. Returns true if there was no more to copy.
     fn copy_some(&mut self, ring: &Ring<'_>, end: usize, spare: &mut Spare) -> bool {
         loop {
             let (before, lap) = (self.queue.len(), ring.places(self.next..self.limit).len());
@@ -257,31 +267,31 @@ impl Reader {
         }
     }
 
-    /// Of at most so many places: which are to be there before its thread comes?
-    fn next_groundwork(&mut self, most: u64) -> Range<u64> {
-        self.groundwork.next(self.limit, self.capacity, most)
+    /// The records to prefault for the lane's thread, at most `most`.
+    fn next_prefault(&mut self, most: u64) -> Range<u64> {
+        self.prefault.next(self.limit, self.capacity, most)
     }
 
-    /// Is something still where it was, although it could have been copied?
+    /// Whether the lane has records that could be copied but for lack of room.
     pub fn has_left_some(&self) -> bool {
         self.next != self.limit && !self.is_pending && !self.is_damaged
     }
 
-    /// Has it copied all that was reserved?
+    /// Whether everything reserved is copied.
     pub fn is_complete(&self) -> bool {
         self.next == self.limit || self.is_damaged
     }
 
-    /// Of so much room that is free: what this lane may take. However many are flat out, some stays free
-    /// for those that are not: the dynamic threshold by which switches share their buffers (Choudhury and
-    /// Hahne 1998).
+    /// The part of the free room that this lane may take. However many lanes are at full speed, some room
+    /// stays free for the others. This is the dynamic threshold with which switches share their buffers
+    /// (Choudhury and Hahne 1998).
     fn share_of(&self, free_bytes: u64) -> u64 {
         let taken_bytes = self.waiting_bytes + self.queue.bytes();
-        let most_bytes = free_bytes.saturating_mul(MOST_TO_FREE);
-        most_bytes.saturating_sub(taken_bytes) / (MOST_TO_FREE + 1)
+        let most_bytes = free_bytes.saturating_mul(MAX_SHARE_FACTOR);
+        most_bytes.saturating_sub(taken_bytes) / (MAX_SHARE_FACTOR + 1)
     }
 
-    /// Moves the copies to the end of what waits. Gives how full the ring was.
+    /// Moves the copies to the end of `waiting`. Returns how full the ring was.
     pub fn move_to(&mut self, waiting: &mut Queue) -> u64 {
         waiting.append(&mut self.queue);
         self.waiting_bytes = waiting.bytes();
@@ -295,11 +305,11 @@ mod tests {
 
     // LT-07
     #[test]
-    fn however_many_lanes_are_flat_out_there_is_room_for_one_that_is_not() {
+    fn lanes_at_full_speed_leave_room_for_another_lane() {
         const LIMIT_BYTES: u64 = 8 << 20;
         const A_LOOK_BYTES: u64 = 4096;
         for flat_out in 1..=8 {
-            let mut lanes: Vec<Reader> = (0..flat_out).map(|_| Reader::default()).collect();
+            let mut lanes: Vec<LaneReader> = (0..flat_out).map(|_| LaneReader::default()).collect();
             let mut free_bytes = LIMIT_BYTES;
             for _ in 0..LIMIT_BYTES / A_LOOK_BYTES {
                 for lane in &mut lanes {
@@ -309,8 +319,8 @@ mod tests {
                 }
             }
             assert!(lanes[0].waiting_bytes > LIMIT_BYTES * 9 / 10 / flat_out);
-            let for_another_bytes = Reader::default().share_of(free_bytes);
-            assert!(for_another_bytes > LIMIT_BYTES / MOST_TO_FREE / flat_out / 2);
+            let for_another_bytes = LaneReader::default().share_of(free_bytes);
+            assert!(for_another_bytes > LIMIT_BYTES / MAX_SHARE_FACTOR / flat_out / 2);
         }
     }
 }

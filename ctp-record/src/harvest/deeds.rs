@@ -1,4 +1,4 @@
-//! What lanes tell besides events of coroutines: what their threads did.
+//! Records of lanes that are not events of coroutines: deeds of threads.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use ctp_nostd::Region;
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{DeedKind, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
 use ctp_trace::record::{
-    self, Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record as Fact, SiteId, WakeCall, Waker,
+    self, Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record, SiteId, WakeCall, Waker,
 };
 
-use super::lanes::Record;
+use super::lanes::LaneEntry;
 use super::{Harvest, Pass, convert};
 
-/// The thread that has a lane, and what it has told of its losses.
+/// The thread that uses a lane, and its losses that were reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Author {
     pub tid: u64,
     pub process: ProcessId,
-    /// Nothing while its first count of losses is yet to come, in an image of a lane that was written over.
-    told_lost: Option<u32>,
+    /// Losses reported so far; `None` before the first count in an image of a lane that was written over.
+    reported_lost: Option<u32>,
 }
 
 impl Default for Author {
@@ -28,20 +28,20 @@ impl Default for Author {
 }
 
 impl Author {
-    /// The thread, its process, and how many losses were told of before the lane's first record.
-    pub fn new(tid: u64, process: ProcessId, told_lost: Option<u32>) -> Self {
+    /// Creates an author: its thread, its process, and the losses reported before the lane's first record.
+    pub fn new(tid: u64, process: ProcessId, reported_lost: Option<u32>) -> Self {
         Author {
             tid,
             process,
-            told_lost,
+            reported_lost,
         }
     }
 
-    /// What is new in the count of losses; at least `least` if what was told before is not known.
+    /// The growth of the count of losses. If the reported losses are unknown, returns `least`.
     fn newly_lost(&mut self, lost: u32, least: u32) -> u32 {
-        let told = self.told_lost;
-        let records = told.map_or(least, |told| convert::newly_lost(told, lost));
-        self.told_lost = Some(told.map_or(lost, |told| told.wrapping_add(records)));
+        let reported = self.reported_lost;
+        let records = reported.map_or(least, |reported| convert::newly_lost(reported, lost));
+        self.reported_lost = Some(reported.map_or(lost, |reported| reported.wrapping_add(records)));
         records
     }
 }
@@ -51,10 +51,10 @@ impl Harvest {
         &mut self,
         lane: usize,
         deed: DeedKind,
-        record: &Record,
+        record: &LaneEntry,
         pass: &mut Pass<'_>,
     ) {
-        if !self.horizon.may_have_been(record.at) {
+        if !self.horizon.is_possible(record.at) {
             self.totals.quarantined += 1;
             return;
         }
@@ -62,7 +62,7 @@ impl Harvest {
         self.latest.note_event(at);
         if matches!(deed, DeedKind::Begin | DeedKind::Loss) {
             let least = u32::from(deed == DeedKind::Loss);
-            self.tell_loss(lane, (payload.n as u32, least), at, pass);
+            self.emit_loss(lane, (payload.n as u32, least), at, pass);
         }
         if deed == DeedKind::Begin {
             self.change_author(lane, payload, pass);
@@ -73,7 +73,7 @@ impl Harvest {
             pass,
         };
         if let Some(act) = live.act(deed, payload) {
-            self.tell_deed(lane, at, act, pass);
+            self.emit_deed(lane, at, act, pass);
         }
     }
 
@@ -84,8 +84,8 @@ impl Harvest {
         (author.tid, author.process) = (payload.arg, process);
     }
 
-    /// Tells what is new in a lane's count of losses, at least `least`.
-    fn tell_loss(
+    /// Emits the growth of a lane's count of losses, at least `least`.
+    fn emit_loss(
         &mut self,
         lane: usize,
         (lost, least): (u32, u32),
@@ -94,43 +94,46 @@ impl Harvest {
     ) {
         let records = self.lanes.author(lane).newly_lost(lost, least);
         if records > 0 {
-            self.tell_deed(lane, at, Act::Loss(records.into()), pass);
+            self.emit_deed(lane, at, Act::Loss(records.into()), pass);
         }
     }
 
-    /// What threads lost and have not told of yet, as if it were lost now.
-    pub(super) fn untold_losses(&mut self, region: &Region<'_>) -> Vec<Fact> {
+    /// Losses that no record states yet, dated now.
+    pub(super) fn pending_losses(&mut self, region: &Region<'_>) -> Vec<Record> {
         let at = self.now();
-        let losses = self.lanes.losses().into_iter().enumerate();
-        let losses: Vec<_> = losses.filter_map(|(lane, it)| Some((lane, it?))).collect();
-        let untold = |(lane, lost): (usize, u32)| {
+        let mut pending = Vec::new();
+        for (lane, lost) in self.lanes.losses().into_iter().enumerate() {
+            let Some(lost) = lost else {
+                continue;
+            };
             let mut author = *self.lanes.author(lane);
             let records = author.newly_lost(lost, 0);
-            let deed = record::Deed {
-                process: author.process,
-                tid: author.tid,
-                at,
-                act: Act::Loss(records.into()),
-            };
-            (records > 0).then_some(Fact::Deed(deed))
-        };
-        let told = losses.into_iter().filter_map(untold).collect();
-        [told, self.uncounted_losses(region, at)].concat()
+            if records > 0 {
+                pending.push(Record::Deed(record::Deed {
+                    process: author.process,
+                    tid: author.tid,
+                    at,
+                    act: Act::Loss(records.into()),
+                }));
+            }
+        }
+        pending.extend(self.uncounted_losses(region, at));
+        pending
     }
 
-    /// What threads do that found no lane, or whose lane was overwritten, is lost, and nothing counts it:
-    /// it may have been just now.
-    fn uncounted_losses(&self, region: &Region<'_>, at: Nanos) -> Vec<Fact> {
+    /// Losses that have no count, dated `at`: deeds of threads with a damaged lane or without a lane. Such a
+    /// loss may have happened just now.
+    fn uncounted_losses(&self, region: &Region<'_>, at: Nanos) -> Vec<Record> {
         if region.header.counters().laneless == 0 && self.lanes.damaged() == 0 {
             return Vec::new();
         }
         let authors = self.lanes.authors().filter(|author| author.tid != 0);
         let authors = authors.map(|author| author.process);
-        // Where no thread found a lane, coroutines alone say whose memory it is.
+        // If no thread found a lane, only coroutines show which processes use the memory.
         let ours = self.cells.iter().filter(|cell| cell.is_ours());
         let processes: BTreeSet<_> = authors.chain(ours.map(|cell| cell.process)).collect();
         let lost = |process| {
-            Fact::Deed(record::Deed {
+            Record::Deed(record::Deed {
                 process,
                 tid: 0,
                 at,
@@ -140,15 +143,15 @@ impl Harvest {
         processes.into_iter().map(lost).collect()
     }
 
-    /// At the end nobody tells of what was lost last.
-    pub(super) fn tell_last_losses(&mut self, pass: &mut Pass<'_>) {
+    /// Emits the latest losses at the end, when no further record states them.
+    pub(super) fn emit_final_losses(&mut self, pass: &mut Pass<'_>) {
         for (lane, lost) in self.lanes.losses().into_iter().enumerate() {
             let until_stop = self
                 .stop
                 .as_ref()
                 .map_or(lost, |stop| stop.lost(lane, lost));
             if let Some(lost) = until_stop {
-                self.tell_loss(lane, (lost, 0), self.latest.event(), pass);
+                self.emit_loss(lane, (lost, 0), self.latest.event(), pass);
             }
         }
         for loss in self.uncounted_losses(pass.region, self.latest.event()) {
@@ -156,10 +159,10 @@ impl Harvest {
         }
     }
 
-    fn tell_deed(&mut self, lane: usize, at: Nanos, act: Act, pass: &mut Pass<'_>) {
+    fn emit_deed(&mut self, lane: usize, at: Nanos, act: Act, pass: &mut Pass<'_>) {
         let author = *self.lanes.author(lane);
         pass.found.events += 1;
-        pass.sink.take(Fact::Deed(record::Deed {
+        pass.sink.take(Record::Deed(record::Deed {
             process: author.process,
             tid: author.tid,
             at,
@@ -168,7 +171,7 @@ impl Harvest {
     }
 }
 
-/// What a pass knows of the deeds of a lane.
+/// The context in which deeds of a lane are converted.
 struct Live<'l, 'p> {
     author: Author,
     harvest: &'l mut Harvest,
@@ -176,8 +179,8 @@ struct Live<'l, 'p> {
 }
 
 impl Live<'_, '_> {
-    /// What the thread did. Nothing if that is told elsewhere, or it is not known any more which coroutine
-    /// it woke.
+    /// Converts what the thread did. `None` if other records state it, or if the woken coroutine is no longer
+    /// known.
     fn act(&mut self, deed: DeedKind, payload: &Payload) -> Option<Act> {
         Some(match deed {
             DeedKind::Begin => Act::Begin,
@@ -218,7 +221,7 @@ impl Live<'_, '_> {
         }
     }
 
-    /// The coroutine or thread that ran where the record was written.
+    /// The coroutine or thread that was running when the record was written.
     fn holder(&mut self, payload: &Payload) -> Waker {
         let coroutine = match payload.n {
             HELD_BY_THREAD => return Waker::Thread(self.author.tid as u32),
@@ -228,16 +231,18 @@ impl Live<'_, '_> {
         coroutine.map_or(Waker::Foreign, Waker::Coroutine)
     }
 
-    /// The coroutine that the record names, if anything else is told of that.
+    /// The coroutine that the record names, if the trace has other records of it.
     fn coroutine(&mut self, payload: &Payload) -> Option<CoroutineId> {
         let index = payload.station as usize;
-        let is_known = self.harvest.is_of_its_coroutine(index, payload, self.pass);
+        let is_known = self
+            .harvest
+            .belongs_to_known_coroutine(index, payload, self.pass);
         is_known.then(|| self.harvest.cells[index].coroutine)
     }
 
     /// The site that this word of the thread's program means.
     fn site(&mut self, word: u64) -> SiteId {
-        let places = &mut self.harvest.places;
-        places.word(self.author.process, word, self.pass)
+        let sites = &mut self.harvest.sites;
+        sites.word(self.author.process, word, self.pass)
     }
 }

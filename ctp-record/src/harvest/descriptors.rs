@@ -1,14 +1,14 @@
-//! Who has waited for a descriptor for long, for those who look at descriptors from outside.
+//! Finds coroutines that have waited long for a descriptor, for observations from outside.
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::Fetched;
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId, WaitKind};
 use ctp_trace::verdict::wakes_since;
 
-use super::tell::Source;
+use super::emit::Source;
 use super::{Harvest, convert};
 
-/// A wait for a descriptor that goes on, and that nobody has ended by a wake.
+/// A wait for a descriptor that has not been ended by a wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DescriptorWait {
     pub coroutine: CoroutineId,
@@ -17,13 +17,13 @@ pub(crate) struct DescriptorWait {
     pub since: Nanos,
     /// The descriptor's number.
     pub fd: u64,
-    /// It waits to read, not to write.
+    /// Waits to read, not to write.
     pub reads: bool,
 }
 
 impl Harvest {
-    /// What this station's coroutine waits for, if that is a descriptor, and since `before_ns` of
-    /// the monotonic clock.
+    /// The wait of this station's coroutine, if it has waited for a descriptor since `before_ns` of the
+    /// monotonic clock or longer.
     pub(crate) fn descriptor_wait(
         &self,
         index: usize,
@@ -39,17 +39,19 @@ impl Harvest {
         let Fetched::Whole(epoch) = cell.dialect().fetch(station, latest) else {
             return None;
         };
-        let is_its_own = epoch.generation == cell.generation();
+        let is_same_coroutine = epoch.generation == cell.generation();
         let is_suspend = convert::kind_of_slot(&epoch, Source::Ours) == Some(EventKind::Suspend);
         let reads = match convert::wait_kind(epoch.tail.wait_kind) {
             WaitKind::Readable => true,
             WaitKind::Writable => false,
             _ => return None,
         };
-        let tells_wakes = station.identity().is_some_and(|it| it.tells_wakes);
+        let tells_wakes = station
+            .identity()
+            .is_some_and(|identity| identity.tells_wakes);
         let wakes = wakes_since(station.wakes().count, epoch.tail.wake_seen);
         let is_woken = tells_wakes && wakes != Some(0);
-        (is_its_own && is_suspend && !is_woken).then(|| DescriptorWait {
+        (is_same_coroutine && is_suspend && !is_woken).then(|| DescriptorWait {
             coroutine: cell.coroutine,
             process: cell.process,
             since: self.horizon.nanos(epoch.timestamp),

@@ -1,7 +1,7 @@
-//! Events that were kept out on purpose: counted here, and the ends and births among them noticed.
+//! Counts events that were excluded on purpose, and notices births and deaths among them.
 //!
-//! They move no head, so a pass over the heads does not see them. Once somebody has controlled what
-//! is kept, each pass reads the counts too, which lie beside the heads.
+//! Excluded events move no head, so a scan of the heads does not see them. Once a command may exclude
+//! events, each pass also reads these counts, which lie beside the heads.
 
 use ctp_nostd::layout::Station;
 use ctp_nostd::slot::EventKind as Stored;
@@ -11,12 +11,12 @@ use super::cell::Cell;
 use super::{Harvest, Pass};
 
 impl Harvest {
-    /// From now on events may be kept out.
+    /// Notes that events may be excluded from now on.
     pub fn note_control(&mut self) {
         self.is_controlled = true;
     }
 
-    /// Counts what was kept out since the last pass, and lets those go whose death was.
+    /// Counts events excluded since the last pass, and vacates stations after excluded deaths.
     pub(super) fn count_filtered(&mut self, pass: &mut Pass<'_>) {
         if !self.is_controlled {
             return;
@@ -27,12 +27,12 @@ impl Harvest {
             let has_died = station.hidden_kind() == Some(Stored::Death as u32);
             if is_new || (has_died && self.cells[index].is_ours()) {
                 self.count_filtered_of(index, pass);
-                self.let_go(index, station, pass);
+                self.vacate_if_dead(index, station, pass);
             }
         }
     }
 
-    /// Counts what was kept out of one coroutine. One that had nothing else is met by that.
+    /// Counts the excluded events of a coroutine. A coroutine that has no other events is introduced.
     pub(super) fn count_filtered_of(&mut self, index: usize, pass: &mut Pass<'_>) {
         let station = &pass.region.stations[index];
         let is_counted = station.filtered() == self.cells[index].filtered_seen();
@@ -42,30 +42,30 @@ impl Harvest {
         if !self.cells[index].is_known() && !self.introduce(index, None, pass) {
             return;
         }
-        if self.cells[index].is_its_occupant(station) {
-            let more = self.cells[index].see_filtered(station.filtered());
+        if self.cells[index].is_owner_of(station) {
+            let more = self.cells[index].update_filtered(station.filtered());
             self.totals.filtered = self.totals.filtered.saturating_add(more);
         }
     }
 
-    /// Did something keep out events that was no command of ours?
-    pub(super) fn is_filtered_by_nobody(&self, cell: &Cell) -> bool {
+    /// Whether events were excluded though the recorder gave no command to do so.
+    pub(super) fn has_unexplained_filtering(&self, cell: &Cell) -> bool {
         !self.is_controlled && 0 < cell.filtered
     }
 
-    /// One is over of which the death was kept out, and nothing is left to read.
-    fn let_go(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
+    /// Vacates a station after its coroutine's excluded death, if nothing is left to read.
+    fn vacate_if_dead(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         let cell = &self.cells[index];
-        let is_it = cell.is_ours() && cell.is_its_occupant(station);
-        let is_dead = station.identity().is_some_and(|it| it.is_dead);
-        if is_it && is_dead && self.cells[index].is_over(station) {
+        let is_same = cell.is_ours() && cell.is_owner_of(station);
+        let is_dead = station.identity().is_some_and(|identity| identity.is_dead);
+        if is_same && is_dead && self.cells[index].is_over(station) {
             self.vacate(index, pass);
         }
     }
 }
 
 impl Cell {
-    /// As a station counts them.
+    /// The counted excluded events, in the station's 32 bits.
     pub(super) fn filtered_seen(&self) -> u32 {
         self.filtered as u32
     }
@@ -74,14 +74,14 @@ impl Cell {
         self.filtered
     }
 
-    /// So many now stand in the station: how many more that are.
-    fn see_filtered(&mut self, count: u32) -> u64 {
+    /// Takes over the station's count. Returns by how many it has grown.
+    fn update_filtered(&mut self, count: u32) -> u64 {
         let more = count.wrapping_sub(self.filtered_seen());
         self.filtered += u64::from(more);
         more.into()
     }
 
-    /// What its latest event was, if that was kept out.
+    /// The kind of the latest event, if that was excluded.
     pub(super) fn hidden(&self, station: &Station) -> Option<EventKind> {
         let kind = station.hidden_kind().filter(|_| 0 < self.filtered)?;
         let kinds = [
@@ -94,8 +94,8 @@ impl Cell {
         known.map(|(_, kind)| *kind)
     }
 
-    fn is_its_occupant(&self, station: &Station) -> bool {
+    fn is_owner_of(&self, station: &Station) -> bool {
         let identity = station.identity();
-        self.is_ours() && identity.is_some_and(|it| !self.is_new(&it))
+        self.is_ours() && identity.is_some_and(|identity| !self.is_new(&identity))
     }
 }

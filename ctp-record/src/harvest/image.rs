@@ -1,8 +1,8 @@
-//! A harvest over an image: what a flight recorder copied of one memory, in which each coroutine has a
-//! station of its own.
+//! Reads an image: what a flight recorder copied of one memory, rearranged so that each coroutine has
+//! a station of its own.
 //!
-//! Lanes and stations are read by the same code as those of a live memory. Only the beginning differs:
-//! the coroutines are known, and each begins in the middle of its history.
+//! Lanes and stations of an image are read by the same code as those of a live memory. Only the start
+//! differs: the coroutines are known, and each begins in the middle of its history.
 
 use ctp_nostd::Region;
 use ctp_nostd::lane::Copied;
@@ -12,73 +12,75 @@ use ctp_trace::record::{Nanos, ProcessId};
 use super::cell::Cell;
 use super::cells::Cells;
 use super::horizon::Horizon;
-use super::lanes::{Lanes, Reach};
+use super::lanes::{Lanes, TimeLimit};
 use super::latest::Latest;
 use super::stop::Stop;
-use super::{Harvest, Outside, Pass, Places, Sink, StationCoroutine};
+use super::{Harvest, Outside, Pass, Sink, SiteTable, StationCoroutine};
 
-/// What is read of one coroutine.
+/// The part of a coroutine's history that an image holds.
 #[derive(Debug)]
 pub(crate) struct ImageCoroutine<'i> {
-    /// As its station had it.
+    /// The coroutine, as its station stated it.
     pub coroutine: &'i StationCoroutine,
-    /// The first event to read. Those before it are counted elsewhere.
+    /// The first event to read. Earlier events are counted elsewhere.
     pub first_n: u64,
-    /// The event behind the last one to read, if not all are.
+    /// The end of the events to read, or `None` to read all.
     pub end_n: Option<u64>,
 }
 
-/// What was copied of one lane.
+/// The copy of a lane.
 #[derive(Debug, Default)]
 pub(crate) struct ImageLane {
-    /// Its records, the oldest first. `station` is the number of a station of the image.
+    /// Its records, oldest first. `station` is the number of a station of the image.
     pub records: Vec<Copied>,
-    /// The thread that wrote the first of them, and its process.
+    /// The thread that wrote the first record, and its process.
     pub tid: u64,
     pub process: ProcessId,
-    /// Records that ever found no room, modulo 2^32.
+    /// All records that found no room in the lane, modulo 2^32.
     pub lost: u32,
-    /// How many of these were told before the first record, if that is known.
-    pub told_lost: Option<u32>,
-    /// Its words cannot be true.
+    /// How many of these were reported before the first record, if known.
+    pub reported_lost: Option<u32>,
+    /// The lane's words make no sense.
     pub is_damaged: bool,
 }
 
-/// When things can have happened in an image, on the monotonic clock.
+/// The times that are possible in an image, on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImageTimes {
     /// The trace's zero.
     pub start_ns: u64,
-    /// What claims to be later makes no sense.
+    /// A later time makes no sense.
     pub latest_ns: u64,
-    /// What stations tell of later times is not wanted.
+    /// What stations state about later times is left out.
     pub until_ns: u64,
-    /// The time of losses that tell no time.
+    /// The time given to losses that have no time of their own.
     pub dated_ns: u64,
 }
 
 impl Harvest {
-    /// Begins with an image, whose `stations` are those of the coroutines, in the same order.
+    /// Creates a reader of an image, with one station per coroutine, in the same order.
     pub(crate) fn of_image(
         coroutines: &[ImageCoroutine<'_>],
         stations: &[Station],
         lanes: Vec<ImageLane>,
-        places: Places,
+        sites: SiteTable,
         times: ImageTimes,
     ) -> Self {
-        let ends = coroutines.iter().map(|one| one.end_n);
-        let lost = |lane: &ImageLane| (!lane.is_damaged).then_some(lane.lost);
-        let lost = lanes.iter().map(lost).collect();
+        let ends = coroutines.iter().map(|coroutine| coroutine.end_n);
+        let lost = lanes
+            .iter()
+            .map(|lane| (!lane.is_damaged).then_some(lane.lost))
+            .collect();
         let stop = Stop::of_image(stations.iter().zip(ends), lost, times.until_ns);
         let cells = coroutines.iter();
         let cells: Vec<Cell> = cells
-            .map(|one| Cell::of_image(one.coroutine, one.first_n))
+            .map(|coroutine| Cell::of_image(coroutine.coroutine, coroutine.first_n))
             .collect();
         let horizon = Horizon::of_image(times.start_ns, times.latest_ns);
         let mut harvest = Harvest {
             lanes: Lanes::of_image(lanes),
-            places,
-            // It is known of each coroutine whether anybody but the recorder kept events out.
+            sites,
+            // Whether events were excluded other than by the recorder is known of each coroutine.
             is_controlled: true,
             latest: Latest::at(horizon.nanos(times.dated_ns)),
             stop: Some(stop),
@@ -89,8 +91,8 @@ impl Harvest {
         harvest
     }
 
-    /// Reads the events that stations hold before those of lanes: of the station at `index`, those before
-    /// event `end_n`.
+    /// Reads events that a station holds and that precede those of lanes: the events before `end_n` of the
+    /// station at `index`.
     pub(crate) fn read_held(
         &mut self,
         (index, end_n): (usize, u64),
@@ -102,7 +104,7 @@ impl Harvest {
         self.drain_slots_before(index, end_n, &mut pass);
     }
 
-    /// Reads what lanes hold up to this time.
+    /// Reads the lanes' records up to this time.
     pub(crate) fn read_lanes_until(
         &mut self,
         at: Nanos,
@@ -112,10 +114,10 @@ impl Harvest {
     ) {
         let until_ns = self.horizon.start_ns().saturating_add(at.0);
         let mut pass = Pass::over(region, outside, sink);
-        self.drain_lanes(Reach::Until(until_ns), &mut pass);
+        self.drain_lanes(TimeLimit::Until(until_ns), &mut pass);
     }
 
-    /// Reads everything else, and closes each coroutine's account.
+    /// Reads everything else and closes each coroutine's account.
     pub(crate) fn read_all(
         &mut self,
         region: &Region<'_>,

@@ -1,43 +1,45 @@
-//! Stations whose numbers jump: back, or further than a coroutine can come. Nobody writes so who is
-//! sane, but a station that did must not be mute from then on. Reading goes on where its writer is;
-//! the numbers in the trace go on without a gap, and the account is marked as inexact.
+//! Stations whose event numbers jump back, or further than a coroutine can advance. A correct writer never
+//! does so, but a station must not stay silent after a fault. Reading continues where the writer is. The
+//! numbers in the trace continue without a gap, and the account is marked as inexact.
 
 use ctp_nostd::dialect::{Dialect, Fetched};
 use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::slot::{self, event_of, final_seq};
 
-use super::cell::{Cell, MOST_AT_ONCE};
+use super::cell::{Cell, MAX_CREDIBLE_EVENTS};
 
-/// The latest events of a station that its slots can hold, but for one that may be written over.
+/// The number of latest events that slots surely hold: the remaining slot may be in the middle of a write.
 const READABLE: u64 = SLOTS as u64 - 1;
 
 impl Cell {
-    /// A probe of ours writes its next event where the head says. A reader is ahead of a head by one
-    /// event and those that came amid it at most, for that is written last.
-    pub(super) fn follow(&mut self, station: &Station, head: u64) {
+    /// Follows a head that has jumped: this project's probe writes its next event where the head says. A
+    /// reader may be ahead of the head by an event and the events nested in it, because the head is
+    /// written last.
+    pub(super) fn follow_head(&mut self, station: &Station, head: u64) {
         let most_ahead = u64::from(station.begun().wrapping_sub(head as u32)).min(READABLE);
         let is_ahead = (1..=most_ahead).contains(&self.next_n().wrapping_sub(head));
-        if !self.is_ours() || is_ahead || head.wrapping_sub(self.next_n()) <= MOST_AT_ONCE {
+        if !self.is_ours() || is_ahead || head.wrapping_sub(self.next_n()) <= MAX_CREDIBLE_EVENTS {
             return;
         }
-        self.go_on_at(self.first_unread(station, head));
+        self.resume_at(self.first_unread(station, head));
     }
 
-    /// A v1 peer's next event is not there. True if none can be where it is looked for, and reading
-    /// goes on elsewhere.
-    pub(super) fn has_jumped(&mut self, station: &Station) -> bool {
+    /// Follows a v1 peer's numbers that have jumped, after its next event was absent. Returns true if that
+    /// event cannot come any more and reading continues elsewhere.
+    pub(super) fn follow_jump(&mut self, station: &Station) -> bool {
         let Some(dialect) = self.plain else {
             return false;
         };
         if self.is_a_lap_behind(dialect, station) {
             return false;
         }
-        // Read once: an honest writer that goes on meanwhile leaves something credible in each.
+        // Read once: a correct writer that continues meanwhile leaves a credible number in each slot.
         let held: Vec<u64> = events_held(dialect, station).collect();
-        let is_later = |n: &u64| (1..=MOST_AT_ONCE).contains(&n.wrapping_sub(self.next_n()));
-        if held.iter().any(is_later) {
-            // What came later may have come since the look at this one.
-            return self.is_absent(dialect, station) && self.leave_out();
+        let is_after_stop =
+            |n: &u64| (1..=MAX_CREDIBLE_EVENTS).contains(&n.wrapping_sub(self.next_n()));
+        if held.iter().any(is_after_stop) {
+            // The event may have been written since the caller looked for it.
+            return self.is_absent(dialect, station) && self.skip_damaged();
         }
         let is_near =
             |n: &u64| n.wrapping_sub(self.next_n()).wrapping_add(READABLE + 1) <= READABLE;
@@ -50,14 +52,14 @@ impl Cell {
         {
             Some(newest) => {
                 let next = newest.wrapping_add(1);
-                self.go_on_at(self.first_unread(station, next));
+                self.resume_at(self.first_unread(station, next));
                 true
             }
             None => false,
         }
     }
 
-    /// Does the slot of the next event hold just the one before it, or nothing yet?
+    /// Whether the next event's slot holds the event of the lap before, or nothing yet.
     fn is_a_lap_behind(&self, dialect: Dialect, station: &Station) -> bool {
         let n = self.next_n();
         let seq = station.seqs()[place_of(dialect, n)];
@@ -85,7 +87,7 @@ impl Cell {
     }
 }
 
-/// Of each slot that was ever written, the event that its number stands for.
+/// The event number of each slot that was ever written.
 fn events_held(dialect: Dialect, station: &Station) -> impl Iterator<Item = u64> {
     let event = move |(index, seq): (usize, u64)| match dialect {
         _ if seq == 0 => None,

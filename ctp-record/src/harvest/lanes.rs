@@ -1,13 +1,13 @@
-//! Lanes: the records of all threads, merged by their times, become the events of coroutines.
+//! Merges the records of all lanes by time and turns them into events of coroutines.
 //!
-//! A round takes what was committed when it began, the earliest first. An event goes to its coroutine only
-//! after the one before it, which may lie in another thread's lane and not be seen until the next look at
-//! that: then the round ends with what is earlier. What has not come by the time that all lanes were
-//! looked at once more was never recorded in a lane; it is looked for in the station's slots, and else
-//! lost.
+//! A round takes what was committed when it began, earliest first. An event is emitted only after its
+//! coroutine's event before it. That event may lie in another thread's lane and become visible only at
+//! the next reading of that lane; then the round takes only what is earlier. If all lanes were read
+//! again and the event has not come, it is in no lane. It is then looked for in the station's slots, and
+//! else counted as lost.
 //!
-//! A round begins by collecting copies of all that was committed, see `copies.rs`; which lane is
-//! next is said here, and what becomes of its records in `merge.rs`.
+//! A round begins by collecting copies of all committed records (`copies.rs`). This file decides which
+//! lane is next, and `merge.rs` takes its records.
 
 mod merge;
 mod usual;
@@ -26,125 +26,125 @@ use super::deeds::Author;
 use super::image::ImageLane;
 use super::queue::{Queue, Spare, Window};
 use crate::output::backlog::Backlog;
-pub(super) use usual::Events;
+pub(super) use usual::EventBatch;
 
-/// After so many records it is time to empty the stations of the dead: they are wanted.
-const MOST_A_ROUND: u64 = 1 << 13;
+/// Records after which a round ends, so that the stations of ended coroutines become free in time.
+const MAX_RECORDS_PER_ROUND: u64 = 1 << 13;
 
 /// How far all lanes have been read.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     cursors: Vec<Cursor>,
-    /// Lanes with a record that need not wait, the one with the earliest first: its time, and which.
+    /// Lanes with a record that can be taken, by the time of their first record.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Those whose first record waits for another lane.
+    /// Lanes with a first record that waits for another lane.
     waiting: Vec<usize>,
     marks: Marks,
     round: Round,
-    /// Another thread copies too.
+    /// A second thread copies too.
     is_helped: bool,
-    /// For who takes records.
+    /// Scratch space for taking records.
     window: Window,
     spare: Spare,
     copies: Arc<Mutex<Copies>>,
     pub backlog: Backlog,
 }
 
-/// Which records have become events, by rounds.
+/// Tracks, by rounds, which records have become events.
 #[derive(Debug, Default)]
 struct Marks {
-    /// Rounds so far, modulo 2^32.
+    /// The number of rounds so far, modulo 2^32.
     round: u32,
-    /// All that was there when this round began has become events.
-    told_as_of: u32,
-    /// All that was there when this round began is marked, but for what has become events since.
+    /// Every record that was there when this round began has become an event.
+    emitted_as_of: u32,
+    /// The records that were there when this round began are marked, and unmarked as they become events.
     marked_at: u32,
-    /// So many records.
+    /// The number of marked records.
     marked: u64,
 }
 
-/// The latest round.
+/// The state of the latest round.
 #[derive(Debug, Default)]
 struct Round {
-    /// Records that it has taken.
+    /// Records taken.
     taken: u64,
-    /// Room that their copies took.
+    /// Bytes that the copies of these records took.
     taken_bytes: u64,
-    /// There are chunks enough for now: copies stay what they are.
+    /// The backlog has enough chunks for now: no records are taken.
     is_held: bool,
-    /// It ended before it had taken everything.
+    /// The round ended before it had taken everything.
     was_cut_short: bool,
-    /// Nothing is left in any lane of what was there when it began.
+    /// Everything in the lanes when the round began has been copied.
     is_all_copied: bool,
-    /// Of some lane nothing is copied, though there is more in it: what comes next may be there.
+    /// Some lane has records but no copies: its next record may be the earliest.
     has_run_dry: bool,
 }
 
-/// What came out of one lane.
+/// The copies of a lane.
 #[derive(Debug, Default)]
 struct Cursor {
-    /// What was copied and not taken.
+    /// Records that are copied and not taken.
     queue: Queue,
-    /// So many of it, the first, are marked.
+    /// The number of marked records, from the start of the queue.
     marked: u64,
-    /// There is more in the lane, for which there was no room.
+    /// The lane has more records, for which there was no room.
     has_left_some: bool,
-    /// The time of the first of it.
+    /// The time of the first record in the queue.
     front_at: Option<u64>,
-    /// Whose records these are.
+    /// The thread that wrote these records.
     author: Author,
-    /// So many of it, the first, were copied before the latest look at all lanes. What was recorded
-    /// before them has been copied too, but where it was left for want of room.
+    /// The number of records, from the start of the queue, that were copied before the latest reading of
+    /// all lanes. Whatever was recorded before them has been copied too, unless there was no room.
     settled: usize,
 }
 
-/// What stands in a lane.
+/// A decoded record of a lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
+pub(super) struct LaneEntry {
     pub at: u64,
     pub payload: Payload,
 }
 
-/// How much of the lanes a round takes.
+/// Up to which time a round takes records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// What is older than this.
+pub(super) enum TimeLimit {
+    /// Records before this time.
     Before(u64),
-    /// What is no later than this, of an image, to which nothing more comes.
+    /// Records up to and including this time, of an image, which does not grow.
     Until(u64),
-    /// All that is there; nothing more comes.
+    /// All records; no more will come.
     End,
 }
 
-impl Reach {
-    /// The latest time that it takes.
+impl TimeLimit {
+    /// The latest time to take.
     fn last(self) -> u64 {
         match self {
-            Reach::Before(horizon) => horizon.saturating_sub(1),
-            Reach::Until(at) => at,
-            Reach::End => u64::MAX,
+            TimeLimit::Before(horizon) => horizon.saturating_sub(1),
+            TimeLimit::Until(at) => at,
+            TimeLimit::End => u64::MAX,
         }
     }
 
-    /// Does nothing more come?
+    /// Whether the lanes no longer grow.
     fn is_over(self) -> bool {
-        !matches!(self, Reach::Before(_))
+        !matches!(self, TimeLimit::Before(_))
     }
 
-    /// Is this a time at which nobody can have been yet?
-    fn is_far_from(self, at: u64) -> bool {
+    /// Whether this time is too far in the future to be possible.
+    fn is_far_in_future(self, at: u64) -> bool {
         match self {
-            Reach::Before(now) => now.saturating_add(LEEWAY_NS) < at,
-            Reach::Until(_) | Reach::End => false,
+            TimeLimit::Before(now) => now.saturating_add(LEEWAY_NS) < at,
+            TimeLimit::Until(_) | TimeLimit::End => false,
         }
     }
 }
 
-impl Record {
+impl LaneEntry {
     #[inline]
     fn of(copied: &Copied) -> Self {
         let (at, payload) = copied.read();
-        Record { at, payload }
+        LaneEntry { at, payload }
     }
 }
 
@@ -153,23 +153,23 @@ impl Cursor {
         self.front_at = self.queue.front().map(|front| front.read().0);
     }
 
-    /// Is there a record that is no later than this?
+    /// Whether the first record is no later than `until`.
     fn has_until(&self, until: u64) -> bool {
         self.front_at.is_some_and(|at| at <= until)
     }
 
-    /// Is all taken that was copied, but not all that there is?
+    /// Whether all copies are taken, though the lane has more records.
     fn has_run_dry(&self) -> bool {
         self.has_left_some && self.front_at.is_none()
     }
 }
 
-/// What a round does next.
+/// The next step of a round.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Takes from this lane what is no later than this.
+    /// Takes the records of this lane that are no later than `until`.
     Take { index: usize, until: u64 },
-    /// Takes one record of this lane, which waits for what is in no lane.
+    /// Takes a record that waits for an event in no lane.
     Force(usize),
 }
 
@@ -182,13 +182,13 @@ impl Lanes {
         }
     }
 
-    /// Of an image: records that were copied, and the threads that wrote them.
+    /// Creates the lanes of an image from copied records and the threads that wrote them.
     pub fn of_image(lanes: Vec<ImageLane>) -> Self {
         let mut copies = Copies::default();
         let mut cursors = Vec::new();
         for lane in lanes {
             cursors.push(Cursor {
-                author: Author::new(lane.tid, lane.process, lane.told_lost),
+                author: Author::new(lane.tid, lane.process, lane.reported_lost),
                 ..Cursor::default()
             });
             copies.add_lane((!lane.is_damaged).then_some(lane.lost), lane.records);
@@ -200,46 +200,46 @@ impl Lanes {
         }
     }
 
-    /// For another thread that copies too.
+    /// Returns the copies, for a second thread that copies too.
     pub fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
         self.is_helped = true;
         self.copies.clone()
     }
 
-    /// Does any thread write into one? Asked of the memory: after an event was seen, for the first one
-    /// may have come after the latest round.
+    /// Whether any thread uses a lane. Read from the memory after an event was seen, because the first lane
+    /// may have been taken after the latest round.
     pub fn are_used(region: &Region<'_>) -> bool {
         region.ring(0).is_some_and(|ring| ring.is_used())
     }
 
-    /// Can any thread have one?
-    pub fn are_there(region: &Region<'_>) -> bool {
+    /// Whether the memory has lanes.
+    pub fn are_available(region: &Region<'_>) -> bool {
         region.ring(0).is_some()
     }
 
-    /// How many threads have had.
+    /// The number of lanes that threads have used.
     pub fn count(&self) -> u32 {
         self.cursors.len() as u32
     }
 
-    /// Records that found no room, as far as what the lanes say can be believed.
+    /// Records that found no room, excluding damaged lanes.
     pub fn crowded_out(&self) -> u64 {
         locked(&self.copies).crowded_out()
     }
 
-    /// Lanes that somebody has overwritten.
+    /// The number of damaged lanes.
     pub fn damaged(&self) -> u32 {
         locked(&self.copies).damaged()
     }
 
-    /// The thread whose records come out of this lane now.
+    /// The thread that wrote the records that now come out of this lane.
     pub fn author(&mut self, lane: usize) -> &mut Author {
         &mut self.cursors[lane].author
     }
 
-    /// Has, or had, a thread of this process a lane? Others have lanes beside it only if the recorder
-    /// had no memory to give.
-    pub fn have_told_of(&self, process: ProcessId) -> bool {
+    /// Whether a thread of this process has, or had, a lane. Threads of a second process share the lanes
+    /// only if the recorder had no memory for that process.
+    pub fn have_thread_of(&self, process: ProcessId) -> bool {
         self.authors().any(|author| author.process == process)
     }
 
@@ -248,25 +248,25 @@ impl Lanes {
         self.cursors.iter().map(|cursor| &cursor.author)
     }
 
-    /// Records of each lane that found no room, as far as what it says can be believed. The thread that
-    /// helps may have come to more lanes since they were looked at here.
+    /// Records of each lane that found no room; `None` for a damaged lane. Leaves out lanes that only the
+    /// second thread has seen yet.
     pub fn losses(&self) -> Vec<Option<u32>> {
         let known = self.cursors.len();
         locked(&self.copies).losses().take(known).collect()
     }
 
-    /// Collects all that was committed; what was copied so far if that is enough for a round, so that
-    /// the thread that helps is kept waiting for no longer than that takes. Gives how full the fullest
-    /// lane was, in eighths.
-    fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
+    /// Begins a round: collects copies of all committed records. If the copies made so far are enough, does
+    /// not read the lanes, so that the second thread is not kept waiting. Returns how full the fullest lane
+    /// was, in eighths.
+    fn begin(&mut self, region: &Region<'_>, limit: TimeLimit) -> u64 {
         self.marks.round = self.marks.round.wrapping_add(1);
         (self.round.taken, self.round.taken_bytes) = (0, 0);
-        self.round.is_held = !reach.is_over() && self.backlog.has_too_many_chunks();
+        self.round.is_held = !limit.is_over() && self.backlog.has_too_many_chunks();
         let has_enough = self.round.was_cut_short || self.round.is_held;
-        let looks = reach.is_over() || !(self.is_helped && has_enough);
+        let looks = limit.is_over() || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
         if looks {
-            copies.copy(region, reach.is_over());
+            copies.copy(region, limit.is_over());
         }
         self.cursors.resize_with(copies.lanes(), Cursor::default);
         self.round.is_all_copied = looks;
@@ -283,55 +283,55 @@ impl Lanes {
         });
         drop(copies);
         self.round.has_run_dry = self.cursors.iter().any(Cursor::has_run_dry);
-        self.mark(reach);
+        self.mark(limit);
         self.waiting.clear();
         let fronts = self.cursors.iter().enumerate();
-        let fronts = fronts.filter_map(|(index, it)| Some(Reverse((it.front_at?, index))));
+        let fronts = fronts.filter_map(|(index, cursor)| Some(Reverse((cursor.front_at?, index))));
         self.ready = fronts.collect();
         most
     }
 
-    /// Marks what was there when this round began, once nothing is marked any more. Nobody waits for
-    /// what is behind a time that cannot be.
-    fn mark(&mut self, reach: Reach) {
-        let is_anew = self.round.is_all_copied && self.marks.marked == 0;
-        if is_anew {
+    /// Marks what was there when this round began, if nothing is marked any more. A record with an
+    /// impossible time is not waited for, so its lane is unmarked.
+    fn mark(&mut self, limit: TimeLimit) {
+        let should_mark = self.round.is_all_copied && self.marks.marked == 0;
+        if should_mark {
             self.marks.marked_at = self.marks.round;
         }
         for cursor in &mut self.cursors {
-            if is_anew {
+            if should_mark {
                 cursor.marked = cursor.queue.len() as u64;
                 self.marks.marked += cursor.marked;
             }
-            if cursor.front_at.is_some_and(|at| reach.is_far_from(at)) {
+            if cursor.front_at.is_some_and(|at| limit.is_far_in_future(at)) {
                 self.marks.marked -= std::mem::take(&mut cursor.marked);
             }
         }
     }
 
-    /// Rounds so far, modulo 2^32.
+    /// The number of rounds so far, modulo 2^32.
     pub fn round(&self) -> u32 {
         self.marks.round
     }
 
-    /// Has all become events that was there when a later round than this one began? By whatever clock
-    /// its times are: one that is ahead of ours has records wait for many rounds.
-    pub fn have_told_since(&self, round: u32) -> bool {
-        let later = self.marks.told_as_of.wrapping_sub(round);
+    /// Whether everything has become events that was there when some round after `round` began. This does
+    /// not compare times: records of a clock ahead of the recorder's may wait for many rounds.
+    pub fn have_emitted_since(&self, round: u32) -> bool {
+        let later = self.marks.emitted_as_of.wrapping_sub(round);
         (1..=u32::MAX / 2).contains(&later)
     }
 
-    /// How many records this round may still take.
-    fn left(&self, reach: Reach) -> u64 {
-        match reach {
-            Reach::Until(_) | Reach::End => u64::MAX,
-            Reach::Before(_) if self.round.is_held => 0,
-            Reach::Before(_) => MOST_A_ROUND.saturating_sub(self.round.taken),
+    /// How many more records this round may take.
+    fn left(&self, limit: TimeLimit) -> u64 {
+        match limit {
+            TimeLimit::Until(_) | TimeLimit::End => u64::MAX,
+            TimeLimit::Before(_) if self.round.is_held => 0,
+            TimeLimit::Before(_) => MAX_RECORDS_PER_ROUND.saturating_sub(self.round.taken),
         }
     }
 
-    /// Of those records of a lane that were shown, the first so many go. It is not ready before it is said to
-    /// be.
+    /// Removes the first `count` of the records that the window shows. The caller puts the lane back with
+    /// `make_ready` or `make_wait`.
     fn take(&mut self, index: usize, window: &mut Window, count: usize) {
         let cursor = &mut self.cursors[index];
         let bytes = cursor.queue.bytes();
@@ -346,26 +346,27 @@ impl Lanes {
         self.round.taken += count as u64;
     }
 
-    /// What is next, the earliest first. Nothing before the next look if what comes after that may be
-    /// earlier.
-    fn next(&mut self, reach: Reach) -> Option<Step> {
-        let is_over = reach.is_over();
+    /// The next step, earliest record first. `None` if an earlier record may come with the next reading of
+    /// the lanes.
+    fn next(&mut self, limit: TimeLimit) -> Option<Step> {
+        let is_over = limit.is_over();
         if self.round.has_run_dry && !is_over {
             return None;
         }
         let Some((at, index)) = self.first_waiting() else {
-            return self.earliest(reach);
+            return self.earliest(limit);
         };
         let is_settled = is_over || 0 < self.cursors[index].settled;
-        match self.has_ready_until(at) {
-            true => self.earliest(reach),
-            false => is_settled.then_some(Step::Force(index)),
+        if self.has_ready_until(at) {
+            self.earliest(limit)
+        } else {
+            is_settled.then_some(Step::Force(index))
         }
     }
 
-    /// The lane with the earliest record that need not wait. It is not among the ready ones any more.
-    fn earliest(&mut self, reach: Reach) -> Option<Step> {
-        let last = reach.last();
+    /// Removes and returns the ready lane with the earliest record.
+    fn earliest(&mut self, limit: TimeLimit) -> Option<Step> {
+        let last = limit.last();
         let is_within = |Reverse((at, _)): &&Reverse<(u64, usize)>| *at <= last;
         self.ready.peek().filter(is_within)?;
         let Reverse((_, index)) = self.ready.pop()?;
@@ -376,52 +377,53 @@ impl Lanes {
         Some(Step::Take { index, until })
     }
 
-    /// The lane with the earliest record of those that wait, and when that was.
+    /// The waiting lane with the earliest record, and the record's time.
     fn first_waiting(&self) -> Option<(u64, usize)> {
         let at = |index: &usize| Some((self.cursors[*index].front_at?, *index));
         self.waiting.iter().filter_map(at).min()
     }
 
-    /// Is there anything that need not wait and is no later than this? Of two events of a coroutine the earlier
-    /// one is.
+    /// Whether a ready lane has a record no later than `at`. Of two events of a coroutine, the earlier
+    /// event is always ready first.
     fn has_ready_until(&self, at: u64) -> bool {
         let earliest = self.ready.peek();
         earliest.is_some_and(|Reverse((ready_at, _))| *ready_at <= at)
     }
 
-    /// The first record of this lane, if there is one, need not wait.
+    /// Makes this lane ready, if it has a record.
     fn make_ready(&mut self, index: usize) {
         if let Some(at) = self.cursors[index].front_at {
             self.ready.push(Reverse((at, index)));
         }
     }
 
-    /// Who waited may have waited for a record that was just taken.
+    /// Makes waiting lanes ready again: they may have waited for a record that was just taken.
     fn wake_all(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.drain(..).for_each(|index| self.make_ready(index));
         self.waiting = waiting;
     }
 
-    /// The first record of this lane waits for another lane.
+    /// Notes that this lane's first record waits for another lane.
     fn make_wait(&mut self, index: usize) {
         self.waiting.push(index);
     }
 
-    /// Remembers what it came to.
+    /// Ends a round and remembers its results.
     fn end(&mut self) {
         self.backlog.copies_taken(self.round.taken_bytes);
-        self.round.was_cut_short = !self.round.is_held && MOST_A_ROUND <= self.round.taken;
+        self.round.was_cut_short = !self.round.is_held && MAX_RECORDS_PER_ROUND <= self.round.taken;
         if self.marks.marked == 0 {
-            self.marks.told_as_of = self.marks.marked_at;
+            self.marks.emitted_as_of = self.marks.marked_at;
         }
     }
 
-    /// Is there more of what this round was to take?
-    fn have_untold(&self, reach: Reach) -> bool {
-        let is_due = |at: u64| at <= reach.last();
-        let has_untold = |it: &Cursor| it.has_left_some || it.front_at.is_some_and(is_due);
-        self.cursors.iter().any(has_untold)
+    /// Whether there are more records that this round should take.
+    fn have_pending(&self, limit: TimeLimit) -> bool {
+        let is_due = |at: u64| at <= limit.last();
+        let has_pending =
+            |cursor: &Cursor| cursor.has_left_some || cursor.front_at.is_some_and(is_due);
+        self.cursors.iter().any(has_pending)
     }
 
     fn are_empty(&self) -> bool {
@@ -435,7 +437,7 @@ mod tests {
 
     // LT-07
     #[test]
-    fn a_lane_to_which_only_the_helping_thread_has_come_has_lost_nothing_yet() {
+    fn lane_seen_only_by_the_second_thread_has_lost_nothing_yet() {
         let lanes = Lanes::default();
         locked(&lanes.copies).add_lane(Some(0), vec![Copied::default()]);
         assert_eq!(locked(&lanes.copies).lanes(), 1);

@@ -1,18 +1,18 @@
-//! How far the records that were emitted reach in time.
+//! The times of the latest records.
 
 use ctp_trace::record::Nanos;
 
 /// The times of the latest records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Latest {
-    /// Of the latest event, and of what a thread did last.
+    /// Time of the latest event or deed of a thread.
     event: Nanos,
-    /// Of the latest birth and wake, which may be read before events that are earlier.
+    /// Time of the latest birth or wake, which may be read before earlier events.
     other: Nanos,
 }
 
 impl Latest {
-    /// The latest event was then.
+    /// Starts with the latest event at this time.
     pub fn at(event: Nanos) -> Self {
         Latest {
             event,
@@ -20,18 +20,18 @@ impl Latest {
         }
     }
 
-    /// There was an event, or a thread did something, at this time.
+    /// Notes the time of an event or of a thread's deed.
     #[inline]
     pub fn note_event(&mut self, at: Nanos) {
         self.event = self.event.max(at);
     }
 
-    /// There was a birth or a wake at this time.
+    /// Notes the time of a birth or a wake.
     pub fn note(&mut self, at: Nanos) {
         self.other = self.other.max(at);
     }
 
-    /// The time of the latest event, and of what threads did.
+    /// The time of the latest event or deed of a thread.
     pub fn event(self) -> Nanos {
         self.event
     }

@@ -1,4 +1,4 @@
-//! What a pass asks of the world outside the memory, and the numbers of the trace.
+//! What a pass needs from outside the memory: processes, their clocks and code, and the numbers of the trace.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use ctp_trace::record::{CoroutineId, Place, ProcessId, SiteId};
 
 use super::Sink;
 
-/// How a station's process is known.
+/// What identifies the process of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Its id, from the table of attached processes.
+    /// The process id, from the table of attached processes.
     Process(u32),
-    /// One of its threads.
+    /// A thread of the process.
     Thread(u64),
-    /// Not at all.
+    /// Nothing is known.
     Unknown,
 }
 
-/// Hands out the numbers of a trace: they go on from one memory to the next.
+/// Assigns the coroutine and site numbers of a trace. All memories of a recording share them.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
     coroutines: u32,
@@ -25,12 +25,12 @@ pub struct Numbers {
     shared: HashMap<PlaceOf, SiteId>,
 }
 
-/// A place of a program: its number, the place, and who calls whom there, whose addresses are offsets in
-/// its file.
+/// A site of a program, as all of its processes have it: the program's number, the place, and the call
+/// chain as offsets in the program's file.
 type PlaceOf = (u32, Place, Vec<u64>);
 
 impl Numbers {
-    /// Goes on after so many coroutines and sites.
+    /// Continues after numbers that are already in use.
     pub fn after(coroutines: u32, sites: u32) -> Self {
         Numbers {
             coroutines,
@@ -39,20 +39,20 @@ impl Numbers {
         }
     }
 
-    /// The number of another coroutine; nothing if all are used up: none is given to two.
+    /// The next coroutine number, or `None` if all are used up: a number is never assigned twice.
     pub(super) fn coroutine(&mut self) -> Option<CoroutineId> {
         self.coroutines = self.coroutines.checked_add(1)?;
         Some(CoroutineId(self.coroutines))
     }
 
-    /// The number of another site; nothing if all are used up.
+    /// The next site number, or `None` if all are used up.
     pub(super) fn site(&mut self) -> Option<SiteId> {
         self.sites = self.sites.checked_add(1)?;
         Some(SiteId(self.sites))
     }
 
-    /// The number of a place that another process of the same program has told of, else a new one.
-    /// True if it is new.
+    /// The number of a place and whether it is new. A place that another process of the same program has
+    /// already reported keeps its number.
     pub(super) fn shared(&mut self, place: PlaceOf) -> Option<(SiteId, bool)> {
         if let Some(known) = self.shared.get(&place) {
             return Some((*known, false));
@@ -63,25 +63,26 @@ impl Numbers {
     }
 }
 
-/// What a pass asks of the world outside the memory.
+/// What a pass needs from outside the memory.
 pub trait Outside {
-    /// The numbers of this trace.
+    /// The numbers of the trace.
     fn numbers(&mut self) -> &mut Numbers;
-    /// The process of a peer; describes it to the sink when it is new.
+    /// The process of a peer. A new process is described to the sink.
     fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId;
-    /// By how many nanoseconds clocks are ahead of the recorder's that the kernel may show to this peer.
+    /// The offsets, in nanoseconds ahead of the recorder's clock, of the clocks that the kernel may show to
+    /// this peer.
     fn clocks_ahead_ns(&mut self, _peer: Peer) -> Vec<i64> {
         Vec::new()
     }
-    /// The program that runs in this process: the same number for the same file.
+    /// The number of the program that runs in this process: equal for equal files.
     fn program(&self, process: ProcessId) -> u32 {
         process.0
     }
-    /// Where in that program's own file this address lies; `None` if it lies elsewhere, or if it is
-    /// not certain that processes of the program have the same file.
+    /// The offset of an address in that program's own file. `None` if the address lies elsewhere, or if the
+    /// processes of the program may have different files.
     fn offset_in_program(&self, _process: ProcessId, _address: u64) -> Option<u64> {
         None
     }
-    /// Is this an address of the process's program code? Describes new modules to the sink.
+    /// Whether an address lies in code of the process. New modules are described to the sink.
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool;
 }

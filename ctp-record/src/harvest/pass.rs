@@ -1,4 +1,4 @@
-//! What one pass works with.
+//! The context of a pass.
 
 use ctp_nostd::Region;
 use ctp_nostd::inspect::Identity;
@@ -7,7 +7,7 @@ use ctp_nostd::layout::Station;
 use super::{Outside, Peer, Sink};
 use crate::session::pace::PassOutcome;
 
-/// What one pass works with.
+/// The context of a pass.
 pub(crate) struct Pass<'p> {
     pub(crate) region: &'p Region<'p>,
     pub(crate) outside: &'p mut dyn Outside,
@@ -16,7 +16,7 @@ pub(crate) struct Pass<'p> {
 }
 
 impl<'p> Pass<'p> {
-    /// Nothing found yet.
+    /// Creates the context of a pass, which has found nothing yet.
     pub(crate) fn over(
         region: &'p Region<'p>,
         outside: &'p mut dyn Outside,
@@ -32,12 +32,15 @@ impl<'p> Pass<'p> {
 }
 
 impl Pass<'_> {
-    /// Who has a station: a process that attached, else the thread that a v1 peer has named there.
+    /// What identifies a station's process: an attached process, else the thread that a v1 peer wrote there.
     pub(super) fn peer_of(&self, station: &Station, identity: &Identity) -> Peer {
         if !identity.extended {
-            let tid = |slot| ctp_nostd::slot::copy(slot).1.tid;
-            let known = station.slots().iter().map(tid).find(|tid| *tid != 0);
-            return known.map_or(Peer::Unknown, Peer::Thread);
+            let known_tid = station
+                .slots()
+                .iter()
+                .map(|slot| ctp_nostd::slot::copy(slot).1.tid)
+                .find(|tid| *tid != 0);
+            return known_tid.map_or(Peer::Unknown, Peer::Thread);
         }
         self.peer_attached(identity.owner)
     }

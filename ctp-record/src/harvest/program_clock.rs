@@ -1,8 +1,8 @@
-//! The clock by which the programs of a memory date what they write.
+//! The clock with which the programs of a memory date what they write.
 //!
-//! Usually that is the recorder's: the probe of this project reads the processor's counter, which the
-//! recorder has calibrated. Other probes ask the kernel, and so does that one where the kernel keeps
-//! time without the counter. In a time namespace, the kernel gives such a program another clock.
+//! Usually this is the recorder's clock: this project's probe reads the processor's counter, which the
+//! recorder has calibrated. Other probes ask the kernel, and so does this project's probe where the kernel
+//! keeps time without the counter. In a time namespace, the kernel shows such a program another clock.
 //! Nothing in the memory names the clock, but the first time in it fits only one of the possible clocks.
 
 use std::collections::HashMap;
@@ -23,8 +23,8 @@ pub(super) struct KnownClocks {
 }
 
 impl Harvest {
-    /// Finds the clock of the first process that attached, before any of its events is read. Plain v1
-    /// peers do not attach: their clock is found when their first coroutine is.
+    /// Finds the clock of the first process that attached, before any of its events is read. Plain v1 peers
+    /// do not attach: their clock is found when their first coroutine is introduced.
     pub(super) fn find_clock(&mut self, pass: &mut Pass<'_>) {
         if self.clocks.of_memory.is_some() {
             return;
@@ -37,8 +37,9 @@ impl Harvest {
         }
     }
 
-    /// Finds the clock of a process when its first coroutine is met, whose latest time is `latest_ns`.
-    /// False if the memory is read by another clock: then the times of this coroutine are wrong.
+    /// Finds the clock of a process when its first coroutine is introduced. `latest_ns` is the latest time in
+    /// its station.
+    /// Returns false if the memory is read by another clock: then the times of this coroutine are wrong.
     pub(super) fn is_read_by_clock_of(
         &mut self,
         process: ProcessId,
@@ -59,8 +60,8 @@ impl Harvest {
         self.clocks.of_memory == Some(ahead_ns)
     }
 
-    /// By how much the clock is ahead by which this process wrote this time a short while ago. The
-    /// recorder's clock if none of the possible clocks fits.
+    /// How far the process's clock is ahead of the recorder's, given a time that the process wrote a short
+    /// while ago. Returns 0, the recorder's clock, if no possible clock fits.
     fn fitting_clock(&self, peer: Peer, written_ns: u64, pass: &mut Pass<'_>) -> i64 {
         let (start_ns, now_ns) = self.horizon.of_recorder();
         let possible = start_ns.saturating_sub(LEEWAY_NS)..=now_ns.saturating_add(LEEWAY_NS);
@@ -80,12 +81,12 @@ impl Harvest {
         }
     }
 
-    /// By how many nanoseconds the clock of this memory's programs is ahead of the recorder's.
+    /// How many nanoseconds the clock of this memory's programs is ahead of the recorder's.
     pub(crate) fn ahead_ns(&self) -> i64 {
         self.clocks.of_memory.unwrap_or(0)
     }
 
-    /// A time of the recorder's clock by the clock of this memory's programs.
+    /// Converts a time of the recorder's clock to the clock of this memory's programs.
     pub(crate) fn program_time(&self, recorder_ns: u64) -> u64 {
         recorder_ns.saturating_add_signed(self.ahead_ns())
     }

@@ -1,4 +1,4 @@
-//! Copies of a lane's records that wait for their turn, so that the lane has room again.
+//! Queues of record copies that wait to be merged, so that lanes have room again.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,33 +6,33 @@ use std::io;
 use ctp_nostd::lane::{Before, Copied, MOST_WORDS, Word};
 use memmap2::MmapMut;
 
-/// Oldest first, in blocks that are used again.
+/// The copies of a lane, oldest first, in blocks that are reused.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     blocks: VecDeque<Block>,
-    /// In the first block.
-    oldest: Place,
-    /// There too: behind those that were shown last.
-    unseen: Place,
+    /// Where the oldest record begins, in the first block.
+    oldest: BlockOffset,
+    /// Where the records after those shown last begin, in the first block.
+    unseen: BlockOffset,
     records: usize,
     words: usize,
 }
 
 /// Where a record begins in a block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct BlockOffset {
     words: usize,
     before: Before,
 }
 
-impl Place {
-    /// The record here, and how many words it takes.
+impl BlockOffset {
+    /// The record here, and its length in words.
     #[inline]
     fn read(&self, words: &[Word]) -> Option<(Copied, usize)> {
         self.before.unpack(words.get(self.words..)?)
     }
 
-    /// Goes on behind a record of so many words.
+    /// Advances past a record of `words` words.
     #[inline]
     fn pass(&mut self, copied: &Copied, words: usize) {
         self.words += words;
@@ -40,39 +40,39 @@ impl Place {
     }
 }
 
-/// Room for some records, which goes back to the kernel after a burst. In small pages: large ones are
-/// given sooner, but not where a virtual machine has lent its free memory to its host.
+/// Room for some records, returned to the kernel after a burst. Uses small pages: large pages are faster to
+/// allocate, but not in a virtual machine that has returned its free memory to its host.
 #[derive(Debug)]
 struct Block {
     map: MmapMut,
     records: usize,
-    end: Place,
+    end: BlockOffset,
 }
 
 const BLOCK_BYTES: usize = 256 << 10;
 const WORD_BYTES: usize = size_of::<Word>();
 
-/// Of the longest record.
-pub(super) const MOST_BYTES: usize = MOST_WORDS * WORD_BYTES;
+/// Bytes of the longest record.
+pub(super) const MAX_RECORD_BYTES: usize = MOST_WORDS * WORD_BYTES;
 
 impl Block {
     fn new() -> io::Result<Self> {
         Ok(Block {
             map: MmapMut::map_anon(BLOCK_BYTES)?,
             records: 0,
-            end: Place::default(),
+            end: BlockOffset::default(),
         })
     }
 
     fn is_full(&self) -> bool {
-        self.map.len() - self.end.words * WORD_BYTES < MOST_BYTES
+        self.map.len() - self.end.words * WORD_BYTES < MAX_RECORD_BYTES
     }
 
-    /// Adds what this gives, at most so many. Gives how many there were.
+    /// Adds records from `next`, at most `at_most`. Returns how many were added.
     #[inline(always)]
     fn fill(&mut self, at_most: usize, mut next: impl FnMut() -> Option<Copied>) -> usize {
         let (words, _) = self.map.as_chunks_mut();
-        // In registers, which this would not be where it stands.
+        // Local copies stay in registers, which fields of `self` would not.
         let (mut end, mut added) = (self.end, 0);
         while added < at_most
             && let Some(room) = words[end.words..].first_chunk_mut()
@@ -93,34 +93,34 @@ impl Block {
     }
 }
 
-/// Copies of the oldest records of a queue, to be looked at before it is known how many are taken.
+/// Copies of the oldest records of a queue, read before it is known how many are taken.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     room: Vec<Copied>,
     shown: usize,
 }
 
-/// Few enough to stay in the nearest cache, with what becomes of them.
-pub(super) const MOST_SHOWN: usize = 64;
+/// Few enough that they and their events stay in the L1 cache.
+pub(super) const WINDOW_RECORDS: usize = 64;
 
 impl Window {
     pub fn records(&self) -> &[Copied] {
         &self.room[..self.shown]
     }
 
-    /// Room for so many, or as many as it shows.
+    /// Room for at most `at_most` records, and no more than a window shows.
     fn room(&mut self, at_most: usize) -> &mut [Copied] {
-        self.room.resize(MOST_SHOWN, Copied::default());
-        &mut self.room[..at_most.min(MOST_SHOWN)]
+        self.room.resize(WINDOW_RECORDS, Copied::default());
+        &mut self.room[..at_most.min(WINDOW_RECORDS)]
     }
 }
 
-/// Blocks of all queues that hold nothing.
+/// Empty blocks, shared by all queues.
 #[derive(Debug, Default)]
 pub(super) struct Spare(Vec<Block>);
 
-/// 4 MiB.
-const MOST_SPARE: usize = 16;
+/// Blocks kept for reuse: 4 MiB.
+const MAX_SPARE_BLOCKS: usize = 16;
 
 impl Spare {
     fn take(&mut self) -> io::Result<Block> {
@@ -128,37 +128,37 @@ impl Spare {
     }
 
     fn put(&mut self, mut block: Block) {
-        if self.0.len() < MOST_SPARE {
-            (block.records, block.end) = (0, Place::default());
+        if self.0.len() < MAX_SPARE_BLOCKS {
+            (block.records, block.end) = (0, BlockOffset::default());
             self.0.push(block);
         }
     }
 
-    /// Takes those of another one.
+    /// Takes the blocks of another.
     pub fn add(&mut self, other: &mut Spare) {
         other.0.drain(..).for_each(|block| self.put(block));
     }
 }
 
 impl Queue {
-    /// Records that wait.
+    /// The number of waiting records.
     pub fn len(&self) -> usize {
         self.records
     }
 
-    /// How much room they take.
+    /// The bytes that they take.
     pub fn bytes(&self) -> u64 {
         (self.words * WORD_BYTES) as u64
     }
 
-    /// The oldest.
+    /// The oldest record.
     pub fn front(&self) -> Option<Copied> {
         let (copied, _) = self.oldest.read(self.blocks.front()?.words())?;
         Some(copied)
     }
 
-    /// Has the window show the oldest records, as far as they are no later than this and in one block,
-    /// and at most so many.
+    /// Makes the window show the oldest records of the first block that are no later than `until`, at most
+    /// `at_most`.
     #[inline(never)]
     pub fn show(&mut self, window: &mut Window, until: u64, at_most: usize) {
         let words = self.blocks.front().map_or(&[][..], Block::words);
@@ -176,7 +176,7 @@ impl Queue {
         (self.unseen, window.shown) = (here, shown);
     }
 
-    /// The first so many of those that the window shows go.
+    /// Removes the first `count` of the records that the window shows.
     pub fn take(&mut self, count: usize, window: &mut Window, spare: &mut Spare) {
         if count < window.shown {
             self.show(window, u64::MAX, count);
@@ -186,13 +186,13 @@ impl Queue {
         self.oldest = self.unseen;
         let first = self.blocks.front();
         if first.is_some_and(|block| block.end.words == self.oldest.words) {
-            self.oldest = Place::default();
+            self.oldest = BlockOffset::default();
             let empty = self.blocks.pop_front();
             empty.into_iter().for_each(|block| spare.put(block));
         }
     }
 
-    /// Adds what this gives, at most so many. True if it gave nothing more.
+    /// Adds records from `next`, at most `at_most`. Returns true if `next` had no more.
     #[inline(always)]
     pub fn fill(
         &mut self,
@@ -220,7 +220,7 @@ impl Queue {
         false
     }
 
-    /// The last block, or a new one behind it.
+    /// The last block, or a new block behind it.
     fn last_with_room(&mut self, spare: &mut Spare) -> io::Result<Block> {
         match self.blocks.pop_back() {
             Some(block) if !block.is_full() => Ok(block),
@@ -231,7 +231,7 @@ impl Queue {
         }
     }
 
-    /// Moves all of another one, from which nothing was taken, behind this.
+    /// Moves all records of another queue, from which nothing was taken, to the end of this queue.
     pub fn append(&mut self, later: &mut Queue) {
         self.blocks.append(&mut later.blocks);
         self.records += std::mem::take(&mut later.records);
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_out_is_what_went_in_and_no_more_than_there_was_room_for() {
+    fn queue_returns_records_in_order_within_its_room() {
         const RECORDS: u64 = 100_000;
         let (mut queue, mut spare) = (Queue::default(), Spare::default());
         let mut given = 0..RECORDS;
@@ -257,7 +257,7 @@ mod tests {
         let (mut window, mut numbers) = (Window::default(), 0..RECORDS);
         while queue.front().is_some() {
             queue.show(&mut window, u64::MAX, usize::MAX);
-            // Sometimes not all that is seen is taken.
+            // Sometimes takes fewer records than are shown.
             let taken = window.records().len().min(1 + numbers.start as usize % 100);
             let next = numbers.by_ref().take(taken).map(numbered);
             assert!(window.records()[..taken].iter().copied().eq(next));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_shows_what_is_due_and_no_more_than_is_asked_for() {
+    fn window_shows_due_records_up_to_the_limit() {
         let (mut queue, mut window) = (Queue::default(), Window::default());
         let shown = |queue: &mut Queue, window: &mut Window, until, at_most| {
             queue.show(window, until, at_most);
@@ -280,10 +280,13 @@ mod tests {
         assert_eq!(shown(&mut queue, &mut window, 0, 9), 0);
         assert_eq!(shown(&mut queue, &mut window, numbered(15).at(), 9), 5);
         assert_eq!(shown(&mut queue, &mut window, numbered(15).at(), 3), 3);
-        assert_eq!(shown(&mut queue, &mut window, u64::MAX, 100), MOST_SHOWN);
+        assert_eq!(
+            shown(&mut queue, &mut window, u64::MAX, 100),
+            WINDOW_RECORDS
+        );
     }
 
-    /// Every third one is long.
+    /// Every third record is long.
     fn numbered(number: u64) -> Copied {
         let words = match number % 3 {
             0 => [u64::MAX, number, 0, number],

@@ -1,5 +1,5 @@
-//! A coroutine as its station has it at one moment: all that a snapshot of a flight recorder needs
-//! of it besides the records of lanes.
+//! A coroutine as its station states it at one moment. A flight recorder's snapshot needs this and the
+//! records of lanes.
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::{Dialect, Fetched};
@@ -8,54 +8,53 @@ use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::station_copy::{SlotCopies, StationWords};
 use ctp_trace::record::{Aggregate, CoroutineId, ProcessId, Tally};
 
-use super::cell::{Cell, MOST_AT_ONCE};
-use super::{Harvest, Places};
+use super::cell::{Cell, MAX_CREDIBLE_EVENTS};
+use super::{Harvest, SiteTable};
 
-/// Whose station it is, or was.
+/// A station's present or former coroutine.
 ///
-/// Plain data that are copied at one moment: no field changes after that.
+/// Plain data, copied at one moment and not changed afterwards.
 #[derive(Clone, Debug, Default)]
 pub struct StationCoroutine {
-    /// In which of the recording's memories.
+    /// The number of the memory within the recording.
     pub memory: u32,
-    /// Which station.
+    /// The index of the station.
     pub station: u32,
-    /// Its number in the trace.
+    /// The coroutine's number in the trace.
     pub coroutine: CoroutineId,
-    /// Its process.
+    /// The coroutine's process.
     pub process: ProcessId,
-    /// How a v1 peer numbers its events; nothing for our probe.
+    /// How a v1 peer numbers its events; `None` for this project's probe.
     pub plain: Option<Dialect>,
-    /// Two for each use of the station.
+    /// The station's generation, which grows by two with each use.
     pub generation: u32,
     /// When it was born, on the monotonic clock.
     pub birth_ts: u64,
     /// When its latest event was, on the monotonic clock.
     pub last_ts: u64,
-    /// It is over.
+    /// The coroutine has ended.
     pub has_ended: bool,
-    /// Index in the station of its first event.
+    /// Index of its first event in the station.
     pub base_n: u64,
-    /// Index in the station of the event after its latest one.
+    /// Index of the event after its latest event in the station.
     pub end_n: u64,
-    /// Index and time, on the monotonic clock, of each event that its slots hold, up to the latest
-    /// and without a gap.
+    /// Index and monotonic time of each event that the slots hold, up to the latest, without a gap.
     pub held: Vec<(u64, u64)>,
-    /// Its wakes, if its runtime tells of them.
+    /// Its wakes, if its runtime reports wakes.
     pub wakes: Option<WakeState>,
-    /// What its program summed up of it.
+    /// The totals that its program kept.
     pub aggregate: Option<Box<Aggregate>>,
-    /// Its account, as far as it does not depend on what is recorded.
+    /// Its account, as far as that does not depend on what is recorded.
     pub tally: Tally,
-    /// What the station said.
+    /// The copied words of the station.
     pub copy: StationCopy,
 }
 
-/// What a station said at one moment.
+/// A copy of a station's words.
 #[derive(Clone, Debug, Default)]
 pub struct StationCopy {
     words: StationWords,
-    /// Nothing once the slots are not needed any more.
+    /// `None` once the slots are not needed any more.
     slots: Option<Box<SlotCopies>>,
 }
 
@@ -66,7 +65,7 @@ impl StationCopy {
         StationCopy { words, slots }
     }
 
-    /// Subtracts this from the times of events and of the latest wake.
+    /// Subtracts `by_ns` from the times of events and of the latest wake.
     fn move_back(&mut self, by_ns: i64) {
         self.words.move_wake_back(by_ns);
         if let Some(slots) = &mut self.slots {
@@ -80,12 +79,12 @@ impl StationCopy {
 }
 
 impl StationCoroutine {
-    /// The same with the times of the recorder's clock, where its own are so far ahead.
+    /// Converts all times to the recorder's clock; `ahead_ns` is how far the program's clock is ahead.
     fn by_recorders_clock(mut self, ahead_ns: i64) -> Self {
         let events = self.held.iter_mut().map(|(_, at_ns)| at_ns);
         let wakes = self.wakes.iter_mut().map(|wakes| &mut wakes.at_ns);
         let own = [&mut self.birth_ts, &mut self.last_ts].into_iter();
-        // 0 is a time that is not known.
+        // Time 0 means unknown.
         for time in events.chain(wakes).chain(own).filter(|time| **time != 0) {
             *time = time.saturating_add_signed(ahead_ns.saturating_neg());
         }
@@ -93,7 +92,7 @@ impl StationCoroutine {
         self
     }
 
-    /// Does a v1 peer write its station?
+    /// Whether a v1 peer writes the station.
     pub fn is_plain(&self) -> bool {
         self.plain.is_some()
     }
@@ -104,14 +103,14 @@ impl StationCoroutine {
         self.copy.slots = None;
     }
 
-    /// The station as it was, but with another word for the coroutine or thread that woke last, which is
-    /// made from the time of the wake and the word.
+    /// Restores the station, with another word for the latest waker. The closure returns that word from the
+    /// time of the wake and the old word.
     pub fn to_station(&self, waker: impl FnOnce(u64, u32) -> u32) -> Station {
         let StationCopy { words, slots } = &self.copy;
         let mut words = words.clone();
         let (at_ns, word) = words.waker();
         words.set_waker(waker(at_ns, word));
-        // Another process may have written anything there since the coroutine was met.
+        // Another process may have overwritten the identity since the coroutine was first seen.
         let generation = (!self.is_plain()).then_some(self.generation);
         words.set_identity(generation, self.birth_ts);
         if !self.is_plain() {
@@ -120,33 +119,33 @@ impl StationCoroutine {
         words.to_station(slots.as_deref())
     }
 
-    /// The first of its latest events that is later than this.
+    /// The first of its held events that is later than `until_ns`.
     pub fn first_after(&self, until_ns: u64) -> Option<u64> {
         let mut held = self.held.iter();
         let first = held.find(|(_, at_ns)| until_ns < *at_ns);
         first.map(|(n, _)| *n)
     }
 
-    /// When the latest was that it tells of, up to this time.
+    /// The latest time that it states, up to `until_ns`.
     pub fn latest_until(&self, until_ns: u64) -> Option<u64> {
         let events = self.held.iter().map(|(_, at_ns)| *at_ns);
-        let besides = [Some(self.last_ts), self.wakes.map(|wakes| wakes.at_ns)];
-        let all = events.chain(besides.into_iter().flatten());
+        let others = [Some(self.last_ts), self.wakes.map(|wakes| wakes.at_ns)];
+        let all = events.chain(others.into_iter().flatten());
         all.filter(|at| *at <= until_ns).max()
     }
 }
 
 impl Harvest {
-    /// Those that have a station.
-    pub(crate) fn occupants<'r>(
+    /// The coroutines that have a station now.
+    pub(crate) fn station_coroutines<'r>(
         &'r self,
         region: &'r Region<'r>,
     ) -> impl Iterator<Item = StationCoroutine> + 'r {
-        (0..self.cells.len()).filter_map(|index| self.occupant_of(index, region))
+        (0..self.cells.len()).filter_map(|index| self.station_coroutine(index, region))
     }
 
-    /// The coroutine of this station, if one is known.
-    pub(super) fn occupant_of(
+    /// The coroutine of this station, if known.
+    pub(super) fn station_coroutine(
         &self,
         index: usize,
         region: &Region<'_>,
@@ -154,20 +153,21 @@ impl Harvest {
         let cell = self.cells.get(index).filter(|cell| cell.is_known())?;
         let copy = StationCopy::of(region.stations.get(index)?);
         let station = &copy.to_station();
-        let was_dead = station.identity().is_some_and(|it| it.is_dead);
+        let identity = station.identity();
+        let was_dead = identity.as_ref().is_some_and(|identity| identity.is_dead);
         let (held, end_n) = cell.held(station);
         let is_plain = cell.plain.is_some();
-        let tells_wakes = station.identity().is_some_and(|it| it.tells_wakes);
+        let tells_wakes = identity.is_some_and(|identity| identity.tells_wakes);
         let last_ts = held.last().map_or(cell.birth_ts(), |(_, at_ns)| *at_ns);
         let had = end_n.wrapping_sub(cell.base_n());
-        let is_credible = had <= MOST_AT_ONCE;
+        let is_credible = had <= MAX_CREDIBLE_EVENTS;
         let events = if is_credible { had } else { held.len() as u64 };
         let tally = self.tally_of(
             &cell.read_to(end_n),
             (station, station.event_head()),
             region,
         );
-        let occupant = StationCoroutine {
+        let coroutine = StationCoroutine {
             memory: self.flight_memory.unwrap_or_default(),
             station: index as u32,
             coroutine: cell.coroutine,
@@ -184,7 +184,7 @@ impl Harvest {
                 .aggregate_of(index, &region.stations[index], last_ts)
                 .map(Box::new),
             tally: Tally {
-                attempted: events + u64::from(is_plain && was_dead) + cell.left_out(station),
+                attempted: events + u64::from(is_plain && was_dead) + cell.unnumbered(station),
                 recorded: 0,
                 inexact: tally.inexact || !is_credible,
                 ..tally
@@ -192,25 +192,24 @@ impl Harvest {
             held,
             copy,
         };
-        Some(occupant.by_recorders_clock(self.ahead_ns()))
+        Some(coroutine.by_recorders_clock(self.ahead_ns()))
     }
 
-    /// What is known of places, to go on from.
-    pub(crate) fn places(&self) -> &Places {
-        &self.places
+    /// The sites known so far, for a reader that continues from here.
+    pub(crate) fn sites(&self) -> &SiteTable {
+        &self.sites
     }
 }
 
 impl Cell {
-    /// Index and time of the latest events that slots hold, without a gap, and the index after the
-    /// last of them.
+    /// Index and time of the latest events that slots hold, without a gap, and the index after the last.
     fn held(&self, station: &Station) -> (Vec<(u64, u64)>, u64) {
         let head = match self.plain {
             Some(_) => self.next_n(),
             None => station.event_head(),
         };
         let (mut held, mut n) = (Vec::new(), self.first_held(head));
-        // Each skip leads to a later event that the slots hold, so that few steps are enough.
+        // Each skip leads to a later event that the slots hold, so few steps are enough.
         for _ in 0..4 * SLOTS {
             match self.dialect().fetch(station, n) {
                 Fetched::Whole(epoch) => held.push((n, epoch.timestamp)),
@@ -227,7 +226,7 @@ impl Cell {
         (held, n)
     }
 
-    /// The first of its events that slots can hold.
+    /// The first event that slots can hold.
     fn first_held(&self, head: u64) -> u64 {
         let had = head.wrapping_sub(self.base_n());
         head.wrapping_sub(had.min(SLOTS as u64))

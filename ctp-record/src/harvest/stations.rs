@@ -1,4 +1,4 @@
-//! Who has which station: coroutines that come, that leave, and that somebody has written over.
+//! Coroutines that take a station, leave a station, or appear in a station by a fault.
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
@@ -9,18 +9,21 @@ use ctp_trace::record::{CoroutineId, ProcessId, Record};
 use super::cell::{self, Cell};
 use super::{Harvest, Outside, Pass, Sink, convert};
 
-/// Stations without an event that a pass looks at.
-pub(super) const UNWRITTEN_A_PASS: usize = 4096;
+/// How many stations without an event a pass examines.
+pub(super) const UNWRITTEN_PER_PASS: usize = 4096;
 
-/// The latest time that is written in a station. Its birth may be long ago, or no time.
+/// The latest time that is written in a station. The birth may be long ago or unknown.
 fn latest_time(station: &Station, identity: &Identity) -> u64 {
-    let time = |slot| ctp_nostd::slot::copy(slot).1.timestamp;
-    let latest = station.slots().iter().map(time).max();
+    let latest = station
+        .slots()
+        .iter()
+        .map(|slot| ctp_nostd::slot::copy(slot).1.timestamp)
+        .max();
     latest.filter(|at| *at != 0).unwrap_or(identity.birth_ts)
 }
 
 impl Harvest {
-    /// Where somebody has overwritten the header, the count is not believed any more.
+    /// Adds new stations. If the header was overwritten by a fault, its count is ignored.
     pub(super) fn discover(&mut self, region: &Region<'_>) {
         if !region.is_intact() {
             return;
@@ -28,16 +31,16 @@ impl Harvest {
         self.cells.discover(region.allocated().len());
     }
 
-    /// Finds out who writes the stations that are new. One of ours is known by its first event;
-    /// what has events and no generation is a v1 peer's. Of stations without an event at most
-    /// `unwritten` are looked at, and the others in the next pass: a count of stations that was
-    /// overwritten makes them many.
-    pub(super) fn settle(&mut self, mut unwritten: usize, pass: &mut Pass<'_>) {
-        for _ in 0..self.cells.unsettled() {
+    /// Finds out which probe writes each new station. Stations of this project's probe are known by their
+    /// first event; a station with events and no generation belongs to a v1 peer. Examines at most
+    /// `unwritten` stations without an event and leaves the others to the next pass, because an overwritten
+    /// header may claim very many stations.
+    pub(super) fn identify_writers(&mut self, mut unwritten: usize, pass: &mut Pass<'_>) {
+        for _ in 0..self.cells.unidentified() {
             if unwritten == 0 {
                 return;
             }
-            let Some(index) = self.cells.next_unsettled() else {
+            let Some(index) = self.cells.next_unidentified() else {
                 return;
             };
             if self.cells[index as usize].is_known() {
@@ -47,7 +50,7 @@ impl Harvest {
             match cell::writer_of(station) {
                 None => {
                     unwritten -= 1;
-                    self.cells.put_back_unsettled(index);
+                    self.cells.put_back_unidentified(index);
                 }
                 Some(cell::Writer::Ours) => {}
                 Some(cell::Writer::Plain(dialect)) => {
@@ -58,35 +61,34 @@ impl Harvest {
         }
     }
 
-    /// Meets the coroutines of plain v1 peers that have had no event when the recording ends. Before, their
-    /// dialect is not known; now none is needed. False words of a header make many of them.
-    pub(crate) fn meet_silent_peers(
+    /// Introduces the coroutines of plain v1 peers that had no event by the end of the recording. Only now is
+    /// their dialect irrelevant. A damaged header makes many of these.
+    pub(crate) fn introduce_silent_peers(
         &mut self,
         region: &Region<'_>,
         outside: &mut dyn Outside,
         sink: &mut dyn Sink,
     ) {
         let mut pass = Pass::over(region, outside, sink);
-        self.settle(usize::MAX, &mut pass);
-        for _ in 0..self.cells.unsettled() {
-            let Some(index) = self.cells.next_unsettled() else {
+        self.identify_writers(usize::MAX, &mut pass);
+        for _ in 0..self.cells.unidentified() {
+            let Some(index) = self.cells.next_unidentified() else {
                 return;
             };
             let identity = region.stations[index as usize].identity();
-            let is_silent = |it: &Identity| !it.extended && it.probe_id != 0;
-            match identity.filter(is_silent) {
-                Some(it) if self.is_later(it.birth_ts) => {}
+            match identity.filter(|identity| !identity.extended && identity.probe_id != 0) {
+                Some(identity) if self.is_after_stop(identity.birth_ts) => {}
                 Some(_) => {
                     self.cells.note_plain(index);
                     self.introduce(index as usize, Some(Dialect::PerSlot), &mut pass);
                 }
-                None => self.cells.put_back_unsettled(index),
+                None => self.cells.put_back_unidentified(index),
             }
         }
     }
 
-    /// First sight of a coroutine: its birth becomes a record. False while it is moving in, and if the
-    /// trace has no number left for it.
+    /// Records the birth of a newly seen coroutine. Returns false if the coroutine is just taking the station,
+    /// or if the trace has no number left.
     pub(super) fn introduce(
         &mut self,
         index: usize,
@@ -98,7 +100,7 @@ impl Harvest {
             return false;
         };
         let is_new = identity.extended && self.cells[index].is_new(&identity);
-        if plain.is_none() && (!is_new || self.is_later(identity.birth_ts)) {
+        if plain.is_none() && (!is_new || self.is_after_stop(identity.birth_ts)) {
             return false;
         }
         let Some(id) = pass.outside.numbers().coroutine() else {
@@ -113,14 +115,15 @@ impl Harvest {
         self.totals.plain += u32::from(plain.is_some());
         self.cells[index] = Cell::new(id, process, plain, &identity);
         self.cells[index].inexact = !has_clock;
-        let name = self.places.name(pass.region, identity.meta);
-        let spawn_site = self.places.interned(process, name.site, pass);
-        let born_ns = match self.horizon.may_have_been(identity.birth_ts) {
-            true => identity.birth_ts,
-            false => self.horizon.start_ns(),
+        let name = self.sites.name(pass.region, identity.meta);
+        let spawn_site = self.sites.interned(process, name.site, pass);
+        let born_ns = if self.horizon.is_possible(identity.birth_ts) {
+            identity.birth_ts
+        } else {
+            self.horizon.start_ns()
         };
         let born = self.horizon.nanos(born_ns);
-        // Of its events there may be none: they may have been kept out.
+        // The coroutine may have no events in the trace if all of them are excluded.
         self.latest.note(born);
         let mut birth = convert::birth(&identity, plain, born);
         birth.coroutine = id;
@@ -132,20 +135,21 @@ impl Harvest {
         true
     }
 
-    /// Remembers that this coroutine was there, so that it is counted once. It keeps its station.
+    /// Remembers a coroutine that got no number, so that it is counted once. It keeps its station.
     fn refuse(&mut self, index: usize, identity: &Identity) {
         let unknown = Cell::new(CoroutineId(0), ProcessId(0), None, identity);
         self.cells[index] = unknown.vacant();
         self.totals.refused = self.totals.refused.saturating_add(1);
     }
 
-    /// Only the recorder hands out a station again. Whoever has written another occupant into it,
-    /// that one is read from now on, and the one before is in doubt.
-    pub(super) fn notice_usurper(&mut self, index: usize, pass: &mut Pass<'_>) {
+    /// Notices a coroutine that took the station without the recorder freeing it. From now on its events are
+    /// read, and the account of the coroutine before it is inexact.
+    pub(super) fn notice_unexpected_owner(&mut self, index: usize, pass: &mut Pass<'_>) {
         let cell = &self.cells[index];
         let identity = pass.region.stations[index].identity();
-        let is_usurped = |it: Identity| it.extended && (!cell.is_ours() || cell.is_new(&it));
-        if !cell.is_known() || !identity.is_some_and(is_usurped) {
+        let is_unexpected =
+            |identity: Identity| identity.extended && (!cell.is_ours() || cell.is_new(&identity));
+        if !cell.is_known() || !identity.is_some_and(is_unexpected) {
             return;
         }
         self.cells[index].inexact = true;
@@ -153,7 +157,7 @@ impl Harvest {
         self.cells[index] = Cell::default();
     }
 
-    /// A coroutine of ours is over and read: its station is for another one.
+    /// Closes a coroutine that has ended and is read to its end, and frees its station.
     pub(super) fn vacate(&mut self, index: usize, pass: &mut Pass<'_>) {
         self.close(index, pass);
         let next_n = self.cells[index].next_n();

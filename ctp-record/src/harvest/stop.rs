@@ -1,5 +1,5 @@
-//! The end of a recording whose program may go on. Lanes and stations are read to their ends
-//! afterwards, and what they tell of later times is not of this recording: it is neither told nor lost.
+//! The end of a recording while the program may go on. Lanes and stations are read to their ends afterwards.
+//! Events after the end do not belong to the recording: they are neither recorded nor lost.
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::{Dialect, Fetched};
@@ -8,39 +8,39 @@ use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::Tally;
 
-use super::cell::MOST_AT_ONCE;
+use super::cell::MAX_CREDIBLE_EVENTS;
 use super::{Harvest, convert};
 
-/// What there was when it ended.
+/// What the memory held when the recording ended.
 #[derive(Debug)]
 pub(super) struct Stop {
     /// How far each station was.
     marks: Vec<Mark>,
-    /// Records of each lane that had found no room; nothing of one that is not read any more.
+    /// Records that found no room in each lane; `None` for a damaged lane, which is not read any more.
     lost: Vec<Option<u32>>,
-    /// Nothing that was done before is later.
+    /// The time of the end. Nothing done before it has a later time.
     at_ns: u64,
 }
 
 impl Stop {
-    /// The end on a clock that is so far ahead of the recorder's.
+    /// Moves the time of the end to a clock that is ahead of the recorder's by `ahead_ns`.
     pub fn follow_clock(&mut self, ahead_ns: i64) {
         self.at_ns = self.at_ns.saturating_add_signed(ahead_ns);
     }
 
-    /// Of an image of which nothing after `at_ns` is wanted. Each station comes with the number of events
-    /// of a probe of ours that are, if not all are.
+    /// The end of an image that excludes what happened after `at_ns`. Each station comes with the number of
+    /// its events to include, or `None` to include all.
     pub fn of_image<'s>(
         stations: impl Iterator<Item = (&'s Station, Option<u64>)>,
         lost: Vec<Option<u32>>,
         at_ns: u64,
     ) -> Self {
-        let mark = |(station, end_n): (&Station, Option<u64>)| {
+        let marks = stations.map(|(station, end_n)| {
             let mark = Mark::of(station);
             end_n.map_or(mark, |end_n| mark.before(end_n))
-        };
+        });
         Stop {
-            marks: stations.map(mark).collect(),
+            marks: marks.collect(),
             lost,
             at_ns,
         }
@@ -50,32 +50,33 @@ impl Stop {
         self.lost.iter().flatten().copied().map(u64::from).sum()
     }
 
-    /// Records of this lane that had found no room, of all that have by now.
+    /// Records of this lane that had found no room by the end. `by_now` is the present count.
     pub fn lost(&self, lane: usize, by_now: Option<u32>) -> Option<u32> {
         by_now.and(self.lost.get(lane).copied().flatten())
     }
 }
 
-/// How far a station was when the recording ended. Which of the counts is in use may not be known yet:
-/// the recorder may never have looked at the station before.
+/// How far a station was when the recording ended. Both counts are kept, because the recorder may not have
+/// visited the station before and may not know which count its writer uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
-    /// Events, if a probe of ours writes the station; else 0.
+    /// Number of events, if this project's probe writes the station; else 0.
     head: u64,
-    /// Changes with each event of a v1 peer; 0 of a station of ours, where it is not needed.
+    /// Changes with each event of a v1 peer. 0 for a station of this project's probe.
     seqs: u64,
-    /// Its coroutine was over.
+    /// The coroutine had ended.
     was_dead: bool,
 }
 
 impl Mark {
     fn of(station: &Station) -> Self {
-        // Death comes after the last event, so it is read before the events are.
-        let was_dead = station.identity().is_some_and(|it| it.is_dead);
+        // A death is marked after the last event is written, so the mark is read before the events.
+        let was_dead = station.identity().is_some_and(|identity| identity.is_dead);
         let head = station.event_head();
-        let seqs = match head {
-            0 => station.seqs().into_iter().fold(0, u64::wrapping_add),
-            _ => 0,
+        let seqs = if head == 0 {
+            station.seqs().into_iter().fold(0, u64::wrapping_add)
+        } else {
+            0
         };
         Mark {
             head,
@@ -86,34 +87,40 @@ impl Mark {
 }
 
 impl Mark {
-    /// As it was before this event.
+    /// Whether the station has had no event since the mark was made.
+    fn has_same_events(self, station: &Station) -> bool {
+        let now = Mark::of(station);
+        (self.head, self.seqs) == (now.head, now.seqs)
+    }
+
+    /// The mark as it was before event `end_n`.
     fn before(self, end_n: u64) -> Self {
         Mark {
             head: if self.head == 0 { 0 } else { end_n },
-            // Any other number says that the station has gone on since.
+            // Any different number means that the station has changed since.
             seqs: !self.seqs,
             ..self
         }
     }
 }
 
-/// The first event that slots hold, of this one and those behind it.
+/// The first event that slots hold, from `oldest` on.
 fn first_whole(dialect: Dialect, station: &Station, oldest: u64) -> Option<Epoch> {
     let held = (0..SLOTS as u64).map(|behind| oldest.wrapping_add(behind));
     let mut found = held.map(|n| dialect.fetch(station, n));
-    found.find_map(|it| match it {
+    found.find_map(|fetched| match fetched {
         Fetched::Whole(epoch) => Some(epoch),
         _ => None,
     })
 }
 
 impl Harvest {
-    /// It is over: what happens from now on is not of this recording.
+    /// Ends the recording: later events do not belong to it.
     pub fn stop(&mut self, region: &Region<'_>) {
         let stop = Stop {
             marks: region.allocated().iter().map(Mark::of).collect(),
             lost: self.lost_so_far(region),
-            // The last thing to be looked at: what was counted is not later.
+            // Read last, so that no event counted above has a later time.
             at_ns: self.horizon.now_ns(),
         };
         self.horizon.stop(stop.at_ns);
@@ -127,22 +134,24 @@ impl Harvest {
 
     fn lost_so_far(&self, region: &Region<'_>) -> Vec<Option<u32>> {
         let known = self.lanes.losses();
-        let is_damaged = |lane: usize| known.get(lane) == Some(&None);
         let rings = region.used_rings().enumerate();
         rings
-            .map(|(lane, ring)| (!is_damaged(lane)).then(|| ring.lost()))
+            .map(|(lane, ring)| {
+                let is_damaged = known.get(lane) == Some(&None);
+                (!is_damaged).then(|| ring.lost())
+            })
             .collect()
     }
 
-    /// Is this a time after the end?
-    pub(super) fn is_later(&self, at_ns: u64) -> bool {
+    /// Whether this time is after the end.
+    pub(super) fn is_after_stop(&self, at_ns: u64) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.at_ns < at_ns)
     }
 
-    /// Does a record of a lane tell of what was done after the end? What was counted before it is not
-    /// later, whatever the clock of its program says.
-    pub(super) fn is_of_later(&self, at_ns: u64, payload: &Payload) -> bool {
-        self.is_later(at_ns)
+    /// Whether a lane's record describes something after the end. An event that was counted before the end is
+    /// not later, whatever its program's clock says.
+    pub(super) fn is_record_after_stop(&self, at_ns: u64, payload: &Payload) -> bool {
+        self.is_after_stop(at_ns)
             && (DeedKind::from_code(payload.kind).is_some() || !self.was_counted(payload))
     }
 
@@ -155,21 +164,20 @@ impl Harvest {
         self.stop.as_ref()?.marks.get(index).copied()
     }
 
-    /// Has the coroutine of this station gone on after the end?
-    pub(super) fn has_gone_on(&self, index: usize, station: &Station) -> bool {
-        let is_as_it_was = |mark: Mark| {
-            let now = Mark::of(station);
-            (mark.head, mark.seqs) == (now.head, now.seqs)
-        };
-        self.stop.is_some() && !self.mark(index).is_some_and(is_as_it_was)
+    /// Whether the coroutine of this station has changed since the end.
+    pub(super) fn has_changed_since_stop(&self, index: usize, station: &Station) -> bool {
+        self.stop.is_some()
+            && !self
+                .mark(index)
+                .is_some_and(|mark| mark.has_same_events(station))
     }
 
-    /// Was the coroutine of this station marked as dead only after the end?
-    pub(super) fn has_died_later(&self, index: usize) -> bool {
+    /// Whether the coroutine of this station was marked as dead only after the end.
+    pub(super) fn died_after_stop(&self, index: usize) -> bool {
         self.stop.is_some() && !self.mark(index).is_some_and(|mark| mark.was_dead)
     }
 
-    /// The head of a station, which says `head`, at the end. One that jumps back is not believed.
+    /// The head of a station at the end; `head` is its present value, which is returned if the head has jumped.
     pub(super) fn head_to_read(&self, index: usize, head: u64) -> u64 {
         if self.stop.is_none() {
             return head;
@@ -177,20 +185,20 @@ impl Harvest {
         let mark = self.mark(index).map(|mark| mark.head);
         let at_the_end = mark.unwrap_or(self.cells[index].next_n());
         match head.wrapping_sub(at_the_end) {
-            1..=MOST_AT_ONCE => at_the_end,
+            1..=MAX_CREDIBLE_EVENTS => at_the_end,
             _ => head,
         }
     }
 
-    /// Up to which event slots are read, if those of this station tell of what came after the end.
+    /// The index at which reading from slots ends, if the slots hold events after the end.
     pub(super) fn end_at_stop(&self, index: usize, head: u64) -> Option<u64> {
         let end = self.head_to_read(index, head);
         (end != head && !self.is_plain(index)).then_some(end)
     }
 
-    /// Does a slot tell of what came after the end? Events of ours that were counted before are no
-    /// later; what another probe did is known by its time alone, if it went on at all.
-    pub(super) fn is_slot_of_later(
+    /// Whether a slot holds an event after the end. Events of this project's probe that were counted before
+    /// the end are not later. An event of another probe is later by its time, if its station has changed.
+    pub(super) fn is_slot_after_stop(
         &self,
         index: usize,
         station: &Station,
@@ -199,35 +207,43 @@ impl Harvest {
         if self.stop.is_none() {
             return false;
         }
-        let is_later = |epoch: &Epoch| self.is_later(epoch.timestamp);
+        let is_after_stop = |epoch: &Epoch| self.is_after_stop(epoch.timestamp);
         match (found, self.is_plain(index)) {
-            (Fetched::Whole(epoch), true) => is_later(epoch) && self.has_gone_on(index, station),
-            (Fetched::Whole(epoch), false) => is_later(epoch) && self.is_behind_mark(index),
+            (Fetched::Whole(epoch), true) => {
+                is_after_stop(epoch) && self.has_changed_since_stop(index, station)
+            }
+            (Fetched::Whole(epoch), false) => is_after_stop(epoch) && self.is_behind_mark(index),
             (Fetched::Overwritten(oldest), true) => {
                 let dialect = self.cells[index].dialect();
-                first_whole(dialect, station, *oldest).is_some_and(|epoch| is_later(&epoch))
+                first_whole(dialect, station, *oldest).is_some_and(|epoch| is_after_stop(&epoch))
             }
             _ => false,
         }
     }
 
-    /// Is the next event one that was not counted when it was over?
+    /// Whether the next event was not counted when the recording ended.
     fn is_behind_mark(&self, index: usize) -> bool {
         let next_n = self.cells[index].next_n();
         let mark = self.mark(index);
-        mark.is_none_or(|mark| next_n.wrapping_sub(mark.head) <= MOST_AT_ONCE)
+        mark.is_none_or(|mark| next_n.wrapping_sub(mark.head) <= MAX_CREDIBLE_EVENTS)
     }
 
-    /// An account without what is known of a later time only.
-    pub(super) fn without_later(&self, index: usize, station: &Station, tally: Tally) -> Tally {
-        let is_woken_later = self.is_later(station.wakes().at_ns);
-        match is_woken_later || self.has_gone_on(index, station) {
-            true => Tally {
+    /// The account without what may be known only from after the end.
+    pub(super) fn without_changes_after_stop(
+        &self,
+        index: usize,
+        station: &Station,
+        tally: Tally,
+    ) -> Tally {
+        let is_woken_after_stop = self.is_after_stop(station.wakes().at_ns);
+        if is_woken_after_stop || self.has_changed_since_stop(index, station) {
+            Tally {
                 torn: None,
                 wakers: None,
                 ..tally
-            },
-            false => tally,
+            }
+        } else {
+            tally
         }
     }
 }

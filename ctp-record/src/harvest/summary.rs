@@ -1,24 +1,24 @@
-//! Summaries: of each coroutine the totals that its program keeps and its last few events, instead
-//! of its history. Totals are told now and then, when the coroutine ends, and at the end; the pause
-//! doubles each time, so that the trace hardly grows with time and a recorder that is killed has
-//! told at least half.
+//! Summaries: records the totals that the program keeps of each coroutine, and its latest few events,
+//! instead of its history. Totals are emitted at intervals, when a coroutine ends, and at the end. The
+//! interval doubles each time. So the trace grows little with time, and a recorder that is killed has
+//! emitted the totals of at least half of the time.
 
 use ctp_nostd::Region;
-use ctp_nostd::aggregate::{self, Bins, Latched};
+use ctp_nostd::aggregate::{self, Bins};
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{self, Aggregate, Durations, Nanos, Record, Tally};
 
 use super::{Harvest, Pass};
 
-/// How long after the first pass all totals are told for the first time.
+/// How long after the first pass all totals are emitted for the first time.
 const FIRST_PAUSE_NS: u64 = 1_000_000_000;
 
-/// When totals are told.
+/// When totals are emitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Summary {
     bins: record::Bins,
     pause_ns: u64,
-    /// Nothing before the first pass.
+    /// When totals are emitted next. `None` before the first pass.
     next_ns: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Summary {
         }
     }
 
-    /// Is it time to tell? Then the next time is twice as far off.
+    /// Whether totals are due now. If so, the next interval is twice as long.
     fn is_due(&mut self, now_ns: u64) -> bool {
         let next_ns = *self
             .next_ns
@@ -49,8 +49,7 @@ impl Summary {
 }
 
 impl Harvest {
-    /// Reads a memory whose probes keep aggregates: these are recorded, and of events only the
-    /// latest.
+    /// Reads a memory with aggregates: records these, and only the latest events.
     #[must_use]
     pub fn summing_up(self, bins: Bins) -> Self {
         Harvest {
@@ -59,7 +58,7 @@ impl Harvest {
         }
     }
 
-    /// Reads a flight recorder's memory, of this number: its lanes are left alone.
+    /// Reads a flight recorder's memory, which has this number. Its lanes are not drained.
     #[must_use]
     pub fn in_flight(self, memory: u32) -> Self {
         Harvest {
@@ -68,14 +67,14 @@ impl Harvest {
         }
     }
 
-    /// Are the totals of this station's coroutine told, and not its history? A plain v1 peer has
-    /// none, so that its events are recorded as ever.
-    pub(super) fn sums_up(&self, index: usize) -> bool {
+    /// Whether totals are recorded for this station's coroutine instead of its history. A plain v1 peer has
+    /// no totals, so its events are recorded.
+    pub(super) fn records_totals(&self, index: usize) -> bool {
         self.summary.is_some() && self.cells[index].plain.is_none()
     }
 
-    /// Events that coroutines of this memory had, also those that became no records: where totals
-    /// are kept instead of history, most do not.
+    /// Events that coroutines of this memory had, including those that became no records. In a summary most
+    /// become none.
     pub fn happened(&self, region: &Region<'_>) -> u64 {
         if self.summary.is_none() {
             return self.totals.events;
@@ -84,13 +83,13 @@ impl Harvest {
         let plain = self.cells.iter().filter(|cell| cell.plain.is_some());
         let recorded = plain.map(|cell| cell.recorded);
         let heads = region.allocated().iter().map(Station::event_head);
-        // What somebody scribbled there may be any number.
+        // A damaged memory may hold any number here.
         recorded.chain(heads).fold(0, u64::saturating_add)
     }
 
-    /// Something happened here: who is new is introduced, and who has ended is read and closed. Who
-    /// counts nothing is read like any other.
-    pub(super) fn glance(&mut self, index: usize, pass: &mut Pass<'_>) {
+    /// Notes that a station has new events. Introduces a new coroutine. A coroutine that ended, or that
+    /// keeps no totals, is drained like any other.
+    pub(super) fn note_activity(&mut self, index: usize, pass: &mut Pass<'_>) {
         let station = &pass.region.stations[index];
         let head = station.event_head();
         let is_known = self.cells[index].is_known() || self.introduce(index, None, pass);
@@ -102,39 +101,44 @@ impl Harvest {
         pass.found.most = pass.found.most.max(1);
     }
 
-    /// If it is time: tells the last events and the totals of each coroutine that went on.
-    pub(super) fn take_stock(&mut self, now_ns: u64, pass: &mut Pass<'_>) {
-        if !self.summary.as_mut().is_some_and(|it| it.is_due(now_ns)) {
+    /// If totals are due, emits the latest events and the totals of each coroutine that went on.
+    pub(super) fn emit_due_totals(&mut self, now_ns: u64, pass: &mut Pass<'_>) {
+        if !self
+            .summary
+            .as_mut()
+            .is_some_and(|summary| summary.is_due(now_ns))
+        {
             return;
         }
         for index in 0..self.cells.len() {
             let head = pass.region.stations[index].event_head();
-            let has_gone_on = self.cells[index].is_known() && self.cells[index].next_n() != head;
-            if has_gone_on && self.sums_up(index) {
+            let has_changed_since_stop =
+                self.cells[index].is_known() && self.cells[index].next_n() != head;
+            if has_changed_since_stop && self.records_totals(index) {
                 self.drain(index, pass);
-                self.tell_totals(index, pass);
+                self.emit_totals(index, pass);
             }
         }
     }
 
-    /// As [`tell_totals`](Harvest::tell_totals), for the last time: totals that were told before and
-    /// cannot be read again do not tell of all that there was.
-    pub(super) fn tell_totals_at_last(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
-        let is_told = self.tell_totals(index, pass);
+    /// Like [`emit_totals`](Harvest::emit_totals), for the last time. Totals that were emitted before and
+    /// cannot be read again are incomplete.
+    pub(super) fn emit_final_totals(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
+        let is_emitted = self.emit_totals(index, pass);
         let cell = &mut self.cells[index];
-        cell.inexact |= is_told && !cell.has_told_latest_totals();
-        is_told
+        cell.inexact |= is_emitted && !cell.has_emitted_latest_totals();
+        is_emitted
     }
 
-    /// Tells the totals of this coroutine, unless nothing happened since they were told last, or
-    /// they cannot be read. True if any were ever told.
-    pub(super) fn tell_totals(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
+    /// Emits the totals of this coroutine, unless nothing happened since they were last emitted, or they
+    /// cannot be read. Returns whether any were ever emitted.
+    pub(super) fn emit_totals(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
         let Some(summary) = self.summary.filter(|_| self.cells[index].is_ours()) else {
             return false;
         };
         let station = &pass.region.stations[index];
         let cell = &mut self.cells[index];
-        if !cell.has_told_latest_totals() {
+        if !cell.has_emitted_latest_totals() {
             match totals_of(station, cell.generation()) {
                 Statistics::Both(both) => {
                     cell.note_totals();
@@ -146,7 +150,7 @@ impl Harvest {
                 Statistics::Nothing => {}
             }
         }
-        self.cells[index].has_told_totals()
+        self.cells[index].has_emitted_totals()
     }
 
     fn aggregate(
@@ -167,14 +171,14 @@ impl Harvest {
         }
     }
 
-    /// Up to when totals are told that were read after an event at this time: nothing has changed
-    /// them since. Its program may have ended long before they are read, and is no older by that.
+    /// The time up to which totals hold that were read after an event at `last_ts`: nothing has changed them
+    /// since. The program may have ended long before they are read.
     fn as_of(&self, index: usize, last_ts: u64) -> Nanos {
         let at_ns = last_ts.max(self.cells[index].birth_ts());
         self.horizon.nanos(at_ns).min(self.now())
     }
 
-    /// The totals of this coroutine as they stand, if they can be read, after an event at this time.
+    /// The current totals of this coroutine, if they can be read, after an event at `last_ts`.
     pub(super) fn aggregate_of(
         &self,
         index: usize,
@@ -190,28 +194,30 @@ impl Harvest {
         }
     }
 
-    /// Events of this station's coroutine become no records. Of one whose totals are told it is
-    /// known at its end whether they are lost.
+    /// Counts events of this station's coroutine that become no records. In a summary, whether they are
+    /// lost is known only when the coroutine ends.
     pub(super) fn miss(&mut self, index: usize, events: u64) {
-        if !self.sums_up(index) {
+        if !self.records_totals(index) {
             add(&mut self.totals.lost, events);
         }
     }
 
-    /// Counts what became no records of a coroutine that is closed, as far as it was not counted.
+    /// Counts the events of a closed coroutine that became no records and were not counted before.
     pub(super) fn write_off(&mut self, index: usize, tally: &Tally, is_summed_up: bool) {
         let unread = tally
             .attempted
             .saturating_sub(self.cells[index].accounted());
         let not_recorded = tally.attempted.saturating_sub(tally.recorded);
-        match self.sums_up(index) {
-            false => add(&mut self.totals.lost, unread),
-            true if is_summed_up => add(&mut self.totals.summed_up, not_recorded),
-            true => add(&mut self.totals.lost, not_recorded),
+        if !self.records_totals(index) {
+            add(&mut self.totals.lost, unread);
+        } else if is_summed_up {
+            add(&mut self.totals.summed_up, not_recorded);
+        } else {
+            add(&mut self.totals.lost, not_recorded);
         }
     }
 
-    /// A dump does not tell when it was taken.
+    /// The time now. A dump does not contain when it was taken, so its latest record counts.
     pub(super) fn now(&self) -> Nanos {
         match self.horizon.now_ns() {
             u64::MAX => self.latest(),
@@ -224,23 +230,23 @@ fn add(counter: &mut u64, events: u64) {
     *counter = counter.saturating_add(events);
 }
 
-/// What can be read of a station's statistics.
+/// The result of reading a station's statistics.
 enum Statistics {
-    /// Waiting and running.
+    /// The durations of waiting and of running.
     Both(Box<[Durations; 2]>),
-    /// Words that no probe of ours wrote.
+    /// Words that this project's probe cannot have written.
     Nonsense,
-    /// The program was too quick, or somebody else is in, or its probe keeps none.
+    /// The program was writing too fast, the station has another owner, or the probe keeps no statistics.
     Nothing,
 }
 
 fn totals_of(station: &Station, generation: u32) -> Statistics {
-    let read = |it: Latched<'_>| it.read().filter(is_kept);
-    let both = read(station.waiting()).zip(read(station.running()));
-    let is_its_own = station
+    let waiting = station.waiting().read().filter(is_kept);
+    let running = station.running().read().filter(is_kept);
+    let is_same_coroutine = station
         .identity()
-        .is_some_and(|it| it.generation == generation);
-    let Some((waiting, running)) = both.filter(|_| is_its_own) else {
+        .is_some_and(|identity| identity.generation == generation);
+    let Some((waiting, running)) = waiting.zip(running).filter(|_| is_same_coroutine) else {
         return Statistics::Nothing;
     };
     match (durations(&waiting), durations(&running)) {
@@ -249,12 +255,12 @@ fn totals_of(station: &Station, generation: u32) -> Statistics {
     }
 }
 
-/// A probe that keeps no aggregates leaves the zeros there that the memory was made of.
+/// Whether a probe keeps aggregates here: otherwise the words are still zero, as the memory was created.
 fn is_kept(found: &aggregate::Durations) -> bool {
     found.count > 0 || found.min_ns == u64::MAX
 }
 
-/// For the trace, unless the words cannot be what a probe of ours wrote.
+/// Converts to the trace's durations, unless this project's probe cannot have written these words.
 fn durations(found: &aggregate::Durations) -> Option<Durations> {
     if found.count == 0 {
         return Some(Durations::default());

@@ -1,15 +1,15 @@
-//! What was found in a memory, or in several.
+//! Counts of what was found in a memory, or in several.
 
 use std::ops::AddAssign;
 
-/// What was found so far, in all passes.
+/// Counts of what was found in all passes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Events that became records.
     pub events: u64,
-    /// Events that were gone before they could be read.
+    /// Events that were overwritten before they could be read.
     pub lost: u64,
-    /// Events of which only totals tell, as they were to.
+    /// Events that are only part of totals, as requested.
     pub summed_up: u64,
     /// Events that made no sense and were left out.
     pub quarantined: u64,
@@ -17,19 +17,19 @@ pub struct Totals {
     pub coroutines: u32,
     /// Coroutines of plain v1 peers.
     pub plain: u32,
-    /// Coroutines that were left out since the trace had no number for them.
+    /// Coroutines that were left out because the trace had no number left.
     pub refused: u32,
-    /// Waits whose site found no room.
+    /// Waits at sites that found no room.
     pub unnamed: u64,
-    /// Coroutines that are over, or were at the end, and of which the counts cannot be trusted.
+    /// Coroutines with counts that cannot be trusted, of those that have ended or were read at the end.
     pub doubtful: u32,
-    /// Lanes that threads have had.
+    /// Lanes that threads have used.
     pub lanes: u32,
     /// Events that found their thread's lane full.
     pub crowded_out: u64,
-    /// Lanes that somebody has overwritten, so that they are not read any more.
+    /// Lanes that were overwritten by a fault and are not read any more.
     pub damaged_lanes: u32,
-    /// Events that were kept out on purpose.
+    /// Events that were excluded on purpose.
     pub filtered: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A dump becomes a trace: everything is there at once, and nobody waits.
+//! Converts a dump to a trace. Everything is there at once, and no program waits.
 
 use ctp_nostd::Region;
 use ctp_trace::record::Ending;
@@ -13,10 +13,10 @@ use crate::harvest::{Harvest, Totals};
 use crate::memory::clock::Clock;
 use crate::output::Output;
 
-/// Reads a dump into a trace and says what is in it.
+/// Reads a dump into a trace and prints what is in it.
 ///
 /// # Errors
-/// The dump cannot be read, holds nothing that can be, or the trace cannot be written.
+/// The dump cannot be read or holds no usable memory, or the trace cannot be written.
 pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     let found = load(image)?;
     let mut firmware = Firmware::open(image)?;
@@ -30,7 +30,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     };
     let start = start_of(zero, &[], region.stations.len() as u32);
     let mut output = Output::create(&config.output, &start, config.backlog(), None)?;
-    output.be_patient();
+    output.allow_waiting();
     output.take_place();
     let mut harvest = harvest_of(&region, zero.monotonic_ns);
     harvest.finish(&region, &mut firmware, &mut output);
@@ -56,7 +56,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// A dump of a summary has totals, like a live one.
+/// Creates the reader. A dump of a summary has totals, like a live memory.
 fn harvest_of(region: &Region<'_>, zero_ns: u64) -> Harvest {
     let harvest = Harvest::new(zero_ns);
     match region.header.bins() {

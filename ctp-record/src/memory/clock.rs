@@ -15,7 +15,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// It starts now.
+    /// Starts the clock now.
     pub fn start() -> Self {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Clock {
@@ -36,7 +36,7 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What this thread has had of a processor so far.
+/// The processor time that this thread has used so far.
 pub fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

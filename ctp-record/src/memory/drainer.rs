@@ -1,5 +1,5 @@
-//! A thread that copies what lanes hold while the first thread is busy or has no processor: it does
-//! so little that a scheduler lets it run as soon as it wants to.
+//! A thread that copies records out of lanes while the main thread is busy or not scheduled. The thread
+//! works so little that a scheduler runs it as soon as it is ready.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use crate::harvest::{Copies, Ground, MOST_LAID, locked};
+use crate::harvest::{Copies, MAX_PREFAULT_RECORDS, PrefaultRange, locked};
 use crate::memory::mapped::Mapped;
 use crate::memory::shm::Memory;
 use crate::session::promptness;
 
-/// The near end of it. It ends when this is dropped.
+/// The handle of the thread, which ends when the handle is dropped.
 #[derive(Debug)]
 pub struct Drainer {
     shared: Arc<Shared>,
@@ -26,7 +26,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// A memory, for as long as it is wanted.
+/// A memory to drain, for as long as it is in use.
 #[derive(Debug)]
 struct Job {
     memory: Weak<Memory>,
@@ -34,13 +34,13 @@ struct Job {
     mapped: Mapped,
 }
 
-/// How often it looks while lanes stay nearly empty.
+/// Pause between two rounds while lanes stay nearly empty.
 const CALM: Duration = Duration::from_millis(1);
-/// How often while they fill: the default size lasts 2 ms at 20 ns an event.
+/// Pause while lanes fill up: a lane of the default size lasts 2 ms at 20 ns an event.
 const BRISK: Duration = Duration::from_micros(300);
 
-/// What one look may take while lanes fill.
-const LITTLE_NS: u64 = 100_000;
+/// Processor time that a round may take while lanes fill up.
+const ROUND_NS: u64 = 100_000;
 
 impl Drainer {
     /// Starts the thread.
@@ -52,15 +52,15 @@ impl Drainer {
             is_awake: AtomicBool::new(true),
             ..Shared::default()
         });
-        let its = shared.clone();
+        let worker = shared.clone();
         let handle = thread::Builder::new()
             .name("drainer".into())
-            .spawn(move || its.work())?;
+            .spawn(move || worker.work())?;
         let thread = handle.thread().clone();
         Ok(Drainer { shared, thread })
     }
 
-    /// One more memory.
+    /// Adds a memory to drain.
     pub fn add(&self, memory: &Arc<Memory>, copies: &Arc<Mutex<Copies>>) {
         locked(&self.shared.jobs).push(Job {
             memory: Arc::downgrade(memory),
@@ -69,7 +69,7 @@ impl Drainer {
         });
     }
 
-    /// Until [`go_on`](Self::go_on).
+    /// Rests until [`go_on`](Self::go_on).
     pub fn rest(&self) {
         self.shared.is_awake.store(false, Ordering::Relaxed);
     }
@@ -89,7 +89,7 @@ impl Drop for Drainer {
 
 impl Shared {
     fn work(&self) {
-        promptness::ask_for_little(LITTLE_NS);
+        promptness::ask_for_little(ROUND_NS);
         let mut pause = CALM;
         while !self.is_over.load(Ordering::Relaxed) {
             if !self.is_awake.load(Ordering::Relaxed) {
@@ -99,7 +99,7 @@ impl Shared {
             thread::sleep(pause);
             // A lane that fills up is more urgent than pages that are not needed yet.
             if self.copy() == 0 {
-                self.lay();
+                self.prefault();
                 pause = CALM;
             } else {
                 pause = BRISK;
@@ -114,16 +114,16 @@ impl Shared {
         jobs.iter().filter_map(Job::copy).max().unwrap_or(0)
     }
 
-    /// Makes pages that threads will come to, of all memories together a few.
-    fn lay(&self) {
-        let mut left = MOST_LAID;
+    /// Prefaults pages that threads will reach soon. The limit is for all memories together.
+    fn prefault(&self) {
+        let mut left = MAX_PREFAULT_RECORDS;
         let mut jobs = locked(&self.jobs);
-        jobs.iter_mut().for_each(|job| job.lay(&mut left));
+        jobs.iter_mut().for_each(|job| job.prefault(&mut left));
     }
 }
 
 impl Job {
-    /// Nothing once nobody else wants the memory.
+    /// The memory and its copies, or `None` once they have no other user.
     fn parts(&self) -> Option<(Arc<Memory>, Arc<Mutex<Copies>>)> {
         self.memory.upgrade().zip(self.copies.upgrade())
     }
@@ -134,17 +134,21 @@ impl Job {
         Some(locked(&copies).copy(&memory.region(), false))
     }
 
-    /// Lays at most so many places, of which it takes those that it has laid.
-    fn lay(&mut self, left: &mut u64) {
+    /// Prefaults records, at most `left`, from which it subtracts what it has done.
+    fn prefault(&mut self, left: &mut u64) {
         let Some((memory, copies)) = self.parts() else {
             return;
         };
-        let groundwork = locked(&copies).groundwork(&memory.region(), left);
-        for Ground { places, is_new } in groundwork {
-            // Where the kernel cannot, programs wait for their pages themselves.
-            let _ = memory.lay(places);
-            if is_new {
-                self.mapped.touch(&memory, places);
+        let ranges = locked(&copies).prefault_ranges(&memory.region(), left);
+        for PrefaultRange {
+            records,
+            is_unclaimed,
+        } in ranges
+        {
+            // If the kernel cannot prefault, the program's threads wait for their pages themselves.
+            let _ = memory.prefault(records);
+            if is_unclaimed {
+                self.mapped.touch(&memory, records);
             }
         }
     }

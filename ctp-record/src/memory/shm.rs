@@ -1,5 +1,8 @@
-//! The memory that the program writes: made and sealed here, mapped once, never unmapped early.
-#![allow(unsafe_code, reason = "vouches for mappings that it made itself")]
+//! The memory that the program writes: created and sealed here, mapped once, never unmapped early.
+#![allow(
+    unsafe_code,
+    reason = "vouches for mappings that this file made itself"
+)]
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -13,19 +16,19 @@ use rustix::fs::{
     memfd_create,
 };
 
-/// A memfd of its final size: sparse, so that room nobody uses costs nothing, and sealed, so
-/// that nobody can cut it off under a reader.
+/// A memfd of its final size. It is sparse, so that unused room costs nothing, and sealed, so that it
+/// cannot be truncated under a reader.
 #[derive(Debug)]
 pub struct Memory {
     file: OwnedFd,
-    /// Lent out for no longer than `self` is: see [`Memory::region`].
+    /// Lent out for no longer than `self` lives: see [`Memory::region`].
     region: Region<'static>,
     /// Keeps the region mapped.
     map: MmapRaw,
 }
 
 impl Memory {
-    /// Makes it, laid out for `plan`. With `inherit`, programs that are launched keep it open.
+    /// Creates a memory laid out for `plan`. With `inherit`, launched programs keep it open.
     ///
     /// # Errors
     /// Those of the kernel: no memory, too many files.
@@ -46,54 +49,54 @@ impl Memory {
         Ok(Memory { file, region, map })
     }
 
-    /// The view of it, whatever has become of its header since.
+    /// The view of the memory, whatever has become of its header since.
     pub fn region(&self) -> Region<'_> {
         self.region
     }
 
-    /// Has the kernel find and clear the pages of these records of it, so that the program need not
-    /// wait for that.
+    /// Makes the kernel find and clear the pages of these records, so that the program need not wait for that.
     ///
     /// # Errors
     /// Those of the kernel: it cannot (before Linux 5.14), no memory.
-    pub fn lay(&self, records: &[LaneRecord]) -> io::Result<()> {
+    pub fn prefault(&self, records: &[LaneRecord]) -> io::Result<()> {
         let advice = Advice::PopulateRead;
         let offset = self.offset_of(records);
         self.map.advise_range(advice, offset, size_of_val(records))
     }
 
-    /// Where these records of it begin.
+    /// The offset of these records in the memory.
     pub fn offset_of(&self, records: &[LaneRecord]) -> usize {
         let begin = self.map.as_mut_ptr().addr();
         records.as_ptr().addr().saturating_sub(begin)
     }
 
-    /// What a program is sent that asks for it.
+    /// The file that is sent to a program that requests it.
     pub fn file(&self) -> &OwnedFd {
         &self.file
     }
 
-    /// By which it is found in the maps of a process; 0 if the kernel does not tell.
+    /// The inode by which the memory is found in the maps of a process; 0 if the kernel does not report it.
     pub fn inode(&self) -> u64 {
         fstat(&self.file).map_or(0, |stat| stat.st_ino)
     }
 
-    /// What the program is to open: by way of this process, or of its own inherited descriptor.
+    /// The path for the program to open: through this process, or through its own inherited descriptor.
     pub fn path(&self, inherit: bool) -> String {
         let fd = self.file.as_raw_fd();
-        match inherit {
-            true => format!("/proc/self/fd/{fd}"),
-            false => format!("/proc/{}/fd/{fd}", std::process::id()),
+        if inherit {
+            format!("/proc/self/fd/{fd}")
+        } else {
+            format!("/proc/{}/fd/{fd}", std::process::id())
         }
     }
 }
 
-/// Where the header lies, and no more of a memory.
+/// Bytes of a memory that contain the header.
 const HEADER_BYTES: usize = 4096;
 
 impl Memory {
-    /// Its header, which can be read when all else of it is given up; nothing if it is damaged, or there
-    /// is no room.
+    /// Maps the header alone, which stays readable when the rest is given up. `None` if the header is damaged
+    /// or there is no room.
     pub fn header_alone(&self) -> Option<LeftHeader> {
         let map = MmapOptions::new().len(HEADER_BYTES).map_raw(&self.file);
         let map = map.ok()?;
@@ -103,12 +106,12 @@ impl Memory {
         Some(LeftHeader { region, _map: map })
     }
 
-    /// The pages behind the header are emptied, also for a fork that still shares them: it is not recorded
-    /// there, and what it ends there is of a process that is no more.
+    /// Frees the pages behind the header, also for a fork that still shares them. The fork is not recorded
+    /// there, and whatever it finishes there belongs to an exited process.
     pub fn give_back_all_but_header(self) {
         let (begin, end) = (HEADER_BYTES as u64, self.map.len() as u64);
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // Where that fails, they are given back once nobody has them mapped.
+        // If this fails, the kernel frees the pages when no process maps them any more.
         let _ = fallocate(&self.file, how, begin, end.saturating_sub(begin));
     }
 }
@@ -116,18 +119,19 @@ impl Memory {
 /// The header of a memory that was given up.
 #[derive(Debug)]
 pub struct LeftHeader {
-    /// Of the header and one station. Lent out for no longer than `self` is.
+    /// The view of the header and one station. Lent out for no longer than `self` lives.
     region: Region<'static>,
     /// Keeps the region mapped.
     _map: MmapRaw,
 }
 
 impl LeftHeader {
-    /// Forks that have counted themselves there, as far as it can be believed.
+    /// Forks that have counted themselves there; 0 if the header is damaged.
     pub fn unreached(&self) -> u32 {
-        match self.region.is_intact() {
-            true => self.region.header.counters().unreached,
-            false => 0,
+        if self.region.is_intact() {
+            self.region.header.counters().unreached
+        } else {
+            0
         }
     }
 }
@@ -139,7 +143,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Of these bytes.
+    /// Copies these bytes.
     ///
     /// # Errors
     /// Those of the kernel, when there is no memory for the copy.
@@ -149,10 +153,10 @@ impl Copy {
         Ok(Copy { map })
     }
 
-    /// The view of it.
+    /// The view of the copy.
     ///
     /// # Errors
-    /// [`Refused`], if it is damaged.
+    /// [`Refused`], if the memory is damaged.
     pub fn region(&self) -> Result<Region<'_>, Refused> {
         let base = self.map.as_ptr().cast_mut();
         // SAFETY: private writable memory of this length, mapped as long as `self` is borrowed;
@@ -163,7 +167,7 @@ impl Copy {
 
 #[cfg(test)]
 impl Memory {
-    /// Each of 2 MiB.
+    /// A memory of two lanes of 2 MiB each.
     pub fn of_two_lanes() -> Self {
         let plan = Plan {
             stations: 4,
@@ -174,7 +178,7 @@ impl Memory {
         Memory::create(plan, &Recording::default(), false).expect("a memory")
     }
 
-    /// As a fork has it mapped that shares it, for as long as the test runs.
+    /// The view of a fork that shares the memory, mapped for the rest of the test.
     pub fn mapped_by_a_fork(&self) -> Region<'static> {
         let map = MmapOptions::new()
             .map_raw(&self.file)
@@ -193,7 +197,7 @@ mod tests {
 
     // LT-12
     #[test]
-    fn pages_are_there_once_they_are_laid() {
+    fn prefaulted_pages_exist() {
         let memory = Memory::of_two_lanes();
         let ring = memory.region().ring(1).expect("the second lane");
         let is_there = |record: u64| {
@@ -202,7 +206,7 @@ mod tests {
         };
         let places = 1 << 14..1 << 15;
         assert!(!places.clone().any(is_there));
-        if let Err(error) = memory.lay(ring.places(places.clone())) {
+        if let Err(error) = memory.prefault(ring.places(places.clone())) {
             return eprintln!("skipped: this kernel cannot make pages ahead: {error}");
         }
         assert!(places.clone().all(is_there));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ctp_trace::record::{Nanos, Seen};
 
 use crate::harvest::DescriptorWait;
-use crate::memory::memories::StationPlace;
+use crate::memory::memory_set::StationPlace;
 use crate::proc::descriptor::{self, Descriptor, Held};
 use crate::proc::epoll::Watched;
 use crate::proc::sockets::Sockets;

@@ -1,17 +1,17 @@
-//! What was read of the program and is not on disk yet: how much of it there is, and may be.
+//! Counts the data that were read of the program and are not on disk yet, and their limit.
 //!
-//! Two stages hold it: copies of lane records that wait to be put in order, and chunks that wait to
-//! be written. The thread that reads the program never waits for either.
+//! The backlog has two stages: copies of lane records that wait to be merged, and chunks that wait to be
+//! written. The thread that reads the program never waits for either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Its account. Clones share it.
+/// The counts of a backlog. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Backlog(Arc<Account>);
+pub struct Backlog(Arc<Counts>);
 
 #[derive(Debug)]
-struct Account {
+struct Counts {
     limit_bytes: u64,
     copies_bytes: AtomicU64,
     chunks_bytes: AtomicU64,
@@ -19,20 +19,20 @@ struct Account {
     was_full: AtomicBool,
 }
 
-/// Enough chunks for the encoder to go on with.
+/// Chunks that keep the encoder busy.
 const ENOUGH_BYTES: u64 = 4 << 20;
 
 impl Default for Backlog {
-    /// Without a limit.
+    /// A backlog without a limit.
     fn default() -> Self {
         Backlog::of(u64::MAX)
     }
 }
 
 impl Backlog {
-    /// Of so many bytes.
+    /// A backlog limited to this many bytes.
     pub fn of(limit_bytes: u64) -> Self {
-        Backlog(Arc::new(Account {
+        Backlog(Arc::new(Counts {
             limit_bytes,
             copies_bytes: AtomicU64::new(0),
             chunks_bytes: AtomicU64::new(0),
@@ -41,14 +41,14 @@ impl Backlog {
         }))
     }
 
-    /// Bytes that it may hold.
+    /// Bytes that the backlog may hold.
     pub fn limit_bytes(&self) -> u64 {
         self.0.limit_bytes
     }
 
-    /// Bytes that it holds.
+    /// Bytes that the backlog holds.
     pub fn bytes(&self) -> u64 {
-        let Account {
+        let Counts {
             copies_bytes,
             chunks_bytes,
             ..
@@ -56,32 +56,32 @@ impl Backlog {
         copies_bytes.load(Ordering::Relaxed) + chunks_bytes.load(Ordering::Relaxed)
     }
 
-    /// The most that it ever held.
+    /// The most bytes that the backlog ever held.
     pub fn most_bytes(&self) -> u64 {
         self.0.most_bytes.load(Ordering::Relaxed)
     }
 
-    /// Was something ever left where it was for want of room here?
+    /// Whether records ever stayed in lanes for lack of room here.
     pub fn was_full(&self) -> bool {
         self.0.was_full.load(Ordering::Relaxed)
     }
 
-    /// Is there so much that it should be written with less effort?
+    /// Whether there is so much that chunks should be written with less compression.
     pub fn is_half_full(&self) -> bool {
         self.0.limit_bytes / 2 < self.bytes()
     }
 
-    /// Are there so many chunks that one who may wait should?
+    /// Whether there are so many chunks that a caller that may wait should wait.
     pub(crate) fn has_enough_chunks(&self) -> bool {
         self.has_chunks_of(ENOUGH_BYTES.min(self.0.limit_bytes / 4))
     }
 
-    /// So many that no more should be made?
+    /// Whether there are so many chunks that no more should be made.
     pub(crate) fn has_too_many_chunks(&self) -> bool {
         self.has_chunks_of(self.0.limit_bytes / 2)
     }
 
-    /// Never where there is none: nothing would come of a wait for the next one to be written.
+    /// Always false without chunks: then waiting for a chunk to be written would not end.
     fn has_chunks_of(&self, bytes: u64) -> bool {
         bytes.max(1) <= self.0.chunks_bytes.load(Ordering::Relaxed)
     }
@@ -124,7 +124,7 @@ mod tests {
 
     // CT-11
     #[test]
-    fn however_small_it_is_nobody_waits_while_it_is_empty() {
+    fn nothing_waits_while_a_tiny_backlog_is_empty() {
         for limit_bytes in [0, 1, 3, 1 << 10] {
             let backlog = Backlog::of(limit_bytes);
             assert!(!backlog.has_enough_chunks() && !backlog.has_too_many_chunks());

@@ -1,7 +1,7 @@
-//! Deadlines of programs in another time namespace, on the clock of the trace.
+//! Converts deadlines of programs in another time namespace to the clock of the trace.
 //!
-//! Events carry times of the recorder's clock: the probe reads them off the processor's counter, or they
-//! were converted when they were read. A deadline is what the program says itself, by its own clock.
+//! The times of events are on the recorder's clock: the probe reads them off the processor's counter, or
+//! they were converted when they were read. A deadline is stated by the program, on its own clock.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,8 +11,8 @@ use ctp_trace::record::{CoroutineId, Event, ProcessId, Record, WaitKind};
 use crate::harvest::{Sink, StationCoroutine};
 use crate::proc::time_namespace;
 
-/// The processes that have another clock, and their coroutines: by how many nanoseconds their clock
-/// is ahead. Mostly there are none.
+/// The processes with another clock, and their coroutines, with the nanoseconds by which the clock is
+/// ahead. Usually there are none.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramClocks {
     processes: HashMap<ProcessId, i64>,
@@ -20,7 +20,7 @@ pub struct ProgramClocks {
 }
 
 impl ProgramClocks {
-    /// Takes note of a process that is there now.
+    /// Notes the clock of a process that is running now.
     pub fn note_process(&mut self, record: &Record) {
         if let Record::Process(process) = record
             && let Some(ahead_ns) = time_namespace::ahead_ns(process.pid)
@@ -29,14 +29,14 @@ impl ProgramClocks {
         }
     }
 
-    /// Takes note of the clock of a process.
+    /// Notes the clock of a process.
     pub fn note_clock(&mut self, process: ProcessId, ahead_ns: i64) {
         if ahead_ns != 0 {
             self.processes.insert(process, ahead_ns);
         }
     }
 
-    /// Takes note of a coroutine that comes or goes.
+    /// Notes a coroutine's birth or end.
     pub fn note_coroutine(&mut self, record: &Record) {
         match record {
             Record::Birth(birth) => {
@@ -49,7 +49,7 @@ impl ProgramClocks {
         }
     }
 
-    /// The same with a deadline of the trace's clock.
+    /// Converts a record's deadline to the trace's clock.
     pub fn corrected(&self, record: Record) -> Record {
         match record {
             Record::Event(event) => Record::Event(self.event(event)),
@@ -57,7 +57,7 @@ impl ProgramClocks {
         }
     }
 
-    /// These events, with deadlines of the trace's clock.
+    /// Converts the events' deadlines to the trace's clock.
     pub fn corrected_events<'e>(&self, events: &'e [Event]) -> Cow<'e, [Event]> {
         if self.coroutines.is_empty() {
             return Cow::Borrowed(events);
@@ -66,7 +66,7 @@ impl ProgramClocks {
     }
 
     fn event(&self, event: Event) -> Event {
-        // 0 stands for a deadline that is not known.
+        // 0 means an unknown deadline.
         if event.wait != WaitKind::Timer || event.arg == 0 {
             return event;
         }
@@ -80,13 +80,13 @@ impl ProgramClocks {
     }
 }
 
-/// Corrects all that passes through to another sink.
-pub struct Corrected<'s> {
+/// Converts deadlines on the way to another sink.
+pub struct CorrectingSink<'s> {
     pub clocks: ProgramClocks,
     pub sink: &'s mut dyn Sink,
 }
 
-impl Sink for Corrected<'_> {
+impl Sink for CorrectingSink<'_> {
     fn take(&mut self, record: Record) {
         self.clocks.note_coroutine(&record);
         self.sink.take(self.clocks.corrected(record));
@@ -96,8 +96,8 @@ impl Sink for Corrected<'_> {
         self.sink.take_events(&self.clocks.corrected_events(events));
     }
 
-    fn take_leave(&mut self, occupant: StationCoroutine) {
-        self.sink.take_leave(occupant);
+    fn take_departed(&mut self, departed: StationCoroutine) {
+        self.sink.take_departed(departed);
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_alone_of_these_processes_alone_are_corrected() {
+    fn only_deadlines_of_foreign_clocks_are_converted() {
         let ahead = clocks(50);
         assert_eq!(deadline(&ahead, 2, WaitKind::Timer, 170), 120);
         assert_eq!(deadline(&ahead, 1, WaitKind::Timer, 170), 170);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_that_are_unknown_or_never_stay_so() {
+    fn unknown_and_infinite_deadlines_stay_so() {
         let ahead = clocks(50);
         assert_eq!(deadline(&ahead, 2, WaitKind::Timer, 0), 0);
         assert_eq!(deadline(&ahead, 2, WaitKind::Timer, 20), 1);

@@ -1,5 +1,5 @@
-//! Rows become chunks where they come from; a second thread compresses and writes them, so that the
-//! first one never waits for the disk.
+//! Encodes records. The calling thread collects rows into chunks; the encoder thread compresses and writes
+//! the chunks, so that the calling thread never waits for the disk.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -13,48 +13,48 @@ use std::time::Duration;
 use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use ctp_trace::{ChunkWriter, Composer, RawChunk};
 
-use crate::harvest::Standstill;
+use crate::harvest::IdleReport;
 use crate::monitor::lookout::{Sighting, Watch};
 use crate::output::backlog::Backlog;
 use crate::output::remember;
 use crate::session::promptness;
 
-/// The near end of it.
+/// The calling thread's half of the encoder.
 pub struct Encoder {
     composer: Composer,
     watched: Option<Watched>,
-    /// A record that no chunk can hold.
+    /// The failure of a record that no chunk can hold.
     failed: Option<io::Error>,
     messages: Sender<Message>,
     used: Receiver<RawChunk>,
     thread: JoinHandle<io::Result<File>>,
     backlog: Backlog,
-    account: Arc<Account>,
-    /// May the caller be kept waiting?
-    is_patient: bool,
-    /// Records taken, without the start.
+    state: Arc<FileState>,
+    /// Whether calls may wait for chunks to be written.
+    may_wait: bool,
+    /// Records taken, not counting `Start`.
     records: u64,
 }
 
-/// What has become of the file so far.
+/// The state of the file, shared with the encoder thread.
 #[derive(Debug, Default)]
-struct Account {
+struct FileState {
     bytes: AtomicU64,
     failure: OnceLock<io::Error>,
 }
 
 enum Message {
     Chunk(RawChunk),
-    /// All so far is to be on disk, with the loss so far.
+    /// Flushes everything so far to disk, with the present count of losses.
     Flush(u64),
     Finish,
 }
 
-/// Chunks that wait to be filled again.
-const MOST_USED: usize = 16;
+/// Empty chunks kept for reuse.
+const MAX_SPARE_CHUNKS: usize = 16;
 
 impl Encoder {
-    /// Starts it; a draft can be read from its start on.
+    /// Starts the encoder thread. Flushes the start of a draft at once, so that it can be read.
     ///
     /// # Errors
     /// Those of the file, and of the kernel: there are too many threads.
@@ -74,14 +74,14 @@ impl Encoder {
             writer.flush()?;
         }
         let (messages, received) = channel();
-        let (give_back, used) = sync_channel(MOST_USED);
-        let account = Arc::<Account>::default();
-        let desk = Desk {
+        let (give_back, used) = sync_channel(MAX_SPARE_CHUNKS);
+        let state = Arc::<FileState>::default();
+        let worker = EncoderThread {
             writer,
             failed: None,
             give_back,
             backlog: backlog.clone(),
-            account: account.clone(),
+            state: state.clone(),
         };
         let thread = thread::Builder::new().name("encoder".into());
         Ok(Encoder {
@@ -90,31 +90,30 @@ impl Encoder {
             failed: None,
             messages,
             used,
-            thread: thread.spawn(move || desk.work(received))?,
+            thread: thread.spawn(move || worker.work(received))?,
             backlog,
-            account,
-            is_patient: false,
+            state,
+            may_wait: false,
             records: 0,
         })
     }
 
-    /// From now on nobody else waits for the caller: it may be kept waiting while there is much
-    /// to write.
-    pub fn be_patient(&mut self) {
-        self.is_patient = true;
+    /// Lets calls wait while there is much to write. Call this once no program depends on the caller's speed.
+    pub fn allow_waiting(&mut self) {
+        self.may_wait = true;
     }
 
-    /// Bytes that were given to the file.
+    /// Bytes written to the file.
     pub fn written_bytes(&self) -> u64 {
-        self.account.bytes.load(Ordering::Relaxed)
+        self.state.bytes.load(Ordering::Relaxed)
     }
 
-    /// Why the file takes no more, once it does not.
+    /// The reason why the file takes no more records, if any.
     pub fn failure(&self) -> Option<&io::Error> {
-        self.account.failure.get()
+        self.state.failure.get()
     }
 
-    /// Takes one.
+    /// Takes a record.
     pub fn take(&mut self, record: &Record) {
         if let Some((watch, _)) = &mut self.watched {
             watch.take(record);
@@ -125,7 +124,7 @@ impl Encoder {
         self.hand_over();
     }
 
-    /// Takes events, in this order.
+    /// Takes events in order.
     pub fn take_events(&mut self, events: &[Event]) {
         if let Some((watch, _)) = &mut self.watched {
             let records = events.iter().map(|event| Record::Event(*event));
@@ -136,25 +135,25 @@ impl Encoder {
         self.hand_over();
     }
 
-    /// All so far will be on disk soon.
+    /// Schedules writing everything so far to disk.
     pub fn flush(&mut self, lost: u64) {
         self.composer.cut();
         self.hand_over();
         self.send(Message::Flush(lost));
     }
 
-    /// Looks at what is stuck after all so far; only if somebody wants to know.
-    pub fn look(&mut self, at: Nanos, standstill: Standstill) {
+    /// Reports what is stuck after everything so far, if the stuck monitor is enabled.
+    pub fn look(&mut self, at: Nanos, idle: IdleReport) {
         if let Some((watch, sender)) = &mut self.watched {
-            // Nobody listens when it is over.
-            let _ = sender.send(watch.look(at, standstill));
+            // The receiver is gone when the recording ends.
+            let _ = sender.send(watch.look(at, idle));
         }
     }
 
-    /// Waits until all is written: the file, open at its end.
+    /// Waits until everything is written. Returns the file, open at its end.
     ///
     /// # Errors
-    /// The first of those of the file, or that a record was too large.
+    /// The first failure of the file, or a record that was too large.
     pub fn finish(mut self, end: &End) -> io::Result<File> {
         self.composer.end(&End {
             records: self.records,
@@ -181,13 +180,13 @@ impl Encoder {
             .for_each(|used| self.composer.reuse(used));
         self.backlog.chunk_added(bytes(&chunk));
         self.send(Message::Chunk(chunk));
-        while self.is_patient && self.backlog.has_enough_chunks() && !self.thread.is_finished() {
+        while self.may_wait && self.backlog.has_enough_chunks() && !self.thread.is_finished() {
             thread::sleep(Duration::from_millis(1));
         }
     }
 
     fn send(&self, message: Message) {
-        // It takes messages until it is told to finish, or panics, which `finish` tells.
+        // The thread receives until `Finish`. If the thread panics, `finish` reports that.
         let _ = self.messages.send(message);
     }
 }
@@ -196,25 +195,25 @@ fn bytes(chunk: &RawChunk) -> u64 {
     chunk.bytes() as u64
 }
 
-/// For one more who is to know of it.
+/// Copies an error for a second receiver.
 pub fn same(error: &io::Error) -> io::Error {
     let raw = error.raw_os_error().map(io::Error::from_raw_os_error);
     raw.unwrap_or_else(|| io::Error::new(error.kind(), error.to_string()))
 }
 
-/// The account of what is written, and where it is told what it comes to.
+/// The model of what is written, and the channel for what looks stuck in it.
 pub type Watched = (Watch, Sender<Sighting>);
 
-/// What the second thread has.
-struct Desk {
+/// The state of the encoder thread.
+struct EncoderThread {
     writer: ChunkWriter<BufWriter<File>>,
     failed: Option<io::Error>,
     give_back: SyncSender<RawChunk>,
     backlog: Backlog,
-    account: Arc<Account>,
+    state: Arc<FileState>,
 }
 
-impl Desk {
+impl EncoderThread {
     fn work(mut self, messages: Receiver<Message>) -> io::Result<File> {
         promptness::step_back();
         for message in messages {
@@ -234,10 +233,10 @@ impl Desk {
             self.note(put);
         }
         self.backlog.chunk_written(bytes(&chunk));
-        self.account
+        self.state
             .bytes
             .store(self.writer.bytes(), Ordering::Relaxed);
-        // There are enough of them.
+        // If the channel is full, there are enough empty chunks.
         let _ = self.give_back.try_send(chunk);
     }
 
@@ -249,10 +248,10 @@ impl Desk {
         }
     }
 
-    /// The first failure is told at once, and again at the end.
+    /// Publishes the first failure at once. `finish` returns it again.
     fn note(&mut self, done: io::Result<()>) {
         if let Err(error) = &done {
-            self.account.failure.get_or_init(|| same(error));
+            self.state.failure.get_or_init(|| same(error));
         }
         remember(&mut self.failed, done);
     }

@@ -1,4 +1,4 @@
-//! A name in a directory that is held open, so that the directory stays the one that was checked.
+//! A file name in a directory that is held open, so that the directory that was checked is also used.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,25 +13,25 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Where a file is or will be.
+/// A file name in an open directory. The file may not exist yet.
 #[derive(Debug)]
 pub struct Location {
-    /// Shared, since descriptors may be few.
+    /// Shared, because file descriptors may be scarce.
     directory: Rc<OwnedFd>,
     name: OsString,
     path: PathBuf,
 }
 
-/// What a path of an output leads to.
+/// What the path of an output leads to.
 #[derive(Debug)]
 pub enum Target {
-    /// The place of a regular file, whether there is one or not.
+    /// A regular file, which may not exist yet.
     File(Location),
-    /// A device, a pipe or a socket, which is written to as it is.
+    /// A device, a pipe or a socket, which is written to directly.
     Other(Existing),
 }
 
-/// Where this path leads, without following what another user planted.
+/// Resolves a path without following links that another user planted.
 ///
 /// # Errors
 /// Those of the kernel, a directory, and [`ForeignEntry`](output::ForeignEntry).
@@ -42,11 +42,11 @@ pub fn resolve(path: &Path) -> io::Result<Target> {
     })
 }
 
-/// Whatever the umask says: a trace names what a program does, and its files.
+/// The mode of created files, independent of the umask: a trace reveals what a program does and its files.
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 impl Location {
-    /// This name in this directory.
+    /// The file `name` in `directory`.
     pub fn new(directory: Rc<OwnedFd>, name: OsString, path: PathBuf) -> Self {
         Location {
             directory,
@@ -60,57 +60,57 @@ impl Location {
         &self.directory
     }
 
-    /// The name in it.
+    /// The name in the directory.
     pub fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// Both, for messages.
+    /// The whole path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The name with this behind it, in the same directory.
+    /// The location with `suffix` appended to the name.
     pub fn with_suffix(&self, suffix: &str) -> Self {
-        let append = |text: &OsStr| {
-            let mut text = text.to_owned();
-            text.push(suffix);
-            text
-        };
-        Location {
+        let mut location = Location {
             directory: self.directory.clone(),
-            name: append(&self.name),
-            path: append(self.path.as_os_str()).into(),
-        }
+            name: self.name.clone(),
+            path: self.path.clone(),
+        };
+        location.name.push(suffix);
+        location.path.as_mut_os_string().push(suffix);
+        location
     }
 
-    /// Makes a new file there, for this user alone, and opens it for reading and writing.
+    /// Creates a new file for this user alone and opens it for reading and writing.
     ///
     /// # Errors
-    /// Those of the kernel; there is something already.
+    /// Those of the kernel, and if the name exists.
     pub fn create_new(&self) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.directory, &self.name, flags, PRIVATE)?;
-        // The umask has only taken rights away, and some file systems have none to give back.
+        // Restores rights that the umask took away. Some file systems have no rights.
         let _ = fchmod(&file, PRIVATE);
         Ok(file.into())
     }
 
-    /// Opens a regular file that is there for reading, and nothing else, not even what a link leads to.
+    /// Opens an existing regular file for reading. Follows no link and opens nothing else.
     pub fn open_file(&self) -> Option<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&self.directory, &self.name, flags, Mode::empty()).ok()?;
         is_file(&fstat(&file).ok()?).then(|| file.into())
     }
 
-    /// Is this file there?
+    /// Whether this location leads to this file.
     pub fn holds(&self, file: &File) -> bool {
         let found = statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
-        let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
-        found.is_ok_and(|found| fstat(file).is_ok_and(|it| identity(it) == identity(found)))
+        let Ok(found) = found else {
+            return false;
+        };
+        fstat(file).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (found.st_dev, found.st_ino))
     }
 
-    /// Gives what is there another name in the same directory; what has that name is replaced.
+    /// Renames the file within the directory. An existing file of that name is replaced.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -123,10 +123,10 @@ impl Location {
         )?)
     }
 
-    /// Keeps what is there as `NAME.old`, if there is anything.
+    /// Keeps an existing file as `NAME.old`.
     ///
     /// # Errors
-    /// Those of the kernel: the directory cannot be written, say.
+    /// Those of the kernel, for example if the directory cannot be written.
     pub fn keep_previous(&self) -> io::Result<()> {
         let old = self.with_suffix(".old");
         match renameat(&self.directory, &self.name, &old.directory, &old.name) {
@@ -135,7 +135,7 @@ impl Location {
         }
     }
 
-    /// Removes it.
+    /// Removes the file.
     ///
     /// # Errors
     /// Those of the kernel.

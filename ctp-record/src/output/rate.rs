@@ -1,6 +1,6 @@
-//! How fast events come just now.
+//! The present rate of events.
 
-/// Of a count that only grows: the mean over the latest second or two, longer where nobody looked.
+/// The mean growth of a counter over the latest second or two, longer if it was not noted for long.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rate {
     earlier: Sample,
@@ -16,7 +16,7 @@ struct Sample {
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Rate {
-    /// So it stands now. To be told as often as somebody looks.
+    /// Notes the present count. Call this whenever the count is read.
     pub fn note(&mut self, at_ns: u64, count: u64) {
         if self.later.at_ns.saturating_add(SECOND_NS) <= at_ns {
             self.earlier = self.later;
@@ -24,7 +24,7 @@ impl Rate {
         }
     }
 
-    /// A second, if it stands so now.
+    /// The rate per second, given the present count.
     pub fn per_second(&self, at_ns: u64, count: u64) -> u64 {
         let ns = at_ns.saturating_sub(self.earlier.at_ns).max(1);
         let new = count.saturating_sub(self.earlier.count);
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_that_of_the_latest_seconds() {
+    fn rate_covers_the_latest_seconds() {
         let mut rate = Rate::default();
         assert_eq!(rate.per_second(SECOND_NS / 2, 500), 1_000);
         for second in 1..=10 {

@@ -1,5 +1,4 @@
-//! Where the records of passes go while the program runs: into a trace, or into the memory of a
-//! flight recorder.
+//! The destination of records while the program runs: a trace, or the memory of a flight recorder.
 
 use std::io;
 use std::path::Path;
@@ -13,19 +12,19 @@ use crate::flight::{FlightRecorder, Reach};
 use crate::harvest::{Sink, StationCoroutine};
 use crate::monitor::lookout::{Lookout, Watch};
 use crate::output::backlog::Backlog;
-use crate::output::{Output, Place};
+use crate::output::{Destination, Output};
 
-/// Either of them.
+/// A trace or a flight recorder.
 #[derive(Debug)]
 pub enum Store {
-    /// All of it is written.
+    /// Writes every record.
     Trace(Box<Output>),
-    /// What is needed for snapshots is remembered.
+    /// Remembers what snapshots need.
     Flight(Box<FlightRecorder>),
 }
 
 impl Store {
-    /// The one that was asked for.
+    /// Opens the store that the configuration requests.
     ///
     /// # Errors
     /// [`TraceError::Output`].
@@ -37,12 +36,13 @@ impl Store {
         lookout: Option<&Lookout>,
     ) -> Result<Self, TraceError> {
         let Some(flight) = &launch.flight else {
-            let watch = |it: &Lookout| (Watch::new(start, it.thresholds()), it.sender());
+            let watch =
+                |lookout: &Lookout| (Watch::new(start, lookout.thresholds()), lookout.sender());
             let watched = lookout.map(watch);
             let output = Output::create(&config.output, start, backlog, watched)?;
             return Ok(Store::Trace(Box::new(output)));
         };
-        Place::check(&config.output)?;
+        Destination::check(&config.output)?;
         let length_ns = match flight.reach {
             Reach::Length(length) => Some(length.as_nanos() as u64),
             Reach::All | Reach::Bytes(_) => None,
@@ -55,8 +55,7 @@ impl Store {
         Ok(Store::Flight(Box::new(recorder)))
     }
 
-    /// The recording has begun: a trace takes its place, or a flight recorder gets that of its
-    /// snapshots ready.
+    /// Moves a trace to its destination when the recording begins, or prepares the destination of snapshots.
     pub fn take_place(&mut self) {
         match self {
             Store::Trace(output) => output.take_place(),
@@ -64,21 +63,21 @@ impl Store {
         }
     }
 
-    /// What was taken will be on disk soon, with the loss so far.
+    /// Schedules writing everything taken so far to disk, with the present count of losses.
     pub fn flush(&mut self, lost: u64) {
         if let Store::Trace(output) = self {
             output.flush(lost);
         }
     }
 
-    /// From now on nobody else waits for the caller.
-    pub fn be_patient(&mut self) {
+    /// Lets calls wait while there is much to write.
+    pub fn allow_waiting(&mut self) {
         if let Store::Trace(output) = self {
-            output.be_patient();
+            output.allow_waiting();
         }
     }
 
-    /// The trace, as the user named it.
+    /// The path of the trace, as the user named it.
     pub fn path(&self) -> &Path {
         match self {
             Store::Trace(output) => output.path(),
@@ -86,7 +85,7 @@ impl Store {
         }
     }
 
-    /// Bytes that are in the trace.
+    /// Bytes written to the trace.
     pub fn written_bytes(&self) -> u64 {
         match self {
             Store::Trace(output) => output.written_bytes(),
@@ -94,7 +93,7 @@ impl Store {
         }
     }
 
-    /// Why the trace takes no more, once it does not.
+    /// The reason why the trace takes no more records, if any.
     pub fn failure(&self) -> Option<&io::Error> {
         match self {
             Store::Trace(output) => output.failure(),
@@ -102,7 +101,7 @@ impl Store {
         }
     }
 
-    /// The flight recorder, if it is one.
+    /// The flight recorder, if this is one.
     pub fn flight(&mut self) -> Option<&mut FlightRecorder> {
         match self {
             Store::Trace(_) => None,
@@ -115,7 +114,7 @@ impl Sink for Store {
     fn take(&mut self, record: Record) {
         match self {
             Store::Trace(output) => output.take(record),
-            Store::Flight(recorder) => recorder.chronicle.take(record),
+            Store::Flight(recorder) => recorder.history.take(record),
         }
     }
 
@@ -128,13 +127,13 @@ impl Sink for Store {
     fn take_clock(&mut self, process: ProcessId, ahead_ns: i64) {
         match self {
             Store::Trace(output) => output.take_clock(process, ahead_ns),
-            Store::Flight(recorder) => recorder.chronicle.take_clock(process, ahead_ns),
+            Store::Flight(recorder) => recorder.history.take_clock(process, ahead_ns),
         }
     }
 
-    fn take_leave(&mut self, occupant: StationCoroutine) {
+    fn take_departed(&mut self, departed: StationCoroutine) {
         if let Store::Flight(recorder) = self {
-            recorder.chronicle.take_leave(occupant);
+            recorder.history.take_departed(departed);
         }
     }
 }

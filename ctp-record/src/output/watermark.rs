@@ -1,20 +1,20 @@
-//! While nothing happens, a trace says now and then up to when all is told, so that who reads it
-//! meanwhile knows how long coroutines wait: ever more seldom, so that it hardly grows.
+//! Writes a watermark into a trace while nothing happens: the time up to which the trace is complete. So a
+//! concurrent reader knows how long coroutines wait. Intervals grow, so that the trace stays small.
 
 use ctp_trace::record::Nanos;
 
-/// Nothing happens: there was no event for so long.
+/// A recording is quiet after this long without an event.
 const QUIET_NS: u64 = 500_000_000;
 
-/// The next one comes when it has been quiet for a quarter longer.
+/// The next watermark is due when the quiet time has grown by this fraction.
 const PART: u64 = 4;
 
-/// The latest one.
+/// The time of the latest watermark.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watermark(Nanos);
 
 impl Watermark {
-    /// Is one to be written now, when all until `at` is told, and the latest event was then?
+    /// Whether a watermark is due at `at`, the time up to which the trace is complete.
     pub fn is_due(&mut self, at: Nanos, latest_event: Nanos) -> bool {
         let quiet_ns = at.0.saturating_sub(latest_event.0);
         let pause_ns = at.0.saturating_sub(self.0.0);
@@ -32,7 +32,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// How often one is written if it is asked so often each second, and when the last one.
+    /// How many watermarks are written if asked every 100 ms, and when the last was.
     fn written(seconds: u64, events_each: Option<u64>) -> (u64, u64) {
         let mut watermark = Watermark::default();
         let (mut count, mut last) = (0, 0);
@@ -47,7 +47,7 @@ mod tests {
 
     // LT-23
     #[test]
-    fn it_says_how_long_it_has_been_quiet_to_a_quarter_and_hardly_takes_room() {
+    fn watermarks_bound_the_quiet_time_and_stay_few() {
         for seconds in [2, 60, 3_600, 24 * 3_600] {
             let (count, last) = written(seconds, None);
             assert!(seconds * SECOND <= last + last / 2, "{seconds} {last}");
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_nothing_while_events_tell_the_time() {
+    fn no_watermark_while_events_show_the_time() {
         assert_eq!(written(60, Some(400_000_000)).0, 0);
         assert!(0 < written(60, Some(SECOND)).0);
     }

@@ -81,9 +81,9 @@ impl Session<'_> {
     fn obey(&mut self, asked: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
             if let Some(recorder) = self.output.flight()
-                && recorder.heeds(arrived.number)
+                && recorder.is_trigger_signal(arrived.number)
             {
-                recorder.want();
+                recorder.request();
                 continue;
             }
             if arrived.ends_the_recording() {
@@ -142,7 +142,7 @@ impl Session<'_> {
         let by = self.clock.now();
         let latest = self
             .memories
-            .bury(pid, process, &mut self.processes, &mut self.output);
+            .reap(pid, process, &mut self.processes, &mut self.output);
         let at = vigil::end(alive, latest, by);
         self.processes.part_with(pid, at, how, &mut self.output);
         at

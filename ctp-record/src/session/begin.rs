@@ -8,7 +8,7 @@ use crate::launch::Running;
 use crate::launch::signals::Signals;
 use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
-use crate::memory::memories::Memories;
+use crate::memory::memory_set::MemorySet;
 use crate::monitor::lookout::Lookout;
 use crate::monitor::status::Status;
 use crate::observe::Looks;
@@ -26,7 +26,7 @@ pub struct Parts<'s> {
     /// What is not there yet.
     pub backlog: Backlog,
     /// What is read.
-    pub memories: Memories,
+    pub memories: MemorySet,
     /// Who wants to know what is stuck.
     pub lookout: Option<Lookout>,
     /// Where it goes.

@@ -9,7 +9,7 @@ use super::Session;
 use crate::connect::rendezvous::{self, Caller};
 use crate::connect::turned_away::TurnedAway;
 use crate::memory::calibrate::Calibrator;
-use crate::memory::memories::Memories;
+use crate::memory::memory_set::MemorySet;
 use crate::session::wait::Request;
 
 /// Callers that are heard at the end, at least as many as the kernel ever keeps waiting: more are the work
@@ -107,7 +107,7 @@ impl Session<'_> {
 /// Makes memory for the process that asked, and sends it.
 fn grant(
     request: &Request<'_>,
-    memories: &mut Memories,
+    memories: &mut MemorySet,
     calibrator: Option<&Calibrator>,
 ) -> io::Result<()> {
     let nobody = || io::Error::from(io::ErrorKind::NotFound);
@@ -123,5 +123,5 @@ fn grant(
     if let Some(calibrator) = calibrator {
         calibrator.publish(memory.region().header);
     }
-    rendezvous::answer(socket, Some(memory.file())).inspect_err(|_| memories.take_back())
+    rendezvous::answer(socket, Some(memory.file())).inspect_err(|_| memories.revoke_last())
 }

@@ -12,7 +12,7 @@ use crate::control::desk::Reply;
 use crate::control::status::Status;
 use crate::control::wire::{Answer, Errand, Question};
 use crate::harvest::Sink as _;
-use crate::memory::memories::Memories;
+use crate::memory::memory_set::MemorySet;
 use crate::session::wait;
 
 /// So long may events that began before a command take to be written. One whose thread is stopped
@@ -104,7 +104,7 @@ impl Session<'_> {
         let Some(before) = self.memories.events_without_lanes(pid) else {
             return false;
         };
-        let has_more = |memories: &Memories| {
+        let has_more = |memories: &MemorySet| {
             let events = memories.events_without_lanes(pid);
             events.is_some_and(|events| before < events)
         };
@@ -118,7 +118,7 @@ impl Session<'_> {
     /// Has everybody left, and was all read since? While events are kept, that never ends.
     fn has_read_all_before(&mut self, inside: &mut Vec<(usize, usize)>, verb: Verb) -> bool {
         for _ in 0..LOOKS {
-            self.memories.dismiss_those_outside(inside);
+            self.memories.retain_inside(inside);
             if inside.is_empty() {
                 break;
             }

@@ -47,7 +47,7 @@ impl Session<'_> {
             stderr::say(&told::lines(at, findings));
         }
         if let (Purpose::Snapshot { .. }, Some(recorder)) = (purpose, self.output.flight()) {
-            recorder.want_of_stuck();
+            recorder.request_for_stuck();
         }
     }
 
@@ -59,7 +59,7 @@ impl Session<'_> {
         let begin = processor_time();
         let after = Duration::from_nanos(lookout.shortest().0);
         let (memories, processes) = (&mut self.memories, &mut self.processes);
-        let standstill = memories.look_at_standstill(after, processes, output.as_mut());
+        let standstill = memories.report_idle(after, processes, output.as_mut());
         // What judging takes is told with what it found.
         lookout.begun(processor_time().saturating_sub(begin));
         output.look(at, standstill);
@@ -73,7 +73,7 @@ impl Session<'_> {
         let begin = processor_time();
         let after = Duration::from_nanos(lookout.shortest().0);
         lookout.skip();
-        if !self.memories.is_anybody_still(after) {
+        if !self.memories.has_idle_coroutine(after) {
             return;
         }
         let (thresholds, sender) = (lookout.thresholds(), lookout.sender());

@@ -5,7 +5,7 @@ use ctp_trace::record::Record;
 use super::Session;
 use crate::harvest::{DescriptorWait, Sink as _};
 use crate::memory::clock::processor_time;
-use crate::memory::memories::StationPlace;
+use crate::memory::memory_set::StationPlace;
 use crate::observe::{LONG, MOST_STATIONS, MOST_WAITS};
 
 impl Session<'_> {

@@ -21,13 +21,13 @@ pub struct PassOutcome {
     /// There is more, but what was read before is to be written first.
     pub is_held: bool,
     /// Records that were there before are not events yet: they wait for others, or for room.
-    pub has_untold: bool,
+    pub has_pending: bool,
 }
 
 impl PassOutcome {
     /// There is more to be read, of what was there before the pass.
     pub fn is_behind(&self) -> bool {
-        self.is_cut_short || self.is_held || self.has_untold
+        self.is_cut_short || self.is_held || self.has_pending
     }
 }
 
@@ -40,7 +40,7 @@ impl AddAssign for PassOutcome {
         self.short |= other.short;
         self.is_cut_short |= other.is_cut_short;
         self.is_held |= other.is_held;
-        self.has_untold |= other.has_untold;
+        self.has_pending |= other.has_pending;
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
         short: false,
         is_cut_short: false,
         is_held: false,
-        has_untold: false,
+        has_pending: false,
     };
 
     #[test]

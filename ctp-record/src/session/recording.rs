@@ -23,7 +23,7 @@ use crate::launch::survivors;
 use crate::memory::calibrate::Calibrator;
 use crate::memory::capacity;
 use crate::memory::clock::Clock;
-use crate::memory::memories::Memories;
+use crate::memory::memory_set::MemorySet;
 use crate::monitor::lookout::{Lookout, Wish};
 use crate::output;
 use crate::output::backlog::Backlog;
@@ -131,7 +131,7 @@ fn say_uncontrolled(config: &Config, error: &io::Error) {
 }
 
 /// Room for what was asked for.
-fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memories, StartError> {
+fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<MemorySet, StartError> {
     let memory_bytes = capacity::memory_bytes();
     let plan = Plan {
         stations: launch.stations,
@@ -149,7 +149,7 @@ fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memor
         },
         ..recording_of(start)
     };
-    let memories = Memories::open(plan, recording, launch.inherit_fd, backlog);
+    let memories = MemorySet::open(plan, recording, launch.inherit_fd, backlog);
     memories.map_err(|error| StartError::Memory(plan.bytes(), error))
 }
 
@@ -209,7 +209,7 @@ pub fn closing_of<'c>(
 }
 
 /// The size of buffer that more threads could have had, and how many.
-fn roomier(memories: &Memories) -> Option<(u64, u32)> {
+fn roomier(memories: &MemorySet) -> Option<(u64, u32)> {
     let had = memories.first().region().pool().count();
     let roomiest = capacity::roomiest(capacity::memory_bytes());
     Some(roomiest).filter(|(_, threads)| had < *threads as usize)

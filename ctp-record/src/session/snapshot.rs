@@ -9,15 +9,15 @@ use crate::cli::config::Verbosity;
 use crate::cli::stderr;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
-use crate::flight::{Chronicle, Gathered, Snapshot};
-use crate::memory::memories::Memories;
+use crate::flight::{FlightHistory, Snapshot, SnapshotInput};
+use crate::memory::memory_set::MemorySet;
 use crate::monitor::status::Status;
 use crate::output::store::Store;
 use crate::proc::process;
 use crate::proc::processes::Processes;
 
 /// How to gather what a snapshot is made of.
-type Take = fn(&Start, &mut Memories, &mut Processes, &mut Chronicle) -> Gathered;
+type Take = fn(&Start, &mut MemorySet, &mut Processes, &mut FlightHistory) -> SnapshotInput;
 
 impl Session<'_> {
     /// Takes the snapshot that a signal asked for, once none is being written.
@@ -51,7 +51,7 @@ impl Session<'_> {
             return;
         };
         if let Err(error) = recorder.begin(gathered, path, reply) {
-            recorder.regret(&error);
+            recorder.report_failure(&error);
         }
         self.tell_if_stopped();
     }
@@ -68,9 +68,9 @@ impl Session<'_> {
         }
     }
 
-    pub(super) fn gather(&mut self) -> Option<Gathered> {
-        let gathered = self.gather_by(Gathered::take)?;
-        Some(Gathered {
+    pub(super) fn gather(&mut self) -> Option<SnapshotInput> {
+        let gathered = self.gather_by(SnapshotInput::take)?;
+        Some(SnapshotInput {
             unrecorded: self.unrecorded(),
             ..gathered
         })
@@ -78,22 +78,22 @@ impl Session<'_> {
 
     /// For the last one, if it is to be taken at such an end: at once, since those who go on write over
     /// what was last.
-    pub(super) fn gather_last(&mut self, ending: Ending) -> Option<Gathered> {
+    pub(super) fn gather_last(&mut self, ending: Ending) -> Option<SnapshotInput> {
         let recorder = self.output.flight()?;
         recorder
-            .ends_with_one(ending)
-            .then(|| self.gather_by(Gathered::take_last))?
+            .is_due_at_end(ending)
+            .then(|| self.gather_by(SnapshotInput::take_last))?
     }
 
-    fn gather_by(&mut self, take: Take) -> Option<Gathered> {
+    fn gather_by(&mut self, take: Take) -> Option<SnapshotInput> {
         let Store::Flight(recorder) = &mut self.output else {
             return None;
         };
         let (memories, processes) = (&mut self.memories, &mut self.processes);
-        let chronicle = &mut recorder.chronicle;
-        Some(Gathered {
+        let history = &mut recorder.history;
+        Some(SnapshotInput {
             length_ns: recorder.length_ns,
-            ..take(&recorder.start, memories, processes, chronicle)
+            ..take(&recorder.start, memories, processes, history)
         })
     }
 
@@ -105,7 +105,7 @@ impl Session<'_> {
         let Some(gathered) = self.so_far.last.take() else {
             return Ok(None);
         };
-        let gathered = Gathered {
+        let gathered = SnapshotInput {
             faulting_tid: self.faulting_tid(),
             unrecorded: self.unrecorded(),
             ..gathered

@@ -1,4 +1,4 @@
-//! Await chains: each is told once, as a site of its own; what makes no sense is no site.
+//! Await chains: each is recorded once, as a site of its own. A chain that makes no sense is no site.
 
 use ctp_nostd::chain::{self, Chain};
 use ctp_nostd::intern::{self, Entry};
@@ -8,12 +8,12 @@ use ctp_nostd::{Coroutine, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_trace::record::{Place, Record, SiteId};
 
-use crate::desk::{Bare, Nowhere, Tray, events_in};
 use crate::lanes::memory;
+use crate::test_memory::{Bare, RecordBuffer, SingleProcess, events_in};
 
 const SERVE: u64 = 0x5000;
 
-/// Of two calls, at the site with this id.
+/// A chain of two calls, at the site with this id.
 fn chain(site: u32, call: u64) -> Chain {
     Chain {
         site,
@@ -22,13 +22,13 @@ fn chain(site: u32, call: u64) -> Chain {
     }
 }
 
-/// A coroutine that waits, each time at a site that is put into its event.
+/// A coroutine that waits at sites chosen by the test.
 struct Waiter {
     region: Region<'static>,
     life: Coroutine<Bare>,
     waits: u64,
     harvest: Harvest,
-    nowhere: Nowhere,
+    outside: SingleProcess,
 }
 
 impl Waiter {
@@ -39,24 +39,24 @@ impl Waiter {
             life: Probe::new(region, 1).born("one"),
             waits: 0,
             harvest: Harvest::new(0),
-            nowhere: Nowhere::default(),
+            outside: SingleProcess::default(),
         }
     }
 
-    /// At the one with this id.
+    /// Waits at the site with this id.
     fn wait_at(&mut self, id: u32) -> Vec<Record> {
         self.life.suspend(Wait::unknown());
         self.waits += 1;
         let slot = self.region.stations[0].slot_of(self.waits);
         let Snapshot::Whole(_, epoch) = slot::snapshot(slot) else {
-            unreachable!("nobody writes it meanwhile");
+            unreachable!("nothing writes the slot meanwhile");
         };
         let site = SiteWord::from_id(id).0;
         slot::publish(slot, self.waits, &Epoch { site, ..epoch });
-        let mut tray = Tray::default();
+        let mut buffer = RecordBuffer::default();
         self.harvest
-            .pass(&self.region, &mut self.nowhere, &mut tray);
-        tray.0
+            .pass(&self.region, &mut self.outside, &mut buffer);
+        buffer.0
     }
 }
 
@@ -66,7 +66,7 @@ fn site_of_wait(records: &[Record]) -> SiteId {
 
 fn chains(records: &[Record]) -> Vec<(SiteId, bool, Vec<u64>)> {
     let chain = |record: &Record| match record {
-        Record::Chain(it) => Some((it.site, it.is_whole, it.addresses.clone())),
+        Record::Chain(chain) => Some((chain.site, chain.is_whole, chain.addresses.clone())),
         _ => None,
     };
     records.iter().filter_map(chain).collect()
@@ -85,29 +85,29 @@ fn functions(records: &[Record]) -> Vec<(SiteId, u64)> {
 
 // CT-13
 #[test]
-fn a_wait_with_a_chain_has_a_site_of_its_own_that_is_told_once() {
+fn wait_with_a_chain_has_a_site_that_is_recorded_once() {
     let mut waiter = Waiter::new();
     let region = waiter.region;
     let serve = intern::intern(region.sites, 1, &Entry::function(SERVE, "serve"));
     let ids = [0x6000, 0x7000].map(|call| chain::intern(region.chains, 1, &chain(serve, call)));
-    let [one, other] = ids.map(|id| region.site_of_chain(id));
+    let [first, second] = ids.map(|id| region.site_of_chain(id));
 
     let plain = site_of_wait(&waiter.wait_at(serve));
-    let records = waiter.wait_at(one);
+    let records = waiter.wait_at(first);
     let site = site_of_wait(&records);
     assert_eq!(functions(&records), [(site, SERVE)]);
     let addresses = vec![0x9000, 0x6000, SERVE + 4];
     assert_eq!(chains(&records), [(site, true, addresses)]);
 
-    let again = waiter.wait_at(one);
+    let again = waiter.wait_at(first);
     assert_eq!((site_of_wait(&again), chains(&again)), (site, Vec::new()));
-    let another = site_of_wait(&waiter.wait_at(other));
+    let another = site_of_wait(&waiter.wait_at(second));
     assert!(site != plain && another != plain && another != site);
 }
 
 // CTP-28
 #[test]
-fn a_chain_that_makes_no_sense_is_no_site() {
+fn chain_that_makes_no_sense_is_no_site() {
     let mut waiter = Waiter::new();
     let region = waiter.region;
     let of_site = |site| {
@@ -126,16 +126,16 @@ fn a_chain_that_makes_no_sense_is_no_site() {
 
 // CT-14
 #[test]
-fn a_chain_of_no_site_is_where_it_was_called() {
+fn chain_without_a_site_is_placed_at_its_caller() {
     let mut waiter = Waiter::new();
     let region = waiter.region;
-    let told = chain::intern(region.chains, 1, &chain(0, 0x6000));
-    let records = waiter.wait_at(region.site_of_chain(told));
+    let id = chain::intern(region.chains, 1, &chain(0, 0x6000));
+    let records = waiter.wait_at(region.site_of_chain(id));
     let site = site_of_wait(&records);
-    let is_there = |record: &Record| match record {
-        Record::Site(it) => it.id == site && it.place == Place::ReturnAddress(0x6000),
+    let is_at_caller = |record: &Record| match record {
+        Record::Site(found) => found.id == site && found.place == Place::ReturnAddress(0x6000),
         _ => false,
     };
-    assert!(records.iter().any(is_there), "{records:?}");
+    assert!(records.iter().any(is_at_caller), "{records:?}");
     assert_eq!(chains(&records).len(), 1);
 }

@@ -1,7 +1,7 @@
-//! Snapshots of a memory that is written over.
+//! Snapshots of a memory in which old records are overwritten.
 #![allow(
     unsafe_code,
-    reason = "lends a memory to a program that ends before it"
+    reason = "lends a memory to a program that ends before the memory does"
 )]
 
 use std::sync::Arc;
@@ -13,35 +13,37 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_record::{Chronicle, Composed, Memory, Over, last_snapshot_of, snapshot_of};
+use ctp_record::{
+    FlightHistory, Memory, RecordingEnd, SnapshotSummary, last_snapshot_of, snapshot_of,
+};
 use ctp_trace::Census;
 use ctp_trace::record::{Act, Event, Nanos, Record};
 
-use crate::desk::{Nowhere, Tray, events_in, tallies_in};
+use crate::test_memory::{RecordBuffer, SingleProcess, events_in, tallies_in};
 
 const RECORDS: u64 = 32;
 
-/// Two threads that take turns. Tests run apart, so each has its own.
-struct Stage<const TEST: usize>;
+/// A platform with two threads that take turns. Tests run in parallel, so each has its own.
+struct TurnTaking<const TEST: usize>;
 
-static ON_STAGE: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
+static CURRENT_THREAD: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
 static LOCALS: [[Local; 2]; 5] = [const { [const { Local::new() }; 2] }; 5];
 static NOW: [AtomicU64; 5] = [const { AtomicU64::new(1) }; 5];
 
-// SAFETY: the thread of the test, which is the only one to use this platform, chooses the `Local`.
-unsafe impl<const TEST: usize> Platform for Stage<TEST> {
+// SAFETY: only the test's thread uses this platform, and it chooses the `Local`.
+unsafe impl<const TEST: usize> Platform for TurnTaking<TEST> {
     fn now_ns() -> u64 {
         NOW[TEST].fetch_add(1, Relaxed)
     }
 
     fn thread() -> u64 {
-        ON_STAGE[TEST].load(Relaxed) as u64 + 1
+        CURRENT_THREAD[TEST].load(Relaxed) as u64 + 1
     }
 
     fn ring() {}
 
     unsafe fn local() -> Option<&'static Local> {
-        LOCALS[TEST].get(ON_STAGE[TEST].load(Relaxed))
+        LOCALS[TEST].get(CURRENT_THREAD[TEST].load(Relaxed))
     }
 }
 
@@ -59,22 +61,22 @@ fn memory() -> Arc<Memory> {
     Arc::new(Memory::create(plan, &recording, false).expect("there is room"))
 }
 
-fn snapshot(memory: &Arc<Memory>) -> (Composed, Vec<Record>) {
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let (mut harvest, mut chronicle) = (Harvest::new(0).in_flight(0), Chronicle::default());
-    let composed = snapshot_of(
+fn snapshot(memory: &Arc<Memory>) -> (SnapshotSummary, Vec<Record>) {
+    let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
+    let (mut harvest, mut history) = (Harvest::new(0).in_flight(0), FlightHistory::default());
+    let summary = snapshot_of(
         memory,
         &mut harvest,
-        &mut nowhere,
-        &mut chronicle,
-        &mut tray,
+        &mut outside,
+        &mut history,
+        &mut buffer,
     );
-    (composed, tray.0)
+    (summary, buffer.0)
 }
 
 fn cycles<const TEST: usize>(region: Region<'static>, thread: usize, count: u64) {
-    ON_STAGE[TEST].store(thread, Relaxed);
-    let task = Probe::<Stage<TEST>>::new(region, 1).born("one");
+    CURRENT_THREAD[TEST].store(thread, Relaxed);
+    let task = Probe::<TurnTaking<TEST>>::new(region, 1).born("one");
     for cycle in 0..count {
         task.run();
         task.suspend(Wait::user(cycle));
@@ -84,9 +86,9 @@ fn cycles<const TEST: usize>(region: Region<'static>, thread: usize, count: u64)
 
 // CTP-28, LT-32, CT-24
 #[test]
-fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
+fn damaged_lane_is_reported_and_the_other_lane_is_read() {
     let memory = memory();
-    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    // SAFETY: the program has ended, and `memory` is held, when this test ends.
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
     cycles::<0>(region, 0, 100);
     cycles::<0>(region, 1, 10);
@@ -101,7 +103,8 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     let (after, records) = snapshot(&memory);
     let events = events_in(&records);
     assert_eq!((after.totals.damaged_lanes, after.totals.lanes), (1, 2));
-    let is_loss = |it: &&Record| matches!(it, Record::Deed(deed) if deed.act == Act::Loss(0));
+    let is_loss =
+        |record: &&Record| matches!(record, Record::Deed(deed) if deed.act == Act::Loss(0));
     assert_eq!(records.iter().filter(is_loss).count(), 1);
     let of_the_other = |events: &[Event]| -> Vec<u64> {
         let its = events.iter().filter(|event| event.tid == 2);
@@ -113,21 +116,21 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
 
 // LT-07, LT-16
 #[test]
-fn a_count_of_losses_that_goes_back_tells_of_none() {
+fn decreasing_count_of_losses_adds_no_loss() {
     let memory = memory();
-    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    // SAFETY: the program has ended, and `memory` is held, when this test ends.
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
     cycles::<2>(region, 0, 1);
-    let ring = region.ring(0).expect("there is one");
+    let ring = region.ring(0).expect("the memory has a lane");
     // The lane itself says that nothing was lost.
     for lost in [5, 3, 7] {
-        let (at_ns, begun) = ring.reserve(Stage::<2>::now_ns);
+        let (at_ns, reserved) = ring.reserve(TurnTaking::<2>::now_ns);
         let loss = Payload {
             kind: DeedKind::Loss as u8,
             n: lost,
             ..Payload::default()
         };
-        begun.expect("there is room").commit(at_ns, loss);
+        reserved.expect("there is room").commit(at_ns, loss);
     }
     let (_, records) = snapshot(&memory);
     let losses = records.iter().filter_map(|record| match record {
@@ -139,57 +142,57 @@ fn a_count_of_losses_that_goes_back_tells_of_none() {
 
 // CTP-22
 #[test]
-fn stations_of_those_that_ended_are_for_others() {
+fn stations_of_ended_coroutines_are_reused() {
     let memory = memory();
-    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    // SAFETY: the program has ended, and `memory` is held, when this test ends.
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
-    let probe = Probe::<Stage<1>>::new(region, 1);
-    let (mut nowhere, mut chronicle) = (Nowhere::default(), Chronicle::default());
+    let probe = Probe::<TurnTaking<1>>::new(region, 1);
+    let (mut outside, mut history) = (SingleProcess::default(), FlightHistory::default());
     let mut harvest = Harvest::new(0).summing_up(Bins::USUAL).in_flight(0);
     for _ in 0..10 {
         let task = probe.born("one of many");
-        assert_ne!(task.id(), 0, "there is a station for it");
+        assert_ne!(task.id(), 0, "there is a free station");
         task.run();
         drop(task);
-        harvest.pass(&region, &mut nowhere, &mut chronicle);
+        harvest.pass(&region, &mut outside, &mut history);
     }
-    assert_eq!(chronicle.gone().len(), 10);
+    assert_eq!(history.departed().len(), 10);
 }
 
-fn last_snapshot(memory: &Arc<Memory>, over: Over) -> (Composed, Vec<Record>) {
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+fn last_snapshot(memory: &Arc<Memory>, over: RecordingEnd) -> (SnapshotSummary, Vec<Record>) {
+    let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     let mut harvest = Harvest::new(0).summing_up(Bins::USUAL).in_flight(0);
-    let composed = last_snapshot_of(
+    let summary = last_snapshot_of(
         memory,
         &mut harvest,
-        &mut nowhere,
-        &mut Chronicle::default(),
-        &mut tray,
+        &mut outside,
+        &mut FlightHistory::default(),
+        &mut buffer,
         over,
     );
-    tray.0.push(Record::End(composed.end));
-    (composed, tray.0)
+    buffer.0.push(Record::End(summary.end));
+    (summary, buffer.0)
 }
 
-/// The end to which a reader measures ages, which is the one that is said.
-fn end_of((composed, records): &(Composed, Vec<Record>)) -> Nanos {
+/// The end to which a reader measures ages, which is also the end that the summary states.
+fn end_of((summary, records): &(SnapshotSummary, Vec<Record>)) -> Nanos {
     let mut census = Census::new();
     for record in records {
         census.feed(record);
     }
-    assert_eq!(census.end_at(), composed.end.at);
-    composed.end.at
+    assert_eq!(census.end_at(), summary.end.at);
+    summary.end.at
 }
 
 // CT-03
 #[test]
-fn what_is_read_long_after_the_end_is_not_later_and_the_window_is_before_the_end() {
+fn late_snapshot_is_not_dated_later_than_the_end() {
     let memory = memory();
-    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    // SAFETY: the program has ended, and `memory` is held, when this test ends.
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
     cycles::<3>(region, 0, 10);
     let last = Nanos(NOW[3].load(Relaxed) - 1);
-    let over = Over {
+    let over = RecordingEnd {
         alive: Nanos(3),
         until: Nanos(1_000_000),
         length: Some(Nanos(5)),
@@ -197,8 +200,8 @@ fn what_is_read_long_after_the_end_is_not_later_and_the_window_is_before_the_end
     let found = last_snapshot(&memory, over);
     assert_eq!(end_of(&found), last);
     assert_eq!(found.0.since, Nanos(last.0 - 5));
-    // Who was seen alive later lived longer.
-    let seen = Over {
+    // A program that was seen running later ended later.
+    let seen = RecordingEnd {
         alive: Nanos(last.0 + 3),
         ..over
     };
@@ -211,14 +214,14 @@ fn what_is_read_long_after_the_end_is_not_later_and_the_window_is_before_the_end
 
 // CT-02, CT-03
 #[test]
-fn what_goes_on_after_the_end_is_neither_in_a_snapshot_nor_lost() {
+fn events_after_the_end_are_neither_in_a_snapshot_nor_lost() {
     let memory = memory();
-    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    // SAFETY: the program has ended, and `memory` is held, when this test ends.
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
-    // Its station holds something of before the end, or nothing any more.
+    // The station still holds events from before the end, or holds none any more.
     for later in [2, 10] {
-        ON_STAGE[4].store(0, Relaxed);
-        let task = Probe::<Stage<4>>::new(region, 1).born("goes on");
+        CURRENT_THREAD[4].store(0, Relaxed);
+        let task = Probe::<TurnTaking<4>>::new(region, 1).born("goes on");
         let go_on = |cycles: u64| {
             for cycle in 0..cycles {
                 task.run();
@@ -229,7 +232,7 @@ fn what_goes_on_after_the_end_is_neither_in_a_snapshot_nor_lost() {
         let until = Nanos(NOW[4].load(Relaxed) - 1);
         go_on(later);
         std::mem::forget(task);
-        let over = Over {
+        let over = RecordingEnd {
             alive: Nanos(1),
             until,
             length: None,
@@ -239,7 +242,9 @@ fn what_goes_on_after_the_end_is_neither_in_a_snapshot_nor_lost() {
         assert_eq!(found.0.end.lost, 0);
         let events = events_in(&found.1);
         assert!(events.iter().all(|event| event.at <= until));
-        let tally = *tallies_in(&found.1).last().expect("it is told of");
+        let tally = *tallies_in(&found.1)
+            .last()
+            .expect("the task has an account");
         assert_eq!(tally.attempted, 9, "after {later} cycles more");
     }
 }

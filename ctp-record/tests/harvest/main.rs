@@ -1,19 +1,20 @@
-//! The pass over the memory, without processes: memory in this program, written by the probe on a
-//! platform that is hardly one, or word by word where a probe of ours would not write so.
+//! Passes over memory of this process, without other processes. The memory is written by the probe on a
+//! minimal platform, or word by word to imitate other probes and faults.
 
-mod amid_notes;
-mod amid_updates;
 mod chains;
-mod desk;
-mod ends;
+mod damaged_memory;
 mod flight;
+mod interrupted_notes;
+mod interrupted_updates;
 mod jumps;
 mod lanes;
+mod lanes_taken_during_pass;
 mod nested;
-mod nonsense;
-mod ours;
 mod overload;
-mod plain;
+mod own_probe;
+mod reaped_stations;
+mod recording_end;
 mod short_lanes;
 mod summary;
-mod sweep;
+mod test_memory;
+mod v1_peers;

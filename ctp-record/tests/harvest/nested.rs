@@ -1,4 +1,4 @@
-//! Handlers that record events of the very coroutine amid whose event they came.
+//! Signal handlers that interrupt an event and record events of the same coroutine.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -8,11 +8,11 @@ use ctp_nostd::{Coroutine, Local, Platform, Probe, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_trace::record::{Event, Tally};
 
-use crate::desk::{Nowhere, Tray, events_in, tallies_in};
 use crate::lanes::memory;
+use crate::test_memory::{RecordBuffer, SingleProcess, events_in, tallies_in};
 
-/// A place where a handler may come whenever it is asked for the time or the thread, that is,
-/// before and after an event has its number.
+/// A platform on which a handler may run whenever the time or the thread is asked for: before and after an
+/// event gets its number.
 struct Interrupted;
 
 type Task = &'static Coroutine<Interrupted>;
@@ -21,17 +21,17 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
     static LOCAL: Cell<Option<&'static Local>> = const { Cell::new(None) };
     static TASK: Cell<Option<Task>> = const { Cell::new(None) };
-    /// After so many questions comes a handler, after so many more the next one.
-    static COMING: RefCell<VecDeque<u32>> = const { RefCell::new(VecDeque::new()) };
+    /// For each handler, after how many further calls of the platform it runs.
+    static PENDING_HANDLERS: RefCell<VecDeque<u32>> = const { RefCell::new(VecDeque::new()) };
     static HANDLED: Cell<u64> = const { Cell::new(0) };
-    /// A recorder that looks when a handler comes, and before it returns.
-    static LOOK: Cell<Option<Box<dyn FnMut()>>> = const { Cell::new(None) };
+    /// A reader that runs a pass when a handler starts and before the handler returns.
+    static READER: Cell<Option<Box<dyn FnMut()>>> = const { Cell::new(None) };
 }
 
-/// True if a handler is to come now.
+/// Whether a handler is to run now.
 fn is_due() -> bool {
-    COMING.with_borrow_mut(|coming| match coming.front_mut() {
-        Some(0) => coming.pop_front().is_some(),
+    PENDING_HANDLERS.with_borrow_mut(|pending| match pending.front_mut() {
+        Some(0) => pending.pop_front().is_some(),
         Some(questions) => {
             *questions -= 1;
             false
@@ -40,10 +40,10 @@ fn is_due() -> bool {
     })
 }
 
-fn perhaps_a_handler() {
+fn maybe_run_handler() {
     if let Some(task) = TASK.get().filter(|_| is_due()) {
         HANDLED.set(HANDLED.get() + 1);
-        let mut look = LOOK.take();
+        let mut look = READER.take();
         look.iter_mut().for_each(|look| look());
         task.run();
         look.iter_mut().for_each(|look| look());
@@ -51,16 +51,16 @@ fn perhaps_a_handler() {
 }
 
 #[expect(unsafe_code, reason = "vouches for the `Local` of its threads")]
-// SAFETY: the `Local` is that of the calling thread.
+// SAFETY: the `Local` belongs to the calling thread.
 unsafe impl Platform for Interrupted {
     fn now_ns() -> u64 {
-        perhaps_a_handler();
+        maybe_run_handler();
         NOW.set(NOW.get() + 1);
         NOW.get()
     }
 
     fn thread() -> u64 {
-        perhaps_a_handler();
+        maybe_run_handler();
         1
     }
 
@@ -75,32 +75,36 @@ unsafe impl Platform for Interrupted {
     }
 }
 
-/// One cycle of a coroutine, with handlers: its events, its account, and how many handlers came.
-fn a_cycle(lanes: u32, coming: &[u32]) -> (Vec<Event>, Tally, u64) {
+/// Runs a cycle with handlers. Returns the events, the account, and the number of handlers.
+fn a_cycle(lanes: u32, pending: &[u32]) -> (Vec<Event>, Tally, u64) {
     let region = memory(lanes);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     let mut harvest = Harvest::new(0);
     LOCAL.set(Some(Box::leak(Box::default())));
     HANDLED.set(0);
     let probe: Probe<Interrupted> = Probe::new(region, 1);
-    let task: Task = Box::leak(Box::new(probe.born("it")));
-    harvest.pass(&region, &mut nowhere, &mut tray);
+    let task: Task = Box::leak(Box::new(probe.born("task")));
+    harvest.pass(&region, &mut outside, &mut buffer);
     TASK.set(Some(task));
-    COMING.set(coming.iter().copied().collect());
+    PENDING_HANDLERS.set(pending.iter().copied().collect());
     task.run();
     task.suspend(Wait::user(8));
     TASK.set(None);
-    harvest.finish(&region, &mut nowhere, &mut tray);
-    (events_in(&tray.0), tallies_in(&tray.0)[0], HANDLED.get())
+    harvest.finish(&region, &mut outside, &mut buffer);
+    (
+        events_in(&buffer.0),
+        tallies_in(&buffer.0)[0],
+        HANDLED.get(),
+    )
 }
 
-/// All events are there, each once, in order, and at no time before the one before.
-fn is_whole(lanes: u32, coming: &[u32]) {
-    let (events, tally, handlers) = a_cycle(lanes, coming);
+/// Asserts that all events are there, once, in order, and with times that never go back.
+fn is_whole(lanes: u32, pending: &[u32]) {
+    let (events, tally, handlers) = a_cycle(lanes, pending);
     let numbers: Vec<u64> = events.iter().map(|event| event.n).collect();
     let all = 3 + handlers;
-    assert_eq!(numbers, (0..all).collect::<Vec<u64>>(), "{coming:?}");
-    assert!(events.is_sorted_by_key(|event| event.at), "{coming:?}");
+    assert_eq!(numbers, (0..all).collect::<Vec<u64>>(), "{pending:?}");
+    assert!(events.is_sorted_by_key(|event| event.at), "{pending:?}");
     assert_eq!(
         (tally.attempted, tally.torn, tally.inexact),
         (all, None, false)
@@ -109,14 +113,14 @@ fn is_whole(lanes: u32, coming: &[u32]) {
 
 // CTP-30
 #[test]
-fn a_handler_may_come_at_any_moment_of_an_event_of_its_own_coroutine() {
+fn handler_may_interrupt_an_event_at_any_moment() {
     for lanes in [0, 1] {
         for first in 0..8 {
             is_whole(lanes, &[first]);
             (0..8).for_each(|second| is_whole(lanes, &[first, second]));
         }
     }
-    // The three events and six of handlers are more than slots hold.
+    // The three events and those of six handlers are more than the slots hold.
     for first in 0..4 {
         for second in 0..4 {
             (0..4).for_each(|third| is_whole(1, &[first, second, third, 0, 1, 2]));
@@ -126,8 +130,8 @@ fn a_handler_may_come_at_any_moment_of_an_event_of_its_own_coroutine() {
 
 // CTP-30
 #[test]
-fn handlers_amid_each_other_are_served_six_deep_and_counted_beyond() {
-    // The first question of an event is before it has its number, the second one after.
+fn six_nested_handlers_are_recorded_and_more_are_counted() {
+    // An event calls the platform once before it has its number, and once after.
     for handlers in 0..=6 {
         is_whole(1, &vec![1; handlers]);
     }
@@ -141,11 +145,11 @@ fn handlers_amid_each_other_are_served_six_deep_and_counted_beyond() {
     assert!(!tally.inexact);
 }
 
-/// A switch from one coroutine to another, with handlers that record events of either: the numbers of
-/// each one's events, and how many there were.
-fn a_switch(lanes: u32, coming: &[u32], of_the_next: bool) -> [(Vec<u64>, u64); 2] {
+/// Switches from a coroutine to another, with handlers that record events of either. Returns for both the
+/// numbers of their events and how many there were.
+fn a_switch(lanes: u32, pending: &[u32], of_the_next: bool) -> [(Vec<u64>, u64); 2] {
     let region = memory(lanes);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     let mut harvest = Harvest::new(0);
     LOCAL.set(Some(Box::leak(Box::default())));
     HANDLED.set(0);
@@ -153,19 +157,19 @@ fn a_switch(lanes: u32, coming: &[u32], of_the_next: bool) -> [(Vec<u64>, u64); 
     let [from, to]: [Task; 2] = [(); 2].map(|()| &*Box::leak(Box::new(probe.born("one of two"))));
     from.run();
     TASK.set(Some(if of_the_next { to } else { from }));
-    COMING.set(coming.iter().copied().collect());
+    PENDING_HANDLERS.set(pending.iter().copied().collect());
     from.switch_to(Wait::user(8), to);
     TASK.set(None);
-    harvest.pass(&region, &mut nowhere, &mut tray);
-    harvest.finish(&region, &mut nowhere, &mut tray);
-    let events = events_in(&tray.0);
+    harvest.pass(&region, &mut outside, &mut buffer);
+    harvest.finish(&region, &mut outside, &mut buffer);
+    let events = events_in(&buffer.0);
     let mut handled = [3, 2];
     handled[usize::from(of_the_next)] += HANDLED.get();
     let mut each = [(Vec::new(), handled[0]), (Vec::new(), handled[1])];
     for (index, (numbers, _)) in each.iter_mut().enumerate() {
         let its = |event: &&Event| event.coroutine.0 == index as u32 + 1;
         let its: Vec<&Event> = events.iter().filter(its).collect();
-        assert!(its.is_sorted_by_key(|event| event.at), "{coming:?}");
+        assert!(its.is_sorted_by_key(|event| event.at), "{pending:?}");
         numbers.extend(its.iter().map(|event| event.n));
     }
     each
@@ -173,12 +177,13 @@ fn a_switch(lanes: u32, coming: &[u32], of_the_next: bool) -> [(Vec<u64>, u64); 
 
 // CTP-30
 #[test]
-fn a_handler_may_come_at_any_moment_of_a_switch() {
+fn handler_may_interrupt_a_switch_at_any_moment() {
     let questions = (0..8).flat_map(|first| (0..8).map(move |second| [first, second]));
-    for (coming, of_the_next) in questions.flat_map(|it| [(it, false), (it, true)]) {
+    for (pending, of_the_next) in questions.flat_map(|pending| [(pending, false), (pending, true)])
+    {
         for lanes in [0, 1] {
-            for (numbers, all) in a_switch(lanes, &coming, of_the_next) {
-                assert_eq!(numbers, (0..all).collect::<Vec<u64>>(), "{coming:?}");
+            for (numbers, all) in a_switch(lanes, &pending, of_the_next) {
+                assert_eq!(numbers, (0..all).collect::<Vec<u64>>(), "{pending:?}");
             }
         }
     }
@@ -186,31 +191,31 @@ fn a_handler_may_come_at_any_moment_of_a_switch() {
 
 // CTP-30, LT-07
 #[test]
-fn an_event_of_a_handler_makes_sense_where_the_one_amid_which_it_came_found_no_room() {
+fn nested_event_is_read_though_the_outer_event_found_no_room() {
     let region = memory(1);
     LOCAL.set(Some(Box::leak(Box::default())));
     let probe: Probe<Interrupted> = Probe::new(region, 1);
-    let task: Task = Box::leak(Box::new(probe.born("it")));
-    // Of 128 records one says whose they are, and one is the birth.
+    let task: Task = Box::leak(Box::new(probe.born("task")));
+    // Of 128 records, the first states the thread and the second is the birth.
     for _ in 0..63 {
         task.run();
         task.suspend(Wait::user(8));
     }
-    let told = Rc::new(RefCell::new((Harvest::new(0), Tray::default())));
-    let its = told.clone();
+    let shared = Rc::new(RefCell::new((Harvest::new(0), RecordBuffer::default())));
+    let reader = shared.clone();
     let drain = move || {
-        let (harvest, tray) = &mut *its.borrow_mut();
+        let (harvest, buffer) = &mut *reader.borrow_mut();
         for _ in 0..3 {
-            harvest.pass(&region, &mut Nowhere::default(), tray);
+            harvest.pass(&region, &mut SingleProcess::default(), buffer);
         }
     };
     TASK.set(Some(task));
-    COMING.set([1].into());
-    LOOK.set(Some(Box::new(drain)));
+    PENDING_HANDLERS.set([1].into());
+    READER.set(Some(Box::new(drain)));
     task.run();
     TASK.set(None);
-    let (harvest, tray) = &*told.borrow();
-    let numbers = events_in(&tray.0).into_iter().map(|event| event.n);
+    let (harvest, buffer) = &*shared.borrow();
+    let numbers = events_in(&buffer.0).into_iter().map(|event| event.n);
     let expected = (0..127).chain([128]);
     assert_eq!(
         numbers.collect::<Vec<u64>>(),

@@ -1,4 +1,4 @@
-//! Lanes that have more than a round takes, or than there is room for.
+//! Lanes with more records than a round takes, or than the backlog has room for.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,12 +11,12 @@ use ctp_record::harvest::Harvest;
 use ctp_record::pace::PassOutcome;
 use ctp_trace::record::{Act, CoroutineId, Event, EventKind, Record};
 
-use crate::desk::{Nowhere, Tray, events_in};
-use crate::lanes::{LANELESS, NOW, Stage, cycles, enter, memory_of};
+use crate::lanes::{LANELESS, NOW, TurnTaking, cycles, memory_of, switch_to_thread};
+use crate::test_memory::{RecordBuffer, SingleProcess, events_in};
 
 const A_MS: u64 = 1_000_000;
 
-/// For three coroutines and as many threads.
+/// A memory for three coroutines and as many threads.
 fn memory(lane_records: u32) -> Region<'static> {
     memory_of(Plan {
         stations: 3,
@@ -26,12 +26,12 @@ fn memory(lane_records: u32) -> Region<'static> {
     })
 }
 
-/// A reader of it, and what that has told.
+/// A reader of a memory, with the records that it emitted.
 struct Reading {
     region: Region<'static>,
     harvest: Harvest,
-    nowhere: Nowhere,
-    tray: Tray,
+    outside: SingleProcess,
+    buffer: RecordBuffer,
 }
 
 impl Reading {
@@ -39,27 +39,30 @@ impl Reading {
         Reading {
             region,
             harvest,
-            nowhere: Nowhere::default(),
-            tray: Tray::default(),
+            outside: SingleProcess::default(),
+            buffer: RecordBuffer::default(),
         }
     }
 
     fn pass(&mut self) -> PassOutcome {
-        let (nowhere, tray) = (&mut self.nowhere, &mut self.tray);
-        self.harvest.pass(&self.region, nowhere, tray)
+        let (outside, buffer) = (&mut self.outside, &mut self.buffer);
+        self.harvest.pass(&self.region, outside, buffer)
     }
 
     fn finish(&mut self) {
-        let (nowhere, tray) = (&mut self.nowhere, &mut self.tray);
-        self.harvest.finish(&self.region, nowhere, tray);
+        let (outside, buffer) = (&mut self.outside, &mut self.buffer);
+        self.harvest.finish(&self.region, outside, buffer);
     }
 
     fn events_of(&self, coroutine: u32) -> Vec<Event> {
-        let is_its = |it: &Event| it.coroutine == CoroutineId(coroutine);
-        events_in(&self.tray.0).into_iter().filter(is_its).collect()
+        let is_its = |event: &Event| event.coroutine == CoroutineId(coroutine);
+        events_in(&self.buffer.0)
+            .into_iter()
+            .filter(is_its)
+            .collect()
     }
 
-    /// Which of a coroutine's events were told.
+    /// The numbers of a coroutine's events.
     fn numbers_of(&self, coroutine: u32) -> Vec<u64> {
         let events = self.events_of(coroutine).into_iter();
         events.map(|event| event.n).collect()
@@ -68,17 +71,17 @@ impl Reading {
 
 // LT-05, LT-07
 #[test]
-fn nobody_waits_in_vain_for_what_there_was_no_room_to_copy() {
+fn no_event_waits_for_records_that_found_no_room() {
     const TEST: usize = 12;
     let region = memory(8192);
-    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);
     let (hot, long, task) = (probe.born("hot"), probe.born("long"), probe.born("task"));
-    enter(TEST, 2);
+    switch_to_thread(TEST, 2);
     cycles(&long, 2_000);
     cycles(&task, 10);
-    enter(TEST, 3);
+    switch_to_thread(TEST, 3);
     cycles(&task, 10);
-    enter(TEST, 1);
+    switch_to_thread(TEST, 1);
     cycles(&hot, 4_000);
     let harvest = Harvest::new(0).within(Backlog::of(1 << 15));
     let mut reading = Reading::of(region, harvest);
@@ -92,16 +95,16 @@ fn nobody_waits_in_vain_for_what_there_was_no_room_to_copy() {
 
 // LT-05, LT-07
 #[test]
-fn what_is_in_no_lane_holds_up_nobody_while_another_lane_is_flat_out() {
+fn event_in_no_lane_delays_no_others_during_overload() {
     const TEST: usize = 17;
     let region = memory(1 << 15);
-    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);
     let (task, hot) = (probe.born("task"), probe.born("hot"));
-    enter(TEST, LANELESS);
+    switch_to_thread(TEST, LANELESS);
     cycles(&task, 10);
-    enter(TEST, 1);
+    switch_to_thread(TEST, 1);
     cycles(&task, 3);
-    enter(TEST, 2);
+    switch_to_thread(TEST, 2);
     NOW[TEST].store(A_MS, Relaxed);
     cycles(&hot, 12_000);
     let mut reading = Reading::of(region, Harvest::new(0));
@@ -120,14 +123,14 @@ fn what_is_in_no_lane_holds_up_nobody_while_another_lane_is_flat_out() {
 
 // CT-15, LT-05
 #[test]
-fn a_wake_is_told_before_the_end_of_whom_it_woke_also_where_something_is_in_no_lane() {
+fn wake_precedes_the_end_of_its_coroutine() {
     const TEST: usize = 19;
     let region = memory(128);
-    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);
     let (other, task) = (probe.born("other"), probe.born("task"));
-    enter(TEST, LANELESS);
+    switch_to_thread(TEST, LANELESS);
     cycles(&other, 10);
-    enter(TEST, 1);
+    switch_to_thread(TEST, 1);
     cycles(&other, 1);
     let wake = Payload {
         kind: DeedKind::Wake as u8,
@@ -136,30 +139,32 @@ fn a_wake_is_told_before_the_end_of_whom_it_woke_also_where_something_is_in_no_l
         n: 1,
         ..Payload::default()
     };
-    let ring = region.ring(0).expect("thread 1 has it");
-    let (at_ns, place) = ring.reserve(Stage::<TEST>::now_ns);
+    let ring = region.ring(0).expect("thread 1 has a lane");
+    let (at_ns, place) = ring.reserve(TurnTaking::<TEST>::now_ns);
     place.expect("there is room").commit(at_ns, wake);
-    enter(TEST, 2);
+    switch_to_thread(TEST, 2);
     NOW[TEST].store(A_MS, Relaxed);
     drop(task);
     let mut reading = Reading::of(region, Harvest::new(0));
     for _ in 0..3 {
         reading.pass();
     }
-    let place = |is_it: fn(&Record) -> bool| reading.tray.0.iter().position(is_it);
-    let wake = place(|it| matches!(it, Record::Deed(it) if matches!(it.act, Act::Wake(_))));
-    let death = place(|it| matches!(it, Record::Event(it) if it.kind == EventKind::Death));
+    let place = |is_found: fn(&Record) -> bool| reading.buffer.0.iter().position(is_found);
+    let wake =
+        place(|record| matches!(record, Record::Deed(deed) if matches!(deed.act, Act::Wake(_))));
+    let death =
+        place(|record| matches!(record, Record::Event(event) if event.kind == EventKind::Death));
     assert!(wake.is_some() && wake < death, "{wake:?} {death:?}");
 }
 
 // CTP-08, LT-05
 #[test]
-fn what_comes_into_another_lane_after_that_was_looked_at_is_waited_for() {
+fn record_added_to_another_lane_after_its_read_is_waited_for() {
     const TEST: usize = 20;
     let region = memory(128);
-    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);
     let (_task, other) = (probe.born("task"), probe.born("other"));
-    enter(TEST, 2);
+    switch_to_thread(TEST, 2);
     cycles(&other, 1);
     let event = |n: u64| Payload {
         kind: StoredKind::Run as u8,
@@ -168,8 +173,8 @@ fn what_comes_into_another_lane_after_that_was_looked_at_is_waited_for() {
         ..Payload::default()
     };
     let [first, second] = [0, 1].map(|lane| {
-        let ring = region.ring(lane).expect("both have one");
-        let (at_ns, place) = ring.reserve(Stage::<TEST>::now_ns);
+        let ring = region.ring(lane).expect("both threads have a lane");
+        let (at_ns, place) = ring.reserve(TurnTaking::<TEST>::now_ns);
         (at_ns, place.expect("there is room"))
     });
     let mut reading = Reading::of(region, Harvest::new(0));
@@ -182,23 +187,23 @@ fn what_comes_into_another_lane_after_that_was_looked_at_is_waited_for() {
 
 // CTP-08, LT-05
 #[test]
-fn of_two_events_at_one_time_the_earlier_one_is_told_first() {
+fn of_two_events_at_the_same_time_the_earlier_comes_first() {
     const TEST: usize = 18;
     let region = memory(1 << 14);
-    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);
     let (task, hot) = (probe.born("task"), probe.born("hot"));
-    enter(TEST, 2);
+    switch_to_thread(TEST, 2);
     cycles(&hot, 1);
-    enter(TEST, 1);
-    // So much that what comes behind it waits for the next round.
+    switch_to_thread(TEST, 1);
+    // So many that later records wait for the next round.
     cycles(&hot, 5_000);
-    let at_one_time = |thread: usize| {
-        enter(TEST, thread);
+    let at_same_time = |thread: usize| {
+        switch_to_thread(TEST, thread);
         NOW[TEST].store(A_MS, Relaxed);
     };
-    at_one_time(2);
+    at_same_time(2);
     task.run();
-    at_one_time(1);
+    at_same_time(1);
     task.suspend(Wait::unknown());
     cycles(&task, 10);
     let mut reading = Reading::of(region, Harvest::new(0));

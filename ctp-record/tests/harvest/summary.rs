@@ -1,4 +1,4 @@
-//! Totals of memory whose probes keep aggregates.
+//! Summaries of a memory with aggregates.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,18 +12,20 @@ use ctp_trace::census::Doing;
 use ctp_trace::record::{self, Aggregate, Durations, EventKind, Nanos, ProcessId, Record};
 use proptest::prelude::*;
 
-use crate::desk::{Bare, Desk, Nowhere, Tray, births_in, events_in, let_pass, tallies_in};
-use crate::sweep::memory;
+use crate::reaped_stations::memory;
+use crate::test_memory::{
+    Bare, RecordBuffer, SingleProcess, TestMemory, births_in, events_in, let_pass, tallies_in,
+};
 
 fn aggregates_in(records: &[Record]) -> Vec<Aggregate> {
     let aggregate = |record: &Record| match record {
-        Record::Aggregate(it) => Some((**it).clone()),
+        Record::Aggregate(aggregate) => Some((**aggregate).clone()),
         _ => None,
     };
     records.iter().filter_map(aggregate).collect()
 }
 
-/// What a model of all events makes of them.
+/// The totals that a model computes from all events.
 fn model(records: &[Record]) -> (Durations, Durations) {
     let (mut waiting, mut running) = Default::default();
     let mut census = Census::new();
@@ -31,7 +33,7 @@ fn model(records: &[Record]) -> (Durations, Durations) {
         let Some(span) = census.feed(record) else {
             continue;
         };
-        let is_death = matches!(record, Record::Event(it) if it.kind == EventKind::Death);
+        let is_death = matches!(record, Record::Event(event) if event.kind == EventKind::Death);
         let total: &mut Durations = match span.doing {
             Doing::Waiting(..) if is_death => continue,
             Doing::Waiting(..) => &mut waiting,
@@ -43,41 +45,42 @@ fn model(records: &[Record]) -> (Durations, Durations) {
 }
 
 fn act(coroutine: &Coroutine<Bare>, code: u8) {
-    match code {
-        0 => coroutine.run(),
-        _ => coroutine.suspend(Wait::user(1)),
+    if code == 0 {
+        coroutine.run();
+    } else {
+        coroutine.suspend(Wait::user(1));
     }
 }
 
 proptest! {
     // AGG-07, CT-24
     #[test]
-    fn totals_are_those_of_the_model_when_nothing_is_lost(
+    fn totals_equal_those_of_the_model_when_nothing_is_lost(
         acts in prop::collection::vec((0u8..2, 0u64..1 << 40), 0..60),
         dies in any::<bool>(),
     ) {
-        let mut desk = Desk::with_aggregates();
-        let coroutine = desk.born("task");
+        let mut test_memory = TestMemory::with_aggregates();
+        let coroutine = test_memory.born("task");
         let mut records = Vec::new();
         for (code, ns) in acts {
             let_pass(ns);
             act(&coroutine, code);
-            records.extend(desk.pass().1);
+            records.extend(test_memory.pass().1);
         }
         if dies {
             drop(coroutine);
         } else {
             std::mem::forget(coroutine);
         }
-        let told = aggregates_in(&desk.summed_up());
-        records.extend(desk.finish());
-        prop_assert_eq!(desk.totals().lost, 0);
-        prop_assert_eq!((told[0].waiting, told[0].running), model(&records));
+        let aggregates = aggregates_in(&test_memory.summed_up());
+        records.extend(test_memory.finish());
+        prop_assert_eq!(test_memory.totals().lost, 0);
+        prop_assert_eq!((aggregates[0].waiting, aggregates[0].running), model(&records));
     }
 
     // AGG-15
     #[test]
-    fn probe_and_report_mean_the_same_bin(
+    fn probe_and_report_use_the_same_bins(
         ns in prop_oneof![any::<u64>(), (0u32..64).prop_map(|k| 1 << k), (0u32..64).prop_map(|k| (1 << k) - 1)],
         lo in 0u32..64,
         step_shift in 0u32..6,
@@ -97,104 +100,113 @@ fn live(coroutine: &Coroutine<Bare>, rounds: u32) {
 
 // AGG-07, CT-24
 #[test]
-fn what_is_in_totals_is_not_lost() {
-    let mut desk = Desk::summing_up();
-    let coroutine = desk.born("task");
+fn events_in_totals_are_not_lost() {
+    let mut test_memory = TestMemory::summing_up();
+    let coroutine = test_memory.born("task");
     live(&coroutine, 10_000);
-    desk.pass();
+    test_memory.pass();
     live(&coroutine, 10_000);
     std::mem::forget(coroutine);
-    let records = desk.finish();
-    let told = aggregates_in(&records);
+    let records = test_memory.finish();
+    let aggregates = aggregates_in(&records);
     assert_eq!(
-        (told[0].waiting.count, told[0].running.count),
+        (aggregates[0].waiting.count, aggregates[0].running.count),
         (19_999, 20_000)
     );
     assert_eq!(events_in(&records).len(), 8);
     let tally = tallies_in(&records)[0];
     assert_eq!((tally.attempted, tally.recorded), (40_001, 8));
-    assert_eq!((desk.totals().lost, desk.totals().summed_up), (0, 39_993));
+    assert_eq!(
+        (test_memory.totals().lost, test_memory.totals().summed_up),
+        (0, 39_993)
+    );
 }
 
 // AGG-13, AGG-21
 #[test]
-fn who_moves_in_where_another_was_killed_has_totals_of_its_own() {
+fn coroutine_in_a_reaped_station_has_totals_of_its_own() {
     let recording = Recording {
         mode: MODE_SUMMARY,
         ..Recording::default()
     };
     let region = memory(1, &recording);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     let mut harvest = Harvest::new(0).summing_up(Bins::USUAL);
     let probe: Probe<Bare> = Probe::new(region, 1);
     let first = probe.born("first");
     live(&first, 100);
-    std::mem::forget(first); // as if its process were no more
-    harvest.pass(&region, &mut nowhere, &mut tray);
-    harvest.bury(ProcessId(1), &region, &mut nowhere, &mut tray);
+    std::mem::forget(first); // as if its process had been killed
+    harvest.pass(&region, &mut outside, &mut buffer);
+    harvest.reap(ProcessId(1), &region, &mut outside, &mut buffer);
     let_pass(1_000_000);
     let second = probe.born("second");
     live(&second, 2);
     std::mem::forget(second);
-    harvest.finish(&region, &mut nowhere, &mut tray);
-    let told = aggregates_in(&tray.0);
-    let counts = told.iter().map(|it| (it.waiting.count, it.running.count));
+    harvest.finish(&region, &mut outside, &mut buffer);
+    let aggregates = aggregates_in(&buffer.0);
+    let counts = aggregates
+        .iter()
+        .map(|aggregate| (aggregate.waiting.count, aggregate.running.count));
     assert_eq!(counts.collect::<Vec<_>>(), [(99, 100), (1, 2)]);
     assert!(
-        told[1].waiting.max < Nanos(1_000_000),
-        "nothing of the time between"
+        aggregates[1].waiting.max < Nanos(1_000_000),
+        "nothing of the time between the two"
     );
-    assert_eq!(births_in(&tray.0)[1].generation, 4);
+    assert_eq!(births_in(&buffer.0)[1].generation, 4);
 }
 
 // AGG-13
 #[test]
-fn totals_of_the_dead_come_before_their_account_and_nobody_inherits_them() {
-    let mut desk = Desk::summing_up();
-    let first = desk.born("first");
+fn totals_of_an_ended_coroutine_precede_its_account() {
+    let mut test_memory = TestMemory::summing_up();
+    let first = test_memory.born("first");
     live(&first, 100);
     drop(first);
-    let (_, records) = desk.pass();
-    let is_told = |record: &Record| matches!(record, Record::Aggregate(_));
+    let (_, records) = test_memory.pass();
+    let is_aggregate = |record: &Record| matches!(record, Record::Aggregate(_));
     let is_closed = |record: &Record| matches!(record, Record::Tally(_));
     let at = |is: fn(&Record) -> bool| records.iter().position(is).expect("is there");
-    assert!(at(is_told) < at(is_closed));
+    assert!(at(is_aggregate) < at(is_closed));
 }
 
 static NOW_NS: AtomicU64 = AtomicU64::new(0);
 
 // AGG-17, AGG-11
 #[test]
-fn totals_are_told_at_growing_intervals_and_only_if_something_happened() {
+fn totals_are_emitted_at_growing_intervals_after_events() {
     const SECOND: u64 = 1_000_000_000;
-    let mut desk = Desk::summing_up_by(|| NOW_NS.load(Relaxed));
-    let coroutine = desk.born("task");
-    let mut told_at = Vec::new();
+    let mut test_memory = TestMemory::summing_up_by(|| NOW_NS.load(Relaxed));
+    let coroutine = test_memory.born("task");
+    let mut emitted_at = Vec::new();
     for tenth in 0..100 {
         NOW_NS.store(2 * SECOND + tenth * SECOND / 10, Relaxed);
         live(&coroutine, 100);
-        let told = aggregates_in(&desk.pass().1);
-        told_at.extend(told.iter().map(|it| (tenth, it.running.count)));
+        let aggregates = aggregates_in(&test_memory.pass().1);
+        emitted_at.extend(
+            aggregates
+                .iter()
+                .map(|aggregate| (tenth, aggregate.running.count)),
+        );
     }
-    assert_eq!(told_at, [(10, 1_100), (30, 3_100), (70, 7_100)]);
-    let told = aggregates_in(&desk.finish());
-    assert_eq!(told[0].running.count, 10_000);
+    assert_eq!(emitted_at, [(10, 1_100), (30, 3_100), (70, 7_100)]);
+    let aggregates = aggregates_in(&test_memory.finish());
+    assert_eq!(aggregates[0].running.count, 10_000);
     std::mem::forget(coroutine);
 }
 
 // AGG-17
 #[test]
-fn who_sleeps_is_told_of_once() {
-    let mut desk = Desk::summing_up_by(|| SLEEPERS_NS.load(Relaxed));
-    let coroutine = desk.born("sleeper");
+fn idle_coroutine_has_its_totals_emitted_once() {
+    let mut test_memory = TestMemory::summing_up_by(|| SLEEPERS_NS.load(Relaxed));
+    let coroutine = test_memory.born("sleeper");
     live(&coroutine, 1);
-    let mut told = 0;
+    let mut aggregates = 0;
     for second in 0..100 {
         SLEEPERS_NS.store((2 + second) * 1_000_000_000, Relaxed);
-        told += aggregates_in(&desk.pass().1).len();
+        aggregates += aggregates_in(&test_memory.pass().1).len();
     }
-    told += aggregates_in(&desk.finish()).len();
-    assert_eq!(told, 1);
+    aggregates += aggregates_in(&test_memory.finish()).len();
+    assert_eq!(aggregates, 1);
     std::mem::forget(coroutine);
 }
 
@@ -204,56 +216,60 @@ static SLEEPERS_NS: AtomicU64 = AtomicU64::new(0);
 const COUNT_OF_WAITING_A: usize = 2 * 1024 + 0x280;
 
 #[test]
-fn totals_that_cannot_be_are_not_told_and_the_coroutine_is_in_doubt() {
-    let mut desk = Desk::summing_up();
-    let [sound, unsound] = ["sound", "unsound"].map(|name| desk.born(name));
-    [&sound, &unsound].into_iter().for_each(|it| live(it, 100));
-    desk.put_u64(COUNT_OF_WAITING_A, 5);
+fn impossible_totals_are_left_out_and_marked_inexact() {
+    let mut test_memory = TestMemory::summing_up();
+    let [sound, unsound] = ["sound", "unsound"].map(|name| test_memory.born(name));
+    live(&sound, 100);
+    live(&unsound, 100);
+    test_memory.put_u64(COUNT_OF_WAITING_A, 5);
     [sound, unsound].into_iter().for_each(std::mem::forget);
-    let records = desk.finish();
+    let records = test_memory.finish();
     assert_eq!(aggregates_in(&records).len(), 1);
     let tallies = tallies_in(&records);
     assert_eq!((tallies[0].inexact, tallies[1].inexact), (false, true));
-    assert_eq!(desk.totals().lost, 193, "nothing stands for them");
+    assert_eq!(test_memory.totals().lost, 193, "no totals include them");
 }
 
 // AGG-22
 #[test]
-fn what_a_probe_without_aggregates_did_is_lost_not_summed_up() {
-    let mut desk = Desk::summing_up_nothing();
-    let coroutine = desk.born("task");
+fn events_of_a_probe_without_aggregates_are_lost() {
+    let mut test_memory = TestMemory::summing_up_nothing();
+    let coroutine = test_memory.born("task");
     live(&coroutine, 100);
-    assert_eq!(desk.events().len(), 8);
+    assert_eq!(test_memory.events().len(), 8);
     live(&coroutine, 1);
     drop(coroutine);
-    let (_, records) = desk.pass();
+    let (_, records) = test_memory.pass();
     assert_eq!(aggregates_in(&records), []);
     let tally = tallies_in(&records)[0];
     assert_eq!(
         (tally.attempted, tally.recorded, tally.inexact),
         (204, 11, false)
     );
-    assert_eq!((desk.totals().lost, desk.totals().summed_up), (193, 0));
+    assert_eq!(
+        (test_memory.totals().lost, test_memory.totals().summed_up),
+        (193, 0)
+    );
 }
 
 static OWNERS_NS: AtomicU64 = AtomicU64::new(0);
 
 // AGG-05
 #[test]
-fn totals_that_can_be_read_no_more_stay_as_they_were_told_and_are_marked() {
+fn totals_that_become_unreadable_are_marked_inexact() {
     const GENERATION: usize = 1024 + 0x14;
-    let mut desk = Desk::summing_up_by(|| OWNERS_NS.load(Relaxed));
-    let coroutine = desk.born("task");
+    let mut test_memory = TestMemory::summing_up_by(|| OWNERS_NS.load(Relaxed));
+    let coroutine = test_memory.born("task");
     live(&coroutine, 100);
-    let mut told = Vec::new();
+    let mut aggregates = Vec::new();
     for second in 2..5 {
         OWNERS_NS.store(second * 1_000_000_000, Relaxed);
-        told.extend(aggregates_in(&desk.pass().1));
+        aggregates.extend(aggregates_in(&test_memory.pass().1));
     }
-    assert_eq!(told.len(), 1);
+    assert_eq!(aggregates.len(), 1);
     live(&coroutine, 100);
-    desk.put_u32(GENERATION, 3); // as if somebody moved in, for ever
-    let records = desk.finish();
+    test_memory.put_u32(GENERATION, 3); // as if a coroutine took the station and never finished that
+    let records = test_memory.finish();
     assert_eq!(aggregates_in(&records), []);
     assert!(tallies_in(&records)[0].inexact);
     std::mem::forget(coroutine);

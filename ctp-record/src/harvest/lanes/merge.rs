@@ -1,59 +1,59 @@
-//! Records of lanes become events, the earliest first.
+//! Turns the records of lanes into events, earliest first.
 
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::lane::{Copied, DeedKind, Payload};
 use ctp_nostd::layout::SLOTS;
 
-use super::{Reach, Record, Step};
+use super::{LaneEntry, Step, TimeLimit};
 use crate::harvest::cell::Cell;
 use crate::harvest::{Harvest, Pass, convert};
 
-/// What became of a record.
+/// The result of taking a record.
 enum Outcome {
     Taken,
-    /// The event before it has not been seen.
+    /// The event before this has not been read.
     Early,
 }
 
-/// How much was taken.
+/// How many records were taken.
 struct Taken {
     count: usize,
-    /// Nothing was left that could have been.
+    /// Every record that was due was taken.
     is_all: bool,
 }
 
 impl Harvest {
-    /// Reads the lanes as far as `reach`.
-    pub(in crate::harvest) fn drain_lanes(&mut self, reach: Reach, pass: &mut Pass<'_>) {
+    /// Reads the records of lanes up to `limit`.
+    pub(in crate::harvest) fn drain_lanes(&mut self, limit: TimeLimit, pass: &mut Pass<'_>) {
         let before = self.totals;
-        let eighths = self.lanes.begin(pass.region, reach);
+        let eighths = self.lanes.begin(pass.region, limit);
         pass.found.most = pass.found.most.max(eighths);
         self.discover(pass.region);
-        while 0 < self.lanes.left(reach)
-            && let Some(step) = self.lanes.next(reach)
+        while 0 < self.lanes.left(limit)
+            && let Some(step) = self.lanes.next(limit)
         {
             match step {
-                Step::Take { index, until } => self.take_until(index, until, reach, pass),
-                Step::Force(index) => self.take_by_force(index, pass),
+                Step::Take { index, until } => self.take_until(index, until, limit, pass),
+                Step::Force(index) => self.take_forced(index, pass),
             }
         }
         self.events.hand_over(pass.sink);
         pass.found.is_held |= self.lanes.round.is_held && !self.lanes.are_empty();
-        self.since_look.add(self.lanes.round.taken);
+        self.since_full_scan.add(self.lanes.round.taken);
         self.lanes.end();
-        if reach == Reach::End {
-            self.tell_last_losses(pass);
+        if limit == TimeLimit::End {
+            self.emit_final_losses(pass);
         }
         pass.found.is_cut_short |= self.lanes.round.was_cut_short;
-        pass.found.has_untold |= self.lanes.have_untold(reach);
+        pass.found.has_pending |= self.lanes.have_pending(limit);
         pass.found.events += self.totals.events - before.events;
         pass.found.lost |= self.totals.lost > before.lost;
     }
 
-    fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
-        let most = usize::try_from(self.lanes.left(reach)).unwrap_or(usize::MAX);
+    fn take_until(&mut self, index: usize, until: u64, limit: TimeLimit, pass: &mut Pass<'_>) {
+        let most = usize::try_from(self.lanes.left(limit)).unwrap_or(usize::MAX);
         let taken = self.take_some(index, until, most, |harvest, records| {
-            harvest.take_each(index, records, pass)
+            harvest.take_until_early(index, records, pass)
         });
         if 0 < taken.count {
             self.lanes.wake_all();
@@ -64,12 +64,12 @@ impl Harvest {
         }
     }
 
-    fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
+    fn take_forced(&mut self, index: usize, pass: &mut Pass<'_>) {
         self.events.hand_over(pass.sink);
         self.take_some(index, u64::MAX, 1, |harvest, records| {
             for copied in records {
-                harvest.make_up_for_those_before(&Record::of(copied).payload, pass);
-                if let Outcome::Early = harvest.take_any(index, copied, pass) {
+                harvest.recover_events_before(&LaneEntry::of(copied).payload, pass);
+                if let Outcome::Early = harvest.take_unusual(index, copied, pass) {
                     harvest.totals.quarantined += 1;
                 }
             }
@@ -78,8 +78,8 @@ impl Harvest {
         self.lanes.wake_all();
     }
 
-    /// Takes records of a lane that are no later than this, at most so many, until `take` leaves some of
-    /// those that it is shown.
+    /// Takes records of a lane up to the time `until`, at most `most`, until `take` leaves some of the
+    /// records that it is given.
     fn take_some(
         &mut self,
         index: usize,
@@ -102,15 +102,15 @@ impl Harvest {
         Taken { count, is_all }
     }
 
-    /// Takes these until one is early. Gives how many.
-    fn take_each(&mut self, lane: usize, records: &[Copied], pass: &mut Pass<'_>) -> usize {
+    /// Takes records until a record is early. Returns how many.
+    fn take_until_early(&mut self, lane: usize, records: &[Copied], pass: &mut Pass<'_>) -> usize {
         let mut taken = 0;
         loop {
             taken += self.take_usual(lane, &records[taken..], pass);
             let Some(copied) = records.get(taken) else {
                 return taken;
             };
-            if let Outcome::Early = self.take_any(lane, copied, pass) {
+            if let Outcome::Early = self.take_unusual(lane, copied, pass) {
                 return taken;
             }
             taken += 1;
@@ -118,11 +118,11 @@ impl Harvest {
     }
 
     #[inline(never)]
-    fn take_any(&mut self, lane: usize, copied: &Copied, pass: &mut Pass<'_>) -> Outcome {
+    fn take_unusual(&mut self, lane: usize, copied: &Copied, pass: &mut Pass<'_>) -> Outcome {
         self.events.hand_over(pass.sink);
-        let record = &Record::of(copied);
+        let record = &LaneEntry::of(copied);
         let payload = &record.payload;
-        if self.is_of_later(record.at, payload) {
+        if self.is_record_after_stop(record.at, payload) {
             return Outcome::Taken;
         }
         if let Some(deed) = DeedKind::from_code(payload.kind) {
@@ -130,7 +130,7 @@ impl Harvest {
             return Outcome::Taken;
         }
         let index = payload.station as usize;
-        if !self.is_of_its_coroutine(index, payload, pass) {
+        if !self.belongs_to_known_coroutine(index, payload, pass) {
             return Outcome::Taken;
         }
         let cell = &self.cells[index];
@@ -141,14 +141,14 @@ impl Harvest {
                 Outcome::Taken
             }
             Some(_) => Outcome::Early,
-            // The slots gave it.
+            // The event was already read from the slots.
             None => Outcome::Taken,
         }
     }
 
-    /// Is the coroutine known that this tells of? One that is new is introduced. What tells of none
-    /// that can be here is left out.
-    pub(in crate::harvest) fn is_of_its_coroutine(
+    /// Whether the record belongs to a known coroutine. A new coroutine is introduced. A record of a
+    /// coroutine that cannot be here is left out.
+    pub(in crate::harvest) fn belongs_to_known_coroutine(
         &mut self,
         index: usize,
         payload: &Payload,
@@ -159,17 +159,18 @@ impl Harvest {
             return false;
         };
         if cell.is_known() {
-            return cell.is_meant(payload);
+            return cell.owns_record(payload);
         }
         let identity = pass.region.stations[index].identity();
-        let is_it = |it: &Identity| it.extended && uses(it.generation) == payload.uses;
-        identity.as_ref().is_some_and(is_it) && self.introduce(index, None, pass)
+        let is_same_use =
+            |identity: &Identity| identity.extended && uses(identity.generation) == payload.uses;
+        identity.as_ref().is_some_and(is_same_use) && self.introduce(index, None, pass)
     }
 
-    /// The events before this one are in no lane: those that slots still hold are read, the others
-    /// are lost. Not if the station has had no such event: its head counts all but those that a signal
-    /// handler has recorded amid another one, and that one.
-    fn make_up_for_those_before(&mut self, payload: &Payload, pass: &mut Pass<'_>) {
+    /// Reads from slots the events before this record, which are in no lane; events that slots no longer
+    /// hold are lost. Does nothing if the station cannot have had these events: its head counts all events
+    /// except an event that a signal handler interrupted and the events nested in it.
+    fn recover_events_before(&mut self, payload: &Payload, pass: &mut Pass<'_>) {
         let index = payload.station as usize;
         let Some(cell) = self.cells.get(index) else {
             return;
@@ -184,24 +185,24 @@ impl Harvest {
     }
 }
 
-/// Low bits of the use of a station, as records have them.
+/// The low bits of the use count of a station, as records contain them.
 fn uses(generation: u32) -> u8 {
     (generation / 2) as u8
 }
 
 impl Cell {
-    /// Is it of this use of the station?
-    fn is_meant(&self, payload: &Payload) -> bool {
+    /// Whether a record belongs to this use of the station.
+    fn owns_record(&self, payload: &Payload) -> bool {
         self.is_ours() && uses(self.generation()) == payload.uses
     }
 
-    /// Is it the next event of this coroutine, which is known?
+    /// Whether the record is the next event of this coroutine, and the coroutine is known.
     #[inline]
     pub(super) fn expects(&self, copied: &Copied) -> bool {
         self.is_ours() && copied.can_be(uses(self.generation()), self.next_n())
     }
 
-    /// How many events there are between the one to read next and this; nothing if it was read.
+    /// The number of events between the next event to read and this record, or `None` if it was already read.
     fn ahead_of(&self, payload: &Payload) -> Option<u64> {
         u64::try_from(convert::distance(self.next_n(), payload)).ok()
     }

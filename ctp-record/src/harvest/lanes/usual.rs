@@ -1,44 +1,44 @@
-//! The next runs and suspends of coroutines that are known: nearly all that lanes tell. What else may come
-//! is asked once for many of them, and they go to the sink together, for what it does with one leaves more
-//! at hand for the next.
+//! Fast path of the merge: the next run or suspend of a known coroutine, which is nearly every record.
+//! The slow path is tried only where a run of such records ends. EventBatch go to the sink in batches, because
+//! handling an event leaves in the cache what the next event needs.
 
 use ctp_nostd::lane::Copied;
 use ctp_nostd::slot::EventKind as StoredKind;
 use ctp_trace::record::{Event, EventKind, Nanos};
 
-use super::Record;
+use super::LaneEntry;
 use crate::harvest::cell::Cell;
 use crate::harvest::horizon::Horizon;
-use crate::harvest::queue::MOST_SHOWN;
-use crate::harvest::{Harvest, Pass, Places, Sink};
+use crate::harvest::queue::WINDOW_RECORDS;
+use crate::harvest::{Harvest, Pass, Sink, SiteTable};
 
-/// Events on their way to the sink; none between two rounds. Nothing but definitions goes to the sink
-/// before they have.
+/// EventBatch that wait to be handed to the sink. Empty between rounds. Until they are handed over, only
+/// definitions may go to the sink.
 #[derive(Debug)]
-pub(in crate::harvest) struct Events {
-    room: Box<[Event; MOST_SHOWN]>,
+pub(in crate::harvest) struct EventBatch {
+    room: Box<[Event; WINDOW_RECORDS]>,
     length: usize,
 }
 
-impl Default for Events {
+impl Default for EventBatch {
     fn default() -> Self {
-        Events {
-            room: Box::new([Event::default(); MOST_SHOWN]),
+        EventBatch {
+            room: Box::new([Event::default(); WINDOW_RECORDS]),
             length: 0,
         }
     }
 }
 
-impl Events {
-    /// Room for so many more.
+impl EventBatch {
+    /// Room for `count` more events.
     fn room(&mut self, count: usize, sink: &mut dyn Sink) -> &mut [Event] {
-        if MOST_SHOWN < self.length + count {
+        if WINDOW_RECORDS < self.length + count {
             self.hand_over(sink);
         }
         &mut self.room[self.length..]
     }
 
-    /// All go to the sink.
+    /// Hands all events to the sink.
     pub fn hand_over(&mut self, sink: &mut dyn Sink) {
         let length = std::mem::take(&mut self.length);
         if 0 < length {
@@ -47,18 +47,18 @@ impl Events {
     }
 }
 
-/// What is asked of each record.
-struct Desk<'h> {
+/// What is needed to convert a record to an event.
+struct EventBuilder<'h> {
     cells: &'h mut [Cell],
-    places: &'h mut Places,
+    sites: &'h mut SiteTable,
     horizon: &'h Horizon,
-    /// The thread.
+    /// The thread of the lane.
     tid: u64,
 }
 
 impl Harvest {
-    /// Takes the first of these, as far as each is the next run or suspend of a coroutine that is known, at
-    /// a time that [is usual](Horizon::is_usual). Gives how many.
+    /// Takes records from the start of the slice while each is the next run or suspend of a known coroutine
+    /// at a [usual](Horizon::is_usual) time. Returns how many.
     #[inline(never)]
     pub(super) fn take_usual(
         &mut self,
@@ -66,16 +66,16 @@ impl Harvest {
         records: &[Copied],
         pass: &mut Pass<'_>,
     ) -> usize {
-        let mut desk = Desk {
+        let mut builder = EventBuilder {
             cells: self.cells.as_mut_slice(),
-            places: &mut self.places,
+            sites: &mut self.sites,
             horizon: &self.horizon,
             tid: self.lanes.cursors[lane].author.tid,
         };
         let room = self.events.room(records.len(), pass.sink);
         let (mut count, mut latest) = (0, Nanos::default());
         for (record, room) in records.iter().zip(room) {
-            let Some(event) = desk.event(record, pass) else {
+            let Some(event) = builder.event(record, pass) else {
                 break;
             };
             *room = event;
@@ -89,14 +89,14 @@ impl Harvest {
     }
 }
 
-impl Desk<'_> {
+impl EventBuilder<'_> {
     #[inline(always)]
     fn event(&mut self, copied: &Copied, pass: &mut Pass<'_>) -> Option<Event> {
         const RUN: u8 = StoredKind::Run as u8;
         const SUSPEND: u8 = StoredKind::Suspend as u8;
         let cell = self.cells.get(copied.station() as usize)?;
         let is_usual = cell.expects(copied) && self.horizon.is_usual(copied.at());
-        // Once for each: little of what a suspend says is asked of a run.
+        // An instantiation for each kind, since a run needs little of what a suspend needs.
         match copied.kind() {
             RUN if is_usual => Some(self.event_of(RUN, EventKind::Run, copied, pass)),
             SUSPEND if is_usual => Some(self.event_of(SUSPEND, EventKind::Suspend, copied, pass)),
@@ -112,13 +112,13 @@ impl Desk<'_> {
         copied: &Copied,
         pass: &mut Pass<'_>,
     ) -> Event {
-        let mut record = Record::of(copied);
-        record.payload.kind = stored; // as it is, but known where this is compiled
+        let mut record = LaneEntry::of(copied);
+        record.payload.kind = stored; // The same value, but known at compile time.
         let cell = &mut self.cells[copied.station() as usize];
         let (process, at) = (cell.process, self.horizon.nanos(record.at));
         let mut event = cell.event_of_lane((self.tid, at), kind, &record, pass);
         if kind == EventKind::Suspend {
-            event.site = self.places.word(process, record.payload.site, pass);
+            event.site = self.sites.word(process, record.payload.site, pass);
         }
         event
     }

@@ -8,8 +8,8 @@ use std::thread;
 use ctp_trace::record::{Nanos, Record};
 
 use super::{Sighting, Watch};
-use crate::flight::{Gathered, Plan, compose};
-use crate::harvest::{Sink, Standstill};
+use crate::flight::{Plan, SnapshotInput, assemble};
+use crate::harvest::{IdleReport, Sink};
 use crate::memory::clock::processor_time;
 use crate::session::promptness;
 
@@ -18,7 +18,7 @@ use crate::session::promptness;
 /// # Errors
 /// Those of the kernel: there are too many threads.
 pub fn look(
-    mut gathered: Gathered,
+    mut gathered: SnapshotInput,
     thresholds: Vec<Nanos>,
     sender: Sender<Sighting>,
 ) -> io::Result<()> {
@@ -26,8 +26,8 @@ pub fn look(
         promptness::step_back();
         let mut watch = Watch::new(&gathered.start, thresholds);
         let plan = Plan::of(&mut gathered);
-        let at = compose(gathered, plan, &mut watch).end.at;
-        let sighting = watch.look(at, Standstill::default());
+        let at = assemble(gathered, plan, &mut watch).end.at;
+        let sighting = watch.look(at, IdleReport::default());
         drop(watch); // which takes its time too
         let cost = processor_time();
         // Nobody listens when it is over.

@@ -8,7 +8,7 @@ use ctp_trace::verdict::{Confidence, Judgement, Verdict};
 
 use super::Sighting;
 use super::places::Places;
-use crate::harvest::Standstill;
+use crate::harvest::IdleReport;
 use crate::memory::clock::processor_time;
 
 /// A site where somebody is stuck, or since which somebody keeps a thread.
@@ -87,7 +87,7 @@ impl Watch {
     }
 
     /// All that happened until `at` was taken in; of those that stand still this is told besides.
-    pub fn look(&mut self, at: Nanos, standstill: Standstill) -> Sighting {
+    pub fn look(&mut self, at: Nanos, standstill: IdleReport) -> Sighting {
         let begin = processor_time();
         for account in &standstill.accounts {
             self.census.feed(account);
@@ -173,7 +173,7 @@ mod tests {
         watch.take(&event(1, EventKind::Suspend, READ));
         watch.take(&event(2, EventKind::Run, SiteId(0)));
         watch.take(&ends);
-        let sighting = watch.look(Nanos(5 * SECOND), Standstill::default());
+        let sighting = watch.look(Nanos(5 * SECOND), IdleReport::default());
         let sites: Vec<SiteId> = sighting.findings[0].iter().map(|it| it.site).collect();
         assert_eq!(sites, [READ]);
     }
@@ -206,7 +206,7 @@ mod tests {
         watch.take(&event(0, EventKind::Run, SiteId(0)));
         watch.take(&event(1, EventKind::Suspend, READ));
         watch.take(&event(2, EventKind::Run, SiteId(0)));
-        let sighting = watch.look(Nanos(5 * SECOND), Standstill::default());
+        let sighting = watch.look(Nanos(5 * SECOND), IdleReport::default());
         let [found] = &sighting.findings[0][..] else {
             panic!("one place: {sighting:?}");
         };

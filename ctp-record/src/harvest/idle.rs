@@ -1,8 +1,9 @@
-//! Who has had no event for long, for those who want to know while the program runs what the trace
-//! tells at its end: the latest wakes and the accounts as they stand.
+//! Reports coroutines that have had no event for long, for those parts of the recorder that judge
+//! coroutines while the program runs. Their latest wakes and their accounts are otherwise written at
+//! the end.
 //!
-//! Of each that stands still it is told once, and again when it was woken, lost a waker or did what is kept out, so that a
-//! look at very many that wait costs little more than a pass over them.
+//! An idle coroutine is reported once, and again after a wake, the loss of a waker, or an excluded event.
+//! So a scan of very many waiting coroutines costs little more than a pass over them.
 
 use std::time::Duration;
 
@@ -12,19 +13,19 @@ use ctp_trace::record::{CoroutineId, Record};
 
 use super::{Harvest, Outside, Pass, Sink};
 
-/// What there is to tell.
+/// The result of a scan for idle coroutines.
 #[derive(Debug, Default)]
-pub(crate) struct Standstill {
-    /// Accounts as they stand, and losses that no record tells of yet. They are not for the trace:
-    /// they hold for this moment only.
+pub(crate) struct IdleReport {
+    /// Accounts of idle coroutines, and losses that no record states yet. They hold for this moment only
+    /// and are not written to the trace.
     pub accounts: Vec<Record>,
-    /// Those that have gone on, though what they did is not told yet.
+    /// Coroutines that have gone on, with events that are not recorded yet.
     pub moving: Vec<CoroutineId>,
 }
 
-/// What was told of a station's coroutine.
+/// What was last reported of a station's coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct IdleState {
     next_n: u64,
     wakes: Option<u32>,
     wakers: Option<u32>,
@@ -32,32 +33,33 @@ pub(super) struct Standing {
 }
 
 impl Harvest {
-    /// Looks at those that have had no event for so long. Of one whose totals are recorded, the last
-    /// events are read now.
-    pub(crate) fn look_at_standstill(
+    /// Reports coroutines that have had no event for `after`. If totals are recorded, also reads the latest
+    /// events of such coroutines.
+    pub(crate) fn report_idle(
         &mut self,
         after: Duration,
         region: &Region<'_>,
         outside: &mut dyn Outside,
         sink: &mut dyn Sink,
-    ) -> Standstill {
+    ) -> IdleReport {
         let mut pass = Pass::over(region, outside, sink);
-        let mut found = Standstill {
-            accounts: self.untold_losses(region),
+        let mut found = IdleReport {
+            accounts: self.pending_losses(region),
             moving: Vec::new(),
         };
         let before_ns = self
             .horizon
             .now_ns()
             .saturating_sub(after.as_nanos() as u64);
-        self.standing.resize(self.cells.len(), Standing::default());
+        self.idle_states
+            .resize(self.cells.len(), IdleState::default());
         for index in 0..self.cells.len() {
             let station = &region.stations[index];
             if !self.cells[index].is_ours() || self.cells[index].has_ended() {
                 continue;
             }
             if station.latest_event_ns() <= before_ns && self.has_caught_up(index, &mut pass) {
-                let account = self.account_of_one(index, station, &mut pass);
+                let account = self.changed_account(index, station, &mut pass);
                 found.accounts.extend(account);
             } else if station.event_head() != self.cells[index].next_n() {
                 found.moving.push(self.cells[index].coroutine);
@@ -66,34 +68,34 @@ impl Harvest {
         found
     }
 
-    /// Is all told that it did? Where only totals are, the rest is told now.
+    /// Whether every event of the coroutine is recorded. In a summary, reads and records the rest first.
     fn has_caught_up(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
         let head = pass.region.stations[index].event_head();
-        if self.cells[index].next_n() != head && self.sums_up(index) {
+        if self.cells[index].next_n() != head && self.records_totals(index) {
             self.drain(index, pass);
-            self.tell_totals(index, pass);
+            self.emit_totals(index, pass);
         }
         self.cells[index].is_ours() && self.cells[index].next_n() == head
     }
 
-    /// Its account, unless that is the same as the last time.
-    fn account_of_one(
+    /// The coroutine's account, unless it equals the last report.
+    fn changed_account(
         &mut self,
         index: usize,
         station: &Station,
         pass: &mut Pass<'_>,
     ) -> Option<Record> {
         let wakers = self.cells[index].wakers(station);
-        self.look_at_line_0(index, station, false, pass);
+        self.emit_station_state(index, station, false, pass);
         let cell = &self.cells[index];
-        let standing = Standing {
+        let state = IdleState {
             next_n: cell.next_n(),
-            wakes: cell.wakes_told(),
+            wakes: cell.emitted_wakes(),
             wakers,
             filtered: station.filtered(),
         };
-        let before = std::mem::replace(&mut self.standing[index], standing);
-        (before != standing).then(|| {
+        let before = std::mem::replace(&mut self.idle_states[index], state);
+        (before != state).then(|| {
             let mut tally = self.tally_of(
                 &self.cells[index],
                 (station, station.event_head()),

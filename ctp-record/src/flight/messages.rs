@@ -1,4 +1,4 @@
-//! What is said of a snapshot that was taken while the recording goes on.
+//! Messages about a snapshot that was taken while the recording continues.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use crate::cli::words::{grouped, shell_word, shown, size};
 use crate::control::wire::Answer;
 use crate::error::TraceError;
 
-/// The lines on stderr; with `threshold` for a snapshot that is taken of what the report would still
-/// take for young.
+/// The lines on stderr. `threshold` is set if the report by default would not consider the stuck coroutines
+/// of the snapshot stuck.
 pub fn sentence(
     path: &Path,
     written: &Result<Snapshot, TraceError>,
     threshold: Option<Duration>,
 ) -> String {
-    let threshold = threshold.map(|it| format!(" --threshold {}ms", it.as_millis()));
+    let threshold = threshold.map(|after| format!(" --threshold {}ms", after.as_millis()));
     match written {
         Ok(snapshot) => format!(
             "ctp-record: snapshot: {}\nctp-record: look at it: ctp-report --stuck{} -i {}\n",
@@ -27,32 +27,32 @@ pub fn sentence(
     }
 }
 
-/// What the one who asked is told.
+/// The reply to the requester.
 pub fn answer(path: &Path, written: &Result<Snapshot, TraceError>) -> Answer {
     let snapshot = written.as_ref().map_err(TraceError::to_string)?;
-    let composed = &snapshot.composed;
+    let summary = &snapshot.summary;
     let facts = [
         ("snapshot", path.display().to_string()),
         ("bytes", bytes(snapshot).to_string()),
-        ("since_ns", composed.since.0.to_string()),
-        ("at_ns", composed.end.at.0.to_string()),
-        ("events", composed.end.events.to_string()),
-        ("earlier", composed.totals.summed_up.to_string()),
-        ("lost", composed.end.lost.to_string()),
-        ("coroutines", composed.end.coroutines.to_string()),
+        ("since_ns", summary.since.0.to_string()),
+        ("at_ns", summary.end.at.0.to_string()),
+        ("events", summary.end.events.to_string()),
+        ("earlier", summary.totals.summed_up.to_string()),
+        ("lost", summary.end.lost.to_string()),
+        ("coroutines", summary.end.coroutines.to_string()),
     ];
     Ok(facts.map(|(name, fact)| (name.to_owned(), fact)).into())
 }
 
 fn in_words(path: &Path, snapshot: &Snapshot) -> String {
-    let composed = &snapshot.composed;
-    let length = composed.since.until(composed.end.at);
+    let summary = &snapshot.summary;
+    let length = summary.since.until(summary.end.at);
     format!(
         "{} events of the last {:.1} s, {} earlier in totals only, {} lost; wrote {} ({})",
-        grouped(composed.end.events),
+        grouped(summary.end.events),
         length.0 as f64 / 1e9,
-        grouped(composed.totals.summed_up),
-        grouped(composed.end.lost),
+        grouped(summary.totals.summed_up),
+        grouped(summary.end.lost),
         shown(path),
         size(bytes(snapshot))
     )

@@ -1,25 +1,25 @@
-//! What is known of all memories together, also of those that were given up.
+//! Counts over all memories, including those that were given up.
 
 use ctp_nostd::inspect::Counters;
 use ctp_nostd::request::Asked;
 
-use super::{Held, Memories};
+use super::{Held, MemorySet};
 use crate::harvest::Totals;
 
-/// What is known of some memories together.
+/// Counts over several memories.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Account {
+pub(super) struct MemoryCounts {
     pub(super) totals: Totals,
     counters: Counters,
-    /// Memories in which somebody wrote where nobody should.
+    /// MemorySet with a header that a fault has overwritten.
     damaged: u32,
-    /// Coroutines of which another probe than ours tells.
+    /// Coroutines of foreign probes.
     foreign: u32,
-    /// Memories of which their process made no use.
+    /// MemorySet that their process never used.
     untaken: u32,
 }
 
-impl Account {
+impl MemoryCounts {
     fn add(&mut self, held: &Held) {
         let totals = held.harvest.totals();
         self.totals += totals;
@@ -27,14 +27,15 @@ impl Account {
         self.untaken += u32::from(held.is_untaken());
         let refused = &mut self.counters.refused;
         *refused = refused.saturating_add(totals.refused);
-        match held.memory.region().is_intact() {
-            true => self.counters += held.header().counters(),
-            false => self.damaged += 1,
+        if held.memory.region().is_intact() {
+            self.counters += held.header().counters();
+        } else {
+            self.damaged += 1;
         }
     }
 
-    /// Adds a memory whose process has ended. Forks of that process may still count themselves there, so
-    /// that these are counted as long as the header is kept: see [`Memories::unreached_later`].
+    /// Adds a memory whose process has exited. Forks of that process may still count themselves in its header,
+    /// so these are counted as long as the header is kept: see [`MemorySet::unreached_later`].
     pub(super) fn add_left(&mut self, held: &Held) {
         let unreached = self.counters.unreached;
         self.add(held);
@@ -43,8 +44,9 @@ impl Account {
 }
 
 impl Held {
-    /// Has the process to which this memory was granted neither attached nor, as a probe may that takes no
-    /// row, done anything there? Another one may share the first memory, and is recorded.
+    /// Whether the process to which this memory was granted neither attached nor used it. A probe may use a
+    /// memory without a row in the table of attached processes. A process that shares the first memory is
+    /// recorded there and does not count.
     fn is_untaken(&self) -> bool {
         let region = self.memory.region();
         let is_attached = region
@@ -56,40 +58,40 @@ impl Held {
     }
 }
 
-impl Memories {
-    /// Counters of all of them, also of those that were given up. Whoever was left out here counts like
-    /// who found no station.
+impl MemorySet {
+    /// The probes' counters over all memories, including those given up. Coroutines that got no number in the
+    /// trace count like coroutines that found no station.
     pub fn counters(&self) -> Counters {
         let mut counters = self.account().counters;
         counters.unreached = counters.unreached.saturating_add(self.unreached_later());
         counters
     }
 
-    /// Forks of processes that have ended which could not reach the recorder.
+    /// Forks of exited processes that could not reach the recorder.
     fn unreached_later(&self) -> u32 {
-        let left = self.left.iter().map(|look| look.memory.region());
+        let left = self.left.iter().map(|view| view.memory.region());
         let intact = left.filter(|region| region.is_intact());
         let unreached = intact.map(|region| region.header.counters().unreached);
         unreached.fold(self.orphans.unreached(), u32::saturating_add)
     }
 
-    /// How many of them somebody has damaged. Their counters are not counted.
+    /// The number of damaged memories. Their counters are not counted.
     pub fn damaged(&self) -> u32 {
         self.account().damaged
     }
 
-    /// Coroutines of which another probe than ours tells, as far as that is known.
+    /// Coroutines of foreign probes, as far as known.
     pub fn foreign(&self) -> u32 {
         self.account().foreign
     }
 
-    /// Processes that got memory, and ended before they could use it.
+    /// Processes that got a memory and exited before using it.
     pub fn untaken(&self) -> u32 {
         self.account().untaken
     }
 
-    pub(super) fn account(&self) -> Account {
-        let mut account = self.gone;
+    pub(super) fn account(&self) -> MemoryCounts {
+        let mut account = self.given_up;
         self.held.iter().for_each(|held| account.add(held));
         account
     }

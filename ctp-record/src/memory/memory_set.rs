@@ -1,11 +1,11 @@
-//! The memories of a recording: the first, which every program finds by its environment, and one
-//! for each further process, so that none can damage what another wrote.
+//! The memories of a recording: the first, which every program finds through its environment, and a
+//! memory for each further process. Separate memories keep a process from damaging another's records.
 
 mod account;
 mod descriptors;
-mod look;
 mod orders;
 mod orphans;
+mod view;
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,44 +15,43 @@ use std::time::Duration;
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
-use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::{Header, Station};
 use ctp_nostd::request::{self, Asked};
 use ctp_trace::record::{Control, Nanos, ProcessId};
 
 use crate::control::Orders;
-use crate::harvest::{Harvest, Sink, Standstill, Totals};
+use crate::harvest::{Harvest, IdleReport, Sink, Totals};
 use crate::memory::clock::monotonic_ns;
 use crate::memory::drainer::Drainer;
 use crate::memory::shm::Memory;
 use crate::output::backlog::Backlog;
 use crate::proc::processes::{Processes, Writers};
 use crate::session::pace::PassOutcome;
-use account::Account;
+use account::MemoryCounts;
 pub use descriptors::StationPlace;
-pub use look::Look;
-use orphans::Orphans;
+use orphans::OrphanHeaders;
+pub use view::MemoryView;
 
-/// All of them, with what was read of each.
+/// All memories of a recording and their readers.
 #[derive(Debug)]
-pub struct Memories {
+pub struct MemorySet {
     plan: Plan,
     recording: Recording,
     backlog: Backlog,
-    /// Empties lanes meanwhile, if there are lanes.
+    /// Copies records out of lanes while this thread is busy. Set if there are lanes to drain.
     drainer: Option<Drainer>,
     held: Vec<Held>,
-    /// What processes left of which a flight recorder may still be asked.
-    left: VecDeque<Look>,
-    /// What was read of those that are no more.
-    gone: Account,
-    /// Where forks may still count themselves that come from processes that are no more.
-    orphans: Orphans,
-    /// Time of their latest event.
-    latest_gone: Nanos,
-    /// What is kept of a process that comes new.
+    /// The memories of exited processes of which a flight recorder's snapshot may still need records.
+    left: VecDeque<MemoryView>,
+    /// What was read of memories that were given up.
+    given_up: MemoryCounts,
+    /// Headers in which forks of exited processes may still count themselves.
+    orphans: OrphanHeaders,
+    /// Time of the latest event in memories that were given up.
+    latest_given_up: Nanos,
+    /// The orders for a process that starts later: which events are recorded.
     orders: Orders,
-    /// Counts the changes of that and of what each has.
+    /// The number of changes of orders.
     generation: u32,
 }
 
@@ -63,20 +62,20 @@ struct Held {
     harvest: Harvest,
     /// Its number in the recording.
     number: u32,
-    /// The processes that attached, as far as a flight recorder has met them.
+    /// The processes that attached. Only a flight recorder fills this in.
     attached: Vec<ProcessId>,
-    /// The only process that has it, unless it is the first memory.
+    /// The only process that uses the memory; `None` for the first memory.
     only_pid: Option<u32>,
     /// What that process asked for.
     asked: Option<Asked>,
-    /// What is kept of it.
+    /// The orders in force for it: which events are recorded.
     orders: Orders,
 }
 
 impl Held {
     fn pass(&mut self, processes: &mut Processes, sink: &mut dyn Sink) -> PassOutcome {
         if self.memory.region().is_overwritten {
-            self.meet_attached(processes, sink);
+            self.describe_attached(processes, sink);
         }
         let mut writers = Writers::of(processes, self.only_pid);
         self.harvest.pass(&self.memory.region(), &mut writers, sink)
@@ -92,25 +91,45 @@ impl Held {
         self.memory.region().header
     }
 
-    /// Coroutines of which another probe than ours tells: ours has a lane where there are any.
+    /// The number of stations that were ever allocated.
+    fn stations(&self) -> usize {
+        self.memory.region().allocated().len()
+    }
+
+    fn used_lanes(&self) -> u32 {
+        self.memory.region().used_rings().count() as u32
+    }
+
+    /// Records that wait in lanes.
+    fn unread_records(&self) -> u64 {
+        let region = self.memory.region();
+        let unread = region
+            .used_rings()
+            .map(|ring| ring.head().wrapping_sub(ring.tail()).min(ring.capacity()));
+        unread.sum()
+    }
+
+    /// Coroutines of foreign probes. Each thread of this project's probe has a lane, if the memory has lanes.
     fn foreign(&self) -> u32 {
         let (region, totals) = (self.memory.region(), self.harvest.totals());
-        let has_none = |ring: Ring<'_>| !ring.is_used() && region.header.counters().laneless == 0;
-        match region.ring(0).is_some_and(has_none) {
-            true => totals.coroutines,
-            false => totals.plain,
+        let is_unused = region.ring(0).is_some_and(|ring| !ring.is_used());
+        if is_unused && region.header.counters().laneless == 0 {
+            totals.coroutines
+        } else {
+            totals.plain
         }
     }
 }
 
-/// Of most records, in copies and in chunks.
-const BACKLOG_BYTES_OF_A_RECORD: u64 = 16;
+/// Bytes that a typical record takes in the backlog.
+const BACKLOG_BYTES_PER_RECORD: u64 = 16;
 
-/// One for each copy of the probe that is linked into a process; more ask without end.
-const MOST_EACH: usize = 4;
+/// MemorySet that a process can get: each copy of the probe linked into it needs its own. A faulty process could
+/// request memories without end.
+const MAX_MEMORIES_PER_PROCESS: usize = 4;
 
-impl Memories {
-    /// The first one. Those that follow are of the same plan.
+impl MemorySet {
+    /// Creates the first memory. Later memories have the same plan.
     ///
     /// # Errors
     /// Those of the kernel: no memory, too many files.
@@ -123,16 +142,16 @@ impl Memories {
         let memory = Memory::create(plan, &recording, inherit)?;
         let is_drained = 0 < plan.lanes && recording.mode != MODE_FLIGHT;
         let drainer = is_drained.then(Drainer::start);
-        let mut memories = Memories {
+        let mut memories = MemorySet {
             plan,
             recording,
             backlog,
             drainer: drainer.transpose()?,
             held: Vec::new(),
             left: VecDeque::new(),
-            gone: Account::default(),
-            orphans: Orphans::default(),
-            latest_gone: Nanos::default(),
+            given_up: MemoryCounts::default(),
+            orphans: OrphanHeaders::default(),
+            latest_given_up: Nanos::default(),
             orders: Orders::default(),
             generation: 0,
         };
@@ -163,43 +182,49 @@ impl Memories {
         }
         self.held.push(held);
         if self.orders.are_in_force() {
-            self.pass_on_orders();
+            self.apply_orders();
         }
     }
 
-    /// The one that programs find by their environment.
+    /// The memory that programs find through their environment.
     pub fn first(&self) -> &Memory {
-        &self.held.first().expect("it is never given up").memory
+        &self
+            .held
+            .first()
+            .expect("the first memory is never given up")
+            .memory
     }
 
-    /// By which all of them are found in the maps of processes.
+    /// The inodes by which the memories are found in the maps of processes.
     pub fn inodes(&self) -> impl Iterator<Item = u64> {
         self.held.iter().map(|held| held.memory.inode())
     }
 
-    /// Fresh memory for this process alone.
+    /// Creates a memory for this process alone.
     ///
     /// # Errors
-    /// Those of the kernel: no memory, too many files. And it has had more than anybody needs.
+    /// Those of the kernel: no memory, too many files. Also if the process, or the recording, has too many.
     pub fn grant(&mut self, pid: u32, asked: Asked) -> io::Result<&Memory> {
         let has = self.held.iter().filter(|held| held.only_pid == Some(pid));
-        if MOST_EACH <= has.count() || request::MOST_MEMORIES <= self.recording.memory {
+        if MAX_MEMORIES_PER_PROCESS <= has.count()
+            || request::MOST_MEMORIES <= self.recording.memory
+        {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         self.recording.memory += 1;
         let memory = Memory::create(self.plan, &self.recording, false)?;
         self.hold(memory, Some(pid));
-        let held = self.held.last_mut().expect("it was just made");
+        let held = self.held.last_mut().expect("a memory was just added");
         held.asked = Some(asked);
         Ok(&held.memory)
     }
 
-    /// The one that was granted last could not be given to its process.
-    pub fn take_back(&mut self) {
+    /// Removes the memory granted last, which could not be sent to its process.
+    pub fn revoke_last(&mut self) {
         self.held.pop_if(|held| held.only_pid.is_some());
     }
 
-    /// Reads what is new in all of them.
+    /// Reads what is new in all memories.
     pub fn pass(&mut self, processes: &mut Processes, sink: &mut dyn Sink) -> PassOutcome {
         let mut all = PassOutcome::default();
         for held in &mut self.held {
@@ -208,44 +233,38 @@ impl Memories {
         all
     }
 
-    /// Looks at those that have had no event for so long.
-    pub fn look_at_standstill(
+    /// Reports coroutines that have had no event for `after`.
+    pub fn report_idle(
         &mut self,
         after: Duration,
         processes: &mut Processes,
         sink: &mut dyn Sink,
-    ) -> Standstill {
-        let mut all = Standstill::default();
+    ) -> IdleReport {
+        let mut all = IdleReport::default();
         for held in &mut self.held {
             let mut writers = Writers::of(processes, held.only_pid);
             let region = held.memory.region();
-            let one = held
-                .harvest
-                .look_at_standstill(after, &region, &mut writers, sink);
-            all.accounts.extend(one.accounts);
-            all.moving.extend(one.moving);
+            let report = held.harvest.report_idle(after, &region, &mut writers, sink);
+            all.accounts.extend(report.accounts);
+            all.moving.extend(report.moving);
         }
         all
     }
 
-    /// Has any coroutine that lives had no event for so long? One of a plain v1 peer may have had
-    /// none.
-    pub fn is_anybody_still(&self, after: Duration) -> bool {
+    /// Whether any live coroutine has had no event for `after`. A plain v1 peer's coroutine may have had no
+    /// event at all.
+    pub fn has_idle_coroutine(&self, after: Duration) -> bool {
         let before_ns = monotonic_ns().saturating_sub(after.as_nanos() as u64);
-        let is_still = |station: &Station, before_ns: u64| {
-            let identity = station.identity();
-            identity.is_some_and(|it| !it.is_dead) && station.latest_event_ns() <= before_ns
-        };
         self.held.iter().any(|held| {
             let before_ns = held.harvest.program_time(before_ns);
             let region = held.memory.region();
             let mut stations = region.allocated().iter();
-            stations.any(|station| is_still(station, before_ns))
+            stations.any(|station| is_idle(station, before_ns))
         })
     }
 
-    /// It is over: what happens from now on is not of this recording. What a flight recorder tells is
-    /// gathered as of its end anyway.
+    /// Ends the recording: later events do not belong to it. A flight recorder's snapshots end at a time of
+    /// their own, so it needs no end.
     pub fn stop(&mut self) {
         if self.recording.mode == MODE_FLIGHT {
             return;
@@ -255,7 +274,7 @@ impl Memories {
         }
     }
 
-    /// Reads the rest and closes every account; a flight recorder's stay open.
+    /// Reads the rest and closes every account. A flight recorder's accounts stay open.
     pub fn finish(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
         if self.recording.mode == MODE_FLIGHT {
             self.pass(processes, sink);
@@ -266,69 +285,72 @@ impl Memories {
         }
     }
 
-    /// Meets the coroutines that have had no event at the end of a flight recorder's recording.
-    pub fn meet_silent_peers(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
+    /// Introduces the coroutines that had no event by the end of a flight recorder's recording.
+    pub fn introduce_silent_peers(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
         for held in &mut self.held {
             let mut writers = Writers::of(processes, held.only_pid);
             let region = held.memory.region();
-            held.harvest.meet_silent_peers(&region, &mut writers, sink);
+            held.harvest
+                .introduce_silent_peers(&region, &mut writers, sink);
         }
     }
 
-    /// A process is no more: reads what it left. Memory of its own is given up. Gives the time of the
-    /// latest event there; if it had none of its own, of the latest in what it shares.
-    pub fn bury(
+    /// Reads what an exited process left, and gives up its own memories. Returns the time of the latest event
+    /// there; if the process had no memory of its own, of the latest event in the shared memory.
+    pub fn reap(
         &mut self,
         pid: u32,
         process: ProcessId,
         processes: &mut Processes,
         sink: &mut dyn Sink,
     ) -> Nanos {
-        let is_its_own = |held: &mut Held| held.only_pid == Some(pid);
-        let mut own: Vec<Held> = self.held.extract_if(.., is_its_own).collect();
+        let mut own: Vec<Held> = self
+            .held
+            .extract_if(.., |held| held.only_pid == Some(pid))
+            .collect();
         for held in &mut own {
-            self.part_with(held, processes, sink);
-            self.gone.add_left(held);
+            self.finish_or_keep(held, processes, sink);
+            self.given_up.add_left(held);
         }
         let shared = self.held.iter_mut().filter(|held| held.only_pid.is_none());
         for held in shared {
-            // It may have begun coroutines since the last look: later they would be nobody's.
-            held.harvest.wants_to_look_at_all();
+            // The process may have begun coroutines since the last scan, which nothing would reap later.
+            held.harvest.request_full_scan();
             held.pass(processes, sink);
             let mut writers = Writers::of(processes, held.only_pid);
             let region = held.memory.region();
-            held.harvest.bury(process, &region, &mut writers, sink);
+            held.harvest.reap(process, &region, &mut writers, sink);
         }
         let latest = latest_in(&own);
         self.keep_headers(own);
-        self.latest_gone = self.latest_gone.max(latest.unwrap_or_default());
+        self.latest_given_up = self.latest_given_up.max(latest.unwrap_or_default());
         latest.or_else(|| latest_in(&self.held)).unwrap_or_default()
     }
 
-    /// Reads what is left in a memory that nobody writes any more; a flight recorder keeps it.
-    fn part_with(&mut self, held: &mut Held, processes: &mut Processes, sink: &mut dyn Sink) {
+    /// Reads what is left in a memory without writers. A flight recorder keeps the memory.
+    fn finish_or_keep(&mut self, held: &mut Held, processes: &mut Processes, sink: &mut dyn Sink) {
         if self.recording.mode == MODE_FLIGHT {
             held.pass(processes, sink);
-            return self.keep(held.look(), sink);
+            return self.keep(held.view(), sink);
         }
         held.finish(processes, sink);
     }
 
-    /// A flight recorder has kept all of these memories.
-    fn keep_headers(&mut self, given_up: Vec<Held>) {
+    /// Keeps the headers of memories that were given up. A flight recorder has kept the whole memories.
+    fn keep_headers(&mut self, memories: Vec<Held>) {
         if self.recording.mode != MODE_FLIGHT {
-            let memories = given_up.into_iter().map(|held| held.memory);
+            let memories = memories.into_iter().map(|held| held.memory);
             memories.for_each(|memory| self.orphans.keep_header(memory));
         }
     }
 
-    /// The latest change, for the trace.
+    /// The latest change of orders, for the trace.
     pub fn change(&self, at: Nanos, pid: Option<u32>) -> Control {
         let orders = self.orders_of(pid);
         orders.record(at, self.generation, pid.unwrap_or(0))
     }
 
-    /// Announces that nobody looks.
+    /// Announces that the recorder goes to sleep, so that probes ring the doorbell.
     pub fn arm(&self) {
         for header in self.headers() {
             doorbell::arm(header.tracer_sleeping());
@@ -336,16 +358,16 @@ impl Memories {
         self.drainer.iter().for_each(Drainer::rest);
     }
 
-    /// Somebody looks again. True if nobody rang.
+    /// Announces that the recorder is awake. Returns true if no doorbell was rung.
     pub fn disarm(&self) -> bool {
         self.drainer.iter().for_each(Drainer::go_on);
-        // All of them, also when the first one rang.
+        // Disarm all of them, also after the first that was rung.
         self.headers()
             .map(|header| doorbell::disarm(header.tracer_sleeping()))
             .fold(true, |silent, was_silent| silent & was_silent)
     }
 
-    /// Reads what is new where nobody rang for it: such events were rescued by the tick.
+    /// Reads what is new without a ring of the doorbell. Such events were found only by the timer tick.
     pub fn rescue(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
         for held in &mut self.held {
             if held.pass(processes, sink).events > 0 {
@@ -354,61 +376,66 @@ impl Memories {
         }
     }
 
-    /// The header of each.
+    /// The headers of all memories.
     pub fn headers(&self) -> impl Iterator<Item = &Header> {
         self.held.iter().map(Held::header)
     }
 
-    /// What was found so far in all of them, also in those that were given up.
+    /// Counts of what was found so far in all memories, including those given up.
     pub fn totals(&self) -> Totals {
         self.account().totals
     }
 
-    /// Time of the latest event that was read, also in those that were given up.
+    /// Time of the latest record, including memories given up.
     pub fn latest(&self) -> Nanos {
         let held = latest_in(&self.held).unwrap_or_default();
-        held.max(self.latest_gone)
+        held.max(self.latest_given_up)
     }
 
-    /// The same of events and of what threads did alone, as far as memories are held.
-    pub fn told(&self) -> Nanos {
-        let held = self.held.iter().map(|held| held.harvest.told());
-        held.fold(self.latest_gone, Nanos::max)
+    /// Time of the latest event or deed of a thread. MemorySet given up count with their latest record.
+    pub fn latest_event(&self) -> Nanos {
+        let held = self.held.iter().map(|held| held.harvest.latest_event());
+        held.fold(self.latest_given_up, Nanos::max)
     }
 
-    /// Events so far, whether they became records or not.
+    /// Events so far, including those that became no records.
     pub fn events(&self) -> u64 {
-        let gone = &self.gone.totals;
-        let happened = |held: &Held| held.harvest.happened(&held.memory.region());
-        let living = self.held.iter().map(happened);
+        let given_up = &self.given_up.totals;
+        let living = self
+            .held
+            .iter()
+            .map(|held| held.harvest.happened(&held.memory.region()));
         living.fold(
-            gone.events.saturating_add(gone.summed_up),
+            given_up.events.saturating_add(given_up.summed_up),
             u64::saturating_add,
         )
     }
 
-    /// Records that wait in lanes and in the backlog; a flight recorder's only wait to be written over.
+    /// Records that wait in lanes and in the backlog. A flight recorder's records wait for nothing.
     pub fn waiting_records(&self) -> u64 {
         if self.recording.mode == MODE_FLIGHT {
             return 0;
         }
-        let unread = |ring: Ring<'_>| ring.head().wrapping_sub(ring.tail()).min(ring.capacity());
-        let in_memory = |held: &Held| held.memory.region().used_rings().map(unread).sum::<u64>();
-        let in_lanes: u64 = self.held.iter().map(in_memory).sum();
-        in_lanes.saturating_add(self.backlog.bytes() / BACKLOG_BYTES_OF_A_RECORD)
+        let in_lanes: u64 = self.held.iter().map(Held::unread_records).sum();
+        in_lanes.saturating_add(self.backlog.bytes() / BACKLOG_BYTES_PER_RECORD)
     }
 
-    /// Lanes that threads have had, also where nobody drains them.
+    /// Lanes that threads have used, including those that are not drained.
     pub fn lanes(&self) -> u32 {
-        let used = |held: &Held| held.memory.region().used_rings().count() as u32;
         match self.recording.mode {
-            MODE_FLIGHT => self.held.iter().map(used).sum(),
+            MODE_FLIGHT => self.held.iter().map(Held::used_lanes).sum(),
             _ => self.totals().lanes,
         }
     }
 }
 
-/// Time of the latest event that was read in these, if there are any.
+/// Whether the station's coroutine is alive and has had no event since `before_ns`.
+fn is_idle(station: &Station, before_ns: u64) -> bool {
+    let identity = station.identity();
+    identity.is_some_and(|identity| !identity.is_dead) && station.latest_event_ns() <= before_ns
+}
+
+/// Time of the latest record in these memories, if there are any.
 fn latest_in(memories: &[Held]) -> Option<Nanos> {
     memories.iter().map(|held| held.harvest.latest()).max()
 }

@@ -1,4 +1,4 @@
-//! What was read of an event, in a slot or in a lane, becomes an event of the trace.
+//! Converts what was read from a slot or a lane to an event of the trace, and emits the event.
 
 use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Fetched;
@@ -7,10 +7,10 @@ use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{Event, EventKind, Nanos, SiteId};
 
 use super::cell::Cell;
-use super::lanes::Record;
+use super::lanes::LaneEntry;
 use super::{Harvest, Pass, convert};
 
-/// Which probe writes a station, and so its slots.
+/// Which probe writes a station and its slots.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Ours,
@@ -18,7 +18,7 @@ pub(super) enum Source {
 }
 
 impl Harvest {
-    /// Event `n` of a station, as its slot has it, goes to the sink if it can be an event.
+    /// Emits event `n` of a station, read from its slot, if it can be an event.
     #[inline(never)]
     pub(super) fn emit_of_slot(
         &mut self,
@@ -29,8 +29,8 @@ impl Harvest {
     ) {
         let cell = &self.cells[index];
         let source = cell.source();
-        let is_its_own = source == Source::Plain || epoch.generation == cell.generation();
-        let kind = convert::kind_of_slot(epoch, source).filter(|_| is_its_own);
+        let is_same_coroutine = source == Source::Plain || epoch.generation == cell.generation();
+        let kind = convert::kind_of_slot(epoch, source).filter(|_| is_same_coroutine);
         let Some(kind) = self.credible(index, n, epoch.timestamp, kind) else {
             return;
         };
@@ -40,8 +40,8 @@ impl Harvest {
         let mut event = cell.event_of_slot((n, at), kind, epoch, source);
         if kind == EventKind::Suspend {
             event.site = match source {
-                Source::Plain => self.places.plain(process, epoch.addr, pass),
-                Source::Ours => self.places.word(process, epoch.site, pass),
+                Source::Plain => self.sites.plain(process, epoch.addr, pass),
+                Source::Ours => self.sites.word(process, epoch.site, pass),
             };
             if source == Source::Plain && event.site == SiteId(0) {
                 event.arg = epoch.addr;
@@ -50,13 +50,13 @@ impl Harvest {
         self.note_and_emit(index, &event, pass);
     }
 
-    /// The next event of a station, as a lane of this thread has it, goes to the sink if it can be an event.
+    /// Emits the next event of a station, read from this thread's lane, if it can be an event.
     #[inline(never)]
     pub(super) fn emit_of_lane(
         &mut self,
         index: usize,
         tid: u64,
-        record: &Record,
+        record: &LaneEntry,
         pass: &mut Pass<'_>,
     ) {
         let n = self.cells[index].next_n();
@@ -69,12 +69,12 @@ impl Harvest {
         let process = cell.process;
         let mut event = cell.event_of_lane((tid, at), kind, record, pass);
         if kind == EventKind::Suspend {
-            event.site = self.places.word(process, record.payload.site, pass);
+            event.site = self.sites.word(process, record.payload.site, pass);
         }
         self.note_and_emit(index, &event, pass);
     }
 
-    /// The kind of event `n`, unless the event makes no sense: then it is left out, and counted.
+    /// The kind of event `n`. `None` if the event makes no sense: then it is counted and left out.
     fn credible(
         &mut self,
         index: usize,
@@ -82,12 +82,12 @@ impl Harvest {
         at_ns: u64,
         kind: Option<EventKind>,
     ) -> Option<EventKind> {
-        let may_be = self.horizon.may_have_been(at_ns);
+        let may_be = self.horizon.is_possible(at_ns);
         let cell = &mut self.cells[index];
-        cell.inexact |= self.horizon.is_before_dawn(at_ns);
+        cell.inexact |= self.horizon.is_too_early(at_ns);
         let kind = kind.filter(|_| may_be);
         if kind.is_none() {
-            cell.go_past(n);
+            cell.discard(n);
             self.totals.quarantined += 1;
             self.miss(index, 1);
         }
@@ -112,7 +112,7 @@ impl Cell {
         }
     }
 
-    /// Event `n` as its slot has it, but for the site.
+    /// Event `n` as its slot states it, without the site.
     fn event_of_slot(
         &mut self,
         (n, at): (u64, Nanos),
@@ -138,13 +138,13 @@ impl Cell {
         event
     }
 
-    /// The next event as a lane of this thread has it, but for the site.
+    /// The next event as a lane of this thread states it, without the site.
     #[inline(always)]
     pub(super) fn event_of_lane(
         &mut self,
         (tid, at): (u64, Nanos),
         kind: EventKind,
-        record: &Record,
+        record: &LaneEntry,
         pass: &Pass<'_>,
     ) -> Event {
         let payload = &record.payload;
@@ -164,7 +164,7 @@ impl Cell {
         event
     }
 
-    /// What a suspend has seen of wakes is what the run before it saw, which its record does not repeat.
+    /// The wakes seen by a suspend, which are those of the run before: the lane's record does not repeat them.
     #[inline(always)]
     fn wakes_seen_by_suspend(&self, payload: &Payload, pass: &Pass<'_>) -> u16 {
         let is_next = payload.kind & AFTER_FILTERED == 0;
@@ -173,8 +173,8 @@ impl Cell {
     }
 }
 
-/// What a suspend has seen, where the run before it is missing or was kept out. If the slot has been
-/// written over, then a later event tells.
+/// The wakes seen by a suspend, if its run is missing or was excluded. Returns 0 if the slot is overwritten;
+/// then a later event states its own.
 #[cold]
 fn wakes_seen_in_slot(cell: &Cell, station: u32, pass: &Pass<'_>) -> u16 {
     let station = &pass.region.stations[station as usize];

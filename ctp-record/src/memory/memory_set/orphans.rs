@@ -1,33 +1,33 @@
-//! Forks that outlive the process they come from. Until such a fork has memory of its own it shares that
-//! of the process that ended, and counts itself there if it cannot reach the recorder. So the headers of
-//! those memories are kept, while all else of them is given back to the kernel.
+//! Forks that outlive the process they come from. Until such a fork has a memory of its own, it shares the
+//! memory of the exited process. If the fork cannot reach the recorder, it counts itself in the header
+//! there. So these headers are kept, while the rest of the memory is returned to the kernel.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::memory::shm::{LeftHeader, Memory};
 
-/// Headers of memories that were given up, the latest last.
+/// Headers of memories that were given up, latest last.
 #[derive(Debug, Default)]
-pub(super) struct Orphans {
+pub(super) struct OrphanHeaders {
     headers: VecDeque<LeftHeader>,
-    /// Counted in headers that are not kept any more.
+    /// The counts of headers that are no longer kept.
     unreached: u32,
 }
 
-/// Of so many processes that ended, the latest, headers are kept: a page each.
-const MOST_HEADERS: usize = 256;
+/// Headers that are kept, of the latest exited processes: a page each.
+const MAX_HEADERS: usize = 256;
 
-impl Orphans {
+impl OrphanHeaders {
     /// Keeps the header of a memory that is given up.
     pub fn keep_header(&mut self, memory: Arc<Memory>) {
-        // Without room for one page, forks of this process go uncounted.
+        // If there is no room for the page, forks of this process are not counted.
         let header = memory.header_alone();
         self.headers.extend(header);
         if let Some(memory) = Arc::into_inner(memory) {
             memory.give_back_all_but_header();
         }
-        if self.headers.len() > MOST_HEADERS
+        if self.headers.len() > MAX_HEADERS
             && let Some(oldest) = self.headers.pop_front()
         {
             self.unreached = self.unreached.saturating_add(oldest.unreached());
@@ -48,8 +48,8 @@ mod tests {
     // CTP-32
     #[test]
     fn forks_count_themselves_in_memory_that_was_given_up() {
-        let mut orphans = Orphans::default();
-        for number in 0..2 * MOST_HEADERS {
+        let mut orphans = OrphanHeaders::default();
+        for number in 0..2 * MAX_HEADERS {
             let memory = Arc::new(Memory::of_two_lanes());
             let of_a_fork = memory.mapped_by_a_fork();
             memory.region().header.count_unreached();

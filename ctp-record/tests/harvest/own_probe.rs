@@ -1,4 +1,4 @@
-//! Stations of our probe.
+//! Stations of this project's probe.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,45 +9,46 @@ use ctp_trace::record::EventKind::{Birth, Death, Run, Suspend};
 use ctp_trace::record::Record;
 use proptest::prelude::*;
 
-use crate::desk::{Bare, Desk, births_in, events_in, tallies_in};
+use crate::test_memory::{Bare, TestMemory, births_in, events_in, tallies_in};
 
-/// Offset of the first station; one is as long as the header.
+/// Offset of the first station. A station is as long as the header.
 const STATION: usize = 1024;
 const SLOTS: usize = STATION + 0x40;
 
 fn steps(coroutine: &Coroutine<Bare>, count: usize) {
     for step in 0..count {
-        match step % 2 {
-            0 => coroutine.run(),
-            _ => coroutine.suspend(Wait::unknown()),
+        if step % 2 == 0 {
+            coroutine.run();
+        } else {
+            coroutine.suspend(Wait::unknown());
         }
     }
 }
 
 #[test]
-fn memory_in_which_nothing_is_new_gives_no_records() {
-    let mut desk = Desk::new();
-    assert_eq!(desk.pass().1, []);
-    let coroutine = desk.born("one");
+fn unchanged_memory_gives_no_records() {
+    let mut test_memory = TestMemory::new();
+    assert_eq!(test_memory.pass().1, []);
+    let coroutine = test_memory.born("one");
     coroutine.run();
-    assert!(!desk.pass().1.is_empty());
-    let (found, records) = desk.pass();
+    assert!(!test_memory.pass().1.is_empty());
+    let (found, records) = test_memory.pass();
     assert_eq!((found.events, records), (0, vec![]));
 }
 
 // CTP-20, CTP-21
 #[test]
-fn a_life_is_read_as_it_was_lived() {
-    let mut desk = Desk::new();
-    let coroutine = desk.born("one");
-    let (_, records) = desk.pass();
+fn all_events_of_a_coroutine_are_read_in_order() {
+    let mut test_memory = TestMemory::new();
+    let coroutine = test_memory.born("one");
+    let (_, records) = test_memory.pass();
     let births = births_in(&records);
     assert_eq!((births.len(), births[0].name.as_str()), (1, "one"));
     assert_eq!(births[0].probe_id, coroutine.id());
     coroutine.run();
     coroutine.suspend(Wait::readable(17));
     drop(coroutine);
-    let life = [events_in(&records), desk.events()].concat();
+    let life = [events_in(&records), test_memory.events()].concat();
     let kinds: Vec<_> = life.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [Birth, Run, Suspend, Death]);
     assert_eq!(life[2].arg, 17);
@@ -56,59 +57,69 @@ fn a_life_is_read_as_it_was_lived() {
 
 // CT-15
 #[test]
-fn a_run_and_its_suspend_tell_the_wakes_that_it_knew_of() {
-    let mut desk = Desk::new();
-    let coroutine = desk.born("one");
+fn run_and_suspend_state_the_wakes_that_the_run_had_seen() {
+    let mut test_memory = TestMemory::new();
+    let coroutine = test_memory.born("one");
     steps(&coroutine, 2);
     coroutine.waker().wake();
     coroutine.waker().wake();
     coroutine.run();
     coroutine.waker().wake();
     coroutine.suspend(Wait::unknown());
-    let seen: Vec<u16> = desk.events().iter().map(|it| it.wake_seen).collect();
+    let seen: Vec<u16> = test_memory
+        .events()
+        .iter()
+        .map(|event| event.wake_seen)
+        .collect();
     assert_eq!(seen, [0, 0, 0, 2, 2]);
 }
 
 // CT-15
 #[test]
-fn a_wake_is_the_latest_of_what_happened_but_no_event() {
-    let mut desk = Desk::new();
-    let coroutine = desk.born("one");
+fn wake_counts_as_latest_record_but_not_as_event() {
+    let mut test_memory = TestMemory::new();
+    let coroutine = test_memory.born("one");
     steps(&coroutine, 2);
-    let events = desk.events();
+    let events = test_memory.events();
     let suspended = events[2].at;
-    assert_eq!((desk.told(), desk.latest()), (suspended, suspended));
+    assert_eq!(
+        (test_memory.latest_event(), test_memory.latest()),
+        (suspended, suspended)
+    );
     coroutine.waker().wake();
-    desk.finish();
-    assert_eq!(desk.told(), suspended);
-    assert!(suspended < desk.latest());
+    test_memory.finish();
+    assert_eq!(test_memory.latest_event(), suspended);
+    assert!(suspended < test_memory.latest());
 }
 
 // CTP-11
 #[test]
-fn what_is_overwritten_is_counted_and_what_is_left_is_read() {
-    let mut desk = Desk::new();
-    let coroutine = desk.born("one");
+fn overwritten_events_are_counted_and_the_rest_is_read() {
+    let mut test_memory = TestMemory::new();
+    let coroutine = test_memory.born("one");
     steps(&coroutine, 99);
-    let (found, records) = desk.pass();
+    let (found, records) = test_memory.pass();
     let ns: Vec<u64> = events_in(&records).iter().map(|event| event.n).collect();
     assert_eq!(ns, [92, 93, 94, 95, 96, 97, 98, 99]);
     assert!(found.lost);
-    assert_eq!((desk.totals().events, desk.totals().lost), (8, 92));
-    let tally = tallies_in(&desk.finish())[0];
+    assert_eq!(
+        (test_memory.totals().events, test_memory.totals().lost),
+        (8, 92)
+    );
+    let tally = tallies_in(&test_memory.finish())[0];
     assert_eq!((tally.attempted, tally.recorded), (100, 8));
     assert_eq!((tally.torn, tally.inexact), (None, false));
 }
 
 // CTP-09, CTP-19
 #[test]
-fn a_slot_whose_writer_died_in_the_middle_is_told_and_not_decoded() {
-    let mut desk = Desk::new();
-    let coroutine = desk.born("one");
+fn slot_of_a_dead_writer_is_reported_as_torn_and_not_decoded() {
+    let mut test_memory = TestMemory::new();
+    let coroutine = test_memory.born("one");
     steps(&coroutine, 10);
     // Event 11 goes to slot 3, which holds event 3: its number becomes odd.
-    desk.put_u64(SLOTS + 3 * 64 + 0x18, 3);
-    let records = desk.finish();
+    test_memory.put_u64(SLOTS + 3 * 64 + 0x18, 3);
+    let records = test_memory.finish();
     let ns: Vec<u64> = events_in(&records).iter().map(|event| event.n).collect();
     assert_eq!(ns, [4, 5, 6, 7, 8, 9, 10]);
     let tally = tallies_in(&records)[0];
@@ -118,42 +129,42 @@ fn a_slot_whose_writer_died_in_the_middle_is_told_and_not_decoded() {
 
 // CTP-09
 #[test]
-fn a_slot_that_is_being_written_is_read_in_a_later_pass() {
-    let mut desk = Desk::new();
-    let coroutine = desk.born("one");
+fn slot_in_the_middle_of_a_write_is_read_in_a_later_pass() {
+    let mut test_memory = TestMemory::new();
+    let coroutine = test_memory.born("one");
     steps(&coroutine, 2);
     let seq = SLOTS + 2 * 64 + 0x18;
-    desk.put_u64(seq, 1);
-    assert_eq!(desk.events().len(), 2);
-    assert_eq!(desk.events().len(), 0);
-    desk.put_u64(seq, 2);
-    assert_eq!(desk.events().len(), 1);
-    assert_eq!(desk.totals().lost, 0);
+    test_memory.put_u64(seq, 1);
+    assert_eq!(test_memory.events().len(), 2);
+    assert_eq!(test_memory.events().len(), 0);
+    test_memory.put_u64(seq, 2);
+    assert_eq!(test_memory.events().len(), 1);
+    assert_eq!(test_memory.totals().lost, 0);
 }
 
 #[test]
-fn an_event_that_cannot_be_one_is_left_out_and_counted() {
-    let mut desk = Desk::new();
-    let coroutine = desk.born("one");
+fn impossible_event_is_left_out_and_counted() {
+    let mut test_memory = TestMemory::new();
+    let coroutine = test_memory.born("one");
     steps(&coroutine, 3);
-    desk.put_u8(SLOTS + 64 + 0x38, 77);
-    desk.put_u64(SLOTS + 2 * 64, 0);
-    let ns: Vec<u64> = desk.events().iter().map(|event| event.n).collect();
+    test_memory.put_u8(SLOTS + 64 + 0x38, 77);
+    test_memory.put_u64(SLOTS + 2 * 64, 0);
+    let ns: Vec<u64> = test_memory.events().iter().map(|event| event.n).collect();
     assert_eq!(ns, [0, 3]);
-    let totals = desk.totals();
+    let totals = test_memory.totals();
     assert_eq!((totals.quarantined, totals.lost), (2, 2));
-    let tally = tallies_in(&desk.finish())[0];
+    let tally = tallies_in(&test_memory.finish())[0];
     assert_eq!((tally.attempted, tally.recorded), (4, 2));
-    assert_eq!(desk.totals().lost, 2, "counted once");
+    assert_eq!(test_memory.totals().lost, 2, "counted once");
 }
 
 // CTP-09
 #[test]
-fn a_coroutine_that_never_pauses_does_not_keep_a_pass_from_the_others() {
-    let mut desk = Desk::new();
-    let hot = desk.born("hot");
-    let calm: Vec<_> = (0..5).map(|_| desk.born("calm")).collect();
-    desk.pass();
+fn busy_coroutine_does_not_delay_the_others() {
+    let mut test_memory = TestMemory::new();
+    let hot = test_memory.born("hot");
+    let calm: Vec<_> = (0..5).map(|_| test_memory.born("calm")).collect();
+    test_memory.pass();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let over = &over;
@@ -166,26 +177,26 @@ fn a_coroutine_that_never_pauses_does_not_keep_a_pass_from_the_others() {
             coroutine.run();
         }
         for _ in 0..1000 {
-            desk.pass();
+            test_memory.pass();
         }
         for coroutine in &calm {
             coroutine.suspend(Wait::unknown());
         }
-        let (_, records) = desk.pass();
+        let (_, records) = test_memory.pass();
         over.store(true, Relaxed);
         let of_the_calm = events_in(&records);
         let suspends = of_the_calm.iter().filter(|event| event.coroutine.0 > 1);
         assert_eq!(suspends.count(), 5);
     });
-    desk.finish();
-    assert_eq!(desk.totals().quarantined, 0);
+    test_memory.finish();
+    assert_eq!(test_memory.totals().quarantined, 0);
 }
 
 // CTP-08, CTP-11
 #[test]
-fn a_live_writer_is_read_in_order_and_accounted_for() {
-    let mut desk = Desk::new();
-    let hot = desk.born("hot");
+fn live_writer_is_read_in_order_and_accounted_for() {
+    let mut test_memory = TestMemory::new();
+    let hot = test_memory.born("hot");
     const STEPS: usize = 200_000;
     let mut events = Vec::new();
     thread::scope(|scope| {
@@ -194,10 +205,10 @@ fn a_live_writer_is_read_in_order_and_accounted_for() {
             std::mem::forget(hot);
         });
         while !writer.is_finished() {
-            events.extend(desk.events());
+            events.extend(test_memory.events());
         }
     });
-    let records = desk.finish();
+    let records = test_memory.finish();
     events.extend(events_in(&records));
     assert!(events.windows(2).all(|pair| pair[0].n < pair[1].n));
     assert!(events.windows(2).all(|pair| pair[0].at < pair[1].at));
@@ -211,65 +222,70 @@ fn a_live_writer_is_read_in_order_and_accounted_for() {
     let tally = tallies_in(&records)[0];
     assert_eq!(tally.attempted, STEPS as u64 + 1);
     assert_eq!(tally.recorded, events.len() as u64);
-    assert_eq!(desk.totals().lost + desk.totals().events, tally.attempted);
+    assert_eq!(
+        test_memory.totals().lost + test_memory.totals().events,
+        tally.attempted
+    );
 }
 
 // CTP-05
 #[test]
-fn a_station_that_somebody_is_moving_into_is_waited_for() {
-    let mut desk = Desk::new();
-    desk.put_u32(0x10, 1);
-    desk.put_u32(STATION + 0x14, 1);
-    assert_eq!(desk.pass().1, []);
-    assert_eq!(desk.finish(), []);
-    let second = desk.born("second");
-    assert_eq!(births_in(&desk.pass().1)[0].probe_id, second.id());
+fn station_that_is_being_filled_in_is_waited_for() {
+    let mut test_memory = TestMemory::new();
+    test_memory.put_u32(0x10, 1);
+    test_memory.put_u32(STATION + 0x14, 1);
+    assert_eq!(test_memory.pass().1, []);
+    assert_eq!(test_memory.finish(), []);
+    let second = test_memory.born("second");
+    assert_eq!(births_in(&test_memory.pass().1)[0].probe_id, second.id());
 }
 
 // CTP-05, CTP-24
 #[test]
-fn no_number_is_given_twice_and_who_finds_none_is_refused_once() {
-    let mut desk = Desk::after(u32::MAX - 2, 0);
-    let coroutines: Vec<_> = (0..4).map(|_| desk.born("one of the last")).collect();
-    let births = births_in(&desk.pass().1);
+fn numbers_are_unique_and_coroutines_without_are_refused_once() {
+    let mut test_memory = TestMemory::after(u32::MAX - 2, 0);
+    let coroutines: Vec<_> = (0..4)
+        .map(|_| test_memory.born("one of the last"))
+        .collect();
+    let births = births_in(&test_memory.pass().1);
     let ids: Vec<_> = births.iter().map(|birth| birth.coroutine.0).collect();
     assert_eq!(ids, [u32::MAX - 1, u32::MAX]);
     for coroutine in &coroutines {
         steps(coroutine, 3);
     }
-    let events = desk.events();
+    let events = test_memory.events();
     assert!(events.iter().all(|event| ids.contains(&event.coroutine.0)));
     assert_eq!(events.len(), 6);
     drop(coroutines);
-    assert_eq!(tallies_in(&desk.finish()).len(), 2);
-    let totals = desk.totals();
+    assert_eq!(tallies_in(&test_memory.finish()).len(), 2);
+    let totals = test_memory.totals();
     assert_eq!((totals.coroutines, totals.refused), (2, 2));
 }
 
 #[test]
-fn a_place_for_which_there_is_no_number_is_unknown() {
-    let mut desk = Desk::after(0, u32::MAX - 1);
-    let coroutine = desk.born("at several places");
+fn site_without_a_number_is_unknown() {
+    let mut test_memory = TestMemory::after(0, u32::MAX - 1);
+    let coroutine = test_memory.born("at several places");
     coroutine.suspend(Wait::user(0));
     coroutine.suspend(Wait::user(1));
-    let records = desk.pass().1;
+    let records = test_memory.pass().1;
     let is_site = |record: &&Record| matches!(record, Record::Site(_));
     assert_eq!(records.iter().filter(is_site).count(), 1);
     let sites = events_in(&records).into_iter().map(|event| event.site.0);
     assert!(sites.clone().all(|site| [0, u32::MAX].contains(&site)));
-    assert!(sites.clone().any(|site| site == 0), "of those that wait");
-    assert!(desk.totals().unnamed > 0);
+    assert!(sites.clone().any(|site| site == 0), "a wait has no site");
+    assert!(test_memory.totals().unnamed > 0);
 }
 
 proptest! {
     // CTP-11
     #[test]
-    fn each_pass_reads_the_last_eight_at_most_and_counts_the_rest(
+    fn each_pass_reads_at_most_the_last_eight_and_counts_the_rest(
         bursts in prop::collection::vec((0..3_usize, 0..20_usize, any::<bool>()), 1..60),
     ) {
-        let mut desk = Desk::new();
-        let coroutines: Vec<_> = (0..3).map(|_| desk.born("one of three")).collect();
-        // Of each: events that it had, events that were seen or are gone, events read.
+        let mut test_memory = TestMemory::new();
+        let coroutines: Vec<_> = (0..3).map(|_| test_memory.born("one of three")).collect();
+        // For each coroutine: events attempted, events read or lost, events read.
         let mut accounts = [(1_u64, 0_u64, 0_u64); 3];
         for (which, count, is_read) in bursts {
             steps(&coroutines[which], count);
@@ -277,7 +293,7 @@ proptest! {
             if !is_read {
                 continue;
             }
-            let events = desk.events();
+            let events = test_memory.events();
             for (index, (head, next, read)) in accounts.iter_mut().enumerate() {
                 let mine = events.iter().filter(|event| event.coroutine.0 as usize == index + 1);
                 let ns: Vec<u64> = mine.map(|event| event.n).collect();
@@ -287,7 +303,7 @@ proptest! {
                 *next = *head;
             }
         }
-        let records = desk.finish();
+        let records = test_memory.finish();
         let late = events_in(&records).len() as u64;
         let tallies = tallies_in(&records);
         prop_assert_eq!(tallies.len(), 3);
@@ -298,7 +314,7 @@ proptest! {
         let read: u64 = accounts.iter().map(|(_, _, read)| read).sum();
         let attempted: u64 = tallies.iter().map(|tally| tally.attempted).sum();
         prop_assert_eq!(recorded, read + late);
-        prop_assert_eq!(desk.totals().events, recorded);
-        prop_assert_eq!(desk.totals().lost, attempted - recorded);
+        prop_assert_eq!(test_memory.totals().events, recorded);
+        prop_assert_eq!(test_memory.totals().lost, attempted - recorded);
     }
 }

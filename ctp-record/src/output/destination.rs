@@ -1,4 +1,4 @@
-//! A file that is made beside its place, and takes it once it is to be seen.
+//! A file that is created beside its destination and moved there once it may be seen.
 
 use std::fs::File;
 use std::io;
@@ -10,70 +10,69 @@ use super::location::{Location, Target, resolve};
 use crate::connect::leftovers;
 use crate::error::TraceError;
 
-/// Where a file is to lie. A device or a pipe is written to as it is, and has no such place.
+/// The destination of a file. `None` inside for a device or a pipe, which is written to directly.
 #[derive(Debug)]
-pub struct Place(Option<Waiting>);
+pub struct Destination(Option<Pending>);
 
 #[derive(Debug)]
-struct Waiting {
+struct Pending {
     location: Location,
-    /// Until the file takes its place.
+    /// The file, until it is moved to its destination.
     draft: Option<Draft>,
 }
 
-/// A file under another name. Dropping it removes the file, unless that has taken its place.
+/// A file under a temporary name. Dropping a draft removes the file, unless it was moved.
 #[derive(Debug)]
 struct Draft(Option<Location>);
 
-/// So many names that are taken were not given by recorders.
-const MOST_NAMES: u32 = 100;
+/// Temporary names to try. More names in use do not come from recorders.
+const MAX_NAMES: u32 = 100;
 
-impl Place {
-    /// Makes the file beside its place: what is there is not touched before [`take`](Self::take).
+impl Destination {
+    /// Creates the file beside its destination. An existing file is not touched before [`publish`](Self::publish).
     ///
     /// # Errors
     /// [`TraceError::Output`].
     pub fn open(path: &Path) -> Result<(Self, File), TraceError> {
         let opened = resolve(path).and_then(|found| match found {
-            Target::File(location) => Place::beside(location),
-            Target::Other(existing) => Ok((Place(None), existing.open()?)),
+            Target::File(location) => Destination::draft_of(location),
+            Target::Other(existing) => Ok((Destination(None), existing.open()?)),
         });
         opened.map_err(|error| TraceError::Output(path.to_owned(), error))
     }
 
-    fn beside(location: Location) -> io::Result<(Self, File)> {
+    fn draft_of(location: Location) -> io::Result<(Self, File)> {
         let (draft, file) = Draft::make(&location)?;
-        // Readers see by the lock that the file is being written. Where the file system has no
-        // locks they do not.
+        // By the lock, readers see that the file is being written. Some file systems have no locks.
         let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         let draft = Some(draft);
-        Ok((Place(Some(Waiting { location, draft })), file))
+        Ok((Destination(Some(Pending { location, draft })), file))
     }
 
-    /// Can a file be made there? Leaves nothing behind.
+    /// Checks whether a file can be created there. Leaves nothing behind.
     ///
     /// # Errors
     /// [`TraceError::Output`].
     pub fn check(path: &Path) -> Result<(), TraceError> {
         match resolve(path) {
-            Ok(Target::File(_)) => Place::open(path).map(drop),
+            Ok(Target::File(_)) => Destination::open(path).map(drop),
             // Opening a pipe would wait for its reader.
             Ok(Target::Other(_)) => Ok(()),
             Err(error) => Err(TraceError::Output(path.to_owned(), error)),
         }
     }
 
-    /// Is it the place of a regular file?
+    /// Whether the destination is a regular file.
     pub fn is_file(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The file takes its place. An earlier one is kept as `NAME.old`, never appended to.
+    /// Moves the file to its destination. An existing file is kept as `NAME.old`, never appended to.
     ///
     /// # Errors
-    /// Those of the kernel, with the path of the file, which stays where it is.
-    pub fn take(&mut self) -> Result<(), (PathBuf, io::Error)> {
-        let Some(Waiting { location, draft }) = &mut self.0 else {
+    /// Those of the kernel, with the path where the file stays.
+    pub fn publish(&mut self) -> Result<(), (PathBuf, io::Error)> {
+        let Some(Pending { location, draft }) = &mut self.0 else {
             return Ok(());
         };
         let Some(draft) = draft.take() else {
@@ -82,26 +81,26 @@ impl Place {
         draft.move_to(location)
     }
 
-    /// Removes what recorders that were killed left beside it.
+    /// Removes drafts that killed recorders left beside the destination.
     pub fn tidy_up(&self) {
-        if let Some(waiting) = &self.0 {
-            leftovers::remove_drafts(&waiting.location);
+        if let Some(pending) = &self.0 {
+            leftovers::remove_drafts(&pending.location);
         }
     }
 }
 
 impl Draft {
-    /// Makes one beside its place, under a name that is free. As long as the file is open no other
-    /// recorder takes it for left over, see `leftovers.rs`.
+    /// Creates a draft beside its destination, under a free name. While the file is open, no other recorder
+    /// takes it for a leftover (see `leftovers.rs`).
     fn make(place: &Location) -> io::Result<(Self, File)> {
         let pid = std::process::id();
         let mut last = io::ErrorKind::AlreadyExists.into();
-        for number in 0..MOST_NAMES {
+        for number in 0..MAX_NAMES {
             let location = place.with_suffix(&format!(".new-{pid}-{number}"));
             match location.create_new() {
                 Ok(file) => {
                     leftovers::claim(&file);
-                    // Before that another recorder may have taken it for left over.
+                    // Another recorder may have removed the file before it was claimed.
                     if location.holds(&file) {
                         return Ok((Draft(Some(location)), file));
                     }
@@ -123,7 +122,7 @@ impl Draft {
     }
 }
 
-/// The draft stays, under a name by which no recorder takes it for left over. Gives its path.
+/// Keeps the draft under a name that no recorder takes for a leftover. Returns its path.
 fn keep(draft: &Location, place: &Location) -> PathBuf {
     let kept = place.with_suffix(&format!(".{}", std::process::id()));
     let is_kept = draft.rename_to(&kept).is_ok();
@@ -134,7 +133,7 @@ fn keep(draft: &Location, place: &Location) -> PathBuf {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(location) = &self.0 {
-            // One that cannot be removed has no events.
+            // A draft that cannot be removed contains no events.
             let _ = location.remove();
         }
     }

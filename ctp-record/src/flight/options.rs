@@ -1,4 +1,4 @@
-//! What a flight recorder is to keep and when it takes snapshots, as users type it.
+//! Options of the flight recorder as users type them: how much to keep, and when to take snapshots.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,21 +14,21 @@ use crate::cli::size::{self, NoSize};
 /// How far back a snapshot goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// As far as the room of threads does.
+    /// As far as the lanes of threads reach.
     #[default]
     All,
-    /// As far as so many bytes a thread do.
+    /// As far as this many bytes per thread reach.
     Bytes(u64),
-    /// No further than so long.
+    /// At most this long.
     Length(Duration),
 }
 
-/// Why a text is no [`Reach`].
+/// Why a text is not a [`Reach`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadReach {
     /// Neither a duration nor a size.
     Syntax,
-    /// A size that cannot be.
+    /// A size that is not possible.
     Size(NoSize),
 }
 
@@ -64,27 +64,27 @@ impl FromStr for Reach {
     }
 }
 
-/// What makes a flight recorder take a snapshot, besides a command.
+/// What makes a flight recorder take a snapshot, apart from a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// The end of the recording.
     Exit,
-    /// The end of a recording whose program failed: its status is not 0.
+    /// The end of a recording if the program failed: its status is not 0.
     ExitNonzero,
     /// A signal to the recorder.
     Signal(Signal),
-    /// A place where coroutines are stuck for so long.
+    /// Coroutines at a place have been stuck for this long.
     Stuck(Duration),
 }
 
-/// Why a text is no [`Trigger`].
+/// Why a text is not a [`Trigger`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadTrigger {
-    /// It is none of them.
+    /// The text has no known form.
     Syntax,
-    /// The recorder cannot take this signal for it.
+    /// The recorder cannot use this signal as a trigger.
     Signal(String),
-    /// What follows `stuck:` is no duration.
+    /// The text after `stuck:` is not a duration.
     Duration(NoDuration),
 }
 
@@ -113,7 +113,7 @@ impl fmt::Display for BadTrigger {
 
 impl std::error::Error for BadTrigger {}
 
-/// Those that nobody sends for another reason: not what ends or stops a program, or what the
+/// Signals without another common use. Excludes signals that end or stop a program, and those that the
 /// kernel sends after a fault.
 const SIGNALS: [(&str, Signal); 6] = [
     ("USR1", Signal::USR1),
@@ -147,7 +147,7 @@ impl FromStr for Trigger {
 }
 
 impl Trigger {
-    /// Is this an end that it waits for?
+    /// Whether this trigger waits for such an end.
     pub fn is_met_by(self, ending: Ending) -> bool {
         match self {
             Trigger::Exit => true,
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reach_is_a_duration_or_a_size() {
+    fn reach_is_a_duration_or_a_size() {
         assert_eq!("30s".parse(), Ok(Reach::Length(Duration::from_secs(30))));
         assert_eq!(
             "500ms".parse(),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trigger_is_an_end_a_signal_that_is_free_or_what_is_stuck() {
+    fn trigger_is_an_end_a_free_signal_or_a_stuck_time() {
         assert_eq!("exit:nonzero".parse(), Ok(Trigger::ExitNonzero));
         assert_eq!("signal:SIGUSR2".parse(), Ok(Trigger::Signal(Signal::USR2)));
         let two_seconds = Duration::from_secs(2);

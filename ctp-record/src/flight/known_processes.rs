@@ -1,63 +1,62 @@
-//! The world outside the memories as far as it is known when a snapshot is written: nothing is
-//! looked up any more, for that is the business of the thread that goes on recording.
+//! What is known outside the memories when a snapshot is written. Nothing new is looked up, because only
+//! the recording thread reads `/proc`.
 
 use std::collections::HashMap;
 
 use ctp_nostd::layout::Attach;
 use ctp_trace::record::{ProcessId, Record};
 
-use super::gathered::Gathered;
+use super::snapshot_input::SnapshotInput;
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 
-/// What was known.
+/// Numbers, programs and modules that were known when the snapshot was gathered.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownProcesses {
     numbers: Numbers,
     programs: HashMap<ProcessId, u32>,
-    /// Where program code is.
+    /// The address ranges of program code.
     modules: HashMap<ProcessId, Vec<(u64, u64)>>,
 }
 
-impl Known {
+impl KnownProcesses {
     /// Takes over what was gathered.
-    pub fn of(gathered: &Gathered) -> Self {
+    pub fn of(input: &SnapshotInput) -> Self {
         let mut modules: HashMap<_, Vec<_>> = HashMap::new();
-        for record in &gathered.definitions {
+        for record in &input.definitions {
             if let Record::Module(module) = record {
                 let all = modules.entry(module.process).or_default();
                 all.push((module.start, module.end));
             }
         }
-        Known {
-            numbers: gathered.numbers.clone(),
-            programs: gathered.programs.clone(),
+        KnownProcesses {
+            numbers: input.numbers.clone(),
+            programs: input.programs.clone(),
             modules,
         }
     }
 }
 
-/// What is known of the processes of one memory.
+/// The processes of one memory.
 #[derive(Debug)]
-pub struct OfMemory<'k> {
-    /// Of all memories.
-    pub known: &'k mut Known,
-    /// The table of the processes that attached to the memory.
+pub struct KnownOutside<'k> {
+    /// What is known of all memories.
+    pub known: &'k mut KnownProcesses,
+    /// The table of processes that attached to the memory.
     pub attaches: &'k [Attach],
-    /// Their numbers, in the order of that table.
+    /// The numbers of these processes, in the order of that table.
     pub attached: &'k [ProcessId],
 }
 
-impl Outside for OfMemory<'_> {
+impl Outside for KnownOutside<'_> {
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.known.numbers
     }
 
-    /// All that write were met before. What does not tell its process is of the first one.
+    /// Every writing process is known. A peer of an unknown process counts as the first process.
     fn process(&mut self, peer: Peer, _: &mut dyn Sink) -> ProcessId {
         let rows = self.attaches.iter().zip(self.attached);
-        let is_it = |row: &Attach| row.pid().map(Peer::Process) == Some(peer);
-        let mut met = rows.filter(|(row, _)| is_it(row));
-        let known = met.next_back().map(|(_, process)| *process);
+        let mut of_peer = rows.filter(|(row, _)| row.pid().map(Peer::Process) == Some(peer));
+        let known = of_peer.next_back().map(|(_, process)| *process);
         known.or(self.attached.first().copied()).unwrap_or_default()
     }
 

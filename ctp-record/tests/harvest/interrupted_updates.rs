@@ -1,5 +1,5 @@
-//! Aggregates of a coroutine whose owner is interrupted by signal handlers that record events of the very
-//! same one.
+//! Aggregates of a coroutine when signal handlers interrupt its events and record events of the same
+//! coroutine.
 #![allow(unsafe_code, reason = "signal handlers, and a signal to one thread")]
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use ctp_nostd::layout::Station;
 use ctp_nostd::slot::{self, Snapshot};
 use ctp_nostd::{Coroutine, Local, Memory, Platform, Region, Wait};
 
-/// Where each look at the clock is a nanosecond later, and all is done by one thread and its handlers.
+/// A platform for one thread and its handlers. The clock advances a nanosecond per reading.
 struct Owner;
 
 static MEMORY: Memory<1, 1> = Memory::new().with_aggregates(Bins::USUAL);
@@ -38,27 +38,27 @@ unsafe impl Platform for Owner {
 }
 
 thread_local! {
-    /// Of which handlers record events.
+    /// The coroutine of which handlers record events.
     static TASK: Cell<Option<&'static Coroutine<Owner>>> = const { Cell::new(None) };
 }
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 static IS_READY: AtomicBool = AtomicBool::new(false);
-static AMID: AtomicU64 = AtomicU64::new(0);
-/// When.
+static NESTED: AtomicU64 = AtomicU64::new(0);
+/// The time of the first run.
 static FIRST_RUN: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn interrupt(_: libc::c_int) {
     if let Some(task) = TASK.get() {
         task.run();
-        AMID.fetch_add(1, Relaxed);
+        NESTED.fetch_add(1, Relaxed);
     }
 }
 
 const SIGNALS: u64 = 20_000;
 
-/// Runs and waits as long as signals come; returns the number of its events.
+/// Runs and waits as long as signals come. Returns the number of its events.
 fn own() -> u64 {
-    let task = Box::leak(Box::new(MEMORY.probe::<Owner>().born("it")));
+    let task = Box::leak(Box::new(MEMORY.probe::<Owner>().born("task")));
     task.run();
     FIRST_RUN.store(time_of(1), Relaxed);
     let mut events = 2;
@@ -75,7 +75,7 @@ fn own() -> u64 {
 
 fn station() -> &'static Station {
     let (base, bytes) = MEMORY.extent();
-    // SAFETY: a static is mapped for ever; all of its words are atomics, also the first of each.
+    // SAFETY: a static is mapped for ever, and all of its words are atomics.
     let region = unsafe { Region::new(base.cast_mut(), bytes, u32::MAX) };
     &region.expect("a memory is a region").stations[0]
 }
@@ -88,41 +88,41 @@ fn time_of(n: u64) -> u64 {
 }
 
 fn both<T: std::iter::Sum>(of: impl Fn(Durations) -> T) -> T {
-    let found = [station().waiting(), station().running()].map(|it| it.read());
-    let found = found.map(|it| it.expect("nobody writes"));
+    let found = [station().waiting(), station().running()].map(|latched| latched.read());
+    let found = found.map(|durations| durations.expect("nothing is writing"));
     found.into_iter().map(of).sum()
 }
 
 // AGG-23, CTP-30
 #[test]
-fn what_handlers_record_amid_events_of_their_own_coroutine_is_summed_up_once() {
+fn nested_events_are_summed_up_once() {
     let handler = interrupt as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    // SAFETY: the handler touches atomics and words of its thread only. No other test uses this signal.
+    // SAFETY: the handler accesses atomics and words of its thread. No other test uses this signal.
     unsafe { libc::signal(libc::SIGUSR2, handler) };
     let owner = thread::spawn(own);
     while !IS_READY.load(Relaxed) {
         thread::yield_now();
     }
     for _ in 0..SIGNALS {
-        // SAFETY: its thread is there, for it goes on until it is told that it is over.
+        // SAFETY: the thread runs until `IS_OVER` is set below.
         unsafe { libc::pthread_kill(owner.as_pthread_t(), libc::SIGUSR2) };
     }
     IS_OVER.store(true, Relaxed);
-    let own = owner.join().expect("an owner does not panic");
-    let amid = AMID.load(Relaxed);
-    println!("{own} events, {amid} of handlers");
-    assert!(0 < amid);
+    let own = owner.join().expect("the owner does not panic");
+    let nested_events = NESTED.load(Relaxed);
+    println!("{own} events, {nested_events} of handlers");
+    assert!(0 < nested_events);
     let head = station().event_head();
-    let (told, nested) = (own + amid, u64::from(station().nested()));
-    assert_eq!(head + nested, told, "those that were too deep are counted");
-    // Each but the birth and the first run ended what the one before began.
-    assert_eq!(both(|it| it.count), head - 2);
+    let (events, nested) = (own + nested_events, u64::from(station().nested()));
+    assert_eq!(head + nested, events, "events nested too deep are counted");
+    // Each event except the birth and the first run ended a duration.
+    assert_eq!(both(|durations| durations.count), head - 2);
     assert_eq!(
-        both(|it| it.bins.map(u64::from).iter().sum::<u64>()),
+        both(|durations| durations.bins.map(u64::from).iter().sum::<u64>()),
         head - 2
     );
     assert_eq!(
-        both(|it| it.sum_ns),
+        both(|durations| durations.sum_ns),
         time_of(head - 1) - FIRST_RUN.load(Relaxed)
     );
 }

@@ -1,5 +1,5 @@
-//! Where in a dump a probe's memory is. Each place that may be it is judged as it lies there: the magic
-//! may be in very many, and a copy for each would take as long as the dump is long.
+//! Searches a dump for a probe's memory. Each candidate is checked where it lies: the magic may occur very
+//! often, and copying each candidate would take as long as the dump is long.
 
 use ctp_nostd::Refused;
 use ctp_nostd::layout::{
@@ -8,24 +8,24 @@ use ctp_nostd::layout::{
 
 /// A memory in a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'d> {
-    /// All from there on.
+pub struct MemoryLocation<'d> {
+    /// The memory and everything behind it.
     pub memory: &'d [u8],
-    /// Where it begins.
+    /// Its offset in the dump.
     pub offset: usize,
-    /// How many there are in the dump.
-    pub of: usize,
+    /// The number of memories in the dump.
+    pub count: usize,
 }
 
-/// The first one in which a coroutine was born: what a program's file holds for its memory may be in
-/// the dump too, as it was before the program began. If there is none, the first one; nothing if there
-/// is no memory.
-pub fn memory_in(dump: &[u8]) -> Option<Result<Place<'_>, Refused>> {
-    let (mut found, mut damaged): (Option<Place<'_>>, _) = (None, None);
-    for offset in places_of(dump, &MAGIC.to_le_bytes()) {
+/// The first memory in which a coroutine was born, else the first memory. The dump may also contain the
+/// initial memory out of the program's file, in which no coroutine was born. `None` if the dump holds
+/// no memory.
+pub fn memory_in(dump: &[u8]) -> Option<Result<MemoryLocation<'_>, Refused>> {
+    let (mut found, mut damaged): (Option<MemoryLocation<'_>>, _) = (None, None);
+    for offset in offsets_of(dump, &MAGIC.to_le_bytes()) {
         let memory = &dump[offset..];
         match check(memory) {
-            Ok(()) => found = Some(Place::or_better(found, memory, offset)),
+            Ok(()) => found = Some(MemoryLocation::or_better(found, memory, offset)),
             // The magic alone may be a constant of the program's code.
             Err(Refused::Version(_)) if damaged.is_some() => {}
             Err(refused) => damaged = Some(refused),
@@ -34,32 +34,41 @@ pub fn memory_in(dump: &[u8]) -> Option<Result<Place<'_>, Refused>> {
     found.map(Ok).or(damaged.map(Err))
 }
 
-impl<'d> Place<'d> {
-    /// This one, unless what was found before is as good.
+impl<'d> MemoryLocation<'d> {
+    /// The better of the memory found before and a further memory.
     fn or_better(before: Option<Self>, memory: &'d [u8], offset: usize) -> Self {
-        let of = 1 + before.map_or(0, |it| it.of);
-        let is_lived_in = |memory: &[u8]| 0 < field(memory, "allocated_count");
-        let is_better = |it: &Place<'_>| is_lived_in(it.memory) || !is_lived_in(memory);
-        match before.filter(is_better) {
-            Some(before) => Place { of, ..before },
-            None => Place { memory, offset, of },
+        let count = 1 + before.map_or(0, |before| before.count);
+        match before.filter(|before| has_coroutines(before.memory) || !has_coroutines(memory)) {
+            Some(before) => MemoryLocation { count, ..before },
+            None => MemoryLocation {
+                memory,
+                offset,
+                count,
+            },
         }
     }
 }
 
-fn places_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = usize> + 'd {
+fn has_coroutines(memory: &[u8]) -> bool {
+    0 < field(memory, "allocated_count")
+}
+
+fn offsets_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = usize> + 'd {
     dump.windows(magic.len())
         .enumerate()
         .filter_map(move |(start, bytes)| (bytes == magic).then_some(start))
 }
 
-/// What a [`Region`](ctp_nostd::Region) of a copy would say, which starts with the magic. Besides, nothing is
-/// missing behind the stations, where the tables of sites and names are.
+/// Whether a [`Region`](ctp_nostd::Region) of a copy would accept the memory, which begins with the magic.
+/// Also requires the tables of sites and names behind the stations to be complete.
 fn check(memory: &[u8]) -> Result<(), Refused> {
     let found = memory.len();
-    let at_least = |needed| match found < needed {
-        true => Err(Refused::TooShort(found, needed)),
-        false => Ok(()),
+    let at_least = |needed| {
+        if found < needed {
+            Err(Refused::TooShort(found, needed))
+        } else {
+            Ok(())
+        }
     };
     at_least(size_of::<Header>())?;
     let version = field(memory, "version") as u32;
@@ -71,9 +80,10 @@ fn check(memory: &[u8]) -> Result<(), Refused> {
         return Err(Refused::NoStations);
     }
     at_least(size_of::<Header>() + stations * size_of::<Station>())?;
-    match is_extended(memory) {
-        true => at_least(field(memory, "file_bytes") as usize),
-        false => Ok(()),
+    if is_extended(memory) {
+        at_least(field(memory, "file_bytes") as usize)
+    } else {
+        Ok(())
     }
 }
 
@@ -86,7 +96,7 @@ fn is_extended(memory: &[u8]) -> bool {
 /// A number in the header.
 fn field(memory: &[u8], name: &str) -> u64 {
     let mut fields = Header::FIELDS.iter();
-    let field = fields.find(|(it, _, _)| *it == name);
+    let field = fields.find(|(field, _, _)| *field == name);
     let bytes = field.and_then(|&(_, at, size)| memory.get(at..at + size));
     let bytes = bytes.unwrap_or_default().iter().rev();
     bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
@@ -99,11 +109,11 @@ mod tests {
     use super::*;
     use crate::memory::shm::Copy;
 
-    /// With these words of the header.
+    /// A memory with these words in its header.
     fn memory(bytes: usize, words: &[(&str, u64)]) -> Vec<u8> {
         let mut memory = vec![0; bytes.max(size_of::<Header>())];
         for &(name, at, size) in Header::FIELDS {
-            let word = words.iter().find(|(it, _)| *it == name);
+            let word = words.iter().find(|(word, _)| *word == name);
             let word = word.map_or(0, |(_, word)| *word).to_le_bytes();
             let size = size.min(8);
             memory[at..at + size].copy_from_slice(&word[..size]);
@@ -112,13 +122,14 @@ mod tests {
         memory
     }
 
-    /// By a copy.
+    /// What a region of a copy accepts.
     fn verdict_of_a_region(memory: &[u8], promised: u64) -> Result<(), Refused> {
         let copy = Copy::of(memory).expect("there is memory for it");
         let is_short = (memory.len() as u64) < promised;
-        match copy.region()?.extended && is_short {
-            true => Err(Refused::TooShort(memory.len(), promised as usize)),
-            false => Ok(()),
+        if copy.region()?.extended && is_short {
+            Err(Refused::TooShort(memory.len(), promised as usize))
+        } else {
+            Ok(())
         }
     }
 
@@ -128,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_place_is_judged_as_a_region_of_a_copy_would(
+        fn check_agrees_with_a_region_of_a_copy(
             bytes in prop_oneof![8..1100_usize, 1100..9000_usize],
             version in mostly(1, 2),
             stations in prop_oneof![5 => 0..9_u64, 1 => Just(u32::MAX.into())],
@@ -151,26 +162,26 @@ mod tests {
     }
 
     #[test]
-    fn a_dump_that_is_full_of_the_magic_is_read_in_no_time() {
+    fn dump_full_of_the_magic_is_read_fast() {
         let mut dump = MAGIC.to_le_bytes().repeat(1 << 17);
-        // What the last place says.
+        // The result of the last candidate.
         assert_eq!(memory_in(&dump), Some(Err(Refused::TooShort(8, 1024))));
         let begin = dump.len();
         dump.extend(memory(
             2048,
             &[("magic", MAGIC), ("version", 1), ("max_stations", 1)],
         ));
-        let place = memory_in(&dump)
-            .expect("there is one")
-            .expect("it is whole");
+        let location = memory_in(&dump)
+            .expect("the dump has a memory")
+            .expect("the memory is whole");
         assert_eq!(
-            (place.memory, place.offset, place.of),
+            (location.memory, location.offset, location.count),
             (&dump[begin..], begin, 1)
         );
     }
 
     #[test]
-    fn a_memory_in_which_a_coroutine_was_born_goes_before_one_as_the_program_found_it() {
+    fn memory_with_a_coroutine_is_preferred() {
         let of = |coroutines| {
             let words = [
                 ("magic", MAGIC),
@@ -182,10 +193,10 @@ mod tests {
         };
         let taken = |coroutines: [u64; 3]| {
             let dump = coroutines.map(of).concat();
-            let place = memory_in(&dump).expect("there are some");
-            let place = place.expect("they are whole");
-            assert_eq!(place.of, 3);
-            place.offset / 2048
+            let location = memory_in(&dump).expect("the dump has memories");
+            let location = location.expect("the memories are whole");
+            assert_eq!(location.count, 3);
+            location.offset / 2048
         };
         assert_eq!(taken([0, 0, 0]), 0);
         assert_eq!(taken([0, 1, 0]), 1);

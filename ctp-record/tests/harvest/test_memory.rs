@@ -1,7 +1,7 @@
-//! Memory, who writes it, and who reads it.
+//! A memory with its writer and its reader.
 #![allow(
     unsafe_code,
-    reason = "writes words into memory that no probe of ours would write"
+    reason = "writes words into memory that this project's probe would not write"
 )]
 
 use std::cell::Cell;
@@ -14,18 +14,18 @@ use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_record::pace::PassOutcome;
 use ctp_trace::record::{Birth, Event, Nanos, ProcessId, Record, Tally};
 
-/// A place with a clock that only counts, one thread, and nobody to wake.
+/// A platform with a clock that counts readings, and one thread that is never woken.
 #[derive(Debug)]
 pub struct Bare;
 
 static TICKS: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    /// Each test has a thread.
+    /// Time added by the test. Each test has a thread of its own.
     static PASSED_NS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: it has no `Local`.
+// SAFETY: the platform has no `Local`.
 unsafe impl Platform for Bare {
     fn now_ns() -> u64 {
         TICKS.fetch_add(1, Relaxed) + PASSED_NS.get()
@@ -38,7 +38,7 @@ unsafe impl Platform for Bare {
     fn ring() {}
 }
 
-/// Lets time go by.
+/// Advances the clock.
 pub fn let_pass(ns: u64) {
     PASSED_NS.set(PASSED_NS.get() + ns);
 }
@@ -46,29 +46,29 @@ pub fn let_pass(ns: u64) {
 pub const STATIONS: usize = 8;
 type Bytes = Memory<STATIONS, 16>;
 
-/// Memory and a reader of it.
-pub struct Desk {
+/// A memory and its reader.
+pub struct TestMemory {
     memory: &'static Bytes,
     harvest: Harvest,
-    nowhere: Nowhere,
-    sink: Tray,
+    outside: SingleProcess,
+    sink: RecordBuffer,
 }
 
-/// Where the records of a pass lie.
+/// Collects the records of passes.
 #[derive(Default)]
-pub struct Tray(pub Vec<Record>);
+pub struct RecordBuffer(pub Vec<Record>);
 
-impl Sink for Tray {
+impl Sink for RecordBuffer {
     fn take(&mut self, record: Record) {
         self.0.push(record);
     }
 }
 
-/// There is one process, and it has no program code.
+/// The outside of a single process without program code.
 #[derive(Default)]
-pub struct Nowhere(Numbers);
+pub struct SingleProcess(Numbers);
 
-impl Outside for Nowhere {
+impl Outside for SingleProcess {
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.0
     }
@@ -82,70 +82,70 @@ impl Outside for Nowhere {
     }
 }
 
-impl Desk {
+impl TestMemory {
     pub fn new() -> Self {
-        Desk {
+        TestMemory {
             memory: Box::leak(Box::new(Memory::new())),
             harvest: Harvest::new(0),
-            nowhere: Nowhere::default(),
-            sink: Tray::default(),
+            outside: SingleProcess::default(),
+            sink: RecordBuffer::default(),
         }
     }
 
-    /// One whose trace has had so many coroutines and sites before.
+    /// A memory of a trace that has assigned this many coroutine and site numbers before.
     pub fn after(coroutines: u32, sites: u32) -> Self {
-        Desk {
-            nowhere: Nowhere(Numbers::after(coroutines, sites)),
-            ..Desk::new()
+        TestMemory {
+            outside: SingleProcess(Numbers::after(coroutines, sites)),
+            ..TestMemory::new()
         }
     }
 
-    /// One that knows when it began, and what time it is.
+    /// A memory with a reader that knows the start and the present time.
     pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
-        Desk {
+        TestMemory {
             harvest: Harvest::clocked(start_ns, now_ns),
-            ..Desk::new()
+            ..TestMemory::new()
         }
     }
 
-    /// One whose probes keep aggregates, read as if they did not.
+    /// A memory with aggregates that is read as a history.
     pub fn with_aggregates() -> Self {
         let memory = Memory::new().with_aggregates(Bins::USUAL);
-        Desk {
+        TestMemory {
             memory: Box::leak(Box::new(memory)),
-            ..Desk::new()
+            ..TestMemory::new()
         }
     }
 
-    /// One of which totals are recorded, and of events only the latest.
+    /// A memory that is read as a summary.
     pub fn summing_up() -> Self {
-        Desk {
+        TestMemory {
             harvest: Harvest::new(0).summing_up(Bins::USUAL),
-            ..Desk::with_aggregates()
+            ..TestMemory::with_aggregates()
         }
     }
 
-    /// The same of a probe that keeps none.
+    /// A memory without aggregates that is read as a summary.
     pub fn summing_up_nothing() -> Self {
-        Desk {
+        TestMemory {
             harvest: Harvest::new(0).summing_up(Bins::USUAL),
-            ..Desk::new()
+            ..TestMemory::new()
         }
     }
 
-    /// One of which totals are recorded, by this clock.
+    /// A memory that is read as a summary, by this clock.
     pub fn summing_up_by(now_ns: fn() -> u64) -> Self {
-        Desk {
+        TestMemory {
             harvest: Harvest::clocked(0, now_ns).summing_up(Bins::USUAL),
-            ..Desk::with_aggregates()
+            ..TestMemory::with_aggregates()
         }
     }
 
-    /// What another reader records that sums up.
+    /// The records of a second reader, which reads the memory as a summary.
     pub fn summed_up(&self) -> Vec<Record> {
-        let mut other = Desk {
+        let mut other = TestMemory {
             memory: self.memory,
-            ..Desk::summing_up()
+            ..TestMemory::summing_up()
         };
         other.finish()
     }
@@ -158,31 +158,31 @@ impl Desk {
         self.probe().born(name)
     }
 
-    /// One pass, and the records that it made.
+    /// Runs a pass. Returns its outcome and its records.
     pub fn pass(&mut self) -> (PassOutcome, Vec<Record>) {
         let region = self.region();
         let found = self
             .harvest
-            .pass(&region, &mut self.nowhere, &mut self.sink);
+            .pass(&region, &mut self.outside, &mut self.sink);
         (found, std::mem::take(&mut self.sink.0))
     }
 
-    /// The events of one pass.
+    /// Runs a pass. Returns its events.
     pub fn events(&mut self) -> Vec<Event> {
         events_in(&self.pass().1)
     }
 
-    /// What its programs do from now on is not of the recording.
+    /// Ends the recording. What programs do later does not belong to it.
     pub fn stop(&mut self) {
         let region = self.region();
         self.harvest.stop(&region);
     }
 
-    /// The last look, and the records that it made.
+    /// Reads the rest. Returns the records.
     pub fn finish(&mut self) -> Vec<Record> {
         let region = self.region();
         self.harvest
-            .finish(&region, &mut self.nowhere, &mut self.sink);
+            .finish(&region, &mut self.outside, &mut self.sink);
         std::mem::take(&mut self.sink.0)
     }
 
@@ -190,21 +190,21 @@ impl Desk {
         self.harvest.totals()
     }
 
-    /// Time of the latest of what was told.
+    /// Time of the latest record.
     pub fn latest(&self) -> Nanos {
         self.harvest.latest()
     }
 
-    /// Of events alone.
-    pub fn told(&self) -> Nanos {
-        self.harvest.told()
+    /// Time of the latest event.
+    pub fn latest_event(&self) -> Nanos {
+        self.harvest.latest_event()
     }
 
     fn region(&self) -> Region<'static> {
         let (start, bytes) = self.memory.extent();
         // SAFETY: a leaked box of this size, all of it atomics, so it may be written through `&`.
         let region = unsafe { Region::new(start.cast_mut(), bytes, u32::MAX) };
-        region.expect("the header is left as it was made")
+        region.expect("the header is undamaged")
     }
 
     pub fn bytes(&self) -> usize {
@@ -234,18 +234,18 @@ impl Desk {
     }
 }
 
-/// Writes into the memory of a desk from another thread.
+/// Writes into a memory from another thread.
 #[derive(Clone, Copy)]
-pub struct Vandal(&'static Bytes);
+pub struct Overwriter(&'static Bytes);
 
-impl Desk {
-    pub fn vandal(&self) -> Vandal {
-        Vandal(self.memory)
+impl TestMemory {
+    pub fn overwriter(&self) -> Overwriter {
+        Overwriter(self.memory)
     }
 }
 
-impl Vandal {
-    /// `place` counts words from the start.
+impl Overwriter {
+    /// Writes a word; `place` counts words from the start.
     pub fn put(self, place: usize, word: u64) {
         let (start, bytes) = self.0.extent();
         assert!(place < bytes / 8);

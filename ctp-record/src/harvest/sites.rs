@@ -1,4 +1,4 @@
-//! Sites: from the words of events to numbered records, each told once.
+//! Sites: turns the site words of events into numbered records, each written once.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,20 @@ use ctp_trace::record::{Chain, Place, ProcessId, Record, Site, SiteId};
 
 use super::{Outside, Pass};
 
-/// The sites that the trace has so far.
+/// The sites that are in the trace.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct SiteTable {
     ids: HashMap<(ProcessId, Key), SiteId>,
-    /// The latest answers of [`Places::interned`], by the id in the shared table.
+    /// Recent results of [`SiteTable::interned`], by the id in the shared table.
     latest: Vec<(ProcessId, SiteId)>,
-    /// The latest answers of [`Places::plain`]: a coroutine asks for the same address each time.
+    /// Recent results of [`SiteTable::plain`]: a coroutine usually suspends at the same addresses.
     plain: HashMap<(ProcessId, u64), SiteId>,
-    /// Waits whose site found no room.
+    /// Waits at sites without a number, because the trace has too many sites.
     pub unnamed: u64,
 }
 
-/// Addresses of v1 peers that are remembered; then all are forgotten.
-const MOST_PLAIN: usize = 4096;
+/// Cached addresses of v1 peers. A full cache is cleared.
+const MAX_PLAIN_ADDRESSES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
@@ -36,23 +36,23 @@ enum Key {
 
 /// A coroutine's name and the id of the site that spawned it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Name {
+pub(crate) struct CoroutineName {
     pub text: String,
     pub site: u32,
 }
 
-impl Places {
-    pub fn name(&self, region: &Region<'_>, meta: u32) -> Name {
+impl SiteTable {
+    pub fn name(&self, region: &Region<'_>, meta: u32) -> CoroutineName {
         match intern::lookup(region.names, meta) {
-            Some(found) if found.kind == EntryKind::Name as u32 => Name {
+            Some(found) if found.kind == EntryKind::Name as u32 => CoroutineName {
                 text: found.text.as_str().to_owned(),
                 site: found.site,
             },
-            _ => Name::default(),
+            _ => CoroutineName::default(),
         }
     }
 
-    /// The site of an event of ours.
+    /// The site of an event of this project's probe.
     #[inline]
     pub fn word(&mut self, process: ProcessId, word: u64, pass: &mut Pass<'_>) -> SiteId {
         let word = SiteWord(word);
@@ -68,23 +68,18 @@ impl Places {
         self.numbered(process, key, Place::ReturnAddress(address), pass)
     }
 
-    /// The site with this id in the shared table. One that is not filled in yet has no site.
+    /// The site with this id in the shared table. An entry that is not filled in yet gives site 0.
     #[inline]
     pub fn interned(&mut self, process: ProcessId, id: u32, pass: &mut Pass<'_>) -> SiteId {
         match self.latest.get(id as usize) {
             Some((asker, known)) if *asker == process && known.0 != 0 => *known,
-            _ => self.interned_but_not_lately(process, id, pass),
+            _ => self.interned_uncached(process, id, pass),
         }
     }
 
     #[inline(never)]
-    fn interned_but_not_lately(
-        &mut self,
-        process: ProcessId,
-        id: u32,
-        pass: &mut Pass<'_>,
-    ) -> SiteId {
-        let site = self.interned_anew(process, id, pass);
+    fn interned_uncached(&mut self, process: ProcessId, id: u32, pass: &mut Pass<'_>) -> SiteId {
+        let site = self.resolve_interned(process, id, pass);
         let region = pass.region;
         if id as usize <= region.sites.len().saturating_add(region.chains.len()) {
             let length = self.latest.len().max(id as usize + 1);
@@ -94,7 +89,7 @@ impl Places {
         site
     }
 
-    fn interned_anew(&mut self, process: ProcessId, id: u32, pass: &mut Pass<'_>) -> SiteId {
+    fn resolve_interned(&mut self, process: ProcessId, id: u32, pass: &mut Pass<'_>) -> SiteId {
         if let Some(known) = self.ids.get(&(process, Key::Interned(id))) {
             return *known;
         }
@@ -113,9 +108,8 @@ impl Places {
         }
     }
 
-    /// A site of its own, at the place that is known without the chain, if one is, else where it was
-    /// called. Each of its addresses is one
-    /// of code, as far as the recorder can tell: the mapping that it lies in is told of.
+    /// The site of a call chain. Its place is the site that the probe states, else the caller's return
+    /// address. The module of each address is described to the sink.
     fn chain(
         &mut self,
         process: ProcessId,
@@ -127,7 +121,7 @@ impl Places {
             return *known;
         }
         let place = match (chain.site, chain.addresses.get(1)) {
-            // The innermost is in the probe's own code.
+            // The innermost address lies in the probe's own code.
             (0, Some(&caller)) => Some(Place::ReturnAddress(caller)),
             (site, _) => place_with(process, site, pass),
         };
@@ -148,21 +142,22 @@ impl Places {
         site
     }
 
-    /// The site of a v1 peer's suspend: its address, if that is one of program code.
+    /// The site of a v1 peer's suspend: its address, if the address lies in program code.
     pub fn plain(&mut self, process: ProcessId, address: u64, pass: &mut Pass<'_>) -> SiteId {
         if let Some(known) = self.plain.get(&(process, address)) {
             return *known;
         }
-        let site = match address != 0 && pass.outside.is_text(process, address, pass.sink) {
-            true => self.numbered(
+        let site = if address != 0 && pass.outside.is_text(process, address, pass.sink) {
+            self.numbered(
                 process,
                 Key::Address(address),
                 Place::Address(address),
                 pass,
-            ),
-            false => SiteId(0),
+            )
+        } else {
+            SiteId(0)
         };
-        if self.plain.len() >= MOST_PLAIN {
+        if self.plain.len() >= MAX_PLAIN_ADDRESSES {
             self.plain.clear();
         }
         self.plain.insert((process, address), site);
@@ -179,7 +174,7 @@ impl Places {
         self.number(process, key, place, &[], pass).0
     }
 
-    /// The number of a place, with who called whom there, and whether it is told now.
+    /// The number of a place with its call chain, and whether the trace gets it only now.
     fn number(
         &mut self,
         process: ProcessId,
@@ -191,9 +186,10 @@ impl Places {
         if let Some(known) = self.ids.get(&(process, key)) {
             return (*known, false);
         }
-        let number = match self.ids.len() < MOST_SITES {
-            true => number_of(process, &place, calls, pass),
-            false => None,
+        let number = if self.ids.len() < MOST_SITES {
+            number_of(process, &place, calls, pass)
+        } else {
+            None
         };
         let Some((id, is_new)) = number else {
             self.unnamed += 1;
@@ -207,7 +203,8 @@ impl Places {
     }
 }
 
-/// A place that all processes of a program have in common is told once. Nothing if no number is left.
+/// Assigns a number. Processes of one program share the numbers of their common places. `None` if no
+/// number is left.
 fn number_of(
     process: ProcessId,
     place: &Place,
@@ -216,8 +213,10 @@ fn number_of(
 ) -> Option<(SiteId, bool)> {
     let program = pass.outside.program(process);
     let in_program = in_program(process, place, pass.outside);
-    let offset = |call: &u64| pass.outside.offset_in_program(process, *call);
-    let calls: Option<Vec<u64>> = calls.iter().map(offset).collect();
+    let calls: Option<Vec<u64>> = calls
+        .iter()
+        .map(|call| pass.outside.offset_in_program(process, *call))
+        .collect();
     let numbers = pass.outside.numbers();
     match in_program.zip(calls) {
         Some((place, calls)) => numbers.shared((program, place, calls)),
@@ -225,7 +224,7 @@ fn number_of(
     }
 }
 
-/// The place as every process of the program has it, with offsets instead of addresses.
+/// The place with file offsets instead of addresses, as every process of the program has it.
 fn in_program(process: ProcessId, place: &Place, outside: &dyn Outside) -> Option<Place> {
     let offset = |address: &u64| outside.offset_in_program(process, *address);
     Some(match place {
@@ -239,7 +238,7 @@ fn in_program(process: ProcessId, place: &Place, outside: &dyn Outside) -> Optio
     })
 }
 
-/// The one with this id in the shared table.
+/// The place with this id in the shared table.
 fn place_with(process: ProcessId, id: u32, pass: &mut Pass<'_>) -> Option<Place> {
     let place = place_of(&intern::lookup(pass.region.sites, id)?)?;
     if let Place::Function { address, .. } = place {

@@ -1,0 +1,104 @@
+//! Applies commands to the memories that they address: which events of which process are recorded.
+
+use super::{Held, MemorySet};
+use crate::control::{Orders, Verb};
+
+impl Held {
+    /// The only process to record, if the orders choose one.
+    fn only_process_to_record(&self) -> Option<u32> {
+        match self.orders.filter.only_process {
+            0 => None,
+            pid => Some(pid),
+        }
+    }
+}
+
+impl MemorySet {
+    /// Changes the orders of this process, or of all. The change is complete once every coroutine that was
+    /// [`inside`](MemorySet::inside) an event has left it.
+    pub fn order(&mut self, verb: Verb, pid: Option<u32>) {
+        self.generation += 1;
+        let meant: Vec<bool> = self.held.iter().map(|held| self.is_of(held, pid)).collect();
+        for (held, _) in self.held.iter_mut().zip(meant).filter(|(_, meant)| *meant) {
+            held.orders = held.orders.after(verb);
+        }
+        if pid.is_none() {
+            self.orders = self.orders.after(verb);
+        }
+        self.apply_orders();
+    }
+
+    pub(super) fn apply_orders(&mut self) {
+        let chosen: Vec<bool> = self
+            .held
+            .iter()
+            .map(|held| self.is_of(held, held.only_process_to_record()))
+            .collect();
+        for (held, is_chosen) in self.held.iter_mut().zip(chosen) {
+            held.header().command(held.orders.of_process(is_chosen));
+            held.harvest.note_control();
+        }
+    }
+
+    /// Whether this is the memory of that process. The first memory belongs to all processes without a memory
+    /// of their own.
+    pub(super) fn is_of(&self, held: &Held, pid: Option<u32>) -> bool {
+        match (pid, held.only_pid) {
+            (None, _) => true,
+            (Some(pid), Some(only_pid)) => pid == only_pid,
+            (Some(pid), None) => !self.has_own_memory(pid),
+        }
+    }
+
+    fn has_own_memory(&self, pid: u32) -> bool {
+        self.held.iter().any(|held| held.only_pid == Some(pid))
+    }
+
+    /// The memory and station of each coroutine of this process, or of all, that is inside an event. Such an
+    /// event may have been decided by earlier orders.
+    pub fn inside(&self, pid: Option<u32>) -> Vec<(usize, usize)> {
+        let mut inside = Vec::new();
+        for (number, held) in self.held.iter().enumerate() {
+            if !self.is_of(held, pid) {
+                continue;
+            }
+            for (index, station) in held.memory.region().allocated().iter().enumerate() {
+                if station.is_inside() {
+                    inside.push((number, index));
+                }
+            }
+        }
+        inside
+    }
+
+    /// Removes coroutines that have left their event: their next event obeys the present orders.
+    pub fn retain_inside(&self, inside: &mut Vec<(usize, usize)>) {
+        inside.retain(|(number, index)| {
+            let held = self.held.get(*number);
+            held.is_some_and(|held| held.memory.region().stations[*index].is_inside())
+        });
+    }
+
+    /// The number of events of this process, or of all, if all are read from slots because the probe has no
+    /// lanes.
+    pub fn events_without_lanes(&self, pid: Option<u32>) -> Option<u64> {
+        let meant = || self.held.iter().filter(|held| self.is_of(held, pid));
+        let totals = |held: &Held| held.harvest.totals();
+        let has_lanes = |held: &Held| held.foreign() < totals(held).coroutines;
+        let events = |held: &Held| totals(held).events + totals(held).lost;
+        let all = (!meant().any(has_lanes)).then(|| meant().map(events).sum());
+        all.filter(|events| 0 < *events)
+    }
+
+    /// Whether any events are excluded.
+    pub fn are_controlled(&self) -> bool {
+        self.held.iter().any(|held| held.orders.are_in_force())
+    }
+
+    /// The orders of this process, or of a process that starts later.
+    pub fn orders_of(&self, pid: Option<u32>) -> Orders {
+        let mut held = self.held.iter().filter(|_| pid.is_some());
+        let found = held.find(|held| self.is_of(held, pid));
+        found.map_or(self.orders, |held| held.orders)
+    }
+}
