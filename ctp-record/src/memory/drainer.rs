@@ -110,7 +110,7 @@ impl Shared {
     /// Copies what the lanes of all memories hold. Returns how full the fullest lane was, in eighths.
     fn copy(&self) -> u64 {
         let mut jobs = locked(&self.jobs);
-        jobs.retain(|job| job.parts().is_some());
+        jobs.retain(Job::is_in_use);
         jobs.iter().filter_map(Job::copy).max().unwrap_or(0)
     }
 
@@ -123,6 +123,10 @@ impl Shared {
 }
 
 impl Job {
+    fn is_in_use(&self) -> bool {
+        0 < self.memory.strong_count() && 0 < self.copies.strong_count()
+    }
+
     /// The memory and its copies, or `None` once they have no other user.
     fn parts(&self) -> Option<(Arc<Memory>, Arc<Mutex<Copies>>)> {
         self.memory.upgrade().zip(self.copies.upgrade())
