@@ -13,8 +13,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use ctp_benches::memory::{Lent, Memory};
-use ctp_benches::{CALLS, Nobody, anything_happens, report, this_program, times};
+use ctp_benches::memory::{Borrowed, Memory};
+use ctp_benches::{CALLS, NoopWaker, anything_happens, report, this_program, times};
 use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::{Task, TracedExt as _};
 
@@ -26,7 +26,7 @@ fn main() {
     let role = std::env::args().find(|argument| argument.starts_with("--as="));
     match role.as_deref() {
         Some("--as=target") => target(),
-        Some(_) => polls(&Lent::attach(), "precise"),
+        Some(_) => polls(&Borrowed::attach(), "precise"),
         None => {
             run_self_in(&Memory::new(4, MODE_HISTORY), "--as=target");
             run_self_in(&Memory::of_precise_chains(4), "--as=precise");
@@ -42,11 +42,11 @@ fn run_self_in(memory: &Memory, role: &str) {
 
 // CT-13
 fn target() {
-    let lent = Lent::attach();
-    polls(&lent, "as it comes");
-    wakes(&lent);
-    pairs(&lent);
-    yields(&lent);
+    let borrowed = Borrowed::attach();
+    polls(&borrowed, "as it comes");
+    wakes(&borrowed);
+    pairs(&borrowed);
+    yields(&borrowed);
     for depth in DEPTHS {
         let mut kept = None;
         let within = poll_once(depth, &mut kept, clones);
@@ -59,8 +59,8 @@ fn target() {
 }
 
 /// Of a traced future's waker, called in its poll.
-fn wakes(lent: &Lent) {
-    let before = || lent.empty_lanes();
+fn wakes(borrowed: &Borrowed) {
+    let before = || borrowed.empty_lanes();
     let task = Task::born("handle");
     let handle = task.waker();
     let handle = black_box(&handle);
@@ -68,8 +68,8 @@ fn wakes(lent: &Lent) {
         handle.wake();
         anything_happens();
     };
-    let told = times(1, before, wake).least_ns;
-    report("wake, by a handle", told, None);
+    let reported = times(1, before, wake).least_ns;
+    report("wake, by a handle", reported, None);
     for depth in DEPTHS {
         let called = |waker: &Waker| {
             let waker = black_box(waker);
@@ -77,18 +77,18 @@ fn wakes(lent: &Lent) {
         };
         let found = poll_once(depth, &mut None, called);
         let what = format!("wake, by a waker, {depth} deep");
-        report(&what, found, Some(("that", told)));
+        report(&what, found, Some(("that", reported)));
     }
 }
 
 /// Of a clone outside of the poll that wakes, and is so used up: the executor's waker, and that of a
 /// traced future around it.
-fn pairs(lent: &Lent) {
+fn pairs(borrowed: &Borrowed) {
     let pair = |waker: &Waker| {
         let waker = black_box(waker);
-        times(1, || lent.empty_lanes(), || clone_and_wake(waker)).least_ns
+        times(1, || borrowed.empty_lanes(), || clone_and_wake(waker)).least_ns
     };
-    let plain = pair(&Waker::from(Arc::new(Nobody)));
+    let plain = pair(&Waker::from(Arc::new(NoopWaker)));
     report("clone and wake, the executor's waker", plain, None);
     let mut kept = None;
     poll_once(1, &mut kept, |_| 0.0);
@@ -110,8 +110,8 @@ fn clone_and_wake(waker: &Waker) {
 
 /// A poll whose leaf clones the waker, and the wake which that clone is used up for: all that a task
 /// which yields costs besides its executor. Of the future itself, and of it traced.
-fn yields(lent: &Lent) {
-    let before = || lent.empty_lanes();
+fn yields(borrowed: &Borrowed) {
+    let before = || borrowed.empty_lanes();
     for depth in DEPTHS {
         let [plain, traced] = [false, true].map(|is_traced| {
             let given = RefCell::new(None);
@@ -124,7 +124,7 @@ fn yields(lent: &Lent) {
                 true => Box::pin(future.traced()),
                 false => future,
             };
-            let waker = Waker::from(Arc::new(Nobody));
+            let waker = Waker::from(Arc::new(NoopWaker));
             let go = || {
                 let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
                 assert!(polled.is_pending());
@@ -138,16 +138,16 @@ fn yields(lent: &Lent) {
 }
 
 /// Of a leaf that has a waker, and one that takes none.
-fn polls(lent: &Lent, mode: &str) {
+fn polls(borrowed: &Borrowed, mode: &str) {
     for depth in DEPTHS {
-        let [takes_none, keeps] = [false, true].map(|keeps| polled_again(lent, depth, keeps));
+        let [takes_none, keeps] = [false, true].map(|keeps| polled_again(borrowed, depth, keeps));
         let what = format!("poll, leaf keeps a waker, {mode}, {depth} deep");
         report(&what, keeps, Some(("one that takes none", takes_none)));
     }
 }
 
 /// Nanoseconds of a poll that ends as the one before, in the quickest round.
-fn polled_again(lent: &Lent, depth: u32, keeps: bool) -> f64 {
+fn polled_again(borrowed: &Borrowed, depth: u32, keeps: bool) -> f64 {
     let mut kept: Option<Waker> = None;
     let leaf = poll_fn(move |context: &mut Context<'_>| {
         match &mut kept {
@@ -158,12 +158,12 @@ fn polled_again(lent: &Lent, depth: u32, keeps: bool) -> f64 {
         Poll::<()>::Pending
     });
     let mut traced = pin!(descend(depth, Box::pin(leaf)).traced());
-    let waker = Waker::from(Arc::new(Nobody));
+    let waker = Waker::from(Arc::new(NoopWaker));
     let poll = || {
         let polled = traced.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
     };
-    times(1, || lent.empty_lanes(), poll).least_ns
+    times(1, || borrowed.empty_lanes(), poll).least_ns
 }
 
 /// Nanoseconds of a clone and its drop.
@@ -182,7 +182,7 @@ fn poll_once(depth: u32, kept: &mut Option<Waker>, measure: impl Fn(&Waker) -> f
     });
     {
         let mut traced = pin!(descend(depth, Box::pin(leaf)).traced());
-        let waker = Waker::from(Arc::new(Nobody));
+        let waker = Waker::from(Arc::new(NoopWaker));
         let polled = traced.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
     }

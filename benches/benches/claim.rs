@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use ctp_benches::memory::{Lent, Memory};
+use ctp_benches::memory::{Borrowed, Memory};
 use ctp_benches::{recorder, this_program};
 use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::{Task, Wait};
@@ -83,8 +83,8 @@ fn under(recorder: &Path, taken: usize) -> Output {
 fn row(what: &str, run: impl Fn() -> Output) {
     let mut columns: [Vec<f64>; 4] = Default::default();
     for _ in 0..ROUNDS {
-        let said = String::from_utf8(run().stdout).expect("is text");
-        for (column, line) in columns.iter_mut().zip(said.lines()) {
+        let message = String::from_utf8(run().stdout).expect("is text");
+        for (column, line) in columns.iter_mut().zip(message.lines()) {
             let numbers = line.split(' ').map(|word| word.parse::<f64>());
             column.extend(numbers.map(|number| number.expect("a number")));
         }
@@ -99,7 +99,7 @@ fn row(what: &str, run: impl Fn() -> Output) {
 
 fn target(taken: usize) {
     let is_recorded = std::env::args().any(|it| it == "--recorded");
-    let _lent = (!is_recorded).then(Lent::attach);
+    let _borrowed = (!is_recorded).then(Borrowed::attach);
     ctp_nostd::attach();
     let all_are_here = Barrier::new(taken + 1);
     let is_over = Barrier::new(taken + COMERS + 1);
@@ -113,12 +113,12 @@ fn target(taken: usize) {
         }
         all_are_here.wait();
         std::thread::sleep(PAUSE);
-        let (said, hear) = std::sync::mpsc::channel();
+        let (message, hear) = std::sync::mpsc::channel();
         let comer = |_| {
-            let (task, said) = (Task::born("comer"), said.clone());
+            let (task, message) = (Task::born("comer"), message.clone());
             let is_over = &is_over;
             spawn(scope, move || {
-                said.send(first_events(&task)).expect("somebody hears");
+                message.send(first_events(&task)).expect("somebody hears");
                 is_over.wait();
             });
             hear.recv().expect("it says")

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fe
 use std::thread;
 use std::time::Duration;
 
-use ctp_benches::memory::{Lent, Memory, kernel_ns};
+use ctp_benches::memory::{Borrowed, Memory, kernel_ns};
 use ctp_benches::{Times, anything_happens, recorder, this_program, times};
 use ctp_nostd::aggregate::{Bins, MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::control::Control;
@@ -29,11 +29,11 @@ fn main() {
     match role.as_deref() {
         None => all(),
         Some("--as=fallback") => {
-            let _lent = Lent::attach();
+            let _borrowed = Borrowed::attach();
             events("kernel clock, full fence, slot", &Comparison::new(), || ());
         }
         Some("--as=recorded") => recorded(),
-        Some(role) => lent(role),
+        Some(role) => borrowed(role),
     }
 }
 
@@ -118,62 +118,62 @@ impl Comparison {
 fn events(what: &str, comparison: &Comparison, before: impl Fn()) {
     println!("{what}:");
     comparison.report();
-    let beside = Some(&comparison.counter);
+    let with = Some(&comparison.counter);
     let [task, other] = ["one", "other"].map(Task::born);
-    pair(&task, &before).report("event", beside);
-    by_turns(&before).report("event, of 4 096 coroutines by turns", beside);
+    pair(&task, &before).report("event", with);
+    by_turns(&before).report("event, of 4 096 coroutines by turns", with);
     let switch = times(2, &before, || {
         task.switch_to(Wait::to_yield(), &other);
         other.switch_to(Wait::to_yield(), &task);
     });
-    switch.report("switch_to(), both events", beside);
-    let apart = times(2, &before, || {
+    switch.report("switch_to(), both events", with);
+    let separate = times(2, &before, || {
         task.suspend(Wait::to_yield());
         other.run();
         other.suspend(Wait::to_yield());
         task.run();
     });
-    apart.report("  the same in two calls", beside);
+    separate.report("  the same in two calls", with);
     let waker = task.waker();
-    times(1, &before, || waker.wake()).report("wake()", beside);
+    times(1, &before, || waker.wake()).report("wake()", with);
 }
 
-fn lent(role: &str) {
-    let lent = Lent::attach();
+fn borrowed(role: &str) {
+    let borrowed = Borrowed::attach();
     let mine = ROLES.iter().find(|(name, ..)| *name == role);
     let (_, what, lanes, _) = mine.expect("a role that the parent gives");
     let comparison = Comparison::new();
-    events(what, &comparison, || lent.empty_lanes());
+    events(what, &comparison, || borrowed.empty_lanes());
     if role == "--as=lane" {
-        kept_out(&lent, &comparison);
+        kept_out(&borrowed, &comparison);
     }
     if *lanes > 0 {
-        two_threads(&lent);
+        two_threads(&borrowed);
     }
 }
 
 // LT-10, LT-31
-fn kept_out(lent: &Lent, comparison: &Comparison) {
+fn kept_out(borrowed: &Borrowed, comparison: &Comparison) {
     let task = Task::born("kept out");
-    let beside = Some(&comparison.counter);
-    lent.command(Control {
+    let with = Some(&comparison.counter);
+    borrowed.command(Control {
         without_runs: true,
         without_suspends: true,
         ..Control::default()
     });
-    pair(&task, || ()).report("event of a kind that is kept out", beside);
-    lent.command(Control {
+    pair(&task, || ()).report("event of a kind that is kept out", with);
+    borrowed.command(Control {
         stopped: true,
         ..Control::default()
     });
-    pair(&task, || ()).report("event while recording is stopped", beside);
-    lent.command(Control::default());
+    pair(&task, || ()).report("event while recording is stopped", with);
+    borrowed.command(Control::default());
 }
 
 /// The same events on one thread, and on two at once, each with a coroutine and a lane of its own.
 // CTP-36, LT-03
-fn two_threads(lent: &Lent) {
-    let one = pair(&Task::born("alone"), || lent.empty_lanes());
+fn two_threads(borrowed: &Borrowed) {
+    let one = pair(&Task::born("alone"), || borrowed.empty_lanes());
     let turn = AtomicU32::new(0);
     let is_over = AtomicBool::new(false);
     let two = thread::scope(|scope| {
@@ -193,7 +193,7 @@ fn two_threads(lent: &Lent) {
             }
         });
         let two = pair(&Task::born("first"), || {
-            lent.empty_lanes();
+            borrowed.empty_lanes();
             turn.fetch_add(1, Ordering::Release);
         });
         is_over.store(true, Ordering::Release);

@@ -30,7 +30,7 @@ unsafe impl Platform for Quiet {
 struct Away;
 
 #[derive(Default)]
-struct Nowhere(Numbers);
+struct NullSink(Numbers);
 
 impl Sink for Away {
     fn take(&mut self, record: Record) {
@@ -38,7 +38,7 @@ impl Sink for Away {
     }
 }
 
-impl Outside for Nowhere {
+impl Outside for NullSink {
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.0
     }
@@ -68,10 +68,10 @@ fn measure(stations: u32) {
         std::mem::forget(task);
     }
     let mut harvest = Harvest::new(0);
-    let mut nowhere = Nowhere::default();
-    while harvest.pass(&region, &mut nowhere, &mut Away).events > 0 {}
+    let mut null = NullSink::default();
+    while harvest.pass(&region, &mut null, &mut Away).events > 0 {}
     let pass = median_ns(31, 8, || {
-        black_box(harvest.pass(&region, &mut nowhere, &mut Away));
+        black_box(harvest.pass(&region, &mut null, &mut Away));
     });
     let bare = median_ns(31, 8, || {
         let heads = region.stations.iter().map(|station| station.event_head());

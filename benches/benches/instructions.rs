@@ -17,8 +17,8 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use ctp_benches::memory::{Lent, Memory};
-use ctp_benches::{Nobody, anything_happens, this_program};
+use ctp_benches::memory::{Borrowed, Memory};
+use ctp_benches::{NoopWaker, anything_happens, this_program};
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
 use ctp_nostd::control::Control;
 use ctp_nostd::{Task, TracedExt as _, Wait};
@@ -116,9 +116,9 @@ fn count((step, lanes, mode, each): &(&'static str, u32, u32, u64)) -> (&'static
 /// What callgrind tells at its end.
 fn collected(command: &mut Command) -> u64 {
     let output = command.output().expect("valgrind can be run");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let count = said
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    let count = message
         .lines()
         .find_map(|line| line.split_once("Collected : "));
     let (_, count) = count.expect("callgrind tells what it has counted");
@@ -129,17 +129,17 @@ fn perform(step: &str, rounds: u32) {
     if step == "not attached" {
         return events(&Task::mute(), rounds);
     }
-    let lent = Lent::attach();
+    let borrowed = Borrowed::attach();
     let [task, other] = ["one", "other"].map(Task::born);
     task.run(); // the thread looks for its lane
-    lent.empty_lanes();
+    borrowed.empty_lanes();
     match step {
         "switch_to, both events" => switches(&task, &other, rounds),
         "wake" => wakes(&task, rounds),
         "yield of a traced future" => alone(&task, || yields(rounds)),
         "clone and wake of a traced waker" => alone(&task, || pairs(rounds)),
         _ => {
-            lent.command(control(step));
+            borrowed.command(control(step));
             events(&task, rounds);
         }
     }
@@ -198,7 +198,7 @@ fn yields(rounds: u32) {
         Poll::<()>::Pending
     });
     let mut future = pin!(leaf.traced());
-    let waker = Waker::from(Arc::new(Nobody));
+    let waker = Waker::from(Arc::new(NoopWaker));
     for _ in 0..rounds {
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
@@ -214,7 +214,7 @@ fn pairs(rounds: u32) {
         kept = Some(context.waker().clone());
         Poll::<()>::Pending
     });
-    let waker = Waker::from(Arc::new(Nobody));
+    let waker = Waker::from(Arc::new(NoopWaker));
     let polled = pin!(leaf.traced()).poll(&mut Context::from_waker(&waker));
     assert!(polled.is_pending());
     let kept = black_box(kept.as_ref().expect("the leaf kept it"));

@@ -57,15 +57,15 @@ fn under(recorder: &Path, program: &Path) -> Command {
 }
 
 fn run(command: &mut Command) -> Run {
-    let asked = Linux::now_ns();
+    let requested = Linux::now_ns();
     let timer = Instant::now();
     let output = command.arg("--as=target").stderr(Stdio::inherit()).output();
     let all = timer.elapsed();
-    let said = String::from_utf8(output.expect("can be run").stdout).expect("is text");
-    let numbers = said.split_whitespace().map(|word| word.parse::<u64>());
+    let message = String::from_utf8(output.expect("can be run").stdout).expect("is text");
+    let numbers = message.split_whitespace().map(|word| word.parse::<u64>());
     let numbers: Vec<u64> = numbers.map(|number| number.expect("a number")).collect();
     Run {
-        start: (numbers[0] - asked) as f64 / 1e3,
+        start: (numbers[0] - requested) as f64 / 1e3,
         attach: numbers[1] as f64 / 1e3,
         all: all.as_nanos() as f64 / 1e3,
     }

@@ -23,7 +23,7 @@ struct Alone;
 static NOW_NS: AtomicU64 = AtomicU64::new(1);
 
 /// For which of the two it is taken.
-static WHO: AtomicUsize = AtomicUsize::new(0);
+static NAME_CHARS: AtomicUsize = AtomicUsize::new(0);
 static LOCALS: [Local; 2] = [Local::new(), Local::new()];
 /// Each memory is another attachment's, so that the thread looks for a lane in it.
 static ATTACHMENT: AtomicU32 = AtomicU32::new(0);
@@ -40,7 +40,7 @@ unsafe impl Platform for Alone {
     }
 
     fn thread() -> u64 {
-        1 + WHO.load(Ordering::Relaxed) as u64
+        1 + NAME_CHARS.load(Ordering::Relaxed) as u64
     }
 
     fn ring() {}
@@ -50,14 +50,14 @@ unsafe impl Platform for Alone {
     }
 
     unsafe fn local() -> Option<&'static Local> {
-        Some(&LOCALS[WHO.load(Ordering::Relaxed)])
+        Some(&LOCALS[NAME_CHARS.load(Ordering::Relaxed)])
     }
 }
 
 #[derive(Default)]
-struct Nowhere(Numbers);
+struct NullSink(Numbers);
 
-impl Outside for Nowhere {
+impl Outside for NullSink {
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.0
     }
@@ -137,18 +137,18 @@ fn measure(scene: &Scene) {
     let coroutines = scene.coroutines;
     let region = fresh(coroutines as u32);
     ATTACHMENT.fetch_add(1, Ordering::Relaxed);
-    WHO.store(0, Ordering::Relaxed);
+    NAME_CHARS.store(0, Ordering::Relaxed);
     let probe: Probe<Alone> = Probe::new(region, 1);
     let tasks: Vec<Coroutine<Alone>> = (0..coroutines).map(|_| probe.born("one")).collect();
     let mut harvest = Harvest::new(0);
-    let mut outside = Nowhere::default();
+    let mut outside = NullSink::default();
     let mut trace = Trace(Composer::new(&Start::default()));
     let mut file = ChunkWriter::new(io::sink()).expect("a sink takes all");
     let (mut ordered, mut written) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         for step in 0..EVENTS / 2 {
             let (one, wait) = (scene.next)(round * EVENTS / 2 + step);
-            WHO.store(one % scene.threads, Ordering::Relaxed);
+            NAME_CHARS.store(one % scene.threads, Ordering::Relaxed);
             if scene.has_closes {
                 probe.closed(7u64);
             }

@@ -52,7 +52,7 @@ fn compare() {
     for _ in 0..ROUNDS {
         distance.measure();
         ways.iter_mut().for_each(Way::go);
-        tell(&trace);
+        report_sizes(&trace);
     }
     std::fs::remove_file(&trace).expect("was made");
     distance.report();
@@ -138,7 +138,7 @@ fn run(command: &mut Command) -> Spent {
     }
 }
 
-fn tell(trace: &Path) {
+fn report_sizes(trace: &Path) {
     let bytes = std::fs::read(trace).expect("there is a trace");
     let records = Reader::new(&bytes).expect("is a trace");
     let ends = records.filter_map(|record| match record {

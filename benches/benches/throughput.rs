@@ -22,16 +22,16 @@ const EVENTS: u64 = COROUTINES * ROUNDS * 2;
 const RUNS: usize = 7;
 
 fn main() {
-    let is_said = |what: &str| std::env::args().any(|argument| argument == what);
-    if is_said("--as=target") {
-        stay_on(0, is_said("--apart"));
+    let is_given = |what: &str| std::env::args().any(|argument| argument == what);
+    if is_given("--as=target") {
+        stay_on(0, is_given("--apart"));
         return target();
     }
     let Some(recorder) = recorder() else {
         return;
     };
     let me = this_program();
-    stay_on(1, is_said("--apart"));
+    stay_on(1, is_given("--apart"));
     for _ in 0..RUNS {
         measure(&recorder, &me, &[]);
         measure(&recorder, &me, &["--stuck-after", "2s"]);
@@ -39,8 +39,8 @@ fn main() {
 }
 
 /// This thread, and those that come from it, have only this processor, if that is asked for.
-fn stay_on(processor: usize, is_asked_for: bool) {
-    if is_asked_for {
+fn stay_on(processor: usize, is_requested: bool) {
+    if is_requested {
         machine::stay_on(processor).expect("there are two processors");
     }
 }
@@ -62,8 +62,8 @@ fn measure(recorder: &Path, me: &Path, flags: &[&str]) {
     // A pipe, so that the recorder does not read its trace again to say what looks stuck.
     let pipe = std::env::temp_dir().join(format!("ctp-throughput-{}", std::process::id()));
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("can be made");
-    let its = pipe.clone();
-    let reader = std::thread::spawn(move || fs::read(its).expect("is written to"));
+    let own = pipe.clone();
+    let reader = std::thread::spawn(move || fs::read(own).expect("is written to"));
     let mut child = Command::new(recorder)
         .args(["-q", "-o"])
         .arg(&pipe)
@@ -81,7 +81,7 @@ fn measure(recorder: &Path, me: &Path, flags: &[&str]) {
     let each = |ns: u64| ns as f64 / EVENTS as f64;
     let list = spent
         .iter()
-        .map(|(who, ns)| format!("{who} {:.1} ns", each(*ns)));
+        .map(|(subject, ns)| format!("{subject} {:.1} ns", each(*ns)));
     println!(
         "{EVENTS} events{}, {lost} lost ({:.2} %), {:.2} B an event; {}",
         flags

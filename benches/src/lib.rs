@@ -61,13 +61,13 @@ pub fn times(events: u32, mut before: impl FnMut(), mut call: impl FnMut()) -> T
 
 impl Times {
     /// Prints them, and how much more the least is than that of something else.
-    pub fn report(&self, what: &str, beside: Option<&Times>) {
+    pub fn report(&self, what: &str, with: Option<&Times>) {
         let Times {
             least_ns,
             median_ns,
         } = self;
         print!("  {what:<42} {least_ns:>8.2} ns, median {median_ns:>8.2}");
-        match beside {
+        match with {
             Some(other) => println!("   counter {:+.2}", least_ns - other.least_ns),
             None => println!(),
         }
@@ -83,8 +83,8 @@ pub fn anything_happens() {
 }
 
 /// Prints one figure, and how it compares with another of the same run.
-pub fn report(what: &str, ns: f64, beside: Option<(&str, f64)>) {
-    match beside {
+pub fn report(what: &str, ns: f64, with: Option<(&str, f64)>) {
+    match with {
         Some((name, other)) => {
             println!("{what:<52} {ns:>8.2} ns   {:>6.2} x {name}", ns / other);
         }
@@ -109,9 +109,9 @@ pub fn recorder() -> Option<PathBuf> {
 
 /// An executor's waker that does nothing.
 #[derive(Debug)]
-pub struct Nobody;
+pub struct NoopWaker;
 
-impl Wake for Nobody {
+impl Wake for NoopWaker {
     fn wake(self: Arc<Self>) {}
     fn wake_by_ref(self: &Arc<Self>) {}
 }

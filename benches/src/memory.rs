@@ -117,9 +117,9 @@ impl Memory {
 
 /// The memory that this program was lent, in which it plays the recorder.
 #[derive(Debug)]
-pub struct Lent(MmapRaw);
+pub struct Borrowed(MmapRaw);
 
-impl Lent {
+impl Borrowed {
     /// Attaches to it.
     pub fn attach() -> Self {
         let path = std::env::var_os("CTP_SHM_PATH").expect("the parent lends memory");
@@ -127,7 +127,7 @@ impl Lent {
         let file = options.read(true).write(true).open(path);
         let map = MmapOptions::new().map_raw(&file.expect("it is open"));
         assert!(ctp_nostd::attach(), "the memory is right");
-        Lent(map.expect("a mapping"))
+        Borrowed(map.expect("a mapping"))
     }
 
     /// Gives all lanes their room back.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use ctp_trace::Writer;
 use ctp_trace::record::{
-    Birth, CoroutineId, End, Ending, Event, EventKind, Nanos, Place, Process, ProcessId, Record,
-    Site, SiteId, Start, Tally, WaitKind, Wake, Waker,
+    Birth, CoroutineId, End, Event, EventCounts, EventKind, ExitReason, Nanos, Place, Process,
+    ProcessId, Record, Site, SiteId, Start, WaitKind, Wake, Waker,
 };
 
 /// Places in the made-up program where its coroutines wait.
@@ -131,7 +131,7 @@ impl Recording {
             let is_last = one.n + 1 == events_each;
             self.event(one, is_last)?;
             if is_last {
-                self.tally(one)?;
+                self.event_counts(one)?;
                 *one = self.spawn(one.station)?;
                 return Ok(());
             }
@@ -172,20 +172,20 @@ impl Recording {
         self.writer.write(&Record::Event(event))
     }
 
-    fn tally(&mut self, one: &Alive) -> io::Result<()> {
-        self.writer.write(&Record::Tally(Tally {
+    fn event_counts(&mut self, one: &Alive) -> io::Result<()> {
+        self.writer.write(&Record::EventCounts(EventCounts {
             coroutine: one.id,
             attempted: one.n,
             recorded: one.n,
-            ..Tally::default()
+            ..EventCounts::default()
         }))
     }
 
     fn finish(mut self, alive: &[Alive]) -> io::Result<()> {
-        alive.iter().try_for_each(|one| self.tally(one))?;
+        alive.iter().try_for_each(|one| self.event_counts(one))?;
         let end = End {
             at: Nanos(self.clock_ns),
-            how: Ending::Exited(0),
+            how: ExitReason::Exited(0),
             events: self.written,
             coroutines: self.born.into(),
             ..End::default()

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
-use ctp_nostd::lane::{DeedKind, Ring};
+use ctp_nostd::lane::{Ring, ThreadEventKind};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 
 /// Two threads that take turns. Tests run in parallel, so each test has its own.
@@ -114,7 +114,7 @@ fn loss_in_a_handler_precedes_the_next_record() {
     task.run();
     assert_eq!(
         kind_and_number(&ring, interrupted + LENGTH),
-        (DeedKind::Loss as u8, 1)
+        (ThreadEventKind::Loss as u8, 1)
     );
     assert_eq!(
         kind_and_number(&ring, interrupted + LENGTH + 1).0,

@@ -51,7 +51,7 @@ fn main() {
     drop(mortal);
     let late = Task::born("late");
     step(&late);
-    await_short_ones();
+    await_short_tasks();
     make(&directory, "during.done", "");
     await_file(&directory, "after");
     ctp::closed(2_u64);
@@ -77,7 +77,7 @@ fn step(task: &Task) {
 }
 
 /// The second one from here on has its whole life ahead.
-fn await_short_ones() {
+fn await_short_tasks() {
     for count in &SHORT {
         let before = count.load(Ordering::Relaxed);
         while count.load(Ordering::Relaxed) < before + 2 {

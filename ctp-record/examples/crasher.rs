@@ -70,9 +70,9 @@ fn end(how: &str, truth: &str) {
 }
 
 fn fault() {
-    let nowhere = std::ptr::null_mut::<u64>();
+    let null = std::ptr::null_mut::<u64>();
     // SAFETY: none. This is the bug: the program dies here.
-    unsafe { nowhere.write_volatile(1) };
+    unsafe { null.write_volatile(1) };
 }
 
 fn read_behind_the_end(path: &str) {

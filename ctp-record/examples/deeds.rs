@@ -14,7 +14,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [threads, calls] = [1, 2].map(|at| arguments[at].parse::<i32>().expect("a number"));
     let mut truth = std::fs::File::create(&arguments[0]).expect("truth can be written");
-    let mut tell = |number: u32| writeln!(truth, "{number}").expect("truth can be written");
+    let mut record = |number: u32| writeln!(truth, "{number}").expect("truth can be written");
 
     let sleeper = Task::born("sleeper");
     let other = Task::born("other");
@@ -32,11 +32,11 @@ fn main() {
             ctp::thread_ends();
             tid as u32
         });
-        tell(thread.join().expect("it does not panic"));
+        record(thread.join().expect("it does not panic"));
     }
     sleeper.run();
     let of_other = line!() + 1;
     other.waker().wake();
     sleeper.suspend(Wait::unknown());
-    [wakes, closes, of_other].into_iter().for_each(tell);
+    [wakes, closes, of_other].into_iter().for_each(record);
 }

@@ -41,7 +41,7 @@ fn main() {
     let steps: Vec<String> = arguments.collect();
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     if steps.first() == Some(&"nobody") {
-        become_nobody();
+        become_unknown();
     }
     ctp::attach();
     go_on(&truth, &steps);
@@ -67,11 +67,11 @@ fn go_on(truth: &str, steps: &[&str]) {
             rest
         }
         ["nobody", ref rest @ ..] => {
-            become_nobody();
+            become_unknown();
             rest
         }
         ["crowd", count, cycles, pause, ref rest @ ..] => {
-            crowd(truth, number(count), cycles, pause);
+            many(truth, number(count), cycles, pause);
             rest
         }
         ["team", count, cycles, pause, ref rest @ ..] => {
@@ -101,10 +101,10 @@ fn go_no_further(truth: &str, steps: &[&str]) {
         ["fork", ref rest @ ..] => in_a_child(fork(), truth, rest),
         ["clone", ref rest @ ..] => in_a_child(raw_clone(), truth, rest),
         ["spawn", ref rest @ ..] => {
-            wait_for(anew(truth, rest).spawn().expect("starts").id() as i32)
+            wait_for(again(truth, rest).spawn().expect("starts").id() as i32)
         }
         ["vfork", ref rest @ ..] => vfork(truth, rest),
-        ["exec", ref rest @ ..] => panic!("{}", anew(truth, rest).exec()),
+        ["exec", ref rest @ ..] => panic!("{}", again(truth, rest).exec()),
         ["replace", program, ref words @ ..] => {
             panic!("{}", Command::new(program).args(words).exec())
         }
@@ -128,7 +128,7 @@ fn work(truth: &str, name: &str, cycles: u64, pause: u64) {
         task.suspend(Wait::user(cycle));
         std::thread::sleep(Duration::from_micros(pause));
     }
-    tell(truth, name, 1 + 2 * cycles);
+    record(truth, name, 1 + 2 * cycles);
     std::mem::forget(task);
 }
 
@@ -138,11 +138,11 @@ fn listen(truth: &str, name: &str, pause: u64) {
     task.run();
     task.suspend(Wait::readable(ends.0.as_raw_fd()));
     std::thread::sleep(Duration::from_millis(pause));
-    tell(truth, name, 3);
+    record(truth, name, 3);
     std::mem::forget((task, ends));
 }
 
-fn tell(truth: &str, name: &str, events: u64) {
+fn record(truth: &str, name: &str, events: u64) {
     let file = File::options().create(true).append(true).open(truth);
     let line = format!("{name} {} {events}\n", std::process::id());
     file.and_then(|mut file| file.write_all(line.as_bytes()))
@@ -174,7 +174,7 @@ fn raw_clone() -> i32 {
     unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as i32 }
 }
 
-fn anew(truth: &str, rest: &[&str]) -> Command {
+fn again(truth: &str, rest: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("has a path"));
     command.arg(truth).args(rest);
     command
@@ -222,7 +222,7 @@ fn daemonise(truth: &str, rest: &[&str]) {
     std::process::exit(0);
 }
 
-fn crowd(truth: &str, count: u64, cycles: &str, pause: &str) {
+fn many(truth: &str, count: u64, cycles: &str, pause: &str) {
     let names: Vec<String> = (0..count).map(|index| format!("one-{index}")).collect();
     let start = |name: &String| {
         let pid = fork();
@@ -290,7 +290,7 @@ fn filter() {
     assert_eq!(done, 0, "cannot filter");
 }
 
-fn become_nobody() {
+fn become_unknown() {
     // SAFETY: changes this process's user; where that is not allowed it stays.
     unsafe { libc::setuid(65534) };
 }

@@ -44,8 +44,8 @@ fn main() {
     }
 }
 
-fn listen(log: &str, wanted: &[i32], leave_with: Option<i32>) {
-    let mut signals = Signals::new(wanted).expect("can be caught");
+fn listen(log: &str, requested: &[i32], leave_with: Option<i32>) {
+    let mut signals = Signals::new(requested).expect("can be caught");
     let log = log.to_owned();
     thread::spawn(move || {
         for signal in signals.forever() {

@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(30);
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(offset) = arguments.get(1) {
-        set_apart(offset);
+        set_offset(offset);
     }
     ctp::attach();
     let mut truth = String::new();
@@ -50,7 +50,7 @@ fn main() {
     std::process::exit(0);
 }
 
-fn set_apart(offset: &str) {
+fn set_offset(offset: &str) {
     // SAFETY: changes nothing of this process but the namespace of children that it never has.
     let unshared = unsafe { libc::unshare(libc::CLONE_NEWTIME) };
     assert_eq!(unshared, 0, "is root");

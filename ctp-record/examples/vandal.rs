@@ -39,9 +39,9 @@ fn main() {
         .get(2)
         .map_or(0, |word| word.parse().expect("a number"));
     behave("before");
-    let said = misbehave(&arguments[1], number);
+    let message = misbehave(&arguments[1], number);
     behave("after");
-    fs::write(&arguments[0], said).expect("truth can be written");
+    fs::write(&arguments[0], message).expect("truth can be written");
     std::process::exit(7);
 }
 
@@ -55,8 +55,8 @@ fn behave(name: &str) {
     }
 }
 
-fn misbehave(deed: &str, number: u64) -> String {
-    match deed {
+fn misbehave(thread_event: &str, number: u64) -> String {
+    match thread_event {
         "scribble" => overwrite(number, 0, random),
         "spite" => overwrite(number, CREDENTIALS, spiteful),
         "cut" => return cut(),
@@ -81,11 +81,11 @@ fn overwrite(rounds: u64, from: usize, word: fn(u64) -> u64) {
         .iter()
         .map(|word| word.load(Relaxed))
         .collect();
-    let mut bell = connect().expect("the recorder listens");
+    let mut doorbell = connect().expect("the recorder listens");
     let mut seed = 1;
     for _ in 0..rounds {
         // It shall look. What is in the socket already will do.
-        let _ = bell.write(&[0]);
+        let _ = doorbell.write(&[0]);
         memory.count().store(u32::MAX, Relaxed);
         for place in &memory.words()[from..] {
             seed = random(seed);
@@ -126,19 +126,19 @@ fn cut() -> String {
     let file = memory.file.as_fd();
     let length = memory.map.len() as u64;
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    let deeds = [
+    let thread_events = [
         ("empty", ftruncate(file, 0)),
         ("shrink", ftruncate(file, length - 1)),
         ("grow", ftruncate(file, 1 << 40)),
         ("seal", fcntl_add_seals(file, SealFlags::WRITE)),
         ("punch", fallocate(file, hole, 1024, length - 1024)),
     ];
-    let line = |(deed, said): (&str, Result<(), Errno>)| match said {
-        Ok(()) => format!("{deed} done\n"),
-        Err(Errno::PERM) => format!("{deed} EPERM\n"),
-        Err(error) => format!("{deed} {error}\n"),
+    let line = |(thread_event, message): (&str, Result<(), Errno>)| match message {
+        Ok(()) => format!("{thread_event} done\n"),
+        Err(Errno::PERM) => format!("{thread_event} EPERM\n"),
+        Err(error) => format!("{thread_event} {error}\n"),
     };
-    deeds.map(line).concat()
+    thread_events.map(line).concat()
 }
 
 fn babble(kib: u64) {

@@ -3,7 +3,7 @@
 //! Looking ([`watch`] and what it notes: [`look`], [`world`], [`threads`], [`unfinished`],
 //! [`bell`], all of the kernel by [`process`](crate::proc::process)), judging ([`rules`]) and printing (here) are apart.
 
-mod bell;
+mod doorbell;
 mod look;
 mod rules;
 mod threads;
@@ -51,7 +51,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
         memory: &memory,
         rendezvous: &rendezvous,
     };
-    signals.check_none_ends_it()?;
+    signals.check_none_ends_wait()?;
     let running = prepared.launch(launch)?;
     let file = file_of(&memory).map_err(|error| StartError::Memory(plan.bytes(), error))?;
     let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)

@@ -1,9 +1,9 @@
 //! The closing lines: how it ended, what was recorded, what was lost, and what to type next.
 
 pub mod cost;
-pub mod hindsight;
-pub mod landing;
+pub mod final_snapshot;
 mod laneless;
+pub mod post_run;
 mod refused;
 pub mod start_and_end;
 mod turned_away;
@@ -14,10 +14,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use ctp_nostd::inspect::Counters;
-use ctp_trace::record::{End, Ending, Nanos};
+use ctp_trace::record::{End, ExitReason, Nanos};
 
 use crate::cli::words::{counted, grouped, seconds, shell_word, shown, size};
-use crate::closing::hindsight::Outlook;
+use crate::closing::post_run::StuckSummary;
 use crate::connect::turned_away::TurnedAway;
 use crate::harvest::Totals;
 use crate::output::backlog::Backlog;
@@ -34,7 +34,7 @@ pub struct Closing<'c> {
     /// What became of the file.
     pub written: Written,
     /// Coroutines that look stuck or busy, if they were counted.
-    pub outlook: Option<Outlook>,
+    pub stuck_summary: Option<StuckSummary>,
     /// What one event costs the program here.
     pub event_cost: Duration,
     /// The room that there was.
@@ -42,7 +42,7 @@ pub struct Closing<'c> {
     /// Processes other than the program.
     pub processes: OtherProcesses,
     /// The program was to make no system call.
-    pub no_bell: bool,
+    pub no_doorbell: bool,
     /// Memories that a program has overwritten.
     pub damaged: u32,
     /// What was found in the memories.
@@ -109,11 +109,11 @@ impl<'c> Closing<'c> {
             output,
             end,
             written: Written::default(),
-            outlook: None,
+            stuck_summary: None,
             event_cost: Duration::ZERO,
             room: Room::default(),
             processes: OtherProcesses::default(),
-            no_bell: false,
+            no_doorbell: false,
             damaged: 0,
             totals: Totals::default(),
             foreign: 0,
@@ -125,7 +125,7 @@ impl<'c> Closing<'c> {
 
     /// All lines.
     pub fn text(&self, verbose: bool) -> String {
-        let mut lines = vec![self.how_it_ended()];
+        let mut lines = vec![self.exit_description()];
         lines.extend(self.which.clone());
         match self.coroutines() {
             0 => lines.push(self.nothing_attached()),
@@ -163,17 +163,17 @@ impl<'c> Closing<'c> {
             .saturating_add(self.snapshot.ended_before)
     }
 
-    fn how_it_ended(&self) -> String {
+    fn exit_description(&self) -> String {
         let after = self.after();
         let subject = &self.subject;
         match self.end.how {
-            Ending::Exited(code) => format!("{subject} exited with status {code} {after}"),
-            Ending::Signalled(signal) => format!(
+            ExitReason::Exited(code) => format!("{subject} exited with status {code} {after}"),
+            ExitReason::Signalled(signal) => format!(
                 "{subject} ended by {} {after}, exit {}",
                 signal_name(signal),
                 128 + signal
             ),
-            Ending::Image => format!("read {subject}"),
+            ExitReason::Image => format!("read {subject}"),
             _ => format!("stopped {after}; {subject} goes on without being recorded"),
         }
     }
@@ -199,7 +199,7 @@ impl<'c> Closing<'c> {
             grouped(end.lost),
             grouped(end.refused)
         );
-        let is_sound = self.totals.doubtful == 0 && !matches!(end.how, Ending::Image);
+        let is_sound = self.totals.doubtful == 0 && !matches!(end.how, ExitReason::Image);
         // What another probe takes was not measured.
         if is_sound && self.foreign == 0 && end.at.0 > 0 {
             let cost = self.event_cost.as_nanos() as f64;
@@ -235,7 +235,7 @@ impl<'c> Closing<'c> {
 
     fn nothing_attached(&self) -> String {
         match self.end.how {
-            Ending::Image => "no coroutine was ever born in that memory".to_owned(),
+            ExitReason::Image => "no coroutine was ever born in that memory".to_owned(),
             _ if 0 < self.end.unrecorded.saturating_add(self.end.refused) => {
                 "no coroutine was recorded".to_owned()
             }
@@ -253,13 +253,16 @@ impl<'c> Closing<'c> {
 
     /// It ended, and what it started was not waited for.
     fn went_into_the_background(&self) -> bool {
-        let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
+        let has_ended = matches!(
+            self.end.how,
+            ExitReason::Exited(_) | ExitReason::Signalled(_)
+        );
         has_ended && self.processes.program_ended.is_none() && !self.processes.survivors.is_empty()
     }
 
     /// Nothing in a dump tells when it was taken.
     fn end_of_image(&self) -> Option<String> {
-        let is_image = matches!(self.end.how, Ending::Image) && 0 < self.coroutines();
+        let is_image = matches!(self.end.how, ExitReason::Image) && 0 < self.coroutines();
         is_image.then(|| {
             format!(
                 "the image ends with its last record, {} after the first: what has been since is not known",
@@ -295,25 +298,25 @@ impl<'c> Closing<'c> {
     }
 
     fn damaged(&self) -> Option<String> {
-        let whose = match self.damaged {
+        let owner = match self.damaged {
             0 => return None,
             1 => "a process".to_owned(),
             many => format!("{many} processes"),
         };
         Some(format!(
-            "{whose} overwrote the recording's memory: what was read there before is sound, \
+            "{owner} overwrote the recording's memory: what was read there before is sound, \
              figures of its coroutines are marked"
         ))
     }
 
     fn damaged_lanes(&self) -> Option<String> {
-        let whose = match self.totals.damaged_lanes {
+        let owner = match self.totals.damaged_lanes {
             0 => return None,
             1 => "a thread's buffer was".to_owned(),
             many => format!("{many} threads' buffers were"),
         };
         Some(format!(
-            "{whose} overwritten: from then on only the latest events of its coroutines were read"
+            "{owner} overwritten: from then on only the latest events of its coroutines were read"
         ))
     }
 
@@ -373,12 +376,12 @@ impl<'c> Closing<'c> {
             true => String::new(),
             false => format!(" -i {}", shell_word(self.output)),
         };
-        Some(match &self.outlook {
+        Some(match &self.stuck_summary {
             _ if self.end.how.is_crash() => format!("who ran: ctp-report --last-words{input}"),
-            Some(outlook) if *outlook == Outlook::default() => {
-                format!("{outlook}; next: ctp-report{input}")
+            Some(stuck_summary) if *stuck_summary == StuckSummary::default() => {
+                format!("{stuck_summary}; next: ctp-report{input}")
             }
-            Some(outlook) => format!("{outlook}; next: ctp-report --stuck{input}"),
+            Some(stuck_summary) => format!("{stuck_summary}; next: ctp-report --stuck{input}"),
             None => format!("next: ctp-report --stuck{input}"),
         })
     }
@@ -407,10 +410,10 @@ mod tests {
             },
             ..of(End::default())
         };
-        let said = closing.crowded_out().expect("there are such records");
+        let message = closing.crowded_out().expect("there are such records");
         assert!(
-            said.starts_with("41 710 records (events, wakes, locks) found"),
-            "{said}"
+            message.starts_with("41 710 records (events, wakes, locks) found"),
+            "{message}"
         );
     }
 
@@ -423,9 +426,9 @@ mod tests {
             },
             ..of(End::default())
         };
-        let said = closing.text(false);
-        assert!(said.contains("1 001 coroutines, 0 events"), "{said}");
-        assert!(!said.contains("no coroutine was recorded"), "{said}");
+        let message = closing.text(false);
+        assert!(message.contains("1 001 coroutines, 0 events"), "{message}");
+        assert!(!message.contains("no coroutine was recorded"), "{message}");
     }
 
     // CTP-32, CT-24
@@ -435,10 +438,10 @@ mod tests {
             unrecorded: 1,
             ..End::default()
         };
-        let said = of(end).text(false);
-        assert!(said.contains("no coroutine was recorded\n"), "{said}");
-        let said = of(End::default()).text(false);
-        assert!(said.contains("attached no probe"), "{said}");
+        let message = of(end).text(false);
+        assert!(message.contains("no coroutine was recorded\n"), "{message}");
+        let message = of(End::default()).text(false);
+        assert!(message.contains("attached no probe"), "{message}");
     }
 
     #[test]
@@ -461,18 +464,18 @@ mod tests {
             },
             ..of(end)
         };
-        let its = "4 coroutines, 9 602 events (32 kept: the latest 8 of each coroutine, \
+        let own = "4 coroutines, 9 602 events (32 kept: the latest 8 of each coroutine, \
                    since this probe keeps no totals), 0 lost, 0 refused";
-        assert_eq!(closing.what_was_recorded(), its);
+        assert_eq!(closing.what_was_recorded(), own);
         let ours = Closing {
             foreign: 0,
             ..closing
         };
-        let said = ours.what_was_recorded();
+        let message = ours.what_was_recorded();
         assert!(
-            said.contains("in totals (32 kept: the last 500 ms)"),
-            "{said}"
+            message.contains("in totals (32 kept: the last 500 ms)"),
+            "{message}"
         );
-        assert!(said.contains(" ns an event, "), "{said}");
+        assert!(message.contains(" ns an event, "), "{message}");
     }
 }

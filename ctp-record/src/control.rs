@@ -6,8 +6,8 @@
 //! read ([`ctp_nostd::control`]).
 
 pub mod ask;
+pub mod control_server;
 mod converse;
-pub mod desk;
 pub mod filter;
 mod find;
 pub mod orders;

@@ -63,8 +63,8 @@ impl Crashes {
     }
 
     /// The thread that crashed last, of these processes.
-    pub fn latest_in(&self, wanted: impl Fn(u32) -> bool) -> Option<u32> {
-        let crash = self.heard.iter().rfind(|crash| wanted(crash.process));
+    pub fn latest_in(&self, requested: impl Fn(u32) -> bool) -> Option<u32> {
+        let crash = self.heard.iter().rfind(|crash| requested(crash.process));
         crash.map(|crash| crash.thread)
     }
 }

@@ -8,7 +8,6 @@ mod cell;
 mod cells;
 mod convert;
 mod copies;
-mod deeds;
 mod descriptors;
 mod emit;
 mod filtered;
@@ -29,6 +28,7 @@ mod station_coroutine;
 mod stations;
 mod stop;
 mod summary;
+mod thread_events;
 mod totals;
 
 use std::slice;

@@ -17,7 +17,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus};
 
 use ctp_trace::escape::escaped_bytes;
-use ctp_trace::record::{Ending, ProcessEnding};
+use ctp_trace::record::{ExitReason, ProcessExit};
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
 };
@@ -141,20 +141,20 @@ impl AsFd for Running {
 
 impl Ended {
     /// For the trace.
-    pub fn ending(self) -> Ending {
+    pub fn exit_reason(self) -> ExitReason {
         match (self.status.code(), self.status.signal()) {
-            (Some(code), _) => Ending::Exited(code),
-            (None, Some(signal)) => Ending::Signalled(signal),
-            (None, None) => Ending::Stopped,
+            (Some(code), _) => ExitReason::Exited(code),
+            (None, Some(signal)) => ExitReason::Signalled(signal),
+            (None, None) => ExitReason::Stopped,
         }
     }
 
     /// For the trace, when it ended before the recording did.
-    pub fn process_ending(self) -> ProcessEnding {
-        match self.ending() {
-            Ending::Exited(status) => ProcessEnding::Exited(status),
-            Ending::Signalled(signal) => ProcessEnding::Signalled(signal),
-            _ => ProcessEnding::Gone,
+    pub fn process_exit(self) -> ProcessExit {
+        match self.exit_reason() {
+            ExitReason::Exited(status) => ProcessExit::Exited(status),
+            ExitReason::Signalled(signal) => ProcessExit::Signalled(signal),
+            _ => ProcessExit::Disappeared,
         }
     }
 }

@@ -11,7 +11,7 @@
 
 mod changed;
 mod followed;
-mod sight;
+mod observation;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -23,8 +23,9 @@ use crate::memory::memory_set::StationPlace;
 use crate::proc::descriptor::{self, Held};
 use changed::Changed;
 use followed::Followed;
-use sight::{
-    Lists, MOST_LISTS, Sight, ended_of, is_watched, seen_of, tables_for, unwatched, watched_for,
+use observation::{
+    Lists, MOST_LISTS, Observation, ended_of, is_watched, seen_of, tables_for, unwatched,
+    watched_for,
 };
 
 /// Whoever waits for so long is looked at.
@@ -108,33 +109,34 @@ impl Looks {
         is_still: impl Fn(StationPlace, &DescriptorWait) -> bool,
         now: impl Fn() -> Nanos,
     ) -> Vec<Look> {
-        let sight = |(place, wait): (StationPlace, DescriptorWait)| {
+        let observation = |(place, wait): (StationPlace, DescriptorWait)| {
             let pid = pid_of(wait.process)?;
             let held = descriptor::look(pid, wait.fd);
-            Some(Sight {
+            Some(Observation {
                 place,
                 wait,
                 pid,
                 held,
             })
         };
-        let mut sights: Vec<Sight> = waits.into_iter().filter_map(sight).collect();
-        self.confirm(&mut sights);
-        let tables = tables_for(&sights);
-        let watched = watched_for(&sights, now());
-        self.note_who_watches(&sights, &watched);
-        let with_seen = |sight: Sight| {
-            let seen = seen_of(&sight, tables.get(&sight.pid));
-            let seen = self.with_watchers(&sight, seen, &watched);
-            (sight, seen)
+        let mut observations: Vec<Observation> =
+            waits.into_iter().filter_map(observation).collect();
+        self.confirm(&mut observations);
+        let tables = tables_for(&observations);
+        let watched = watched_for(&observations, now());
+        self.note_watchers(&observations, &watched);
+        let with_seen = |observation: Observation| {
+            let seen = seen_of(&observation, tables.get(&observation.pid));
+            let seen = self.with_watchers(&observation, seen, &watched);
+            (observation, seen)
         };
-        let sights: Vec<_> = sights.into_iter().map(with_seen).collect();
+        let observations: Vec<_> = observations.into_iter().map(with_seen).collect();
         let at = now();
-        let ended = ended_of(&sights);
+        let ended = ended_of(&observations);
         let mut looks = Vec::new();
-        for (sight, seen) in sights {
-            if !ended.contains(&sight.pid) && is_still(sight.place, &sight.wait) {
-                self.tell(&sight, seen, at, &mut looks);
+        for (observation, seen) in observations {
+            if !ended.contains(&observation.pid) && is_still(observation.place, &observation.wait) {
+                self.report(&observation, seen, at, &mut looks);
             }
         }
         looks
@@ -142,64 +144,80 @@ impl Looks {
 
     /// What was seen last of waits that are as they should be, to be told at the end.
     pub fn last(&self) -> impl Iterator<Item = Look> {
-        self.followed.values().filter_map(Followed::untold)
+        self.followed.values().filter_map(Followed::unrecorded)
     }
 
-    fn note_who_watches(&mut self, sights: &[Sight], watched: &Lists) {
-        let is_watched = |sight: &&Sight| is_watched(sight, watched) == Some(true);
-        let some = sights.iter().filter(is_watched);
-        self.watching.extend(some.map(|sight| sight.wait.process));
+    fn note_watchers(&mut self, observations: &[Observation], watched: &Lists) {
+        let is_watched =
+            |observation: &&Observation| is_watched(observation, watched) == Some(true);
+        let some = observations.iter().filter(is_watched);
+        self.watching
+            .extend(some.map(|observation| observation.wait.process));
     }
 
     /// What is seen, with whether nobody there tells when it is ready, though somebody does of what
     /// others wait for. Of a process that was left out this time, that stays as it was told.
-    fn with_watchers(&self, sight: &Sight, seen: Option<Seen>, watched: &Lists) -> Option<Seen> {
-        let is_asked = self.watching.contains(&sight.wait.process);
-        match is_watched(sight, watched) {
-            Some(false) if is_asked => seen.map(unwatched),
-            None if !watched.contains_key(&sight.pid) && self.was_unwatched(sight) => None,
+    fn with_watchers(
+        &self,
+        observation: &Observation,
+        seen: Option<Seen>,
+        watched: &Lists,
+    ) -> Option<Seen> {
+        let is_requested = self.watching.contains(&observation.wait.process);
+        match is_watched(observation, watched) {
+            Some(false) if is_requested => seen.map(unwatched),
+            None if !watched.contains_key(&observation.pid) && self.was_unwatched(observation) => {
+                None
+            }
             _ => seen,
         }
     }
 
     /// Is it open, and was it told last that nobody watches it?
-    fn was_unwatched(&self, sight: &Sight) -> bool {
-        let followed = self.followed.get(&sight.wait.coroutine);
-        let was = followed.is_some_and(|it| it.since == sight.wait.since && it.was_unwatched());
-        was && matches!(sight.held, Held::Open(_))
+    fn was_unwatched(&self, observation: &Observation) -> bool {
+        let followed = self.followed.get(&observation.wait.coroutine);
+        let was =
+            followed.is_some_and(|it| it.since == observation.wait.since && it.was_unwatched());
+        was && matches!(observation.held, Held::Open(_))
     }
 
     /// Looks once more, and closer, at what is not what it was.
-    fn confirm(&self, sights: &mut [Sight]) {
+    fn confirm(&self, observations: &mut [Observation]) {
         let mut all: HashMap<u32, Vec<Changed>> = HashMap::new();
-        for sight in sights {
-            let pid = sight.pid;
-            if let Some(changed) = self.changed(sight) {
+        for observation in observations {
+            let pid = observation.pid;
+            if let Some(changed) = self.changed(observation) {
                 all.entry(pid).or_default().push(changed);
             }
         }
         for (i, (pid, mut changed)) in all.into_iter().enumerate() {
             match i < MOST_LISTS {
                 true => changed::confirm(pid, &mut changed),
-                false => changed::disown(&mut changed),
+                false => changed::detach(&mut changed),
             }
         }
     }
 
-    fn changed<'a>(&self, sight: &'a mut Sight) -> Option<Changed<'a>> {
-        let wait = &sight.wait;
+    fn changed<'a>(&self, observation: &'a mut Observation) -> Option<Changed<'a>> {
+        let wait = &observation.wait;
         let followed = self.followed.get(&wait.coroutine)?;
-        let is_changed = followed.since == wait.since && followed.is_changed(&sight.held);
+        let is_changed = followed.since == wait.since && followed.is_changed(&observation.held);
         is_changed.then_some(Changed {
             fd: wait.fd,
             was: followed.descriptor,
-            held: &mut sight.held,
+            held: &mut observation.held,
         })
     }
 
     /// Of what this look could not see, all stays as it was told.
-    fn tell(&mut self, sight: &Sight, seen: Option<Seen>, at: Nanos, looks: &mut Vec<Look>) {
-        let Sight { wait, held, .. } = sight;
+    fn report(
+        &mut self,
+        observation: &Observation,
+        seen: Option<Seen>,
+        at: Nanos,
+        looks: &mut Vec<Look>,
+    ) {
+        let Observation { wait, held, .. } = observation;
         let look = |seen| Look {
             coroutine: wait.coroutine,
             since: wait.since,
@@ -227,7 +245,7 @@ impl Looks {
             looks.extend(followed.see(held, look(seen), self.saves_room));
         }
         if followed.is_suspect() {
-            self.suspects.push((sight.place, wait.coroutine));
+            self.suspects.push((observation.place, wait.coroutine));
         }
         self.followed.insert(wait.coroutine, followed);
     }
@@ -301,8 +319,8 @@ mod tests {
         let reader = Reader::start();
         let mut looks = Looks::new(false);
         let mut look = |at, pid_of: &dyn Fn(ProcessId) -> Option<u32>| {
-            let told = looks.look(waits(2), pid_of, |_, _| true, || Nanos(at));
-            seen(&told)
+            let reported = looks.look(waits(2), pid_of, |_, _| true, || Nanos(at));
+            seen(&reported)
         };
         let only_first = |process: ProcessId| (process.0 == 1).then(|| reader.pid());
         let readable = [Seen::Readable(1)];
@@ -323,7 +341,7 @@ mod tests {
     #[test]
     fn who_watches_is_not_known_of_a_process_that_was_left_out() {
         let (place, wait) = waits(1).remove(0);
-        let sight = Sight {
+        let observation = Observation {
             place,
             wait,
             pid: 7,
@@ -331,21 +349,33 @@ mod tests {
         };
         let mut looks = Looks::new(false);
         let left_out = Lists::new();
-        let cannot_be_asked = Lists::from([(7, None)]);
+        let cannot_be_requested = Lists::from([(7, None)]);
         let seen = Some(Seen::Empty);
-        assert_eq!(looks.with_watchers(&sight, seen, &left_out), seen);
-        looks.tell(&sight, Some(Seen::Unwatched(0)), Nanos(10), &mut Vec::new());
-        assert_eq!(looks.with_watchers(&sight, seen, &left_out), None);
-        assert_eq!(looks.with_watchers(&sight, seen, &cannot_be_asked), seen);
+        assert_eq!(looks.with_watchers(&observation, seen, &left_out), seen);
+        looks.report(
+            &observation,
+            Some(Seen::Unwatched(0)),
+            Nanos(10),
+            &mut Vec::new(),
+        );
+        assert_eq!(looks.with_watchers(&observation, seen, &left_out), None);
+        assert_eq!(
+            looks.with_watchers(&observation, seen, &cannot_be_requested),
+            seen
+        );
         let replaced = Held::Open(Descriptor::Socket(4712));
-        let mut told = Vec::new();
-        let sight = Sight {
+        let mut reported = Vec::new();
+        let observation = Observation {
             held: replaced,
-            ..sight
+            ..observation
         };
-        let seen = looks.with_watchers(&sight, seen, &left_out);
-        looks.tell(&sight, seen, Nanos(20), &mut told);
-        assert_eq!(self::seen(&told), [Seen::Replaced], "that needs no list");
+        let seen = looks.with_watchers(&observation, seen, &left_out);
+        looks.report(&observation, seen, Nanos(20), &mut reported);
+        assert_eq!(
+            self::seen(&reported),
+            [Seen::Replaced],
+            "that needs no list"
+        );
     }
 
     // CT-15
@@ -355,17 +385,17 @@ mod tests {
         let pid_of = |process: ProcessId| Some(readers[process.0 as usize - 1].pid());
         let (mut looks, mut suspects) = (Looks::new(false), 0);
         for at in 10..40 {
-            let told = looks.look(
+            let reported = looks.look(
                 waits(readers.len() as u32),
                 pid_of,
                 |_, _| true,
                 || Nanos(at),
             );
             // Earlier, before that was known, each was open.
-            let mut of_now = told.iter().filter(|look| look.at == Nanos(at));
+            let mut of_now = reported.iter().filter(|look| look.at == Nanos(at));
             assert!(
                 of_now.all(|look| look.seen == Seen::Readable(1)),
-                "{told:?}"
+                "{reported:?}"
             );
             suspects = looks.suspects().len();
         }

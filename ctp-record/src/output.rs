@@ -118,15 +118,15 @@ impl Output {
     /// Ends the trace. Returns the file, open at its end.
     ///
     /// # Errors
-    /// [`TraceError::CutShort`], if not all of it is on disk; [`TraceError::Misplaced`] and [`TraceError::Gone`], if
+    /// [`TraceError::CutShort`], if not all of it is on disk; [`TraceError::Misplaced`] and [`TraceError::Removed`], if
     /// it is not where the user will look for it.
     pub fn finish(self, end: &End) -> Result<File, TraceError> {
         self.destination.tidy_up();
         match (self.encoder.finish(end), self.misplaced) {
             (Err(error), _) => Err(TraceError::CutShort(self.path, error)),
             (Ok(_), Some((draft, error))) => Err(TraceError::Misplaced(self.path, draft, error)),
-            (Ok(file), None) if !is_at(&self.path, &file) => Err(TraceError::Gone(self.path)),
-            (Ok(file), None) if !is_whole(&file) => Err(TraceError::Gone(self.path)),
+            (Ok(file), None) if !is_at(&self.path, &file) => Err(TraceError::Removed(self.path)),
+            (Ok(file), None) if !is_whole(&file) => Err(TraceError::Removed(self.path)),
             (Ok(file), None) => Ok(file),
         }
     }
@@ -155,7 +155,7 @@ impl Sink for Output {
 ///
 /// # Errors
 /// [`TraceError::Output`].
-pub fn check_apart(path: &Path) -> Result<(), TraceError> {
+pub fn check_separate(path: &Path) -> Result<(), TraceError> {
     let is_shared = is_stream(path, io::stdout()) || is_stream(path, io::stderr());
     if !is_shared {
         return Ok(());

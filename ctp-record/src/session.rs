@@ -5,30 +5,30 @@ mod begin;
 mod callers;
 mod control;
 mod failure;
-mod lookout;
+pub(crate) mod liveness;
 mod looks;
 mod over;
 pub mod pace;
 pub mod processor_limit;
 mod processor_time;
-pub mod promptness;
 pub mod recording;
 mod replaced;
 mod rest;
+pub mod scheduling_priority;
 mod snapshot;
-pub(crate) mod vigil;
+mod stuck_monitor;
 pub mod wait;
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use ctp_trace::record::{Ending, Nanos, Record};
+use ctp_trace::record::{ExitReason, Nanos, Record};
 
 use crate::cli::config::Verbosity;
 use crate::connect::alarms::Alarms;
 use crate::connect::rendezvous::Rendezvous;
 use crate::connect::turned_away::TurnedAway;
-use crate::control::desk::Desk;
+use crate::control::control_server::ControlServer;
 use crate::crash::Crashes;
 use crate::flight::SnapshotInput;
 use crate::harvest::Sink as _;
@@ -37,8 +37,8 @@ use crate::launch::{Ended, Running};
 use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::MemorySet;
-use crate::monitor::lookout::Lookout;
-use crate::monitor::status::{Progress, Status, Whereabouts};
+use crate::monitor::status::{Location, Progress, Status};
+use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::observe::Looks;
 use crate::output::backlog::Backlog;
 use crate::output::rate::Rate;
@@ -48,15 +48,15 @@ use crate::proc::processes::Processes;
 use crate::session::pace::{Pace, PassOutcome};
 use crate::session::wait::Wait;
 pub use begin::Parts;
+use liveness::Liveness;
 pub use over::Over;
-use vigil::Vigil;
 
 /// Everything that takes part in a recording, in one place for the loop that lets each part have its turn.
 /// Each part owns its fields.
 #[derive(Debug)]
 pub struct Session<'s> {
     /// What is read.
-    pub memories: MemorySet,
+    pub regions: MemorySet,
     /// Where programs connect.
     pub rendezvous: &'s Rendezvous,
     /// The program.
@@ -64,7 +64,7 @@ pub struct Session<'s> {
     /// What it sends and what is sent to it.
     pub wait: Wait,
     /// Who wants to know what is stuck.
-    pub lookout: Option<Lookout>,
+    pub stuck_monitor: Option<StuckMonitor>,
     /// What was seen from outside.
     pub looks: Looks,
     /// Who asks for an end.
@@ -100,7 +100,7 @@ pub struct Options {
     /// Go on until all processes that came from the program have ended.
     pub wait_all: bool,
     /// Never make the program ring: look at every tick instead.
-    pub no_bell: bool,
+    pub no_doorbell: bool,
 }
 
 /// What has happened so far.
@@ -109,13 +109,13 @@ pub struct SoFar {
     /// What was heard in vain.
     pub alarms: Alarms,
     /// Who wants to control it.
-    pub desk: Desk,
+    pub control_server: ControlServer,
     /// Was it told that nothing more can be written?
-    pub has_told_of_failure: bool,
+    pub has_reported_failure: bool,
     /// How fast events come.
     pub rate: Rate,
     /// Until when the programs lived.
-    pub vigil: Vigil,
+    pub liveness: Liveness,
     /// How the program ended, and when.
     pub ended: Option<(Ended, Nanos)>,
     /// Processes that could not be let in, or got no memory, or too late.
@@ -136,13 +136,13 @@ impl Session<'_> {
     pub fn run(&mut self) -> io::Result<(Over, Nanos)> {
         let mut pace = Pace::default();
         let mut flushed = Instant::now();
-        let mut asked = false;
+        let mut requested = false;
         let (over, at) = loop {
             let before = self.clock.now();
             let found = self.read();
             self.look_around(before, found);
             let happened = self.rest(pace.after(found))?;
-            if let Some(over) = self.answer(happened, &mut asked)? {
+            if let Some(over) = self.answer(happened, &mut requested)? {
                 break over;
             }
             self.keep_up();
@@ -151,12 +151,12 @@ impl Session<'_> {
                 flushed = Instant::now();
             }
         };
-        Ok((over, self.read_the_rest(over.ending(), at)))
+        Ok((over, self.read_the_rest(over.exit_reason(), at)))
     }
 
     /// Reads what is new, unless what was read before waits to be written.
     fn read(&mut self) -> PassOutcome {
-        self.memories.pass(&mut self.processes, &mut self.output)
+        self.regions.pass(&mut self.processes, &mut self.output)
     }
 
     /// What a pass that began at `before` and found this leads to.
@@ -169,34 +169,34 @@ impl Session<'_> {
 
     /// What is due now and then, whatever was found.
     fn keep_up(&mut self) {
-        self.take_wanted();
+        self.take_requested();
         self.keep_time();
-        self.tell_of_failure();
+        self.report_failure();
         self.mind_processor_time();
     }
 
     fn flush(&mut self) {
-        self.output.flush(self.memories.totals().lost);
-        let (at_ns, events) = (self.clock.now().0, self.memories.events());
+        self.output.flush(self.regions.totals().lost);
+        let (at_ns, events) = (self.clock.now().0, self.regions.events());
         self.so_far.rate.note(at_ns, events);
         self.show_status(at_ns, events);
         self.crashes.hear();
     }
 
     /// Gives when it ended, of those of whom it is known that they lived until `alive`.
-    fn read_the_rest(&mut self, how: Ending, alive: Nanos) -> Nanos {
-        self.memories.stop();
+    fn read_the_rest(&mut self, how: ExitReason, alive: Nanos) -> Nanos {
+        self.regions.stop();
         let over_by = self.clock.now();
         self.output.allow_waiting();
-        self.tell_last_looks();
+        self.record_last_observations();
         self.so_far.last = self.gather_last(how);
-        self.memories.finish(&mut self.processes, &mut self.output);
+        self.regions.finish(&mut self.processes, &mut self.output);
         self.status = None;
         self.dismiss();
         self.crashes.hear();
         match &mut self.so_far.last {
             Some(gathered) => gathered.end(how, alive),
-            None => vigil::end(alive, self.memories.latest(), over_by),
+            None => liveness::end(alive, self.regions.latest(), over_by),
         }
     }
 
@@ -211,8 +211,8 @@ impl Session<'_> {
     /// If nothing from before `at` is still to be read, the trace may say so.
     fn mark_time(&mut self, at: Nanos, found: PassOutcome) {
         // Since then the program may have ended, which makes nobody wait longer.
-        let at = at.min(self.so_far.vigil.last_alive());
-        let latest = self.memories.latest_event();
+        let at = at.min(self.so_far.liveness.last_alive());
+        let latest = self.regions.latest_event();
         let is_due = |it: &mut Watermark| it.is_due(at, latest);
         if !found.is_behind() && self.watermark.as_mut().is_some_and(is_due) {
             self.output.take(Record::Watermark(at));
@@ -228,19 +228,19 @@ impl Session<'_> {
         status.show(Progress {
             events,
             events_per_s: self.so_far.rate.per_second(at_ns, events),
-            lost: self.memories.totals().lost,
-            whereabouts: self.whereabouts(),
+            lost: self.regions.totals().lost,
+            location: self.location(),
             failure: self.output.failure(),
         });
     }
 
-    fn whereabouts(&self) -> Whereabouts {
+    fn location(&self) -> Location {
         match &self.output {
-            Store::Trace(output) => Whereabouts::Trace {
+            Store::Trace(output) => Location::Trace {
                 backlog_bytes: self.backlog.bytes(),
                 written_bytes: output.written_bytes(),
             },
-            Store::Flight(recorder) => Whereabouts::Flight {
+            Store::Flight(recorder) => Location::Flight {
                 length_ns: recorder.length_ns,
                 room_bytes: recorder.room_bytes,
                 snapshots: recorder.taken().written,
@@ -249,7 +249,7 @@ impl Session<'_> {
     }
 
     fn keep_time(&mut self) {
-        let headers = self.memories.headers();
+        let headers = self.regions.headers();
         self.calibrator
             .take_if(|calibrator| !calibrator.keep_right(headers));
     }

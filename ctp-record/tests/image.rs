@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 
 use ctp_trace::Reader;
 use ctp_trace::record::{
-    Birth, CoroutineId, CoroutineKind, End, Ending, Event, EventKind, Module, Place, Record, Site,
-    SiteId, Start, Tally, WaitKind, Wake,
+    Birth, CoroutineId, CoroutineKind, End, Event, EventCounts, EventKind, ExitReason, Module,
+    Place, Record, Site, SiteId, Start, WaitKind, Wake,
 };
 use tempfile::TempDir;
 
@@ -28,13 +28,13 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/freestan
 struct Target {
     elf: PathBuf,
     dump: Vec<u8>,
-    tasks: BTreeMap<String, Told>,
+    tasks: BTreeMap<String, Reported>,
     code: (u64, Vec<u8>),
 }
 
 /// What the program told of one task.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Reported {
     runs: u64,
     suspends: u64,
     wakes: u64,
@@ -42,7 +42,7 @@ struct Told {
     last_ns: u64,
 }
 
-impl Told {
+impl Reported {
     fn events(self) -> u64 {
         1 + self.runs + self.suspends
     }
@@ -62,23 +62,23 @@ fn target() -> &'static Target {
         let path = dir.path().join("ram.bin");
         let output = Command::new(&elf).arg(&path).output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
+        let reported = String::from_utf8(output.stderr).unwrap();
         let mut tasks = BTreeMap::new();
         let mut code = (0, Vec::new());
-        for line in told.lines() {
+        for line in reported.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let number = |at: usize| words[at].parse::<u64>().unwrap();
             match words[0] {
                 "task" => {
                     assert_eq!(words.len(), 12, "{line}");
-                    let told = Told {
+                    let reported = Reported {
                         runs: number(3),
                         suspends: number(5),
                         wakes: number(7),
                         answered: number(9),
                         last_ns: number(11),
                     };
-                    tasks.insert(words[1].to_owned(), told);
+                    tasks.insert(words[1].to_owned(), reported);
                 }
                 "code" => {
                     let bytes = words[4..].iter().map(|byte| byte.parse().unwrap());
@@ -146,7 +146,7 @@ impl Recorder {
         let records = Reader::new(&bytes).unwrap().map(Result::unwrap).collect();
         Trace {
             records,
-            said: String::from_utf8(output.stderr).unwrap(),
+            message: String::from_utf8(output.stderr).unwrap(),
         }
     }
 
@@ -156,16 +156,16 @@ impl Recorder {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert_eq!(output.stdout, b"");
         assert!(!self.dir.path().join("out").exists());
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.starts_with("ctp-record: "), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        said
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.starts_with("ctp-record: "), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        message
     }
 }
 
 struct Trace {
     records: Vec<Record>,
-    said: String,
+    message: String,
 }
 
 impl Trace {
@@ -226,17 +226,17 @@ impl Trace {
         events
     }
 
-    fn tally(&self, of: CoroutineId) -> Tally {
+    fn event_counts(&self, of: CoroutineId) -> EventCounts {
         let tallies = self.all(|r| {
-            if let Record::Tally(tally) = r {
-                Some(tally)
+            if let Record::EventCounts(event_counts) = r {
+                Some(event_counts)
             } else {
                 None
             }
         });
         tallies
             .into_iter()
-            .find(|tally| tally.coroutine == of)
+            .find(|event_counts| event_counts.coroutine == of)
             .unwrap()
     }
 
@@ -311,20 +311,23 @@ fn every_event_is_there_or_counted_as_lost() {
     assert_eq!(names, ["sensor", "display", "radio", "logger", "watchdog"]);
     let (mut recorded, mut lost) = (0, 0);
     for birth in &births {
-        let told = target().tasks[&birth.name];
+        let reported = target().tasks[&birth.name];
         let events = trace.events(birth.coroutine);
-        let first = told.events().saturating_sub(KEPT);
+        let first = reported.events().saturating_sub(KEPT);
         assert!(
-            events.iter().map(|event| event.n).eq(first..told.events()),
+            events
+                .iter()
+                .map(|event| event.n)
+                .eq(first..reported.events()),
             "{birth:?}"
         );
-        let expected = Tally {
+        let expected = EventCounts {
             coroutine: birth.coroutine,
-            attempted: told.events(),
-            recorded: told.events() - first,
-            ..Tally::default()
+            attempted: reported.events(),
+            recorded: reported.events() - first,
+            ..EventCounts::default()
         };
-        assert_eq!(trace.tally(birth.coroutine), expected);
+        assert_eq!(trace.event_counts(birth.coroutine), expected);
         assert_eq!(birth.kind, CoroutineKind::Bare);
         assert!(events.iter().all(|event| event.tid == 0));
         recorded += expected.recorded;
@@ -333,7 +336,7 @@ fn every_event_is_there_or_counted_as_lost() {
     let end = trace.end();
     assert_eq!((end.events, end.lost, end.coroutines), (recorded, lost, 5));
     assert_eq!((end.refused, end.unnamed, end.quarantined), (0, 0, 0));
-    assert_eq!(end.how, Ending::Image);
+    assert_eq!(end.how, ExitReason::Image);
     assert_eq!(trace.start().capacity, 16);
 }
 
@@ -342,10 +345,10 @@ fn each_task_waits_since_when_and_at_the_line_that_it_should() {
     let trace = Recorder::given(&target().dump).trace();
     let zero_ns = trace.start().started_monotonic_ns;
     for birth in trace.births() {
-        let told = target().tasks[&birth.name];
+        let reported = target().tasks[&birth.name];
         let last = *trace.events(birth.coroutine).last().unwrap();
         assert_eq!(last.kind, EventKind::Suspend);
-        assert_eq!(zero_ns + last.at.0, told.last_ns);
+        assert_eq!(zero_ns + last.at.0, reported.last_ns);
         let line = line_of_wait(&birth.name);
         assert_eq!(trace.place(last.site), ("src/tasks.rs".to_owned(), line));
         assert_eq!(trace.place(birth.spawn_site).0, "src/tasks.rs");
@@ -363,22 +366,22 @@ fn the_one_stuck_task_is_the_one_that_was_woken_and_did_not_run() {
     let stuck: Vec<&String> = target()
         .tasks
         .iter()
-        .filter(|(_, told)| told.is_stuck())
+        .filter(|(_, reported)| reported.is_stuck())
         .map(|(name, _)| name)
         .collect();
     assert_eq!(stuck, ["radio"]);
     assert!(20 <= target().tasks["radio"].runs);
     let trace = Recorder::given(&target().dump).trace();
     for birth in trace.births() {
-        let told = target().tasks[&birth.name];
+        let reported = target().tasks[&birth.name];
         let last = *trace.events(birth.coroutine).last().unwrap();
         let wake = trace.wake(birth.coroutine);
-        assert_eq!(u64::from(wake.count), told.wakes);
-        assert_eq!(u64::from(last.wake_seen), told.answered);
+        assert_eq!(u64::from(wake.count), reported.wakes);
+        assert_eq!(u64::from(last.wake_seen), reported.answered);
     }
     assert!(
         trace
-            .said
+            .message
             .contains("1 coroutine looks stuck; next: ctp-report --stuck -i out")
     );
 }
@@ -430,10 +433,10 @@ fn a_memory_as_it_was_before_the_program_began_is_not_taken_for_it() {
          first; it is at {:#x}",
         dump.len()
     );
-    assert!(found.said.contains(&which), "{}", found.said);
+    assert!(found.message.contains(&which), "{}", found.message);
     let end = "the image ends with its last record, ";
-    assert!(found.said.contains(end), "{}", found.said);
-    assert!(!clean.said.contains("memories"), "{}", clean.said);
+    assert!(found.message.contains(end), "{}", found.message);
+    assert!(!clean.message.contains("memories"), "{}", clean.message);
 }
 
 #[test]
@@ -449,12 +452,12 @@ fn a_dump_that_is_cut_off_is_refused_wherever_that_is() {
         for before in [&[][..], &junk_with_magic] {
             let cut = [before, memory, after].concat();
             let found = memory.len() + after.len();
-            let said = Recorder::given(&cut).refuses("ram.bin", elf);
+            let message = Recorder::given(&cut).refuses("ram.bin", elf);
             assert!(
-                said.contains(&format!("memory has {found} bytes")),
-                "{said}"
+                message.contains(&format!("memory has {found} bytes")),
+                "{message}"
             );
-            assert!(said.contains("dump the whole of it"), "{said}");
+            assert!(message.contains("dump the whole of it"), "{message}");
         }
     }
 }
@@ -462,18 +465,18 @@ fn a_dump_that_is_cut_off_is_refused_wherever_that_is() {
 #[test]
 fn a_dump_without_the_magic_is_refused() {
     for dump in [&[][..], b"CTP", &[0; 65_536]] {
-        let said = Recorder::given(dump).refuses("ram.bin", &target().elf);
-        assert!(said.contains("holds no memory of a probe"), "{said}");
+        let message = Recorder::given(dump).refuses("ram.bin", &target().elf);
+        assert!(message.contains("holds no memory of a probe"), "{message}");
     }
 }
 
 #[test]
 fn a_file_that_is_missing_is_named() {
     let recorder = Recorder::given(&target().dump);
-    let said = recorder.refuses("no such dump", &target().elf);
-    assert!(said.contains("no such dump"), "{said}");
-    let said = recorder.refuses("ram.bin", Path::new("no such program"));
-    assert!(said.contains("no such program"), "{said}");
+    let message = recorder.refuses("no such dump", &target().elf);
+    assert!(message.contains("no such dump"), "{message}");
+    let message = recorder.refuses("ram.bin", Path::new("no such program"));
+    assert!(message.contains("no such program"), "{message}");
 }
 
 #[test]
@@ -486,7 +489,7 @@ fn what_is_no_elf_file_is_refused() {
         let mut file = head.to_vec();
         file.resize(32.max(head.len()), 0);
         fs::write(recorder.dir.path().join("other"), file).unwrap();
-        let said = recorder.refuses("ram.bin", Path::new("other"));
-        assert!(said.contains("other is no ELF file"), "{said}");
+        let message = recorder.refuses("ram.bin", Path::new("other"));
+        assert!(message.contains("other is no ELF file"), "{message}");
     }
 }

@@ -171,8 +171,8 @@ fn command() -> Command {
 }
 
 /// What was typed does not go together.
-fn conflict(said: &str) -> clap::Error {
-    command().error(ErrorKind::ArgumentConflict, said)
+fn conflict(text: &str) -> clap::Error {
+    command().error(ErrorKind::ArgumentConflict, text)
 }
 
 fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
@@ -206,21 +206,21 @@ impl Cli {
     /// Rows are of all events, as they are, and have no names.
     fn check_rows(&self) -> Result<(), clap::Error> {
         let is_rows = matches!(self.exchange.export, Some(Target::Jsonl | Target::Csv));
-        let said = match (self.timeline.time, self.places.are_given()) {
+        let text = match (self.timeline.time, self.places.are_given()) {
             (Some(_), _) => "--time is for --timeline and --export chrome alone",
             (_, true) => {
                 "--symfs, --debug-dir and --max-module are for names, of which jsonl and csv have none"
             }
             _ => return Ok(()),
         };
-        if is_rows { Err(conflict(said)) } else { Ok(()) }
+        if is_rows { Err(conflict(text)) } else { Ok(()) }
     }
 
     /// Two things on standard output could not be told apart.
     fn check_stdout(&self) -> Result<(), clap::Error> {
-        let picture = self.flame.flame.as_deref().is_some_and(output::is_stdout);
+        let chart = self.flame.flame.as_deref().is_some_and(output::is_stdout);
         let stacks = self.flame.folded.as_deref().is_some_and(output::is_stdout);
-        if picture && (stacks || self.json) {
+        if chart && (stacks || self.json) {
             return Err(conflict(
                 "--flame - leaves no room for other things on standard output: name a file",
             ));

@@ -9,10 +9,10 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use ctp_trace::Census;
-use ctp_trace::census::Span;
+use ctp_trace::TraceModel;
 use ctp_trace::escape::escaped;
 use ctp_trace::record::Record;
+use ctp_trace::trace_model::Span;
 use serde_json::Value;
 
 use crate::config::Config;
@@ -35,8 +35,8 @@ pub fn read(config: &Config) -> Result<(Model, Names)> {
 /// If the trace cannot be read, or has no coroutine.
 pub fn read_with(
     config: &Config,
-    see: impl FnMut(&Census, &Record),
-    each: impl FnMut(&Census, &Span),
+    see: impl FnMut(&TraceModel, &Record),
+    each: impl FnMut(&TraceModel, &Span),
 ) -> Result<(Model, Names)> {
     let input = load::open(config)?;
     let model = input.model(see, each)?;
@@ -68,7 +68,7 @@ pub fn write(
     page: impl FnOnce(&mut Page) -> io::Result<()>,
 ) -> Result<()> {
     if config.json {
-        return Ok(json::write(json::told(model, names), fields(), out)?);
+        return Ok(json::write(json::reported(model, names), fields(), out)?);
     }
     let mut below = Page::new(out);
     if !config.is_quiet() {
@@ -86,11 +86,11 @@ pub fn write(
 /// If `out` cannot be written.
 pub fn confirm(
     config: &Config,
-    said: impl IntoIterator<Item = String>,
+    message: impl IntoIterator<Item = String>,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let mut said = said.into_iter().filter(|_| !config.is_quiet());
-    Ok(said.try_for_each(|line| writeln!(out, "{}", escaped(&line)))?)
+    let mut message = message.into_iter().filter(|_| !config.is_quiet());
+    Ok(message.try_for_each(|line| writeln!(out, "{}", escaped(&line)))?)
 }
 
 /// Says on standard error what is missing of a trace that goes into a file or to another program,

@@ -1,6 +1,6 @@
 //! From a file to a reader over it; each failure with a way out.
 
-pub mod ending;
+pub mod exit_reason;
 pub mod memory;
 mod model;
 mod opened;
@@ -9,9 +9,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use ctp_trace::census::Span;
 use ctp_trace::record::{Nanos, Record};
-use ctp_trace::{Census, Reader, Source as _};
+use ctp_trace::trace_model::Span;
+use ctp_trace::{Reader, Source as _, TraceModel};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
@@ -116,7 +116,7 @@ impl Input<'_> {
     /// # Errors
     /// If nothing can be read.
     pub fn since(&self) -> Result<Nanos> {
-        let is_row = |record: &Record| matches!(record, Record::Event(_) | Record::Tally(_));
+        let is_row = |record: &Record| matches!(record, Record::Event(_) | Record::EventCounts(_));
         let mut before_rows = self.reader()?.flatten().take_while(|it| !is_row(it));
         let since = before_rows.find_map(|record| match record {
             Record::Window(window) => Some(window.since),
@@ -132,8 +132,8 @@ impl Input<'_> {
     /// If nothing can be read, or what is read takes too much memory.
     pub fn model(
         &self,
-        before: impl FnMut(&Census, &Record),
-        each: impl FnMut(&Census, &Span),
+        before: impl FnMut(&TraceModel, &Record),
+        each: impl FnMut(&TraceModel, &Span),
     ) -> Result<Model> {
         let mut allowance = self.allowance.clone();
         let mut model = Model::watch(self.reader()?, &mut allowance, before, each)?;

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     match run(&config) {
         Ok(Status::Fine) => ExitCode::SUCCESS,
         Ok(Status::CheckFailed) => ExitCode::from(3),
-        Ok(Status::Untold(why)) => {
+        Ok(Status::Incomplete(why)) => {
             complain(&why);
             ExitCode::from(4)
         }

@@ -2,14 +2,14 @@
 
 pub mod chains;
 mod code_place;
+pub mod duplicates;
 pub mod label;
 pub mod source;
-pub mod twins;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctp_trace::census::Coroutine;
 use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
+use ctp_trace::trace_model::Coroutine;
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Miss, Places, Refused};
 use symbolize::{SourceLine, Symbolizer};
 
@@ -130,7 +130,7 @@ impl Names {
 
     /// What the program calls a coroutine, else where it was spawned.
     pub fn of_coroutine(&self, model: &Model, one: &Coroutine) -> String {
-        self.called(model.census.name(one.name))
+        self.called(model.trace_model.name(one.name))
             .unwrap_or_else(|| self.function(one.spawn_site, ""))
     }
 
@@ -167,12 +167,12 @@ impl Names {
     }
 
     /// What to call this one and others, by which rows are told apart.
-    pub fn of_its_row(&self, model: &Model, site: SiteId, one: &Coroutine) -> String {
+    pub fn name_of_row(&self, model: &Model, site: SiteId, one: &Coroutine) -> String {
         self.of_row(model, site, one, true)
     }
 
     fn of_row(&self, model: &Model, site: SiteId, one: &Coroutine, names_differ: bool) -> String {
-        let name = model.census.name(one.name);
+        let name = model.trace_model.name(one.name);
         if has_waited(model, one) {
             self.function_of_several(site, name, names_differ)
         } else {
@@ -261,13 +261,13 @@ impl Names {
         if awaits.frames.is_empty() {
             return;
         }
-        let is_told = matches!(place, Place::Source { .. });
+        let is_recorded = matches!(place, Place::Source { .. });
         if let Place::Function { .. } = place
             && !awaits.is_whole
         {
             awaits.end_at(label.clone());
         }
-        if !is_told {
+        if !is_recorded {
             let within = label.within.take();
             *label = awaits.frames.remove(0);
             label.within = within;
@@ -379,7 +379,7 @@ fn elsewhere(miss: &Miss) -> &'static str {
 
 /// Whether its place is one where it waits, or did.
 fn has_waited(model: &Model, one: &Coroutine) -> bool {
-    one.suspend().is_some() || model.census.resumed_from(one).is_some()
+    one.suspend().is_some() || model.trace_model.resumed_from(one).is_some()
 }
 
 fn mapping(module: &Module) -> Mapping {

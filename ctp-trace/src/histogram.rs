@@ -106,11 +106,11 @@ impl Histogram {
 /// The first bin up to which at least `percent` of 100 are counted; `None` if there are none.
 pub(crate) fn bin_of_percentile(bins: &[u64], percent: u8) -> Option<usize> {
     let total: u128 = bins.iter().map(|count| u128::from(*count)).sum();
-    let wanted = (total * u128::from(percent.min(100))).div_ceil(100).max(1);
+    let requested = (total * u128::from(percent.min(100))).div_ceil(100).max(1);
     let mut seen = 0;
     bins.iter().position(|count| {
         seen += u128::from(*count);
-        wanted <= seen
+        requested <= seen
     })
 }
 

@@ -11,7 +11,7 @@
 //! - [`Writer`] and [`Reader`], the two directions, with the same records on both sides,
 //! - [`Composer`] and [`ChunkWriter`], the halves of a writer, for one that has two threads,
 //! - [`format`](mod@format), the document that says what each byte of the file means,
-//! - [`Census`], which takes the records in, and [`verdict`], the one rule for what is stuck,
+//! - [`TraceModel`], which takes the records in, and [`verdict`], the one rule for what is stuck,
 //! - [`escape`], the one rule for what may be printed of a program's own text, and [`quantity`], for numbers.
 //!
 //! With the feature `output` it also finds the place of an output file, by the one rule of both tools for
@@ -51,7 +51,7 @@ pub use codec::chunk::{ChunkWriter, RawChunk};
 pub use codec::header::check_header;
 pub use duration::BadDuration;
 pub use error::Error;
-pub use model::{self as census, Census};
+pub use model::{self as trace_model, TraceModel};
 pub use reader::{Completeness, Reader};
 pub use source::Source;
 pub use writer::{Composer, Writer};

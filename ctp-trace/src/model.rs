@@ -6,11 +6,10 @@
 
 mod blocks;
 mod broken;
+mod consume;
 mod coroutine;
-mod deeds;
 mod extent;
 mod families;
-mod feeding;
 mod flight;
 pub mod gaps;
 mod holds;
@@ -28,6 +27,7 @@ mod runners;
 mod site;
 mod span;
 mod sums;
+mod thread_events;
 mod wakers;
 
 use std::collections::BTreeMap;
@@ -49,25 +49,25 @@ use runners::Runners;
 use site::Places;
 use sums::Sums;
 
-pub use blocks::{Block, Blocks, Keeper};
-pub use broken::{Breach, Broken, Contradiction};
+pub use blocks::{Block, Blocker, Blocks};
+pub use broken::{Broken, Contradiction, Violation};
 pub use coroutine::{Account, Coroutine, Total, Totals, Waits, Wakes};
-pub use families::{Family, FamilyId, Occupant, Parent};
+pub use families::{Family, FamilyId, Parent, ThreadOccupancy};
 pub use gaps::Gap;
 pub use holds::Holding;
 pub use looks::Looked;
 pub use missing::filtering::Filtering;
 pub use missing::losses::{LostRecords, ThreadLoss};
-pub use named::{Kin, Named};
+pub use named::{GroupKey, Named};
 pub use names::{NameId, stem};
 pub use resources::closings::Closing;
 pub use site::{MOST_SITES, SiteStats};
-pub use span::{Doing, Span};
+pub use span::{Activity, Span};
 pub use wakers::{Wakers, Woken};
 
 /// The account of a trace, kept up record by record: each part takes the records that concern it.
 #[derive(Clone, Debug, Default)]
-pub struct Census {
+pub struct TraceModel {
     extent: Extent,
     missing: Missing,
     coroutines: Population,
@@ -83,7 +83,7 @@ pub struct Census {
     sums: Sums,
 }
 
-impl Census {
+impl TraceModel {
     /// Nothing counted yet.
     pub fn new() -> Self {
         Self::default()
@@ -134,7 +134,7 @@ impl Census {
     pub fn past(&self, coroutine: &Coroutine) -> Past {
         let past = self.past_of_place(coroutine);
         if coroutine.account.has_earlier_totals() {
-            return coroutine.past(past, self.named(coroutine.kin()).as_ref());
+            return coroutine.past(past, self.named(coroutine.group_key()).as_ref());
         }
         past
     }
@@ -166,7 +166,7 @@ impl Census {
                 one.waits.count(&mut places);
                 places.by_number(from).runs.add(since.until(end));
             }
-            one.doubt_its_sites(&mut places);
+            one.distrust_sites(&mut places);
         }
         places.sites
     }
@@ -190,8 +190,8 @@ impl Census {
     }
 
     /// For how long nothing but births and wakes is told at the end of a recording that was not closed.
-    pub fn untold(&self) -> Nanos {
-        self.extent.untold()
+    pub fn incomplete_tail(&self) -> Nanos {
+        self.extent.incomplete_tail()
     }
 
     /// When this process ended, or the recording of it: ages of its coroutines are measured to
@@ -240,11 +240,11 @@ impl Census {
 
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
     pub fn lost(&self) -> u64 {
-        let told = self.end().map_or(0, |end| {
+        let reported = self.end().map_or(0, |end| {
             end.lost
                 .saturating_add(end.events.saturating_sub(self.totals().events))
         });
-        told.max(self.lost_by_coroutines())
+        reported.max(self.lost_by_coroutines())
     }
 
     /// Events that are missing by the account of the coroutine that had them.
@@ -260,12 +260,12 @@ impl Census {
     }
 
     /// Contradictions of coroutines that are not in that list.
-    pub fn broken_besides(&self) -> u64 {
+    pub fn more_violations(&self) -> u64 {
         self.breakages.others
     }
 
     /// Whether all that a thread did from that moment on is told in its order.
-    fn is_told(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
+    fn is_recorded(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
         match self.window() {
             Some(window) => window.since <= since,
             None => {

@@ -1,14 +1,14 @@
 //! What a trace says: one [`Record`] per fact, in the order in which the recorder learnt it.
 
 mod aggregate;
-mod deed;
 mod flight;
 mod look;
+mod thread_event;
 
 pub use aggregate::{Aggregate, Bins, Durations};
-pub use deed::{Act, Close, Deed, Hold, WakeCall};
-pub use flight::{Earlier, Former, Window};
+pub use flight::{Earlier, EndedSums, Window};
 pub use look::{Look, Seen, Thing};
+pub use thread_event::{Act, Close, Hold, ThreadEvent, WakeCall};
 
 /// Nanoseconds since the start of the recording, on the target's monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,9 +47,9 @@ pub enum Record {
     /// The latest wake of a coroutine, as seen when its station was read.
     Wake(Wake),
     /// A thread did something that is not a coroutine's change of state.
-    Deed(Deed),
+    ThreadEvent(ThreadEvent),
     /// Final account of a coroutine's events, written once it is dead or the recording ends.
-    Tally(Tally),
+    EventCounts(EventCounts),
     /// A process is no more; everything of it comes before.
     ProcessEnd(ProcessEnd),
     /// What the program summed up of a coroutine, in place of what it had before.
@@ -61,7 +61,7 @@ pub enum Record {
     /// How much of a coroutine came before its first event in the trace of a flight recorder.
     Earlier(Earlier),
     /// What those come to that ended before the window of a flight recorder.
-    Former(Box<Former>),
+    EndedSums(Box<EndedSums>),
     /// What was seen from outside of what a coroutine waits for.
     Look(Look),
     /// All that happened until then, and was published, is told, but for what is counted as lost. It is
@@ -354,7 +354,7 @@ pub struct Wake {
 
 /// How many events a coroutine had, whether or not they were recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct EventCounts {
     /// The coroutine whose account it is.
     pub coroutine: CoroutineId,
     /// Events that it had, without those that a filter kept out. What was not recorded of them is
@@ -412,13 +412,13 @@ pub struct ProcessEnd {
     /// When it ended, as [`End::at`].
     pub at: Nanos,
     /// How it ended.
-    pub how: ProcessEnding,
+    pub how: ProcessExit,
 }
 
 /// How a process ended. Only a parent is told what its child's status was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ProcessEnding {
+pub enum ProcessExit {
     /// It exited with this status.
     Exited(i32),
     /// It was ended by this signal.
@@ -427,13 +427,13 @@ pub enum ProcessEnding {
     Exec,
     /// It is gone; how is not known.
     #[default]
-    Gone,
+    Disappeared,
 }
 
 /// How the recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ending {
+pub enum ExitReason {
     /// The program exited with this status.
     Exited(i32),
     /// The program was ended by this signal.
@@ -448,10 +448,10 @@ pub enum Ending {
 /// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS, as Linux numbers them.
 const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 
-impl Ending {
+impl ExitReason {
     /// Whether it was ended by a signal that programs bring upon themselves.
     pub fn is_crash(self) -> bool {
-        matches!(self, Ending::Signalled(signal) if FAULTS.contains(&signal))
+        matches!(self, ExitReason::Signalled(signal) if FAULTS.contains(&signal))
     }
 }
 
@@ -462,7 +462,7 @@ pub struct End {
     /// or its latest event was.
     pub at: Nanos,
     /// How the recording ended.
-    pub how: Ending,
+    pub how: ExitReason,
     /// Events in this trace.
     pub events: u64,
     /// Events that the program had but this trace has not.

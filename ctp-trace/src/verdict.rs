@@ -4,21 +4,21 @@
 //! count in the report. Nothing is called stuck on the strength of an event that may be lost.
 
 mod blocked;
-mod doubt;
+mod caveat;
+mod evidence;
 mod reason;
-mod standing;
 mod waits_for;
 mod words;
 
 use crate::record::{Dialect, Nanos, Seen};
 
-pub use doubt::{Doubt, NO_DOUBT};
-pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
-pub use standing::{
-    BlockStanding, CloseStanding, EmptyStanding, LivesStanding, LookStanding, MissingStanding,
-    Obstacle, Past, PollStanding, ResourceStanding, Served, Standing, State, ThreadStanding,
-    TurnStanding, WaitStanding, WakeStanding,
+pub use caveat::{Caveat, NO_CAVEAT};
+pub use evidence::{
+    BlockCause, BlockEvidence, CloseEvidence, EmptyEvidence, Evidence, LivesEvidence, LookEvidence,
+    MissingEvidence, Overtaker, Past, PollEvidence, ResourceEvidence, State, ThreadEvidence,
+    TurnEvidence, WaitEvidence, WakeEvidence,
 };
+pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Fact, Verdict};
 
@@ -39,7 +39,7 @@ pub const BEYOND_LONGEST: u64 = 2;
 pub const SURE_AFTER: Nanos = Nanos(1_000_000_000);
 
 /// What is seen from outside counts if it is seen twice, so long apart.
-pub const LOOKS_APART: Nanos = Nanos(100_000_000);
+pub const OBSERVATIONS_APART_NS: Nanos = Nanos(100_000_000);
 
 /// A look that found nothing to read holds for so long at least: others come every second or two.
 pub const LOOK_HOLDS: Nanos = Nanos(2_000_000_000);
@@ -63,22 +63,22 @@ pub struct Judgement {
 }
 
 /// The rule. `threshold` is how long something must last to be worth a word.
-pub fn judge(standing: &Standing, threshold: Nanos) -> Judgement {
+pub fn judge(evidence: &Evidence, threshold: Nanos) -> Judgement {
     let case = Case {
-        standing,
+        evidence,
         threshold,
-        age: standing.since.until(standing.end),
+        age: evidence.since.until(evidence.end),
     };
     let (fact, verdict, reason) = case.decide();
     let close_call = matches!(fact, Fact::NotWoken | Fact::NoWaker)
-        && standing.wake.is_some_and(|wake| wake.close_call);
+        && evidence.wake.is_some_and(|wake| wake.close_call);
     Judgement {
         fact,
         verdict,
         confidence: verdict.confidence(),
         reason,
         age: match reason.describe().basis {
-            Basis::Keeper => case.age.max(case.kept_for()),
+            Basis::Blocker => case.age.max(case.kept_for()),
             _ => case.age,
         },
         close_call,
@@ -88,14 +88,14 @@ pub fn judge(standing: &Standing, threshold: Nanos) -> Judgement {
 type Decision = (Fact, Verdict, Reason);
 
 struct Case<'a> {
-    standing: &'a Standing,
+    evidence: &'a Evidence,
     threshold: Nanos,
     age: Nanos,
 }
 
 impl Case<'_> {
     fn decide(&self) -> Decision {
-        let Standing { state, missing, .. } = *self.standing;
+        let Evidence { state, missing, .. } = *self.evidence;
         let unknown = match (state, missing.lost) {
             (State::Dead, _) => return (Fact::Dead, Verdict::Over, Reason::Over),
             (State::Cancelled, _) => return (Fact::Cancelled, Verdict::Over, Reason::Over),
@@ -107,28 +107,28 @@ impl Case<'_> {
     }
 
     fn decide_alive(&self, state: State) -> Decision {
-        let fact = fact(state, self.standing.wake, self.standing.polls.wakers);
+        let fact = fact(state, self.evidence.wake, self.evidence.polls.wakers);
         if let Some((verdict, reason)) = self.blocked() {
             return (fact, verdict, reason);
         }
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),
-            Fact::Running if self.standing.threads.hosts => (Verdict::Waiting, Reason::Hosts),
-            Fact::Running if self.standing.threads.ended => {
+            Fact::Running if self.evidence.threads.hosts => (Verdict::Waiting, Reason::Hosts),
+            Fact::Running if self.evidence.threads.ended => {
                 (Verdict::MaybeStuck, Reason::ThreadEnded)
             }
             Fact::Running => (Verdict::Busy, Reason::Runs),
             Fact::NeverRun => self.never_run(),
             Fact::WokenNotRun => self.woken(),
-            Fact::NoWaker if !self.standing.polls.by_others => self.without_wakers(),
+            Fact::NoWaker if !self.evidence.polls.by_others => self.without_wakers(),
             _ => self.suspended(),
         };
         (fact, verdict, reason)
     }
 
     fn never_run(&self) -> (Verdict, Reason) {
-        match self.overtaken_since(self.standing.since, self.standing.threads.served) {
-            Some(served) => (Verdict::MaybeStuck, Reason::Overlooked(served)),
+        match self.overtaken_since(self.evidence.since, self.evidence.threads.overtaker) {
+            Some(overtaker) => (Verdict::MaybeStuck, Reason::Overlooked(overtaker)),
             None => (Verdict::Waiting, Reason::NotOvertaken),
         }
     }
@@ -136,20 +136,20 @@ impl Case<'_> {
     /// Beyond what this site's woken coroutines ever queued, while workers made progress: they ran
     /// those that became ready long after it.
     fn woken(&self) -> (Verdict, Reason) {
-        let Standing {
+        let Evidence {
             wake, since, end, ..
-        } = *self.standing;
+        } = *self.evidence;
         let latest = since.max(wake.and_then(|wake| wake.at).unwrap_or(end));
         let ready = wake
             .and_then(|wake| wake.first)
             .map_or(latest, |first| since.max(first));
         let queued = ready.until(end);
-        let usual = self.standing.past.longest_queued;
+        let usual = self.evidence.past.longest_queued;
         let beyond = self.threshold <= queued && usual.0.saturating_mul(BEYOND_LONGEST) < queued.0;
-        match self.overtaken_since(ready, self.standing.threads.served) {
-            Some(served) if beyond => {
+        match self.overtaken_since(ready, self.evidence.threads.overtaker) {
+            Some(overtaker) if beyond => {
                 let verdict = stuck_if(self.is_surely_passed_over(latest));
-                (verdict, Reason::PassedOver { ready, served })
+                (verdict, Reason::PassedOver { ready, overtaker })
             }
             _ => (Verdict::Waiting, Reason::Queued { ready }),
         }
@@ -158,44 +158,46 @@ impl Case<'_> {
     /// It is long, enough delays are known, the wake was no part of its last run, nor is it used up,
     /// its thread is free and has passed it over too, and its runtime tells of its own queue.
     fn is_surely_passed_over(&self, ready: Nanos) -> bool {
-        let Standing {
+        let Evidence {
             wake,
             end,
             past,
             threads,
             ..
-        } = self.standing;
+        } = self.evidence;
         let is_held = |since: Nanos| self.threshold <= since.until(*end);
         SURE_AFTER <= ready.until(*end)
             && ENOUGH <= past.queued
             && !wake.is_some_and(|wake| wake.close_call)
             && !threads.held_since.is_some_and(is_held)
-            && self.overtaken_since(ready, threads.served_there).is_some()
-            && !(self.standing.polls.keeps_permits && self.was_woken_while_it_ran())
-            && self.is_in_a_told_queue()
+            && self
+                .overtaken_since(ready, threads.overtaker_on_thread)
+                .is_some()
+            && !(self.evidence.polls.keeps_permits && self.was_woken_during_run())
+            && self.is_in_a_recorded_queue()
     }
 
     /// Wakers are counted of what is polled by a program that does not tell of its queues. That may
     /// be another future, which polls it when it comes to that.
-    fn is_in_a_told_queue(&self) -> bool {
-        self.standing.polls.wakers.is_none()
+    fn is_in_a_recorded_queue(&self) -> bool {
+        self.evidence.polls.wakers.is_none()
     }
 
-    fn was_woken_while_it_ran(&self) -> bool {
-        let at = self.standing.wake.and_then(|wake| wake.at);
-        at.is_none_or(|at| at < self.standing.since)
+    fn was_woken_during_run(&self) -> bool {
+        let at = self.evidence.wake.and_then(|wake| wake.at);
+        at.is_none_or(|at| at < self.evidence.since)
     }
 
     /// Nobody is left who could wake it.
     fn without_wakers(&self) -> (Verdict, Reason) {
-        let is_close = self.standing.wake.is_some_and(|wake| wake.close_call);
-        let is_open = is_close || self.standing.polls.untold || !self.standing.polls.when_woken;
+        let is_close = self.evidence.wake.is_some_and(|wake| wake.close_call);
+        let is_open = is_close || self.evidence.polls.unrecorded || !self.evidence.polls.when_woken;
         let is_sure = SURE_AFTER <= self.age && !is_open;
         (stuck_if(is_sure), Reason::NoWaker)
     }
 
     fn suspended(&self) -> (Verdict, Reason) {
-        match (self.standing.dialect, self.standing.wait.deadline) {
+        match (self.evidence.dialect, self.evidence.wait.deadline) {
             (Dialect::V1PerSlot | Dialect::V1PerStation, _) => {
                 (Verdict::MaybeStuck, Reason::Silent)
             }
@@ -210,14 +212,14 @@ impl Case<'_> {
 
     /// What it waits for is gone for longer than anybody ever took to resume such a one.
     fn closed(&self) -> Option<(Verdict, Reason)> {
-        let closed = self.standing.resource.closed?;
-        let ago = closed.at.until(self.standing.end);
+        let closed = self.evidence.resource.closed?;
+        let ago = closed.at.until(self.evidence.end);
         let usual = closed.longest_after.0.saturating_mul(BEYOND_LONGEST);
         if ago < self.threshold || ago.0 <= usual {
             return None;
         }
-        let (at, doubt) = (closed.at, self.doubt_of(closed.whole, ago));
-        Some((stuck_if(doubt.is_none()), Reason::Closed { at, doubt }))
+        let (at, caveat) = (closed.at, self.caveat_of(closed.whole, ago));
+        Some((stuck_if(caveat.is_none()), Reason::Closed { at, caveat }))
     }
 
     /// The recorder saw twice that what it waits for is gone, or is there. What its program tells of
@@ -225,57 +227,61 @@ impl Case<'_> {
     /// is not this one alone that waits.
     fn looked(&self) -> Option<(Verdict, Reason)> {
         let looked = self
-            .standing
+            .evidence
             .resource
             .looked
-            .filter(|_| self.standing.resource.closed.is_none())?;
-        let LookStanding { seen, first, .. } = looked;
-        let ago = first.until(self.standing.end);
+            .filter(|_| self.evidence.resource.closed.is_none())?;
+        let LookEvidence { seen, first, .. } = looked;
+        let ago = first.until(self.evidence.end);
         let usual = looked.longest_after.0.saturating_mul(BEYOND_LONGEST);
-        let is_short = first.until(looked.latest) < LOOKS_APART || ago < self.threshold;
-        let usual_doubt = self.doubt_of(looked.whole, ago);
-        let doubt = match seen {
-            Seen::Closed if usual < ago.0 => usual_doubt,
-            Seen::NumberClosed if usual < ago.0 => usual_doubt.or(Some(Doubt::OtherNumber)),
-            Seen::Unwatched(_) if usual < ago.0 => usual_doubt.or(Some(Doubt::WatchedElsewhere)),
-            Seen::Replaced => Some(Doubt::UsedAgain),
-            Seen::Readable(_) | Seen::HungUp if self.have_others_gone_on_since(first) => {
-                Some(Doubt::HeldUp)
+        let is_short = first.until(looked.latest) < OBSERVATIONS_APART_NS || ago < self.threshold;
+        let usual_caveat = self.caveat_of(looked.whole, ago);
+        let caveat = match seen {
+            Seen::Closed if usual < ago.0 => usual_caveat,
+            Seen::NumberClosed if usual < ago.0 => usual_caveat.or(Some(Caveat::OtherNumber)),
+            Seen::Unwatched(_) if usual < ago.0 => usual_caveat.or(Some(Caveat::WatchedElsewhere)),
+            Seen::Replaced => Some(Caveat::UsedAgain),
+            Seen::Readable(_) | Seen::HungUp if self.have_others_progressed_since(first) => {
+                Some(Caveat::HeldUp)
             }
             _ => return None,
         };
-        let reason = Reason::Looked { seen, first, doubt };
-        (!is_short).then_some((stuck_if(doubt.is_none()), reason))
+        let reason = Reason::Looked {
+            seen,
+            first,
+            caveat,
+        };
+        (!is_short).then_some((stuck_if(caveat.is_none()), reason))
     }
 
-    fn have_others_gone_on_since(&self, at: Nanos) -> bool {
-        self.standing
+    fn have_others_progressed_since(&self, at: Nanos) -> bool {
+        self.evidence
             .threads
-            .served
+            .overtaker
             .is_some_and(|it| at <= it.ready)
     }
 
     /// Why somebody may have resumed it after all, or may still do so.
-    fn doubt_of(&self, is_whole: bool, ago: Nanos) -> Option<Doubt> {
-        let Standing { wait, polls, .. } = *self.standing;
-        let is_recent = (ago < SURE_AFTER).then_some(Doubt::Recent);
-        match self.standing.wake {
-            None => Some(Doubt::WakesNotTold),
-            Some(wake) if wake.close_call => Some(Doubt::CloseCall),
-            _ if !is_whole => Some(Doubt::Incomplete),
-            _ => doubt_of_others(wait.one_of_several, polls.wakers).or(is_recent),
+    fn caveat_of(&self, is_whole: bool, ago: Nanos) -> Option<Caveat> {
+        let Evidence { wait, polls, .. } = *self.evidence;
+        let is_recent = (ago < SURE_AFTER).then_some(Caveat::Recent);
+        match self.evidence.wake {
+            None => Some(Caveat::WakesNotRecorded),
+            Some(wake) if wake.close_call => Some(Caveat::CloseCall),
+            _ if !is_whole => Some(Caveat::Incomplete),
+            _ => caveat_of_others(wait.one_of_several, polls.wakers).or(is_recent),
         }
     }
 
     fn is_overdue(&self, due: Nanos) -> bool {
-        due < self.standing.end && self.threshold <= due.until(self.standing.end)
+        due < self.evidence.end && self.threshold <= due.until(self.evidence.end)
     }
 
     fn against_the_past(&self) -> (Verdict, Reason) {
-        if self.standing.wait.idle {
+        if self.evidence.wait.idle {
             return (Verdict::Waiting, Reason::Idle);
         }
-        let past = &self.standing.past;
+        let past = &self.evidence.past;
         let usual = past.p99.0.saturating_mul(FAR_BEYOND);
         if past.waits < ENOUGH {
             self.against_other_lives()
@@ -290,12 +296,12 @@ impl Case<'_> {
     /// Nothing is usual where it waits. But those like it lived for but a moment, and of the latest of
     /// them none has ended: they are all here.
     fn against_other_lives(&self) -> (Verdict, Reason) {
-        let is_far_beyond = |lives: &LivesStanding| {
+        let is_far_beyond = |lives: &LivesEvidence| {
             ENOUGH <= lives.ended.min(lives.newest)
                 && lives.p99.0.saturating_mul(FAR_BEYOND) <= self.age.0
                 && lives.longest.0.saturating_mul(BEYOND_LONGEST) <= self.age.0
         };
-        match self.standing.lives.filter(is_far_beyond) {
+        match self.evidence.lives.filter(is_far_beyond) {
             Some(lives) => self.unless_explained(Reason::BeyondLives(lives)),
             None => (Verdict::Waiting, Reason::NoPast),
         }
@@ -303,8 +309,8 @@ impl Case<'_> {
 
     /// It is long, and stuck unless something tells why.
     fn unless_explained(&self, long: Reason) -> (Verdict, Reason) {
-        let ResourceStanding { turn, empty, .. } = self.standing.resource;
-        let turn = turn.filter(|turn| self.is_its_turn_to_come(turn));
+        let ResourceEvidence { turn, empty, .. } = self.evidence.resource;
+        let turn = turn.filter(|turn| self.is_turn_to_come(turn));
         let empty = empty.filter(|empty| self.is_empty_still(empty));
         match (turn, empty) {
             (Some(turn), _) => (Verdict::Waiting, Reason::InTurn(turn)),
@@ -315,24 +321,25 @@ impl Case<'_> {
 
     /// Until then it waited as it should. That much of the wait is the longest of which nothing was
     /// wrong, and what has come since is too little to say more.
-    fn is_empty_still(&self, empty: &EmptyStanding) -> bool {
-        let Standing { since, end, .. } = *self.standing;
+    fn is_empty_still(&self, empty: &EmptyEvidence) -> bool {
+        let Evidence { since, end, .. } = *self.evidence;
         let proven = since.until(empty.at).0.saturating_mul(BEYOND_LONGEST);
         since <= empty.at && (empty.at.until(end) <= LOOK_HOLDS || self.age.0 <= proven)
     }
 
     /// The lock was taken but just, and nobody had it who began to wait the threshold later.
-    fn is_its_turn_to_come(&self, turn: &TurnStanding) -> bool {
-        let Standing { since, end, .. } = *self.standing;
+    fn is_turn_to_come(&self, turn: &TurnEvidence) -> bool {
+        let Evidence { since, end, .. } = *self.evidence;
         turn.taken.until(end) < self.threshold
             && since.until(turn.youngest.max(since)) < self.threshold
     }
 
     /// A run of one that became ready at least the threshold later than this one. Those that were
     /// ready before may be before it in the queue, however many they are.
-    fn overtaken_since(&self, ready: Nanos, served: Option<Served>) -> Option<Served> {
-        let is_later = |it: &Served| ready <= it.ready && self.threshold <= ready.until(it.ready);
-        served.filter(is_later)
+    fn overtaken_since(&self, ready: Nanos, overtaker: Option<Overtaker>) -> Option<Overtaker> {
+        let is_later =
+            |it: &Overtaker| ready <= it.ready && self.threshold <= ready.until(it.ready);
+        overtaker.filter(is_later)
     }
 }
 
@@ -361,16 +368,16 @@ fn stuck_if(is_sure: bool) -> Verdict {
 }
 
 /// Why one may wait for something else too: its wait says so, or several somethings have its waker.
-pub fn doubt_of_others(one_of_several: bool, wakers: Option<u32>) -> Option<Doubt> {
+pub fn caveat_of_others(one_of_several: bool, wakers: Option<u32>) -> Option<Caveat> {
     match (one_of_several, wakers) {
-        (true, _) => Some(Doubt::OneOfSeveral),
-        (false, Some(2..)) => Some(Doubt::SeveralWakers),
+        (true, _) => Some(Caveat::OneOfSeveral),
+        (false, Some(2..)) => Some(Caveat::SeveralWakers),
         _ => None,
     }
 }
 
 /// What is so of one that has not ended. Without a wake word, "not woken" cannot be known.
-fn fact(state: State, wake: Option<WakeStanding>, wakers: Option<u32>) -> Fact {
+fn fact(state: State, wake: Option<WakeEvidence>, wakers: Option<u32>) -> Fact {
     match (state, wake) {
         (State::Born, _) => Fact::NeverRun,
         (State::Running, _) => Fact::Running,

@@ -4,26 +4,26 @@ mod facts;
 
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Fact, Judgement, Reason, Verdict};
-use facts::{census, end, event, tally};
+use facts::{end, event, event_counts, trace_model};
 
 const SECOND: u64 = 1_000_000_000;
 
 fn begins() -> Record {
-    Record::Deed(Deed::default())
+    Record::ThreadEvent(ThreadEvent::default())
 }
 
 fn lost() -> Record {
-    Record::Deed(Deed {
+    Record::ThreadEvent(ThreadEvent {
         act: Act::Loss(1),
-        ..Deed::default()
+        ..ThreadEvent::default()
     })
 }
 
 fn without_wakers(account: Record) -> Record {
     match account {
-        Record::Tally(tally) => Record::Tally(Tally {
+        Record::EventCounts(event_counts) => Record::EventCounts(EventCounts {
             wakers: Some(0),
-            ..tally
+            ..event_counts
         }),
         other => other,
     }
@@ -47,15 +47,15 @@ fn having_refused(refused: u64, end: Record) -> Record {
 }
 
 /// One that was woken once and waits without any waker, among other records.
-fn one_without_wakers(others: &[Record]) -> Judgement {
-    one_woken_before(1, others)
+fn judged_without_wakers(others: &[Record]) -> Judgement {
+    judged_woken_before(1, others)
 }
 
-fn one_woken_before(wakes: u16, others: &[Record]) -> Judgement {
-    one_that_was_woken(wakes, others, 0)
+fn judged_woken_before(wakes: u16, others: &[Record]) -> Judgement {
+    judged_woken(wakes, others, 0)
 }
 
-fn one_that_was_woken(wakes: u16, others: &[Record], refused: u64) -> Judgement {
+fn judged_woken(wakes: u16, others: &[Record], refused: u64) -> Judgement {
     let coroutine = CoroutineId(1);
     let mut records = others.to_vec();
     records.extend([
@@ -75,16 +75,16 @@ fn one_that_was_woken(wakes: u16, others: &[Record], refused: u64) -> Judgement 
             at: Nanos(3),
             ..Wake::default()
         }),
-        without_wakers(tally(1, 5, 5)),
+        without_wakers(event_counts(1, 5, 5)),
         having_refused(refused, end(3 * SECOND)),
     ]);
-    census(&records).judge(Nanos(SECOND))[0].1
+    trace_model(&records).judge(Nanos(SECOND))[0].1
 }
 
 // CT-15
 #[test]
 fn without_wakers_it_is_stuck_if_its_thread_told_all() {
-    let judgement = one_without_wakers(&[begins()]);
+    let judgement = judged_without_wakers(&[begins()]);
     assert_eq!(judgement.verdict, Verdict::Stuck);
     assert_eq!(judgement.reason, Reason::NoWaker);
 }
@@ -92,7 +92,7 @@ fn without_wakers_it_is_stuck_if_its_thread_told_all() {
 // CT-15
 #[test]
 fn it_is_likely_where_its_thread_has_no_history() {
-    let judgement = one_without_wakers(&[]);
+    let judgement = judged_without_wakers(&[]);
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
     assert_eq!(judgement.reason, Reason::NoWaker);
 }
@@ -100,14 +100,14 @@ fn it_is_likely_where_its_thread_has_no_history() {
 // CT-15
 #[test]
 fn it_is_likely_where_records_are_lost() {
-    let judgement = one_without_wakers(&[begins(), lost()]);
+    let judgement = judged_without_wakers(&[begins(), lost()]);
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
 }
 
 // CT-15
 #[test]
 fn it_is_likely_where_it_may_have_been_polled_inside_of_one_that_found_no_room() {
-    let judgement = one_that_was_woken(1, &[begins()], 1);
+    let judgement = judged_woken(1, &[begins()], 1);
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
 }
 
@@ -127,7 +127,7 @@ fn it_is_polled_by_others_where_it_runs_inside_of_one_that_has_polled_another_be
         event(3, 0, 0, EventKind::Run),
         event(3, 1, 0, EventKind::Suspend),
     ];
-    let verdict = |others: &[Record]| one_without_wakers(others).verdict;
+    let verdict = |others: &[Record]| judged_without_wakers(others).verdict;
     assert_ne!(verdict(&[&outer[..], &inner].concat()), Verdict::Stuck);
     assert_eq!(verdict(&[&outer[..1], &inner].concat()), Verdict::Stuck);
 }
@@ -141,9 +141,9 @@ fn it_is_likely_where_a_window_began_after_its_first_poll() {
             ..Window::default()
         })
     };
-    assert_eq!(one_without_wakers(&[window(0)]).verdict, Verdict::Stuck);
+    assert_eq!(judged_without_wakers(&[window(0)]).verdict, Verdict::Stuck);
     assert_eq!(
-        one_without_wakers(&[window(2)]).verdict,
+        judged_without_wakers(&[window(2)]).verdict,
         Verdict::MaybeStuck
     );
 }
@@ -151,12 +151,12 @@ fn it_is_likely_where_a_window_began_after_its_first_poll() {
 // CT-15
 #[test]
 fn one_that_runs_without_being_woken_may_do_so_again() {
-    let judgement = one_woken_before(0, &[begins()]);
+    let judgement = judged_woken_before(0, &[begins()]);
     assert_eq!(judgement.verdict, Verdict::Waiting);
 }
 
 /// One that waits after these events, of which its wake word says so many, the last of them then.
-fn one_woken_at(events: &[Record], count: u32, at: u64) -> Judgement {
+fn judged_woken_at(events: &[Record], count: u32, at: u64) -> Judgement {
     let coroutine = CoroutineId(1);
     let birth = Record::Birth(Birth {
         coroutine,
@@ -170,9 +170,9 @@ fn one_woken_at(events: &[Record], count: u32, at: u64) -> Judgement {
         ..Wake::default()
     });
     let had = events.len() as u64;
-    let account = [wake, tally(1, had, had), end(3 * SECOND)];
+    let account = [wake, event_counts(1, had, had), end(3 * SECOND)];
     let records = [&[birth], events, &account].concat();
-    census(&records).judge(Nanos(SECOND))[0].1
+    trace_model(&records).judge(Nanos(SECOND))[0].1
 }
 
 // CT-15
@@ -185,7 +185,7 @@ fn a_wake_that_half_of_the_count_does_not_show_leaves_it_likely() {
         after_wakes(1, event(1, 3, 3, EventKind::Run)),
         after_wakes(1, event(1, 4, 4, EventKind::Suspend)),
     ];
-    let woken_at = |at| one_woken_at(&events, 1 + (1 << 16), at);
+    let woken_at = |at| judged_woken_at(&events, 1 + (1 << 16), at);
     assert!(woken_at(2 * SECOND).close_call);
     assert!(
         !woken_at(4).close_call,
@@ -201,7 +201,7 @@ fn wakes_without_number_are_wakes() {
         event(1, 1, 1, EventKind::Run),
         event(1, 2, 2, EventKind::Suspend),
     ];
-    let fact = |at| one_woken_at(&events, 40_000, at).fact;
+    let fact = |at| judged_woken_at(&events, 40_000, at).fact;
     assert_eq!(fact(SECOND), Fact::WokenNotRun);
     assert_eq!(fact(1), Fact::Suspended, "read too early");
 }

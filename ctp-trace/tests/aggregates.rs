@@ -4,11 +4,11 @@ mod facts;
 
 use std::collections::BTreeMap;
 
-use ctp_trace::Census;
-use ctp_trace::census::Named;
+use ctp_trace::TraceModel;
 use ctp_trace::record::*;
+use ctp_trace::trace_model::Named;
 use ctp_trace::verdict::Verdict;
-use facts::{census, end, event, tally};
+use facts::{end, event, event_counts, trace_model};
 use proptest::prelude::*;
 
 const SECOND: u64 = 1_000_000_000;
@@ -40,12 +40,12 @@ fn aggregate(id: u32, waits: &[u64], runs: &[u64]) -> Aggregate {
     }
 }
 
-fn told(aggregate: Aggregate) -> Record {
+fn reported(aggregate: Aggregate) -> Record {
     Record::Aggregate(Box::new(aggregate))
 }
 
-fn only_name(census: &Census) -> Named {
-    let mut all = census.by_name();
+fn only_name(trace_model: &TraceModel) -> Named {
+    let mut all = trace_model.by_name();
     assert_eq!(all.len(), 1);
     all.remove(0)
 }
@@ -56,27 +56,27 @@ use EventKind::{Death, Run, Suspend};
 fn summed_up(id: u32, waits: &[u64], since: u64) -> [Record; 5] {
     [
         birth(id, "worker", Dialect::Extended),
-        told(aggregate(id, waits, &[1; 49])),
+        reported(aggregate(id, waits, &[1; 49])),
         event(id, 98, since - 1, Run),
         event(id, 99, since, Suspend),
-        tally(id, 100, 2),
+        event_counts(id, 100, 2),
     ]
 }
 
 // CT-24, AGG-07
 #[test]
 fn totals_that_were_summed_up_are_exact_whatever_is_not_in_the_trace() {
-    let mut census = census(&summed_up(1, &[40; 49], 1_000));
-    census.feed(&end(2_000));
-    assert_eq!((census.lost(), census.summed_up()), (0, 98));
-    assert!(!census.is_approximate());
-    let named = only_name(&census);
+    let mut trace_model = trace_model(&summed_up(1, &[40; 49], 1_000));
+    trace_model.consume(&end(2_000));
+    assert_eq!((trace_model.lost(), trace_model.summed_up()), (0, 98));
+    assert!(!trace_model.is_approximate());
+    let named = only_name(&trace_model);
     assert_eq!(
         (named.waiting, named.running),
         (durations(&[40; 49]), durations(&[1; 49]))
     );
     assert!(!named.approximate);
-    let site = census.sites().remove(0);
+    let site = trace_model.sites().remove(0);
     assert!(
         site.approximate,
         "what is known of the site comes from two events"
@@ -86,9 +86,9 @@ fn totals_that_were_summed_up_are_exact_whatever_is_not_in_the_trace() {
 // AGG-19
 #[test]
 fn a_wait_that_goes_on_is_an_age_and_in_no_total() {
-    let mut census = census(&summed_up(1, &[40; 49], 1_000));
-    census.feed(&end(7_000));
-    let named = only_name(&census);
+    let mut trace_model = trace_model(&summed_up(1, &[40; 49], 1_000));
+    trace_model.consume(&end(7_000));
+    let named = only_name(&trace_model);
     assert_eq!(
         (named.open.count(), named.open.max()),
         (1, Some(Nanos(6_000)))
@@ -99,12 +99,12 @@ fn a_wait_that_goes_on_is_an_age_and_in_no_total() {
 // AGG-11
 #[test]
 fn an_aggregate_replaces_the_one_before() {
-    let mut census = census(&summed_up(1, &[40; 49], 1_000));
-    let before = only_name(&census);
-    census.feed(&told(aggregate(1, &[40; 49], &[1; 49])));
-    assert_eq!(only_name(&census).waiting, before.waiting);
-    census.feed(&told(aggregate(1, &[40; 50], &[1; 49])));
-    assert_eq!(only_name(&census).waiting, durations(&[40; 50]));
+    let mut trace_model = trace_model(&summed_up(1, &[40; 49], 1_000));
+    let before = only_name(&trace_model);
+    trace_model.consume(&reported(aggregate(1, &[40; 49], &[1; 49])));
+    assert_eq!(only_name(&trace_model).waiting, before.waiting);
+    trace_model.consume(&reported(aggregate(1, &[40; 50], &[1; 49])));
+    assert_eq!(only_name(&trace_model).waiting, durations(&[40; 50]));
 }
 
 // AGG-16, CT-24
@@ -114,10 +114,10 @@ fn totals_of_which_something_was_left_out_say_so() {
         left_out: 3,
         ..aggregate(1, &[5], &[5])
     }));
-    let census = census(&[birth(1, "worker", Dialect::Extended), left_out]);
-    let named = only_name(&census);
+    let trace_model = trace_model(&[birth(1, "worker", Dialect::Extended), left_out]);
+    let named = only_name(&trace_model);
     assert_eq!((named.left_out, named.approximate), (3, true));
-    assert!(census.is_approximate());
+    assert!(trace_model.is_approximate());
 }
 
 // AGG-22, CT-24
@@ -129,14 +129,14 @@ fn totals_of_a_plain_peer_come_from_its_events_and_say_when_some_are_lost() {
         event(1, 1, 10, Suspend),
         event(1, 2, 110, Run),
     ];
-    let named = only_name(&census(&whole));
+    let named = only_name(&trace_model(&whole));
     assert_eq!(
         (named.waiting, named.running),
         (durations(&[100]), durations(&[10]))
     );
     assert!(!named.approximate);
     let lossy = [&whole[..], &[event(1, 9, 200, Suspend)]].concat();
-    assert!(only_name(&census(&lossy)).approximate);
+    assert!(only_name(&trace_model(&lossy)).approximate);
 }
 
 /// Seven of them come and go within a microsecond, and are over.
@@ -152,7 +152,7 @@ fn siblings(longest: u64) -> Vec<Record> {
 }
 
 fn verdict_of_the_first(records: Vec<Record>) -> Verdict {
-    census(&records).judge(Nanos(SECOND))[0].1.verdict
+    trace_model(&records).judge(Nanos(SECOND))[0].1.verdict
 }
 
 #[test]
@@ -190,33 +190,33 @@ proptest! {
         all in prop::collection::vec(
             (0u8..3, 0u32..3, prop::collection::vec(any::<u32>(), 0..20), any::<bool>()), 1..30),
     ) {
-        let mut census = Census::new();
+        let mut trace_model = TraceModel::new();
         let mut sums = BTreeMap::<_, (u64, Durations)>::new();
         for (id, (name, place, waits, is_over)) in (1..).zip(&all) {
             let waits: Vec<u64> = waits.iter().map(|ns| u64::from(*ns)).collect();
-            census.feed(&Record::Birth(Birth {
+            trace_model.consume(&Record::Birth(Birth {
                 coroutine: CoroutineId(id),
                 name: name.to_string(),
                 spawn_site: SiteId(*place),
                 ..Birth::default()
             }));
-            census.feed(&told(aggregate(id, &waits, &[])));
+            trace_model.consume(&reported(aggregate(id, &waits, &[])));
             let sum = sums.entry((name.to_string(), *place)).or_default();
             sum.0 += 1;
             sum.1.merge(&durations(&waits));
             if *is_over {
-                census.feed(&event(id, 0, 1, Death));
-                census.feed(&tally(id, 1, 1));
+                trace_model.consume(&event(id, 0, 1, Death));
+                trace_model.consume(&event_counts(id, 1, 1));
             }
         }
-        let named = census.by_name();
+        let named = trace_model.by_name();
         prop_assert_eq!(named.len(), sums.len());
         for of_name in named {
-            let name = census.name(of_name.kin.name).to_owned();
-            let sum = &sums[&(name, of_name.kin.spawn_site.0)];
+            let name = trace_model.name(of_name.group_key.name).to_owned();
+            let sum = &sums[&(name, of_name.group_key.spawn_site.0)];
             prop_assert_eq!(of_name.coroutines, sum.0);
             prop_assert_eq!(&of_name.waiting, &sum.1);
-            let again = census.named(of_name.kin).unwrap();
+            let again = trace_model.named(of_name.group_key).unwrap();
             prop_assert_eq!(again.waiting, of_name.waiting);
         }
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::record::*;
 use ctp_trace::verdict::Verdict;
-use facts::census;
+use facts::trace_model;
 use proptest::prelude::*;
 
 const MS: u64 = 1000;
@@ -23,19 +23,31 @@ const THRESHOLD: Nanos = Nanos(1_000_000_000);
 /// What happens next, if it can.
 #[derive(Clone, Debug)]
 enum Step {
-    Wait { who: u32, number: u64 },
-    Wake { who: u32, queued: u64, twice: bool },
-    CloseAndResume { number: u64, after: u64 },
-    CloseAndForget { number: u64 },
+    Wait {
+        task_id: u32,
+        number: u64,
+    },
+    Wake {
+        task_id: u32,
+        queued: u64,
+        twice: bool,
+    },
+    CloseAndResume {
+        number: u64,
+        after: u64,
+    },
+    CloseAndForget {
+        number: u64,
+    },
     Lose,
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
-    let (who, number) = (|| 1..=COROUTINES, || 0..NUMBERS);
+    let (task_id, number) = (|| 1..=COROUTINES, || 0..NUMBERS);
     prop_oneof![
-        8 => (who(), number()).prop_map(|(who, number)| Step::Wait { who, number }),
-        6 => (who(), 0..3 * MS, prop::bool::weighted(0.2))
-            .prop_map(|(who, queued, twice)| Step::Wake { who, queued, twice }),
+        8 => (task_id(), number()).prop_map(|(task_id, number)| Step::Wait { task_id, number }),
+        6 => (task_id(), 0..3 * MS, prop::bool::weighted(0.2))
+            .prop_map(|(task_id, queued, twice)| Step::Wake { task_id, queued, twice }),
         2 => (number(), 0..LATE).prop_map(|(number, after)| Step::CloseAndResume { number, after }),
         2 => number().prop_map(|number| Step::CloseAndForget { number }),
         1 => Just(Step::Lose),
@@ -44,7 +56,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 /// A coroutine as its program knows it.
 #[derive(Clone, Debug, Default)]
-struct One {
+struct CoroutineState {
     events: u64,
     wakes: u32,
     seen: u32,
@@ -59,22 +71,22 @@ struct One {
 #[derive(Default)]
 struct Program {
     records: BTreeMap<(u64, usize), Record>,
-    all: BTreeMap<u32, One>,
+    all: BTreeMap<u32, CoroutineState>,
     lost_at: Option<u64>,
 }
 
 impl Program {
-    fn tell(&mut self, at: u64, record: Record) {
+    fn emit(&mut self, at: u64, record: Record) {
         self.records.insert((at, self.records.len()), record);
     }
 
-    fn event(&mut self, who: u32, at: u64, kind: EventKind, number: u64) {
-        let one = self.all.entry(who).or_default();
+    fn event(&mut self, task_id: u32, at: u64, kind: EventKind, number: u64) {
+        let one = self.all.entry(task_id).or_default();
         if kind == EventKind::Run {
             one.seen = one.wakes;
         }
         let event = Event {
-            coroutine: CoroutineId(who),
+            coroutine: CoroutineId(task_id),
             n: one.events,
             at: Nanos(at * 1000),
             kind,
@@ -85,36 +97,36 @@ impl Program {
             ..Event::default()
         };
         one.events += 1;
-        self.tell(at, Record::Event(event));
+        self.emit(at, Record::Event(event));
     }
 
-    fn deed(&mut self, at: u64, act: Act) {
+    fn thread_event(&mut self, at: u64, act: Act) {
         let at_ns = Nanos(at * 1000);
-        self.tell(
+        self.emit(
             at,
-            Record::Deed(Deed {
+            Record::ThreadEvent(ThreadEvent {
                 at: at_ns,
                 act,
-                ..Deed::default()
+                ..ThreadEvent::default()
             }),
         );
     }
 
     /// Woken, and run `queued` later.
-    fn resume(&mut self, who: u32, at: u64, queued: u64, times: u32) {
-        let one = self.all.entry(who).or_default();
+    fn resume(&mut self, task_id: u32, at: u64, queued: u64, times: u32) {
+        let one = self.all.entry(task_id).or_default();
         one.wakes += times;
         one.doubtful = times > 1 && queued <= MS;
         (one.waits, one.lost) = (None, None);
         one.busy_until = at + queued;
         let wake = Wake {
-            coroutine: CoroutineId(who),
+            coroutine: CoroutineId(task_id),
             count: one.wakes,
             at: Nanos(at * 1000),
             ..Wake::default()
         };
-        self.tell(at, Record::Wake(wake));
-        self.event(who, at + queued, EventKind::Run, 0);
+        self.emit(at, Record::Wake(wake));
+        self.event(task_id, at + queued, EventKind::Run, 0);
     }
 
     fn close(&mut self, at: u64, number: u64, site: u32, resumed: Option<u64>) {
@@ -123,7 +135,7 @@ impl Program {
             arg: number,
             site: SiteId(site),
         };
-        self.deed(at, Act::Close(close));
+        self.thread_event(at, Act::Close(close));
         for one in self.all.values_mut() {
             if one.lost.is_none() && one.waits.is_some_and(|(waits, _)| waits == number) {
                 one.lost = Some((at, resumed));
@@ -133,35 +145,39 @@ impl Program {
 
     /// Those whose time has come.
     fn resume_those_due(&mut self, now: u64) {
-        let due = |one: &One| one.lost.and_then(|(_, at)| at).filter(|at| *at < now);
+        let due = |one: &CoroutineState| one.lost.and_then(|(_, at)| at).filter(|at| *at < now);
         let all: Vec<_> = self
             .all
             .iter()
-            .filter_map(|(who, one)| Some((*who, due(one)?)))
+            .filter_map(|(task_id, one)| Some((*task_id, due(one)?)))
             .collect();
-        for (who, at) in all {
-            self.resume(who, at, 0, 1);
+        for (task_id, at) in all {
+            self.resume(task_id, at, 0, 1);
         }
     }
 
     fn step(&mut self, now: u64, step: &Step) {
-        let one = |who: &u32| self.all.get(who).cloned().unwrap_or_default();
+        let one = |task_id: &u32| self.all.get(task_id).cloned().unwrap_or_default();
         match step {
-            Step::Wait { who, number } if one(who).waits.is_none() && one(who).busy_until < now => {
-                self.event(*who, now, EventKind::Suspend, *number);
-                self.all.entry(*who).or_default().waits = Some((*number, now));
-            }
-            Step::Wake { who, queued, twice }
-                if one(who).waits.is_some() && one(who).lost.is_none() =>
+            Step::Wait { task_id, number }
+                if one(task_id).waits.is_none() && one(task_id).busy_until < now =>
             {
-                self.resume(*who, now, *queued, 1 + u32::from(*twice));
+                self.event(*task_id, now, EventKind::Suspend, *number);
+                self.all.entry(*task_id).or_default().waits = Some((*number, now));
+            }
+            Step::Wake {
+                task_id,
+                queued,
+                twice,
+            } if one(task_id).waits.is_some() && one(task_id).lost.is_none() => {
+                self.resume(*task_id, now, *queued, 1 + u32::from(*twice));
             }
             Step::CloseAndResume { number, after } => {
                 self.close(now, *number, 10, Some(now + after));
             }
             Step::CloseAndForget { number } => self.close(now, *number, 11, None),
             Step::Lose => {
-                self.deed(now, Act::Loss(1));
+                self.thread_event(now, Act::Loss(1));
                 self.lost_at = Some(now);
             }
             _ => {}
@@ -170,7 +186,7 @@ impl Program {
 
     /// Of those it forgot, those that nothing but time can hide.
     fn forgotten(&self, end: u64) -> BTreeSet<u32> {
-        let is_plain = |one: &One| {
+        let is_plain = |one: &CoroutineState| {
             let (Some((_, since)), Some((closed, None))) = (one.waits, one.lost) else {
                 return false;
             };
@@ -180,14 +196,14 @@ impl Program {
         self.all
             .iter()
             .filter(|(_, one)| is_plain(one))
-            .map(|(who, _)| *who)
+            .map(|(task_id, _)| *task_id)
             .collect()
     }
 
     fn finish(&mut self, end: u64) -> Vec<Record> {
         let mut records: Vec<Record> = self.records.values().cloned().collect();
-        for (who, one) in &self.all {
-            records.push(facts::tally(*who, one.events, one.events));
+        for (task_id, one) in &self.all {
+            records.push(facts::event_counts(*task_id, one.events, one.events));
         }
         records.push(facts::end(end * 1000));
         records
@@ -196,12 +212,12 @@ impl Program {
 
 fn run(steps: &[(u64, Step)], rest: u64) -> (Program, u64) {
     let (mut program, mut now) = (Program::default(), MS);
-    for who in 1..=COROUTINES {
+    for task_id in 1..=COROUTINES {
         let wake = Wake {
-            coroutine: CoroutineId(who),
+            coroutine: CoroutineId(task_id),
             ..Wake::default()
         };
-        program.tell(0, Record::Wake(wake));
+        program.emit(0, Record::Wake(wake));
     }
     for (pause, step) in steps {
         now += pause;
@@ -224,7 +240,7 @@ proptest! {
     ) {
         let (mut program, end) = run(&steps, rest);
         let forgotten = program.forgotten(end);
-        let judged = census(&program.finish(end)).judge(THRESHOLD);
+        let judged = trace_model(&program.finish(end)).judge(THRESHOLD);
         let certain = judged.iter().filter(|(_, it)| it.verdict == Verdict::Stuck);
         let certain: BTreeSet<u32> = certain.map(|(id, _)| id.0).collect();
         prop_assert_eq!(certain, forgotten, "{:?}", judged);

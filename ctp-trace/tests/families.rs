@@ -5,10 +5,10 @@
 #[expect(dead_code, reason = "other tests need more of them")]
 mod facts;
 
-use ctp_trace::Census;
-use ctp_trace::census::{Family, FamilyId};
+use ctp_trace::TraceModel;
 use ctp_trace::record::*;
-use facts::{census, event};
+use ctp_trace::trace_model::{Family, FamilyId};
+use facts::{event, trace_model};
 
 use EventKind::{Birth as Born, Death, Run, Suspend};
 
@@ -20,23 +20,23 @@ fn described(id: u32, name: &str) -> Record {
     })
 }
 
-fn deed(at: u64, act: Act) -> Record {
-    Record::Deed(Deed {
+fn thread_event(at: u64, act: Act) -> Record {
+    Record::ThreadEvent(ThreadEvent {
         at: Nanos(at),
         act,
-        ..Deed::default()
+        ..ThreadEvent::default()
     })
 }
 
 /// One that runs while another one is born on its thread, and what is told before and in between.
-fn born_beside(before: &[Record], between: &[Record]) -> Census {
+fn born_with(before: &[Record], between: &[Record]) -> TraceModel {
     let runs = [described(1, "parent"), event(1, 0, 10, Run)];
     let birth = [described(2, "child"), event(2, 0, 20, Born)];
-    census(&[before, &runs, between, &birth].concat())
+    trace_model(&[before, &runs, between, &birth].concat())
 }
 
-fn parent(census: &Census, id: u32) -> Option<u32> {
-    Some(census.get(CoroutineId(id)).unwrap().parent?.id.0)
+fn parent(trace_model: &TraceModel, id: u32) -> Option<u32> {
+    Some(trace_model.get(CoroutineId(id)).unwrap().parent?.id.0)
 }
 
 const BEGIN: Act = Act::Begin;
@@ -44,13 +44,21 @@ const BEGIN: Act = Act::Begin;
 // CT-25
 #[test]
 fn who_runs_where_one_is_born_has_spawned_it() {
-    let told = [deed(1, BEGIN)];
-    let census = born_beside(&told, &[]);
-    assert_eq!((parent(&census, 2), parent(&census, 1)), (Some(1), None));
-    let name = census.get(CoroutineId(2)).unwrap().parent.unwrap().name;
-    assert_eq!(census.name(name), "parent");
-    let waits = born_beside(&told, &[event(1, 1, 15, Suspend)]);
-    let is_over = born_beside(&told, &[event(1, 1, 15, Death)]);
+    let reported = [thread_event(1, BEGIN)];
+    let trace_model = born_with(&reported, &[]);
+    assert_eq!(
+        (parent(&trace_model, 2), parent(&trace_model, 1)),
+        (Some(1), None)
+    );
+    let name = trace_model
+        .get(CoroutineId(2))
+        .unwrap()
+        .parent
+        .unwrap()
+        .name;
+    assert_eq!(trace_model.name(name), "parent");
+    let waits = born_with(&reported, &[event(1, 1, 15, Suspend)]);
+    let is_over = born_with(&reported, &[event(1, 1, 15, Death)]);
     assert_eq!((parent(&waits, 2), parent(&is_over, 2)), (None, None));
 }
 
@@ -64,7 +72,7 @@ fn nobody_is_said_to_have_spawned_another_where_something_may_be_missing() {
             ..Control::default()
         })
     };
-    let lost = deed(15, Act::Loss(3));
+    let lost = thread_event(15, Act::Loss(3));
     let elsewhere = Record::Event(Event {
         coroutine: CoroutineId(1),
         n: 2,
@@ -74,38 +82,45 @@ fn nobody_is_said_to_have_spawned_another_where_something_may_be_missing() {
         ..Event::default()
     });
     let later = [described(3, "later"), event(3, 0, 25, Run)];
-    let of = |before: &[Record], between: &[Record]| parent(&born_beside(before, between), 2);
-    let told = |between: &[Record]| of(&[deed(1, BEGIN)], between);
+    let of = |before: &[Record], between: &[Record]| parent(&born_with(before, between), 2);
+    let reported = |between: &[Record]| of(&[thread_event(1, BEGIN)], between);
     assert_eq!(of(&[], &[]), None, "what the thread did before is not told");
-    assert_eq!(told(&[lost]), None);
-    assert_eq!(told(&[stop(true), stop(false)]), None);
-    assert_eq!(told(&[elsewhere]), None);
-    assert_eq!(told(&later), None, "it is told out of its order");
-    assert_eq!(told(&[]), Some(1));
+    assert_eq!(reported(&[lost]), None);
+    assert_eq!(reported(&[stop(true), stop(false)]), None);
+    assert_eq!(reported(&[elsewhere]), None);
+    assert_eq!(reported(&later), None, "it is told out of its order");
+    assert_eq!(reported(&[]), Some(1));
 }
 
 // CT-25
 #[test]
 fn a_loss_that_is_told_late_puts_in_doubt_who_was_born_before() {
-    let beside = [deed(1, BEGIN), described(3, "other"), event(3, 0, 5, Run)];
-    let mut census = born_beside(&beside, &[]);
-    assert_eq!(parent(&census, 2), Some(1));
-    census.feed(&event(1, 1, 15, Suspend));
-    census.feed(&deed(30, Act::Loss(3)));
-    assert_eq!((parent(&census, 2), census.parents_unknown()), (None, 3));
-    let mut families = census.families();
+    let with = [
+        thread_event(1, BEGIN),
+        described(3, "other"),
+        event(3, 0, 5, Run),
+    ];
+    let mut trace_model = born_with(&with, &[]);
+    assert_eq!(parent(&trace_model, 2), Some(1));
+    trace_model.consume(&event(1, 1, 15, Suspend));
+    trace_model.consume(&thread_event(30, Act::Loss(3)));
+    assert_eq!(
+        (parent(&trace_model, 2), trace_model.parents_unknown()),
+        (None, 3)
+    );
+    let mut families = trace_model.families();
     assert!(families.all(|(_, family)| family.parent.is_none() || family.coroutines == 0));
 }
 
 // CT-25
 #[test]
 fn a_thread_that_begins_runs_nobody_whoever_had_its_number() {
-    let ran_before = [deed(15, BEGIN)];
+    let ran_before = [thread_event(15, BEGIN)];
     assert_eq!(
-        parent(&born_beside(&[deed(1, BEGIN)], &ran_before), 2),
+        parent(&born_with(&[thread_event(1, BEGIN)], &ran_before), 2),
         None
     );
-    assert_eq!(parent(&born_beside(&[], &ran_before), 2), None);
+    assert_eq!(parent(&born_with(&[], &ran_before), 2), None);
 }
 
 // CT-25
@@ -116,7 +131,10 @@ fn one_that_runs_before_the_one_before_it_says_that_it_waits_is_the_parent() {
         event(3, 0, 12, Run),
         event(1, 1, 13, Suspend),
     ];
-    assert_eq!(parent(&born_beside(&[deed(1, BEGIN)], &next), 2), Some(3));
+    assert_eq!(
+        parent(&born_with(&[thread_event(1, BEGIN)], &next), 2),
+        Some(3)
+    );
 }
 
 // CT-25
@@ -136,27 +154,27 @@ fn a_flight_recorder_knows_parents_where_its_window_is_whole() {
         ..Aggregate::default()
     }));
     let of = |window: Record| {
-        let census = born_beside(&[window], std::slice::from_ref(&totals));
-        (parent(&census, 2), census.parents_unknown())
+        let trace_model = born_with(&[window], std::slice::from_ref(&totals));
+        (parent(&trace_model, 2), trace_model.parents_unknown())
     };
     assert_eq!(of(window(5, 0)), (Some(1), 1));
     assert_eq!((of(window(11, 0)).0, of(window(5, 12)).0), (None, None));
 }
 
 /// A run of one, in which another one is born, and so on.
-fn chain(names: &[&str]) -> Census {
-    let mut census = census(&[deed(1, BEGIN)]);
+fn chain(names: &[&str]) -> TraceModel {
+    let mut trace_model = trace_model(&[thread_event(1, BEGIN)]);
     for (id, name) in (1..).zip(names) {
         let at = u64::from(id) * 10;
-        census.feed(&described(id, name));
-        census.feed(&event(id, 0, at, Born));
-        census.feed(&event(id, 1, at + 1, Run));
+        trace_model.consume(&described(id, name));
+        trace_model.consume(&event(id, 0, at, Born));
+        trace_model.consume(&event(id, 1, at + 1, Run));
     }
-    census
+    trace_model
 }
 
-fn families(census: &Census) -> Vec<(FamilyId, Family)> {
-    let all = census.families();
+fn families(trace_model: &TraceModel) -> Vec<(FamilyId, Family)> {
+    let all = trace_model.families();
     all.map(|(id, family)| (id, family.clone())).collect()
 }
 
@@ -164,16 +182,16 @@ fn families(census: &Census) -> Vec<(FamilyId, Family)> {
 #[test]
 fn those_that_spawn_their_like_are_one_family_however_deep_it_goes() {
     let names: Vec<String> = (0..1000).map(|id| format!("{}-{id}", id % 2)).collect();
-    let census = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let families = families(&census);
+    let trace_model = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let families = families(&trace_model);
     let [(even, first), (_, second)] = families.as_slice() else {
         panic!("{families:?}")
     };
     assert_eq!((first.parent, second.parent), (None, Some(*even)));
     assert_eq!((first.coroutines, second.coroutines), (500, 500));
-    assert!(first.spawns_its_like && !second.spawns_its_like);
-    assert!(first.names_differ && census.name(first.name) == "0-0");
-    assert_eq!(parent(&census, 1000), Some(999), "each has its own");
+    assert!(first.is_recursive && !second.is_recursive);
+    assert!(first.names_differ && trace_model.name(first.name) == "0-0");
+    assert_eq!(parent(&trace_model, 1000), Some(999), "each has its own");
 }
 
 // CT-25
@@ -181,8 +199,8 @@ fn those_that_spawn_their_like_are_one_family_however_deep_it_goes() {
 fn a_tree_is_bounded_whatever_a_trace_says() {
     let letters = |id: u32| format!("{id:b}").replace('0', "o").replace('1', "i");
     let names: Vec<String> = (0..1 << 17).map(letters).collect();
-    let census = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let families = families(&census);
+    let trace_model = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let families = families(&trace_model);
     assert!(families.len() <= 1 << 16);
     assert!(families.iter().all(|(_, family)| family.generation < 16));
     let all: u64 = families.iter().map(|(_, family)| family.coroutines).sum();

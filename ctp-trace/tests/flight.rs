@@ -2,10 +2,10 @@
 
 mod facts;
 
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::*;
 use ctp_trace::verdict::Verdict;
-use facts::{census, end, event, tally};
+use facts::{end, event, event_counts, trace_model};
 
 use EventKind::{Run, Suspend};
 
@@ -49,20 +49,20 @@ fn worker(id: u32, waits: &[u64]) -> Vec<Record> {
         records.push(event(id, 990 + 2 * i, SECOND + 20 * i, Run));
         records.push(event(id, 991 + 2 * i, SECOND + 20 * i + 10, Suspend));
     }
-    records.push(tally(id, 1_000, 10));
+    records.push(event_counts(id, 1_000, 10));
     records
 }
 
 // LT-08
 #[test]
 fn what_came_before_the_window_is_in_totals_and_not_lost() {
-    let mut census = census(&worker(1, &[40; 499]));
-    census.feed(&end(2 * SECOND));
-    assert_eq!((census.lost(), census.summed_up()), (0, 990));
-    assert_eq!(census.totals().events, 10);
-    assert!(!census.is_approximate());
-    assert_eq!(census.by_name()[0].waiting, durations(&[40; 499]));
-    let site = census.sites().remove(0);
+    let mut trace_model = trace_model(&worker(1, &[40; 499]));
+    trace_model.consume(&end(2 * SECOND));
+    assert_eq!((trace_model.lost(), trace_model.summed_up()), (0, 990));
+    assert_eq!(trace_model.totals().events, 10);
+    assert!(!trace_model.is_approximate());
+    assert_eq!(trace_model.by_name()[0].waiting, durations(&[40; 499]));
+    let site = trace_model.sites().remove(0);
     assert_eq!(site.waits.count(), 4);
     assert!(site.approximate, "of the window only");
 }
@@ -73,68 +73,68 @@ fn what_is_missing_within_the_window_is_lost() {
     let mut records = worker(1, &[40; 499]);
     records.retain(|record| !matches!(record, Record::Event(it) if it.n == 995));
     records.pop();
-    records.push(tally(1, 1_000, 9));
-    let mut census = census(&records);
-    census.feed(&end(2 * SECOND));
-    assert_eq!((census.lost(), census.summed_up()), (1, 990));
-    assert!(census.is_approximate());
+    records.push(event_counts(1, 1_000, 9));
+    let mut trace_model = trace_model(&records);
+    trace_model.consume(&end(2 * SECOND));
+    assert_eq!((trace_model.lost(), trace_model.summed_up()), (1, 990));
+    assert!(trace_model.is_approximate());
 }
 
 #[test]
 fn those_that_ended_before_the_window_are_in_the_totals_of_their_name() {
     let mut records = worker(1, &[40; 499]);
-    records.push(Record::Former(Box::new(Former {
+    records.push(Record::EndedSums(Box::new(EndedSums {
         name: "worker".into(),
         coroutines: 7,
         events: 70,
         bins: Bins::USUAL,
         waiting: durations(&[50; 30]),
-        ..Former::default()
+        ..EndedSums::default()
     })));
-    let census = census(&records);
-    let named = census.by_name().remove(0);
+    let trace_model = trace_model(&records);
+    let named = trace_model.by_name().remove(0);
     assert_eq!((named.coroutines, named.waiting.count), (8, 529));
-    assert_eq!(census.totals().coroutines, 8);
-    assert_eq!(census.summed_up(), 990 + 70);
+    assert_eq!(trace_model.totals().coroutines, 8);
+    assert_eq!(trace_model.summed_up(), 990 + 70);
 }
 
 /// A trace may say that there were any number of them.
 #[test]
 fn sums_that_are_full_stay_so() {
-    let former = Record::Former(Box::new(Former {
+    let ended_sums = Record::EndedSums(Box::new(EndedSums {
         name: "worker".into(),
         coroutines: u64::MAX,
-        ..Former::default()
+        ..EndedSums::default()
     }));
-    let begins = Record::Deed(Deed::default());
-    let lost = Record::Deed(Deed {
+    let begins = Record::ThreadEvent(ThreadEvent::default());
+    let lost = Record::ThreadEvent(ThreadEvent {
         act: Act::Loss(1),
-        ..Deed::default()
+        ..ThreadEvent::default()
     });
     let spawned = [event(1, 0, 10, Run), event(2, 0, 20, EventKind::Birth)];
-    let told = [former, begins, birth(1), birth(2)];
-    let mut census = census(&[&told[..], &spawned].concat());
+    let reported = [ended_sums, begins, birth(1), birth(2)];
+    let mut trace_model = trace_model(&[&reported[..], &spawned].concat());
     assert!(
-        census
+        trace_model
             .get(CoroutineId(2))
             .is_some_and(|it| it.parent.is_some())
     );
-    census.feed(&lost);
-    assert_eq!(census.by_name()[0].coroutines, u64::MAX);
-    assert_eq!(census.totals().coroutines, u64::MAX);
-    assert_eq!(census.parents_unknown(), u64::MAX);
+    trace_model.consume(&lost);
+    assert_eq!(trace_model.by_name()[0].coroutines, u64::MAX);
+    assert_eq!(trace_model.totals().coroutines, u64::MAX);
+    assert_eq!(trace_model.parents_unknown(), u64::MAX);
 }
 
-fn verdict(census: &Census) -> Verdict {
-    census.judge(Nanos(SECOND))[0].1.verdict
+fn verdict(trace_model: &TraceModel) -> Verdict {
+    trace_model.judge(Nanos(SECOND))[0].1.verdict
 }
 
 #[test]
 fn a_wait_is_not_far_beyond_what_was_usual_before_the_window() {
     let of_age = |waits: &[u64]| {
-        let mut census = census(&worker(1, waits));
-        census.feed(&end(100 * SECOND));
-        verdict(&census)
+        let mut trace_model = trace_model(&worker(1, waits));
+        trace_model.consume(&end(100 * SECOND));
+        verdict(&trace_model)
     };
     assert_eq!(of_age(&[40; 499]), Verdict::MaybeStuck);
     let mut waits = [40; 499];
@@ -144,13 +144,13 @@ fn a_wait_is_not_far_beyond_what_was_usual_before_the_window() {
 
 #[test]
 fn one_of_which_no_event_is_left_is_not_judged() {
-    let mut census = census(&[
+    let mut trace_model = trace_model(&[
         birth(1),
         aggregate(1, &[40; 9]),
         earlier(1, 20),
-        tally(1, 20, 0),
+        event_counts(1, 20, 0),
     ]);
-    census.feed(&event(2, 0, 50 * SECOND, Run));
-    census.feed(&end(100 * SECOND));
-    assert_eq!(verdict(&census), Verdict::Unknown);
+    trace_model.consume(&event(2, 0, 50 * SECOND, Run));
+    trace_model.consume(&end(100 * SECOND));
+    assert_eq!(verdict(&trace_model), Verdict::Unknown);
 }

@@ -1,8 +1,8 @@
 //! What follows from how long others of a kind lived. Times are in milliseconds.
 
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::*;
-use ctp_trace::verdict::{LivesStanding, Reason, Verdict};
+use ctp_trace::verdict::{LivesEvidence, Reason, Verdict};
 
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
 const POOL: SiteId = SiteId(7);
@@ -13,11 +13,11 @@ fn ms(ms: u64) -> Nanos {
 
 /// Of each coroutine: when it is born, and whether it ends 3 ms later, or waits from then on.
 fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
-    let mut census = Census::new();
-    let mut feed = |record: Record| _ = census.feed(&record);
+    let mut trace_model = TraceModel::new();
+    let mut consume = |record: Record| _ = trace_model.consume(&record);
     for (i, (born, ends)) in lives.iter().enumerate() {
         let coroutine = CoroutineId(i as u32 + 1);
-        feed(Record::Birth(Birth {
+        consume(Record::Birth(Birth {
             coroutine,
             at: ms(*born),
             name: format!("request-{i}"),
@@ -29,7 +29,7 @@ fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
         };
         let events = [(0, EventKind::Birth), (1, EventKind::Run), (3, last)];
         for (n, (after, kind)) in events.into_iter().enumerate() {
-            feed(Record::Event(Event {
+            consume(Record::Event(Event {
                 coroutine,
                 n: n as u64,
                 at: ms(born + after),
@@ -39,12 +39,12 @@ fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
             }));
         }
     }
-    feed(Record::End(End {
+    consume(Record::End(End {
         at: ms(5_000),
         refused,
         ..End::default()
     }));
-    let all = census.judge(THRESHOLD).into_iter();
+    let all = trace_model.judge(THRESHOLD).into_iter();
     all.map(|(_, it)| (it.verdict, it.reason)).collect()
 }
 
@@ -59,7 +59,7 @@ fn came_and_went(ended: u64, newest: u64) -> Vec<(u64, bool)> {
 #[test]
 fn where_all_that_come_wait_for_good_and_all_before_lived_for_moments_they_are_likely_stuck() {
     let all = judged(&came_and_went(20, 8), 0);
-    let lives = LivesStanding {
+    let lives = LivesEvidence {
         ended: 20,
         p99: all.first().map_or(Nanos(0), |it| p99(it.1)),
         longest: ms(3),

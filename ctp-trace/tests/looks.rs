@@ -1,9 +1,9 @@
 //! What follows from looks from outside. Times are in milliseconds.
 
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::*;
 use ctp_trace::verdict::{
-    Doubt, EmptyStanding, Past, Reason, ResourceStanding, Standing, State, Verdict, WakeStanding,
+    Caveat, EmptyEvidence, Evidence, Past, Reason, ResourceEvidence, State, Verdict, WakeEvidence,
     judge,
 };
 
@@ -42,7 +42,7 @@ fn look(at: u64, seen: Seen) -> Record {
 }
 
 /// One waits from 10 ms on, another one is resumed at 8 s; the end is at 9 s.
-fn judged(looks: &[(u64, Seen)], besides: &[Record]) -> (Verdict, Reason) {
+fn judged(looks: &[(u64, Seen)], others: &[Record]) -> (Verdict, Reason) {
     let events = [
         event(WAITS, 0, 1, EventKind::Run),
         event(OTHER, 0, 1, EventKind::Run),
@@ -54,21 +54,21 @@ fn judged(looks: &[(u64, Seen)], besides: &[Record]) -> (Verdict, Reason) {
         event(OTHER, 3, 7_950, EventKind::Suspend),
         event(OTHER, 4, 8_000, EventKind::Run),
     ];
-    judged_of(&events, looks, &[&resumed, besides].concat())
+    judged_of(&events, looks, &[&resumed, others].concat())
 }
 
 /// The same, where another one at the same place is resumed every ten milliseconds.
-fn judged_beside_many(looks: &[(u64, Seen)]) -> (Verdict, Reason) {
+fn judged_with_many(looks: &[(u64, Seen)]) -> (Verdict, Reason) {
     let events = [
         event(WAITS, 0, 1, EventKind::Run),
         event(WAITS, 1, 10, EventKind::Suspend),
     ];
-    let served = |i: u64| {
+    let overtaker = |i: u64| {
         [(0, EventKind::Run), (1, EventKind::Suspend)]
             .map(|(late, kind)| event(OTHER, 2 * i + late, 10 * i + late, kind))
     };
-    let served: Vec<Record> = (0..890).flat_map(served).collect();
-    judged_of(&events, looks, &served)
+    let overtaker: Vec<Record> = (0..890).flat_map(overtaker).collect();
+    judged_of(&events, looks, &overtaker)
 }
 
 fn judged_of(events: &[Record], looks: &[(u64, Seen)], later: &[Record]) -> (Verdict, Reason) {
@@ -82,23 +82,23 @@ fn judged_of(events: &[Record], looks: &[(u64, Seen)], later: &[Record]) -> (Ver
         coroutine: WAITS,
         ..Wake::default()
     });
-    let tally = Record::Tally(Tally {
+    let event_counts = Record::EventCounts(EventCounts {
         coroutine: WAITS,
         attempted: 2,
         recorded: 2,
-        ..Tally::default()
+        ..EventCounts::default()
     });
     let end = Record::End(End {
         at: ms(9_000),
         ..End::default()
     });
     let looks: Vec<Record> = looks.iter().map(|(at, seen)| look(*at, *seen)).collect();
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     let all = births.iter().chain(events).chain([&wake]).chain(&looks);
-    for record in all.chain(later).chain([&tally, &end]) {
-        census.feed(record);
+    for record in all.chain(later).chain([&event_counts, &end]) {
+        trace_model.consume(record);
     }
-    let judged = census.judge(THRESHOLD);
+    let judged = trace_model.judge(THRESHOLD);
     let (_, judgement) = judged
         .iter()
         .find(|(id, _)| *id == WAITS)
@@ -106,9 +106,9 @@ fn judged_of(events: &[Record], looks: &[(u64, Seen)], later: &[Record]) -> (Ver
     (judgement.verdict, judgement.reason)
 }
 
-fn doubt_of(reason: Reason) -> Option<Doubt> {
+fn caveat_of(reason: Reason) -> Option<Caveat> {
     match reason {
-        Reason::Looked { doubt, .. } => doubt,
+        Reason::Looked { caveat, .. } => caveat,
         other => panic!("{other:?}"),
     }
 }
@@ -122,7 +122,7 @@ fn closed_when_looked_at_twice_and_not_woken_is_stuck_for_certain() {
         (4_200, Seen::Closed),
     ];
     let (verdict, reason) = judged(&looks, &[]);
-    assert_eq!((verdict, doubt_of(reason)), (Verdict::Stuck, None));
+    assert_eq!((verdict, caveat_of(reason)), (Verdict::Stuck, None));
     assert_eq!(reason.word(), "seen-closed");
 }
 
@@ -144,18 +144,18 @@ fn one_look_or_two_at_once_prove_nothing() {
 #[test]
 fn what_may_hide_a_wake_leaves_it_likely() {
     let looks = [(4_000, Seen::Closed), (4_200, Seen::Closed)];
-    let loss = Record::Deed(Deed {
+    let loss = Record::ThreadEvent(ThreadEvent {
         at: ms(5_000),
         act: Act::Loss(1),
-        ..Deed::default()
+        ..ThreadEvent::default()
     });
     let (verdict, reason) = judged(&looks, &[loss]);
-    let doubt = Some(Doubt::Incomplete);
-    assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+    let caveat = Some(Caveat::Incomplete);
+    assert_eq!((verdict, caveat_of(reason)), (Verdict::MaybeStuck, caveat));
     let replaced = [(4_000, Seen::Replaced), (4_200, Seen::Replaced)];
     let (verdict, reason) = judged(&replaced, &[]);
-    let doubt = Some(Doubt::UsedAgain);
-    assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+    let caveat = Some(Caveat::UsedAgain);
+    assert_eq!((verdict, caveat_of(reason)), (Verdict::MaybeStuck, caveat));
 }
 
 // CT-15
@@ -163,8 +163,8 @@ fn what_may_hide_a_wake_leaves_it_likely() {
 fn what_may_have_another_number_is_likely_at_most() {
     let seen = Seen::NumberClosed;
     let (verdict, reason) = judged(&[(4_000, seen), (4_200, seen)], &[]);
-    let doubt = Some(Doubt::OtherNumber);
-    assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+    let caveat = Some(Caveat::OtherNumber);
+    assert_eq!((verdict, caveat_of(reason)), (Verdict::MaybeStuck, caveat));
     assert_eq!(reason.word(), "seen-number-closed");
     // Once it is seen to be gone, that counts, and from then on.
     let looks = [(4_000, seen), (4_200, seen), (8_100, Seen::Closed)];
@@ -176,8 +176,8 @@ fn what_may_have_another_number_is_likely_at_most() {
 fn what_no_epoll_watches_is_likely_at_most() {
     let looks = [(4_000, Seen::Unwatched(0)), (4_200, Seen::Unwatched(5))];
     let (verdict, reason) = judged(&looks, &[]);
-    let doubt = Some(Doubt::WatchedElsewhere);
-    assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+    let caveat = Some(Caveat::WatchedElsewhere);
+    assert_eq!((verdict, caveat_of(reason)), (Verdict::MaybeStuck, caveat));
     assert_eq!(reason.word(), "seen-unwatched");
     let watched_again = [looks[0], looks[1], (4_400, Seen::Open)];
     assert_eq!(judged(&watched_again, &[]).0, Verdict::Waiting);
@@ -189,14 +189,14 @@ fn what_no_epoll_watches_is_likely_at_most() {
 #[test]
 fn what_the_program_tells_of_closing_counts_for_more() {
     let looks = [(8_050, Seen::Closed), (8_200, Seen::Closed)];
-    let close = Record::Deed(Deed {
+    let close = Record::ThreadEvent(ThreadEvent {
         at: ms(2_000),
         act: Act::Close(Close {
             wait: WaitKind::Readable,
             arg: 17,
             site: SiteId(0),
         }),
-        ..Deed::default()
+        ..ThreadEvent::default()
     });
     let (verdict, reason) = judged(&looks, &[close]);
     assert_eq!((verdict, reason.word()), (Verdict::Stuck, "closed"));
@@ -207,8 +207,8 @@ fn what_the_program_tells_of_closing_counts_for_more() {
 fn what_could_be_read_and_is_not_is_likely_lost_while_others_go_on() {
     for seen in [Seen::Readable(5), Seen::HungUp] {
         let (verdict, reason) = judged(&[(4_000, seen), (4_200, seen)], &[]);
-        let doubt = Some(Doubt::HeldUp);
-        assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+        let caveat = Some(Caveat::HeldUp);
+        assert_eq!((verdict, caveat_of(reason)), (Verdict::MaybeStuck, caveat));
         assert_eq!(reason.word(), "seen-ready");
         // Nobody became ready after that: all of the program may stand still.
         let late = [(7_960, seen), (8_100, seen)];
@@ -222,48 +222,48 @@ fn who_has_nothing_to_read_is_not_stuck_for_waiting_longer_than_others() {
     let empty = |at| (at, Seen::Empty);
     let far_beyond = (Verdict::MaybeStuck, Reason::FarBeyond);
     let nothing = |at| {
-        let empty = EmptyStanding { fd: 17, at: ms(at) };
+        let empty = EmptyEvidence { fd: 17, at: ms(at) };
         (Verdict::Waiting, Reason::NothingToRead(empty))
     };
-    assert_eq!(judged_beside_many(&[]), far_beyond, "nobody looked");
+    assert_eq!(judged_with_many(&[]), far_beyond, "nobody looked");
     let late = [empty(600), empty(5_000)];
-    assert_eq!(judged_beside_many(&late), nothing(5_000));
+    assert_eq!(judged_with_many(&late), nothing(5_000));
     let early = [empty(600), empty(4_000)];
-    assert_eq!(judged_beside_many(&early), far_beyond, "long ago");
+    assert_eq!(judged_with_many(&early), far_beyond, "long ago");
     for later in [Seen::Open, Seen::Readable(5)] {
         let looks = [empty(600), empty(8_000), (8_900, later)];
-        assert_eq!(judged_beside_many(&looks), far_beyond, "not known by now");
+        assert_eq!(judged_with_many(&looks), far_beyond, "not known by now");
     }
     let lost = [
         empty(600),
         (4_000, Seen::Readable(5)),
         (4_200, Seen::Readable(5)),
     ];
-    assert_eq!(judged_beside_many(&lost).1.word(), "seen-ready");
+    assert_eq!(judged_with_many(&lost).1.word(), "seen-ready");
     let closed = [empty(600), (4_000, Seen::Closed), (4_200, Seen::Closed)];
-    assert_eq!(judged_beside_many(&closed).0, Verdict::Stuck);
+    assert_eq!(judged_with_many(&closed).0, Verdict::Stuck);
 }
 
 // CT-15
 #[test]
 fn a_look_that_was_but_just_is_late_enough_however_short_the_wait_was() {
-    let standing = |at| Standing {
+    let evidence = |at| Evidence {
         state: State::Suspended,
         since: ms(1_000),
         end: ms(3_500),
         dialect: Dialect::Extended,
-        wake: Some(WakeStanding::default()),
-        resource: ResourceStanding {
-            empty: Some(EmptyStanding { fd: 17, at: ms(at) }),
-            ..ResourceStanding::default()
+        wake: Some(WakeEvidence::default()),
+        resource: ResourceEvidence {
+            empty: Some(EmptyEvidence { fd: 17, at: ms(at) }),
+            ..ResourceEvidence::default()
         },
         past: Past {
             waits: 100,
             ..Past::default()
         },
-        ..Standing::default()
+        ..Evidence::default()
     };
-    let reason = |at| judge(&standing(at), THRESHOLD).reason.word();
+    let reason = |at| judge(&evidence(at), THRESHOLD).reason.word();
     assert_eq!(reason(1_500), "nothing-to-read");
     assert_eq!(reason(1_499), "far-beyond");
     assert_eq!(reason(999), "far-beyond", "before it waited");

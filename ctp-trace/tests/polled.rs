@@ -1,6 +1,6 @@
 //! Futures that others poll for reasons of their own. Times are in milliseconds.
 
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Reason, Verdict};
 
@@ -14,7 +14,7 @@ fn ms(ms: u64) -> Nanos {
 
 /// Coroutines of one kind, each fed event by event.
 struct Futures {
-    census: Census,
+    trace_model: TraceModel,
     next: [u64; 3],
 }
 
@@ -22,11 +22,11 @@ impl Futures {
     /// Three that tell of wakes, if they are futures.
     fn of(kind: CoroutineKind) -> Self {
         let mut futures = Futures {
-            census: Census::new(),
+            trace_model: TraceModel::new(),
             next: [0; 3],
         };
         for id in 0..3 {
-            futures.feed(Record::Birth(Birth {
+            futures.consume(Record::Birth(Birth {
                 coroutine: CoroutineId(id),
                 kind,
                 ..Birth::default()
@@ -36,12 +36,12 @@ impl Futures {
         futures
     }
 
-    fn feed(&mut self, record: Record) {
-        self.census.feed(&record);
+    fn consume(&mut self, record: Record) {
+        self.trace_model.consume(&record);
     }
 
     fn wake(&mut self, id: u32, at: u64, count: u32) {
-        self.feed(Record::Wake(Wake {
+        self.consume(Record::Wake(Wake {
             coroutine: CoroutineId(id),
             count,
             at: ms(at),
@@ -61,7 +61,7 @@ impl Futures {
             wake_seen: wakes,
             ..Event::default()
         };
-        self.feed(Record::Event(event));
+        self.consume(Record::Event(event));
     }
 
     /// It is polled, after so many wakes in all, and waits for a reply then, or elsewhere.
@@ -71,18 +71,18 @@ impl Futures {
     }
 
     /// Ten waits of 5 ms at that place, each of which ends by a wake.
-    fn served(&mut self, id: u32) {
+    fn run_once(&mut self, id: u32) {
         for i in 0..11 {
             self.poll(id, u64::from(i) * 6, (REPLY, i));
         }
     }
 
     fn judged(&mut self, id: u32, end: u64) -> (Verdict, &'static str, u64) {
-        self.feed(Record::End(End {
+        self.consume(Record::End(End {
             at: ms(end),
             ..End::default()
         }));
-        let all = self.census.judge(THRESHOLD);
+        let all = self.trace_model.judge(THRESHOLD);
         let one = all.iter().find(|(it, _)| *it == CoroutineId(id));
         let (_, judgement) = one.expect("it lives");
         let age = judgement.age.0 / 1_000_000;
@@ -90,7 +90,7 @@ impl Futures {
     }
 
     fn waits_for_a_reply(&self) -> Vec<u64> {
-        let site = self.census.site(REPLY, WaitKind::Unknown);
+        let site = self.trace_model.site(REPLY, WaitKind::Unknown);
         let waits = &site.expect("somebody waited").waits;
         vec![waits.count(), waits.max().unwrap_or_default().0 / 1_000_000]
     }
@@ -100,12 +100,12 @@ impl Futures {
 #[test]
 fn one_that_is_polled_again_and_again_and_never_woken_is_as_stuck_as_if_it_were_not() {
     let mut futures = Futures::of(CoroutineKind::Future);
-    futures.served(1);
+    futures.run_once(1);
     (0..30).for_each(|i| futures.poll(2, 100 + 300 * i, (REPLY, 0)));
     assert_eq!(futures.waits_for_a_reply(), [10, 5]);
     let expected = (Verdict::MaybeStuck, Reason::FarBeyond.word(), 8_999);
     assert_eq!(futures.judged(2, 9_100), expected);
-    let one = futures.census.get(CoroutineId(2)).expect("it lives");
+    let one = futures.trace_model.get(CoroutineId(2)).expect("it lives");
     assert_eq!((one.waits.since, one.waits.idle_polls), (ms(101), 29));
 }
 

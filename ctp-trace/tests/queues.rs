@@ -3,11 +3,11 @@
 #[expect(dead_code, reason = "other tests need more of them")]
 mod facts;
 
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Fact, Verdict};
-use facts::{census, end, event};
+use facts::{end, event, trace_model};
 
 const SECOND: Nanos = Nanos(1_000_000_000);
 
@@ -33,32 +33,32 @@ fn call(id: u32, count: u32, at: u64) -> Record {
         count,
         ..WakeCall::default()
     };
-    Record::Deed(Deed {
+    Record::ThreadEvent(ThreadEvent {
         at: Nanos(at),
         act: Act::Wake(call),
-        ..Deed::default()
+        ..ThreadEvent::default()
     })
 }
 
 /// Tasks that are born together, one a millisecond is run to its end, and each leaves a new one.
 /// What is judged is what a queue has in it after five seconds.
 fn queue_of(length: u32, next: fn(&mut Vec<u32>) -> u32) -> Vec<(u32, Verdict)> {
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     let mut queue: Vec<u32> = (1..=length).collect();
-    let born = |census: &mut Census, id, at| {
-        census.feed(&birth(id));
-        census.feed(&event(id, 0, at, Born));
+    let born = |trace_model: &mut TraceModel, id, at| {
+        trace_model.consume(&birth(id));
+        trace_model.consume(&event(id, 0, at, Born));
     };
-    (1..=length).for_each(|id| born(&mut census, id, 0));
+    (1..=length).for_each(|id| born(&mut trace_model, id, 0));
     for i in 1..5_000 {
-        let (who, at) = (next(&mut queue), u64::from(i) * 1_000_000);
-        census.feed(&event(who, 1, at, Run));
-        census.feed(&event(who, 2, at, Death));
+        let (task_id, at) = (next(&mut queue), u64::from(i) * 1_000_000);
+        trace_model.consume(&event(task_id, 1, at, Run));
+        trace_model.consume(&event(task_id, 2, at, Death));
         queue.push(length + i);
-        born(&mut census, length + i, at);
+        born(&mut trace_model, length + i, at);
     }
-    census.feed(&end(5 * SECOND.0));
-    let judged = census.judge(SECOND);
+    trace_model.consume(&end(5 * SECOND.0));
+    let judged = trace_model.judge(SECOND);
     judged.iter().map(|(id, it)| (id.0, it.verdict)).collect()
 }
 
@@ -98,16 +98,16 @@ fn ten_short_waits() -> Vec<Record> {
 /// CT-15
 #[test]
 fn a_wake_that_has_the_date_of_the_one_before_was_not_long_ago() {
-    let verdict = |told: &[Record]| {
+    let verdict = |reported: &[Record]| {
         let mut records = ten_short_waits();
         records.extend([wake(1, 10, 9_000_000)]);
-        records.extend_from_slice(told);
+        records.extend_from_slice(reported);
         for n in 0..5 {
             records.push(event(2, 2 * n, n * SECOND.0, Suspend));
             records.push(event(2, 2 * n + 1, n * SECOND.0 + 900, Run));
         }
         records.push(end(5 * SECOND.0));
-        census(&records).judge(SECOND)[0].1
+        trace_model(&records).judge(SECOND)[0].1
     };
     assert_eq!(verdict(&[]).fact, Fact::WokenNotRun);
     assert_eq!(verdict(&[]).verdict, Verdict::Waiting);
@@ -135,7 +135,7 @@ fn who_is_woken_again_and_again_is_ready_since_the_first_time() {
         records.push(event(2, run, at + 900, Run));
     }
     records.push(end(5 * SECOND.0));
-    let (_, judged) = census(&records).judge(SECOND)[0];
+    let (_, judged) = trace_model(&records).judge(SECOND)[0];
     assert_eq!(
         (judged.fact, judged.verdict),
         (Fact::WokenNotRun, Verdict::MaybeStuck)
@@ -154,13 +154,13 @@ fn having_seen(record: Record, wakes: u32) -> Record {
 
 /// Events of a coroutine on a thread, each at so many milliseconds, with the wakes that it knows of.
 fn on(tid: u64, id: u32, events: &[(u64, EventKind, u32)]) -> Vec<Record> {
-    let told = |(n, &(ms, kind, seen)): (usize, &(u64, EventKind, u32))| {
+    let reported = |(n, &(ms, kind, seen)): (usize, &(u64, EventKind, u32))| {
         let Record::Event(of_it) = event(id, n as u64, ms * 1_000_000, kind) else {
             unreachable!("it is one")
         };
         having_seen(Record::Event(Event { tid, ..of_it }), seen)
     };
-    events.iter().enumerate().map(told).collect()
+    events.iter().enumerate().map(reported).collect()
 }
 
 /// What is said after five seconds of coroutine 1, that was woken once a second has passed, having
@@ -183,15 +183,15 @@ fn woken_after_a_second(by: Waker, others: &[Record]) -> Verdict {
         ..WakeCall::default()
     };
     records.push(wake(1, 10, SECOND.0));
-    records.push(Record::Deed(Deed {
+    records.push(Record::ThreadEvent(ThreadEvent {
         at: SECOND,
         tid: 8,
         act: Act::Wake(call),
-        ..Deed::default()
+        ..ThreadEvent::default()
     }));
     records.extend_from_slice(others);
     records.push(end(5 * SECOND.0));
-    let judged = census(&records).judge(SECOND);
+    let judged = trace_model(&records).judge(SECOND);
     judged[0].1.verdict
 }
 

@@ -12,7 +12,7 @@ use ctp_trace::Writer;
 use ctp_trace::record::{End, Record, Start};
 
 use crate::memory::Room;
-use crate::program::{ALL_STEPS, Asked, Program};
+use crate::program::{ALL_STEPS, MemoryRequest, Program};
 use crate::properties::Reading;
 use crate::region::World;
 use crate::script::Script;
@@ -34,8 +34,8 @@ pub fn flight(bytes: &[u8]) {
     let mut script = Script(bytes);
     while !script.is_over() {
         match program.step(&mut script) {
-            Some(Asked::Pass) => recorder.pass(),
-            Some(Asked::First) => recorder.snapshot(),
+            Some(MemoryRequest::Pass) => recorder.pass(),
+            Some(MemoryRequest::First) => recorder.snapshot(),
             None => {}
         }
     }
@@ -64,7 +64,7 @@ struct Recorder<'m> {
     memory: &'m Arc<Memory>,
     harvest: Harvest,
     world: World,
-    chronicle: FlightHistory,
+    flight_history: FlightHistory,
 }
 
 impl<'m> Recorder<'m> {
@@ -73,26 +73,26 @@ impl<'m> Recorder<'m> {
             memory,
             harvest: Harvest::new(0).in_flight(0),
             world: World::default(),
-            chronicle: FlightHistory::default(),
+            flight_history: FlightHistory::default(),
         }
     }
 
     fn pass(&mut self) {
         let region = self.memory.region();
         self.harvest
-            .pass(&region, &mut self.world, &mut self.chronicle);
+            .pass(&region, &mut self.world, &mut self.flight_history);
     }
 
     fn snapshot(&mut self) {
         let mut film = Film::new();
-        let composed = snapshot_of(
+        let assembled = snapshot_of(
             self.memory,
             &mut self.harvest,
             &mut self.world,
-            &mut self.chronicle,
+            &mut self.flight_history,
             &mut film,
         );
-        film.verify(&composed.end);
+        film.verify(&assembled.end);
     }
 }
 
@@ -119,8 +119,8 @@ impl Film {
         let bytes = self.writer.finish(end).expect("memory takes everything");
         let reading = Reading::of(&bytes).expect("what was written can be read");
         assert_eq!(reading.errors(), []);
-        let census = count(&reading.records());
-        assert_eq!(census.end(), Some(end));
+        let trace_model = count(&reading.records());
+        assert_eq!(trace_model.end(), Some(end));
     }
 }
 

@@ -14,7 +14,7 @@ pub const OLD_STEPS: u8 = 12;
 pub const ALL_STEPS: u8 = 18;
 
 /// What a script wants of the recorder.
-pub enum Asked {
+pub enum MemoryRequest {
     Pass,
     /// The check that comes before the first pass.
     First,
@@ -40,7 +40,7 @@ impl Program {
         }
     }
 
-    pub fn step(&mut self, script: &mut Script<'_>) -> Option<Asked> {
+    pub fn step(&mut self, script: &mut Script<'_>) -> Option<MemoryRequest> {
         match script.byte() % self.steps {
             0 => {
                 let at = script.half();
@@ -60,8 +60,8 @@ impl Program {
             7 => self.with(script.byte(), |it| it.suspend(Wait::unknown())),
             8 => self.with(script.byte(), |it| it.waker().wake()),
             9 => drop(self.coroutines.pop()),
-            10 => return Some(Asked::Pass),
-            11 => return Some(Asked::First),
+            10 => return Some(MemoryRequest::Pass),
+            11 => return Some(MemoryRequest::First),
             12 => stage::enter(script.byte()),
             13 => self.wait_in_a_chain(script),
             14 => self.probe.acquired(lock(script)),

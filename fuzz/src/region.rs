@@ -9,7 +9,7 @@ use ctp_trace::Writer;
 use ctp_trace::record::{End, Process, ProcessId, Record, Start};
 
 use crate::memory::{Mode, Whole};
-use crate::program::{ALL_STEPS, Asked, OLD_STEPS, Program};
+use crate::program::{ALL_STEPS, MemoryRequest, OLD_STEPS, Program};
 use crate::properties::Reading;
 use crate::script::Script;
 use crate::stage;
@@ -47,7 +47,7 @@ struct Bench {
     passed: bool,
     harvest: Harvest,
     outside: World,
-    tray: Tray,
+    record_buffer: RecordBuffer,
 }
 
 impl Bench {
@@ -67,7 +67,7 @@ impl Bench {
                 false => harvest,
             },
             outside: World::default(),
-            tray: Tray::new(),
+            record_buffer: RecordBuffer::new(),
         }
     }
 
@@ -86,8 +86,8 @@ impl Bench {
     fn live(&mut self, mut script: Script<'_>) {
         while !script.is_over() {
             match self.program.step(&mut script) {
-                Some(Asked::Pass) => self.pass(),
-                Some(Asked::First) => self.look_first(),
+                Some(MemoryRequest::Pass) => self.pass(),
+                Some(MemoryRequest::First) => self.look_first(),
                 None => {}
             }
         }
@@ -103,18 +103,18 @@ impl Bench {
     fn pass(&mut self) {
         self.passed = true;
         if let Some(region) = &self.region {
-            self.harvest.pass(region, &mut self.outside, &mut self.tray);
+            self.harvest.pass(region, &mut self.outside, &mut self.record_buffer);
         }
     }
 
     fn verify(mut self) {
         if let Some(region) = &self.region {
             self.harvest
-                .finish(region, &mut self.outside, &mut self.tray);
+                .finish(region, &mut self.outside, &mut self.record_buffer);
         }
         let totals = self.harvest.totals();
-        agree(&totals, &self.tray.told);
-        self.tray.read_back(&totals, &self.harvest);
+        agree(&totals, &self.record_buffer.reported);
+        self.record_buffer.read_back(&totals, &self.harvest);
     }
 }
 
@@ -153,16 +153,16 @@ impl Outside for World {
 }
 
 /// What a pass told, and the trace of it.
-struct Tray {
-    told: Vec<Record>,
+struct RecordBuffer {
+    reported: Vec<Record>,
     writer: Writer<Vec<u8>>,
 }
 
-impl Tray {
+impl RecordBuffer {
     fn new() -> Self {
         let writer = Writer::new(Vec::new(), &Start::default());
-        Tray {
-            told: Vec::new(),
+        RecordBuffer {
+            reported: Vec::new(),
             writer: writer.expect("memory takes everything"),
         }
     }
@@ -181,36 +181,36 @@ impl Tray {
         let reading = Reading::of(&bytes).expect("what was written can be read");
         assert_eq!(reading.errors(), []);
         let records = reading.records();
-        assert_eq!(records.len(), self.told.len() + 2);
-        let census = count(&records);
-        assert_eq!(census.totals().coroutines, u64::from(totals.coroutines));
-        assert_eq!(census.end(), Some(&end));
+        assert_eq!(records.len(), self.reported.len() + 2);
+        let trace_model = count(&records);
+        assert_eq!(trace_model.totals().coroutines, u64::from(totals.coroutines));
+        assert_eq!(trace_model.end(), Some(&end));
     }
 }
 
-impl Sink for Tray {
+impl Sink for RecordBuffer {
     fn take(&mut self, record: Record) {
         self.writer.write(&record).expect("memory takes everything");
-        self.told.push(record);
+        self.reported.push(record);
     }
 }
 
 /// Each coroutine is born once, before its events, and has as many as its tally says.
-fn agree(totals: &Totals, told: &[Record]) {
+fn agree(totals: &Totals, reported: &[Record]) {
     let mut born = HashSet::new();
     let mut events: HashMap<_, u64> = HashMap::new();
     let mut tallies = 0;
-    for record in told {
+    for record in reported {
         match record {
             Record::Birth(birth) => assert!(born.insert(birth.coroutine)),
             Record::Event(event) => {
                 assert!(born.contains(&event.coroutine));
                 *events.entry(event.coroutine).or_default() += 1;
             }
-            Record::Tally(tally) => {
-                let recorded = events.get(&tally.coroutine).copied().unwrap_or(0);
-                assert_eq!(tally.recorded, recorded);
-                assert!(tally.recorded <= tally.attempted);
+            Record::EventCounts(event_counts) => {
+                let recorded = events.get(&event_counts.coroutine).copied().unwrap_or(0);
+                assert_eq!(event_counts.recorded, recorded);
+                assert!(event_counts.recorded <= event_counts.attempted);
                 tallies += 1;
             }
             _ => {}

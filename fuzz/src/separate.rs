@@ -74,8 +74,8 @@ fn seal(files: &mut [Vec<u8>; FILES.len()]) {
     }
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|it| it == wanted)
+fn find(bytes: &[u8], requested: &[u8]) -> Option<usize> {
+    bytes.windows(requested.len()).position(|it| it == requested)
 }
 
 fn write(root: &Path, files: &[Vec<u8>; FILES.len()]) {

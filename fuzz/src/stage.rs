@@ -47,7 +47,7 @@ unsafe impl Platform for Stage {
     }
 
     /// The first one has left when the last one comes.
-    fn is_gone(thread: u32) -> bool {
+    fn has_exited(thread: u32) -> bool {
         thread == 7 && Self::thread() == 6 + THREADS as u64
     }
 

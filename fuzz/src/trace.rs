@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::Record;
 use ctp_trace::verdict::THRESHOLD;
 
@@ -34,17 +34,17 @@ pub(crate) fn file(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 /// What both tools do with records.
-pub fn count(records: &[Record]) -> Census {
-    let mut census = Census::new();
+pub fn count(records: &[Record]) -> TraceModel {
+    let mut trace_model = TraceModel::new();
     for record in records {
-        census.feed(record);
+        trace_model.consume(record);
     }
-    assert!(census.judge(THRESHOLD).len() <= records.len());
-    assert!(census.sites().len() <= records.len() * 2);
-    assert!(census.families().count() <= records.len() * 2 + 1);
-    assert!(census.by_name().len() <= records.len() * 2 + 1);
-    census.lost();
-    census
+    assert!(trace_model.judge(THRESHOLD).len() <= records.len());
+    assert!(trace_model.sites().len() <= records.len() * 2);
+    assert!(trace_model.families().count() <= records.len() * 2 + 1);
+    assert!(trace_model.by_name().len() <= records.len() * 2 + 1);
+    trace_model.lost();
+    trace_model
 }
 
 /// A start, then each chunk: kind, flags, length, payload.

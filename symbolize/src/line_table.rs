@@ -23,7 +23,7 @@ pub(crate) enum Reach {
 /// Units that cannot be read are passed over.
 pub(crate) fn visit(
     sections: &gimli::Dwarf<Reader<'_>>,
-    wanted: &[&SourceLine],
+    requested: &[&SourceLine],
     reach: Reach,
     mut visit: impl FnMut(Svma, &[usize]),
 ) {
@@ -36,7 +36,7 @@ pub(crate) fn visit(
             // An error ends the rows of this unit; those before it were visited.
             let _ = visit_unit(
                 unit.unit_ref(sections),
-                wanted,
+                requested,
                 reach,
                 &mut work,
                 &mut visit,
@@ -65,7 +65,7 @@ impl Work {
 
 fn visit_unit(
     unit: UnitRef<'_, Reader<'_>>,
-    wanted: &[&SourceLine],
+    requested: &[&SourceLine],
     reach: Reach,
     work: &mut Work,
     visit: &mut impl FnMut(Svma, &[usize]),
@@ -73,7 +73,7 @@ fn visit_unit(
     let Some(program) = unit.line_program.clone() else {
         return Ok(());
     };
-    let files = wanted_by_file(unit, program.header(), wanted, work);
+    let files = requested_by_file(unit, program.header(), requested, work);
     let in_unit = union(&files);
     if in_unit.is_empty() {
         return Ok(());
@@ -85,7 +85,7 @@ fn visit_unit(
         work.spend(1);
         let indices = match reach {
             _ if row.end_sequence() => continue,
-            Reach::Line => on_line(row, &files, wanted),
+            Reach::Line => on_line(row, &files, requested),
             Reach::Unit => Cow::Borrowed(&*in_unit),
         };
         if !indices.is_empty() {
@@ -96,19 +96,23 @@ fn visit_unit(
     Ok(())
 }
 
-fn on_line(row: &LineRow, files: &[Vec<usize>], wanted: &[&SourceLine]) -> Cow<'static, [usize]> {
+fn on_line(
+    row: &LineRow,
+    files: &[Vec<usize>],
+    requested: &[&SourceLine],
+) -> Cow<'static, [usize]> {
     let line = row.line().map_or(0, NonZeroU64::get);
     let file = usize::try_from(row.file_index()).ok();
     let in_file = file.and_then(|file| files.get(file)).into_iter().flatten();
-    let is_on_line = |index: &usize| u64::from(wanted[*index].line) == line;
+    let is_on_line = |index: &usize| u64::from(requested[*index].line) == line;
     in_file.copied().filter(is_on_line).collect()
 }
 
 /// For each file index of the table the wanted lines that are in this file.
-fn wanted_by_file<'i>(
+fn requested_by_file<'i>(
     unit: UnitRef<'_, Reader<'i>>,
     header: &LineProgramHeader<Reader<'i>>,
-    wanted: &[&SourceLine],
+    requested: &[&SourceLine],
     work: &mut Work,
 ) -> Vec<Vec<usize>> {
     // Up to version 4 there is no file 0.
@@ -117,9 +121,9 @@ fn wanted_by_file<'i>(
         let Some(path) = path(unit, header, file, work).filter(|_| work.is_left()) else {
             return Vec::new();
         };
-        work.spend(path.len() as u64 * wanted.len() as u64);
-        let is_in_file = |&index: &usize| is_same_file(&wanted[index].file, &path);
-        (0..wanted.len()).filter(is_in_file).collect()
+        work.spend(path.len() as u64 * requested.len() as u64);
+        let is_in_file = |&index: &usize| is_same_file(&requested[index].file, &path);
+        (0..requested.len()).filter(is_in_file).collect()
     };
     (0..behind_last).map(in_file).collect()
 }

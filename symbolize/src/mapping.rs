@@ -201,8 +201,8 @@ mod tests {
         ] {
             assert!(!mapping(0, 1, path).is_file(), "{path}");
         }
-        let gone = mapping(0, 1, "/bin/a (deleted)");
-        assert!(gone.is_file() && gone.is_deleted());
-        assert_eq!(gone.shown_path(), "/bin/a");
+        let missing = mapping(0, 1, "/bin/a (deleted)");
+        assert!(missing.is_file() && missing.is_deleted());
+        assert_eq!(missing.shown_path(), "/bin/a");
     }
 }

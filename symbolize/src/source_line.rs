@@ -29,10 +29,10 @@ pub struct FunctionAt {
 
 /// One answer for each wanted line.
 pub(crate) fn find<'m>(
-    wanted: &[SourceLine],
+    requested: &[SourceLine],
     modules: impl Iterator<Item = &'m Module>,
 ) -> Vec<Option<FunctionAt>> {
-    let mut searches: Vec<Search<'_>> = wanted.iter().map(Search::new).collect();
+    let mut searches: Vec<Search<'_>> = requested.iter().map(Search::new).collect();
     for module in modules {
         visit(module, &mut searches, Reach::Line);
         // Where everything on a line was inlined, the line is left only as the place of those calls.
@@ -47,8 +47,8 @@ fn visit(module: &Module, searches: &mut [Search<'_>], reach: Reach) {
         .iter_mut()
         .filter(|search| reach == Reach::Line || search.candidates.is_empty())
         .collect();
-    let wanted: Vec<&SourceLine> = open.iter().map(|search| search.wanted).collect();
-    if wanted.is_empty() {
+    let requested: Vec<&SourceLine> = open.iter().map(|search| search.requested).collect();
+    if requested.is_empty() {
         return;
     }
     let consider = |address, indices: &[usize]| {
@@ -58,12 +58,12 @@ fn visit(module: &Module, searches: &mut [Search<'_>], reach: Reach) {
             }
         }
     };
-    dwarf.with_sections(|sections| line_table::visit(sections, &wanted, reach, consider));
+    dwarf.with_sections(|sections| line_table::visit(sections, &requested, reach, consider));
 }
 
 /// What was found for one wanted line.
 struct Search<'w> {
-    wanted: &'w SourceLine,
+    requested: &'w SourceLine,
     candidates: HashMap<FunctionAt, Evidence>,
 }
 
@@ -75,9 +75,9 @@ struct Evidence {
 }
 
 impl<'w> Search<'w> {
-    fn new(wanted: &'w SourceLine) -> Self {
+    fn new(requested: &'w SourceLine) -> Self {
         Self {
-            wanted,
+            requested,
             candidates: HashMap::new(),
         }
     }
@@ -87,7 +87,7 @@ impl<'w> Search<'w> {
         let Some(file) = frame.file.as_deref() else {
             return;
         };
-        if frame.line != Some(self.wanted.line) || !is_same_file(&self.wanted.file, file) {
+        if frame.line != Some(self.requested.line) || !is_same_file(&self.requested.file, file) {
             return;
         }
         let Some(name) = frame.name.as_ref().filter(|name| !is_nameless(name)) else {
@@ -99,20 +99,20 @@ impl<'w> Search<'w> {
         };
         let evidence = self.candidates.entry(candidate).or_default();
         evidence.has_path |= matches!(name, Name::Full(_));
-        evidence.has_column |= frame.column == Some(self.wanted.column);
+        evidence.has_column |= frame.column == Some(self.requested.column);
         evidence.rows += 1;
     }
 
     fn best(self) -> Option<FunctionAt> {
-        let is_relative = !self.wanted.file.starts_with('/');
+        let is_relative = !self.requested.file.starts_with('/');
         let mut found: Vec<_> = self.candidates.into_iter().collect();
         // A path that the compiler recorded as relative is of the workspace, not of a dependency.
         prefer(&mut found, |(at, _)| {
             is_relative && !is_dependency(&at.file)
         });
         prefer(&mut found, |(_, evidence)| evidence.has_column);
-        let is_one_file = found.iter().all(|(at, _)| at.file == found[0].0.file);
-        if !is_one_file {
+        let is_single_file = found.iter().all(|(at, _)| at.file == found[0].0.file);
+        if !is_single_file {
             return None;
         }
         let best = found.into_iter().max_by(|(at, a), (bt, b)| {
@@ -181,12 +181,12 @@ fn is_dependency(file: &str) -> bool {
 }
 
 /// Compares whole components from the end, as far as the shorter, relative path goes.
-pub(crate) fn is_same_file(wanted: &str, in_dwarf: &str) -> bool {
-    let (mut one, mut other) = (components(wanted), components(in_dwarf));
+pub(crate) fn is_same_file(requested: &str, in_dwarf: &str) -> bool {
+    let (mut one, mut other) = (components(requested), components(in_dwarf));
     if one.is_empty() || other.is_empty() {
         return false;
     }
-    match (wanted.starts_with('/'), in_dwarf.starts_with('/')) {
+    match (requested.starts_with('/'), in_dwarf.starts_with('/')) {
         (true, true) => one == other,
         (true, false) => one.split_off(one.len().saturating_sub(other.len())) == other,
         (false, true) => other.split_off(other.len().saturating_sub(one.len())) == one,
@@ -221,12 +221,12 @@ mod tests {
     }
 
     fn best(frames: &[Located]) -> Option<String> {
-        let wanted = SourceLine {
+        let requested = SourceLine {
             file: "src/lib.rs".to_owned(),
             line: 7,
             column: 5,
         };
-        let mut search = Search::new(&wanted);
+        let mut search = Search::new(&requested);
         frames.iter().for_each(|frame| search.consider(frame));
         search.best().map(|at| at.function)
     }

@@ -52,17 +52,17 @@ impl<'i> Split<'i> {
 
     fn load(
         &self,
-        wanted: &SplitDwarfLoad<Reader<'i>>,
+        requested: &SplitDwarfLoad<Reader<'i>>,
         images: &'i Images,
     ) -> Option<Arc<gimli::Dwarf<Reader<'i>>>> {
         let packed = self.package.as_ref().and_then(|package| {
-            let found = package.find_cu(wanted.dwo_id, &wanted.parent);
+            let found = package.find_cu(requested.dwo_id, &requested.parent);
             found.ok().flatten()
         });
         let unpacked = || {
-            let places = self.places_of(wanted)?.into_iter();
+            let places = self.places_of(requested)?.into_iter();
             places
-                .filter_map(|path| self.load_part(&path, wanted, images))
+                .filter_map(|path| self.load_part(&path, requested, images))
                 .next()
         };
         packed.or_else(unpacked).map(Arc::new)
@@ -72,24 +72,24 @@ impl<'i> Split<'i> {
     fn load_part(
         &self,
         path: &Path,
-        wanted: &SplitDwarfLoad<Reader<'i>>,
+        requested: &SplitDwarfLoad<Reader<'i>>,
         images: &'i Images,
     ) -> Option<gimli::Dwarf<Reader<'i>>> {
         let file = Sections::of(trusted(path, &self.places)?, images)?;
         let mut part = gimli::Dwarf::load(file.split()).ok()?;
         file.close()?;
         admit_abbreviations(&mut part, file.account())?;
-        part.make_dwo(&wanted.parent);
-        let is_wanted = has_part(&part, wanted.dwo_id);
-        is_wanted.then_some(part)
+        part.make_dwo(&requested.parent);
+        let is_requested = has_part(&part, requested.dwo_id);
+        is_requested.then_some(part)
     }
 
     /// As the compiler wrote it, else beside the program.
-    fn places_of(&self, wanted: &SplitDwarfLoad<Reader<'i>>) -> Option<[PathBuf; 2]> {
-        let name = path_of(wanted.path.as_ref()?);
-        let directory = wanted.comp_dir.as_ref().map(path_of).unwrap_or_default();
-        let beside = self.directory.join(name.file_name()?);
-        Some([self.places.file(&directory.join(&name)), beside])
+    fn places_of(&self, requested: &SplitDwarfLoad<Reader<'i>>) -> Option<[PathBuf; 2]> {
+        let name = path_of(requested.path.as_ref()?);
+        let directory = requested.comp_dir.as_ref().map(path_of).unwrap_or_default();
+        let with = self.directory.join(name.file_name()?);
+        Some([self.places.file(&directory.join(&name)), with])
     }
 }
 

@@ -122,8 +122,8 @@ impl Symbolizer {
     /// `None` where no readable module has code for the line, where its debug info does not name the function,
     /// and where several files match equally well.
     /// One call for many lines costs one pass over the line tables of each module, a call for each line costs many.
-    pub fn functions_at(&mut self, wanted: &[SourceLine]) -> Vec<Option<FunctionAt>> {
-        let mut new: Vec<SourceLine> = wanted.to_vec();
+    pub fn functions_at(&mut self, requested: &[SourceLine]) -> Vec<Option<FunctionAt>> {
+        let mut new: Vec<SourceLine> = requested.to_vec();
         new.retain(|line| !self.functions.contains_key(line));
         new.sort();
         new.dedup();
@@ -132,7 +132,7 @@ impl Symbolizer {
             self.functions.extend(new.into_iter().zip(found));
         }
         let answer = |line| self.functions.get(line).cloned().flatten();
-        wanted.iter().map(answer).collect()
+        requested.iter().map(answer).collect()
     }
 }
 

@@ -9,7 +9,7 @@ mod support;
 
 use std::path::Path;
 
-use support::{Told, Workshop};
+use support::{ProgramOutput, TestDir};
 use symbolize::{Avma, Lookup, Mapping, SourceLine, Symbolizer};
 
 /// Small and reproducible; the quality of the numbers does not matter here.
@@ -50,11 +50,11 @@ fn exercise(mappings: &[Mapping], program: &Path) {
 
 #[test]
 fn truncated_anywhere() {
-    let workshop = Workshop::new();
-    let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O2"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O2"]) else {
         return;
     };
-    let mappings = Told::by(&program).mappings;
+    let mappings = ProgramOutput::by(&program).mappings;
     let whole = std::fs::read(&program).unwrap();
     for eighth in 0..256 {
         std::fs::write(&program, &whole[..whole.len() * eighth / 256]).unwrap();
@@ -64,17 +64,17 @@ fn truncated_anywhere() {
 
 #[test]
 fn flipped_bytes() {
-    let workshop = Workshop::new();
+    let test_dir = TestDir::new();
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     for args in [
         &["-g", "-O2"][..],
         &["-g", "-O2", "-gdwarf-4"],
         &["-g", "-gz"],
     ] {
-        let Some(program) = workshop.compile("cc", "told.c", args) else {
+        let Some(program) = test_dir.compile("cc", "told.c", args) else {
             continue;
         };
-        let mappings = Told::by(&program).mappings;
+        let mappings = ProgramOutput::by(&program).mappings;
         let whole = std::fs::read(&program).unwrap();
         let rounds = std::env::var("SYMBOLIZE_FLIP_ROUNDS").map_or(150, |n| n.parse().unwrap());
         for _ in 0..rounds {
@@ -86,11 +86,11 @@ fn flipped_bytes() {
 
 #[test]
 fn code_that_is_said_to_lie_at_the_last_address() {
-    let workshop = Workshop::new();
-    let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O2"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O2"]) else {
         return;
     };
-    let mappings = Told::by(&program).mappings;
+    let mappings = ProgramOutput::by(&program).mappings;
     let path = program.to_str().unwrap().as_bytes();
     let mapping = mappings.iter().find(|m| m.path == path).unwrap().clone();
     let mut bytes = std::fs::read(&program).unwrap();

@@ -9,28 +9,29 @@ mod support;
 
 use std::process::Command;
 
-use support::{Workshop, executable_mappings};
+use support::{TestDir, executable_mappings};
 use symbolize::{Avma, Lookup, Symbolizer};
 
 /// What the program says of its functions, and what is found: at the address, and in its function at all.
 fn answers(args: &[&str]) -> Vec<(bool, bool, Option<bool>)> {
-    let workshop = Workshop::new();
+    let test_dir = TestDir::new();
     let all = [&["--edition=2024"], args].concat();
-    let Some(program) = workshop.compile("rustc", "frames.rs", &all) else {
+    let Some(program) = test_dir.compile("rustc", "frames.rs", &all) else {
         return Vec::new();
     };
     let output = Command::new(&program).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let symbolizer = Symbolizer::new(executable_mappings(&text));
-    let told = text.lines().filter_map(told);
-    told.map(|(address, truth)| {
-        let found = symbolizer.can_follow_frame_pointer(address, Lookup::Exact);
-        (truth, found, symbolizer.keeps_frame_pointer(address))
-    })
-    .collect()
+    let reported = text.lines().filter_map(reported);
+    reported
+        .map(|(address, truth)| {
+            let found = symbolizer.can_follow_frame_pointer(address, Lookup::Exact);
+            (truth, found, symbolizer.keeps_frame_pointer(address))
+        })
+        .collect()
 }
 
-fn told(line: &str) -> Option<(Avma, bool)> {
+fn reported(line: &str) -> Option<(Avma, bool)> {
     let (address, truth) = line.strip_prefix("at 0x")?.split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
     Some((Avma(address), truth.parse().ok()?))

@@ -9,7 +9,7 @@ mod support;
 
 use object::{Object, ObjectSegment};
 use std::path::Path;
-use support::{Told, Workshop, build_id};
+use support::{ProgramOutput, TestDir, build_id};
 use symbolize::{Avma, Frame, Lookup, Miss, Symbolizer};
 
 fn frames(symbolizer: &mut Symbolizer, address: Avma) -> Vec<Frame> {
@@ -27,10 +27,10 @@ fn function(symbolizer: &mut Symbolizer, address: Avma) -> Option<String> {
 
 /// Names, files and lines of a program that was compiled with debug info and without optimization.
 fn assert_named(program: &Path) {
-    let told = Told::by(program);
-    let mut symbolizer = Symbolizer::new(told.mappings.clone());
+    let reported = ProgramOutput::by(program);
+    let mut symbolizer = Symbolizer::new(reported.mappings.clone());
     for (name, line) in [("hidden", 4), ("visible", 13), ("main", 21)] {
-        let frame = frames(&mut symbolizer, told.address(name)).remove(0);
+        let frame = frames(&mut symbolizer, reported.address(name)).remove(0);
         assert_eq!(frame.function.as_deref(), Some(name));
         assert_eq!(frame.line, Some(line));
         let file = frame.file.unwrap();
@@ -38,15 +38,15 @@ fn assert_named(program: &Path) {
             file.starts_with('/') && file.ends_with("tests/programs/told.c"),
             "{file}"
         );
-        assert!(symbolizer.is_text(told.address(name)));
+        assert!(symbolizer.is_text(reported.address(name)));
     }
 }
 
 #[test]
 fn position_dependent_and_independent() {
-    let workshop = Workshop::new();
+    let test_dir = TestDir::new();
     for flag in ["-no-pie", "-pie", "-static"] {
-        if let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O0", "-fPIE", flag]) {
+        if let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O0", "-fPIE", flag]) {
             assert_named(&program);
         }
     }
@@ -54,9 +54,9 @@ fn position_dependent_and_independent() {
 
 #[test]
 fn compressed_debug_sections() {
-    let workshop = Workshop::new();
+    let test_dir = TestDir::new();
     for flag in ["-gz=zlib", "-gz=zstd"] {
-        if let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O0", flag]) {
+        if let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O0", flag]) {
             assert_named(&program);
         }
     }
@@ -64,9 +64,9 @@ fn compressed_debug_sections() {
 
 #[test]
 fn text_at_another_address_than_its_offset() {
-    let workshop = Workshop::new();
+    let test_dir = TestDir::new();
     let args = ["-g", "-O0", "-fPIE", "-pie", "-Wl,-Ttext=0x30000"];
-    let Some(program) = workshop.compile("cc", "told.c", &args) else {
+    let Some(program) = test_dir.compile("cc", "told.c", &args) else {
         return;
     };
     let bytes = std::fs::read(&program).unwrap();
@@ -83,13 +83,13 @@ fn text_at_another_address_than_its_offset() {
 
 #[test]
 fn inlined_frames_end_in_the_real_function() {
-    let workshop = Workshop::new();
-    let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O2"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O2"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let mut symbolizer = Symbolizer::new(told.mappings.clone());
-    let start = told.address("caller_of_inlined");
+    let reported = ProgramOutput::by(&program);
+    let mut symbolizer = Symbolizer::new(reported.mappings.clone());
+    let start = reported.address("caller_of_inlined");
     let found = (0..16)
         .map(|byte| frames(&mut symbolizer, Avma(start.0 + byte)))
         .find(|frames| frames.len() == 2)
@@ -102,30 +102,30 @@ fn inlined_frames_end_in_the_real_function() {
 
 #[test]
 fn symbol_table_only() {
-    let workshop = Workshop::new();
-    let Some(program) = workshop.compile("cc", "told.c", &["-O1", "-g0"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = test_dir.compile("cc", "told.c", &["-O1", "-g0"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let mut symbolizer = Symbolizer::new(told.mappings.clone());
-    let frame = frames(&mut symbolizer, told.address("visible")).remove(0);
+    let reported = ProgramOutput::by(&program);
+    let mut symbolizer = Symbolizer::new(reported.mappings.clone());
+    let frame = frames(&mut symbolizer, reported.address("visible")).remove(0);
     assert_eq!(frame.function.as_deref(), Some("visible"));
     assert_eq!((frame.file, frame.line), (None, None));
     assert_eq!(
-        function(&mut symbolizer, told.address("libc_puts")).as_deref(),
+        function(&mut symbolizer, reported.address("libc_puts")).as_deref(),
         Some("puts")
     );
 }
 
 #[test]
 fn without_any_name_there_is_module_and_offset() {
-    let workshop = Workshop::new();
-    let Some(program) = workshop.compile("cc", "told.c", &["-O1", "-g0", "-s", "-no-pie"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = test_dir.compile("cc", "told.c", &["-O1", "-g0", "-s", "-no-pie"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let mut symbolizer = Symbolizer::new(told.mappings.clone());
-    let address = told.address("visible");
+    let reported = ProgramOutput::by(&program);
+    let mut symbolizer = Symbolizer::new(reported.mappings.clone());
+    let address = reported.address("visible");
     let resolved = symbolizer.resolve(address, Lookup::Exact).unwrap();
     assert_eq!(resolved.frames, [Frame::default()]);
     assert_eq!(
@@ -140,13 +140,13 @@ fn without_any_name_there_is_module_and_offset() {
 
 #[test]
 fn a_return_address_behind_the_last_byte_is_in_the_function() {
-    let workshop = Workshop::new();
-    let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O0"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O0"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let mut symbolizer = Symbolizer::new(told.mappings.clone());
-    let start = told.address("visible");
+    let reported = ProgramOutput::by(&program);
+    let mut symbolizer = Symbolizer::new(reported.mappings.clone());
+    let start = reported.address("visible");
     let end = (0..1000)
         .map(|byte| Avma(start.0 + byte))
         .find(|&at| function(&mut symbolizer, at).as_deref() != Some("visible"))
@@ -157,34 +157,34 @@ fn a_return_address_behind_the_last_byte_is_in_the_function() {
 
 #[test]
 fn cpp_names() {
-    let workshop = Workshop::new();
+    let test_dir = TestDir::new();
     for args in [&["-g", "-O0"][..], &["-g0", "-O1"][..]] {
-        let Some(program) = workshop.compile("g++", "told.cpp", args) else {
+        let Some(program) = test_dir.compile("g++", "told.cpp", args) else {
             continue;
         };
-        let told = Told::by(&program);
-        let mut symbolizer = Symbolizer::new(told.mappings.clone());
-        let grow = function(&mut symbolizer, told.address("grow"));
+        let reported = ProgramOutput::by(&program);
+        let mut symbolizer = Symbolizer::new(reported.mappings.clone());
+        let grow = function(&mut symbolizer, reported.address("grow"));
         assert_eq!(grow.as_deref(), Some("pool::Queue<int>::grow(int)"));
-        let apply = function(&mut symbolizer, told.address("apply"));
+        let apply = function(&mut symbolizer, reported.address("apply"));
         assert_eq!(apply.as_deref(), Some("apply(int (*)(int))"));
     }
 }
 
 #[test]
 fn the_body_of_a_cpp_coroutine_has_its_name() {
-    let workshop = Workshop::new();
+    let test_dir = TestDir::new();
     for args in [
         ["-std=c++20", "-g", "-O0"],
         ["-std=c++20", "-g", "-O2"],
         ["-std=c++20", "-g0", "-O1"],
     ] {
-        let Some(program) = workshop.compile("g++", "coroutine.cpp", &args) else {
+        let Some(program) = test_dir.compile("g++", "coroutine.cpp", &args) else {
             continue;
         };
-        let told = Told::by(&program);
-        let mut symbolizer = Symbolizer::new(told.mappings.clone());
-        let body = frames(&mut symbolizer, told.address("serve"))
+        let reported = ProgramOutput::by(&program);
+        let mut symbolizer = Symbolizer::new(reported.mappings.clone());
+        let body = frames(&mut symbolizer, reported.address("serve"))
             .pop()
             .unwrap();
         assert_eq!(
@@ -197,40 +197,40 @@ fn the_body_of_a_cpp_coroutine_has_its_name() {
 
 #[test]
 fn another_build_is_never_used() {
-    let workshop = Workshop::new();
-    let ran = workshop.compile("cc", "told.c", &["-g", "-O0", "-Wl,--build-id"]);
-    let other = workshop.compile("cc", "told.c", &["-g", "-O1", "-Wl,--build-id"]);
+    let test_dir = TestDir::new();
+    let ran = test_dir.compile("cc", "told.c", &["-g", "-O0", "-Wl,--build-id"]);
+    let other = test_dir.compile("cc", "told.c", &["-g", "-O1", "-Wl,--build-id"]);
     let (Some(ran), Some(other)) = (ran, other) else {
         return;
     };
     let recorded = build_id(&ran);
     assert_ne!(recorded, build_id(&other));
 
-    let told = Told::by(&ran).with_build_id(&ran, &recorded);
-    let address = told.address("visible");
-    let mut symbolizer = Symbolizer::new(told.mappings.clone());
+    let reported = ProgramOutput::by(&ran).with_build_id(&ran, &recorded);
+    let address = reported.address("visible");
+    let mut symbolizer = Symbolizer::new(reported.mappings.clone());
     assert_eq!(
         function(&mut symbolizer, address).as_deref(),
         Some("visible")
     );
 
     std::fs::rename(&other, &ran).unwrap();
-    let mut symbolizer = Symbolizer::new(told.mappings);
+    let mut symbolizer = Symbolizer::new(reported.mappings);
     let miss = symbolizer.resolve(address, Lookup::Exact).unwrap_err();
     assert!(matches!(miss, Miss::BuildIdMismatch { .. }), "{miss}");
 }
 
 #[test]
 fn a_deleted_file_is_used_only_if_its_build_id_proves_it() {
-    let workshop = Workshop::new();
-    let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O0", "-Wl,--build-id"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O0", "-Wl,--build-id"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let address = told.address("visible");
+    let reported = ProgramOutput::by(&program);
+    let address = reported.address("visible");
     let path = program.to_str().unwrap();
     let resolve = |build_id: &[u8]| {
-        let mut mappings = told.mappings.clone();
+        let mut mappings = reported.mappings.clone();
         for mapping in mappings.iter_mut().filter(|m| m.path == path.as_bytes()) {
             mapping.path.extend(b" (deleted)");
             mapping.build_id = build_id.to_vec();

@@ -7,19 +7,20 @@
 
 mod support;
 
-use support::{Workshop, executable_mappings};
+use support::{TestDir, executable_mappings};
 use symbolize::{SourceLine, Symbolizer};
 
 /// The sites that the program recorded, what it says they are in, and what is found: pairs (expected, found).
 fn answers(args: &[&str]) -> Option<Vec<(String, Option<String>)>> {
-    let workshop = Workshop::new();
+    let test_dir = TestDir::new();
     let all = [&["--edition=2024", "--crate-name=sites"], args].concat();
-    let program = workshop.compile("rustc", "sites.rs", &all)?;
+    let program = test_dir.compile("rustc", "sites.rs", &all)?;
     let output = std::process::Command::new(&program).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let (wanted, expected): (Vec<SourceLine>, Vec<String>) = text.lines().filter_map(site).unzip();
+    let (requested, expected): (Vec<SourceLine>, Vec<String>) =
+        text.lines().filter_map(site).unzip();
     let mut symbolizer = Symbolizer::new(executable_mappings(&text));
-    let found = symbolizer.functions_at(&wanted);
+    let found = symbolizer.functions_at(&requested);
     let names = found.into_iter().map(|at| at.map(|at| at.function));
     Some(expected.into_iter().zip(names).collect())
 }

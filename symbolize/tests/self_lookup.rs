@@ -95,9 +95,9 @@ fn addresses_outside_are_named_misses() {
 
 #[test]
 fn a_missing_file_and_a_file_that_is_not_elf() {
-    let workshop = support::Workshop::new();
+    let test_dir = support::TestDir::new();
     let mut mapping = own_mappings().remove(0);
-    mapping.path = workshop.path("gone").to_str().unwrap().into();
+    mapping.path = test_dir.path("gone").to_str().unwrap().into();
     let miss = |mapping: &symbolize::Mapping| {
         let mut symbolizer = Symbolizer::new(vec![mapping.clone()]);
         symbolizer
@@ -109,7 +109,7 @@ fn a_missing_file_and_a_file_that_is_not_elf() {
         matches!(miss(&mapping), Miss::Unreadable { reason, .. } if reason.starts_with("no such file"))
     );
     for content in ["", "text, not code", "\x7fELF", "\x7fELF and then nothing"] {
-        std::fs::write(workshop.path("gone"), content).unwrap();
+        std::fs::write(test_dir.path("gone"), content).unwrap();
         assert!(matches!(miss(&mapping), Miss::NotElf { .. }), "{content}");
     }
     mapping.path = b"/dev/null".to_vec();

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{Told, Workshop, build_id};
+use support::{ProgramOutput, TestDir, build_id};
 use symbolize::{Avma, Lookup, Miss, Places, Symbolizer};
 
 /// Runs a tool of binutils; false, with a visible reason, where it is absent or refuses.
@@ -46,18 +46,18 @@ fn link(program: &Path, debug: &Path) -> bool {
 }
 
 /// The line of a function that no table of symbols gives away.
-fn line_of_hidden(told: &Told, places: Places) -> Result<Option<u32>, Miss> {
-    let mut symbolizer = Symbolizer::with_places(told.mappings.clone(), places);
-    let found = symbolizer.resolve(told.address("hidden"), Lookup::Exact);
+fn line_of_hidden(reported: &ProgramOutput, places: Places) -> Result<Option<u32>, Miss> {
+    let mut symbolizer = Symbolizer::with_places(reported.mappings.clone(), places);
+    let found = symbolizer.resolve(reported.address("hidden"), Lookup::Exact);
     let frame = found.map_err(Miss::clone)?.frames[0].clone();
     assert_eq!(frame.function.is_some(), frame.line.is_some(), "{frame:?}");
     Ok(frame.line)
 }
 
-fn compiled(workshop: &Workshop, more: &[&str]) -> Option<PathBuf> {
+fn compiled(test_dir: &TestDir, more: &[&str]) -> Option<PathBuf> {
     let mut args = vec!["-g", "-O0"];
     args.extend(more);
-    workshop.compile("cc", "told.c", &args)
+    test_dir.compile("cc", "told.c", &args)
 }
 
 fn by_id(directory: &Path, program: &Path) -> PathBuf {
@@ -73,17 +73,17 @@ fn by_id(directory: &Path, program: &Path) -> PathBuf {
 #[test]
 fn a_stripped_program_is_named_by_the_file_that_it_links_to() {
     for place in ["app.debug", ".debug/app.debug"] {
-        let workshop = Workshop::new();
-        let Some(program) = compiled(&workshop, &[]) else {
+        let test_dir = TestDir::new();
+        let Some(program) = compiled(&test_dir, &[]) else {
             return;
         };
-        let told = Told::by(&program);
-        let debug = workshop.path(place);
+        let reported = ProgramOutput::by(&program);
+        let debug = test_dir.path(place);
         if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
             return;
         }
         assert_eq!(
-            line_of_hidden(&told, Places::recorded()),
+            line_of_hidden(&reported, Places::recorded()),
             Ok(Some(4)),
             "{place}"
         );
@@ -93,50 +93,50 @@ fn a_stripped_program_is_named_by_the_file_that_it_links_to() {
 // LT-22
 #[test]
 fn a_stripped_program_is_named_by_its_build_id() {
-    let workshop = Workshop::new();
-    let Some(program) = compiled(&workshop, &["-Wl,--build-id"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = compiled(&test_dir, &["-Wl,--build-id"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let directory = workshop.path("debug");
+    let reported = ProgramOutput::by(&program);
+    let directory = test_dir.path("debug");
     if !move_debug_info(&program, &by_id(&directory, &program)) {
         return;
     }
     assert_eq!(
-        line_of_hidden(&told, Places::recorded()),
+        line_of_hidden(&reported, Places::recorded()),
         Ok(None),
         "it is stripped"
     );
     let places = Places::recorded().with_debug_directory(directory);
-    assert_eq!(line_of_hidden(&told, places), Ok(Some(4)));
+    assert_eq!(line_of_hidden(&reported, places), Ok(Some(4)));
 }
 
 // LT-22
 #[test]
 fn symbols_that_were_moved_away_are_read_where_they_are() {
-    let workshop = Workshop::new();
-    let Some(program) = workshop.compile("cc", "told.c", &["-O0"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = test_dir.compile("cc", "told.c", &["-O0"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let debug = workshop.path("app.debug");
+    let reported = ProgramOutput::by(&program);
+    let debug = test_dir.path("app.debug");
     if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
         return;
     }
-    let mut symbolizer = Symbolizer::new(told.mappings.clone());
-    let found = symbolizer.resolve(told.address("hidden"), Lookup::Exact);
+    let mut symbolizer = Symbolizer::new(reported.mappings.clone());
+    let found = symbolizer.resolve(reported.address("hidden"), Lookup::Exact);
     let function = found.unwrap().frames[0].function.as_deref();
     assert_eq!(function, Some("hidden"));
 }
 
 #[test]
 fn a_debug_file_that_is_a_pipe_or_endless_is_not_waited_for() {
-    let workshop = Workshop::new();
-    let Some(program) = compiled(&workshop, &[]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = compiled(&test_dir, &[]) else {
         return;
     };
-    let told = Told::by(&program);
-    let debug = workshop.path("app.debug");
+    let reported = ProgramOutput::by(&program);
+    let debug = test_dir.path("app.debug");
     if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
         return;
     }
@@ -145,24 +145,24 @@ fn a_debug_file_that_is_a_pipe_or_endless_is_not_waited_for() {
         .open(&debug)
         .and_then(|file| file.set_len(8 << 40))
         .unwrap();
-    assert_eq!(line_of_hidden(&told, Places::recorded()), Ok(None));
+    assert_eq!(line_of_hidden(&reported, Places::recorded()), Ok(None));
     fs::remove_file(&debug).unwrap();
     if run("mkfifo", &[&debug]) {
-        assert_eq!(line_of_hidden(&told, Places::recorded()), Ok(None));
+        assert_eq!(line_of_hidden(&reported, Places::recorded()), Ok(None));
     }
 }
 
 #[test]
 fn a_debug_file_of_another_build_gives_no_name() {
-    let workshop = Workshop::new();
-    let Some(program) = compiled(&workshop, &["-Wl,--build-id"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = compiled(&test_dir, &["-Wl,--build-id"]) else {
         return;
     };
-    let Some(other) = compiled(&workshop, &["-Wl,--build-id", "-DX"]) else {
+    let Some(other) = compiled(&test_dir, &["-Wl,--build-id", "-DX"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let (directory, others) = (workshop.path("debug"), by_id(&workshop.path("x"), &other));
+    let reported = ProgramOutput::by(&program);
+    let (directory, others) = (test_dir.path("debug"), by_id(&test_dir.path("x"), &other));
     let place = by_id(&directory, &program);
     if !(move_debug_info(&program, &place) && move_debug_info(&other, &others)) {
         return;
@@ -174,59 +174,59 @@ fn a_debug_file_of_another_build_gives_no_name() {
     bytes[at] ^= 1;
     fs::write(&place, bytes).unwrap();
     let places = Places::recorded().with_debug_directory(directory);
-    assert_eq!(line_of_hidden(&told, places), Ok(None));
+    assert_eq!(line_of_hidden(&reported, places), Ok(None));
 }
 
 #[test]
 fn without_a_build_id_the_checksum_decides() {
-    let workshop = Workshop::new();
-    let Some(program) = compiled(&workshop, &["-Wl,--build-id=none"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = compiled(&test_dir, &["-Wl,--build-id=none"]) else {
         return;
     };
-    let told = Told::by(&program);
-    let debug = workshop.path("app.debug");
+    let reported = ProgramOutput::by(&program);
+    let debug = test_dir.path("app.debug");
     if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
         return;
     }
-    assert_eq!(line_of_hidden(&told, Places::recorded()), Ok(Some(4)));
+    assert_eq!(line_of_hidden(&reported, Places::recorded()), Ok(Some(4)));
     let mut bytes = fs::read(&debug).unwrap();
     bytes.push(0);
     fs::write(&debug, bytes).unwrap();
-    assert_eq!(line_of_hidden(&told, Places::recorded()), Ok(None));
+    assert_eq!(line_of_hidden(&reported, Places::recorded()), Ok(None));
 }
 
 // LT-22
 #[test]
 fn split_debug_info_is_read_from_its_parts_and_from_their_package() {
     for version in ["-gdwarf-4", "-gdwarf-5"] {
-        let workshop = Workshop::new();
-        let (object, program) = (workshop.path("told.o"), workshop.path("told"));
+        let test_dir = TestDir::new();
+        let (object, program) = (test_dir.path("told.o"), test_dir.path("told"));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/told.c");
         let compile = ["-c", "-g", "-O2", "-gsplit-dwarf", version, "-o"].map(word);
         let compile = [&compile[..], &[&object, &source]].concat();
         if !(run("cc", &compile) && run("cc", &[&object, word("-o"), &program])) {
             return;
         }
-        let told = Told::by(&program);
-        let part = workshop.path("told.dwo");
+        let reported = ProgramOutput::by(&program);
+        let part = test_dir.path("told.dwo");
         assert!(part.exists(), "the compiler wrote no .dwo");
-        assert!(sees_the_inlined(&told), "{version}: from its part");
+        assert!(sees_the_inlined(&reported), "{version}: from its part");
 
-        let package = workshop.path("told.dwp");
+        let package = test_dir.path("told.dwp");
         if !run("dwp", &[word("-e"), &program, word("-o"), &package]) {
             continue;
         }
         fs::remove_file(&part).unwrap();
-        assert!(sees_the_inlined(&told), "{version}: from the package");
+        assert!(sees_the_inlined(&reported), "{version}: from the package");
         fs::remove_file(package).unwrap();
-        assert!(!sees_the_inlined(&told), "nothing else tells of it");
+        assert!(!sees_the_inlined(&reported), "nothing else tells of it");
     }
 }
 
 /// A function that was inlined is known to debug info only.
-fn sees_the_inlined(told: &Told) -> bool {
-    let mut symbolizer = Symbolizer::new(told.mappings.clone());
-    let start = told.address("caller_of_inlined");
+fn sees_the_inlined(reported: &ProgramOutput) -> bool {
+    let mut symbolizer = Symbolizer::new(reported.mappings.clone());
+    let start = reported.address("caller_of_inlined");
     (0..16).any(|byte| {
         let found = symbolizer.resolve(Avma(start.0 + byte), Lookup::Exact);
         found.is_ok_and(|it| it.frames[0].function.as_deref() == Some("twice"))
@@ -236,32 +236,35 @@ fn sees_the_inlined(told: &Told) -> bool {
 // LT-22
 #[test]
 fn a_program_from_another_machine_is_read_below_a_directory() {
-    let workshop = Workshop::new();
-    let Some(program) = compiled(&workshop, &["-Wl,--build-id"]) else {
+    let test_dir = TestDir::new();
+    let Some(program) = compiled(&test_dir, &["-Wl,--build-id"]) else {
         return;
     };
-    let told = Told::by(&program);
+    let reported = ProgramOutput::by(&program);
     let id = build_id(&program);
-    let told = told.with_build_id(&program, &id);
-    let root = workshop.path("root");
+    let reported = reported.with_build_id(&program, &id);
+    let root = test_dir.path("root");
     let whole = root.join(program.strip_prefix("/").unwrap());
     fs::create_dir_all(whole.parent().unwrap()).unwrap();
     fs::rename(&program, &whole).unwrap();
-    let gone = line_of_hidden(&told, Places::recorded());
-    assert!(matches!(gone, Err(Miss::Unreadable { .. })), "{gone:?}");
+    let missing = line_of_hidden(&reported, Places::recorded());
+    assert!(
+        matches!(missing, Err(Miss::Unreadable { .. })),
+        "{missing:?}"
+    );
     assert_eq!(
-        line_of_hidden(&told, Places::below(root.clone())),
+        line_of_hidden(&reported, Places::below(root.clone())),
         Ok(Some(4))
     );
 
     let by_name = root.join(program.file_name().unwrap());
     fs::rename(&whole, &by_name).unwrap();
     assert_eq!(
-        line_of_hidden(&told, Places::below(root.clone())),
+        line_of_hidden(&reported, Places::below(root.clone())),
         Ok(Some(4))
     );
     let installed = root.join("usr/lib/debug");
     if move_debug_info(&by_name, &by_id(&installed, &by_name)) {
-        assert_eq!(line_of_hidden(&told, Places::below(root)), Ok(Some(4)));
+        assert_eq!(line_of_hidden(&reported, Places::below(root)), Ok(Some(4)));
     }
 }

@@ -15,7 +15,7 @@ use crate::sync::{Ordering, fence};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CurrentCoroutine {
     /// No coroutine.
-    Nobody,
+    NoCoroutine,
     /// The coroutine with this seat word.
     Coroutine(u32),
     /// Not known.
@@ -27,11 +27,11 @@ impl CurrentCoroutine {
     #[inline(always)]
     pub fn find<P: Platform>(stations: &[Station]) -> Self {
         let Some(local) = local::<P>() else {
-            return CurrentCoroutine::Nobody;
+            return CurrentCoroutine::NoCoroutine;
         };
         let word = local.current.load(Ordering::Relaxed) as u32;
         if word == 0 {
-            return CurrentCoroutine::Nobody;
+            return CurrentCoroutine::NoCoroutine;
         }
         let station = station_of(word).and_then(|index| stations.get(index as usize));
         if station.is_some_and(|station| station.is_run_by::<P>(word, local)) {
@@ -50,14 +50,14 @@ impl Station {
         let head = self.event_head.load(Ordering::Acquire); // pairs with E5 of `event/fast_path.rs`
         let latest = &self.slots[slot::index_of(head.wrapping_sub(1))];
         let (kind, thread) = slot::what_and_where(latest);
-        let is_its = is_use(self.generation.load(Ordering::Relaxed), uses_of(word));
+        let is_own = is_use(self.generation.load(Ordering::Relaxed), uses_of(word));
         let is_latest = self.begun.load(Ordering::Relaxed) == head as u32
             && self.state.load(Ordering::Relaxed) == 0;
         // The head is unchanged, so no later event has reused that slot.
         fence(Ordering::Acquire);
         kind == EventKind::Run as u8
             && thread == P::thread_of(local)
-            && is_its
+            && is_own
             && is_latest
             && self.event_head.load(Ordering::Relaxed) == head
     }

@@ -19,7 +19,7 @@ use crate::memory::layout::SLOTS;
 use crate::platform::mode::ANY;
 use crate::platform::{Platform, Probe, local};
 use crate::protocol::control;
-use crate::protocol::lane::{DeedKind, Payload, ReservedRecord};
+use crate::protocol::lane::{Payload, ReservedRecord, ThreadEventKind};
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{Ordering, unlocked};
 
@@ -238,7 +238,7 @@ impl<P: Platform> Probe<P> {
     pub(crate) fn cancel(&self, place: Option<ReservedRecord<'static>>, at_ns: u64) {
         if let Some(place) = place {
             let payload = Payload {
-                kind: DeedKind::Void as u8,
+                kind: ThreadEventKind::Cancelled as u8,
                 ..Payload::default()
             };
             place.commit(at_ns, payload);

@@ -1,7 +1,7 @@
 //! A station while a coroutine of this program occupies it, and an event that the coroutine has
 //! started.
 
-use crate::memory::layout::{EXT_REV, Station, seat_word};
+use crate::memory::layout::{EXT_REV, Station, coroutine_word};
 use crate::platform::mode::ANY;
 use crate::platform::{Platform, Probe};
 use crate::protocol::lane::{Payload, ReservedRecord};
@@ -66,7 +66,7 @@ impl<P: Platform> StationHandle<P> {
             station,
             index,
             generation,
-            word: seat_word(index, generation),
+            word: coroutine_word(index, generation),
             owner_bits: Payload::owner_bits(index, (generation / 2) as u8),
             probe,
         };

@@ -5,7 +5,7 @@ use core::sync::atomic::compiler_fence;
 use crate::platform::Probe;
 use crate::platform::mode::ANY;
 use crate::platform::{Local, Platform, local};
-use crate::protocol::lane::{self, DeedKind, LaneRequest, Payload, Ring, Room};
+use crate::protocol::lane::{self, LaneRequest, Payload, Ring, Room, ThreadEventKind};
 use crate::sync::Ordering;
 
 /// In a thread's lane word: the lane was full, and does not hold a loss record yet.
@@ -85,7 +85,7 @@ impl<P: Platform> Probe<P> {
         );
         compiler_fence(Ordering::SeqCst); // a loss in a handler from here on is remembered again
         let payload = Payload {
-            kind: DeedKind::Loss as u8,
+            kind: ThreadEventKind::Loss as u8,
             n: ring.lost().into(),
             ..Payload::default()
         };
@@ -172,7 +172,7 @@ impl<P: Platform> Probe<P> {
             thread: thread as u32,
             owner: self.attach_id.into(),
             attempts,
-            has_exited: P::is_gone,
+            has_exited: P::has_exited,
             introduce: |number| self.introduce(number as u32, thread),
         };
         let latest = |number| {
@@ -201,7 +201,7 @@ impl<P: Platform> Probe<P> {
         }
         let (at_ns, place) = ring.reserve(P::now_ns);
         let payload = Payload {
-            kind: DeedKind::Begin as u8,
+            kind: ThreadEventKind::Begin as u8,
             station: self.attach_id.into(),
             n: ring.lost().into(),
             arg: thread,
@@ -224,7 +224,7 @@ impl<P: Platform> Probe<P> {
             return;
         }
         self.emit_record(Payload {
-            kind: DeedKind::End as u8,
+            kind: ThreadEventKind::End as u8,
             station: self.attach_id.into(),
             arg: P::thread_in(self.attachment),
             ..Payload::default()

@@ -187,11 +187,11 @@ impl<P: Platform> Coroutine<P> {
     /// [announced](Probe::waits_for) since the run began. Without an announcement, only the length
     /// of the wait is known.
     #[inline]
-    pub fn suspend_noted(&self) {
+    pub fn suspend_announced(&self) {
         self.suspend_announced_or(SiteWord::default(), FoundChain::default());
     }
 
-    /// Like [`suspend_noted`](Self::suspend_noted), but without an announcement the wait is for
+    /// Like [`suspend_announced`](Self::suspend_noted), but without an announcement the wait is for
     /// something unknown at `otherwise`. In both cases the site is the end of the chain that was
     /// `found`, if the chain certainly belongs to this wait.
     #[inline]

@@ -8,7 +8,7 @@ use crate::memory::{Region, layout};
 use crate::platform::mode::{ANY, USUAL, USUAL_FLIGHT};
 use crate::platform::{Platform, Probe, attachment, local};
 use crate::protocol::lane::{
-    DeedKind, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload, RingMark,
+    HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload, RingMark, ThreadEventKind,
 };
 use crate::protocol::wait::{Resource, Wait};
 
@@ -85,7 +85,7 @@ impl<P: Platform> Probe<P> {
         let Resource { kind, number } = resource.into();
         if self.is_live() && !self.region.header.is_stopped() {
             self.emit_record(Payload {
-                kind: DeedKind::Close as u8,
+                kind: ThreadEventKind::Close as u8,
                 wait_kind: kind as u8,
                 site: self.site(Location::caller()).0,
                 arg: number,
@@ -117,7 +117,7 @@ impl<P: Platform> Probe<P> {
     /// such as a future that takes a lock and was made at a user's line, as its [`Wait`] was.
     #[inline]
     pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
-        self.emit_hold(DeedKind::Acquire, resource.into(), place);
+        self.emit_hold(ThreadEventKind::Acquire, resource.into(), place);
     }
 
     /// Records that the resource is given back; use a name of the same type. Call this just before
@@ -126,16 +126,25 @@ impl<P: Platform> Probe<P> {
     #[inline]
     #[track_caller]
     pub fn released(self, resource: impl Into<Resource>) {
-        self.emit_hold(DeedKind::Release, resource.into(), Location::caller());
+        self.emit_hold(
+            ThreadEventKind::Release,
+            resource.into(),
+            Location::caller(),
+        );
     }
 
     #[inline(never)]
-    fn emit_hold(self, kind: DeedKind, resource: Resource, place: &'static Location<'static>) {
+    fn emit_hold(
+        self,
+        kind: ThreadEventKind,
+        resource: Resource,
+        place: &'static Location<'static>,
+    ) {
         if !self.is_live() || self.region.header.is_stopped() {
             return;
         }
         let (held_by, holder) = match CurrentCoroutine::find::<P>(self.region.stations) {
-            CurrentCoroutine::Nobody => (HELD_BY_THREAD, None),
+            CurrentCoroutine::NoCoroutine => (HELD_BY_THREAD, None),
             CurrentCoroutine::Coroutine(word) => (HELD_BY_COROUTINE, Some(word)),
             CurrentCoroutine::Unknown => (HELD_BY_UNKNOWN, None),
         };

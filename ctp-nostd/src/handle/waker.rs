@@ -10,7 +10,7 @@ use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Platform, attachment};
 use crate::protocol::intern::site::SiteWord;
-use crate::protocol::lane::{DeedKind, Payload};
+use crate::protocol::lane::{Payload, ThreadEventKind};
 #[cfg(feature = "alloc")]
 use crate::protocol::live_wakers;
 use crate::protocol::wake;
@@ -191,7 +191,7 @@ impl Target {
         let by = self.source::<P>(probe.attachment);
         let site = site().0;
         let payload = || Payload {
-            kind: DeedKind::Wake as u8,
+            kind: ThreadEventKind::Wake as u8,
             n: count.into(),
             site,
             arg: by.into(),
@@ -233,8 +233,8 @@ impl Target {
     #[inline(always)]
     fn source<P: Platform>(&self, attachment: u32) -> u32 {
         match CurrentCoroutine::find::<P>(self.stations) {
-            CurrentCoroutine::Coroutine(seat_word) => seat_word,
-            CurrentCoroutine::Nobody => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
+            CurrentCoroutine::Coroutine(coroutine_word) => coroutine_word,
+            CurrentCoroutine::NoCoroutine => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
             CurrentCoroutine::Unknown => 0,
         }
     }

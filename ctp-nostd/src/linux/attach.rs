@@ -17,7 +17,7 @@ use super::socket::{NoOwnMemory, Path, Socket};
 use super::stack;
 use super::{stderr, thread};
 use crate::memory::Region;
-use crate::memory::request::Asked;
+use crate::memory::request::MemoryRequest;
 
 /// Attaches to the recorder that launched this program; does nothing without a recorder. Returns
 /// true if events are recorded from now on.
@@ -63,7 +63,7 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
     let (mapping, attach_id) = match shared {
         Ok(shared) => choose(shared, socket.as_ref(), limit),
         Err(reason @ (NotAttached::Forbidden(_) | NotAttached::Absent(_))) => {
-            request_own(Asked::Own, socket.as_ref(), limit).map_err(|error| {
+            request_own(MemoryRequest::Own, socket.as_ref(), limit).map_err(|error| {
                 if error == NoOwnMemory::Unreached {
                     request_unusable(path);
                 }
@@ -109,7 +109,7 @@ fn choose(shared: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16
     if take_row(region.attaches.first(), region.header) {
         return (shared, 1);
     }
-    match request_own(Asked::OwnOrShared, socket, limit) {
+    match request_own(MemoryRequest::OwnOrShared, socket, limit) {
         Ok(own) => {
             // SAFETY: nothing refers to the mapping yet.
             unsafe { shared.discard() };

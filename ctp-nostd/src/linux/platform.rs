@@ -42,7 +42,7 @@ unsafe impl Platform for Linux {
 
     /// Asks for the thread's priority, which is the quickest query, and always permitted. Where no
     /// system call may be made, the thread counts as alive.
-    fn is_gone(thread: u32) -> bool {
+    fn has_exited(thread: u32) -> bool {
         let may_ask = session::current().is_some_and(|session| !session.forbids_calls);
         let thread = Pid::from_raw(thread as i32).filter(|_| may_ask);
         thread.is_some_and(|thread| getpriority_process(Some(thread)) == Err(Errno::SRCH))

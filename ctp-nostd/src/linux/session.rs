@@ -25,7 +25,7 @@ use super::memory::{self, ForkWords, Mapping, PAGE_BYTES};
 use super::socket::{NoOwnMemory, Path, RingOutcome, Socket};
 use crate::memory::Region;
 use crate::memory::layout::{Attach, Header};
-use crate::memory::request::{self, Asked};
+use crate::memory::request::{self, MemoryRequest};
 use crate::platform::Probe;
 use crate::sync::{AtomicU32, Ordering};
 
@@ -140,7 +140,7 @@ impl Session {
 
 /// Requests memory for this process from the recorder.
 pub(super) fn request_own(
-    request: Asked,
+    request: MemoryRequest,
     socket: Option<&Socket>,
     limit: u32,
 ) -> Result<(Mapping, u16), NoOwnMemory> {
@@ -192,7 +192,7 @@ fn attach_with_own_memory(page: &ForkWords, parent: &Session) -> Option<&'static
     let of_parent = &parent.probe.region;
     join_barrier(of_parent);
     let socket = Socket::dial(&parent.path);
-    let (mapping, attach_id) = request_own(Asked::Own, socket.as_ref(), parent.limit)
+    let (mapping, attach_id) = request_own(MemoryRequest::Own, socket.as_ref(), parent.limit)
         .inspect_err(|reason| {
             // This fork still shares its parent's memory.
             if *reason == NoOwnMemory::Unreached {

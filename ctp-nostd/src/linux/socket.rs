@@ -15,7 +15,7 @@ use rustix::net::{
 };
 
 use super::clock::kernel_ns;
-use crate::memory::request::{Asked, GRANTED};
+use crate::memory::request::{GRANTED, MemoryRequest};
 
 /// Longest path of a socket that the kernel takes.
 pub(super) type Path = Vec<u8, 107>;
@@ -79,7 +79,7 @@ impl Socket {
 
     /// Requests memory for this process, and waits a bounded time. After that the recorder can no
     /// longer send an answer, so that it knows the outcome.
-    pub fn request_memory(&self, request: Asked) -> Result<OwnedFd, NoOwnMemory> {
+    pub fn request_memory(&self, request: MemoryRequest) -> Result<OwnedFd, NoOwnMemory> {
         send(&self.fd, request.bytes(), QUIETLY).map_err(|_| NoOwnMemory::Unreached)?;
         self.await_answer();
         // If this fails, the recorder is gone. An answer that was sent before can still be
@@ -92,7 +92,7 @@ impl Socket {
     pub fn request_unusable(&self) {
         // If either call fails, there is no recorder to count this process.
         if shutdown(&self.fd, Shutdown::Read).is_ok() {
-            let _ = send(&self.fd, Asked::Own.bytes(), QUIETLY);
+            let _ = send(&self.fd, MemoryRequest::Own.bytes(), QUIETLY);
         }
     }
 

@@ -32,18 +32,18 @@ pub const FEATURE_NO_CALLS: u32 = 1;
 /// Feature bit: leaf futures should clone the waker in each poll, so that the await chain of each
 /// wait is found. This costs one clone per poll.
 pub const FEATURE_PRECISE_CHAINS: u32 = 2;
-/// In the `waker` word: the other bits are a thread id, not a coroutine's [`seat_word`].
+/// In the `waker` word: the other bits are a thread id, not a coroutine's [`coroutine_word`].
 pub const WAKER_IS_THREAD: u32 = 1 << 31;
 
-/// Bits of a [`seat_word`] for the station number; the rest counts the uses of the station.
+/// Bits of a [`coroutine_word`] for the station number; the rest counts the uses of the station.
 const STATION_BITS: u32 = 21;
-/// Largest number of stations in a memory, so that a [`seat_word`] and a lane record can hold each
+/// Largest number of stations in a memory, so that a [`coroutine_word`] and a lane record can hold each
 /// station number.
 pub const MOST_STATIONS: u32 = 1 << 20;
 
 /// Identifies a coroutine in 31 bits that are never 0: {use of its station 10 | station number + 1,
 /// 21}.
-pub const fn seat_word(index: u32, generation: u32) -> u32 {
+pub const fn coroutine_word(index: u32, generation: u32) -> u32 {
     (uses(generation) << STATION_BITS) | ((index + 1) % (1 << STATION_BITS))
 }
 
@@ -51,19 +51,19 @@ const fn uses(generation: u32) -> u32 {
     (generation / 2) % (1 << (31 - STATION_BITS))
 }
 
-/// Is this generation in the use that a [`seat_word`] names? Compared modulo 2^10.
+/// Is this generation in the use that a [`coroutine_word`] names? Compared modulo 2^10.
 pub(crate) const fn is_use(generation: u32, of_word: u32) -> bool {
     uses(generation) == of_word
 }
 
-/// The station number of a [`seat_word`], if any.
-pub const fn station_of(seat_word: u32) -> Option<u32> {
-    (seat_word % (1 << STATION_BITS)).checked_sub(1)
+/// The station number of a [`coroutine_word`], if any.
+pub const fn station_of(coroutine_word: u32) -> Option<u32> {
+    (coroutine_word % (1 << STATION_BITS)).checked_sub(1)
 }
 
-/// The use of its station that a [`seat_word`] names, modulo 2^10.
-pub const fn uses_of(seat_word: u32) -> u32 {
-    seat_word >> STATION_BITS
+/// The use of its station that a [`coroutine_word`] names, modulo 2^10.
+pub const fn uses_of(coroutine_word: u32) -> u32 {
+    coroutine_word >> STATION_BITS
 }
 
 /// One field of a layout: name, offset and size in bytes.

@@ -26,7 +26,7 @@ pub const DENIED: u8 = 0;
 pub const FIRST_OWN_ID: u32 = 1024;
 
 /// The largest number of memories in a recording, so that attach ids are unique.
-pub const MOST_MEMORIES: u32 = u16::MAX as u32 - FIRST_OWN_ID;
+pub const MAX_REGIONS: u32 = u16::MAX as u32 - FIRST_OWN_ID;
 
 /// The attach id of the process that has the memory with this number.
 pub const fn attach_id(memory_number: u32) -> u16 {
@@ -35,14 +35,14 @@ pub const fn attach_id(memory_number: u32) -> u16 {
 
 /// What a process asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum MemoryRequest {
     /// Memory of its own. If denied, the process is not recorded.
     Own,
     /// Memory of its own. If denied, the process uses the first memory, and is recorded there.
     OwnOrShared,
 }
 
-impl Asked {
+impl MemoryRequest {
     const OWN_OR_SHARED: [u8; REQUEST.len() + 1] = {
         let mut bytes = [OR_SHARED; REQUEST.len() + 1];
         let (words, _) = bytes.split_at_mut(REQUEST.len());
@@ -53,8 +53,8 @@ impl Asked {
     /// The bytes that the process sends.
     pub const fn bytes(self) -> &'static [u8] {
         match self {
-            Asked::Own => &REQUEST,
-            Asked::OwnOrShared => &Self::OWN_OR_SHARED,
+            MemoryRequest::Own => &REQUEST,
+            MemoryRequest::OwnOrShared => &Self::OWN_OR_SHARED,
         }
     }
 
@@ -62,8 +62,8 @@ impl Asked {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(&REQUEST)?;
         Some(match rest.first() {
-            Some(&OR_SHARED) => Asked::OwnOrShared,
-            _ => Asked::Own,
+            Some(&OR_SHARED) => MemoryRequest::OwnOrShared,
+            _ => MemoryRequest::Own,
         })
     }
 }
@@ -75,10 +75,10 @@ mod tests {
     // CTP-32
     #[test]
     fn requests_round_trip_through_bytes() {
-        for request in [Asked::Own, Asked::OwnOrShared] {
-            assert_eq!(Asked::from_bytes(request.bytes()), Some(request));
+        for request in [MemoryRequest::Own, MemoryRequest::OwnOrShared] {
+            assert_eq!(MemoryRequest::from_bytes(request.bytes()), Some(request));
             assert!(request.bytes().starts_with(&REQUEST), "as before");
         }
-        assert_eq!(Asked::from_bytes(&[1]), None);
+        assert_eq!(MemoryRequest::from_bytes(&[1]), None);
     }
 }

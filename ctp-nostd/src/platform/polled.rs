@@ -56,8 +56,8 @@ impl Polled {
     /// The limits, if the coroutine of this waker is being polled here.
     #[inline(always)]
     pub fn limits(&self, waker: usize) -> Option<Limits> {
-        let is_of_it = self.waker.load(Ordering::Relaxed) == waker;
-        is_of_it.then(|| Limits {
+        let is_of_resource = self.waker.load(Ordering::Relaxed) == waker;
+        is_of_resource.then(|| Limits {
             top: self.top.load(Ordering::Relaxed),
             base: self.base.load(Ordering::Relaxed),
         })

@@ -88,8 +88,8 @@ pub unsafe trait Platform: 'static {
     #[doc(hidden)]
     #[inline]
     fn attachment_word() -> &'static AtomicU32 {
-        static ONE: AtomicU32 = AtomicU32::new(1);
-        &ONE
+        static SINGLE: AtomicU32 = AtomicU32::new(1);
+        &SINGLE
     }
 
     /// Like [`thread`](Platform::thread), for a caller that has just read the attachment.
@@ -106,7 +106,7 @@ pub unsafe trait Platform: 'static {
     }
 
     /// Has this thread of the program exited? If true, another thread may take its lane.
-    fn is_gone(thread: u32) -> bool {
+    fn has_exited(thread: u32) -> bool {
         let _ = thread;
         false
     }

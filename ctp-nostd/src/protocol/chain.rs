@@ -137,7 +137,7 @@ impl FoundChain {
     /// still alive. The other clones were dropped, so the leaf that was polled last is the one that
     /// waits.
     #[cfg(feature = "alloc")]
-    pub fn of_one_waker(self) -> Self {
+    pub fn of_single_waker(self) -> Self {
         match self.last {
             0 => self,
             chain => FoundChain { chain, last: 0 },

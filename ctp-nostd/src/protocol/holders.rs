@@ -102,8 +102,8 @@ impl Holders {
         let now = self.word.load(Ordering::Acquire);
         let after = now - CLONE;
         let (done, not) = (Ordering::AcqRel, Ordering::Relaxed);
-        let is_beside_others = self.left(after) != 0;
-        is_beside_others && self.word.compare_exchange(now, after, done, not).is_ok() // H4
+        let is_with_others = self.left(after) != 0;
+        is_with_others && self.word.compare_exchange(now, after, done, not).is_ok() // H4
     }
 
     /// Removes a clone.

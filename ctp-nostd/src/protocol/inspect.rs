@@ -25,7 +25,7 @@ pub struct Identity {
     /// The probe uses the extension; otherwise the fields below have no meaning.
     pub extended: bool,
     /// The coroutine's runtime records wakes.
-    pub tells_wakes: bool,
+    pub records_wakes: bool,
     /// A [`crate::Kind`]'s code.
     pub kind: u8,
     /// Uses of the station so far, times two.
@@ -54,10 +54,10 @@ pub struct WakeState {
 pub enum WokenBy {
     /// The waker is not known.
     #[default]
-    Nobody,
+    Unknown,
     /// A thread that ran no coroutine.
     Thread(u32),
-    /// The coroutine with this [`seat_word`](crate::layout::seat_word).
+    /// The coroutine with this [`coroutine_word`](crate::layout::seat_word).
     Coroutine(u32),
 }
 
@@ -65,9 +65,9 @@ impl WokenBy {
     /// From the word that a waker stores.
     pub const fn from_word(word: u32) -> Self {
         match word {
-            0 => WokenBy::Nobody,
+            0 => WokenBy::Unknown,
             thread if thread & WAKER_IS_THREAD != 0 => WokenBy::Thread(thread & !WAKER_IS_THREAD),
-            seat_word => WokenBy::Coroutine(seat_word),
+            coroutine_word => WokenBy::Coroutine(coroutine_word),
         }
     }
 }
@@ -85,7 +85,7 @@ impl Station {
             birth_ts: self.birth_ts.load(Ordering::Relaxed),
             is_dead: self.is_dead.load(Ordering::Acquire) != 0,
             extended: generation != 0 && self.ext_rev.load(Ordering::Relaxed) == EXT_REV,
-            tells_wakes: flags & FLAG_RECORDS_WAKES != 0,
+            records_wakes: flags & FLAG_RECORDS_WAKES != 0,
             kind: self.kind.load(Ordering::Relaxed),
             generation,
             owner: self.owner.load(Ordering::Relaxed),

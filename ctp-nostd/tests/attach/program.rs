@@ -57,7 +57,7 @@ fn be_quiet() {
     let task = Task::born("quiet");
     task.run();
     ctp::waits_for(Wait::unknown());
-    task.suspend_noted();
+    task.suspend_announced();
     task.waker().wake();
     assert_eq!((task.id(), ctp::probe().is_none()), (0, true));
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ctp_nostd::control::Control;
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::layout::seat_word;
+use ctp_nostd::layout::coroutine_word;
 use ctp_nostd::{Coroutine, Local, Memory, Platform, Wait};
 
 use super::{BIRTH, RUN, SUSPEND, dump, events, kinds, line_of, waker_of};
@@ -35,7 +35,7 @@ fn switch_is_a_suspend_and_a_run_at_the_same_time() {
     assert_eq!(line_of(&region, left.1.site), (file!().to_owned(), line));
     assert_eq!(entered.1.tail.wake_seen, 1);
     from.waker().wake();
-    let to_word = seat_word(1, 2);
+    let to_word = coroutine_word(1, 2);
     assert_eq!(waker_of(&region.stations[0]), WokenBy::Coroutine(to_word));
 }
 

@@ -23,21 +23,21 @@ fn suspend_carries_the_announced_wait() {
     task.run();
     let (wait, line) = (leaf(), line!());
     probe.waits_for(wait);
-    task.suspend_noted();
+    task.suspend_announced();
     assert_eq!(
         (last().tail.wait_kind, last().arg),
         (WaitKind::Readable as u8, 17)
     );
     assert_eq!(line_of(&region, last().site), (file!().to_owned(), line));
 
-    task.suspend_noted();
+    task.suspend_announced();
     assert_eq!(
         (last().tail.wait_kind, last().site),
         (WaitKind::Unknown as u8, 0)
     );
     probe.waits_for(wait);
     task.run(); // earlier announcements do not belong to this run
-    task.suspend_noted();
+    task.suspend_announced();
     assert_eq!(
         (last().tail.wait_kind, last().site),
         (WaitKind::Unknown as u8, 0)
@@ -65,7 +65,7 @@ fn suspend_carries_the_marks_of_its_wait() {
     task.run();
     probe.waits_for(leaf().idle());
     probe.waits_for(Wait::timer(5));
-    task.suspend_noted();
+    task.suspend_announced();
     assert_eq!(code(), WaitKind::Timer as u8 | WAIT_ONE_OF_SEVERAL);
     assert_eq!(WaitKind::from_code(code()), WaitKind::Timer);
 }
@@ -84,20 +84,20 @@ fn outer_wait_is_marked_after_an_inner_wait() {
     around.run();
     inside.run();
     probe.waits_for(Wait::timer(5));
-    inside.suspend_noted();
+    inside.suspend_announced();
     probe.waits_for(leaf());
-    around.suspend_noted();
+    around.suspend_announced();
     assert_eq!(code(1), WaitKind::Timer as u8);
     assert_eq!(code(0), WaitKind::Readable as u8 | WAIT_ONE_OF_SEVERAL);
 
     around.run();
     inside.run();
-    inside.suspend_noted();
-    around.suspend_noted();
+    inside.suspend_announced();
+    around.suspend_announced();
     assert_eq!(code(0), WaitKind::Unknown as u8, "no announcement");
     around.run();
     probe.waits_for(leaf());
-    around.suspend_noted();
+    around.suspend_announced();
     assert_eq!(
         code(0),
         WaitKind::Readable as u8,
@@ -118,13 +118,13 @@ fn inner_announcement_ends_with_the_inner_run() {
     inside.run();
     probe.waits_for(leaf());
     inside.suspend(Wait::timer(5));
-    around.suspend_noted();
+    around.suspend_announced();
     assert_eq!(last_wait(), (WaitKind::Unknown as u8, 0));
 
     around.run();
     inside.run();
     probe.waits_for(leaf());
     drop(inside);
-    around.suspend_noted();
+    around.suspend_announced();
     assert_eq!(last_wait(), (WaitKind::Unknown as u8, 0));
 }

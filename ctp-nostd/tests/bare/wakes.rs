@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ctp_nostd::control::Control;
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::layout::seat_word;
+use ctp_nostd::layout::coroutine_word;
 use ctp_nostd::{Local, Memory, Platform, Wait};
 use ctp_trace::verdict::wakes_since;
 
@@ -25,27 +25,27 @@ fn a_wake_names_the_coroutine_that_runs() {
     };
     assert_eq!(wake(), WokenBy::Thread(4), "no coroutine runs");
     outer.run();
-    assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
+    assert_eq!(wake(), WokenBy::Coroutine(coroutine_word(0, 2)));
     inner.run();
     inner.run();
-    assert_eq!(wake(), WokenBy::Coroutine(seat_word(1, 2)));
+    assert_eq!(wake(), WokenBy::Coroutine(coroutine_word(1, 2)));
     inner.suspend(Wait::unknown());
     assert_eq!(
         wake(),
-        WokenBy::Coroutine(seat_word(0, 2)),
+        WokenBy::Coroutine(coroutine_word(0, 2)),
         "the outer coroutine continues"
     );
     woken.suspend(Wait::unknown());
     assert_eq!(
         wake(),
-        WokenBy::Coroutine(seat_word(0, 2)),
+        WokenBy::Coroutine(coroutine_word(0, 2)),
         "a coroutine that did not run changes nothing"
     );
     inner.run();
     drop(inner);
     assert_eq!(
         wake(),
-        WokenBy::Coroutine(seat_word(0, 2)),
+        WokenBy::Coroutine(coroutine_word(0, 2)),
         "also after the end of the inner coroutine"
     );
     outer.suspend(Wait::unknown());
@@ -70,18 +70,18 @@ fn waiting_coroutine_is_never_the_waker() {
     first.run();
     second.run(); // in place of the first, which reports its wait only after that
     first.suspend(Wait::unknown());
-    assert_eq!(wake(), WokenBy::Coroutine(seat_word(1, 2)));
+    assert_eq!(wake(), WokenBy::Coroutine(coroutine_word(1, 2)));
     second.suspend(Wait::unknown());
     assert_eq!(
         wake(),
-        WokenBy::Nobody,
+        WokenBy::Unknown,
         "the first coroutine waits, after an earlier run"
     );
     third.run();
-    assert_eq!(wake(), WokenBy::Coroutine(seat_word(2, 2)));
+    assert_eq!(wake(), WokenBy::Coroutine(coroutine_word(2, 2)));
     third.suspend(Wait::unknown());
     first.run();
-    assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
+    assert_eq!(wake(), WokenBy::Coroutine(coroutine_word(0, 2)));
     drop(first);
     assert_eq!(wake(), WokenBy::Thread(14));
 }
@@ -104,11 +104,11 @@ fn dropped_run_does_not_identify_the_waker() {
         ..Control::default()
     });
     runner.run();
-    assert_eq!(wake(), WokenBy::Nobody);
+    assert_eq!(wake(), WokenBy::Unknown);
     control(Control::default());
     runner.suspend(Wait::unknown());
     runner.run();
-    assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
+    assert_eq!(wake(), WokenBy::Coroutine(coroutine_word(0, 2)));
 }
 
 board!(Woken, 5, 2);
@@ -124,9 +124,9 @@ fn suspend_carries_the_wakes_of_its_run() {
         let wakes = wakes_since(station.wakes().count, last.tail.wake_seen);
         wakes.expect("none is forgotten") != 0
     };
-    assert!(!station.identity().expect("an occupant").tells_wakes);
+    assert!(!station.identity().expect("an occupant").records_wakes);
     let waker = task.waker();
-    assert!(station.identity().expect("an occupant").tells_wakes);
+    assert!(station.identity().expect("an occupant").records_wakes);
     task.run();
     task.suspend(Wait::unknown());
     assert!(!is_woken());

@@ -70,18 +70,18 @@ impl Words {
 
     /// Is the event kept?
     fn is_kept(&self, kept: Kept, interrupt: &dyn Fn(usize)) -> bool {
-        let is_wanted = || {
+        let is_requested = || {
             let word = self.kind_mask.load(Relaxed);
             word == 0 || !control::keeps_out(word, Run, || 0)
         };
         interrupt(0);
-        if !is_wanted() {
+        if !is_requested() {
             return false;
         }
         interrupt(1);
         assert!(control::enter(&self.begun, 0));
         interrupt(2);
-        if kept.judges_again && !is_wanted() {
+        if kept.judges_again && !is_requested() {
             assert!(control::withdraw(&self.begun, 0));
             return false;
         }

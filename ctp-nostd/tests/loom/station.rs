@@ -237,7 +237,7 @@ fn identity_is_read_whole_or_not_at_all() {
             birth_ts: 7,
             is_dead,
             extended: true,
-            tells_wakes: false,
+            records_wakes: false,
             kind: 0,
             generation: 2 * attach_id,
             owner: attach_id,

@@ -35,7 +35,7 @@ pub fn events(probe: Probe<Board>, task: &Coroutine<Board>, waker: &Waker<Board>
     task.run();
     task.suspend(wait);
     probe.waits_for(wait);
-    task.suspend_noted();
+    task.suspend_announced();
     probe.acquired(4096usize);
     probe.released(4096usize);
 }

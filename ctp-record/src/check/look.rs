@@ -105,8 +105,8 @@ impl Look {
 
     /// The id of the occupant's name.
     pub fn name(&self) -> Option<u32> {
-        let occupant = self.identity.filter(|_| self.still && self.extended())?;
-        Some(occupant.meta).filter(|id| *id != 0)
+        let owner = self.identity.filter(|_| self.still && self.extended())?;
+        Some(owner.meta).filter(|id| *id != 0)
     }
 
     /// The event that a slot holds or is about to hold.

@@ -1,7 +1,7 @@
 //! The rules of the protocol, one small pure function each over what was seen.
 
 mod numbers;
-mod occupant;
+mod owner;
 mod payload;
 mod program;
 
@@ -103,7 +103,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "id",
-        Scope::Station(occupant::id),
+        Scope::Station(owner::id),
         "store probe_id, not 0, before the first event",
     ),
     rule(
@@ -139,7 +139,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "one writer",
-        Scope::Station(numbers::one_writer),
+        Scope::Station(numbers::single_writer),
         "let one thread at a time write to a station",
     ),
     rule(
@@ -174,17 +174,17 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "is_dead",
-        Scope::Station(occupant::is_dead),
+        Scope::Station(owner::is_dead),
         "store 1 with release after the last event, and write no more",
     ),
     rule(
         "free bytes",
-        Scope::Station(occupant::free_bytes),
+        Scope::Station(owner::free_bytes),
         "leave the free bytes zero, without the extension",
     ),
     rule(
         "extension",
-        Scope::Station(occupant::extension),
+        Scope::Station(owner::extension),
         "keep base_n <= event_head, the use of the station in the wake word, and an attached owner",
     ),
     rule(
@@ -204,12 +204,12 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "sites",
-        Scope::Station(occupant::sites),
+        Scope::Station(owner::sites),
         "store the id of a site, bit 63 set, only once its entry has a key",
     ),
     rule(
         "names",
-        Scope::Station(occupant::names),
+        Scope::Station(owner::names),
         "store the id of a name only once its entry has a key",
     ),
     rule(

@@ -23,7 +23,7 @@ pub struct Threads {
     pub attached: BTreeSet<u32>,
     known: HashMap<u64, Known>,
     /// Some process has thread ids that are others for us.
-    is_apart: bool,
+    is_separate: bool,
     /// The processes whose threads wrote to each station, in each use of it.
     owners: BTreeMap<(usize, u32), BTreeSet<u32>>,
     /// A station of two processes.
@@ -49,12 +49,12 @@ pub struct Seen {
 
 #[derive(Clone, Debug)]
 struct Known {
-    standing: Standing,
+    owner_state: OwnerState,
     at: Instant,
 }
 
 #[derive(Clone, Debug)]
-enum Standing {
+enum OwnerState {
     /// Of this process, which attached.
     Member(u32),
     /// Of none of them, and why.
@@ -75,7 +75,7 @@ impl Threads {
     /// This process has attached.
     pub fn attach(&mut self, pid: u32) {
         if self.attached.insert(pid) {
-            self.is_apart |= namespace::has_ids_of_its_own(pid);
+            self.is_separate |= namespace::has_own_ids(pid);
         }
     }
 
@@ -89,48 +89,48 @@ impl Threads {
         if !(1..=LARGEST_TID).contains(&seen.tid) {
             return;
         }
-        if let Standing::Member(process) = self.standing(seen) {
+        if let OwnerState::Member(process) = self.owner_state(seen) {
             self.note_owner(seen, process);
         }
     }
 
-    fn standing(&mut self, seen: &Seen) -> Standing {
+    fn owner_state(&mut self, seen: &Seen) -> OwnerState {
         let before = self.known.get(&seen.tid).cloned();
         if let Some(known) = &before
             && (seen.absent_at.is_none() || !known.is_doubtful())
         {
-            return known.standing.clone();
+            return known.owner_state.clone();
         }
         let now = Known {
-            standing: self.look_up(seen.tid),
+            owner_state: self.look_up(seen.tid),
             at: Instant::now(),
         };
-        if let (Some(before), Standing::Stranger(why)) = (before, &now.standing)
+        if let (Some(before), OwnerState::Stranger(why)) = (before, &now.owner_state)
             && before.precedes(seen)
         {
             self.accuse(seen, why);
         }
         self.known.insert(seen.tid, now.clone());
-        now.standing
+        now.owner_state
     }
 
-    fn look_up(&mut self, tid: u64) -> Standing {
+    fn look_up(&mut self, tid: u64) -> OwnerState {
         let Some(process) = process::process_of_thread(tid) else {
-            return Standing::Stranger("which no thread has".to_owned());
+            return OwnerState::Stranger("which no thread has".to_owned());
         };
         if process == std::process::id() {
-            return Standing::Stranger("a thread of ctp-record".to_owned());
+            return OwnerState::Stranger("a thread of ctp-record".to_owned());
         }
         if self.attached.contains(&process) {
-            return Standing::Member(process);
+            return OwnerState::Member(process);
         }
         match namespace::has_mapped(process, self.inode) {
             Some(true) => {
                 self.attach(process);
-                Standing::Member(process)
+                OwnerState::Member(process)
             }
-            None if !process::is_older(process) => Standing::Unknown,
-            Some(false) | None => Standing::Stranger(format!(
+            None if !process::is_older(process) => OwnerState::Unknown,
+            Some(false) | None => OwnerState::Stranger(format!(
                 "a thread of process {process}, which has not attached"
             )),
         }
@@ -142,8 +142,8 @@ impl Threads {
         } = seen;
         // One that did not connect may be in a namespace of its own.
         let others = namespace::holders(self.inode);
-        self.is_apart |= others.into_iter().any(namespace::has_ids_of_its_own);
-        if !self.is_apart {
+        self.is_separate |= others.into_iter().any(namespace::has_own_ids);
+        if !self.is_separate {
             self.stranger
                 .get_or_insert(format!("station {station}: event {n} has tid {tid}, {why}"));
         }
@@ -164,16 +164,16 @@ impl Threads {
 impl Known {
     /// Is it worth another look?
     fn is_doubtful(&self) -> bool {
-        match self.standing {
-            Standing::Member(_) => self.at.elapsed() > HOLDS,
-            Standing::Stranger(_) => true,
-            Standing::Unknown => false,
+        match self.owner_state {
+            OwnerState::Member(_) => self.at.elapsed() > HOLDS,
+            OwnerState::Stranger(_) => true,
+            OwnerState::Unknown => false,
         }
     }
 
     /// Was this known of its thread before the event began, and not too long before?
     fn precedes(&self, seen: &Seen) -> bool {
-        matches!(self.standing, Standing::Stranger(_))
+        matches!(self.owner_state, OwnerState::Stranger(_))
             && seen.absent_at.is_some_and(|absent| self.at <= absent)
             && self.at.elapsed() <= HOLDS
     }

@@ -17,7 +17,7 @@ use crate::proc::namespace;
 use crate::proc::process;
 
 /// For so long nobody is suspected.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 /// Looks between two at the threads.
 const THREADS_EVERY: u32 = 16;
 
@@ -141,7 +141,7 @@ impl Unfinished {
         if !self.looks.is_multiple_of(THREADS_EVERY) {
             return;
         }
-        let is_late = |suspect: &&mut Suspect| suspect.since.elapsed() > PATIENCE;
+        let is_late = |suspect: &&mut Suspect| suspect.since.elapsed() > TIMEOUT;
         let mut late: Vec<_> = self.suspects.values_mut().filter(is_late).collect();
         if late.is_empty() || !attached.iter().all(|pid| process::is_alive(*pid)) {
             return;
@@ -177,7 +177,7 @@ impl Suspect {
         awake.retain(|thread| process::is_asleep(*thread) == Some(false));
         if awake.is_empty() {
             let since = *self.quiet_since.get_or_insert_with(Instant::now);
-            self.is_left = since.elapsed() > PATIENCE;
+            self.is_left = since.elapsed() > TIMEOUT;
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ctp_nostd::Region;
 use ctp_nostd::request::REQUEST;
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 use rustix::io::read;
 
 use super::look::Look;
@@ -102,15 +102,15 @@ impl<'w> Watch<'w> {
         mut signals: Signals,
     ) -> io::Result<Vec<(Judged, Option<usize>)>> {
         self.calls.insert(running.pid(), 0);
-        let mut asked = false;
+        let mut requested = false;
         let ended = loop {
             let ended = running.ended()?;
             self.look();
             if let Some(ended) = ended {
-                break ended.ending();
+                break ended.exit_reason();
             }
             for arrived in signals.arrived() {
-                if arrived.ends_the_recording() || std::mem::replace(&mut asked, true) {
+                if arrived.ends_the_recording() || std::mem::replace(&mut requested, true) {
                     self.judge_world();
                     return Ok(self.judged);
                 }
@@ -122,7 +122,7 @@ impl<'w> Watch<'w> {
             }
             sleep(PAUSE);
         };
-        self.world.killed = matches!(ended, Ending::Signalled(_));
+        self.world.killed = matches!(ended, ExitReason::Signalled(_));
         self.let_in();
         self.look();
         self.judge_world();
@@ -134,7 +134,7 @@ impl<'w> Watch<'w> {
         self.world.most_claimed = self.world.most_claimed.max(self.region.claimed());
         self.world.stations = self.region.allocated().len();
         self.look_at_stations();
-        self.world.bell.look(&self.region, &self.latest);
+        self.world.doorbell.look(&self.region, &self.latest);
         self.listen();
         let attached = &self.world.threads.attached;
         self.world.unfinished.look_at_threads(attached);
@@ -189,10 +189,10 @@ impl<'w> Watch<'w> {
 
     /// The station of a coroutine that is over is to be used again, once.
     fn hand_back(&mut self, index: usize, look: &Look) {
-        let Some((occupant, next_n)) = look.left() else {
+        let Some((owner, next_n)) = look.left() else {
             return;
         };
-        if self.handed_back.insert(index, occupant) != Some(occupant) {
+        if self.handed_back.insert(index, owner) != Some(owner) {
             self.region.put_back(index as u32, next_n);
         }
     }
@@ -203,7 +203,7 @@ impl<'w> Watch<'w> {
             while let Ok(count @ 1..) = read(socket, &mut bytes) {
                 // A request for memory is no ring.
                 let rings = bytes[..count].strip_prefix(&REQUEST);
-                self.world.bell.bytes += rings.unwrap_or(&bytes[..count]).len() as u64;
+                self.world.doorbell.bytes += rings.unwrap_or(&bytes[..count]).len() as u64;
                 if bytes.starts_with(&REQUEST) {
                     // All of them are to be seen in one memory. Who hung up needs no answer.
                     let _ = rendezvous::answer(socket, None);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ctp_nostd::Region;
 
-use super::bell::Bell;
+use super::doorbell::Doorbell;
 use super::look::Look;
 use super::threads::{Seen, Threads};
 use super::unfinished::{Place, Unfinished};
@@ -35,7 +35,7 @@ pub struct World {
     /// Some process was seen to map the memory.
     pub mapped: bool,
     /// The bell.
-    pub bell: Bell,
+    pub doorbell: Doorbell,
     /// A signal ended the program, maybe between flag and byte.
     pub killed: bool,
     ids: HashMap<u64, (usize, u32)>,
@@ -54,8 +54,8 @@ impl World {
 
     /// This is what a station looks like now, and did before.
     pub fn note(&mut self, station: usize, before: Option<&Latest>, now: &Look) {
-        if let Some(occupant) = &now.identity {
-            self.note_id(station, occupant.generation, occupant.probe_id);
+        if let Some(owner) = &now.identity {
+            self.note_id(station, owner.generation, owner.probe_id);
         }
         let look_before = before.map(|latest| &latest.look);
         self.unfinished.note(station, look_before, now);

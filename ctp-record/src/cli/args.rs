@@ -79,22 +79,22 @@ pub struct Args {
     #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::backlog)]
     backlog: Option<u64>,
 
-    #[arg(help_heading = help::SAID, help = help::STUCK_AFTER, long,
+    #[arg(help_heading = help::MESSAGES, help = help::STUCK_AFTER, long,
           value_name = "DURATION", value_parser = duration::parse,
           conflicts_with_all = ["check_probe", "image"])]
     stuck_after: Option<Duration>,
 
     /// Say nothing but errors
-    #[arg(help_heading = help::SAID, short, long)]
+    #[arg(help_heading = help::MESSAGES, short, long)]
     quiet: bool,
 
     /// Say more: processes, counters, how often the recorder was woken
-    #[arg(help_heading = help::SAID, short, long, conflicts_with = "quiet")]
+    #[arg(help_heading = help::MESSAGES, short, long, conflicts_with = "quiet")]
     verbose: bool,
 
     /// Never make the program ring: for one that filters its system calls
     #[arg(help_heading = help::REACHED, long)]
-    no_bell: bool,
+    no_doorbell: bool,
 
     /// Find who awaits whom in each wait; costs the program clones of wakers
     #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["no_bell", "image"])]
@@ -214,7 +214,7 @@ impl Args {
             stuck_after: self.stuck_after,
             inherit_fd: self.inherit_fd,
             wait_all: self.wait_all,
-            no_bell: self.no_bell,
+            no_doorbell: self.no_doorbell,
             precise_chains: self.precise_chains,
         };
         Ok(match self.check_probe {

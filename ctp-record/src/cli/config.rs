@@ -61,7 +61,7 @@ pub struct Launch {
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
     /// Never make the program ring.
-    pub no_bell: bool,
+    pub no_doorbell: bool,
     /// Have the program find the await chain of each wait.
     pub precise_chains: bool,
     /// Wait for all processes that come from the program.

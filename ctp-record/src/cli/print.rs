@@ -13,11 +13,11 @@ use crate::error::Error;
 /// # Errors
 /// [`Error::Print`].
 pub fn print(lines: &str) -> Result<u8, Error> {
-    print_as_it_is(escaped_lines(lines).as_bytes())
+    print_unchanged(escaped_lines(lines).as_bytes())
 }
 
 /// A reader that has seen enough is no error.
-fn print_as_it_is(text: &[u8]) -> Result<u8, Error> {
+fn print_unchanged(text: &[u8]) -> Result<u8, Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Print(error)),
@@ -32,7 +32,7 @@ fn print_as_it_is(text: &[u8]) -> Result<u8, Error> {
 pub fn completions(shell: Shell) -> Result<u8, Error> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::command(), "ctp-record", &mut script);
-    print_as_it_is(&script)
+    print_unchanged(&script)
 }
 
 /// Prints the man page.
@@ -43,5 +43,5 @@ pub fn man_page() -> Result<u8, Error> {
     let mut page = Vec::new();
     let rendered = clap_mangen::Man::new(args::command()).render(&mut page);
     rendered.map_err(Error::Print)?;
-    print_as_it_is(&page)
+    print_unchanged(&page)
 }

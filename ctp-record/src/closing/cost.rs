@@ -35,7 +35,7 @@ static WITH_AGGREGATES: Memory<1, 4> = Memory::new().with_aggregates(Bins::USUAL
 const ROUNDS: u32 = 2_000;
 
 /// Half of a run and a suspend, the quickest of a few tries.
-pub fn of_one_event(header: &Header) -> Duration {
+pub fn of_event(header: &Header) -> Duration {
     if let Some(calibration) = clock::read(header) {
         CLOCK.get_or_init(|| calibration);
     }

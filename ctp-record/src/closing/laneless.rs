@@ -64,16 +64,16 @@ mod tests {
             },
         );
         closing.totals.lanes = 1;
-        let said = closing.laneless().expect("there are such threads");
+        let message = closing.laneless().expect("there are such threads");
         assert!(
-            said.starts_with("2 threads found no buffer: until"),
-            "{said}"
+            message.starts_with("2 threads found no buffer: until"),
+            "{message}"
         );
-        assert!(said.ends_with("the recorder to the next"), "{said}");
+        assert!(message.ends_with("the recorder to the next"), "{message}");
         closing.room.roomier = Some((1 << 20, 5120));
-        let said = closing.laneless().expect("there are such threads");
+        let message = closing.laneless().expect("there are such threads");
         let remedy = "; with --buffer 1M up to 5 120 threads of a process have one";
-        assert!(said.ends_with(remedy), "{said}");
+        assert!(message.ends_with(remedy), "{message}");
     }
 
     #[test]
@@ -100,9 +100,9 @@ mod tests {
         };
         let kept = "(408 kept: at most the latest 8 of each coroutine)";
         assert!(closing.what_was_recorded().contains(kept));
-        let said = closing.laneless().expect("there are such threads");
-        assert!(said.contains("no room to map any"), "{said}");
-        assert!(!said.contains("until one is free"), "{said}");
+        let message = closing.laneless().expect("there are such threads");
+        assert!(message.contains("no room to map any"), "{message}");
+        assert!(!message.contains("until one is free"), "{message}");
         let unwritten = Closing {
             written: Written {
                 unwritten: Some("no snapshot".to_owned()),
@@ -110,7 +110,7 @@ mod tests {
             },
             ..closing
         };
-        let said = unwritten.laneless().expect("there are such threads");
-        assert!(said.contains("until one is free"), "{said}");
+        let message = unwritten.laneless().expect("there are such threads");
+        assert!(message.contains("until one is free"), "{message}");
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ctp_nostd::layout::MOST_STATIONS;
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 
 use super::Closing;
 use crate::cli::words::{counted, grouped};
@@ -19,7 +19,7 @@ impl Closing<'_> {
             grouped(self.end.refused),
         );
         let remedy = match self.end.how {
-            Ending::Image => format!("Memory<{needed}>"),
+            ExitReason::Image => format!("Memory<{needed}>"),
             _ if u64::from(MOST_STATIONS) < needed => return Some(self.far_too_many()),
             _ => format!("-n {needed}"),
         };

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use ctp_nostd::create::Recording;
 use ctp_nostd::inspect::Counters;
-use ctp_trace::record::{End, Ending, Nanos, Start};
+use ctp_trace::record::{End, ExitReason, Nanos, Start};
 
 use crate::harvest::Totals;
 use crate::memory::clock::Clock;
@@ -53,7 +53,7 @@ pub fn recording_of(start: &Start) -> Recording {
 
 /// The last record, from what was found and what programs counted. Of processes that are not recorded
 /// it has those that counted themselves.
-pub fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End {
+pub fn end_of(totals: Totals, at: Nanos, how: ExitReason, counters: Counters) -> End {
     End {
         at,
         how,

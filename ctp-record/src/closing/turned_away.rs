@@ -1,6 +1,6 @@
 //! What is said of processes that are not in the trace, and what may help.
 
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 
 use super::Closing;
 use crate::cli::words::grouped;
@@ -31,18 +31,18 @@ impl Closing<'_> {
 
     /// Why not, only the forks themselves could know.
     pub(super) fn unreached(&self) -> Option<String> {
-        let who = match self.counters.unreached {
+        let subject = match self.counters.unreached {
             0 => return None,
             1 => "1 fork".to_owned(),
             many => format!("{} forks", grouped(many.into())),
         };
-        Some(match self.no_bell {
+        Some(match self.no_doorbell {
             true => format!(
-                "{who} went unrecorded: a fork would have to ask for memory, and with --no-bell it \
+                "{subject} went unrecorded: a fork would have to ask for memory, and with --no-bell it \
                  makes no system call for that"
             ),
             false => format!(
-                "{who} could not reach the recorder and went unrecorded: they had changed their user \
+                "{subject} could not reach the recorder and went unrecorded: they had changed their user \
                  or their root, had no descriptor left, or found the recorder's queue full; run \
                  ctp-record as that user or within that root, or raise the program's ulimit -n"
             ),
@@ -51,7 +51,10 @@ impl Closing<'_> {
 
     /// It is of use only where they came from one that ended by itself, and were not waited for.
     fn how_to_wait(&self, count: u32) -> &'static str {
-        let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
+        let has_ended = matches!(
+            self.end.how,
+            ExitReason::Exited(_) | ExitReason::Signalled(_)
+        );
         match has_ended && self.processes.program_ended.is_none() {
             true if count == 1 => "; --wait-all waits for it",
             true => "; --wait-all waits for them",
@@ -62,7 +65,7 @@ impl Closing<'_> {
 
 /// Without a descriptor, the recorder may not have heard what they ask for.
 fn for_descriptors(count: u32) -> Option<String> {
-    let (who, forks) = match count {
+    let (subject, forks) = match count {
         0 => return None,
         1 => ("1 process was".to_owned(), "if it is a fork, it was"),
         many => (
@@ -71,19 +74,19 @@ fn for_descriptors(count: u32) -> Option<String> {
         ),
     };
     Some(format!(
-        "{who} not let in, since no descriptor was left: {forks} not recorded; a higher ulimit -n \
+        "{subject} not let in, since no descriptor was left: {forks} not recorded; a higher ulimit -n \
          may help"
     ))
 }
 
 fn unanswered(count: u32, why: &str, remedy: &str) -> Option<String> {
-    let (who, they) = match count {
+    let (subject, they) = match count {
         0 => return None,
         1 => ("1 process was".to_owned(), "it was"),
         many => (format!("{many} processes were"), "they were"),
     };
     Some(format!(
-        "{who} not let in, or too late ({why}): {they} not recorded{remedy}"
+        "{subject} not let in, or too late ({why}): {they} not recorded{remedy}"
     ))
 }
 
@@ -116,20 +119,20 @@ mod tests {
     // CTP-18, CTP-32
     #[test]
     fn each_that_was_not_let_in_is_told_of_with_what_may_help_there() {
-        let said = |closing: &Closing<'_>| closing.turned_away().collect::<Vec<_>>();
+        let message = |closing: &Closing<'_>| closing.turned_away().collect::<Vec<_>>();
         let full = of(TurnedAway {
             for_descriptors: 3,
             ..TurnedAway::default()
         });
         let line = "3 processes were not let in, since no descriptor was left: those of them that \
                     are forks were not recorded; a higher ulimit -n may help";
-        assert_eq!(said(&full), [line]);
+        assert_eq!(message(&full), [line]);
         let otherwise = of(TurnedAway {
             otherwise: 1,
             ..TurnedAway::default()
         });
-        assert!(!said(&otherwise)[0].contains("ulimit"));
-        assert_eq!(said(&of(TurnedAway::default())), [""; 0]);
+        assert!(!message(&otherwise)[0].contains("ulimit"));
+        assert_eq!(message(&of(TurnedAway::default())), [""; 0]);
     }
 
     // CTP-18, CTP-32
@@ -138,15 +141,15 @@ mod tests {
         let mut closing = of(TurnedAway::default());
         assert_eq!(closing.unreached(), None);
         closing.counters.unreached = 4;
-        let said = closing.unreached().expect("there are such");
+        let message = closing.unreached().expect("there are such");
         assert!(
-            said.starts_with("4 forks could not reach the recorder"),
-            "{said}"
+            message.starts_with("4 forks could not reach the recorder"),
+            "{message}"
         );
-        assert!(!said.contains("--inherit-fd"), "{said}");
-        closing.no_bell = true;
-        let said = closing.unreached().expect("there are such");
-        assert!(said.contains("with --no-bell"), "{said}");
+        assert!(!message.contains("--inherit-fd"), "{message}");
+        closing.no_doorbell = true;
+        let message = closing.unreached().expect("there are such");
+        assert!(message.contains("with --no-bell"), "{message}");
     }
 
     // CTP-18, CTP-32
@@ -156,7 +159,7 @@ mod tests {
             late: 1,
             ..TurnedAway::default()
         });
-        closing.end.how = Ending::Exited(0);
+        closing.end.how = ExitReason::Exited(0);
         let says_wait = |it: &Closing<'_>| it.turned_away().any(|line| line.contains("--wait-all"));
         assert!(says_wait(&closing));
         closing.processes.program_ended = Some(Nanos(1));

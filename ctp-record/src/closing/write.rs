@@ -7,7 +7,7 @@ use ctp_trace::record::End;
 use super::Closing;
 use crate::cli::config::Verbosity;
 use crate::cli::stderr;
-use crate::closing::hindsight::{self, Outlook};
+use crate::closing::post_run::{self, StuckSummary};
 use crate::error::TraceError;
 use crate::output::Output;
 use crate::session::processor_limit;
@@ -30,7 +30,7 @@ pub fn close(
             // A pipe or a device does not tell how much went into it, and cannot be looked at.
             let file = metadata.filter(std::fs::Metadata::is_file);
             closing.written.bytes = file.map(|metadata| metadata.len());
-            closing.outlook = closing.outlook_of(trace, closing.end.events);
+            closing.stuck_summary = closing.stuck_summary_of(trace, closing.end.events);
         }
         say(&closing, verbosity);
     }
@@ -39,9 +39,9 @@ pub fn close(
 
 impl Closing<'_> {
     /// What is to be said of a trace of so many events, unless there is no time to read it back.
-    pub fn outlook_of(&self, trace: &File, events: u64) -> Option<Outlook> {
+    pub fn stuck_summary_of(&self, trace: &File, events: u64) -> Option<StuckSummary> {
         let has_time = !self.written.is_out_of_time && processor_limit::has_time_to_read_back();
-        has_time.then(|| hindsight::outlook(trace, events))?
+        has_time.then(|| post_run::stuck_summary(trace, events))?
     }
 }
 

@@ -98,11 +98,11 @@ fn names_a_dead_owner(name: &OsStr, prefix: &str) -> bool {
     };
     let (pid, number) = rest.split_once('-').unwrap_or((rest, "0"));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number(number) && is_number(pid) && pid.parse().is_ok_and(is_gone)
+    is_number(number) && is_number(pid) && pid.parse().is_ok_and(has_exited)
 }
 
 /// Not if it is the number of no process, such as a date.
-fn is_gone(pid: i32) -> bool {
+fn has_exited(pid: i32) -> bool {
     let pid = Pid::from_raw(pid).filter(|_| pid < PIDS);
     pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
@@ -156,8 +156,8 @@ pub fn names_in(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
 fn is_dead_socket(directory: &OwnedFd) -> bool {
     let path = process::own_descriptor(directory).join("sock");
     let is_socket = fs::symlink_metadata(&path).is_ok_and(|it| it.file_type().is_socket());
-    let asked = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
-    is_socket && asked.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    let requested = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
+    is_socket && requested.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use ctp_nostd::request::{Asked, DENIED, GRANTED};
+use ctp_nostd::request::{DENIED, GRANTED, MemoryRequest};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
@@ -39,7 +39,7 @@ pub struct Caller {
     /// Its process id, if the kernel tells.
     pub pid: Option<u32>,
     /// What it asked for, as far as that was heard before the descriptor was given up.
-    pub asked: Option<Asked>,
+    pub requested: Option<MemoryRequest>,
 }
 
 impl Caller {
@@ -56,10 +56,10 @@ pub fn is_open(socket: &OwnedFd) -> bool {
 }
 
 /// What the process at the other end has asked for by now, in the first bytes that it sent.
-pub fn heard(socket: impl AsFd) -> Option<Asked> {
+pub fn heard(socket: impl AsFd) -> Option<MemoryRequest> {
     let mut bytes = [0; 64];
     let heard = read(socket, &mut bytes).ok()?;
-    Asked::from_bytes(bytes.get(..heard)?)
+    MemoryRequest::from_bytes(bytes.get(..heard)?)
 }
 
 /// Name of the socket at which programs ring.
@@ -130,7 +130,7 @@ impl Rendezvous {
                 Some(Caller {
                     pid: pid_of(&stream),
                     socket: Some(stream.into()),
-                    asked: None,
+                    requested: None,
                 })
             }
             Err(error) if is_no_descriptor_left(&error) => self.turn_away(),
@@ -156,7 +156,7 @@ impl Rendezvous {
     fn turn_away(&self) -> Option<Caller> {
         self.pick_up(&self.listener, |stream| Caller {
             pid: pid_of(stream),
-            asked: stream
+            requested: stream
                 .set_nonblocking(true)
                 .ok()
                 .and_then(|()| heard(stream)),
@@ -227,9 +227,9 @@ impl Drop for Rendezvous {
 
 /// TMPDIR, unless the name of a socket in it would be too long for the kernel.
 fn parent() -> PathBuf {
-    let wanted = std::env::temp_dir();
-    match wanted.as_os_str().len() <= LONGEST_PARENT {
-        true => wanted,
+    let preferred = std::env::temp_dir();
+    match preferred.as_os_str().len() <= LONGEST_PARENT {
+        true => preferred,
         false => PathBuf::from("/tmp"),
     }
 }
@@ -294,7 +294,7 @@ mod tests {
         let caller = Caller {
             socket: Some(ours.into()),
             pid: None,
-            asked: None,
+            requested: None,
         };
         assert!(caller.is_there());
         drop(theirs);

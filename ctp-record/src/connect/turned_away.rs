@@ -3,7 +3,7 @@
 
 use std::io;
 
-use ctp_nostd::request::Asked;
+use ctp_nostd::request::MemoryRequest;
 
 use crate::connect::rendezvous;
 
@@ -22,22 +22,22 @@ pub struct TurnedAway {
 
 impl TurnedAway {
     /// One more, for want of whatever the kernel said. What it asked for may not have been heard.
-    pub fn add(&mut self, asked: Option<Asked>, error: &io::Error) {
+    pub fn add(&mut self, requested: Option<MemoryRequest>, error: &io::Error) {
         let count = match rendezvous::is_no_descriptor_left(error) {
             true => &mut self.for_descriptors,
             false => &mut self.otherwise,
         };
-        *count += u32::from(is_missing(asked));
+        *count += u32::from(is_missing(requested));
     }
 
     /// One more, whose request was not answered before its connection was given up.
-    pub fn add_unanswered(&mut self, asked: Asked) {
-        self.otherwise += u32::from(is_missing(Some(asked)));
+    pub fn add_unanswered(&mut self, requested: MemoryRequest) {
+        self.otherwise += u32::from(is_missing(Some(requested)));
     }
 
     /// One more, that asked when the recording was over.
-    pub fn add_late(&mut self, asked: Asked) {
-        self.late += u32::from(is_missing(Some(asked)));
+    pub fn add_late(&mut self, requested: MemoryRequest) {
+        self.late += u32::from(is_missing(Some(requested)));
     }
 
     /// All of them.
@@ -47,8 +47,8 @@ impl TurnedAway {
 }
 
 /// Is nothing recorded of a process that asked so, and got nothing?
-fn is_missing(asked: Option<Asked>) -> bool {
-    asked != Some(Asked::OwnOrShared)
+fn is_missing(requested: Option<MemoryRequest>) -> bool {
+    requested != Some(MemoryRequest::OwnOrShared)
 }
 
 #[cfg(test)]
@@ -60,14 +60,14 @@ mod tests {
     fn processes_that_share_the_first_memory_are_not_missing() {
         let mut away = TurnedAway::default();
         let error = io::ErrorKind::BrokenPipe.into();
-        away.add(Some(Asked::OwnOrShared), &error);
-        away.add_unanswered(Asked::OwnOrShared);
-        away.add_late(Asked::OwnOrShared);
+        away.add(Some(MemoryRequest::OwnOrShared), &error);
+        away.add_unanswered(MemoryRequest::OwnOrShared);
+        away.add_late(MemoryRequest::OwnOrShared);
         assert_eq!(away.count(), 0);
-        away.add(Some(Asked::Own), &error);
+        away.add(Some(MemoryRequest::Own), &error);
         away.add(None, &error);
-        away.add_unanswered(Asked::Own);
-        away.add_late(Asked::Own);
+        away.add_unanswered(MemoryRequest::Own);
+        away.add_late(MemoryRequest::Own);
         assert_eq!((away.otherwise, away.late), (3, 1));
     }
 }

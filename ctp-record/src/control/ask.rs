@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::converse::{Deadline, converse};
 use super::status::{self, Facts};
-use super::wire::{self, Errand, Question};
+use super::wire::{self, Question, Request};
 use super::{Verb, find};
 use crate::error::ControlError;
 
@@ -19,9 +19,9 @@ pub struct Ask {
 
 /// A recorder answers within a fraction of this, unless it is stopped itself. From the first
 /// attempt to reach it to the end of its answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// A snapshot is answered once it is written.
-const LONG_PATIENCE: Duration = Duration::from_secs(600);
+const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Asks, and gives what is to be printed.
 ///
@@ -29,9 +29,9 @@ const LONG_PATIENCE: Duration = Duration::from_secs(600);
 /// There is no such recording, it is another user's, it ended meanwhile, or it refuses.
 pub fn ask(ask: &Ask) -> Result<String, ControlError> {
     let pid = ask.question.pid;
-    let deadline = Deadline::after(match ask.question.errand {
-        Errand::Verb(_) => PATIENCE,
-        Errand::Snapshot(_) => LONG_PATIENCE,
+    let deadline = Deadline::after(match ask.question.request {
+        Request::Verb(_) => TIMEOUT,
+        Request::Snapshot(_) => LONG_TIMEOUT,
     });
     let stream = find::recorder(pid, deadline)?;
     let text = converse(stream, &ask.question.to_text(), deadline)
@@ -44,10 +44,10 @@ pub fn ask(ask: &Ask) -> Result<String, ControlError> {
 }
 
 fn printed(ask: &Ask, facts: &Facts) -> String {
-    match (ask.json, &ask.question.errand) {
+    match (ask.json, &ask.question.request) {
         (true, _) => status::to_json(facts),
-        (false, Errand::Verb(Verb::Status)) => status::to_text(facts),
-        (false, Errand::Verb(_)) => status::in_a_sentence(facts),
-        (false, Errand::Snapshot(_)) => status::of_a_snapshot(facts),
+        (false, Request::Verb(Verb::Status)) => status::to_text(facts),
+        (false, Request::Verb(_)) => status::in_a_sentence(facts),
+        (false, Request::Snapshot(_)) => status::of_a_snapshot(facts),
     }
 }

@@ -12,15 +12,15 @@ const PIECE: usize = 64 << 10;
 /// When all of it has to be there.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
-    begun: Instant,
-    patience: Duration,
+    started: Instant,
+    timeout: Duration,
 }
 
 impl Deadline {
     /// So long from now.
-    pub fn after(patience: Duration) -> Self {
-        let begun = Instant::now();
-        Deadline { begun, patience }
+    pub fn after(timeout: Duration) -> Self {
+        let started = Instant::now();
+        Deadline { started, timeout }
     }
 
     /// How long it is until then; never zero, which would stand for no limit.
@@ -28,9 +28,9 @@ impl Deadline {
     /// # Errors
     /// It is over.
     pub fn left(self) -> io::Result<Duration> {
-        let left = self.patience.checked_sub(self.begun.elapsed());
+        let left = self.timeout.checked_sub(self.started.elapsed());
         left.filter(|left| !left.is_zero()).ok_or_else(|| {
-            let seconds = self.patience.as_secs();
+            let seconds = self.timeout.as_secs();
             let why = format!("there is no whole answer after {seconds} s");
             io::Error::new(ErrorKind::TimedOut, why)
         })
@@ -85,11 +85,11 @@ mod tests {
     /// What is heard of a peer that does this, until its end is dropped.
     fn heard(
         peer: impl FnOnce(UnixStream) + Send + 'static,
-        patience: Duration,
+        timeout: Duration,
     ) -> io::Result<String> {
         let (ours, theirs) = UnixStream::pair().expect("a pair can be made");
         let peer = thread::spawn(move || peer(theirs));
-        let heard = converse(ours, "question\n", Deadline::after(patience));
+        let heard = converse(ours, "question\n", Deadline::after(timeout));
         peer.join().expect("it ends");
         heard
     }

@@ -145,11 +145,11 @@ fn is_trusted(uid: u32) -> bool {
 fn sockets_of(pid: u32) -> Vec<PathBuf> {
     let list = unix_sockets::table();
     let paths = list.split(|&byte| byte == b'\n').filter_map(path_of);
-    let its = paths.filter(|path| {
+    let own = paths.filter(|path| {
         let is_control = path.file_name().is_some_and(|name| name == CONTROL);
         is_control && recorder_in(path) == Some(pid)
     });
-    its.map(Path::to_owned).collect()
+    own.map(Path::to_owned).collect()
 }
 
 /// The path at the end of a line of the kernel's list.
@@ -199,8 +199,8 @@ mod tests {
         let error = ErrorKind::PermissionDenied.into();
         let why = unreadable(std::process::id(), &error);
         assert!(matches!(why, ControlError::Unreadable(_)), "{why}");
-        let of_nobody = unreadable(u32::MAX, &error);
-        assert!(matches!(of_nobody, ControlError::NotPermitted(_)));
+        let of_unknown = unreadable(u32::MAX, &error);
+        assert!(matches!(of_unknown, ControlError::NotPermitted(_)));
     }
 
     #[test]

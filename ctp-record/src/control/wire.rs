@@ -22,7 +22,7 @@ pub const LONGEST: usize = 5120;
 
 /// What is wanted of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Errand {
+pub enum Request {
     /// A change of what is kept, or how it stands.
     Verb(Verb),
     /// A snapshot, to this file or to one that the recorder chooses.
@@ -35,7 +35,7 @@ pub struct Question {
     /// As the user named whom it is about: the recorder or a process that it records.
     pub pid: u32,
     /// What to do.
-    pub errand: Errand,
+    pub request: Request,
 }
 
 /// Why a question cannot be answered.
@@ -68,15 +68,15 @@ impl fmt::Display for BadQuestion {
 impl Question {
     /// As it is sent.
     pub fn to_text(&self) -> String {
-        let errand = match &self.errand {
-            Errand::Verb(Verb::Stop) => "stop".to_owned(),
-            Errand::Verb(Verb::Start) => "start".to_owned(),
-            Errand::Verb(Verb::Status) => "status".to_owned(),
-            Errand::Verb(Verb::Filter(filter)) => format!("filter {filter}"),
-            Errand::Snapshot(None) => "snapshot".to_owned(),
-            Errand::Snapshot(Some(path)) => format!("snapshot {}", path.display()),
+        let request = match &self.request {
+            Request::Verb(Verb::Stop) => "stop".to_owned(),
+            Request::Verb(Verb::Start) => "start".to_owned(),
+            Request::Verb(Verb::Status) => "status".to_owned(),
+            Request::Verb(Verb::Filter(filter)) => format!("filter {filter}"),
+            Request::Snapshot(None) => "snapshot".to_owned(),
+            Request::Snapshot(Some(path)) => format!("snapshot {}", path.display()),
         };
-        format!("{HELLO}\n{}\n{errand}\n", self.pid)
+        format!("{HELLO}\n{}\n{request}\n", self.pid)
     }
 
     /// Is all of it there?
@@ -98,20 +98,20 @@ impl Question {
         }
         Ok(Question {
             pid: pid.parse().map_err(|_| BadQuestion::Pid(pid.to_owned()))?,
-            errand: errand(verb)?,
+            request: request(verb)?,
         })
     }
 }
 
-fn errand(line: &str) -> Result<Errand, BadQuestion> {
+fn request(line: &str) -> Result<Request, BadQuestion> {
     match line.split_once(' ').unwrap_or((line, "")) {
-        ("snapshot", "") => Ok(Errand::Snapshot(None)),
-        ("snapshot", path) => Ok(Errand::Snapshot(Some(path.into()))),
-        ("stop", "") => Ok(Errand::Verb(Verb::Stop)),
-        ("start", "") => Ok(Errand::Verb(Verb::Start)),
-        ("status", "") => Ok(Errand::Verb(Verb::Status)),
+        ("snapshot", "") => Ok(Request::Snapshot(None)),
+        ("snapshot", path) => Ok(Request::Snapshot(Some(path.into()))),
+        ("stop", "") => Ok(Request::Verb(Verb::Stop)),
+        ("start", "") => Ok(Request::Verb(Verb::Start)),
+        ("status", "") => Ok(Request::Verb(Verb::Status)),
         ("filter", expression) => match expression.parse() {
-            Ok(filter) => Ok(Errand::Verb(Verb::Filter(filter))),
+            Ok(filter) => Ok(Request::Verb(Verb::Filter(filter))),
             Err(bad) => Err(BadQuestion::Filter(bad)),
         },
         _ => Err(BadQuestion::Verb(line.to_owned())),
@@ -162,10 +162,10 @@ mod tests {
     fn questions_and_answers_arrive_as_they_were_sent() {
         let filter = "kind=run tid=7".parse().expect("a filter");
         for verb in [Verb::Stop, Verb::Start, Verb::Status, Verb::Filter(filter)] {
-            arrives(Errand::Verb(verb));
+            arrives(Request::Verb(verb));
         }
-        arrives(Errand::Snapshot(None));
-        arrives(Errand::Snapshot(Some("/srv/a b.ctp".into())));
+        arrives(Request::Snapshot(None));
+        arrives(Request::Snapshot(Some("/srv/a b.ctp".into())));
         let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let output = fact("output", "caf\u{e9}'s \\\\n \n.ctp");
         let facts = vec![fact("events", "12"), output];
@@ -176,8 +176,8 @@ mod tests {
         assert_eq!(answer_from_text("ok\nevents 1"), None);
     }
 
-    fn arrives(errand: Errand) {
-        let question = Question { pid: 4321, errand };
+    fn arrives(request: Request) {
+        let question = Question { pid: 4321, request };
         let text = question.to_text();
         assert!(Question::is_whole(text.as_bytes()));
         assert!(!Question::is_whole(&text.as_bytes()[..text.len() - 1]));

@@ -24,7 +24,7 @@ pub enum TraceError {
     /// The output is whole but lies elsewhere: what was wanted, where it is, and why.
     Misplaced(PathBuf, PathBuf, io::Error),
     /// The output is not where it was made.
-    Gone(PathBuf),
+    Removed(PathBuf),
 }
 
 const ANOTHER_PLACE: &str = "choose another place with -o FILE";
@@ -48,9 +48,9 @@ impl fmt::Display for TraceError {
             TraceError::NoSnapshot(1) => {
                 out.write_str("the snapshot that was asked for could not be written")
             }
-            TraceError::NoSnapshot(asked) => write!(
+            TraceError::NoSnapshot(requested) => write!(
                 out,
-                "none of the {asked} snapshots that were asked for could be written"
+                "none of the {requested} snapshots that were asked for could be written"
             ),
             TraceError::CutShort(path, error) => {
                 let path = shown(path);
@@ -73,7 +73,7 @@ impl fmt::Display for TraceError {
                     "cannot put the trace in place as {path}: {error}; it is in {draft}"
                 )
             }
-            TraceError::Gone(path) => write!(
+            TraceError::Removed(path) => write!(
                 out,
                 "{} was written, but somebody has moved, removed, cut or replaced it since",
                 shown(path)

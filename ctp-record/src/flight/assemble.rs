@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use ctp_trace::record::{
-    Aggregate, Control, CoroutineId, Earlier, End, Ending, Nanos, Record, Window,
+    Aggregate, Control, CoroutineId, Earlier, End, ExitReason, Nanos, Record, Window,
 };
 
 use super::image::{self, MemoryImage};
@@ -151,7 +151,7 @@ fn emit_process_ends(input: &SnapshotInput, sink: &mut dyn Sink) {
 fn end_of(input: &SnapshotInput, counted: End) -> End {
     End {
         at: input.end_at(),
-        how: input.ended.map_or(Ending::Stopped, |(how, _)| how),
+        how: input.ended.map_or(ExitReason::Stopped, |(how, _)| how),
         refused: input.counters.refused.into(),
         unnamed: input.counters.unnamed.into(),
         faulting_tid: input.faulting_tid,
@@ -200,7 +200,7 @@ fn emit_coroutines(
         summary.end.lost = summary.end.lost.saturating_add(sums.lost);
         summary.totals.filtered = summary.totals.filtered.saturating_add(sums.filtered);
         summary.ended_before += sums.coroutines;
-        sink.take(Record::Former(Box::new(sums.clone())));
+        sink.take(Record::EndedSums(Box::new(sums.clone())));
     }
 }
 

@@ -83,7 +83,7 @@ impl Attribution {
         let is_use =
             |station_use: &&StationUse| station_use.uses % (1 << USE_BITS) == payload.uses.into();
         if payload.n_bits() < MIN_N_BITS {
-            let only = self.coroutine_of_deed(at, payload);
+            let only = self.coroutine_of_thread_event(at, payload);
             return only.map_or(RecordOwner::Unknown, |which| {
                 RecordOwner::Coroutine(which, None)
             });
@@ -107,12 +107,12 @@ impl Attribution {
     }
 
     /// The coroutine that a deed refers to.
-    pub fn coroutine_of_deed(&self, at: u64, payload: &Payload) -> Option<usize> {
+    pub fn coroutine_of_thread_event(&self, at: u64, payload: &Payload) -> Option<usize> {
         self.only(at, payload.station, payload.uses.into(), USE_BITS)
     }
 
     /// The coroutine of a [seat word](ctp_nostd::layout::seat_word).
-    pub fn coroutine_of_seat(&self, at: u64, word: u32) -> Option<usize> {
+    pub fn coroutine_of_word(&self, at: u64, word: u32) -> Option<usize> {
         let station = ctp_nostd::layout::station_of(word)?;
         let uses = ctp_nostd::layout::uses_of(word);
         self.only(at, station, uses, WAKER_USE_BITS)
@@ -195,7 +195,7 @@ fn ahead_of(n: u64, payload: &Payload) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctp_nostd::layout::seat_word;
+    use ctp_nostd::layout::coroutine_word;
     use ctp_nostd::site::SiteWord;
     use proptest::prelude::*;
 
@@ -372,9 +372,9 @@ mod tests {
                     prop_assert_eq!(known.owner_of_event(at, &payload), plain.owner_of_event(at, &payload));
                 }
                 let payload = event(uses as u8, n, 0);
-                prop_assert_eq!(known.coroutine_of_deed(at, &payload), plain.only(at, uses % 256, 256));
-                let coroutine_of_seat = known.coroutine_of_seat(at, seat_word(5, 2 * uses));
-                prop_assert_eq!(coroutine_of_seat, plain.only(at, uses % 1024, 1024));
+                prop_assert_eq!(known.coroutine_of_thread_event(at, &payload), plain.only(at, uses % 256, 256));
+                let coroutine_of_word = known.coroutine_of_word(at, coroutine_word(5, 2 * uses));
+                prop_assert_eq!(coroutine_of_word, plain.only(at, uses % 1024, 1024));
             }
         }
     }

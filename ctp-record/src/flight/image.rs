@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ctp_nostd::lane::{Copied, DeedKind};
+use ctp_nostd::lane::{Copied, ThreadEventKind};
 use ctp_nostd::layout::{MOST_STATIONS, Station};
 use ctp_nostd::{Region, ShortLanes};
 use ctp_trace::record::{Nanos, ProcessId};
@@ -136,9 +136,9 @@ impl ImageBuilder<'_> {
         let attribution = &self.plan.attributions[self.index];
         records.iter().find_map(|copied| {
             let (at, payload) = copied.read();
-            let is_deed = DeedKind::from_code(payload.kind).is_some();
+            let is_thread_event = ThreadEventKind::from_code(payload.kind).is_some();
             match attribution.owner_of_event(at, &payload) {
-                RecordOwner::Coroutine(which, _) if !is_deed => {
+                RecordOwner::Coroutine(which, _) if !is_thread_event => {
                     Some(self.plan.coroutines[which].state().process)
                 }
                 _ => None,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ctp_nostd::Region;
-use ctp_nostd::lane::{Copied, DeedKind, Payload, RecordState, Ring};
+use ctp_nostd::lane::{Copied, Payload, RecordState, Ring, ThreadEventKind};
 
 use crate::memory::clock::monotonic_ns;
 use crate::memory::memory_set::MemoryView;
@@ -44,12 +44,12 @@ const MIN_RESERVED: u64 = 16;
 const ROUNDS: usize = 3;
 
 /// Copies all lanes, by memory. Returns the time up to which all copies are complete.
-pub fn up_to_now(memories: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
-    let mut lanes: Vec<Vec<LaneCopy>> = memories.iter().map(|_| Vec::new()).collect();
+pub fn up_to_now(regions: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
+    let mut lanes: Vec<Vec<LaneCopy>> = regions.iter().map(|_| Vec::new()).collect();
     let mut until_ns = 0;
     for _ in 0..ROUNDS {
         until_ns = monotonic_ns();
-        for (memory, copies) in memories.iter().zip(&mut lanes) {
+        for (memory, copies) in regions.iter().zip(&mut lanes) {
             copy_lanes(copies, &memory.region());
         }
     }
@@ -62,9 +62,9 @@ pub fn up_to_now(memories: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
 
 /// Copies all lanes once, by memory. Later records are not wanted, and a further round would only lose old
 /// records that were overwritten.
-pub fn once(memories: &[Arc<Memory>]) -> Vec<Vec<LaneCopy>> {
-    let mut lanes: Vec<Vec<LaneCopy>> = memories.iter().map(|_| Vec::new()).collect();
-    for (memory, copies) in memories.iter().zip(&mut lanes) {
+pub fn once(regions: &[Arc<Memory>]) -> Vec<Vec<LaneCopy>> {
+    let mut lanes: Vec<Vec<LaneCopy>> = regions.iter().map(|_| Vec::new()).collect();
+    for (memory, copies) in regions.iter().zip(&mut lanes) {
         copy_lanes(copies, &memory.region());
     }
     lanes
@@ -186,13 +186,17 @@ impl LaneCopy {
     /// the lane states them.
     pub fn author_at(&self, first: usize) -> (u64, Option<u32>) {
         let (before, after) = self.records.split_at(first);
-        let mut earlier_deeds = before.iter().rev().filter_map(deed_in);
-        if let Some((_, payload)) = earlier_deeds.find(|(deed, _)| *deed == DeedKind::Begin) {
+        let mut earlier_thread_events = before.iter().rev().filter_map(thread_event_in);
+        if let Some((_, payload)) =
+            earlier_thread_events.find(|(thread_event, _)| *thread_event == ThreadEventKind::Begin)
+        {
             return (payload.arg, Some(payload.station));
         }
-        let mut bounds = after.iter().filter_map(deed_in);
-        match bounds.find(|(deed, _)| matches!(deed, DeedKind::Begin | DeedKind::End)) {
-            Some((DeedKind::End, payload)) => (payload.arg, Some(payload.station)),
+        let mut bounds = after.iter().filter_map(thread_event_in);
+        match bounds.find(|(thread_event, _)| {
+            matches!(thread_event, ThreadEventKind::Begin | ThreadEventKind::End)
+        }) {
+            Some((ThreadEventKind::End, payload)) => (payload.arg, Some(payload.station)),
             // The thread died without an end record.
             Some(_) => (0, None),
             None => (self.holder.unwrap_or(0).into(), None),
@@ -201,7 +205,7 @@ impl LaneCopy {
 }
 
 /// The deed in a record, if the record is a deed.
-fn deed_in(copied: &Copied) -> Option<(DeedKind, Payload)> {
+fn thread_event_in(copied: &Copied) -> Option<(ThreadEventKind, Payload)> {
     let (_, payload) = copied.read();
-    DeedKind::from_code(payload.kind).zip(Some(payload))
+    ThreadEventKind::from_code(payload.kind).zip(Some(payload))
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ctp_trace::escape::escaped;
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 use rustix::process::Signal;
 
 use crate::cli::duration::{self, NoDuration};
@@ -148,10 +148,12 @@ impl FromStr for Trigger {
 
 impl Trigger {
     /// Whether this trigger waits for such an end.
-    pub fn is_met_by(self, ending: Ending) -> bool {
+    pub fn is_met_by(self, exit_reason: ExitReason) -> bool {
         match self {
             Trigger::Exit => true,
-            Trigger::ExitNonzero => ending != Ending::Exited(0) && ending != Ending::Stopped,
+            Trigger::ExitNonzero => {
+                exit_reason != ExitReason::Exited(0) && exit_reason != ExitReason::Stopped
+            }
             Trigger::Signal(_) | Trigger::Stuck(_) => false,
         }
     }
@@ -196,7 +198,7 @@ mod tests {
             assert_eq!(refused, Err(BadTrigger::Signal(name.to_owned())));
         }
         assert_eq!("exit:zero".parse::<Trigger>(), Err(BadTrigger::Syntax));
-        assert!(Trigger::ExitNonzero.is_met_by(Ending::Signalled(9)));
-        assert!(!Trigger::ExitNonzero.is_met_by(Ending::Exited(0)));
+        assert!(Trigger::ExitNonzero.is_met_by(ExitReason::Signalled(9)));
+        assert!(!Trigger::ExitNonzero.is_met_by(ExitReason::Exited(0)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ctp_nostd::lane::{DeedKind, Payload};
+use ctp_nostd::lane::{Payload, ThreadEventKind};
 
 use super::attribution::{Attribution, RecordOwner};
 use super::coroutine::SnapshotCoroutine;
@@ -74,7 +74,7 @@ impl Plan {
                 self.overwritten = self.overwritten.saturating_add(1);
                 continue;
             }
-            if self.until_ns < at || DeedKind::from_code(payload.kind).is_some() {
+            if self.until_ns < at || ThreadEventKind::from_code(payload.kind).is_some() {
                 continue;
             }
             self.note_event(part, at, &payload);

@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ctp_trace::record::{Ending, Start};
+use ctp_trace::record::{ExitReason, Start};
 use ctp_trace::verdict::THRESHOLD;
 
 use super::earlier_snapshots;
@@ -21,9 +21,9 @@ use super::options::Trigger;
 use super::snapshot_input::SnapshotInput;
 use crate::cli::config::Verbosity;
 use crate::cli::stderr::say;
-use crate::control::desk::Reply;
+use crate::control::control_server::Reply;
 use crate::error::TraceError;
-use crate::session::promptness;
+use crate::session::scheduling_priority;
 
 /// The flight recorder's state in the main thread.
 #[derive(Debug)]
@@ -157,12 +157,12 @@ impl FlightRecorder {
     }
 
     /// Whether a snapshot is to be taken when the recording ends in this way.
-    pub fn is_due_at_end(&self, ending: Ending) -> bool {
+    pub fn is_due_at_end(&self, exit_reason: ExitReason) -> bool {
         self.is_requested
             || self
                 .triggers
                 .iter()
-                .any(|trigger| trigger.is_met_by(ending))
+                .any(|trigger| trigger.is_met_by(exit_reason))
     }
 
     /// Starts to write a snapshot while the recording continues: to `path`, else beside the output under the
@@ -187,7 +187,7 @@ impl FlightRecorder {
         // The reply is sent to the thread after its start: if the thread cannot start, the reply is needed here.
         let (hand_over, handed) = channel::<Reply>();
         let write = move || {
-            promptness::step_back();
+            scheduling_priority::step_back();
             let written = file::write(input, &path);
             count.fetch_add(written.is_ok().into(), Ordering::Relaxed);
             is_written.store(true, Ordering::Release);

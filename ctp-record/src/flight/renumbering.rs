@@ -1,8 +1,8 @@
 //! Converts records of lanes to the stations of an image, in which each coroutine has its own station.
 
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Copied, DeedKind, HELD_BY_COROUTINE, HELD_BY_UNKNOWN, Payload};
-use ctp_nostd::layout::seat_word;
+use ctp_nostd::lane::{Copied, HELD_BY_COROUTINE, HELD_BY_UNKNOWN, Payload, ThreadEventKind};
+use ctp_nostd::layout::coroutine_word;
 
 use super::attribution::{Attribution, RecordOwner};
 
@@ -19,12 +19,17 @@ impl Renumbering<'_> {
     /// Converts a record. `None` if its coroutine is not in the image, or if it states nothing.
     pub fn record(&self, copied: &Copied) -> Option<Copied> {
         let (at, payload) = copied.read();
-        let payload = match DeedKind::from_code(payload.kind) {
+        let payload = match ThreadEventKind::from_code(payload.kind) {
             None => self.event(at, payload)?,
-            Some(DeedKind::Wake) => self.wake(at, payload)?,
-            Some(DeedKind::Acquire | DeedKind::Release) => self.hold(at, payload),
-            Some(DeedKind::Void) => return None,
-            Some(DeedKind::Begin | DeedKind::End | DeedKind::Close | DeedKind::Loss) => payload,
+            Some(ThreadEventKind::Wake) => self.wake(at, payload)?,
+            Some(ThreadEventKind::Acquire | ThreadEventKind::Release) => self.hold(at, payload),
+            Some(ThreadEventKind::Cancelled) => return None,
+            Some(
+                ThreadEventKind::Begin
+                | ThreadEventKind::End
+                | ThreadEventKind::Close
+                | ThreadEventKind::Loss,
+            ) => payload,
         };
         Some(Copied::of(at, &payload))
     }
@@ -32,12 +37,14 @@ impl Renumbering<'_> {
     /// Converts the word for the coroutine or thread that woke a coroutine at that time, see [`WokenBy`].
     pub fn waker(&self, at: u64, word: u32) -> u32 {
         match WokenBy::from_word(word) {
-            WokenBy::Nobody | WokenBy::Thread(_) => word,
-            WokenBy::Coroutine(seat) => self
+            WokenBy::Unknown | WokenBy::Thread(_) => word,
+            WokenBy::Coroutine(slot) => self
                 .attribution
-                .coroutine_of_seat(at, seat)
+                .coroutine_of_word(at, slot)
                 .and_then(|which| self.stations[which])
-                .map_or(0, |(station, generation)| seat_word(station, generation)),
+                .map_or(0, |(station, generation)| {
+                    coroutine_word(station, generation)
+                }),
         }
     }
 
@@ -49,10 +56,13 @@ impl Renumbering<'_> {
     }
 
     fn wake(&self, at: u64, payload: Payload) -> Option<Payload> {
-        let deed = self.of(self.attribution.coroutine_of_deed(at, &payload)?, payload)?;
+        let thread_event = self.of(
+            self.attribution.coroutine_of_thread_event(at, &payload)?,
+            payload,
+        )?;
         Some(Payload {
             arg: self.waker(at, payload.arg as u32).into(),
-            ..deed
+            ..thread_event
         })
     }
 
@@ -61,7 +71,7 @@ impl Renumbering<'_> {
         if payload.n != HELD_BY_COROUTINE {
             return payload;
         }
-        let holder = self.attribution.coroutine_of_deed(at, &payload);
+        let holder = self.attribution.coroutine_of_thread_event(at, &payload);
         let known = holder.and_then(|which| self.of(which, payload));
         known.unwrap_or(Payload {
             n: HELD_BY_UNKNOWN,

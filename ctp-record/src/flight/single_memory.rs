@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ctp_trace::record::{Ending, Nanos, ProcessId, Start};
+use ctp_trace::record::{ExitReason, Nanos, ProcessId, Start};
 
 use super::assemble::{SnapshotSummary, assemble};
 use super::history::FlightHistory;
@@ -58,7 +58,7 @@ pub fn last_snapshot_of(
         length_ns: over.length.map(|length| length.0),
         ..look(memory, harvest, outside, history)
     };
-    input.end(Ending::Stopped, over.alive);
+    input.end(ExitReason::Stopped, over.alive);
     summary(input, sink)
 }
 

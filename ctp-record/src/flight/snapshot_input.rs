@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ctp_nostd::inspect::Counters;
-use ctp_trace::record::{Ending, Look, Nanos, ProcessId, Record, Start};
+use ctp_trace::record::{ExitReason, Look, Nanos, ProcessId, Record, Start};
 
 use super::ended::EndedCoroutines;
 use super::history::{FlightHistory, KnownCoroutine};
@@ -17,7 +17,7 @@ use crate::memory::memory_set::{MemorySet, MemoryView};
 use crate::memory::shm::Memory;
 use crate::output::deadlines::ProgramClocks;
 use crate::proc::processes::Processes;
-use crate::session::vigil;
+use crate::session::liveness;
 use crate::session::wait;
 
 /// The input of a snapshot, as of one moment.
@@ -56,7 +56,7 @@ pub struct SnapshotInput {
     /// The counters of all memories.
     pub counters: Counters,
     /// How and when the recording ended; `None` while it continues.
-    pub ended: Option<(Ending, Nanos)>,
+    pub ended: Option<(ExitReason, Nanos)>,
     /// The thread at which the program crashed, or 0.
     pub faulting_tid: u64,
     /// Processes that are not recorded.
@@ -82,23 +82,23 @@ impl SnapshotInput {
     /// Copies lanes, introduces new coroutines, and reads every station once.
     pub fn take(
         start: &Start,
-        memories: &mut MemorySet,
+        regions: &mut MemorySet,
         processes: &mut Processes,
         history: &mut FlightHistory,
     ) -> Self {
         // Events before this point are visible after it.
         wait::order();
-        let (lanes, until_ns) = lane_copy::up_to_now(&memories.all());
+        let (lanes, until_ns) = lane_copy::up_to_now(&regions.all());
         // Coroutines of the copied records are visible after this point.
         wait::order();
-        memories.pass(processes, history);
-        let views = memories.views();
+        regions.pass(processes, history);
+        let views = regions.views();
         let looked_ns = monotonic_ns();
         SnapshotInput {
             lanes: lane_copy::by_recorders_clock(lanes, &views),
             until_ns,
             looked_ns,
-            ..SnapshotInput::seen(views, start, memories, processes, history)
+            ..SnapshotInput::seen(views, start, regions, processes, history)
         }
     }
 
@@ -107,22 +107,22 @@ impl SnapshotInput {
     /// stations are read before lanes.
     pub fn take_last(
         start: &Start,
-        memories: &mut MemorySet,
+        regions: &mut MemorySet,
         processes: &mut Processes,
         history: &mut FlightHistory,
     ) -> Self {
         wait::order();
         let until_ns = monotonic_ns();
-        memories.pass(processes, history);
-        memories.introduce_silent_peers(processes, history);
-        let views = memories.views();
+        regions.pass(processes, history);
+        regions.introduce_silent_peers(processes, history);
+        let views = regions.views();
         wait::order();
-        let lanes = lane_copy::once(&memories.all());
+        let lanes = lane_copy::once(&regions.all());
         SnapshotInput {
             lanes: lane_copy::by_recorders_clock(lane_copy::within_time(lanes), &views),
             until_ns,
             looked_ns: until_ns,
-            ..SnapshotInput::seen(views, start, memories, processes, history)
+            ..SnapshotInput::seen(views, start, regions, processes, history)
         }
     }
 
@@ -130,7 +130,7 @@ impl SnapshotInput {
     fn seen(
         views: Vec<MemoryView>,
         start: &Start,
-        memories: &MemorySet,
+        regions: &MemorySet,
         processes: &mut Processes,
         history: &mut FlightHistory,
     ) -> Self {
@@ -142,16 +142,16 @@ impl SnapshotInput {
             parts: parts.collect(),
             numbers: processes.numbers().clone(),
             programs: processes.program_of().clone(),
-            counters: memories.counters(),
+            counters: regions.counters(),
             ..SnapshotInput::remembered(start, history)
         }
     }
 
     /// Notes how and when the recording ended. The time is `alive`, the latest time at which a process was
     /// known to run, but not before the latest record. It does not depend on when the input was gathered.
-    pub fn end(&mut self, how: Ending, alive: Nanos) -> Nanos {
+    pub fn end(&mut self, how: ExitReason, alive: Nanos) -> Nanos {
         let latest = self.nanos(self.latest_ns());
-        let at = vigil::end(alive, latest, self.nanos(self.until_ns));
+        let at = liveness::end(alive, latest, self.nanos(self.until_ns));
         self.ended = Some((how, at));
         at
     }

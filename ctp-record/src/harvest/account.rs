@@ -2,7 +2,7 @@
 
 use ctp_nostd::Region;
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{Record, Tally};
+use ctp_trace::record::{EventCounts, Record};
 
 use super::cell::Cell;
 use super::{Harvest, Pass};
@@ -19,27 +19,27 @@ impl Harvest {
         }
         let station = &pass.region.stations[index];
         let head = self.head_to_read(index, station.event_head());
-        let tally = self.tally_of(&self.cells[index], (station, head), pass.region);
-        let tally = self.without_changes_after_stop(index, station, tally);
-        if tally.wakers.is_some() {
+        let event_counts = self.event_counts_of(&self.cells[index], (station, head), pass.region);
+        let event_counts = self.without_changes_after_stop(index, station, event_counts);
+        if event_counts.wakers.is_some() {
             // The last of its wakers may have woken it after its wakes were recorded.
             self.emit_wakes(index, station, pass);
         }
-        self.write_off(index, &tally, is_summed_up);
-        self.totals.doubtful += u32::from(tally.inexact);
-        pass.sink.take(Record::Tally(tally));
+        self.write_off(index, &event_counts, is_summed_up);
+        self.totals.doubtful += u32::from(event_counts.inexact);
+        pass.sink.take(Record::EventCounts(event_counts));
     }
 
     /// The present account, from what was read into `cell` and from its station. `head` is a present or
     /// earlier head of the station.
-    pub(super) fn tally_of(
+    pub(super) fn event_counts_of(
         &self,
         cell: &Cell,
         (station, head): (&Station, u64),
         region: &Region<'_>,
-    ) -> Tally {
+    ) -> EventCounts {
         let attempted = cell.attempted(station, head);
-        Tally {
+        EventCounts {
             coroutine: cell.coroutine,
             attempted: attempted.unwrap_or(cell.accounted()),
             recorded: cell.recorded,

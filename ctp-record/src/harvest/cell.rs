@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use ctp_nostd::dialect::{self, Dialect, Fetched};
 use ctp_nostd::inspect::{Identity, WakeState, WokenBy};
-use ctp_nostd::layout::{SLOTS, Station, seat_word, station_of};
+use ctp_nostd::layout::{SLOTS, Station, coroutine_word, station_of};
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, Wake, Waker};
 
 use super::lanes::Lanes;
@@ -115,8 +115,8 @@ impl Cell {
             base_n: coroutine.base_n,
             next_n: first_n,
             unrecorded: first_n.wrapping_sub(coroutine.base_n),
-            inexact: coroutine.tally.inexact,
-            filtered: coroutine.tally.filtered,
+            inexact: coroutine.event_counts.inexact,
+            filtered: coroutine.event_counts.filtered,
             ..Cell::default()
         }
     }
@@ -430,7 +430,7 @@ impl Harvest {
             self.emit_plain_death(index, is_dead, pass);
         } else if station
             .identity()
-            .is_some_and(|identity| identity.tells_wakes)
+            .is_some_and(|identity| identity.records_wakes)
         {
             self.emit_wakes(index, station, pass);
         }
@@ -458,14 +458,15 @@ impl Harvest {
     }
 
     pub(super) fn waker(&self, by: WokenBy) -> Waker {
-        convert::waker(by, |word| self.coroutine_of_seat(word))
+        convert::waker(by, |word| self.coroutine_of_word(word))
     }
 
     /// The coroutine with this seat word, while it has its station.
-    fn coroutine_of_seat(&self, word: u32) -> Option<CoroutineId> {
+    fn coroutine_of_word(&self, word: u32) -> Option<CoroutineId> {
         let index = station_of(word)?;
         let cell = self.cells.get(index as usize)?;
-        (cell.is_known() && seat_word(index, cell.generation) == word).then_some(cell.coroutine)
+        (cell.is_known() && coroutine_word(index, cell.generation) == word)
+            .then_some(cell.coroutine)
     }
 
     /// Emits the death of a v1 peer's station, once.

@@ -116,7 +116,7 @@ pub(super) fn distance(n: u64, payload: &Payload) -> i64 {
 pub(super) fn own_wakes(state: WakeState, birth_ts: u64) -> WakeState {
     if state.at_ns < birth_ts {
         WakeState {
-            by: WokenBy::Nobody,
+            by: WokenBy::Unknown,
             at_ns: 0,
             ..state
         }
@@ -128,7 +128,7 @@ pub(super) fn own_wakes(state: WakeState, birth_ts: u64) -> WakeState {
 /// The waker; `seated` returns the coroutine of a [seat word](ctp_nostd::layout::seat_word).
 pub(super) fn waker(by: WokenBy, seated: impl FnOnce(u32) -> Option<CoroutineId>) -> Waker {
     match by {
-        WokenBy::Nobody => Waker::Foreign,
+        WokenBy::Unknown => Waker::Foreign,
         WokenBy::Thread(tid) => Waker::Thread(tid),
         WokenBy::Coroutine(word) => seated(word).map_or(Waker::Foreign, Waker::Coroutine),
     }

@@ -46,11 +46,11 @@ impl Harvest {
             WaitKind::Writable => false,
             _ => return None,
         };
-        let tells_wakes = station
+        let records_wakes = station
             .identity()
-            .is_some_and(|identity| identity.tells_wakes);
+            .is_some_and(|identity| identity.records_wakes);
         let wakes = wakes_since(station.wakes().count, epoch.tail.wake_seen);
-        let is_woken = tells_wakes && wakes != Some(0);
+        let is_woken = records_wakes && wakes != Some(0);
         (is_same_coroutine && is_suspend && !is_woken).then(|| DescriptorWait {
             coroutine: cell.coroutine,
             process: cell.process,

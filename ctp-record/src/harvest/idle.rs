@@ -96,13 +96,13 @@ impl Harvest {
         };
         let before = std::mem::replace(&mut self.idle_states[index], state);
         (before != state).then(|| {
-            let mut tally = self.tally_of(
+            let mut event_counts = self.event_counts_of(
                 &self.cells[index],
                 (station, station.event_head()),
                 pass.region,
             );
-            tally.wakers = wakers;
-            Record::Tally(tally)
+            event_counts.wakers = wakers;
+            Record::EventCounts(event_counts)
         })
     }
 }

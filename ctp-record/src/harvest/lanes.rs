@@ -22,9 +22,9 @@ use ctp_trace::record::ProcessId;
 
 use super::LEEWAY_NS;
 use super::copies::{Copies, locked};
-use super::deeds::Author;
 use super::image::ImageLane;
 use super::queue::{Queue, Spare, Window};
+use super::thread_events::Author;
 use crate::output::backlog::Backlog;
 pub(super) use usual::EventBatch;
 

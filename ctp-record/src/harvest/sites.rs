@@ -6,8 +6,8 @@ use ctp_nostd::Region;
 use ctp_nostd::chain;
 use ctp_nostd::intern::{self, EntryKind, InternedEntry};
 use ctp_nostd::site::SiteWord;
-use ctp_trace::census::MOST_SITES;
 use ctp_trace::record::{Chain, Place, ProcessId, Record, Site, SiteId};
+use ctp_trace::trace_model::MOST_SITES;
 
 use super::{Outside, Pass};
 

@@ -6,7 +6,7 @@ use ctp_nostd::dialect::{Dialect, Fetched};
 use ctp_nostd::inspect::WakeState;
 use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::station_copy::{SlotCopies, StationWords};
-use ctp_trace::record::{Aggregate, CoroutineId, ProcessId, Tally};
+use ctp_trace::record::{Aggregate, CoroutineId, EventCounts, ProcessId};
 
 use super::cell::{Cell, MAX_CREDIBLE_EVENTS};
 use super::{Harvest, SiteTable};
@@ -45,7 +45,7 @@ pub struct StationCoroutine {
     /// The totals that its program kept.
     pub aggregate: Option<Box<Aggregate>>,
     /// Its account, as far as that does not depend on what is recorded.
-    pub tally: Tally,
+    pub event_counts: EventCounts,
     /// The copied words of the station.
     pub copy: StationCopy,
 }
@@ -157,12 +157,12 @@ impl Harvest {
         let was_dead = identity.as_ref().is_some_and(|identity| identity.is_dead);
         let (held, end_n) = cell.held(station);
         let is_plain = cell.plain.is_some();
-        let tells_wakes = identity.is_some_and(|identity| identity.tells_wakes);
+        let records_wakes = identity.is_some_and(|identity| identity.records_wakes);
         let last_ts = held.last().map_or(cell.birth_ts(), |(_, at_ns)| *at_ns);
         let had = end_n.wrapping_sub(cell.base_n());
         let is_credible = had <= MAX_CREDIBLE_EVENTS;
         let events = if is_credible { had } else { held.len() as u64 };
-        let tally = self.tally_of(
+        let event_counts = self.event_counts_of(
             &cell.read_to(end_n),
             (station, station.event_head()),
             region,
@@ -179,15 +179,15 @@ impl Harvest {
             has_ended: was_dead,
             base_n: end_n.wrapping_sub(events),
             end_n,
-            wakes: (!is_plain && tells_wakes).then(|| station.wakes()),
+            wakes: (!is_plain && records_wakes).then(|| station.wakes()),
             aggregate: self
                 .aggregate_of(index, &region.stations[index], last_ts)
                 .map(Box::new),
-            tally: Tally {
+            event_counts: EventCounts {
                 attempted: events + u64::from(is_plain && was_dead) + cell.unnumbered(station),
                 recorded: 0,
-                inexact: tally.inexact || !is_credible,
-                ..tally
+                inexact: event_counts.inexact || !is_credible,
+                ..event_counts
             },
             held,
             copy,

@@ -3,10 +3,10 @@
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::{Dialect, Fetched};
-use ctp_nostd::lane::{DeedKind, Payload};
+use ctp_nostd::lane::{Payload, ThreadEventKind};
 use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::slot::Epoch;
-use ctp_trace::record::Tally;
+use ctp_trace::record::EventCounts;
 
 use super::cell::MAX_CREDIBLE_EVENTS;
 use super::{Harvest, convert};
@@ -152,7 +152,7 @@ impl Harvest {
     /// not later, whatever its program's clock says.
     pub(super) fn is_record_after_stop(&self, at_ns: u64, payload: &Payload) -> bool {
         self.is_after_stop(at_ns)
-            && (DeedKind::from_code(payload.kind).is_some() || !self.was_counted(payload))
+            && (ThreadEventKind::from_code(payload.kind).is_some() || !self.was_counted(payload))
     }
 
     fn was_counted(&self, payload: &Payload) -> bool {
@@ -233,17 +233,17 @@ impl Harvest {
         &self,
         index: usize,
         station: &Station,
-        tally: Tally,
-    ) -> Tally {
+        event_counts: EventCounts,
+    ) -> EventCounts {
         let is_woken_after_stop = self.is_after_stop(station.wakes().at_ns);
         if is_woken_after_stop || self.has_changed_since_stop(index, station) {
-            Tally {
+            EventCounts {
                 torn: None,
                 wakers: None,
-                ..tally
+                ..event_counts
             }
         } else {
-            tally
+            event_counts
         }
     }
 }

@@ -6,7 +6,7 @@
 use ctp_nostd::Region;
 use ctp_nostd::aggregate::{self, Bins};
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{self, Aggregate, Durations, Nanos, Record, Tally};
+use ctp_trace::record::{self, Aggregate, Durations, EventCounts, Nanos, Record};
 
 use super::{Harvest, Pass};
 
@@ -203,11 +203,16 @@ impl Harvest {
     }
 
     /// Counts the events of a closed coroutine that became no records and were not counted before.
-    pub(super) fn write_off(&mut self, index: usize, tally: &Tally, is_summed_up: bool) {
-        let unread = tally
+    pub(super) fn write_off(
+        &mut self,
+        index: usize,
+        event_counts: &EventCounts,
+        is_summed_up: bool,
+    ) {
+        let unread = event_counts
             .attempted
             .saturating_sub(self.cells[index].accounted());
-        let not_recorded = tally.attempted.saturating_sub(tally.recorded);
+        let not_recorded = event_counts.attempted.saturating_sub(event_counts.recorded);
         if !self.records_totals(index) {
             add(&mut self.totals.lost, unread);
         } else if is_summed_up {

@@ -1,7 +1,7 @@
 //! Converts a dump to a trace. Everything is there at once, and no program waits.
 
 use ctp_nostd::Region;
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 
 use super::{Firmware, first_birth_ns, load};
 use crate::cli::config::{Config, Image, Verbosity};
@@ -36,7 +36,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     harvest.finish(&region, &mut firmware, &mut output);
     let counters = region.header.counters();
     let totals = harvest.totals();
-    let end = end_of(totals, harvest.latest(), Ending::Image, counters);
+    let end = end_of(totals, harvest.latest(), ExitReason::Image, counters);
     let subject = shown(&image.dump);
     let closing = Closing {
         room: Room {

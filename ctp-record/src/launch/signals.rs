@@ -46,7 +46,7 @@ impl Arrived {
 
     /// Whether the recording is to end, and the program is not to know.
     pub fn ends_the_recording(self) -> bool {
-        !self.asks_for_an_end() && !TOLD.contains(&self.number)
+        !self.asks_for_an_end() && !FORWARDED.contains(&self.number)
     }
 
     /// What to pass on to the program.
@@ -69,7 +69,7 @@ impl fmt::Display for Arrived {
 /// They ask a program to end.
 const ENDS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 /// They tell a program something.
-const TOLD: [i32; 2] = [SIGUSR1, SIGUSR2];
+const FORWARDED: [i32; 2] = [SIGUSR1, SIGUSR2];
 /// They are about the process that gets them. Real-time signals are so, too.
 const ABOUT_US: [i32; 10] = [
     SIGALRM,
@@ -103,14 +103,14 @@ impl Signals {
     pub fn watch(also: &[i32]) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let ignored = ignored_mask();
-        let wanted = ENDS
+        let requested = ENDS
             .into_iter()
-            .chain(TOLD)
+            .chain(FORWARDED)
             .chain(ABOUT_US)
             .chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
             .filter(|signal| ignored >> (signal - 1) & 1 == 0)
             .chain(also.iter().copied());
-        let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), wanted)?;
+        let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), requested)?;
         Ok(Signals { delivery })
     }
 
@@ -132,7 +132,7 @@ impl Signals {
     ///
     /// # Errors
     /// [`StartError::Interrupted`].
-    pub fn check_none_ends_it(&mut self) -> Result<(), StartError> {
+    pub fn check_none_ends_wait(&mut self) -> Result<(), StartError> {
         let mut arrived = self.arrived().into_iter();
         let ends = arrived.find(|it| it.asks_for_an_end() || it.ends_the_recording());
         ends.map_or(Ok(()), |signal| Err(StartError::Interrupted(signal)))

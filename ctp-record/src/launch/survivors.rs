@@ -15,11 +15,11 @@ const TRIES: usize = 4;
 /// A list may miss a process whose parent was on it and ended before it was looked at. The next
 /// list has it.
 pub fn of(socket: &Path) -> Vec<(u32, String)> {
-    let mut wanted = b"CTP_SOCK_PATH=".to_vec();
-    wanted.extend_from_slice(socket.as_os_str().as_encoded_bytes());
-    let mut survivors = list(&wanted);
+    let mut requested = b"CTP_SOCK_PATH=".to_vec();
+    requested.extend_from_slice(socket.as_os_str().as_encoded_bytes());
+    let mut survivors = list(&requested);
     for _ in 1..TRIES {
-        let before = std::mem::replace(&mut survivors, list(&wanted));
+        let before = std::mem::replace(&mut survivors, list(&requested));
         if before == survivors {
             break;
         }
@@ -30,13 +30,15 @@ pub fn of(socket: &Path) -> Vec<(u32, String)> {
         .collect()
 }
 
-fn list(wanted: &[u8]) -> Vec<u32> {
+fn list(requested: &[u8]) -> Vec<u32> {
     process::all()
-        .filter(|pid| has_in_environment(*pid, wanted))
+        .filter(|pid| has_in_environment(*pid, requested))
         .collect()
 }
 
-fn has_in_environment(pid: u32, wanted: &[u8]) -> bool {
-    environment::of(pid)
-        .is_ok_and(|text| text.split(|&byte| byte == 0).any(|entry| entry == wanted))
+fn has_in_environment(pid: u32, requested: &[u8]) -> bool {
+    environment::of(pid).is_ok_and(|text| {
+        text.split(|&byte| byte == 0)
+            .any(|entry| entry == requested)
+    })
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::harvest::{Copies, MAX_PREFAULT_RECORDS, PrefaultRange, locked};
 use crate::memory::mapped::Mapped;
 use crate::memory::shm::Memory;
-use crate::session::promptness;
+use crate::session::scheduling_priority;
 
 /// The handle of the thread, which ends when the handle is dropped.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Drop for Drainer {
 
 impl Shared {
     fn work(&self) {
-        promptness::ask_for_little(ROUND_NS);
+        scheduling_priority::ask_for_little(ROUND_NS);
         let mut pause = CALM;
         while !self.is_over.load(Ordering::Relaxed) {
             if !self.is_awake.load(Ordering::Relaxed) {

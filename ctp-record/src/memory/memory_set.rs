@@ -16,7 +16,7 @@ use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::layout::{Header, Station};
-use ctp_nostd::request::{self, Asked};
+use ctp_nostd::request::{self, MemoryRequest};
 use ctp_trace::record::{Control, Nanos, ProcessId};
 
 use crate::control::Orders;
@@ -67,7 +67,7 @@ struct Held {
     /// The only process that uses the memory; `None` for the first memory.
     only_pid: Option<u32>,
     /// What that process asked for.
-    asked: Option<Asked>,
+    requested: Option<MemoryRequest>,
     /// The orders in force for it: which events are recorded.
     orders: Orders,
 }
@@ -126,7 +126,7 @@ const BACKLOG_BYTES_PER_RECORD: u64 = 16;
 
 /// MemorySet that a process can get: each copy of the probe linked into it needs its own. A faulty process could
 /// request memories without end.
-const MAX_MEMORIES_PER_PROCESS: usize = 4;
+const MAX_REGIONS_PER_PROCESS: usize = 4;
 
 impl MemorySet {
     /// Creates the first memory. Later memories have the same plan.
@@ -142,7 +142,7 @@ impl MemorySet {
         let memory = Memory::create(plan, &recording, inherit)?;
         let is_drained = 0 < plan.lanes && recording.mode != MODE_FLIGHT;
         let drainer = is_drained.then(Drainer::start);
-        let mut memories = MemorySet {
+        let mut regions = MemorySet {
             plan,
             recording,
             backlog,
@@ -155,8 +155,8 @@ impl MemorySet {
             orders: Orders::default(),
             generation: 0,
         };
-        memories.hold(memory, None);
-        Ok(memories)
+        regions.hold(memory, None);
+        Ok(regions)
     }
 
     fn hold(&mut self, memory: Memory, only_pid: Option<u32>) {
@@ -174,7 +174,7 @@ impl MemorySet {
             number: self.recording.memory,
             attached: Vec::new(),
             only_pid,
-            asked: None,
+            requested: None,
             orders: self.orders,
         };
         if let Some(drainer) = &self.drainer {
@@ -204,18 +204,16 @@ impl MemorySet {
     ///
     /// # Errors
     /// Those of the kernel: no memory, too many files. Also if the process, or the recording, has too many.
-    pub fn grant(&mut self, pid: u32, asked: Asked) -> io::Result<&Memory> {
+    pub fn grant(&mut self, pid: u32, requested: MemoryRequest) -> io::Result<&Memory> {
         let has = self.held.iter().filter(|held| held.only_pid == Some(pid));
-        if MAX_MEMORIES_PER_PROCESS <= has.count()
-            || request::MOST_MEMORIES <= self.recording.memory
-        {
+        if MAX_REGIONS_PER_PROCESS <= has.count() || request::MAX_REGIONS <= self.recording.memory {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         self.recording.memory += 1;
         let memory = Memory::create(self.plan, &self.recording, false)?;
         self.hold(memory, Some(pid));
         let held = self.held.last_mut().expect("a memory was just added");
-        held.asked = Some(asked);
+        held.requested = Some(requested);
         Ok(&held.memory)
     }
 
@@ -337,10 +335,10 @@ impl MemorySet {
     }
 
     /// Keeps the headers of memories that were given up. A flight recorder has kept the whole memories.
-    fn keep_headers(&mut self, memories: Vec<Held>) {
+    fn keep_headers(&mut self, regions: Vec<Held>) {
         if self.recording.mode != MODE_FLIGHT {
-            let memories = memories.into_iter().map(|held| held.memory);
-            memories.for_each(|memory| self.orphans.keep_header(memory));
+            let regions = regions.into_iter().map(|held| held.memory);
+            regions.for_each(|memory| self.orphans.keep_header(memory));
         }
     }
 
@@ -436,6 +434,6 @@ fn is_idle(station: &Station, before_ns: u64) -> bool {
 }
 
 /// Time of the latest record in these memories, if there are any.
-fn latest_in(memories: &[Held]) -> Option<Nanos> {
-    memories.iter().map(|held| held.harvest.latest()).max()
+fn latest_in(regions: &[Held]) -> Option<Nanos> {
+    regions.iter().map(|held| held.harvest.latest()).max()
 }

@@ -18,7 +18,7 @@ use crate::cli::words::{counted, grouped, seconds, size};
 /// The line.
 #[derive(Debug)]
 pub struct Status {
-    begun: Instant,
+    started: Instant,
 }
 
 /// What there is to say.
@@ -31,14 +31,14 @@ pub struct Progress<'p> {
     /// Events that were lost.
     pub lost: u64,
     /// Where they go.
-    pub whereabouts: Whereabouts,
+    pub location: Location,
     /// Why no more of them can be.
     pub failure: Option<&'p io::Error>,
 }
 
 /// Where events are.
 #[derive(Clone, Copy, Debug)]
-pub enum Whereabouts {
+pub enum Location {
     /// In a file.
     Trace {
         /// Bytes that wait to be written.
@@ -57,9 +57,9 @@ pub enum Whereabouts {
     },
 }
 
-impl Default for Whereabouts {
+impl Default for Location {
     fn default() -> Self {
-        Whereabouts::Trace {
+        Location::Trace {
             backlog_bytes: 0,
             written_bytes: 0,
         }
@@ -71,13 +71,13 @@ impl Status {
     pub fn where_seen(verbosity: Verbosity) -> Option<Self> {
         let is_seen = io::stderr().is_terminal() && !io::stdout().is_terminal();
         (Verbosity::Quiet < verbosity && is_seen).then(|| Status {
-            begun: Instant::now(),
+            started: Instant::now(),
         })
     }
 
     /// Shows it anew.
     pub fn show(&self, progress: Progress<'_>) {
-        let line = line(self.begun.elapsed(), progress);
+        let line = line(self.started.elapsed(), progress);
         let line = escaped(&line);
         stderr::say_over(cut(&line, columns()));
     }
@@ -117,20 +117,20 @@ fn line(running: Duration, progress: Progress<'_>) -> String {
         grouped(progress.events),
         grouped(progress.events_per_s),
         grouped(progress.lost),
-        whereabouts(progress.whereabouts),
+        location(progress.location),
     )
 }
 
-fn whereabouts(whereabouts: Whereabouts) -> String {
-    match whereabouts {
-        Whereabouts::Trace {
+fn location(location: Location) -> String {
+    match location {
+        Location::Trace {
             backlog_bytes,
             written_bytes,
         } => {
             let (waiting, written) = (size(backlog_bytes), size(written_bytes));
             format!("{waiting} waiting, {written} written")
         }
-        Whereabouts::Flight {
+        Location::Flight {
             length_ns,
             room_bytes,
             snapshots,
@@ -163,7 +163,7 @@ mod tests {
             events: 3_000_000_000,
             events_per_s: 20_000_000,
             lost: 12_000_000,
-            whereabouts: Whereabouts::Trace {
+            location: Location::Trace {
                 backlog_bytes: 512 << 20,
                 written_bytes: 9 << 30,
             },
@@ -184,7 +184,7 @@ mod tests {
             let progress = Progress {
                 events: 4_612_987,
                 events_per_s: 1_942_357,
-                whereabouts: Whereabouts::Flight {
+                location: Location::Flight {
                     length_ns,
                     room_bytes: 16 << 20,
                     snapshots,

@@ -28,12 +28,12 @@ pub(super) fn confirm(pid: u32, changed: &mut [Changed]) {
     let links = |tables: &Tables| tables.directories.len() * changed.len();
     match tables.filter(|tables| links(tables) <= MOST_LINKS) {
         Some(tables) => confirm_in(&tables, changed),
-        None => disown(changed),
+        None => detach(changed),
     }
 }
 
 /// Of these nothing is known.
-pub(super) fn disown(changed: &mut [Changed]) {
+pub(super) fn detach(changed: &mut [Changed]) {
     changed.iter_mut().for_each(|it| *it.held = Held::Unknown);
 }
 
@@ -45,10 +45,10 @@ fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
     let closed: Vec<_> = changed.iter_mut().filter(is_closed).collect();
     let things = closed.iter().map(|it| it.was).collect();
     let left = what_is_left(tables, &things);
-    let is_gone =
+    let has_exited =
         |was: Descriptor| was.is_unique() && left.as_ref().is_some_and(|left| !left.contains(&was));
     for it in closed {
-        if !is_gone(it.was) {
+        if !has_exited(it.was) {
             *it.held = Held::NumberClosed;
         }
     }

@@ -12,14 +12,14 @@ pub(super) struct Followed {
     /// What its descriptor was at the first look, and when that was.
     pub descriptor: Descriptor,
     open_at: Nanos,
-    told: Option<Told>,
+    reported: Option<Reported>,
     /// The latest look, if it found nothing to read.
     empty: Option<Look>,
 }
 
 /// What was told last.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Reported {
     seen: Seen,
     /// When that was seen first, and when it was told last.
     first: Nanos,
@@ -36,7 +36,7 @@ impl Followed {
             since,
             descriptor,
             open_at: at,
-            told: None,
+            reported: None,
             empty: None,
         })
     }
@@ -63,19 +63,19 @@ impl Followed {
             ..look
         };
         self.empty = (seen == Seen::Empty).then_some(look);
-        let told = self.told.filter(|told| told.seen.is_like(seen));
-        match (told, self.told) {
+        let reported = self.reported.filter(|reported| reported.seen.is_like(seen));
+        match (reported, self.reported) {
             (None, None) if seen == Seen::Open => Vec::new(),
             (None, None) if seen == Seen::Empty && saves_room => Vec::new(),
             (None, None) => self.begin(look, true),
             (None, Some(_)) => self.begin(look, false),
-            (Some(told), _) => self.go_on(told, look),
+            (Some(reported), _) => self.go_on(reported, look),
         }
     }
 
     fn begin(&mut self, look: Look, is_news: bool) -> Vec<Look> {
         let Look { seen, at, .. } = look;
-        self.told = (seen != Seen::Open).then_some(Told {
+        self.reported = (seen != Seen::Open).then_some(Reported {
             seen,
             first: at,
             last: at,
@@ -89,45 +89,49 @@ impl Followed {
         was_open.then_some(open).into_iter().chain([look]).collect()
     }
 
-    fn go_on(&mut self, told: Told, look: Look) -> Vec<Look> {
-        if !self.is_due(told, look.at) {
+    fn go_on(&mut self, reported: Reported, look: Look) -> Vec<Look> {
+        if !self.is_due(reported, look.at) {
             return Vec::new();
         }
         let last = look.at;
-        self.told = Some(Told { last, ..told });
+        self.reported = Some(Reported { last, ..reported });
         vec![look]
     }
 
-    fn is_due(&self, told: Told, at: Nanos) -> bool {
-        let (since, halves) = match told.seen {
+    fn is_due(&self, reported: Reported, at: Nanos) -> bool {
+        let (since, halves) = match reported.seen {
             Seen::Empty => (self.since, 3),
-            _ => (told.first, 4),
+            _ => (reported.first, 4),
         };
-        let (so_far, by_now) = (since.until(told.last), since.until(at));
+        let (so_far, by_now) = (since.until(reported.last), since.until(at));
         so_far.0.saturating_mul(halves) <= by_now.0.saturating_mul(2)
     }
 
     /// The latest look, if it found nothing to read and was not told.
-    pub fn untold(&self) -> Option<Look> {
-        let is_told = |look: &Look| self.told.is_some_and(|told| told.last == look.at);
-        self.empty.filter(|look| !is_told(look))
+    pub fn unrecorded(&self) -> Option<Look> {
+        let is_recorded = |look: &Look| {
+            self.reported
+                .is_some_and(|reported| reported.last == look.at)
+        };
+        self.empty.filter(|look| !is_recorded(look))
     }
 
     /// Was it told last that nobody watches it?
     pub fn was_unwatched(&self) -> bool {
-        let told = self.told.map(|told| told.seen);
-        matches!(told, Some(Seen::Unwatched(_)))
+        let reported = self.reported.map(|reported| reported.seen);
+        matches!(reported, Some(Seen::Unwatched(_)))
     }
 
     /// Was something remarkable told?
     pub fn is_suspect(&self) -> bool {
-        self.told.is_some_and(|told| told.seen != Seen::Empty)
+        self.reported
+            .is_some_and(|reported| reported.seen != Seen::Empty)
     }
 
     /// And only once?
     pub fn is_seen_once(&self) -> bool {
-        let told = self.told.filter(|_| self.is_suspect());
-        told.is_some_and(|told| told.first == told.last)
+        let reported = self.reported.filter(|_| self.is_suspect());
+        reported.is_some_and(|reported| reported.first == reported.last)
     }
 }
 
@@ -139,19 +143,20 @@ mod tests {
     const OTHER: Held = Held::Open(Descriptor::Socket(4712));
 
     /// What was told of looks at these times.
-    fn told(looks: &[(u64, Held, Seen)]) -> Vec<(u64, Seen)> {
+    fn reported(looks: &[(u64, Held, Seen)]) -> Vec<(u64, Seen)> {
         let first = looks[0];
         let mut followed = Followed::of(Nanos(5), &first.1, Nanos(first.0)).expect("it is open");
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (at, held, seen) in looks {
             let look = Look {
                 at: Nanos(*at),
                 seen: *seen,
                 ..Look::default()
             };
-            told.extend(followed.see(held, look, false));
+            reported.extend(followed.see(held, look, false));
         }
-        told.into_iter()
+        reported
+            .into_iter()
             .map(|look| (look.at.0, look.seen))
             .collect()
     }
@@ -164,15 +169,15 @@ mod tests {
     #[test]
     fn what_is_remarkable_is_told_twice_and_then_ever_more_seldom() {
         let quiet = [(10, SOCKET, Seen::Open), (20, SOCKET, Seen::Open)];
-        assert_eq!(told(&quiet), []);
+        assert_eq!(reported(&quiet), []);
         let closed = |at| (at, Held::Closed, Seen::Closed);
         let looks: Vec<_> = quiet
             .into_iter()
             .chain((3..20).map(|i| closed(10 * i)))
             .collect();
-        let times: Vec<u64> = told(&looks).iter().map(|(at, _)| *at).collect();
+        let times: Vec<u64> = reported(&looks).iter().map(|(at, _)| *at).collect();
         assert_eq!(times, [10, 30, 40, 50, 70, 110, 190]);
-        assert_eq!(told(&looks)[0].1, Seen::Open);
+        assert_eq!(reported(&looks)[0].1, Seen::Open);
     }
 
     #[test]
@@ -183,20 +188,20 @@ mod tests {
             seen: Seen::Empty,
             ..Look::default()
         });
-        let told: Vec<Look> = looks
+        let reported: Vec<Look> = looks
             .flat_map(|look| followed.see(&SOCKET, look, false))
             .collect();
-        let times: Vec<u64> = told.iter().map(|look| look.at.0).collect();
+        let times: Vec<u64> = reported.iter().map(|look| look.at.0).collect();
         assert_eq!(times, [10, 20, 30, 50, 80, 120, 180, 270, 410, 620, 930]);
         assert!(!followed.is_suspect() && !followed.is_seen_once());
-        assert_eq!(followed.untold().map(|look| look.at), Some(Nanos(990)));
+        assert_eq!(followed.unrecorded().map(|look| look.at), Some(Nanos(990)));
         let empty = Look {
             seen: Seen::Empty,
             ..Look::default()
         };
         let mut saving = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("it is open");
         assert_eq!(saving.see(&SOCKET, empty, true), []);
-        assert!(saving.untold().is_some());
+        assert!(saving.unrecorded().is_some());
     }
 
     #[test]
@@ -209,7 +214,7 @@ mod tests {
             (50, SOCKET, Seen::Open),
             (60, OTHER, Seen::Open),
         ];
-        let seen: Vec<Seen> = told(&looks).iter().map(|(_, seen)| *seen).collect();
+        let seen: Vec<Seen> = reported(&looks).iter().map(|(_, seen)| *seen).collect();
         let expected = [
             Seen::Readable(3),
             Seen::Open,

@@ -44,7 +44,9 @@ impl ProgramClocks {
                     self.coroutines.insert(birth.coroutine, *ahead_ns);
                 }
             }
-            Record::Tally(tally) => drop(self.coroutines.remove(&tally.coroutine)),
+            Record::EventCounts(event_counts) => {
+                self.coroutines.remove(&event_counts.coroutine);
+            }
             _ => {}
         }
     }

@@ -14,10 +14,10 @@ use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use ctp_trace::{ChunkWriter, Composer, RawChunk};
 
 use crate::harvest::IdleReport;
-use crate::monitor::lookout::{Sighting, Watch};
+use crate::monitor::stuck_monitor::{StuckObservation, Watch};
 use crate::output::backlog::Backlog;
 use crate::output::remember;
-use crate::session::promptness;
+use crate::session::scheduling_priority;
 
 /// The calling thread's half of the encoder.
 pub struct Encoder {
@@ -202,7 +202,7 @@ pub fn same(error: &io::Error) -> io::Error {
 }
 
 /// The model of what is written, and the channel for what looks stuck in it.
-pub type Watched = (Watch, Sender<Sighting>);
+pub type Watched = (Watch, Sender<StuckObservation>);
 
 /// The state of the encoder thread.
 struct EncoderThread {
@@ -215,7 +215,7 @@ struct EncoderThread {
 
 impl EncoderThread {
     fn work(mut self, messages: Receiver<Message>) -> io::Result<File> {
-        promptness::step_back();
+        scheduling_priority::step_back();
         for message in messages {
             match message {
                 Message::Chunk(chunk) => self.write(chunk),

@@ -10,7 +10,7 @@ use crate::cli::config::{Config, Launch};
 use crate::error::TraceError;
 use crate::flight::{FlightRecorder, Reach};
 use crate::harvest::{Sink, StationCoroutine};
-use crate::monitor::lookout::{Lookout, Watch};
+use crate::monitor::stuck_monitor::{StuckMonitor, Watch};
 use crate::output::backlog::Backlog;
 use crate::output::{Destination, Output};
 
@@ -33,12 +33,16 @@ impl Store {
         launch: &Launch,
         start: &Start,
         backlog: Backlog,
-        lookout: Option<&Lookout>,
+        stuck_monitor: Option<&StuckMonitor>,
     ) -> Result<Self, TraceError> {
         let Some(flight) = &launch.flight else {
-            let watch =
-                |lookout: &Lookout| (Watch::new(start, lookout.thresholds()), lookout.sender());
-            let watched = lookout.map(watch);
+            let watch = |stuck_monitor: &StuckMonitor| {
+                (
+                    Watch::new(start, stuck_monitor.thresholds()),
+                    stuck_monitor.sender(),
+                )
+            };
+            let watched = stuck_monitor.map(watch);
             let output = Output::create(&config.output, start, backlog, watched)?;
             return Ok(Store::Trace(Box::new(output)));
         };

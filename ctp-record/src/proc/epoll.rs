@@ -53,8 +53,8 @@ impl Watched {
             _ => None,
         };
         let events = if reads { READ } else { WRITE };
-        let is_it = |it: &&Entry| it.fd == fd || inode == Some(it.inode);
-        let mut of_it = self.0.iter().filter(is_it);
+        let is_match = |it: &&Entry| it.fd == fd || inode == Some(it.inode);
+        let mut of_it = self.0.iter().filter(is_match);
         of_it.any(|it| it.events & events != 0)
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     /// This process is one of many tests, whose epolls are none of ours.
-    fn is_told(socket: &UdpSocket, reads: bool) -> bool {
+    fn is_notified(socket: &UdpSocket, reads: bool) -> bool {
         let link = format!("/proc/self/fd/{}", socket.as_raw_fd());
         let descriptor = Descriptor::at(Path::new(&link)).expect("it is open");
         let watched = Watched::in_process(std::process::id()).expect("there is one");
@@ -138,20 +138,20 @@ mod tests {
     fn who_is_told_once_is_told_no_more_until_that_is_asked_for_again() {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("can be bound");
         let epoll = epoll::create(CreateFlags::CLOEXEC).expect("can be made");
-        assert!(!is_told(&socket, true), "nobody has asked");
+        assert!(!is_notified(&socket, true), "nobody has asked");
         let (data, once) = (EventData::new_u64(7), EventFlags::IN | EventFlags::ONESHOT);
         epoll::add(&epoll, &socket, data, once).expect("it is open");
         assert_eq!(
-            [true, false].map(|reads| is_told(&socket, reads)),
+            [true, false].map(|reads| is_notified(&socket, reads)),
             [true, false]
         );
         knock(&socket, &epoll);
-        assert!(!is_told(&socket, true), "it was told");
+        assert!(!is_notified(&socket, true), "it was told");
         epoll::modify(&epoll, &socket, data, once).expect("it is there");
-        assert!(is_told(&socket, true));
+        assert!(is_notified(&socket, true));
         let other = socket.try_clone().expect("can be made");
-        assert!(is_told(&other, true), "it is the same socket");
+        assert!(is_notified(&other, true), "it is the same socket");
         epoll::delete(&epoll, &socket).expect("it is there");
-        assert!(!is_told(&socket, true));
+        assert!(!is_notified(&socket, true));
     }
 }

@@ -14,19 +14,19 @@ pub fn own_number(pid: u32) -> Option<u32> {
 }
 
 /// Do its threads have other ids for themselves than for this process? Yes, unless the kernel says no.
-pub fn has_ids_of_its_own(pid: u32) -> bool {
+pub fn has_own_ids(pid: u32) -> bool {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
     is_alive(pid) && namespace(&pid.to_string()) != namespace("self")
 }
 
 /// The process that calls itself so and has mapped the file with this inode: our id of it.
 pub fn process_with_number(number: u32, inode: u64) -> Option<u32> {
-    let is_it =
+    let is_match =
         |pid: &u32| own_number(*pid) == Some(number) && has_mapped(*pid, inode) == Some(true);
-    if is_it(&number) {
+    if is_match(&number) {
         return Some(number);
     }
-    process::all().find(is_it)
+    process::all().find(is_match)
 }
 
 /// All processes but this one that have mapped the memory with this inode.

@@ -102,8 +102,8 @@ pub fn is_older(pid: u32) -> bool {
     both.is_some_and(|(other, this)| other < this)
 }
 
-fn is_in_state(pid: u32, is_it: impl FnOnce(&str) -> bool) -> bool {
-    fields_of(pid).is_some_and(|fields| fields.first().is_some_and(|state| is_it(state)))
+fn is_in_state(pid: u32, is_match: impl FnOnce(&str) -> bool) -> bool {
+    fields_of(pid).is_some_and(|fields| fields.first().is_some_and(|state| is_match(state)))
 }
 
 fn fields_of(pid: u32) -> Option<Vec<String>> {

@@ -12,7 +12,7 @@ use crate::proc::maps::{self, Mapping};
 use crate::proc::namespace;
 use crate::proc::process::{is_stopped, process_of_thread};
 use crate::proc::time_namespace;
-use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessEnding, ProcessId, Record};
+use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessExit, ProcessId, Record};
 
 /// Looks into `/proc`.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Processes {
     /// How often somebody was searched for there.
     searches: u32,
     known: HashMap<u32, Known>,
-    gone: HashSet<u32>,
+    exited: HashSet<u32>,
     /// The number of each program.
     programs: HashMap<(Vec<u8>, FileId), u32>,
     /// The program of each process, also of those that are gone.
@@ -78,7 +78,7 @@ impl Processes {
             inode,
             searches: 0,
             known: HashMap::new(),
-            gone: HashSet::new(),
+            exited: HashSet::new(),
             programs: HashMap::new(),
             program_of: HashMap::new(),
             met: 0,
@@ -161,9 +161,9 @@ impl Processes {
     }
 
     /// It is no more, since then. The next one with its number is another.
-    pub fn part_with(&mut self, pid: u32, at: Nanos, how: ProcessEnding, sink: &mut dyn Sink) {
+    pub fn part_with(&mut self, pid: u32, at: Nanos, how: ProcessExit, sink: &mut dyn Sink) {
         if let Some(known) = self.known.remove(&pid) {
-            self.gone.insert(pid);
+            self.exited.insert(pid);
             sink.take(Record::ProcessEnd(ProcessEnd {
                 process: known.id,
                 at,
@@ -191,7 +191,7 @@ impl Processes {
 
     /// Whether this one was met, be it gone or not.
     pub fn has_met(&self, pid: u32) -> bool {
-        self.known.contains_key(&pid) || self.gone.contains(&pid)
+        self.known.contains_key(&pid) || self.exited.contains(&pid)
     }
 
     fn describe(&mut self, pid: u32, mapping: Mapping, sink: &mut dyn Sink) {
@@ -259,8 +259,8 @@ impl Processes {
         let number = u32::try_from(tid).ok()?;
         self.met_as(number).or_else(|| {
             let pid = process_of_thread(tid)?;
-            let is_apart = namespace::has_mapped(pid, self.inode) == Some(false);
-            (self.known.contains_key(&pid) || !is_apart).then_some(pid)
+            let is_separate = namespace::has_mapped(pid, self.inode) == Some(false);
+            (self.known.contains_key(&pid) || !is_separate).then_some(pid)
         })
     }
 
@@ -350,9 +350,9 @@ impl Outside for Writers<'_> {
 mod tests {
     use super::*;
 
-    struct Nowhere;
+    struct NullSink;
 
-    impl Sink for Nowhere {
+    impl Sink for NullSink {
         fn take(&mut self, _: Record) {}
     }
 
@@ -361,7 +361,7 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         let launched = std::process::id();
         let mut processes = Processes::new(Clock::start(), launched, u64::MAX);
-        processes.meet(child.id(), &mut Nowhere);
+        processes.meet(child.id(), &mut NullSink);
         child.wait().expect("it is ours");
         let tid = |pid: u32| Peer::Thread(pid.into());
         assert_eq!(processes.owner(tid(child.id())), child.id());
@@ -385,14 +385,14 @@ mod tests {
     // CTP-33
     #[test]
     fn what_may_be_mapped_by_the_next_image_is_not_told() {
-        let told = |is_there: bool| {
+        let reported = |is_there: bool| {
             let pid = std::process::id();
             let mut processes = Processes::new(Clock::start(), pid, u64::MAX);
             let mut modules = Modules(0);
             processes.meet_while(pid, || is_there, &mut modules);
             modules.0
         };
-        assert_eq!(told(false), 0);
-        assert!(told(true) > 0);
+        assert_eq!(reported(false), 0);
+        assert!(reported(true) > 0);
     }
 }

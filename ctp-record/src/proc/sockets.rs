@@ -63,50 +63,50 @@ impl Sockets {
     ///
     /// Those of TCP come last: for each of them the kernel goes through all of its hash table, which
     /// takes 5 ms on a machine of 24 GB however few there are.
-    pub fn of(pid: u32, wanted: &HashSet<u64>) -> Self {
+    pub fn of(pid: u32, requested: &HashSet<u64>) -> Self {
         let mut sockets = Sockets::default();
-        sockets.read(pid, &UDP_TABLES, wanted);
-        sockets.ask(pid, wanted);
-        sockets.read(pid, &TCP_TABLES, wanted);
+        sockets.read(pid, &UDP_TABLES, requested);
+        sockets.ask(pid, requested);
+        sockets.read(pid, &TCP_TABLES, requested);
         sockets
     }
 
-    fn read(&mut self, pid: u32, tables: &[Table], wanted: &HashSet<u64>) {
+    fn read(&mut self, pid: u32, tables: &[Table], requested: &HashSet<u64>) {
         for (table, parse) in tables {
-            if self.seen.len() == wanted.len() {
+            if self.seen.len() == requested.len() {
                 return;
             }
             let file = File::open(format!("/proc/{pid}/net/{table}"));
             match file {
-                Ok(file) => self.note(BufReader::new(file), *parse, wanted),
+                Ok(file) => self.note(BufReader::new(file), *parse, requested),
                 Err(error) => self.is_cut |= error.kind() != ErrorKind::NotFound,
             }
         }
     }
 
     /// Of local sockets the table does not tell what there is to read, but an answer may.
-    fn ask(&mut self, pid: u32, wanted: &HashSet<u64>) {
-        if self.seen.len() == wanted.len() {
+    fn ask(&mut self, pid: u32, requested: &HashSet<u64>) {
+        if self.seen.len() == requested.len() {
             return;
         }
-        match unix_sockets::seen_of(pid, wanted) {
+        match unix_sockets::seen_of(pid, requested) {
             Some(answer) => {
                 self.seen.extend(answer.seen);
                 self.is_cut |= answer.is_cut;
             }
-            None => self.read(pid, &LOCAL_TABLES, wanted),
+            None => self.read(pid, &LOCAL_TABLES, requested),
         }
     }
 
-    fn note(&mut self, table: impl BufRead, parse: Parse, wanted: &HashSet<u64>) {
+    fn note(&mut self, table: impl BufRead, parse: Parse, requested: &HashSet<u64>) {
         let mut table = table.take(MOST_BYTES);
         let mut line = String::new();
-        while self.seen.len() < wanted.len() {
+        while self.seen.len() < requested.len() {
             line.clear();
             match table.read_line(&mut line) {
                 Ok(0) => break,
                 Ok(_) => {
-                    let one = parse(&line).filter(|(inode, _)| wanted.contains(inode));
+                    let one = parse(&line).filter(|(inode, _)| requested.contains(inode));
                     self.seen.extend(one);
                 }
                 Err(_) => {
@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn one_that_is_of_another_sort_is_found_too() {
         let (one, _other) = UnixStream::pair().expect("can be made");
-        let wanted = HashSet::from([inode_of(&one)]);
-        assert_eq!(Sockets::of(std::process::id(), &wanted).seen.len(), 1);
+        let requested = HashSet::from([inode_of(&one)]);
+        assert_eq!(Sockets::of(std::process::id(), &requested).seen.len(), 1);
     }
 
     fn look(inode: u64) -> Seen {

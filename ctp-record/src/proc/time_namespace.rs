@@ -12,8 +12,8 @@ use crate::proc::process::status_of;
 /// By how many nanoseconds the clock of this process is ahead of ours; negative if it is behind.
 /// Nothing if that is not known, as where the kernel has no such namespaces.
 pub fn ahead_ns(pid: u32) -> Option<i64> {
-    let (its, ours) = (namespace_of(pid)?, namespace_of(std::process::id())?);
-    if its == ours {
+    let (own, ours) = (namespace_of(pid)?, namespace_of(std::process::id())?);
+    if own == ours {
         return Some(0);
     }
     let ours_ns = offset_ns(std::process::id())?;

@@ -65,15 +65,15 @@ pub fn is_nameless_stream(pid: u32, inode: &str) -> bool {
 
 /// What is known of those with these inodes of a process, or nothing where the kernel does not tell:
 /// the process is in another network, or this cannot be asked here.
-pub fn seen_of(pid: u32, wanted: &HashSet<u64>) -> Option<Answer> {
+pub fn seen_of(pid: u32, requested: &HashSet<u64>) -> Option<Answer> {
     if !is_of_our_network(pid) {
         return None;
     }
     let mut seen = Vec::new();
-    let is_wanted = |it: &(u64, Seen)| wanted.contains(&it.0);
+    let is_requested = |it: &(u64, Seen)| requested.contains(&it.0);
     let is_cut = !ask(|answer| {
-        seen.extend(parse(answer).filter(is_wanted));
-        seen.len() < wanted.len()
+        seen.extend(parse(answer).filter(is_requested));
+        seen.len() < requested.len()
     })?;
     Some(Answer { seen, is_cut })
 }
@@ -151,9 +151,9 @@ fn pieces(
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let (length, sort) = head(rest)?;
-        let said = rest.get(head_bytes..length)?;
+        let message = rest.get(head_bytes..length)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some((sort, said))
+        Some((sort, message))
     })
 }
 
@@ -165,7 +165,9 @@ fn parse(answer: &[u8]) -> Option<(u64, Seen)> {
     let inode = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?);
     let of = |sort| attributes(answer).find(|(it, _)| *it == sort);
     let to_read = of(TO_READ)?.1.get(..4)?.try_into().ok()?;
-    let shutdown = of(SHUTDOWN).map_or(0, |(_, said)| said.first().copied().unwrap_or_default());
+    let shutdown = of(SHUTDOWN).map_or(0, |(_, message)| {
+        message.first().copied().unwrap_or_default()
+    });
     let to_read = u32::from_ne_bytes(to_read).into();
     let has_hung_up = shutdown & RECEIVES_NO_MORE != 0;
     Some((inode.into(), seen(kind, state, to_read, has_hung_up)))
@@ -208,18 +210,18 @@ mod tests {
         Some(seen)
     }
 
-    fn is_told() -> bool {
-        let is_told = seen_of(std::process::id(), &HashSet::from([1])).is_some();
-        if !is_told {
+    fn is_notified() -> bool {
+        let is_notified = seen_of(std::process::id(), &HashSet::from([1])).is_some();
+        if !is_notified {
             eprintln!("skipped: this kernel does not tell of local sockets");
         }
-        is_told
+        is_notified
     }
 
     // CT-15
     #[test]
     fn what_can_be_read_from_a_stream_is_seen_and_who_has_hung_up() {
-        if !is_told() {
+        if !is_notified() {
             return;
         }
         let (mut near, mut far) = UnixStream::pair().expect("can be made");
@@ -235,7 +237,7 @@ mod tests {
     // CT-15
     #[test]
     fn who_knocks_is_seen_and_a_datagram() {
-        if !is_told() {
+        if !is_notified() {
             return;
         }
         let name = format!("ctp-{}", std::process::id());
@@ -257,8 +259,8 @@ mod tests {
 
     #[test]
     fn of_another_network_nothing_is_told() {
-        let nobody = u32::MAX;
-        assert_eq!(seen_of(nobody, &HashSet::from([1])), None);
+        let unknown = u32::MAX;
+        assert_eq!(seen_of(unknown, &HashSet::from([1])), None);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use ctp_trace::record::{Nanos, ProcessEnding};
+use ctp_trace::record::{Nanos, ProcessExit};
 use signal_hook::consts::SIGXCPU;
 
-use super::{Over, Session, vigil};
+use super::{Over, Session, liveness};
 use crate::cli::config::Verbosity;
 use crate::cli::stderr;
 use crate::launch::signals::Arrived;
@@ -21,12 +21,16 @@ impl Session<'_> {
     pub(super) fn answer(
         &mut self,
         happened: Happened,
-        asked: &mut bool,
+        has_interrupt: &mut bool,
     ) -> io::Result<Option<(Over, Nanos)>> {
         self.answer_callers(happened);
         if happened.departed {
             for pid in self.wait.departed() {
-                self.bury(pid, ProcessEnding::Gone, self.so_far.vigil.last_alive());
+                self.reap_process(
+                    pid,
+                    ProcessExit::Disappeared,
+                    self.so_far.liveness.last_alive(),
+                );
             }
         }
         if happened.ended {
@@ -35,8 +39,11 @@ impl Session<'_> {
         if let Some(over) = self.over_by_itself() {
             return Ok(Some(over));
         }
-        let asked_for = happened.signalled.then(|| self.obey(asked)).flatten();
-        Ok(asked_for.map(|over| (over, self.clock.now())))
+        let ended_by_signal = happened
+            .signalled
+            .then(|| self.obey(has_interrupt))
+            .flatten();
+        Ok(ended_by_signal.map(|over| (over, self.clock.now())))
     }
 
     fn answer_callers(&mut self, happened: Happened) {
@@ -44,13 +51,13 @@ impl Session<'_> {
             self.let_in();
         }
         if happened.rang {
-            self.bury_replaced();
+            self.reap_replaced();
         }
         // Whoever looked whether a process has hung up has heard what its new image wants.
         if happened.rang || happened.knocked {
             self.grant_memory();
         }
-        if happened.asked {
+        if happened.requested {
             self.serve();
         }
     }
@@ -58,7 +65,7 @@ impl Session<'_> {
     fn note_end(&mut self) -> io::Result<()> {
         if let Some(ended) = self.running.ended()? {
             self.wait.forget_program(&self.running)?;
-            self.so_far.ended = Some((ended, self.so_far.vigil.last_alive()));
+            self.so_far.ended = Some((ended, self.so_far.liveness.last_alive()));
         }
         Ok(())
     }
@@ -66,19 +73,19 @@ impl Session<'_> {
     /// Once the program has ended it is over, or once all that came from it have.
     fn over_by_itself(&mut self) -> Option<(Over, Nanos)> {
         let (ended, at) = self.so_far.ended?;
-        let over = Over::Ended(ended.ending());
+        let over = Over::Ended(ended.exit_reason());
         if !self.options.wait_all {
             return Some((over, at));
         }
-        let at = self.bury(self.running.pid(), ended.process_ending(), at);
+        let at = self.reap_process(self.running.pid(), ended.process_exit(), at);
         self.so_far.ended = Some((ended, at));
-        self.nobody_is_left()
-            .then(|| (over, self.so_far.vigil.last_alive()))
+        self.is_empty_of_processes()
+            .then(|| (over, self.so_far.liveness.last_alive()))
     }
 
     /// The first signal that asks for an end is the program's, the second one the recorder's. One
     /// that comes when only others are waited for ends that. Some are the recorder's in any case.
-    fn obey(&mut self, asked: &mut bool) -> Option<Over> {
+    fn obey(&mut self, has_interrupt: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
             if let Some(recorder) = self.output.flight()
                 && recorder.is_trigger_signal(arrived.number)
@@ -87,14 +94,14 @@ impl Session<'_> {
                 continue;
             }
             if arrived.ends_the_recording() {
-                self.say_why_it_ends(arrived);
+                self.report_exit_reason(arrived);
                 return Some(self.over_by(arrived));
             }
             if !arrived.asks_for_an_end() {
                 self.pass_on(arrived);
                 continue;
             }
-            if self.so_far.ended.is_some() || std::mem::replace(asked, true) {
+            if self.so_far.ended.is_some() || std::mem::replace(has_interrupt, true) {
                 return Some(self.over_by(arrived));
             }
             self.pass_on(arrived);
@@ -104,13 +111,13 @@ impl Session<'_> {
 
     fn over_by(&self, arrived: Arrived) -> Over {
         match self.so_far.ended {
-            Some((ended, _)) => Over::Ended(ended.ending()),
+            Some((ended, _)) => Over::Ended(ended.exit_reason()),
             None => Over::Stopped(arrived.number),
         }
     }
 
     /// The closing lines say only that it has ended.
-    fn say_why_it_ends(&self, arrived: Arrived) {
+    fn report_exit_reason(&self, arrived: Arrived) {
         if self.options.verbosity > Verbosity::Quiet {
             self.status.iter().for_each(Status::make_room);
             let what = match arrived.number {
@@ -132,24 +139,24 @@ impl Session<'_> {
 
     /// A process, or the image that ran in it, is no more; it was last known to live then. Gives when
     /// it ended, which is not before its latest event.
-    pub(super) fn bury(&mut self, pid: u32, how: ProcessEnding, alive: Nanos) -> Nanos {
-        for asked in self.wait.lines().forget(pid) {
-            self.so_far.turned_away.add_unanswered(asked);
+    pub(super) fn reap_process(&mut self, pid: u32, how: ProcessExit, alive: Nanos) -> Nanos {
+        for request in self.wait.lines().forget(pid) {
+            self.so_far.turned_away.add_unanswered(request);
         }
         let Some(process) = self.processes.id_of(pid) else {
             return alive;
         };
         let by = self.clock.now();
         let latest = self
-            .memories
+            .regions
             .reap(pid, process, &mut self.processes, &mut self.output);
-        let at = vigil::end(alive, latest, by);
+        let at = liveness::end(alive, latest, by);
         self.processes.part_with(pid, at, how, &mut self.output);
         at
     }
 
     /// No process that came from the program lives on. Those that do are waited for from now on.
-    fn nobody_is_left(&mut self) -> bool {
+    fn is_empty_of_processes(&mut self) -> bool {
         if self.wait.watched() == 0 {
             for (pid, _) in survivors::of(&self.rendezvous.path()) {
                 self.wait.watch(pid);

@@ -9,8 +9,8 @@ use crate::launch::signals::Signals;
 use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::MemorySet;
-use crate::monitor::lookout::Lookout;
 use crate::monitor::status::Status;
+use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::observe::Looks;
 use crate::output::backlog::Backlog;
 use crate::output::store::Store;
@@ -26,9 +26,9 @@ pub struct Parts<'s> {
     /// What is not there yet.
     pub backlog: Backlog,
     /// What is read.
-    pub memories: MemorySet,
+    pub regions: MemorySet,
     /// Who wants to know what is stuck.
-    pub lookout: Option<Lookout>,
+    pub stuck_monitor: Option<StuckMonitor>,
     /// Where it goes.
     pub output: Store,
     /// Who asks for an end.
@@ -51,16 +51,16 @@ impl<'s> Session<'s> {
         let (clock, pid) = (parts.clock, parts.running.pid());
         let is_history = !launch.summary && launch.flight.is_none();
         Session {
-            processes: Processes::new(clock, pid, parts.memories.first().inode()),
+            processes: Processes::new(clock, pid, parts.regions.first().inode()),
             // The file of a summary does not grow with time, and who judges meanwhile has to know.
-            looks: Looks::new(launch.summary && parts.lookout.is_none()),
+            looks: Looks::new(launch.summary && parts.stuck_monitor.is_none()),
             watermark: is_history.then(Watermark::default),
             status: Status::where_seen(verbosity),
-            memories: parts.memories,
+            regions: parts.regions,
             rendezvous: parts.rendezvous,
             running: parts.running,
             wait: parts.wait,
-            lookout: parts.lookout,
+            stuck_monitor: parts.stuck_monitor,
             signals: parts.signals,
             calibrator: Some(parts.calibrator),
             crashes: parts.crashes,
@@ -70,7 +70,7 @@ impl<'s> Session<'s> {
             options: Options {
                 verbosity,
                 wait_all: launch.wait_all,
-                no_bell: launch.no_bell,
+                no_doorbell: launch.no_doorbell,
             },
             so_far: SoFar::default(),
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ctp_trace::record::ProcessEnding;
+use ctp_trace::record::ProcessExit;
 use rustix::io::Errno;
 
 use super::Session;
@@ -24,7 +24,7 @@ impl Session<'_> {
         };
         if let Some(pid) = caller.pid {
             if self.wait.lines().has_hung_up(pid) {
-                self.bury(pid, ProcessEnding::Exec, self.so_far.vigil.last_alive());
+                self.reap_process(pid, ProcessExit::Exec, self.so_far.liveness.last_alive());
             }
             let is_there = || caller.is_there();
             match self.processes.id_of(pid) {
@@ -33,9 +33,9 @@ impl Session<'_> {
             }
             self.watch(pid);
         }
-        let asked = caller.asked;
+        let requested = caller.requested;
         if let Err(error) = self.wait.add(caller) {
-            self.so_far.turned_away.add(asked, &error);
+            self.so_far.turned_away.add(requested, &error);
         }
     }
 
@@ -51,9 +51,9 @@ impl Session<'_> {
     pub(super) fn grant_memory(&mut self) {
         let calibrator = self.calibrator.as_ref();
         for request in self.wait.lines().requests() {
-            if let Err(error) = grant(&request, &mut self.memories, calibrator) {
+            if let Err(error) = grant(&request, &mut self.regions, calibrator) {
                 let turned_away = &mut self.so_far.turned_away;
-                turned_away.add(Some(request.asked), &error);
+                turned_away.add(Some(request.requested), &error);
             }
         }
     }
@@ -67,19 +67,19 @@ impl Session<'_> {
         }
         self.wait.lines().hear_all();
         for request in self.wait.lines().requests() {
-            self.so_far.turned_away.add_late(request.asked);
+            self.so_far.turned_away.add_late(request.requested);
         }
     }
 
     /// Keeps the connection only if the process may still be about to ask.
     fn dismiss_caller(&mut self, caller: Caller) {
-        match (caller.socket, caller.asked) {
-            (None, asked) => {
+        match (caller.socket, caller.requested) {
+            (None, requested) => {
                 let error = Errno::MFILE.into();
-                self.so_far.turned_away.add(asked, &error);
+                self.so_far.turned_away.add(requested, &error);
             }
             (Some(socket), _) => match rendezvous::heard(&socket) {
-                Some(asked) => self.so_far.turned_away.add_late(asked),
+                Some(requested) => self.so_far.turned_away.add_late(requested),
                 None => self.wait.lines().add(socket, caller.pid),
             },
         }
@@ -88,7 +88,7 @@ impl Session<'_> {
     /// Processes that asked for memory, and could not use any.
     pub fn turned_away(&self) -> TurnedAway {
         TurnedAway {
-            untaken: self.memories.untaken(),
+            untaken: self.regions.untaken(),
             ..self.so_far.turned_away
         }
     }
@@ -97,8 +97,8 @@ impl Session<'_> {
     /// they have overwritten their memory.
     pub fn unrecorded(&self) -> u64 {
         let turned_away = self.turned_away().count();
-        let unreached = self.memories.counters().unreached;
-        let damaged = self.memories.damaged();
+        let unreached = self.regions.counters().unreached;
+        let damaged = self.regions.damaged();
         let counts = [turned_away, unreached, damaged].map(u64::from);
         counts.into_iter().sum()
     }
@@ -107,15 +107,15 @@ impl Session<'_> {
 /// Makes memory for the process that asked, and sends it.
 fn grant(
     request: &Request<'_>,
-    memories: &mut MemorySet,
+    regions: &mut MemorySet,
     calibrator: Option<&Calibrator>,
 ) -> io::Result<()> {
-    let nobody = || io::Error::from(io::ErrorKind::NotFound);
+    let unknown = || io::Error::from(io::ErrorKind::NotFound);
     let socket = request.socket.filter(|socket| rendezvous::is_open(socket));
-    let socket = socket.ok_or_else(nobody)?;
-    let memory = request.pid.ok_or_else(nobody);
+    let socket = socket.ok_or_else(unknown)?;
+    let memory = request.pid.ok_or_else(unknown);
     let memory = memory
-        .and_then(|pid| memories.grant(pid, request.asked))
+        .and_then(|pid| regions.grant(pid, request.requested))
         .inspect_err(|_| {
             // The process may wait no longer, or be gone.
             let _ = rendezvous::answer(socket, None);
@@ -123,5 +123,5 @@ fn grant(
     if let Some(calibrator) = calibrator {
         calibrator.publish(memory.region().header);
     }
-    rendezvous::answer(socket, Some(memory.file())).inspect_err(|_| memories.revoke_last())
+    rendezvous::answer(socket, Some(memory.file())).inspect_err(|_| regions.revoke_last())
 }

@@ -8,16 +8,16 @@ use ctp_trace::record::Record;
 
 use super::Session;
 use crate::control::Verb;
-use crate::control::desk::Reply;
+use crate::control::control_server::Reply;
 use crate::control::status::Status;
-use crate::control::wire::{Answer, Errand, Question};
+use crate::control::wire::{Answer, Question, Request};
 use crate::harvest::Sink as _;
 use crate::memory::memory_set::MemorySet;
 use crate::session::wait;
 
 /// So long may events that began before a command take to be written. One whose thread is stopped
 /// or was killed may take for ever.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 /// Looks at those inside between two passes: a busy coroutine is outside only for moments.
 const LOOKS: usize = 256;
 /// After so long a store has arrived wherever no `membarrier` reaches.
@@ -32,8 +32,8 @@ impl Session<'_> {
             let _ = wait.watch_control(stream);
         };
         let accept = || rendezvous.accept_control();
-        self.so_far.desk.let_in(accept, watch);
-        for (question, reply) in self.so_far.desk.asked() {
+        self.so_far.control_server.let_in(accept, watch);
+        for (question, reply) in self.so_far.control_server.requests() {
             match question {
                 Ok(question) => self.attend(question, reply),
                 Err(bad) => reply.answer(&Err(bad.to_string())),
@@ -42,10 +42,10 @@ impl Session<'_> {
     }
 
     fn attend(&mut self, question: Question, reply: Reply) {
-        match (self.meant(question.pid), question.errand) {
+        match (self.meant(question.pid), question.request) {
             (Err(sentence), _) => reply.answer(&Err(sentence)),
-            (Ok(_), Errand::Snapshot(path)) => self.snapshot_for(reply, path),
-            (Ok(pid), Errand::Verb(verb)) => reply.answer(&self.comply(pid, verb)),
+            (Ok(_), Request::Snapshot(path)) => self.snapshot_for(reply, path),
+            (Ok(pid), Request::Verb(verb)) => reply.answer(&self.comply(pid, verb)),
         }
     }
 
@@ -79,21 +79,21 @@ impl Session<'_> {
     /// only then say in the trace that it is so. How many are inside after all patience; nothing if
     /// events come all the same.
     fn put_into_force(&mut self, verb: Verb, pid: Option<u32>) -> Option<usize> {
-        let is_first = !self.memories.are_controlled();
-        self.memories.order(verb, pid);
+        let is_first = !self.regions.are_controlled();
+        self.regions.order(verb, pid);
         wait::order();
         sleep(SETTLED);
         let begin = Instant::now();
-        let mut inside = self.memories.inside(pid);
-        while !self.has_read_all_before(&mut inside, verb) && begin.elapsed() < PATIENCE {}
-        let can_tell = is_first && verb == Verb::Stop && inside.is_empty();
-        if can_tell && self.comes_all_the_same(pid) {
-            self.memories.order(Verb::Start, pid);
+        let mut inside = self.regions.inside(pid);
+        while !self.has_read_all_before(&mut inside, verb) && begin.elapsed() < TIMEOUT {}
+        let is_known = is_first && verb == Verb::Stop && inside.is_empty();
+        if is_known && self.comes_all_the_same(pid) {
+            self.regions.order(Verb::Start, pid);
             return None;
         }
-        let change = self.memories.change(self.clock.now(), pid);
+        let change = self.regions.change(self.clock.now(), pid);
         self.output.take(Record::Control(change));
-        self.output.flush(self.memories.totals().lost);
+        self.output.flush(self.regions.totals().lost);
         Some(inside.len())
     }
 
@@ -101,44 +101,44 @@ impl Session<'_> {
     /// was not stopped.
     fn comes_all_the_same(&mut self, pid: Option<u32>) -> bool {
         let begin = Instant::now();
-        let Some(before) = self.memories.events_without_lanes(pid) else {
+        let Some(before) = self.regions.events_without_lanes(pid) else {
             return false;
         };
-        let has_more = |memories: &MemorySet| {
-            let events = memories.events_without_lanes(pid);
+        let has_more = |regions: &MemorySet| {
+            let events = regions.events_without_lanes(pid);
             events.is_some_and(|events| before < events)
         };
-        while !has_more(&self.memories) && begin.elapsed() < PATIENCE {
+        while !has_more(&self.regions) && begin.elapsed() < TIMEOUT {
             sleep(SETTLED);
-            self.memories.pass(&mut self.processes, &mut self.output);
+            self.regions.pass(&mut self.processes, &mut self.output);
         }
-        has_more(&self.memories)
+        has_more(&self.regions)
     }
 
     /// Has everybody left, and was all read since? While events are kept, that never ends.
     fn has_read_all_before(&mut self, inside: &mut Vec<(usize, usize)>, verb: Verb) -> bool {
         for _ in 0..LOOKS {
-            self.memories.retain_inside(inside);
+            self.regions.retain_inside(inside);
             if inside.is_empty() {
                 break;
             }
             yield_now();
         }
-        let found = self.memories.pass(&mut self.processes, &mut self.output);
+        let found = self.regions.pass(&mut self.processes, &mut self.output);
         let is_all_read = found.events == 0 && !found.is_behind();
         inside.is_empty() && (is_all_read || verb != Verb::Stop)
     }
 
     fn status(&self, pid: Option<u32>, inside: usize) -> Status {
-        let (totals, counters) = (self.memories.totals(), self.memories.counters());
-        let (at_ns, events) = (self.clock.now().0, self.memories.events());
+        let (totals, counters) = (self.regions.totals(), self.regions.counters());
+        let (at_ns, events) = (self.clock.now().0, self.regions.events());
         Status {
             recorder: std::process::id(),
             output: self.output.path().display().to_string(),
             bytes: self.output.written_bytes(),
             failure: self.output.failure().map(ToString::to_string),
             at_ns,
-            orders: self.memories.orders_of(pid),
+            orders: self.regions.orders_of(pid),
             inside,
             processes: self.processes.count(),
             coroutines: totals.coroutines,
@@ -149,15 +149,18 @@ impl Session<'_> {
             filtered: totals.filtered,
             lost: totals.lost,
             refused: counters.refused,
-            lanes: self.memories.lanes(),
-            stuck: self.lookout.as_ref().map(|lookout| lookout.latest),
+            lanes: self.regions.lanes(),
+            stuck: self
+                .stuck_monitor
+                .as_ref()
+                .map(|stuck_monitor| stuck_monitor.latest),
         }
     }
 }
 
 fn unheeded(pid: Option<u32>) -> String {
-    let who = pid.map_or("the program".to_owned(), |pid| format!("process {pid}"));
-    format!("{who} does not heed control: all of its events are recorded on")
+    let subject = pid.map_or("the program".to_owned(), |pid| format!("process {pid}"));
+    format!("{subject} does not heed control: all of its events are recorded on")
 }
 
 fn not_recorded(pid: u32) -> String {

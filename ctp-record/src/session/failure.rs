@@ -9,11 +9,11 @@ use crate::output::encoder::same;
 
 impl Session<'_> {
     /// Once, and also where nothing but errors is to be said.
-    pub(super) fn tell_of_failure(&mut self) {
+    pub(super) fn report_failure(&mut self) {
         let Some(failure) = self
             .output
             .failure()
-            .filter(|_| !self.so_far.has_told_of_failure)
+            .filter(|_| !self.so_far.has_reported_failure)
         else {
             return;
         };
@@ -22,7 +22,7 @@ impl Session<'_> {
             "ctp-record: at {at}: {}\n",
             TraceError::Full(path.to_owned(), same(failure))
         );
-        self.so_far.has_told_of_failure = true;
+        self.so_far.has_reported_failure = true;
         self.status.iter().for_each(Status::make_room);
         stderr::say(&line);
     }

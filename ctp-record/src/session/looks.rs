@@ -16,34 +16,34 @@ impl Session<'_> {
         }
         let begin = processor_time();
         let waits = self.waits_to_look_at();
-        let (memories, processes, clock) = (&self.memories, &self.processes, &self.clock);
+        let (regions, processes, clock) = (&self.regions, &self.processes, &self.clock);
         let looks = self.looks.look(
             waits,
             |process| processes.pid_of(process),
-            |place, wait| memories.descriptor_wait(place, LONG) == Some(*wait),
+            |place, wait| regions.descriptor_wait(place, LONG) == Some(*wait),
             || clock.now(),
         );
         for look in looks {
-            self.so_far.vigil.saw_alive(look.at);
+            self.so_far.liveness.saw_alive(look.at);
             self.output.take(Record::Look(look));
         }
         self.looks.rest(processor_time().saturating_sub(begin));
     }
 
     /// Tells what was seen last: nobody looks any more.
-    pub(super) fn tell_last_looks(&mut self) {
+    pub(super) fn record_last_observations(&mut self) {
         let records = self.looks.last().map(Record::Look);
         records.for_each(|record| self.output.take(record));
     }
 
     /// Those of which something is remarkable, and those whose turn it is.
     fn waits_to_look_at(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
-        let memories = &self.memories;
+        let regions = &self.regions;
         let suspects = self.looks.suspects().into_iter().take(MOST_WAITS);
-        let still = |place| Some((place, memories.descriptor_wait(place, LONG)?));
+        let still = |place| Some((place, regions.descriptor_wait(place, LONG)?));
         let mut waits: Vec<_> = suspects.filter_map(still).collect();
         let cursor = &mut self.looks.cursor;
-        let mut others = memories.next_descriptor_waits(cursor, MOST_STATIONS, MOST_WAITS, LONG);
+        let mut others = regions.next_descriptor_waits(cursor, MOST_STATIONS, MOST_WAITS, LONG);
         others.retain(|(place, _)| waits.iter().all(|(suspect, _)| suspect != place));
         waits.append(&mut others);
         waits

@@ -1,12 +1,12 @@
 //! Why it is over, for the trace and for who started the recorder.
 
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 
 /// Why the loop goes no further.
 #[derive(Clone, Copy, Debug)]
 pub enum Over {
     /// The program ended.
-    Ended(Ending),
+    Ended(ExitReason),
     /// A signal, this one: a second one that asks for an end, or one that is about the recorder.
     Stopped(i32),
 }
@@ -18,18 +18,20 @@ impl Over {
     }
 
     /// For the trace.
-    pub fn ending(self) -> Ending {
+    pub fn exit_reason(self) -> ExitReason {
         match self {
-            Over::Ended(ending) => ending,
-            Over::Stopped(_) => Ending::Stopped,
+            Over::Ended(exit_reason) => exit_reason,
+            Over::Stopped(_) => ExitReason::Stopped,
         }
     }
 
     /// The recorder's exit status: the program's, 128+n if signal n ended it or the wait for it.
     pub fn status(self) -> u8 {
         match self {
-            Over::Ended(Ending::Exited(code)) => code as u8,
-            Over::Ended(Ending::Signalled(signal)) | Over::Stopped(signal) => 128 + signal as u8,
+            Over::Ended(ExitReason::Exited(code)) => code as u8,
+            Over::Ended(ExitReason::Signalled(signal)) | Over::Stopped(signal) => {
+                128 + signal as u8
+            }
             Over::Ended(_) => 1,
         }
     }

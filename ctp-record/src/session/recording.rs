@@ -9,7 +9,7 @@ use ctp_trace::record::{End, Start};
 use crate::cli::config::{Config, Launch, Verbosity};
 use crate::cli::stderr;
 use crate::closing::cost;
-use crate::closing::landing;
+use crate::closing::final_snapshot;
 use crate::closing::start_and_end::{end_of, recording_of, start_of};
 use crate::closing::{Closing, OtherProcesses, Room, write};
 use crate::connect::rendezvous::Rendezvous;
@@ -24,7 +24,7 @@ use crate::memory::calibrate::Calibrator;
 use crate::memory::capacity;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::MemorySet;
-use crate::monitor::lookout::{Lookout, Wish};
+use crate::monitor::stuck_monitor::{MonitorOptions, StuckMonitor};
 use crate::output;
 use crate::output::backlog::Backlog;
 use crate::output::store::Store;
@@ -39,7 +39,7 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
     // It measures while all else is made.
     let calibrator = Calibrator::start();
-    output::check_apart(&config.output)?;
+    output::check_separate(&config.output)?;
     signals::survive_file_limit().map_err(Error::Wait)?;
     // Before anything is made that would stay behind.
     let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
@@ -50,21 +50,21 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     // What follows may take long, and the recorder may be killed in it.
     rendezvous.remove();
     if session.output.flight().is_some() {
-        landing::land(config, launch, &mut session, over, at)?;
+        final_snapshot::land(config, launch, &mut session, over, at)?;
         return Ok(over.status());
     }
     let end = End {
         faulting_tid: session.faulting_tid(),
         unrecorded: session.unrecorded(),
         ..end_of(
-            session.memories.totals(),
+            session.regions.totals(),
             at,
-            over.ending(),
-            session.memories.counters(),
+            over.exit_reason(),
+            session.regions.counters(),
         )
     };
-    let is_said = config.verbosity > Verbosity::Quiet;
-    let mut closing = is_said.then(|| closing_of(config, launch, &session, end));
+    let is_given = config.verbosity > Verbosity::Quiet;
+    let mut closing = is_given.then(|| closing_of(config, launch, &session, end));
     if let Some(closing) = &mut closing {
         closing.written.is_out_of_time = over.is_out_of_time();
     }
@@ -87,17 +87,23 @@ fn begin<'r>(
         ..start_of(clock, &launch.command, launch.stations)
     };
     let backlog = config.backlog();
-    let memories = memories_of(launch, &start, backlog.clone())?;
-    let lookout = Lookout::of(wish(launch), launch.flight.is_some());
-    let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
+    let regions = regions_of(launch, &start, backlog.clone())?;
+    let stuck_monitor = StuckMonitor::of(monitor_options(launch), launch.flight.is_some());
+    let mut output = Store::open(
+        config,
+        launch,
+        &start,
+        backlog.clone(),
+        stuck_monitor.as_ref(),
+    )?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
     let crashes = Crashes::listen();
     let prepared = Prepared {
-        memory: memories.first(),
+        memory: regions.first(),
         rendezvous,
     };
-    calibrator.draw_first(memories.headers());
-    signals.check_none_ends_it()?;
+    calibrator.draw_first(regions.headers());
+    signals.check_none_ends_wait()?;
     let running = prepared.launch(launch)?;
     wait.watch_program(&running).map_err(Error::Wait)?;
     match rendezvous.control() {
@@ -108,8 +114,8 @@ fn begin<'r>(
     let parts = Parts {
         clock,
         backlog,
-        memories,
-        lookout,
+        regions,
+        stuck_monitor,
         output,
         signals,
         wait,
@@ -131,7 +137,7 @@ fn say_uncontrolled(config: &Config, error: &io::Error) {
 }
 
 /// Room for what was asked for.
-fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<MemorySet, StartError> {
+fn regions_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<MemorySet, StartError> {
     let memory_bytes = capacity::memory_bytes();
     let plan = Plan {
         stations: launch.stations,
@@ -140,7 +146,7 @@ fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memor
         short_lanes: capacity::short_lanes(launch.lane_records, memory_bytes),
     };
     let recording = Recording {
-        no_calls: launch.no_bell,
+        no_calls: launch.no_doorbell,
         precise_chains: launch.precise_chains,
         mode: match launch.flight {
             Some(_) => MODE_FLIGHT,
@@ -149,8 +155,8 @@ fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memor
         },
         ..recording_of(start)
     };
-    let memories = MemorySet::open(plan, recording, launch.inherit_fd, backlog);
-    memories.map_err(|error| StartError::Memory(plan.bytes(), error))
+    let regions = MemorySet::open(plan, recording, launch.inherit_fd, backlog);
+    regions.map_err(|error| StartError::Memory(plan.bytes(), error))
 }
 
 /// Those that ask a flight recorder for a snapshot.
@@ -164,13 +170,13 @@ fn snapshot_signals(launch: &Launch) -> Vec<i32> {
 }
 
 /// What is to be done about what becomes stuck.
-fn wish(launch: &Launch) -> Wish {
+fn monitor_options(launch: &Launch) -> MonitorOptions {
     let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
     let after = |trigger: &Trigger| match trigger {
         Trigger::Stuck(after) => Some(*after),
         _ => None,
     };
-    Wish {
+    MonitorOptions {
         say_after: launch.stuck_after,
         snapshot_after: triggers.filter_map(after).min(),
     }
@@ -183,12 +189,12 @@ pub fn closing_of<'c>(
     session: &Session<'_>,
     end: End,
 ) -> Closing<'c> {
-    let memories = &session.memories;
+    let regions = &session.regions;
     Closing {
-        event_cost: cost::of_one_event(memories.first().region().header),
+        event_cost: cost::of_event(regions.first().region().header),
         room: Room {
             stations: launch.stations,
-            roomier: roomier(memories),
+            roomier: roomier(regions),
             backlog: Some(session.backlog.clone()),
         },
         processes: OtherProcesses {
@@ -200,17 +206,17 @@ pub fn closing_of<'c>(
             survivors: survivors::of(&session.rendezvous.path()),
             turned_away: session.turned_away(),
         },
-        no_bell: launch.no_bell,
-        damaged: memories.damaged(),
-        totals: memories.totals(),
-        foreign: memories.foreign(),
-        ..Closing::new(launch.name(), &config.output, end, memories.counters())
+        no_doorbell: launch.no_doorbell,
+        damaged: regions.damaged(),
+        totals: regions.totals(),
+        foreign: regions.foreign(),
+        ..Closing::new(launch.name(), &config.output, end, regions.counters())
     }
 }
 
 /// The size of buffer that more threads could have had, and how many.
-fn roomier(memories: &MemorySet) -> Option<(u64, u32)> {
-    let had = memories.first().region().pool().count();
+fn roomier(regions: &MemorySet) -> Option<(u64, u32)> {
+    let had = regions.first().region().pool().count();
     let roomiest = capacity::roomiest(capacity::memory_bytes());
     Some(roomiest).filter(|(_, threads)| had < *threads as usize)
 }

@@ -1,16 +1,16 @@
 //! Images that were replaced by one without a probe: nobody calls any more, and the process lives on.
 
-use ctp_trace::record::ProcessEnding;
+use ctp_trace::record::ProcessExit;
 
 use super::Session;
 use crate::proc::namespace;
 
 impl Session<'_> {
     /// Buries those whose connections an exec has closed.
-    pub(super) fn bury_replaced(&mut self) {
+    pub(super) fn reap_replaced(&mut self) {
         for pid in self.wait.lines().hung_up() {
             if self.is_replaced(pid) {
-                self.bury(pid, ProcessEnding::Exec, self.so_far.vigil.last_alive());
+                self.reap_process(pid, ProcessExit::Exec, self.so_far.liveness.last_alive());
             }
         }
     }
@@ -19,11 +19,11 @@ impl Session<'_> {
     /// still; who ends has no maps, and that is noticed by itself. One that found no room for the memory
     /// hung up too, but has left nothing that could be over.
     fn is_replaced(&mut self, pid: u32) -> bool {
-        if !namespace::has_other_maps(pid, self.memories.inodes()) {
+        if !namespace::has_other_maps(pid, self.regions.inodes()) {
             return false;
         }
         // What it wrote last may not have been read yet.
-        self.memories.pass(&mut self.processes, &mut self.output);
+        self.regions.pass(&mut self.processes, &mut self.output);
         self.processes.has_written(pid)
     }
 }

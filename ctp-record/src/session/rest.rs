@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::Session;
-use crate::monitor::lookout::Lookout;
+use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::session::pace::Next;
 use crate::session::wait::{self, Happened};
 
@@ -15,7 +15,7 @@ const SAFETY_TICK: Duration = Duration::from_secs(1);
 const QUICK_TICK: Duration = Duration::from_millis(8);
 /// How often with so many plain stations that a look at them takes long.
 const CROWDED_TICK: Duration = Duration::from_millis(50);
-const CROWD: u32 = 1_000;
+const MANY: u32 = 1_000;
 
 impl Session<'_> {
     /// Does what the pace says until the next pass, and gives what happened meanwhile.
@@ -32,23 +32,23 @@ impl Session<'_> {
 
     /// Announces that nobody looks, looks once more, and waits for a bell.
     fn sleep(&mut self) -> io::Result<Happened> {
-        if self.options.no_bell {
-            self.output.flush(self.memories.totals().lost);
+        if self.options.no_doorbell {
+            self.output.flush(self.regions.totals().lost);
             return self.wait(QUICK_TICK, false);
         }
-        self.memories.arm();
+        self.regions.arm();
         wait::order();
-        let found = self.memories.pass(&mut self.processes, &mut self.output);
+        let found = self.regions.pass(&mut self.processes, &mut self.output);
         if found.events > 0 || found.is_behind() {
-            self.memories.disarm();
+            self.regions.disarm();
             return Ok(Happened::default());
         }
-        self.output.flush(self.memories.totals().lost);
+        self.output.flush(self.regions.totals().lost);
         let tick = self.tick();
         let happened = self.wait(tick, true)?;
-        let nobody_rang = self.memories.disarm();
-        if nobody_rang && happened == Happened::default() {
-            self.memories.rescue(&mut self.processes, &mut self.output);
+        let no_doorbell_rang = self.regions.disarm();
+        if no_doorbell_rang && happened == Happened::default() {
+            self.regions.rescue(&mut self.processes, &mut self.output);
         }
         Ok(happened)
     }
@@ -61,12 +61,12 @@ impl Session<'_> {
         if happened == Happened::default() && deaf < at_most {
             self.wait.sit_out(at_most - deaf)?;
             self.so_far
-                .vigil
+                .liveness
                 .was_woken(at_most - deaf, self.clock.now());
             happened = self.look()?;
         }
         self.so_far.alarms.waited(
-            happened.rang || happened.knocked || happened.asked,
+            happened.rang || happened.knocked || happened.requested,
             announced,
         );
         Ok(happened)
@@ -76,29 +76,29 @@ impl Session<'_> {
         let at = self.clock.now();
         let happened = self.wait.look()?;
         if !happened.ended && !happened.departed {
-            self.so_far.vigil.none_had_ended(at);
+            self.so_far.liveness.none_had_ended(at);
         }
         Ok(happened)
     }
 
     fn tick(&mut self) -> Duration {
-        let tick = self.tick_of_memories();
+        let tick = self.tick_of_regions();
         let pauses = [
-            self.lookout.as_ref().map(Lookout::pause),
+            self.stuck_monitor.as_ref().map(StuckMonitor::pause),
             self.looks.pause(),
         ];
         pauses.into_iter().flatten().fold(tick, Duration::min)
     }
 
-    fn tick_of_memories(&mut self) -> Duration {
+    fn tick_of_regions(&mut self) -> Duration {
         let connected = self.wait.lines().connected();
-        let deaf = self.memories.counters().wakes_failed > 0 || connected == 0;
-        match self.memories.totals().plain {
-            CROWD.. => CROWDED_TICK,
+        let deaf = self.regions.counters().wakes_failed > 0 || connected == 0;
+        match self.regions.totals().plain {
+            MANY.. => CROWDED_TICK,
             1.. => QUICK_TICK,
             0 if deaf => QUICK_TICK,
             // Deaths that are kept out do not ring, and their stations are wanted.
-            0 if self.memories.are_controlled() => CROWDED_TICK,
+            0 if self.regions.are_controlled() => CROWDED_TICK,
             0 => SAFETY_TICK,
         }
     }

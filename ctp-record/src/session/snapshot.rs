@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use ctp_trace::record::{Ending, Start};
+use ctp_trace::record::{ExitReason, Start};
 
 use super::Session;
 use crate::cli::config::Verbosity;
 use crate::cli::stderr;
-use crate::control::desk::Reply;
+use crate::control::control_server::Reply;
 use crate::error::TraceError;
 use crate::flight::{FlightHistory, Snapshot, SnapshotInput};
 use crate::memory::memory_set::MemorySet;
@@ -21,7 +21,7 @@ type Take = fn(&Start, &mut MemorySet, &mut Processes, &mut FlightHistory) -> Sn
 
 impl Session<'_> {
     /// Takes the snapshot that a signal asked for, once none is being written.
-    pub(super) fn take_wanted(&mut self) {
+    pub(super) fn take_requested(&mut self) {
         if self
             .output
             .flight()
@@ -53,11 +53,11 @@ impl Session<'_> {
         if let Err(error) = recorder.begin(gathered, path, reply) {
             recorder.report_failure(&error);
         }
-        self.tell_if_stopped();
+        self.report_if_stopped();
     }
 
     /// Else all of it looks as if it was stuck.
-    fn tell_if_stopped(&self) {
+    fn report_if_stopped(&self) {
         let pid = self.running.pid();
         if self.options.verbosity > Verbosity::Quiet && process::is_stopped(pid) {
             self.status.iter().for_each(Status::make_room);
@@ -78,10 +78,10 @@ impl Session<'_> {
 
     /// For the last one, if it is to be taken at such an end: at once, since those who go on write over
     /// what was last.
-    pub(super) fn gather_last(&mut self, ending: Ending) -> Option<SnapshotInput> {
+    pub(super) fn gather_last(&mut self, exit_reason: ExitReason) -> Option<SnapshotInput> {
         let recorder = self.output.flight()?;
         recorder
-            .is_due_at_end(ending)
+            .is_due_at_end(exit_reason)
             .then(|| self.gather_by(SnapshotInput::take_last))?
     }
 
@@ -89,11 +89,11 @@ impl Session<'_> {
         let Store::Flight(recorder) = &mut self.output else {
             return None;
         };
-        let (memories, processes) = (&mut self.memories, &mut self.processes);
+        let (regions, processes) = (&mut self.regions, &mut self.processes);
         let history = &mut recorder.history;
         Some(SnapshotInput {
             length_ns: recorder.length_ns,
-            ..take(&recorder.start, memories, processes, history)
+            ..take(&recorder.start, regions, processes, history)
         })
     }
 

@@ -30,7 +30,7 @@ pub struct Happened {
     /// Another process ended.
     pub departed: bool,
     /// Somebody wants to control the recording, or asks.
-    pub asked: bool,
+    pub requested: bool,
 }
 
 /// What to wait for.
@@ -200,7 +200,7 @@ impl Wait {
             KNOCK => happened.knocked = true,
             END => happened.ended = true,
             SIGNAL => happened.signalled = true,
-            CONTROL => happened.asked = true,
+            CONTROL => happened.requested = true,
             line if line & LINE != 0 => {
                 happened.rang = true;
                 self.lines.hear((line & LOW_HALF) as u32);

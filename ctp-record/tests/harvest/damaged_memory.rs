@@ -133,11 +133,16 @@ fn concurrent_damage_is_limited_to_its_station() {
         .collect();
     assert!(of_sane.is_sorted_by(|before, after| before.n < after.n && before.at < after.at));
     let tallies = tallies_in(&records);
-    let tally = tallies.iter().find(|tally| tally.coroutine == id);
-    let tally = tally.expect("the sane coroutine has an account");
+    let event_counts = tallies
+        .iter()
+        .find(|event_counts| event_counts.coroutine == id);
+    let event_counts = event_counts.expect("the sane coroutine has an account");
     // The header's words may exclude its events, but not without counting them.
     assert_eq!(
-        (tally.attempted + tally.filtered, tally.recorded),
+        (
+            event_counts.attempted + event_counts.filtered,
+            event_counts.recorded
+        ),
         (3001, of_sane.len() as u64)
     );
     mad.into_iter().for_each(std::mem::forget);

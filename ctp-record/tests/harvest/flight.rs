@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use ctp_nostd::aggregate::{Bins, MODE_FLIGHT};
 use ctp_nostd::create::{Plan, Recording};
-use ctp_nostd::lane::{DeedKind, Payload};
+use ctp_nostd::lane::{Payload, ThreadEventKind};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_record::{
     FlightHistory, Memory, RecordingEnd, SnapshotSummary, last_snapshot_of, snapshot_of,
 };
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::{Act, Event, Nanos, Record};
 
 use crate::test_memory::{RecordBuffer, SingleProcess, events_in, tallies_in};
@@ -103,12 +103,11 @@ fn damaged_lane_is_reported_and_the_other_lane_is_read() {
     let (after, records) = snapshot(&memory);
     let events = events_in(&records);
     assert_eq!((after.totals.damaged_lanes, after.totals.lanes), (1, 2));
-    let is_loss =
-        |record: &&Record| matches!(record, Record::Deed(deed) if deed.act == Act::Loss(0));
+    let is_loss = |record: &&Record| matches!(record, Record::ThreadEvent(thread_event) if thread_event.act == Act::Loss(0));
     assert_eq!(records.iter().filter(is_loss).count(), 1);
     let of_the_other = |events: &[Event]| -> Vec<u64> {
-        let its = events.iter().filter(|event| event.tid == 2);
-        its.map(|event| event.n).collect()
+        let own = events.iter().filter(|event| event.tid == 2);
+        own.map(|event| event.n).collect()
     };
     assert_eq!(of_the_other(&events), of_the_other(&sane));
     assert_eq!(of_the_other(&events), (0..21).collect::<Vec<u64>>());
@@ -126,7 +125,7 @@ fn decreasing_count_of_losses_adds_no_loss() {
     for lost in [5, 3, 7] {
         let (at_ns, reserved) = ring.reserve(TurnTaking::<2>::now_ns);
         let loss = Payload {
-            kind: DeedKind::Loss as u8,
+            kind: ThreadEventKind::Loss as u8,
             n: lost,
             ..Payload::default()
         };
@@ -134,7 +133,9 @@ fn decreasing_count_of_losses_adds_no_loss() {
     }
     let (_, records) = snapshot(&memory);
     let losses = records.iter().filter_map(|record| match record {
-        Record::Deed(deed) => Some(deed.act).filter(|act| *act != Act::Begin),
+        Record::ThreadEvent(thread_event) => {
+            Some(thread_event.act).filter(|act| *act != Act::Begin)
+        }
         _ => None,
     });
     assert_eq!(losses.collect::<Vec<_>>(), [Act::Loss(5), Act::Loss(2)]);
@@ -176,11 +177,11 @@ fn last_snapshot(memory: &Arc<Memory>, over: RecordingEnd) -> (SnapshotSummary, 
 
 /// The end to which a reader measures ages, which is also the end that the summary states.
 fn end_of((summary, records): &(SnapshotSummary, Vec<Record>)) -> Nanos {
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     for record in records {
-        census.feed(record);
+        trace_model.consume(record);
     }
-    assert_eq!(census.end_at(), summary.end.at);
+    assert_eq!(trace_model.end_at(), summary.end.at);
     summary.end.at
 }
 
@@ -242,9 +243,9 @@ fn events_after_the_end_are_neither_in_a_snapshot_nor_lost() {
         assert_eq!(found.0.end.lost, 0);
         let events = events_in(&found.1);
         assert!(events.iter().all(|event| event.at <= until));
-        let tally = *tallies_in(&found.1)
+        let event_counts = *tallies_in(&found.1)
             .last()
             .expect("the task has an account");
-        assert_eq!(tally.attempted, 9, "after {later} cycles more");
+        assert_eq!(event_counts.attempted, 9, "after {later} cycles more");
     }
 }

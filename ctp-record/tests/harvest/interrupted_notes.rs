@@ -134,20 +134,20 @@ const fn alone(resource: u64) -> AnnouncedWait {
 
 /// What handlers do, and the wait of their coroutine afterwards.
 const HANDLERS: [(fn(), AnnouncedWait); 3] = [
-    (runs_one, NOTHING),
-    (announces_for_its_own, alone(OF_HANDLER)),
+    (runs_coroutine, NOTHING),
+    (announces_for_own, alone(OF_HANDLER)),
     (announces_and_waits_for_another, alone(1)),
 ];
 
-fn runs_one() {
+fn runs_coroutine() {
     task_at(2).run();
-    task_at(2).suspend_noted();
+    task_at(2).suspend_announced();
 }
 
-fn announces_for_its_own() {
+fn announces_for_own() {
     task_at(2).run();
     announce(OF_HANDLER);
-    task_at(2).suspend_noted();
+    task_at(2).suspend_announced();
 }
 
 fn announces_and_waits_for_another() {
@@ -167,7 +167,7 @@ fn at_each_instruction(before: &dyn Fn(), act: &dyn Fn(), index: usize, ends: &[
         let came = |after: &u32| {
             before();
             let came = interrupted(*after, action, act);
-            task_at(index).suspend_noted();
+            task_at(index).suspend_announced();
             assert!(
                 ends.contains(&latest_wait(index)),
                 "{:?} at {after}",
@@ -180,7 +180,7 @@ fn at_each_instruction(before: &dyn Fn(), act: &dyn Fn(), index: usize, ends: &[
             );
             task_at(3).run();
             announce(7);
-            task_at(3).suspend_noted();
+            task_at(3).suspend_announced();
             assert_eq!(latest_wait(3), alone(7), "at {after}");
             came
         };
@@ -195,7 +195,7 @@ fn announced_wait_stays_with_its_coroutine_in_any_handler() {
     listen();
     let runs = || task_at(0).run();
     let nothing = &[NOTHING];
-    at_each_instruction(&runs, &|| task_at(0).suspend_noted(), 0, nothing);
+    at_each_instruction(&runs, &|| task_at(0).suspend_announced(), 0, nothing);
     at_each_instruction(&|| (), &runs, 0, nothing);
     let (code, resource) = alone(5);
     let one_of_several_waits = (code | WAIT_ONE_OF_SEVERAL, resource);

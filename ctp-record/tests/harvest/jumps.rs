@@ -15,11 +15,11 @@ fn slot(index: u64) -> usize {
 /// All events, after asserting that their numbers ascend and that the account is inexact and adds up.
 fn checked_events(test_memory: &mut TestMemory, mut records: Vec<Record>) -> Vec<Event> {
     records.extend(test_memory.finish());
-    let tally = tallies_in(&records)[0];
-    assert!(tally.inexact);
+    let event_counts = tallies_in(&records)[0];
+    assert!(event_counts.inexact);
     let totals = test_memory.totals();
-    assert_eq!(tally.recorded, totals.events);
-    assert_eq!(tally.attempted, totals.events + totals.lost);
+    assert_eq!(event_counts.recorded, totals.events);
+    assert_eq!(event_counts.attempted, totals.events + totals.lost);
     let events = events_in(&records);
     assert!(events.is_sorted_by(|before, after| before.n < after.n));
     events

@@ -4,11 +4,11 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use ctp_nostd::create::{Plan, Recording};
-use ctp_nostd::lane::{DeedKind, Payload};
+use ctp_nostd::lane::{Payload, ThreadEventKind};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_trace::record::{Act, CoroutineId, Event, ProcessId, Record, SiteId, Tally};
+use ctp_trace::record::{Act, CoroutineId, Event, EventCounts, ProcessId, Record, SiteId};
 
 use crate::test_memory::{RecordBuffer, SingleProcess, events_in, tallies_in};
 
@@ -36,7 +36,7 @@ unsafe impl<const TEST: usize> Platform for TurnTaking<TEST> {
     fn ring() {}
 
     /// The first thread has exited when the last one runs.
-    fn is_gone(thread: u32) -> bool {
+    fn has_exited(thread: u32) -> bool {
         thread == 1 && Self::thread() == THREADS as u64
     }
 
@@ -150,16 +150,20 @@ fn pending_records_of_a_dead_thread_are_skipped_at_the_end() {
 }
 
 /// Each deed, with how many events the trace had before it.
-fn deeds_in(records: &[Record]) -> Vec<(usize, u64, Act)> {
+fn thread_events_in(records: &[Record]) -> Vec<(usize, u64, Act)> {
     let is_event = |record: &&Record| matches!(record, Record::Event(_));
-    let deed = |(at, record): (usize, &Record)| match record {
-        Record::Deed(deed) => {
+    let thread_event = |(at, record): (usize, &Record)| match record {
+        Record::ThreadEvent(thread_event) => {
             let events = records[..at].iter().filter(is_event).count();
-            Some((events, deed.tid, deed.act))
+            Some((events, thread_event.tid, thread_event.act))
         }
         _ => None,
     };
-    records.iter().enumerate().filter_map(deed).collect()
+    records
+        .iter()
+        .enumerate()
+        .filter_map(thread_event)
+        .collect()
 }
 
 // CTP-34, LT-28
@@ -177,12 +181,12 @@ fn pending_record_is_read_after_another_process_was_reaped() {
     harvest.pass(&region, &mut outside, &mut buffer);
     harvest.reap(ProcessId(2), &region, &mut outside, &mut buffer);
     let close = Payload {
-        kind: DeedKind::Close as u8,
+        kind: ThreadEventKind::Close as u8,
         ..Payload::default()
     };
     reserved.expect("there is room").commit(at_ns, close);
     harvest.pass(&region, &mut outside, &mut buffer);
-    let last = deeds_in(&buffer.0).pop().map(|(_, _, act)| act);
+    let last = thread_events_in(&buffer.0).pop().map(|(_, _, act)| act);
     assert!(matches!(last, Some(Act::Close(_))), "{last:?}");
 }
 
@@ -217,7 +221,7 @@ fn loss_is_recorded_in_order_and_before_the_next_thread() {
         (first + second, 1, Act::Loss(3)),
         (first + second, THREADS as u64, Act::Begin),
     ];
-    assert_eq!(deeds_in(&buffer.0), expected);
+    assert_eq!(thread_events_in(&buffer.0), expected);
 }
 
 // LT-07, LT-16
@@ -232,7 +236,7 @@ fn decreasing_count_of_losses_adds_no_loss() {
     for lost in [5, 3, 7] {
         let (at_ns, reserved) = ring.reserve(TurnTaking::<TEST>::now_ns);
         let loss = Payload {
-            kind: DeedKind::Loss as u8,
+            kind: ThreadEventKind::Loss as u8,
             n: lost,
             ..Payload::default()
         };
@@ -240,9 +244,11 @@ fn decreasing_count_of_losses_adds_no_loss() {
     }
     let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     Harvest::new(0).finish(&region, &mut outside, &mut buffer);
-    let deeds = deeds_in(&buffer.0).into_iter().map(|(_, _, act)| act);
+    let thread_events = thread_events_in(&buffer.0)
+        .into_iter()
+        .map(|(_, _, act)| act);
     assert_eq!(
-        deeds.collect::<Vec<_>>(),
+        thread_events.collect::<Vec<_>>(),
         [Act::Begin, Act::Loss(5), Act::Loss(2)]
     );
 }
@@ -276,8 +282,7 @@ fn with_overwritten_lane<const TEST: usize>(
         ..event
     });
     let of_the_sane = of_the_sane.filter(|event| event.tid == 1);
-    let is_loss =
-        |record: &&Record| matches!(record, Record::Deed(deed) if deed.act == Act::Loss(0));
+    let is_loss = |record: &&Record| matches!(record, Record::ThreadEvent(thread_event) if thread_event.act == Act::Loss(0));
     let losses = buffer.0.iter().filter(is_loss).count();
     let damaged = harvest.totals().damaged_lanes;
     (of_the_sane.collect(), damaged, losses)
@@ -338,7 +343,7 @@ fn pending_record_delays_no_others_and_may_be_committed_later() {
         assert_eq!(others.count(), 2 * so_far);
     }
     let void = Payload {
-        kind: DeedKind::Void as u8,
+        kind: ThreadEventKind::Cancelled as u8,
         ..Payload::default()
     };
     place.expect("there is room").commit(at, void);
@@ -397,10 +402,10 @@ fn impossible_time_in_a_lane_does_not_delay_a_laneless_thread() {
         harvest.pass(&region, &mut outside, &mut buffer);
     }
     harvest.finish(&region, &mut outside, &mut buffer);
-    let is_its = |event: &&Event| event.coroutine == CoroutineId(2);
+    let is_own = |event: &&Event| event.coroutine == CoroutineId(2);
     let events = events_in(&buffer.0);
-    let its: Vec<u64> = events.iter().filter(is_its).map(|event| event.n).collect();
-    assert_eq!(its, (0..=40).collect::<Vec<u64>>());
+    let own: Vec<u64> = events.iter().filter(is_own).map(|event| event.n).collect();
+    assert_eq!(own, (0..=40).collect::<Vec<u64>>());
 }
 
 // CTP-22, LT-05
@@ -426,6 +431,8 @@ fn stations_of_ended_coroutines_become_free_during_overload() {
     assert!(all_free);
     harvest.finish(&region, &mut outside, &mut buffer);
     let tallies = tallies_in(&buffer.0);
-    let is_whole = |tally: &Tally| tally.attempted == tally.recorded && !tally.inexact;
+    let is_whole = |event_counts: &EventCounts| {
+        event_counts.attempted == event_counts.recorded && !event_counts.inexact
+    };
     assert!(tallies.len() == 1_199 && tallies.iter().all(is_whole));
 }

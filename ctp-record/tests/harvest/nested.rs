@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_trace::record::{Event, Tally};
+use ctp_trace::record::{Event, EventCounts};
 
 use crate::lanes::memory;
 use crate::test_memory::{RecordBuffer, SingleProcess, events_in, tallies_in};
@@ -76,7 +76,7 @@ unsafe impl Platform for Interrupted {
 }
 
 /// Runs a cycle with handlers. Returns the events, the account, and the number of handlers.
-fn a_cycle(lanes: u32, pending: &[u32]) -> (Vec<Event>, Tally, u64) {
+fn a_cycle(lanes: u32, pending: &[u32]) -> (Vec<Event>, EventCounts, u64) {
     let region = memory(lanes);
     let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     let mut harvest = Harvest::new(0);
@@ -100,13 +100,17 @@ fn a_cycle(lanes: u32, pending: &[u32]) -> (Vec<Event>, Tally, u64) {
 
 /// Asserts that all events are there, once, in order, and with times that never go back.
 fn is_whole(lanes: u32, pending: &[u32]) {
-    let (events, tally, handlers) = a_cycle(lanes, pending);
+    let (events, event_counts, handlers) = a_cycle(lanes, pending);
     let numbers: Vec<u64> = events.iter().map(|event| event.n).collect();
     let all = 3 + handlers;
     assert_eq!(numbers, (0..all).collect::<Vec<u64>>(), "{pending:?}");
     assert!(events.is_sorted_by_key(|event| event.at), "{pending:?}");
     assert_eq!(
-        (tally.attempted, tally.torn, tally.inexact),
+        (
+            event_counts.attempted,
+            event_counts.torn,
+            event_counts.inexact
+        ),
         (all, None, false)
     );
 }
@@ -135,14 +139,14 @@ fn six_nested_handlers_are_recorded_and_more_are_counted() {
     for handlers in 0..=6 {
         is_whole(1, &vec![1; handlers]);
     }
-    let (events, tally, handlers) = a_cycle(1, &[1; 7]);
+    let (events, event_counts, handlers) = a_cycle(1, &[1; 7]);
     let numbers: Vec<u64> = events.iter().map(|event| event.n).collect();
     assert_eq!(numbers, (0..3 + 6).collect::<Vec<u64>>());
     assert_eq!(
-        (handlers, tally.attempted, tally.recorded),
+        (handlers, event_counts.attempted, event_counts.recorded),
         (7, 3 + 7, 3 + 6)
     );
-    assert!(!tally.inexact);
+    assert!(!event_counts.inexact);
 }
 
 /// Switches from a coroutine to another, with handlers that record events of either. Returns for both the
@@ -167,10 +171,10 @@ fn a_switch(lanes: u32, pending: &[u32], of_the_next: bool) -> [(Vec<u64>, u64);
     handled[usize::from(of_the_next)] += HANDLED.get();
     let mut each = [(Vec::new(), handled[0]), (Vec::new(), handled[1])];
     for (index, (numbers, _)) in each.iter_mut().enumerate() {
-        let its = |event: &&Event| event.coroutine.0 == index as u32 + 1;
-        let its: Vec<&Event> = events.iter().filter(its).collect();
-        assert!(its.is_sorted_by_key(|event| event.at), "{pending:?}");
-        numbers.extend(its.iter().map(|event| event.n));
+        let own = |event: &&Event| event.coroutine.0 == index as u32 + 1;
+        let own: Vec<&Event> = events.iter().filter(own).collect();
+        assert!(own.is_sorted_by_key(|event| event.at), "{pending:?}");
+        numbers.extend(own.iter().map(|event| event.n));
     }
     each
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use ctp_nostd::create::Plan;
-use ctp_nostd::lane::{DeedKind, Payload};
+use ctp_nostd::lane::{Payload, ThreadEventKind};
 use ctp_nostd::slot::EventKind as StoredKind;
 use ctp_nostd::{Platform, Probe, Region, Wait};
 use ctp_record::backlog::Backlog;
@@ -55,10 +55,10 @@ impl Reading {
     }
 
     fn events_of(&self, coroutine: u32) -> Vec<Event> {
-        let is_its = |event: &Event| event.coroutine == CoroutineId(coroutine);
+        let is_own = |event: &Event| event.coroutine == CoroutineId(coroutine);
         events_in(&self.buffer.0)
             .into_iter()
-            .filter(is_its)
+            .filter(is_own)
             .collect()
     }
 
@@ -133,7 +133,7 @@ fn wake_precedes_the_end_of_its_coroutine() {
     switch_to_thread(TEST, 1);
     cycles(&other, 1);
     let wake = Payload {
-        kind: DeedKind::Wake as u8,
+        kind: ThreadEventKind::Wake as u8,
         station: 1,
         uses: 1,
         n: 1,
@@ -150,8 +150,9 @@ fn wake_precedes_the_end_of_its_coroutine() {
         reading.pass();
     }
     let place = |is_found: fn(&Record) -> bool| reading.buffer.0.iter().position(is_found);
-    let wake =
-        place(|record| matches!(record, Record::Deed(deed) if matches!(deed.act, Act::Wake(_))));
+    let wake = place(
+        |record| matches!(record, Record::ThreadEvent(thread_event) if matches!(thread_event.act, Act::Wake(_))),
+    );
     let death =
         place(|record| matches!(record, Record::Event(event) if event.kind == EventKind::Death));
     assert!(wake.is_some() && wake < death, "{wake:?} {death:?}");
@@ -210,7 +211,7 @@ fn of_two_events_at_the_same_time_the_earlier_comes_first() {
     reading.pass();
     reading.finish();
     assert_eq!(reading.numbers_of(1), (0..=22).collect::<Vec<u64>>());
-    let its = reading.events_of(1);
-    assert_eq!(its[1].at, its[2].at);
+    let own = reading.events_of(1);
+    assert_eq!(own[1].at, own[2].at);
     assert_eq!(reading.harvest.totals().lost, 0);
 }

@@ -106,9 +106,9 @@ fn overwritten_events_are_counted_and_the_rest_is_read() {
         (test_memory.totals().events, test_memory.totals().lost),
         (8, 92)
     );
-    let tally = tallies_in(&test_memory.finish())[0];
-    assert_eq!((tally.attempted, tally.recorded), (100, 8));
-    assert_eq!((tally.torn, tally.inexact), (None, false));
+    let event_counts = tallies_in(&test_memory.finish())[0];
+    assert_eq!((event_counts.attempted, event_counts.recorded), (100, 8));
+    assert_eq!((event_counts.torn, event_counts.inexact), (None, false));
 }
 
 // CTP-09, CTP-19
@@ -122,9 +122,9 @@ fn slot_of_a_dead_writer_is_reported_as_torn_and_not_decoded() {
     let records = test_memory.finish();
     let ns: Vec<u64> = events_in(&records).iter().map(|event| event.n).collect();
     assert_eq!(ns, [4, 5, 6, 7, 8, 9, 10]);
-    let tally = tallies_in(&records)[0];
-    assert_eq!((tally.attempted, tally.recorded), (11, 7));
-    assert_eq!(tally.torn, Some(11));
+    let event_counts = tallies_in(&records)[0];
+    assert_eq!((event_counts.attempted, event_counts.recorded), (11, 7));
+    assert_eq!(event_counts.torn, Some(11));
 }
 
 // CTP-09
@@ -153,8 +153,8 @@ fn impossible_event_is_left_out_and_counted() {
     assert_eq!(ns, [0, 3]);
     let totals = test_memory.totals();
     assert_eq!((totals.quarantined, totals.lost), (2, 2));
-    let tally = tallies_in(&test_memory.finish())[0];
-    assert_eq!((tally.attempted, tally.recorded), (4, 2));
+    let event_counts = tallies_in(&test_memory.finish())[0];
+    assert_eq!((event_counts.attempted, event_counts.recorded), (4, 2));
     assert_eq!(test_memory.totals().lost, 2, "counted once");
 }
 
@@ -219,12 +219,12 @@ fn live_writer_is_read_in_order_and_accounted_for() {
             .skip(1)
             .all(|event| event.kind == of_turn(event.n))
     );
-    let tally = tallies_in(&records)[0];
-    assert_eq!(tally.attempted, STEPS as u64 + 1);
-    assert_eq!(tally.recorded, events.len() as u64);
+    let event_counts = tallies_in(&records)[0];
+    assert_eq!(event_counts.attempted, STEPS as u64 + 1);
+    assert_eq!(event_counts.recorded, events.len() as u64);
     assert_eq!(
         test_memory.totals().lost + test_memory.totals().events,
-        tally.attempted
+        event_counts.attempted
     );
 }
 
@@ -307,12 +307,12 @@ proptest! {
         let late = events_in(&records).len() as u64;
         let tallies = tallies_in(&records);
         prop_assert_eq!(tallies.len(), 3);
-        for (tally, (head, ..)) in tallies.iter().zip(accounts) {
-            prop_assert_eq!(tally.attempted, head);
+        for (event_counts, (head, ..)) in tallies.iter().zip(accounts) {
+            prop_assert_eq!(event_counts.attempted, head);
         }
-        let recorded: u64 = tallies.iter().map(|tally| tally.recorded).sum();
+        let recorded: u64 = tallies.iter().map(|event_counts| event_counts.recorded).sum();
         let read: u64 = accounts.iter().map(|(_, _, read)| read).sum();
-        let attempted: u64 = tallies.iter().map(|tally| tally.attempted).sum();
+        let attempted: u64 = tallies.iter().map(|event_counts| event_counts.attempted).sum();
         prop_assert_eq!(recorded, read + late);
         prop_assert_eq!(test_memory.totals().events, recorded);
         prop_assert_eq!(test_memory.totals().lost, attempted - recorded);

@@ -44,7 +44,7 @@ fn stations_of_a_killed_process_are_reused() {
     assert!(
         tallies
             .iter()
-            .all(|tally| (tally.attempted, tally.recorded) == (3, 3))
+            .all(|event_counts| (event_counts.attempted, event_counts.recorded) == (3, 3))
     );
     assert_eq!(tallies.len(), 2);
 

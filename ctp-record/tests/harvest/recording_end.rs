@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use ctp_nostd::create::Recording;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::{Event, Nanos, Record};
 
 use crate::lanes::memory;
@@ -16,14 +16,14 @@ use crate::test_memory::{
 };
 
 /// A platform with one thread, for one test.
-struct OneThread<const TEST: usize>;
+struct SingleThread<const TEST: usize>;
 
 static NOW: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static LOCALS: [Local; 3] = [const { Local::new() }; 3];
 
 #[expect(unsafe_code, reason = "vouches for the `Local` of its threads")]
 // SAFETY: only the test's thread uses this platform, and it chooses the `Local`.
-unsafe impl<const TEST: usize> Platform for OneThread<TEST> {
+unsafe impl<const TEST: usize> Platform for SingleThread<TEST> {
     fn now_ns() -> u64 {
         NOW[TEST].fetch_add(1, Relaxed) + 1
     }
@@ -50,16 +50,16 @@ fn numbers(events: &[Event]) -> Vec<u64> {
     events.iter().map(|event| event.n).collect()
 }
 
-fn deeds_in(records: &[Record]) -> usize {
-    let is_deed = |record: &&Record| matches!(record, Record::Deed(_));
-    records.iter().filter(is_deed).count()
+fn thread_events_in(records: &[Record]) -> usize {
+    let is_thread_event = |record: &&Record| matches!(record, Record::ThreadEvent(_));
+    records.iter().filter(is_thread_event).count()
 }
 
 // CT-02
 #[test]
 fn deeds_after_the_end_are_neither_recorded_nor_lost() {
     let region = memory(1);
-    let probe: Probe<OneThread<0>> = Probe::new(region, 1);
+    let probe: Probe<SingleThread<0>> = Probe::new(region, 1);
     let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     let mut harvest = Harvest::clocked(0, || NOW[0].load(Relaxed));
     let task = probe.born("goes on");
@@ -73,15 +73,18 @@ fn deeds_after_the_end_are_neither_recorded_nor_lost() {
     live(&task, 500);
     std::mem::forget(probe.born("too late"));
     harvest.finish(&region, &mut outside, &mut buffer);
-    let (events, tally) = (events_in(&buffer.0), tallies_in(&buffer.0)[0]);
+    let (events, event_counts) = (events_in(&buffer.0), tallies_in(&buffer.0)[0]);
     assert_eq!(numbers(&events), (0..41).collect::<Vec<u64>>());
     assert!(events.iter().all(|event| event.at.0 <= over_ns));
-    assert_eq!((tally.attempted, tally.recorded), (41, 41));
+    assert_eq!((event_counts.attempted, event_counts.recorded), (41, 41));
     assert_eq!(
-        (tally.torn, tally.wakers, tally.inexact),
+        (event_counts.torn, event_counts.wakers, event_counts.inexact),
         (None, None, false)
     );
-    assert_eq!((births_in(&buffer.0).len(), deeds_in(&buffer.0)), (1, 1));
+    assert_eq!(
+        (births_in(&buffer.0).len(), thread_events_in(&buffer.0)),
+        (1, 1)
+    );
     let totals = harvest.totals();
     assert_eq!((totals.lost, totals.crowded_out), (0, 0));
     std::mem::forget(task);
@@ -92,7 +95,7 @@ fn deeds_after_the_end_are_neither_recorded_nor_lost() {
 fn reading_after_the_end_does_not_ask_the_clock_for_each_event() {
     static CLOCK_READINGS: AtomicU64 = AtomicU64::new(0);
     let region = memory(1);
-    let probe: Probe<OneThread<2>> = Probe::new(region, 1);
+    let probe: Probe<SingleThread<2>> = Probe::new(region, 1);
     let mut harvest = Harvest::clocked(0, || {
         CLOCK_READINGS.fetch_add(1, Relaxed);
         NOW[2].load(Relaxed)
@@ -113,7 +116,7 @@ fn reading_after_the_end_does_not_ask_the_clock_for_each_event() {
 #[test]
 fn only_events_missing_in_lanes_at_the_end_are_lost() {
     let region = reaped_stations::memory(1, &Recording::default());
-    let probe: Probe<OneThread<1>> = Probe::new(region, 1);
+    let probe: Probe<SingleThread<1>> = Probe::new(region, 1);
     let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());
     let mut harvest = Harvest::clocked(0, || NOW[1].load(Relaxed));
     let task = probe.born("goes on");
@@ -123,9 +126,9 @@ fn only_events_missing_in_lanes_at_the_end_are_lost() {
     harvest.stop(&region);
     live(&task, 500);
     harvest.finish(&region, &mut outside, &mut buffer);
-    let tally = tallies_in(&buffer.0)[0];
+    let event_counts = tallies_in(&buffer.0)[0];
     assert_eq!(numbers(&events_in(&buffer.0)), [0, 1, 2, 3, 4]);
-    assert_eq!((tally.attempted, tally.recorded), (11, 5));
+    assert_eq!((event_counts.attempted, event_counts.recorded), (11, 5));
     assert_eq!(harvest.totals().lost, 6);
     std::mem::forget(task);
 }
@@ -175,12 +178,12 @@ fn totals_read_long_after_the_end_are_not_dated_later() {
     std::mem::forget(task);
     let records = test_memory.finish();
     let last = events_in(&records).last().expect("its slots are there").at;
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     for record in &records {
-        census.feed(record);
+        trace_model.consume(record);
     }
     assert!(Nanos(0) < last && last < Nanos(HOUR));
-    assert_eq!(census.end_at(), last);
+    assert_eq!(trace_model.end_at(), last);
     let mut aggregates = records
         .iter()
         .filter(|record| matches!(record, Record::Aggregate(_)));

@@ -109,8 +109,8 @@ impl Recorder {
     /// The numbers of that thread's events.
     fn numbers_of(&self, thread: usize) -> Vec<u64> {
         let events = events_in(&self.buffer.0);
-        let its = events.iter().filter(|event| event.tid == thread as u64 + 1);
-        its.map(|event| event.n).collect()
+        let own = events.iter().filter(|event| event.tid == thread as u64 + 1);
+        own.map(|event| event.n).collect()
     }
 
     fn events_of(&self, thread: usize) -> usize {

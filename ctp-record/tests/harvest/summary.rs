@@ -7,9 +7,9 @@ use ctp_nostd::aggregate::{Bins, MODE_SUMMARY};
 use ctp_nostd::create::Recording;
 use ctp_nostd::{Coroutine, Probe, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_trace::Census;
-use ctp_trace::census::Doing;
+use ctp_trace::TraceModel;
 use ctp_trace::record::{self, Aggregate, Durations, EventKind, Nanos, ProcessId, Record};
+use ctp_trace::trace_model::Activity;
 use proptest::prelude::*;
 
 use crate::reaped_stations::memory;
@@ -28,16 +28,16 @@ fn aggregates_in(records: &[Record]) -> Vec<Aggregate> {
 /// The totals that a model computes from all events.
 fn model(records: &[Record]) -> (Durations, Durations) {
     let (mut waiting, mut running) = Default::default();
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     for record in records {
-        let Some(span) = census.feed(record) else {
+        let Some(span) = trace_model.consume(record) else {
             continue;
         };
         let is_death = matches!(record, Record::Event(event) if event.kind == EventKind::Death);
-        let total: &mut Durations = match span.doing {
-            Doing::Waiting(..) if is_death => continue,
-            Doing::Waiting(..) => &mut waiting,
-            Doing::Running(_) => &mut running,
+        let total: &mut Durations = match span.activity {
+            Activity::Waiting(..) if is_death => continue,
+            Activity::Waiting(..) => &mut waiting,
+            Activity::Running(_) => &mut running,
         };
         total.add(span.length(), record::Bins::USUAL);
     }
@@ -114,8 +114,8 @@ fn events_in_totals_are_not_lost() {
         (19_999, 20_000)
     );
     assert_eq!(events_in(&records).len(), 8);
-    let tally = tallies_in(&records)[0];
-    assert_eq!((tally.attempted, tally.recorded), (40_001, 8));
+    let event_counts = tallies_in(&records)[0];
+    assert_eq!((event_counts.attempted, event_counts.recorded), (40_001, 8));
     assert_eq!(
         (test_memory.totals().lost, test_memory.totals().summed_up),
         (0, 39_993)
@@ -164,7 +164,7 @@ fn totals_of_an_ended_coroutine_precede_its_account() {
     drop(first);
     let (_, records) = test_memory.pass();
     let is_aggregate = |record: &Record| matches!(record, Record::Aggregate(_));
-    let is_closed = |record: &Record| matches!(record, Record::Tally(_));
+    let is_closed = |record: &Record| matches!(record, Record::EventCounts(_));
     let at = |is: fn(&Record) -> bool| records.iter().position(is).expect("is there");
     assert!(at(is_aggregate) < at(is_closed));
 }
@@ -241,9 +241,13 @@ fn events_of_a_probe_without_aggregates_are_lost() {
     drop(coroutine);
     let (_, records) = test_memory.pass();
     assert_eq!(aggregates_in(&records), []);
-    let tally = tallies_in(&records)[0];
+    let event_counts = tallies_in(&records)[0];
     assert_eq!(
-        (tally.attempted, tally.recorded, tally.inexact),
+        (
+            event_counts.attempted,
+            event_counts.recorded,
+            event_counts.inexact
+        ),
         (204, 11, false)
     );
     assert_eq!(

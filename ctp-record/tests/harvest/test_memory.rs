@@ -12,7 +12,7 @@ use ctp_nostd::aggregate::Bins;
 use ctp_nostd::{Coroutine, Memory, Platform, Probe, Region};
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_record::pace::PassOutcome;
-use ctp_trace::record::{Birth, Event, Nanos, ProcessId, Record, Tally};
+use ctp_trace::record::{Birth, Event, EventCounts, Nanos, ProcessId, Record};
 
 /// A platform with a clock that counts readings, and one thread that is never woken.
 #[derive(Debug)]
@@ -271,10 +271,10 @@ pub fn births_in(records: &[Record]) -> Vec<Birth> {
     records.iter().filter_map(birth).collect()
 }
 
-pub fn tallies_in(records: &[Record]) -> Vec<Tally> {
-    let tally = |record: &Record| match record {
-        Record::Tally(tally) => Some(*tally),
+pub fn tallies_in(records: &[Record]) -> Vec<EventCounts> {
+    let event_counts = |record: &Record| match record {
+        Record::EventCounts(event_counts) => Some(*event_counts),
         _ => None,
     };
-    records.iter().filter_map(tally).collect()
+    records.iter().filter_map(event_counts).collect()
 }

@@ -129,8 +129,8 @@ fn d2_writer_that_dies_at_its_first_event_is_no_d1_writer() {
     let records = test_memory.finish();
     assert_eq!(births_in(&records)[0].dialect, Dialect::V1PerSlot);
     assert_eq!(ns(&records), [0; 0]);
-    let tally = tallies_in(&records)[0];
-    assert_eq!((tally.attempted, tally.torn), (0, Some(0)));
+    let event_counts = tallies_in(&records)[0];
+    assert_eq!((event_counts.attempted, event_counts.torn), (0, Some(0)));
 }
 
 // CTP-12
@@ -177,8 +177,8 @@ fn death_without_an_event_is_recorded_once_and_last() {
         assert_eq!(kinds.len(), 4);
         assert_eq!(kinds[3], EventKind::Death);
         assert_eq!(peer.test_memory.pass().1, []);
-        let tally = tallies_in(&test_memory.finish())[0];
-        assert_eq!((tally.attempted, tally.recorded), (6, 6));
+        let event_counts = tallies_in(&test_memory.finish())[0];
+        assert_eq!((event_counts.attempted, event_counts.recorded), (6, 6));
     }
 }
 
@@ -197,8 +197,11 @@ fn death_before_the_end_is_recorded_when_first_read() {
             let last = events_read.last().expect("its death");
             assert_eq!((last.kind, last.n), (EventKind::Death, events));
             assert!(births_in(&records)[0].at <= last.at);
-            let tally = tallies_in(&records)[0];
-            assert_eq!((tally.attempted, tally.inexact), (events + 1, false));
+            let event_counts = tallies_in(&records)[0];
+            assert_eq!(
+                (event_counts.attempted, event_counts.inexact),
+                (events + 1, false)
+            );
         }
     }
 }
@@ -292,9 +295,9 @@ proptest! {
             peer.stumbles();
         }
         let (attempted, torn) = (peer.n, (stumbles && !is_d1).then_some(peer.n));
-        let tally = tallies_in(&test_memory.finish())[0];
-        prop_assert_eq!((tally.attempted, tally.torn), (attempted, torn));
-        prop_assert_eq!(tally.recorded, test_memory.totals().events);
-        prop_assert_eq!(test_memory.totals().lost, attempted - tally.recorded);
+        let event_counts = tallies_in(&test_memory.finish())[0];
+        prop_assert_eq!((event_counts.attempted, event_counts.torn), (attempted, torn));
+        prop_assert_eq!(event_counts.recorded, test_memory.totals().events);
+        prop_assert_eq!(test_memory.totals().lost, attempted - event_counts.recorded);
     }
 }

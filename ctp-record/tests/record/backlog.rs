@@ -9,7 +9,7 @@ use crate::trace::Trace;
 /// Runs the rest of its arguments. What goes to `pipe` is taken from there, into `copy`, some seconds
 /// (the first argument) after the program has written its truth, and since `moved` is there; before,
 /// the pipe is full.
-const STANDSTILL: &str = "mkfifo pipe; exec 3<>pipe; head -c 65536 /dev/zero >&3
+const NO_PROGRESS: &str = "mkfifo pipe; exec 3<>pipe; head -c 65536 /dev/zero >&3
     stood=$1; shift
     { until [ -e truth ]; do sleep 0.01; done; sleep $stood; : >moved
       exec 4<pipe 3>&-; head -c 65536 <&4 >/dev/null; cat <&4 >copy; } 2>/dev/null &
@@ -28,7 +28,7 @@ fn record_while(
 ) -> Outcome {
     let recorder = lab.bare_recorder();
     let mut command = lab.command("sh");
-    command.args(["-c", STANDSTILL, "sh", stood]);
+    command.args(["-c", NO_PROGRESS, "sh", stood]);
     command.arg(recorder.get_program()).args(["-o", "pipe"]);
     command.args(flags).arg("--").arg(fixture(example));
     let outcome = lab.run(command.args(arguments));
@@ -53,8 +53,8 @@ fn a_backlog_that_is_full_is_told_and_what_it_could_not_take_is_counted() {
     let outcome = record(&lab, &flags, "hot", &["truth", "2", "10", "20000"]);
     let trace = agrees(&lab, Trace::read(&lab.path("copy")));
     assert!(trace.end().lost > 0, "that is more than there is room for");
-    let said = &outcome.stderr;
-    assert!(said.contains("a larger --backlog"), "{said}");
+    let message = &outcome.stderr;
+    assert!(message.contains("a larger --backlog"), "{message}");
 }
 
 // CT-11

@@ -12,7 +12,10 @@ fn what_finds_no_place_is_counted_and_the_way_out_is_named() {
     assert_eq!(trace.coroutines.len(), 4);
     assert_eq!(trace.end().refused, 6);
     for line in &lab.truth("truth")[..4] {
-        assert_eq!(trace.named(&line[0]).tally().attempted.to_string(), line[1]);
+        assert_eq!(
+            trace.named(&line[0]).event_counts().attempted.to_string(),
+            line[1]
+        );
     }
     let stderr = &outcome.stderr;
     assert!(stderr.contains("6 refused"), "{stderr}");

@@ -53,7 +53,7 @@ fn the_probe_on_the_page_is_recorded_and_keeps_every_rule() {
         trace
             .coroutines
             .values()
-            .all(|c| c.tally().attempted == 101)
+            .all(|c| c.event_counts().attempted == 101)
     );
 }
 
@@ -165,11 +165,11 @@ fn a_storm_of_threads_accuses_nobody() {
     if let Some(program) = compile(&extended, &source.concat()) {
         programs.push((program, "", &[]));
     }
-    for (program, arguments, told) in programs {
+    for (program, arguments, reported) in programs {
         let arguments: Vec<&str> = arguments.split_whitespace().collect();
         let outcome = check(&lab, &program, &arguments);
         let name = program.display();
-        assert_eq!(broken(&outcome), told, "{name}: {}", outcome.stdout);
+        assert_eq!(broken(&outcome), reported, "{name}: {}", outcome.stdout);
     }
 }
 
@@ -202,18 +202,18 @@ fn a_program_without_a_probe_is_told_that_it_did_not_attach() {
 #[test]
 fn a_probe_that_breaks_one_rule_is_told_that_one() {
     for (rule, good, bad) in PLAIN {
-        assert_told(rule, &page::plain(), good, bad);
+        assert_reported(rule, &page::plain(), good, bad);
     }
 }
 
 #[test]
 fn an_extended_probe_that_breaks_one_rule_is_told_that_one() {
     for (rule, good, bad) in EXTENDED {
-        assert_told(rule, &page::extended(), good, bad);
+        assert_reported(rule, &page::extended(), good, bad);
     }
 }
 
-fn assert_told(rule: &str, source: &str, good: &str, bad: &str) {
+fn assert_reported(rule: &str, source: &str, good: &str, bad: &str) {
     let lab = Lab::new();
     assert_eq!(source.matches(good).count(), 1, "{rule}: {good:?}");
     let source = source.replacen(good, bad, 1);
@@ -227,8 +227,8 @@ fn assert_told(rule: &str, source: &str, good: &str, bad: &str) {
     };
     // Who gets no processor while something goes wrong does not see it: then once more.
     let mut outcomes = (0..5).map(|_| check(&lab, &program, &[]));
-    let told = outcomes.find(|outcome| !broken(outcome).is_empty());
-    let outcome = told.unwrap_or_else(|| panic!("{rule}: nothing is told of {bad:?}"));
+    let reported = outcomes.find(|outcome| !broken(outcome).is_empty());
+    let outcome = reported.unwrap_or_else(|| panic!("{rule}: nothing is told of {bad:?}"));
     assert_eq!(broken(&outcome), [rule], "{bad:?}: {}", outcome.stdout);
     assert_eq!(outcome.status.code(), Some(3));
 }

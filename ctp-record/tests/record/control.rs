@@ -7,9 +7,9 @@ use std::os::unix::net::UnixListener;
 use std::process::Child;
 
 use ctp_nostd::request::FIRST_OWN_ID;
-use ctp_trace::record::{Act, Close, Deed, EventKind, ProcessId, Record, Tally};
+use ctp_trace::record::{Act, Close, EventCounts, EventKind, ProcessId, Record, ThreadEvent};
 use ctp_trace::verdict::Verdict;
-use ctp_trace::{Census, Reader};
+use ctp_trace::{Reader, TraceModel};
 use rustix::process::Signal;
 
 use crate::lab::{Lab, Outcome, fixture, monotonic_ns, program_of, send, wait_until};
@@ -76,20 +76,23 @@ impl Recording {
 }
 
 /// Each coroutine's account by its name, those of the short ones together.
-fn accounts(trace: &Trace) -> BTreeMap<&str, Tally> {
-    let mut accounts: BTreeMap<&str, Tally> = BTreeMap::new();
+fn accounts(trace: &Trace) -> BTreeMap<&str, EventCounts> {
+    let mut accounts: BTreeMap<&str, EventCounts> = BTreeMap::new();
     for one in trace.coroutines.values() {
-        let (tally, sum) = (one.tally(), accounts.entry(&one.birth.name).or_default());
-        assert!(!tally.inexact, "{one:?}");
-        sum.attempted += tally.attempted;
-        sum.recorded += tally.recorded;
-        sum.filtered += tally.filtered;
-        sum.hidden = tally.hidden;
+        let (event_counts, sum) = (
+            one.event_counts(),
+            accounts.entry(&one.birth.name).or_default(),
+        );
+        assert!(!event_counts.inexact, "{one:?}");
+        sum.attempted += event_counts.attempted;
+        sum.recorded += event_counts.recorded;
+        sum.filtered += event_counts.filtered;
+        sum.hidden = event_counts.hidden;
     }
-    for former in &trace.formers {
-        let sum = accounts.entry(&former.name).or_default();
-        sum.attempted += former.events + former.lost;
-        sum.filtered += former.filtered;
+    for ended_sums in &trace.all_ended_sums {
+        let sum = accounts.entry(&ended_sums.name).or_default();
+        sum.attempted += ended_sums.events + ended_sums.lost;
+        sum.filtered += ended_sums.filtered;
         // Its last event was kept out, or there would be more of it.
         sum.hidden = Some(EventKind::Death);
     }
@@ -108,12 +111,12 @@ fn assert_nothing_is_missing(lab: &Lab, trace: &Trace) {
 
 fn verdicts(lab: &Lab) -> BTreeMap<String, Verdict> {
     let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     for record in Reader::new(&bytes).expect("a trace") {
-        census.feed(&record.expect("it is whole"));
+        trace_model.consume(&record.expect("it is whole"));
     }
-    let name = |id| census.name(census.get(id).expect("it is there").name);
-    let judged = census.judge(ctp_trace::record::Nanos(1)).into_iter();
+    let name = |id| trace_model.name(trace_model.get(id).expect("it is there").name);
+    let judged = trace_model.judge(ctp_trace::record::Nanos(1)).into_iter();
     judged
         .map(|(id, it)| (name(id).to_owned(), it.verdict))
         .collect()
@@ -126,25 +129,28 @@ fn times(one: &Coroutine, trace: &Trace) -> Vec<u64> {
 
 /// Which resources were closed, as far as was told.
 fn closed(trace: &Trace) -> Vec<u64> {
-    let close = |deed: &Deed| match deed.act {
+    let close = |thread_event: &ThreadEvent| match thread_event.act {
         Act::Close(Close { arg, .. }) => Some(arg),
         _ => None,
     };
-    trace.deeds.iter().filter_map(close).collect()
+    trace.thread_events.iter().filter_map(close).collect()
 }
 
 fn a_stop_is_exact(flags: &[&str]) -> Trace {
     let recording = Recording::start(flags);
-    let said = recording.control(&["stop"]);
-    assert!(said.starts_with("stopped as of "), "{said}");
+    let message = recording.control(&["stop"]);
+    assert!(message.starts_with("stopped as of "), "{message}");
     let stopped = monotonic_ns();
     recording.step("during");
     let resumed = monotonic_ns();
     recording.control(&["start"]);
     recording.step("after");
     let (lab, outcome) = recording.end();
-    let said = &outcome.stderr;
-    assert!(said.contains("kept out by ctp-record control"), "{said}");
+    let message = &outcome.stderr;
+    assert!(
+        message.contains("kept out by ctp-record control"),
+        "{message}"
+    );
     let trace = lab.trace();
     assert_nothing_is_missing(&lab, &trace);
     for one in trace.coroutines.values() {
@@ -207,8 +213,8 @@ fn no_total_reaches_across_a_stop() {
 fn a_program_that_is_stopped_amid_an_event_holds_up_nobody() {
     let recording = Recording::start(&[]);
     send(Signal::STOP, recording.program);
-    let said = recording.control(&["stop"]);
-    assert!(said.starts_with("stopped as of "), "{said}");
+    let message = recording.control(&["stop"]);
+    assert!(message.starts_with("stopped as of "), "{message}");
     send(Signal::CONT, recording.program);
     recording.step("during");
     recording.control(&["start"]);
@@ -312,18 +318,24 @@ fn who_cannot_be_controlled_is_told_why() {
         let outcome = recording.try_control(pid, words);
         (outcome.status.code(), outcome.stderr)
     };
-    let (status, said) = refused(std::process::id(), &["stop"]);
+    let (status, message) = refused(std::process::id(), &["stop"]);
     assert_eq!(status, Some(1));
-    assert!(said.contains("neither records nor was started"), "{said}");
-    let (status, said) = refused(4_194_305, &["stop"]);
+    assert!(
+        message.contains("neither records nor was started"),
+        "{message}"
+    );
+    let (status, message) = refused(4_194_305, &["stop"]);
     assert_eq!(status, Some(1));
-    assert!(said.contains("there is no process 4194305"), "{said}");
-    let (status, said) = refused(recording.program, &["filter", "pid=1"]);
+    assert!(message.contains("there is no process 4194305"), "{message}");
+    let (status, message) = refused(recording.program, &["filter", "pid=1"]);
     assert_eq!(status, Some(1));
-    assert!(said.contains("process 1 is not one of those"), "{said}");
-    let (status, said) = refused(recording.program, &["filter", "min=1ms"]);
+    assert!(
+        message.contains("process 1 is not one of those"),
+        "{message}"
+    );
+    let (status, message) = refused(recording.program, &["filter", "min=1ms"]);
     assert_eq!(status, Some(2));
-    assert!(said.contains("is no predicate"), "{said}");
+    assert!(message.contains("is no predicate"), "{message}");
     let status = recording.try_control(recording.recorder.id(), &["status"]);
     assert!(status.stdout.contains("recording      on\n"), "{status:?}");
     assert!(status.stdout.contains("filtered       0\n"), "{status:?}");
@@ -345,13 +357,13 @@ fn one_whose_probe_goes_on_all_the_same_is_not_said_to_be_stopped() {
         lab,
         recorder,
     };
-    let tells = |line: &str| recording.control(&["status"]).contains(line);
-    wait_until("it writes", || tells("plain          3\n"));
+    let names = |line: &str| recording.control(&["status"]).contains(line);
+    wait_until("it writes", || names("plain          3\n"));
     let outcome = recording.try_control(recording.program, &["stop"]);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stdout);
-    let said = outcome.stderr;
-    assert!(said.contains("does not heed control"), "{said}");
-    assert!(tells("recording      on\n"));
+    let message = outcome.stderr;
+    assert!(message.contains("does not heed control"), "{message}");
+    assert!(names("recording      on\n"));
     send(Signal::KILL, recording.program);
     recording.lab.outcome(recording.recorder);
     let bytes = fs::read(recording.lab.path("ctp.data")).expect("there is a trace");
@@ -388,8 +400,8 @@ fn the_trace_says_what_was_in_force_and_when() {
             _ => None,
         })
         .collect();
-    let told = changes.iter().map(|it| (it.stopped, it.without_suspends));
-    assert!(told.eq([(true, false), (true, true), (false, true)]));
+    let reported = changes.iter().map(|it| (it.stopped, it.without_suspends));
+    assert!(reported.eq([(true, false), (true, true), (false, true)]));
     assert!(
         changes
             .iter()
@@ -460,7 +472,7 @@ fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
     let is_meant = |one: &Coroutine| one.birth.process == stopped || sleepers.iter().all(shares);
     for one in &sleepers {
         let filtered = if is_meant(one) { 2 } else { 0 };
-        assert_eq!(one.tally().filtered, filtered, "{one:?}");
+        assert_eq!(one.event_counts().filtered, filtered, "{one:?}");
     }
 }
 
@@ -479,5 +491,5 @@ fn one_that_waited_in_vain_for_memory_of_its_own_is_stopped_in_that_which_it_sha
     };
     let (sleepers, _) = stop_second(two(late));
     assert!(sleepers.iter().all(shares));
-    assert!(sleepers.iter().all(|one| one.tally().filtered == 2));
+    assert!(sleepers.iter().all(|one| one.event_counts().filtered == 2));
 }

@@ -86,7 +86,7 @@ fn each_event_has_the_thread_and_the_time_at_which_the_program_made_it() {
     assert_eq!(witnessed.len(), 3);
     for (name, truth) in witnessed {
         let coroutine = trace.named(&name);
-        assert_eq!(coroutine.tally().attempted, truth.len() as u64);
+        assert_eq!(coroutine.event_counts().attempted, truth.len() as u64);
         for event in &coroutine.events {
             let [tid, before, after] = truth[event.n as usize];
             let at = event.at.0 + trace.start.started_monotonic_ns;

@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use ctp_trace::census::{Breach, Contradiction};
-use ctp_trace::record::{Ending, EventKind};
-use ctp_trace::{Census, Reader};
+use ctp_trace::record::{EventKind, ExitReason};
+use ctp_trace::trace_model::{Contradiction, Violation};
+use ctp_trace::{Reader, TraceModel};
 
 use crate::lab::{Lab, fixture, only_child, runs, wait_until};
 
 /// Whether this kernel tells of crashes, and tells us: from Linux 6.6 on, outside of containers.
-fn kernel_tells() -> bool {
+fn kernel_reports_crashes() -> bool {
     let release = rustix::system::uname()
         .release()
         .to_string_lossy()
@@ -39,7 +39,7 @@ fn crash(how: &str, signal: i32) {
         outcome.stderr
     );
     let (trace, truth) = (lab.trace(), lab.truth("truth"));
-    assert_eq!(trace.end().how, Ending::Signalled(signal));
+    assert_eq!(trace.end().how, ExitReason::Signalled(signal));
     let running = trace
         .coroutines
         .values()
@@ -47,7 +47,11 @@ fn crash(how: &str, signal: i32) {
     assert_eq!(running.count(), 3);
     let last = trace.named(&truth[0][0]).events.last().expect("it ran");
     assert_eq!(last.tid.to_string(), truth[0][1]);
-    let expected = if kernel_tells() { last.tid } else { 0 };
+    let expected = if kernel_reports_crashes() {
+        last.tid
+    } else {
+        0
+    };
     assert_eq!(trace.end().faulting_tid, expected);
 }
 
@@ -83,7 +87,7 @@ fn a_fault_of_a_process_that_others_outlive_names_its_thread() {
     let mut command = lab.recorder(&[], "sh");
     let outcome = lab.run(command.args(["-c", script]).arg(fixture("crasher")));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-    let tid = match kernel_tells() {
+    let tid = match kernel_reports_crashes() {
         true => lab.truth("truth")[0][1].clone(),
         false => "0".to_owned(),
     };
@@ -93,30 +97,34 @@ fn a_fault_of_a_process_that_others_outlive_names_its_thread() {
 // CT-18
 #[test]
 fn an_end_without_a_fault_names_no_thread() {
-    for (how, ending) in [("kill", Ending::Signalled(9)), ("exit", Ending::Exited(0))] {
+    for (how, exit_reason) in [
+        ("kill", ExitReason::Signalled(9)),
+        ("exit", ExitReason::Exited(0)),
+    ] {
         let lab = Lab::new();
         lab.run(lab.recorder(&[], fixture("crasher")).args(["truth", how]));
         let end = lab.trace().end();
-        assert_eq!((end.how, end.faulting_tid), (ending, 0));
+        assert_eq!((end.how, end.faulting_tid), (exit_reason, 0));
     }
 }
 
 /// Who is accused of what, and the threads of the two events that prove it.
-type Accusation = (String, Breach, u64, u64);
+type Accusation = (String, Violation, u64, u64);
 
 /// The accusations of a run of `double_resume`, and its two threads as it says itself.
 fn double_resume(how: &str) -> (Vec<Accusation>, Vec<u64>) {
     let lab = Lab::new();
     lab.record(&[], "double_resume", &["truth", how, "200"]);
     let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     for record in Reader::new(&bytes).expect("it has a start") {
-        census.feed(&record.expect("no chunk is damaged"));
+        trace_model.consume(&record.expect("no chunk is damaged"));
     }
     let mut found = Vec::new();
-    for one in census.broken() {
-        let name = census.name(one.name);
-        let proof = |it: &Contradiction| (name.to_owned(), it.breach, it.before.tid, it.after.tid);
+    for one in trace_model.broken() {
+        let name = trace_model.name(one.name);
+        let proof =
+            |it: &Contradiction| (name.to_owned(), it.violation, it.before.tid, it.after.tid);
         found.extend(one.proofs.iter().map(proof));
     }
     let mut tids: Vec<u64> = lab.truth("truth")[0]
@@ -131,13 +139,13 @@ fn is_named(how: &str) {
     let (found, tids) = double_resume(how);
     let on_both = |(_, _, before, after): &Accusation| before != after;
     assert!(found.iter().any(on_both), "{found:?}");
-    for (name, breach, before, after) in found {
-        assert_eq!(name, "twice", "{breach:?}");
+    for (name, violation, before, after) in found {
+        assert_eq!(name, "twice", "{violation:?}");
         assert!(
             tids.contains(&before) && tids.contains(&after),
             "{before} {after} {tids:?}"
         );
-        if breach == Breach::DoubleResume {
+        if violation == Violation::DoubleResume {
             assert_ne!(before, after);
         }
     }
@@ -151,7 +159,7 @@ fn a_double_resume_is_named_with_both_threads_and_nobody_else_is_accused() {
     assert!(
         found
             .iter()
-            .any(|(_, breach, ..)| *breach == Breach::DoubleResume),
+            .any(|(_, violation, ..)| *violation == Violation::DoubleResume),
         "{found:?}"
     );
 }

@@ -42,7 +42,7 @@ fn is_safe(lab: &Lab, name: &str) -> String {
 }
 
 /// Each line of stderr is one that the recorder began.
-fn says_its_own_lines(lab: &Lab) -> String {
+fn prints_own_lines(lab: &Lab) -> String {
     let text = is_safe(lab, "stderr");
     for line in text.lines() {
         assert!(line.starts_with("ctp-record: "), "{text:?}");
@@ -76,12 +76,12 @@ fn closing_lines_name_odd_programs_and_files_safely() {
         assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
         let pid = lab.read("pid").trim().parse().expect("a process id");
         send(Signal::KILL, pid);
-        let said = says_its_own_lines(&lab);
+        let message = prints_own_lines(&lab);
         assert!(
-            said.contains("still running, no longer recorded: s"),
-            "{said}"
+            message.contains("still running, no longer recorded: s"),
+            "{message}"
         );
-        assert!(said.contains("wrote o"), "{said}");
+        assert!(message.contains("wrote o"), "{message}");
         assert!(lab.path("").join(&output).exists());
     }
 }
@@ -99,8 +99,8 @@ fn the_command_to_type_next_reaches_an_odd_file() {
             .arg("--")
             .arg(fixture("paced"));
         lab.run(command.args(["truth", "1", "2", "0"]));
-        let said = says_its_own_lines(&lab);
-        let (_, word) = said.split_once(" -i ").expect("what to type");
+        let message = prints_own_lines(&lab);
+        let (_, word) = message.split_once(" -i ").expect("what to type");
         // As bash, ksh, zsh and POSIX shells of 2024 read it.
         let script = format!("printf %s {}", word.trim_end());
         let shell = lab.command("bash").args(["-c", &script]).status();
@@ -136,8 +136,8 @@ fn errors_name_odd_programs_and_files_safely() {
         for arguments in cases {
             let outcome = lab.run(lab.bare_recorder().args(arguments));
             assert_ne!(outcome.status.code(), Some(0), "{arguments:?}");
-            let said = says_its_own_lines(&lab);
-            assert_eq!(said.lines().count(), 1, "{said}");
+            let message = prints_own_lines(&lab);
+            assert_eq!(message.lines().count(), 1, "{message}");
         }
     }
 }
@@ -164,14 +164,14 @@ fn wrong_usage_is_named_safely() {
             let lab = Lab::new();
             let outcome = lab.run(lab.bare_recorder().args(arguments));
             assert_eq!(outcome.status.code(), Some(2), "{arguments:?}");
-            let said = is_safe(&lab, "stderr");
-            assert!(said.starts_with("error: "), "{said}");
-            assert!(!said.contains("\n#ctp-record"), "{said}");
+            let message = is_safe(&lab, "stderr");
+            assert!(message.starts_with("error: "), "{message}");
+            assert!(!message.contains("\n#ctp-record"), "{message}");
         }
     }
 }
 
-fn asked(lab: &Lab, pid: u32, words: &[&str]) -> Outcome {
+fn run_asking(lab: &Lab, pid: u32, words: &[&str]) -> Outcome {
     let mut command = lab.bare_recorder();
     let create = |name| fs::File::create(lab.path(name)).expect("can be made");
     command.stdout(create("said")).stderr(create("complained"));
@@ -203,15 +203,15 @@ fn control_names_odd_files_safely() {
         command.arg(named("./p", name, "")).arg("600");
         let recorder = command.spawn().expect("can be started");
         let program = program_of(recorder.id());
-        let status = asked(&lab, program, &["status"]);
+        let status = run_asking(&lab, program, &["status"]);
         assert_eq!(status.stdout.matches("\noutput ").count(), 1, "{status:?}");
         assert!(!status.stdout.contains("\n#ctp-record"), "{status:?}");
-        let json = asked(&lab, program, &["--json", "status"]).stdout;
+        let json = run_asking(&lab, program, &["--json", "status"]).stdout;
         assert!(json.starts_with('{') && json.lines().count() == 1, "{json}");
-        let snapshot = asked(&lab, program, &["snapshot"]);
+        let snapshot = run_asking(&lab, program, &["snapshot"]);
         assert_eq!(snapshot.stdout.lines().count(), 2, "{snapshot:?}");
         send(Signal::KILL, program);
         lab.outcome(recorder);
-        says_its_own_lines(&lab);
+        prints_own_lines(&lab);
     }
 }

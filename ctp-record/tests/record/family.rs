@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctp_trace::record::{EventKind, ProcessEnd, ProcessEnding};
+use ctp_trace::record::{EventKind, ProcessEnd, ProcessExit};
 
 use rustix::process::Signal;
 
@@ -29,8 +29,12 @@ pub fn everything_is_there(lab: &Lab, trace: &Trace) {
     for line in &truth {
         let coroutine = trace.named(&line[0]);
         assert_eq!(pid_of(trace, coroutine), line[1], "{line:?}");
-        assert_eq!(coroutine.tally().attempted.to_string(), line[2], "{line:?}");
-        assert!(!coroutine.tally().inexact, "{line:?}");
+        assert_eq!(
+            coroutine.event_counts().attempted.to_string(),
+            line[2],
+            "{line:?}"
+        );
+        assert!(!coroutine.event_counts().inexact, "{line:?}");
     }
     assert_eq!(trace.coroutines.len(), truth.len());
     assert_eq!(trace.end().refused, 0);
@@ -90,9 +94,8 @@ fn a_new_image_is_recorded_whichever_way_it_came() {
         assert_eq!(trace.processes.len(), 2, "{way}");
         let same_pid = trace.processes[0].pid == trace.processes[1].pid;
         assert_eq!(same_pid, way == "exec");
-        let is_replaced = |end: &ProcessEnd| {
-            end.process == trace.processes[0].id && end.how == ProcessEnding::Exec
-        };
+        let is_replaced =
+            |end: &ProcessEnd| end.process == trace.processes[0].id && end.how == ProcessExit::Exec;
         assert_eq!(trace.process_ends.iter().any(is_replaced), way == "exec");
         assert!(modules_of(&trace, "new") > 0, "{way}");
     }
@@ -130,14 +133,14 @@ fn nobody_is_stuck_whose_descriptors_such_a_program_has_closed() {
     let lab = Lab::new();
     let (outcome, trace) = record(&lab, &[], "listen old 1700 replace sleep 2");
     everything_is_there(&lab, &trace);
-    let said = "nothing looks stuck";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let message = "nothing looks stuck";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
 }
 
 /// The processes of these, and of no others.
 fn is_replaced(trace: &Trace, names: &[&str]) {
     let ends = trace.process_ends.iter();
-    let replaced = ends.filter(|end| end.how == ProcessEnding::Exec);
+    let replaced = ends.filter(|end| end.how == ProcessExit::Exec);
     let replaced: Vec<_> = replaced.map(|end| end.process).collect();
     let processes: Vec<_> = names
         .iter()
@@ -156,7 +159,7 @@ fn a_daemon_is_waited_for_on_request_and_named_otherwise() {
     let hows = trace.process_ends.iter().map(|end| end.how);
     assert_eq!(
         hows.collect::<Vec<_>>(),
-        [ProcessEnding::Exited(0), ProcessEnding::Gone]
+        [ProcessExit::Exited(0), ProcessExit::Disappeared]
     );
     assert!(
         outcome.stderr.contains(" (recorded for "),
@@ -213,7 +216,11 @@ fn a_process_that_is_killed_leaves_all_it_had_and_the_others_go_on() {
     let killed = trace.named("orphan").birth.process;
     let mut ends = trace.process_ends.iter();
     let end = ends.find(|end| end.process == killed).expect("it is told");
-    assert_eq!(end.how, ProcessEnding::Gone, "only its parent knows more");
+    assert_eq!(
+        end.how,
+        ProcessExit::Disappeared,
+        "only its parent knows more"
+    );
 }
 
 // CTP-34
@@ -239,9 +246,9 @@ fn a_process_that_did_all_it_did_between_two_looks_ends_with_its_coroutines() {
     lab.outcome(recorder);
     let trace = lab.trace();
     everything_is_there(&lab, &trace);
-    let its_process = trace.named("brief").birth.process;
+    let own_process = trace.named("brief").birth.process;
     let mut ended = trace.process_ends.iter();
-    assert!(ended.any(|end| end.process == its_process), "it has ended");
+    assert!(ended.any(|end| end.process == own_process), "it has ended");
     assert_eq!(trace.processes.len(), 2);
 }
 
@@ -268,8 +275,8 @@ fn waits_in_vain(fork: &str) {
     wait_until("the fork has worked", || lab.truth("truth").len() == 2);
     send(Signal::CONT, recorder.id());
     let outcome = lab.outcome(recorder);
-    let told = "1 process was not let in, or too late";
-    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    let reported = "1 process was not let in, or too late";
+    assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
     assert_eq!(lab.trace().coroutines.len(), 1);
     assert_eq!(lab.trace().end().unrecorded, 1);
 }
@@ -289,8 +296,8 @@ fn forks_that_have_dropped_what_reaches_the_recorder_count_themselves() {
     let (outcome, trace) = record(&lab, &[], steps);
     assert_eq!(trace.coroutines.len(), 1);
     assert_eq!(trace.end().unrecorded, 2, "{}", outcome.stderr);
-    let told = "2 forks could not reach the recorder";
-    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    let reported = "2 forks could not reach the recorder";
+    assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
 }
 
 // CTP-32, LT-19
@@ -334,10 +341,10 @@ fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
         .collect();
     for name in ["before", "good"] {
         let coroutine = trace.named(name);
-        assert_eq!(coroutine.tally().attempted.to_string(), truth[name]);
-        assert!(!coroutine.tally().inexact);
+        assert_eq!(coroutine.event_counts().attempted.to_string(), truth[name]);
+        assert!(!coroutine.event_counts().inexact);
     }
-    assert!(trace.named("bad").tally().inexact);
+    assert!(trace.named("bad").event_counts().inexact);
     assert_eq!(trace.end().unrecorded, 1, "the rest of what it did");
     assert!(
         outcome
@@ -357,9 +364,9 @@ fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
 #[test]
 fn a_program_in_a_process_namespace_of_its_own_is_taken_for_nobody_else() {
     let lab = Lab::new();
-    let mut apart = lab.command("unshare");
+    let mut separate = lab.command("unshare");
     if !lab
-        .run(apart.args(["-p", "-f", "--mount-proc", "true"]))
+        .run(separate.args(["-p", "-f", "--mount-proc", "true"]))
         .status
         .success()
     {
@@ -376,7 +383,7 @@ fn a_program_in_a_process_namespace_of_its_own_is_taken_for_nobody_else() {
         assert_eq!(trace.processes.len(), 2, "{proc:?}");
         assert!(trace.processes.iter().all(|it| it.pid > 2), "{proc:?}");
         for line in lab.truth("truth") {
-            let attempted = trace.named(&line[0]).tally().attempted;
+            let attempted = trace.named(&line[0]).event_counts().attempted;
             assert_eq!(attempted.to_string(), line[2], "{proc:?}");
             assert!(modules_of(&trace, &line[0]) > 0, "{proc:?}");
         }
@@ -427,7 +434,7 @@ fn a_program_that_filters_its_system_calls_is_spared_on_request() {
     lab.record(&["--no-bell"], "family", &words);
     let trace = lab.trace();
     for (name, events) in [("before", 7), ("after", 11)] {
-        assert_eq!(trace.named(name).tally().attempted, events);
+        assert_eq!(trace.named(name).event_counts().attempted, events);
     }
     assert_eq!(trace.coroutines.len(), 2, "a fork would have to ask");
     assert_eq!(trace.end().unrecorded, 1, "and counts itself");

@@ -10,7 +10,7 @@ use std::process::{Child, Output};
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_trace::record::{EventKind, Former, Nanos};
+use ctp_trace::record::{EndedSums, EventKind, Nanos};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 use crate::killed;
@@ -28,9 +28,9 @@ pub fn is_whole(trace: &Trace) {
     assert_eq!(window.unattributed, 0);
     assert_eq!(trace.end().quarantined, 0);
     for one in trace.coroutines.values() {
-        let tally = one.tally();
-        assert!(!tally.inexact);
-        assert_eq!(one.earlier + tally.recorded, tally.attempted);
+        let event_counts = one.event_counts();
+        assert!(!event_counts.inexact);
+        assert_eq!(one.earlier + event_counts.recorded, event_counts.attempted);
         assert!(!one.birth.name.is_empty(), "{one:?}");
     }
 }
@@ -50,9 +50,9 @@ fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() 
     let trace = lab.trace();
     is_whole(&trace);
     let one = trace.named("hot-0-0");
-    assert_eq!(one.tally().attempted, EVENTS);
+    assert_eq!(one.event_counts().attempted, EVENTS);
     // All that the thread told but its beginning is of this coroutine.
-    assert_eq!(one.tally().recorded, CAPACITY);
+    assert_eq!(one.event_counts().recorded, CAPACITY);
     assert_eq!(one.earlier, EVENTS - CAPACITY, "the overrun count");
     let window = trace.window.expect("there is one");
     assert_eq!(window.overwritten, EVENTS + 1 - CAPACITY);
@@ -61,10 +61,10 @@ fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() 
         // The birth comes before those that the program numbers.
         assert_eq!(event.arg, event.n - 1);
     }
-    let said = &outcome.stderr;
+    let message = &outcome.stderr;
     assert!(
-        said.contains("20 480 events in totals (2 048 kept: the last"),
-        "{said}"
+        message.contains("20 480 events in totals (2 048 kept: the last"),
+        "{message}"
     );
 }
 
@@ -78,11 +78,12 @@ fn totals_are_of_all_events_and_the_window_of_several_threads_begins_where_all_h
     let trace = lab.trace();
     is_whole(&trace);
     let since = trace.window.expect("there is one").since;
-    let former = |count: fn(&Former) -> u64| trace.formers.iter().map(count).sum::<u64>();
-    let mut runs = former(|it| it.running.count);
-    let mut waits = former(|it| it.waiting.count);
+    let ended_sums =
+        |count: fn(&EndedSums) -> u64| trace.all_ended_sums.iter().map(count).sum::<u64>();
+    let mut runs = ended_sums(|it| it.running.count);
+    let mut waits = ended_sums(|it| it.waiting.count);
     for one in trace.coroutines.values() {
-        assert_eq!(one.tally().attempted, EVENTS);
+        assert_eq!(one.event_counts().attempted, EVENTS);
         let aggregate = one.aggregate.as_ref().expect("its totals");
         assert!(!aggregate.stands_for_events);
         runs += aggregate.running.count;
@@ -90,8 +91,8 @@ fn totals_are_of_all_events_and_the_window_of_several_threads_begins_where_all_h
         let early = one.events.iter().filter(|event| event.at < since);
         assert!(early.count() <= 8, "older is only what its station held");
     }
-    let told = trace.coroutines.len() as u64;
-    assert_eq!(told + former(|it| it.coroutines), 15);
+    let reported = trace.coroutines.len() as u64;
+    assert_eq!(reported + ended_sums(|it| it.coroutines), 15);
     assert_eq!(trace.attempted(), 15 * EVENTS);
     // A birth, runs and waits in turn, and a death at the end of a wait, which is in no total.
     assert_eq!(
@@ -215,9 +216,9 @@ fn snapshots_by_command_are_right_while_the_program_runs_and_disturb_nothing() {
     let flight = mortal(&["--flight-recorder=4M"]);
     sleep(Duration::from_millis(200));
     let running = flight.snapshot_to("running.ctp");
-    let before = killed::events_noted(&flight.lab);
+    let before = killed::events_recorded(&flight.lab);
     let (events, lanes) = flight.events_and_lanes();
-    let possible = *before.start()..=*killed::events_noted(&flight.lab).end();
+    let possible = *before.start()..=*killed::events_recorded(&flight.lab).end();
     assert!(possible.contains(&events), "{events} of {possible:?}");
     assert_eq!(lanes, 3);
     send(Signal::STOP, flight.program);
@@ -307,17 +308,17 @@ fn those_that_ended_before_the_window_are_in_sums() {
     );
     let trace = lab.trace();
     is_whole(&trace);
-    let former: u64 = trace.formers.iter().map(|it| it.coroutines).sum();
-    assert_eq!(former + trace.coroutines.len() as u64, 20_003);
+    let ended_sums: u64 = trace.all_ended_sums.iter().map(|it| it.coroutines).sum();
+    assert_eq!(ended_sums + trace.coroutines.len() as u64, 20_003);
     assert_eq!(trace.attempted(), 20_000 * 4 + 1 + 2 + 3);
-    assert_eq!(trace.formers.len(), 100, "by name");
-    for former in &trace.formers {
+    assert_eq!(trace.all_ended_sums.len(), 100, "by name");
+    for ended_sums in &trace.all_ended_sums {
         // Each ran once, and was dropped while it waited.
         assert_eq!(
-            (former.events, former.running.count),
-            (4 * former.coroutines, former.coroutines)
+            (ended_sums.events, ended_sums.running.count),
+            (4 * ended_sums.coroutines, ended_sums.coroutines)
         );
-        assert_eq!((former.waiting.count, former.lost), (0, 0));
+        assert_eq!((ended_sums.waiting.count, ended_sums.lost), (0, 0));
     }
 }
 
@@ -335,11 +336,14 @@ fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
         flight.lab.wait_for_file(name);
         assert!(flight.read(name).window.is_some_and(|it| it.goes_on));
     }
-    let (lab, said) = flight.kill();
+    let (lab, message) = flight.kill();
     assert!(!lab.path("ctp.data").exists(), "only as it was told to");
-    assert!(said.contains("ctp-report --stuck -i ctp.data.1"), "{said}");
-    assert!(said.contains("no snapshot at this end"), "{said}");
-    assert!(said.contains("those taken before"), "{said}");
+    assert!(
+        message.contains("ctp-report --stuck -i ctp.data.1"),
+        "{message}"
+    );
+    assert!(message.contains("no snapshot at this end"), "{message}");
+    assert!(message.contains("those taken before"), "{message}");
 }
 
 // LT-09
@@ -356,8 +360,8 @@ fn of_a_program_that_is_stopped_it_is_said_so_with_the_snapshot() {
     send(Signal::USR2, flight.recorder.id());
     flight.lab.wait_for_file("ctp.data.2");
     let sentence = format!("process {} is stopped", flight.program);
-    let (_, said) = flight.kill();
-    assert_eq!(said.matches(&sentence).count(), 1, "{said}");
+    let (_, message) = flight.kill();
+    assert_eq!(message.matches(&sentence).count(), 1, "{message}");
 }
 
 // LT-09
@@ -365,9 +369,9 @@ fn of_a_program_that_is_stopped_it_is_said_so_with_the_snapshot() {
 fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
     let flags = ["--flight-recorder", "--snapshot-on", "exit:nonzero"];
     let flight = mortal(&flags);
-    let (lab, said) = flight.kill();
+    let (lab, message) = flight.kill();
     assert!(lab.trace().end().events > 0);
-    assert!(said.contains("wrote ctp.data"), "{said}");
+    assert!(message.contains("wrote ctp.data"), "{message}");
     let lab = Lab::new();
     let outcome = lab.record(&flags, "churn", &["truth", "10"]);
     assert!(!lab.path("ctp.data").exists());
@@ -376,8 +380,8 @@ fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
         "{}",
         outcome.stderr
     );
-    let said = "none was asked for before";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let message = "none was asked for before";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
 }
 
 // LT-09, AGG-17
@@ -437,8 +441,8 @@ fn what_cannot_be_is_refused_with_a_way_out() {
     assert!(refused(&["--flight-recorder=5m"]).contains("5min"));
     assert!(refused(&["--flight-recorder", "--buffer", "0"]).contains("leaves no room"));
     assert!(refused(&["--flight-recorder=1M", "--buffer", "2M"]).contains("leave out one"));
-    let said = refused(&["--flight-recorder", "--snapshot-on", "signal:INT"]);
-    assert!(said.contains("USR1, USR2"), "{said}");
+    let message = refused(&["--flight-recorder", "--snapshot-on", "signal:INT"]);
+    assert!(message.contains("USR1, USR2"), "{message}");
 }
 
 #[test]
@@ -446,10 +450,10 @@ fn only_a_flight_recorder_takes_snapshots() {
     let flight = Flight::start(&[], "mortal", &[killed::TRUTH, "1", "4", "400"]);
     let output = flight.snapshot(&[]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("start it with ctp-record --flight-recorder"),
-        "{said}"
+        message.contains("start it with ctp-record --flight-recorder"),
+        "{message}"
     );
     assert!(!Path::new("ctp.data.1").exists());
     flight.kill();
@@ -473,8 +477,8 @@ fn who_asks_for_a_snapshot_is_told_why_there_is_none() {
     limited(Some(limit));
     let output = flight.snapshot(&["-o", "none.ctp"]);
     limited(None);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("cannot start a thread"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("cannot start a thread"), "{message}");
     assert_eq!(output.status.code(), Some(1));
     is_whole(&flight.snapshot_to("one.ctp"));
     flight.kill();

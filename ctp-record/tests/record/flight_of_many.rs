@@ -1,6 +1,6 @@
 //! What a flight recorder keeps of many threads, of processes that came from one another, and of peers.
 
-use ctp_trace::record::{Act, Dialect, EventKind, ProcessEnding};
+use ctp_trace::record::{Act, Dialect, EventKind, ProcessExit};
 
 use crate::family::{everything_is_there, record};
 use crate::flight::is_whole;
@@ -15,8 +15,11 @@ fn what_dead_threads_did_last_is_there_while_there_are_lanes_for_others() {
     let trace = lab.trace();
     is_whole(&trace);
     assert_eq!(trace.end().events.to_string(), lab.truth("truth")[0][0]);
-    let begun = trace.deeds.iter().filter(|deed| deed.act == Act::Begin);
-    assert_eq!(begun.count(), 96, "each thread tells of itself");
+    let started = trace
+        .thread_events
+        .iter()
+        .filter(|thread_event| thread_event.act == Act::Begin);
+    assert_eq!(started.count(), 96, "each thread tells of itself");
 }
 
 // CTP-34
@@ -31,7 +34,7 @@ fn processes_that_ended_meanwhile_stand_as_they_were() {
     assert_eq!(trace.process_ends.len(), 2);
     for one in trace.coroutines.values() {
         assert_eq!(one.last(), EventKind::Suspend);
-        assert_eq!(one.events.len() as u64, one.tally().attempted);
+        assert_eq!(one.events.len() as u64, one.event_counts().attempted);
     }
 }
 
@@ -44,7 +47,7 @@ fn a_new_image_is_another_process_also_for_a_flight_recorder() {
     everything_is_there(&lab, &trace);
     is_whole(&trace);
     let replaced = &trace.process_ends[0];
-    assert_eq!(replaced.how, ProcessEnding::Exec);
+    assert_eq!(replaced.how, ProcessExit::Exec);
     assert_eq!(replaced.process, trace.named("old").birth.process);
 }
 

@@ -23,9 +23,9 @@ fn line(trace: &Trace, site: SiteId) -> u32 {
 }
 
 /// Whether it is taken, which, by whom and where, in words.
-type Told = (bool, u64, Waker, u32);
+type Reported = (bool, u64, Waker, u32);
 
-fn told(trace: &Trace) -> Vec<Told> {
+fn reported(trace: &Trace) -> Vec<Reported> {
     let of = |act: &Act| {
         let (taken, hold) = match act {
             Act::Acquire(hold) => (true, hold),
@@ -48,13 +48,13 @@ fn told(trace: &Trace) -> Vec<Told> {
         Some((taken, arg, by, line(trace, site)))
     };
     trace
-        .deeds
+        .thread_events
         .iter()
-        .filter_map(|deed| of(&deed.act))
+        .filter_map(|thread_event| of(&thread_event.act))
         .collect()
 }
 
-fn of_round(outer: CoroutineId, inner: CoroutineId) -> [Told; 4] {
+fn of_round(outer: CoroutineId, inner: CoroutineId) -> [Reported; 4] {
     let (outer, inner) = (Waker::Coroutine(outer), Waker::Coroutine(inner));
     [
         (true, 4096, outer, line_of("ctp::acquired(4096usize);")),
@@ -64,29 +64,29 @@ fn of_round(outer: CoroutineId, inner: CoroutineId) -> [Told; 4] {
     ]
 }
 
-fn they_are_told_of_whoever_has_the_station(flag: &str) {
+fn holders_follow_the_station(flag: &str) {
     let lab = Lab::new();
     let rounds = ROUNDS.to_string();
     lab.record(&[flag], "holds", &["truth", &rounds]);
     let trace = lab.trace();
     let id = |name: String| trace.named(&name).birth.coroutine;
-    let mut expected: Vec<Told> = (0..ROUNDS)
+    let mut expected: Vec<Reported> = (0..ROUNDS)
         .flat_map(|round| of_round(id(format!("outer-{round}")), id(format!("inner-{round}"))))
         .collect();
     let tid: u32 = lab.truth("truth")[0][0].parse().expect("a number");
     let last = line_of("ctp::acquired(7u64);");
     expected.push((true, 7, Waker::Thread(tid), last));
-    assert_eq!(told(&trace), expected);
+    assert_eq!(reported(&trace), expected);
 }
 
 // CTP-22
 #[test]
 fn who_holds_what_is_told_of_whoever_has_the_station() {
-    they_are_told_of_whoever_has_the_station("-v");
+    holders_follow_the_station("-v");
 }
 
 // CTP-22
 #[test]
 fn a_flight_recorder_tells_it_too() {
-    they_are_told_of_whoever_has_the_station("--flight-recorder");
+    holders_follow_the_station("--flight-recorder");
 }

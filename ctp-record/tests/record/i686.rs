@@ -58,7 +58,7 @@ fn both_are_in_one_trace_with_the_same_records() {
     let trace = lab.trace();
     let lives = |name: &str| {
         let one = trace.named(name);
-        assert_eq!(one.tally().attempted, 41, "{name}");
+        assert_eq!(one.event_counts().attempted, 41, "{name}");
         (one.birth.dialect, one.events.len() as u64 + one.lost())
     };
     for (wide, narrow) in [("wide", "narrow"), ("wide-child", "narrow-child")] {

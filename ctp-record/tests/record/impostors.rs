@@ -117,7 +117,7 @@ fn root_asks_another_users_recorder_of_the_same_build() {
     let recorder = command.args(["--", "sleep", "600"]).uid(MALLORY).spawn();
     let recorder = recorder.expect("can be started");
     let program = program_of(recorder.id());
-    let asked = |client: &Path, pid: u32| {
+    let requested = |client: &Path, pid: u32| {
         let mut command = lab.command(client);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let status = command
@@ -126,9 +126,9 @@ fn root_asks_another_users_recorder_of_the_same_build() {
         status.expect("can be run").code()
     };
     for pid in [recorder.id(), program] {
-        assert_eq!(asked(&copy, pid), Some(0));
+        assert_eq!(requested(&copy, pid), Some(0));
         assert_eq!(
-            asked(Path::new(env!("CARGO_BIN_EXE_ctp-record")), pid),
+            requested(Path::new(env!("CARGO_BIN_EXE_ctp-record")), pid),
             Some(1)
         );
     }
@@ -140,9 +140,9 @@ fn root_asks_another_users_recorder_of_the_same_build() {
 #[test]
 fn a_directory_that_others_enter_is_no_recorders() {
     let impostor = Impostor::start("lying", us());
-    let asked = |impostor: &Impostor| impostor.control("status").status.code();
+    let requested = |impostor: &Impostor| impostor.control("status").status.code();
     assert_eq!(
-        asked(&impostor),
+        requested(&impostor),
         Some(0),
         "it is private, and the user's own"
     );
@@ -150,11 +150,11 @@ fn a_directory_that_others_enter_is_no_recorders() {
         .lab
         .path(&format!("ctp-{}-0", impostor.process.id()));
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).expect("is ours");
-    assert_eq!(asked(&impostor), Some(1));
+    assert_eq!(requested(&impostor), Some(1));
     if us() == 0 {
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).expect("is ours");
         chown(&directory, Some(MALLORY), None).expect("is root");
-        assert_eq!(asked(&impostor), Some(1));
+        assert_eq!(requested(&impostor), Some(1));
     }
 }
 
@@ -165,8 +165,8 @@ fn an_endless_answer_ends_with_an_error() {
     for words in ["status", "snapshot"] {
         let outcome = impostor.control(words);
         assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-        let said = "its answer is longer than that of any recorder";
-        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        let message = "its answer is longer than that of any recorder";
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
 }
 
@@ -178,8 +178,8 @@ fn what_never_answers_or_lets_in_ends_the_wait() {
     for wait in waits {
         let outcome = wait.join().expect("it ends");
         assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-        let said = "does not answer: there is no whole answer after 10 s; is it stopped?";
-        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        let message = "does not answer: there is no whole answer after 10 s; is it stopped?";
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
 }
 
@@ -234,7 +234,7 @@ fn callers_that_say_nothing_or_too_much_harm_no_recording() {
 fn without_a_descriptor_left_a_caller_is_hung_up_on() {
     let lab = Lab::new();
     let (recorder, directory) = recording(&lab, "40");
-    let bells: Vec<UnixStream> = (0..40)
+    let doorbells: Vec<UnixStream> = (0..40)
         .map(|_| UnixStream::connect(directory.join("sock")).expect("it listens"))
         .collect();
     let open = format!("/proc/{}/fd", recorder.id());
@@ -247,7 +247,7 @@ fn without_a_descriptor_left_a_caller_is_hung_up_on() {
         .expect("can be set");
     let mut answer = Vec::new();
     assert_eq!(caller.read_to_end(&mut answer).ok(), Some(0), "it hangs up");
-    drop(bells);
+    drop(doorbells);
     ends_well(&lab, recorder);
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 use crate::lab::{Lab, fixture, only_child, program_of, send, wait_until};
@@ -72,14 +72,21 @@ fn signals_about_the_recorder_end_the_recording_alone() {
         let outcome = lab.outcome(recorder);
         assert!(is_alive(program), "{name}");
         send(Signal::KILL, program);
-        let said = &outcome.stderr;
-        assert_eq!(outcome.status.code(), Some(128 + number), "{name}: {said}");
-        assert_eq!(lab.trace().end().how, Ending::Stopped, "{name}");
+        let message = &outcome.stderr;
+        assert_eq!(
+            outcome.status.code(),
+            Some(128 + number),
+            "{name}: {message}"
+        );
+        assert_eq!(lab.trace().end().how, ExitReason::Stopped, "{name}");
         assert_eq!(lab.read("log"), "ready\n", "{name}");
         assert_eq!(left_over(&lab), [""; 0], "{name}");
         let why = format!("ctp-record: {name} ");
-        assert!(said.contains(&why), "{said}");
-        assert!(said.contains("goes on without being recorded"), "{said}");
+        assert!(message.contains(&why), "{message}");
+        assert!(
+            message.contains("goes on without being recorded"),
+            "{message}"
+        );
     }
 }
 
@@ -99,7 +106,7 @@ fn so_they_do_in_every_mode() {
         assert!(is_alive(program), "{flags:?}");
         send(Signal::KILL, program);
         assert_eq!(outcome.status.code(), Some(128 + 14), "{}", outcome.stderr);
-        assert_eq!(lab.trace().end().how, Ending::Stopped, "{flags:?}");
+        assert_eq!(lab.trace().end().how, ExitReason::Stopped, "{flags:?}");
         assert_eq!(left_over(&lab), [""; 0], "{flags:?}");
     }
 }
@@ -123,7 +130,7 @@ fn a_wait_for_descendants_ends_with_the_programs_status() {
     assert!(is_alive(child));
     send(Signal::KILL, child);
     assert_eq!(outcome.status.code(), Some(7), "{}", outcome.stderr);
-    assert_eq!(lab.trace().end().how, Ending::Exited(7));
+    assert_eq!(lab.trace().end().how, ExitReason::Exited(7));
     assert_eq!(left_over(&lab), [""; 0]);
 }
 
@@ -149,7 +156,7 @@ fn signals_that_are_the_programs_leave_a_whole_trace() {
         let outcome = lab.outcome(recorder);
         let number = signal.as_raw();
         assert_eq!(outcome.status.code(), Some(128 + number), "{signal:?}");
-        assert_eq!(lab.trace().end().how, Ending::Signalled(number));
+        assert_eq!(lab.trace().end().how, ExitReason::Signalled(number));
         assert_eq!(left_over(&lab), [""; 0], "{signal:?}");
     }
 }
@@ -174,7 +181,7 @@ fn a_recorder_that_was_told_to_ignore_a_signal_does() {
     send(Signal::KILL, program);
     let outcome = lab.outcome(recorder);
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
-    assert_eq!(lab.trace().end().how, Ending::Signalled(9));
+    assert_eq!(lab.trace().end().how, ExitReason::Signalled(9));
 }
 
 /// The recorder of `signals`, and not the program, under strace; nothing where that cannot be used.
@@ -208,8 +215,8 @@ fn a_signal_before_the_program_starts_leaves_nothing_behind() {
                 return;
             };
             let outcome = lab.run(&mut command);
-            let said = format!("ctp-record: SIG{signal} came before the program was started\n");
-            assert_eq!(outcome.stderr, said, "{call}");
+            let message = format!("ctp-record: SIG{signal} came before the program was started\n");
+            assert_eq!(outcome.stderr, message, "{call}");
             assert_eq!(outcome.status.code(), Some(128 + number));
             assert!(!lab.path("started").exists() && !lab.path("ctp.data").exists());
             assert_eq!(left_over(&lab), [""; 0], "{signal} {call}");
@@ -229,8 +236,8 @@ fn without_a_socket_for_control_the_rest_is_recorded() {
         };
         let outcome = lab.run(&mut command);
         assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-        let said = "ctp-record control cannot reach this recording: ";
-        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        let message = "ctp-record control cannot reach this recording: ";
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
         let trace = lab.trace();
         trace.is_complete();
         assert_eq!(trace.coroutines.len(), 2);
@@ -267,14 +274,14 @@ fn callers_that_cannot_be_accepted_cost_no_trace() {
             let outcome = lab.run(&mut command);
             assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
             let trace = lab.trace();
-            assert_eq!(trace.end().how, Ending::Exited(0));
+            assert_eq!(trace.end().how, ExitReason::Exited(0));
             let parent = lab
                 .truth("truth")
                 .into_iter()
                 .find(|line| line[0] == "parent");
             let events: u64 = parent.expect("it worked")[2].parse().expect("a number");
-            let tally = trace.named("parent").tally();
-            assert_eq!(tally.recorded, events, "{error} {when}");
+            let event_counts = trace.named("parent").event_counts();
+            assert_eq!(event_counts.recorded, events, "{error} {when}");
             assert_eq!(left_over(&lab), [""; 0], "{error} {when}");
         }
     }
@@ -307,9 +314,9 @@ fn the_limit_of_processor_time_ends_the_recording_alone() {
     assert!(is_alive(program));
     send(Signal::KILL, program);
     assert_eq!(outcome.status.code(), Some(128 + 24), "{}", outcome.stderr);
-    let said = "SIGXCPU (ctp-record has used its processor time: ulimit -t) ends the recording";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
-    assert_eq!(lab.trace().end().how, Ending::Stopped);
+    let message = "SIGXCPU (ctp-record has used its processor time: ulimit -t) ends the recording";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+    assert_eq!(lab.trace().end().how, ExitReason::Stopped);
     assert_eq!(left_over(&lab), [""; 0]);
 }
 
@@ -328,9 +335,13 @@ fn a_trace_is_not_read_back_without_processor_time() {
         send_number(number, recorder.id());
         let outcome = lab.outcome(recorder);
         send(Signal::KILL, program);
-        let said = &outcome.stderr;
-        assert_eq!(said.contains("nothing looks stuck"), is_read, "{said}");
-        assert!(said.contains("next: ctp-report"), "{said}");
+        let message = &outcome.stderr;
+        assert_eq!(
+            message.contains("nothing looks stuck"),
+            is_read,
+            "{message}"
+        );
+        assert!(message.contains("next: ctp-report"), "{message}");
     }
 }
 
@@ -354,7 +365,7 @@ fn the_recorder_is_warned_before_the_hard_limit() {
         wait_until("its limit", || ours() == expected);
         fs::write(lab.path("go"), "").expect("can be written");
         assert_eq!(lab.outcome(recorder).status.code(), Some(0));
-        let its = processor_time(&lab.read("its"));
-        assert_eq!(its, (limit.to_owned(), limit.to_owned()));
+        let own = processor_time(&lab.read("its"));
+        assert_eq!(own, (limit.to_owned(), limit.to_owned()));
     }
 }

@@ -23,14 +23,14 @@ pub const TRUTH: &str = "truth";
 
 /// What the program noted of one coroutine.
 #[derive(Clone, Copy, Debug)]
-struct Noted {
+struct Truth {
     row: u64,
-    begun: u64,
+    started: u64,
     done: u64,
 }
 
 /// By the probe's id, which is 0 for one that was killed amid its birth.
-type Notes = Vec<(u64, Noted)>;
+type Notes = Vec<(u64, Truth)>;
 
 // CTP-19, CTP-11, CT-03, LT-15
 #[test]
@@ -48,7 +48,7 @@ fn a_program_that_is_killed_at_any_instant_has_what_it_had_done_in_the_trace() {
         if is_long {
             nothing_is_missing(&trace);
         }
-        let tallies = trace.coroutines.values().map(|one| one.tally().torn);
+        let tallies = trace.coroutines.values().map(|one| one.event_counts().torn);
         torn += tallies.flatten().count();
         whole += trace.end().events;
         let births = trace.coroutines.values().map(|one| &one.birth);
@@ -68,7 +68,7 @@ fn kill_after(lab: &Lab, is_long: bool, pause: Duration) {
     let recorder = command.spawn().expect("can be started");
     let program = only_child(recorder.id());
     if !is_long {
-        let is_second_use = |(id, _): &(u64, Noted)| 1 < id >> 24 & 0xFF_FFFF;
+        let is_second_use = |(id, _): &(u64, Truth)| 1 < id >> 24 & 0xFF_FFFF;
         wait_until("a station that is used again", || {
             notes(lab).iter().any(is_second_use)
         });
@@ -89,76 +89,76 @@ fn notes(lab: &Lab) -> Notes {
     let rows = words.chunks_exact(3).zip(0..);
     rows.filter(|(words, _)| words[0] > 0)
         .map(|(words, row)| {
-            let [begun, done, id] = words.try_into().expect("three words");
-            (id, Noted { row, begun, done })
+            let [started, done, id] = words.try_into().expect("three words");
+            (id, Truth { row, started, done })
         })
         .collect()
 }
 
 fn agrees(trace: &Trace, notes: &Notes) {
-    let amid_birth = notes.iter().filter(|(id, _)| *id == 0).count();
-    let mut noted: BTreeMap<u64, Noted> = notes.iter().copied().filter(|it| it.0 != 0).collect();
+    let within_birth = notes.iter().filter(|(id, _)| *id == 0).count();
+    let mut recorded: BTreeMap<u64, Truth> = notes.iter().copied().filter(|it| it.0 != 0).collect();
     let mut strangers = 0;
     for one in trace.coroutines.values() {
-        match noted.remove(&one.birth.probe_id) {
-            Some(noted) => is_as_noted(one, noted),
+        match recorded.remove(&one.birth.probe_id) {
+            Some(recorded) => is_as_recorded(one, recorded),
             None => {
                 strangers += 1;
-                let born = Noted {
+                let born = Truth {
                     row: 0,
-                    begun: 1,
+                    started: 1,
                     done: 0,
                 };
-                is_as_noted(one, born);
+                is_as_recorded(one, born);
             }
         }
     }
-    assert!(strangers <= amid_birth, "{strangers} of {amid_birth}");
-    assert!(noted.is_empty(), "not in the trace: {noted:?}");
+    assert!(strangers <= within_birth, "{strangers} of {within_birth}");
+    assert!(recorded.is_empty(), "not in the trace: {recorded:?}");
     assert_eq!(trace.end().quarantined, 0);
 }
 
 fn nothing_is_missing(trace: &Trace) {
     assert_eq!(trace.end().lost, 0);
     for one in trace.coroutines.values() {
-        let tally = one.tally();
+        let event_counts = one.event_counts();
         let numbers: Vec<u64> = one.events.iter().map(|event| event.n).collect();
-        let all: Vec<u64> = (0..tally.attempted).collect();
-        assert_eq!(numbers, all, "{tally:?}");
+        let all: Vec<u64> = (0..event_counts.attempted).collect();
+        assert_eq!(numbers, all, "{event_counts:?}");
     }
 }
 
 /// The same of a flight recorder's trace: who is not told of one by one was over, and is in a sum.
 pub fn agrees_with_notes(trace: &Trace, lab: &Lab) {
     let notes = notes(lab);
-    let amid_birth = notes.iter().filter(|(id, _)| *id == 0).count() as u64;
-    let mut noted: BTreeMap<u64, Noted> = notes.into_iter().filter(|it| it.0 != 0).collect();
+    let within_birth = notes.iter().filter(|(id, _)| *id == 0).count() as u64;
+    let mut recorded: BTreeMap<u64, Truth> = notes.into_iter().filter(|it| it.0 != 0).collect();
     let mut strangers = 0;
     for one in trace.coroutines.values() {
-        match noted.remove(&one.birth.probe_id) {
-            Some(noted) => is_as_noted(one, noted),
+        match recorded.remove(&one.birth.probe_id) {
+            Some(recorded) => is_as_recorded(one, recorded),
             None => strangers += 1,
         }
     }
-    assert!(strangers <= amid_birth, "{strangers} of {amid_birth}");
-    let former: u64 = trace.formers.iter().map(|it| it.coroutines).sum();
-    assert_eq!(noted.len() as u64, former);
+    assert!(strangers <= within_birth, "{strangers} of {within_birth}");
+    let ended_sums: u64 = trace.all_ended_sums.iter().map(|it| it.coroutines).sum();
+    assert_eq!(recorded.len() as u64, ended_sums);
     // One may be over and not have noted it: its thread stood still while others went on.
-    let is_over = |it: &Noted| EVENTS <= it.begun && it.begun <= it.done + 1;
-    assert!(noted.values().all(is_over), "{noted:?}");
-    let events: u64 = trace.formers.iter().map(|it| it.events).sum();
-    let done: u64 = noted.values().map(|it| it.done).sum();
-    let begun: u64 = noted.values().map(|it| it.begun).sum();
-    assert!((done..=begun).contains(&events), "{events}: {noted:?}");
+    let is_over = |it: &Truth| EVENTS <= it.started && it.started <= it.done + 1;
+    assert!(recorded.values().all(is_over), "{recorded:?}");
+    let events: u64 = trace.all_ended_sums.iter().map(|it| it.events).sum();
+    let done: u64 = recorded.values().map(|it| it.done).sum();
+    let started: u64 = recorded.values().map(|it| it.started).sum();
+    assert!((done..=started).contains(&events), "{events}: {recorded:?}");
     assert_eq!((trace.end().quarantined, trace.end().lost), (0, 0));
     trace.has_no_gaps();
 }
 
 /// Events that the program has noted: no fewer than are done, no more than are begun.
-pub fn events_noted(lab: &Lab) -> std::ops::RangeInclusive<u64> {
+pub fn events_recorded(lab: &Lab) -> std::ops::RangeInclusive<u64> {
     let notes = notes(lab);
-    let done = notes.iter().map(|(_, noted)| noted.done).sum();
-    done..=notes.iter().map(|(_, noted)| noted.begun).sum()
+    let done = notes.iter().map(|(_, recorded)| recorded.done).sum();
+    done..=notes.iter().map(|(_, recorded)| recorded.started).sum()
 }
 
 /// How many coroutines the program has noted so far.
@@ -168,29 +168,29 @@ pub fn coroutines(lab: &Lab) -> usize {
 
 /// What events of a program that runs on say is what it computed.
 pub fn events_are_as_computed(trace: &Trace, lab: &Lab) {
-    let noted: BTreeMap<u64, Noted> = notes(lab).into_iter().collect();
+    let recorded: BTreeMap<u64, Truth> = notes(lab).into_iter().collect();
     for one in trace.coroutines.values() {
-        if let Some(noted) = noted.get(&one.birth.probe_id) {
-            events_are_whole(one, *noted);
+        if let Some(recorded) = recorded.get(&one.birth.probe_id) {
+            events_are_whole(one, *recorded);
         }
     }
 }
 
 /// What was done is accounted for, what was begun and not done is there, torn or not, never two of
 /// these; and the last whole events are what they were in the program.
-fn is_as_noted(one: &Coroutine, noted: Noted) {
-    let tally = one.tally();
-    let context = format!("{noted:?} {tally:?}");
-    assert!(!tally.inexact, "{context}");
+fn is_as_recorded(one: &Coroutine, recorded: Truth) {
+    let event_counts = one.event_counts();
+    let context = format!("{recorded:?} {event_counts:?}");
+    assert!(!event_counts.inexact, "{context}");
     assert!(
-        (noted.done..=noted.begun).contains(&tally.attempted),
+        (recorded.done..=recorded.started).contains(&event_counts.attempted),
         "{context}"
     );
-    let is_torn = tally.torn.is_some();
+    let is_torn = event_counts.torn.is_some();
     if is_torn {
-        assert_eq!(tally.torn, Some(tally.attempted), "{context}");
-        assert!(noted.done < noted.begun, "{context}");
-        assert_eq!(tally.attempted, noted.done, "{context}");
+        assert_eq!(event_counts.torn, Some(event_counts.attempted), "{context}");
+        assert!(recorded.done < recorded.started, "{context}");
+        assert_eq!(event_counts.attempted, recorded.done, "{context}");
     }
     let slots = if is_torn { 7 } else { 8 };
     // Of one that ended, only what lanes have is in a flight recorder's window.
@@ -210,13 +210,13 @@ fn is_as_noted(one: &Coroutine, noted: Noted) {
         .take(slots)
         .map(|event| event.n)
         .collect();
-    let expected: Vec<u64> = (0..tally.attempted).rev().take(slots).collect();
+    let expected: Vec<u64> = (0..event_counts.attempted).rev().take(slots).collect();
     assert_eq!(tail, expected, "{context}");
-    events_are_whole(one, noted);
+    events_are_whole(one, recorded);
 }
 
-fn events_are_whole(one: &Coroutine, noted: Noted) {
-    let last = noted.begun - 1;
+fn events_are_whole(one: &Coroutine, recorded: Truth) {
+    let last = recorded.started - 1;
     for event in &one.events {
         let dies = event.n == last && event.kind == EventKind::Death && event.n + 1 >= EVENTS;
         let kind = match event.n {
@@ -229,7 +229,7 @@ fn events_are_whole(one: &Coroutine, noted: Noted) {
         if kind == EventKind::Suspend {
             assert_eq!(
                 event.arg,
-                argument(noted.row, event.n, event.tid),
+                argument(recorded.row, event.n, event.tid),
                 "{event:?}"
             );
         }

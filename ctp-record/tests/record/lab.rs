@@ -25,7 +25,7 @@ pub struct Outcome {
 }
 
 /// Nothing here takes so long, on however slow a machine: what does, hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 impl Lab {
     pub fn new() -> Self {
@@ -132,7 +132,7 @@ pub fn fixture(name: &str) -> PathBuf {
 pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_true() {
-        assert!(begin.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(begin.elapsed() < TIMEOUT, "waited in vain for {what}");
         sleep(Duration::from_millis(2));
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Command;
 
-use ctp_trace::record::{Act, Deed};
+use ctp_trace::record::{Act, ThreadEvent};
 
 use crate::lab::{Lab, fixture};
 use crate::loss::counts_agree;
@@ -32,8 +32,8 @@ fn what_no_lane_could_take_is_counted_and_the_user_told_of_larger_ones() {
     let outcome = lab.record(&["--buffer", "1K"], "hot", &["truth", "2", "3", "50000"]);
     let trace = counts_agree(&lab);
     assert!(trace.end().lost > 0, "32 records are overrun");
-    let said = &outcome.stderr;
-    assert!(said.contains("a larger --buffer"), "{said}");
+    let message = &outcome.stderr;
+    assert!(message.contains("a larger --buffer"), "{message}");
 }
 
 /// The trace of so many threads, which has all that they did.
@@ -52,18 +52,18 @@ fn brief_with(flags: &[&str], lab: &Lab, threads: &str, at_once: &str, cycles: &
 // LT-13
 #[test]
 fn ten_thousand_short_threads_use_few_lanes() {
-    let said = brief(&Lab::new(), "10000", "8", "10");
-    assert!(lanes(&said) <= 16, "{said}");
-    assert!(!said.contains("found no buffer"), "{said}");
+    let message = brief(&Lab::new(), "10000", "8", "10");
+    assert!(lanes(&message) <= 16, "{message}");
+    assert!(!message.contains("found no buffer"), "{message}");
 }
 
 // LT-12
 #[test]
 fn of_two_thousand_threads_at_a_time_each_has_a_lane_and_loses_nothing() {
     let lab = Lab::new();
-    let said = brief(&lab, "2000", "2000", "20");
-    assert_eq!(lanes(&said), 2000, "{said}");
-    assert!(!said.contains("found no buffer"), "{said}");
+    let message = brief(&lab, "2000", "2000", "20");
+    assert_eq!(lanes(&message), 2000, "{message}");
+    assert!(!message.contains("found no buffer"), "{message}");
     assert_eq!(lab.trace().end().lost, 0);
 }
 
@@ -71,8 +71,8 @@ fn of_two_thousand_threads_at_a_time_each_has_a_lane_and_loses_nothing() {
 #[test]
 fn the_lanes_of_the_first_threads_are_mapped_before_these_come() {
     let mapped = |flags: &[&str]| -> u64 {
-        let said = Lab::new().record(flags, "brief", &["mapped"]).stdout;
-        said.trim().parse().expect("a number")
+        let message = Lab::new().record(flags, "brief", &["mapped"]).stdout;
+        message.trim().parse().expect("a number")
     };
     let (none, some) = (
         mapped(&["-n", "16", "--buffer", "0"]),
@@ -95,8 +95,8 @@ fn a_later_thread_waits_for_no_page_with_its_first_event() {
     if !may_look_at_a_child() {
         return eprintln!("skipped: this kernel lets nobody look at the memory of a child");
     }
-    let said = Lab::new().record(&[], "brief", &["waits", "80"]).stdout;
-    let with: usize = said.trim().parse().expect("a number");
+    let message = Lab::new().record(&[], "brief", &["waits", "80"]).stdout;
+    let with: usize = message.trim().parse().expect("a number");
     // One in a while comes to a page of the table of lanes, and another one before the recorder has looked.
     assert!(with <= 16, "{with} of 64");
 }
@@ -112,14 +112,14 @@ fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
     command.args(["-c", ADDRESSES_KIB]).arg(fixture("brief"));
     command.args(["truth", "200", "200", "3"]);
     command.envs([("RUST_MIN_STACK", "65536"), ("MALLOC_ARENA_MAX", "1")]);
-    let said = lab.run(&mut command).stderr;
-    assert_eq!(lanes(&said), 128, "{said}");
-    assert!(said.contains("72 threads found no buffer"), "{said}");
+    let message = lab.run(&mut command).stderr;
+    assert_eq!(lanes(&message), 128, "{message}");
+    assert!(message.contains("72 threads found no buffer"), "{message}");
     let trace = lab.trace();
     trace.is_complete();
     assert_eq!(trace.end().events, 200 * 8);
-    let is_loss = |deed: &&Deed| deed.act == Act::Loss(0);
-    assert_eq!(trace.deeds.iter().filter(is_loss).count(), 1);
+    let is_loss = |thread_event: &&ThreadEvent| thread_event.act == Act::Loss(0);
+    assert_eq!(trace.thread_events.iter().filter(is_loss).count(), 1);
 }
 
 // CTP-30, LT-04
@@ -131,7 +131,7 @@ fn what_a_signal_handler_records_amid_an_event_harms_neither() {
     // Where many handlers come amid one event, the last ones are left out, and counted.
     trace.has_no_gaps();
     assert!(trace.end().lost < trace.end().events / 100);
-    let inner = trace.named("inner").tally().attempted;
+    let inner = trace.named("inner").event_counts().attempted;
     let handled = inner.saturating_sub(500_000); // those of its switches
     assert!(
         handled > 200,

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 
 use crate::lab::{Lab, Outcome, fixture};
 
@@ -40,7 +40,7 @@ fn arguments_arrive_byte_for_byte_and_stand_in_the_trace() {
 }
 
 /// Runs a program under a recorder that was started with this signal ignored, or with none.
-fn with_ignored(signal: &str, program: &[&str]) -> (Outcome, Ending) {
+fn with_ignored(signal: &str, program: &[&str]) -> (Outcome, ExitReason) {
     let lab = Lab::new();
     let mut command = lab.command("env");
     command.args([signal, env!("CARGO_BIN_EXE_ctp-record"), "-q", "--"]);
@@ -61,7 +61,7 @@ fn is_ignored(signal: &str, number: u32) -> bool {
 fn who_was_told_to_ignore_children_waits_for_the_program_all_the_same() {
     let (outcome, how) = with_ignored("--ignore-signal=CHLD", &["sh", "-c", "sleep 0.1; exit 3"]);
     assert_eq!(outcome.status.code(), Some(3), "{}", outcome.stderr);
-    assert_eq!(how, Ending::Exited(3));
+    assert_eq!(how, ExitReason::Exited(3));
 }
 
 // CT-01
@@ -93,8 +93,8 @@ fn the_exit_status_is_the_programs() {
         assert_eq!(outcome.status.code(), Some(status), "{script}");
         let how = lab.trace().end().how;
         match status {
-            128..255 => assert_eq!(how, Ending::Signalled(status - 128)),
-            code => assert_eq!(how, Ending::Exited(code)),
+            128..255 => assert_eq!(how, ExitReason::Signalled(status - 128)),
+            code => assert_eq!(how, ExitReason::Exited(code)),
         }
     }
 }

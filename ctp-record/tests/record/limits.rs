@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command};
 
 use ctp_trace::Completeness;
-use ctp_trace::record::{Act, Deed};
+use ctp_trace::record::{Act, ThreadEvent};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::lab::{Lab, Outcome, fixture, wait_until};
@@ -60,23 +60,23 @@ fn a_file_that_takes_no_more_is_told_while_the_program_runs() {
     let mut command = lab.recorder(&["-q", "-o", "/dev/full"], fixture("family"));
     let steps = ["truth", "work", "one", "5000", "0", "await", "go"];
     let recorder = command.args(steps).spawn().expect("can be started");
-    let told = "nothing more can be written to /dev/full: No space left on device (os error 28); \
+    let reported = "nothing more can be written to /dev/full: No space left on device (os error 28); \
                 free space and record anew";
-    wait_until("the sentence", || lab.read("stderr").contains(told));
+    wait_until("the sentence", || lab.read("stderr").contains(reported));
     // Not into the files of the recording itself.
     let mut control = Command::new(env!("CARGO_BIN_EXE_ctp-record"));
     control.env("TMPDIR", lab.path(""));
     control.args(["control", &recorder.id().to_string(), "status"]);
-    let said = control.output().expect("can be run").stdout;
-    let said = String::from_utf8_lossy(&said);
+    let message = control.output().expect("can be run").stdout;
+    let message = String::from_utf8_lossy(&message);
     assert!(
-        said.contains("failure        No space left on device"),
-        "{said}"
+        message.contains("failure        No space left on device"),
+        "{message}"
     );
     fs::write(lab.path("go"), "").expect("can be made");
     let outcome = lab.outcome(recorder);
     assert_eq!(
-        outcome.stderr.matches(told).count(),
+        outcome.stderr.matches(reported).count(),
         1,
         "{}",
         outcome.stderr
@@ -205,9 +205,9 @@ fn with_few_descriptors_the_program_runs_to_its_end_or_not_at_all() {
                 let left = fs::read_dir(lab.path("")).expect("is there").count();
                 assert_eq!(left, 2, "what was said, and nothing else");
             }
-            said => {
+            message => {
                 assert_eq!(
-                    (said, outcome.status.code()),
+                    (message, outcome.status.code()),
                     ("ran\nended\n", Some(7)),
                     "{limit}"
                 );
@@ -228,14 +228,14 @@ fn a_memory_that_may_not_be_so_large_is_told_with_its_size_and_the_limit() {
     let mut command = within(&lab, "ulimit -f 100; exec \"$@\"", &recorder);
     let outcome = lab.run(&mut command);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-    let said = outcome.stderr;
+    let message = outcome.stderr;
     assert!(
-        said.starts_with("ctp-record: cannot make shared memory of "),
-        "{said}"
+        message.starts_with("ctp-record: cannot make shared memory of "),
+        "{message}"
     );
     assert!(
-        said.contains(" MB: File too large (os error 27); raise ulimit -f, or try a smaller"),
-        "{said}"
+        message.contains(" MB: File too large (os error 27); raise ulimit -f, or try a smaller"),
+        "{message}"
     );
 }
 
@@ -245,9 +245,9 @@ fn more_processes_than_the_recorder_has_descriptors_for_are_recorded_all_the_sam
     let lab = Lab::new();
     let script = "ulimit -n 16; exec \"$@\"";
     let recorder = lab.recorder(&["-q"], "sh");
-    let crowd = "for i in $(seq 30); do \"$0\" truth.$i 1 2 20000 & done; wait";
+    let group = "for i in $(seq 30); do \"$0\" truth.$i 1 2 20000 & done; wait";
     let mut command = within(&lab, script, &recorder);
-    let outcome = lab.run(command.args(["-c", crowd]).arg(fixture("paced")));
+    let outcome = lab.run(command.args(["-c", group]).arg(fixture("paced")));
     assert_eq!(
         (outcome.status.code(), outcome.stderr.as_str()),
         (Some(0), "")
@@ -270,8 +270,8 @@ fn forks_for_which_the_recorder_has_no_descriptor_are_counted_in_the_trace() {
     let missing = 8 - trace.coroutines.len() as u64;
     assert!(0 < missing, "{}", outcome.stderr);
     assert_eq!(trace.end().unrecorded, missing);
-    let told = "not let in, since no descriptor was left";
-    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    let reported = "not let in, since no descriptor was left";
+    assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("ulimit -n"), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("--wait-all"), "{}", outcome.stderr);
 }
@@ -300,11 +300,11 @@ fn a_process_without_room_for_the_memory_is_counted() {
         "(ulimit -v 100000; \"$0\" child work child 3 0); exec \"$0\" truth work parent 3 0";
     let mut command = lab.recorder(&["-n", "200000"], "sh");
     command.args(["-c", script]).arg(fixture("family"));
-    let said = lab.run(&mut command).stderr;
-    assert!(said.contains("ctp: not recording: mapping"), "{said}");
+    let message = lab.run(&mut command).stderr;
+    assert!(message.contains("ctp: not recording: mapping"), "{message}");
     let trace = lab.trace();
-    assert_eq!(trace.coroutines.len(), 1, "{said}");
-    assert_eq!(trace.end().unrecorded, 1, "{said}");
+    assert_eq!(trace.coroutines.len(), 1, "{message}");
+    assert_eq!(trace.end().unrecorded, 1, "{message}");
     assert!(lab.path("child").exists(), "it lives all the same");
 }
 
@@ -316,13 +316,13 @@ fn closings_by_threads_without_a_buffer_may_be_missing() {
         let mut command = lab.recorder(flags, "sh");
         command.args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\""]);
         command.arg(fixture("family"));
-        let said = lab
+        let message = lab
             .run(command.args(["truth", "listen", "left", "1200"]))
             .stderr;
-        let is_loss = |deed: &&Deed| deed.act == Act::Loss(0);
-        assert_eq!(lab.trace().deeds.iter().filter(is_loss).count(), 1);
-        let doubt = "cannot be told: of 1 coroutine records are missing that would tell";
-        assert!(said.contains(doubt), "{said}");
+        let is_loss = |thread_event: &&ThreadEvent| thread_event.act == Act::Loss(0);
+        assert_eq!(lab.trace().thread_events.iter().filter(is_loss).count(), 1);
+        let caveat = "cannot be told: of 1 coroutine records are missing that would tell";
+        assert!(message.contains(caveat), "{message}");
     }
 }
 
@@ -332,18 +332,22 @@ fn a_flight_recorder_of_a_program_with_little_address_space_takes_its_probe_for_
     let mut command = lab.recorder(&["--flight-recorder"], "sh");
     command.args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\""]);
     command.arg(fixture("hot")).args(["truth", "1", "4", "20"]);
-    let said = lab.run(&mut command).stderr;
-    assert!(said.contains(" 80 events in totals ("), "{said}");
+    let message = lab.run(&mut command).stderr;
+    assert!(message.contains(" 80 events in totals ("), "{message}");
     let kept = " kept: at most the latest 8 of each coroutine), 0 lost";
-    assert!(said.contains(kept), "{said}");
+    assert!(message.contains(kept), "{message}");
     let why = "1 thread found no buffer, since the program has no room to map any";
-    assert!(said.contains(why), "{said}");
-    assert!(!said.contains("this probe keeps no totals"), "{said}");
+    assert!(message.contains(why), "{message}");
+    assert!(!message.contains("this probe keeps no totals"), "{message}");
 }
 
 #[test]
 fn where_no_buffers_were_asked_for_nobody_is_said_to_have_found_none() {
     let lab = Lab::new();
-    let said = lab.record(&["--buffer", "0"], "hot", &["truth", "1", "4", "8"]);
-    assert!(!said.stderr.contains("found no buffer"), "{}", said.stderr);
+    let message = lab.record(&["--buffer", "0"], "hot", &["truth", "1", "4", "8"]);
+    assert!(
+        !message.stderr.contains("found no buffer"),
+        "{}",
+        message.stderr
+    );
 }

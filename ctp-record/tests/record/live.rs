@@ -14,7 +14,7 @@ use crate::lab::{Lab, fixture, program_of, send, wait_until};
 const PAUSE_US: &str = "600000000";
 
 /// The latest event, and up to when all is told, as far as that is in the file.
-fn told(path: &Path) -> Option<(Nanos, Nanos)> {
+fn reported(path: &Path) -> Option<(Nanos, Nanos)> {
     let bytes = fs::read(path).ok()?;
     let (mut event, mut watermark) = (None, None);
     for record in Reader::new(&bytes).ok()?.flatten() {
@@ -41,7 +41,7 @@ fn while_nothing_happens_the_file_says_how_long_and_that_it_is_written() {
     let recorder = recorder.expect("can be started");
     let (program, trace) = (program_of(recorder.id()), lab.path("ctp.data"));
     wait_until("a watermark long after the event", || {
-        told(&trace).is_some_and(|(event, at)| event.0 + 1_500_000_000 < at.0)
+        reported(&trace).is_some_and(|(event, at)| event.0 + 1_500_000_000 < at.0)
     });
     assert!(is_locked(&trace));
     send(Signal::TERM, program);
@@ -60,7 +60,7 @@ fn the_file_of_a_summary_does_not_grow_while_nothing_happens() {
     let lab = Lab::new();
     let arguments = ["truth", "1", "1", "1600000"];
     lab.record(&["--summary"], "paced", &arguments);
-    assert!(told(&lab.path("ctp.data")).is_none());
+    assert!(reported(&lab.path("ctp.data")).is_none());
     lab.record(&[], "paced", &arguments);
-    assert!(told(&lab.path("ctp.data")).is_some());
+    assert!(reported(&lab.path("ctp.data")).is_some());
 }

@@ -18,9 +18,9 @@ pub fn agrees(lab: &Lab, trace: Trace) -> Trace {
     let truth = lab.truth("truth");
     assert_eq!(trace.coroutines.len(), truth.len());
     for line in truth {
-        let tally = trace.named(&line[0]).tally();
-        assert_eq!(tally.attempted.to_string(), line[1], "{}", line[0]);
-        assert!(!tally.inexact);
+        let event_counts = trace.named(&line[0]).event_counts();
+        assert_eq!(event_counts.attempted.to_string(), line[1], "{}", line[0]);
+        assert!(!event_counts.inexact);
     }
     assert_eq!(trace.end().quarantined, 0);
     trace

@@ -176,11 +176,11 @@ fn a_full_disk_is_told_and_the_program_runs_to_its_end() {
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
     assert_eq!(lab.truth("truth").len(), 3, "it ran to its end");
     let sentence = "ctp-record: cannot write /dev/full: No space left on device";
-    let told = outcome
+    let reported = outcome
         .stderr
         .lines()
         .filter(|line| line.starts_with(sentence));
-    assert_eq!(told.count(), 1, "{}", outcome.stderr);
+    assert_eq!(reported.count(), 1, "{}", outcome.stderr);
     let seen = " events seen, not all of them written, 0 lost";
     assert!(outcome.stderr.contains(seen), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("next: "), "{}", outcome.stderr);

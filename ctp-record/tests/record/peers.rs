@@ -23,9 +23,9 @@ impl Truth {
         let mut events: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for line in lines {
             let number = |index: usize| line[index].parse::<u64>().expect("a number");
-            let of_one = events.entry(number(0)).or_default();
-            assert_eq!(of_one.len() as u64, number(1));
-            of_one.push((number(2), number(3), line[4] == "true", number(5)));
+            let of_first = events.entry(number(0)).or_default();
+            assert_eq!(of_first.len() as u64, number(1));
+            of_first.push((number(2), number(3), line[4] == "true", number(5)));
         }
         Truth { events, touched }
     }
@@ -37,8 +37,11 @@ impl Truth {
         for coroutine in trace.coroutines.values() {
             let written = &self.events[&coroutine.birth.probe_id];
             assert_eq!(coroutine.birth.dialect, dialect);
-            assert_eq!(coroutine.tally().attempted, written.len() as u64 + deaths);
-            assert_eq!(coroutine.tally().torn, None);
+            assert_eq!(
+                coroutine.event_counts().attempted,
+                written.len() as u64 + deaths
+            );
+            assert_eq!(coroutine.event_counts().torn, None);
             assert_eq!(died(coroutine), deaths == 1);
             let events = coroutine
                 .events
@@ -158,7 +161,7 @@ fn our_probe_without_a_working_socket_is_fully_recorded() {
         let trace = lab.trace();
         trace.is_complete();
         for line in lab.truth("truth") {
-            let attempted = trace.named(&line[0]).tally().attempted;
+            let attempted = trace.named(&line[0]).event_counts().attempted;
             assert_eq!(attempted.to_string(), line[1]);
         }
     }
@@ -240,7 +243,7 @@ fn deaths_without_any_event_are_in_the_trace() {
         assert!(trace.coroutines.values().all(died));
         for coroutine in trace.coroutines.values() {
             assert_eq!(
-                (coroutine.events.len(), coroutine.tally().attempted),
+                (coroutine.events.len(), coroutine.event_counts().attempted),
                 (1, 1)
             );
         }
@@ -276,10 +279,10 @@ fn coroutines_without_any_event_are_in_the_trace() {
         assert_eq!(trace.coroutines.len(), 16);
         for coroutine in trace.coroutines.values() {
             assert_eq!(
-                (coroutine.events.len(), coroutine.tally().attempted),
+                (coroutine.events.len(), coroutine.event_counts().attempted),
                 (0, 0)
             );
-            assert!(!coroutine.tally().inexact);
+            assert!(!coroutine.event_counts().inexact);
         }
     }
 }

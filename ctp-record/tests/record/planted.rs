@@ -62,11 +62,14 @@ fn is_refused(lab: &Lab, mode: &[&str], output: &str) {
     let outcome = record(lab, mode, output);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
     assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
-    let said = &outcome.stderr;
+    let message = &outcome.stderr;
     let sentence = format!("ctp-record: cannot create {output}: ");
-    assert!(said.starts_with(&sentence), "{said}");
-    assert!(said.contains("of another user (uid 54321)"), "{said}");
-    assert!(said.contains("choose another place with -o FILE"), "{said}");
+    assert!(message.starts_with(&sentence), "{message}");
+    assert!(message.contains("of another user (uid 54321)"), "{message}");
+    assert!(
+        message.contains("choose another place with -o FILE"),
+        "{message}"
+    );
     assert!(!lab.path("started").exists(), "nothing is started");
     assert_eq!(lab.read("victim"), KEPT);
     assert!(!lab.path("victim.old").exists());

@@ -16,11 +16,11 @@ fn trace_is_complete((soft, hard): (&str, &str), flags: &[&str]) {
         .arg(recorder.get_program())
         .args(recorder.get_args());
     let outcome = lab.run(command.args(["truth", "2", "8", "0"]));
-    let said = &outcome.stderr;
-    assert_eq!(outcome.status.signal(), None, "{soft}:{hard} {said}");
-    assert!(said.contains("ctp-record: wrote ctp.data"), "{said}");
+    let message = &outcome.stderr;
+    assert_eq!(outcome.status.signal(), None, "{soft}:{hard} {message}");
+    assert!(message.contains("ctp-record: wrote ctp.data"), "{message}");
     // Reading fails where the last record is missing.
-    assert!(0 < lab.trace().end().events, "{soft}:{hard} {said}");
+    assert!(0 < lab.trace().end().events, "{soft}:{hard} {message}");
     assert_eq!(left_over(&lab), [""; 0]);
 }
 

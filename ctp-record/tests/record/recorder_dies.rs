@@ -69,33 +69,33 @@ fn used_lab() -> (Lab, Vec<u8>) {
 }
 
 /// A program that tells when it begins and how its own program ended.
-const TELLER: [&str; 3] = ["-c", "echo began; \"$@\"; echo status $?", "sh"];
+const SHELL_PREFIX: [&str; 3] = ["-c", "echo began; \"$@\"; echo status $?", "sh"];
 
-fn recorder_of_teller(lab: &Lab) -> Command {
+fn recorder_in_shell(lab: &Lab) -> Command {
     let mut command = lab.recorder(&["-q"], "sh");
-    command.args(TELLER).arg(fixture("paced"));
+    command.args(SHELL_PREFIX).arg(fixture("paced"));
     command.args(["truth", "3", "4", "300", "exit", "7"]);
     command
 }
 
 /// Runs it to the end of everybody who writes to its output, whoever is killed meanwhile.
-fn said_by(mut command: Command, meanwhile: impl FnOnce(u32)) -> String {
+fn messages_of(mut command: Command, meanwhile: impl FnOnce(u32)) -> String {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .expect("can be started");
     meanwhile(child.id());
-    let mut said = String::new();
+    let mut message = String::new();
     let mut stdout = child.stdout.take().expect("is piped");
-    stdout.read_to_string(&mut said).expect("is text");
+    stdout.read_to_string(&mut message).expect("is text");
     child.wait().expect("was started here");
-    said
+    message
 }
 
 /// However far the recorder came: a program that began ended as it would, the earlier trace is
 /// there, what there is of the new one can be read, and the next recorder tidies up.
-fn nothing_is_lost(lab: &Lab, previous: &[u8], said: &str) {
-    assert!(["", "began\nstatus 7\n"].contains(&said), "{said:?}");
+fn nothing_is_lost(lab: &Lab, previous: &[u8], message: &str) {
+    assert!(["", "began\nstatus 7\n"].contains(&message), "{message:?}");
     let read = |name| fs::read(lab.path(name)).ok();
     if read("ctp.data").is_none_or(|bytes| bytes != previous) {
         assert_eq!(read("ctp.data.old").as_deref(), Some(previous));
@@ -119,11 +119,11 @@ fn killed_at_any_instant_it_harms_neither_the_program_nor_an_earlier_trace() {
     for run in 0..runs(30) {
         let (lab, previous) = used_lab();
         let pause = Duration::from_micros(run as u64 * 7_919 % 30_000);
-        let said = said_by(recorder_of_teller(&lab), |recorder| {
+        let message = messages_of(recorder_in_shell(&lab), |recorder| {
             sleep(pause);
             send(Signal::KILL, recorder);
         });
-        nothing_is_lost(&lab, &previous, &said);
+        nothing_is_lost(&lab, &previous, &message);
     }
 }
 
@@ -138,14 +138,14 @@ fn killed_at_any_system_call_it_harms_neither_the_program_nor_an_earlier_trace()
     for run in 0..runs {
         let (lab, previous) = used_lab();
         let kill = format!("inject=all:signal=KILL:when={}", 1 + run * calls / runs);
-        let said = said_by(traced(&lab, &kill), |_| {});
-        nothing_is_lost(&lab, &previous, &said);
+        let message = messages_of(traced(&lab, &kill), |_| {});
+        nothing_is_lost(&lab, &previous, &message);
     }
 }
 
 /// The recorder, and not its program, under strace.
 fn traced(lab: &Lab, expression: &str) -> Command {
-    let recorder = recorder_of_teller(lab);
+    let recorder = recorder_in_shell(lab);
     let mut command = lab.command("strace");
     command
         .args(["-qq", "-o", "calls", "-e", expression])
@@ -162,7 +162,7 @@ fn system_calls() -> Option<usize> {
     strace.ok().filter(|status| status.success())?;
     let (lab, _) = used_lab();
     assert_eq!(
-        said_by(traced(&lab, "trace=all"), |_| {}),
+        messages_of(traced(&lab, "trace=all"), |_| {}),
         "began\nstatus 7\n"
     );
     Some(lab.read("calls").lines().count())
@@ -174,14 +174,14 @@ fn a_recorder_that_is_killed_while_it_drains_or_closes_leaves_the_program_alone(
     for kill_at in ["truth.ready", "truth"] {
         let lab = Lab::new();
         let mut command = lab.recorder(&["-q"], "sh");
-        command.args(TELLER).arg(fixture("hot"));
+        command.args(SHELL_PREFIX).arg(fixture("hot"));
         command.args(["truth", "2", "3000", "200"]);
-        let said = said_by(command, |recorder| {
+        let message = messages_of(command, |recorder| {
             lab.wait_for_file("ctp.data");
             lab.wait_for_file(kill_at);
             send(Signal::KILL, recorder);
         });
-        assert_eq!(said, "began\nstatus 0\n");
+        assert_eq!(message, "began\nstatus 0\n");
         assert_eq!(lab.truth("truth").len(), 6_000);
         Trace::read_any(&lab.path("ctp.data"));
     }

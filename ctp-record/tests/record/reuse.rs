@@ -36,12 +36,12 @@ fn coroutines_that_follow_each_other_in_a_station_are_told_apart() {
         assert_eq!(coroutine.events[2].arg, coroutine.birth.probe_id);
         let died = coroutine.events[3].at;
         // Who and when come after the count, which may be read between.
-        let is_its_own = |wake: &Wake| {
-            let is_half_told = wake.at == Nanos(0);
-            wake.count == 0 || is_half_told || died <= wake.at
+        let is_own = |wake: &Wake| {
+            let is_half_recorded = wake.at == Nanos(0);
+            wake.count == 0 || is_half_recorded || died <= wake.at
         };
         assert!(
-            coroutine.wakes.iter().all(is_its_own),
+            coroutine.wakes.iter().all(is_own),
             "woken by the waker of another: {coroutine:?}"
         );
     }

@@ -77,10 +77,10 @@ fn of_totals_and_of_a_flight_recorder_all_events_are_counted_too() {
             ", the last 64K of each thread kept\x1b",
         ),
     ];
-    for (flags, whereabouts) in reaches {
+    for (flags, location) in reaches {
         let lab = Lab::new();
         let screen = seen(&lab, flags, elsewhere(&lab));
-        assert!(screen.contains(whereabouts), "{screen:?}");
+        assert!(screen.contains(location), "{screen:?}");
         let (events, per_second) = *figures(&screen).last().expect("it is shown");
         assert!((100..=402).contains(&events), "{screen:?}");
         assert!((1..=402).contains(&per_second), "{screen:?}");

@@ -52,13 +52,13 @@ impl Row {
 
     /// As this trace has them after its last event, or amid the one that was cut short.
     fn is_summed_up_by(&self, aggregate: &Aggregate) {
-        let told = (aggregate.waiting, aggregate.running);
+        let reported = (aggregate.waiting, aggregate.running);
         assert_eq!(aggregate.left_out, 0);
         let may_be = self.done..=self.times.len();
-        let is_it = may_be
+        let is_match = may_be
             .clone()
-            .any(|events| self.totals_after(events) == told);
-        assert!(is_it, "{}, {may_be:?}: {aggregate:?}", self.name);
+            .any(|events| self.totals_after(events) == reported);
+        assert!(is_match, "{}, {may_be:?}: {aggregate:?}", self.name);
     }
 }
 
@@ -97,7 +97,7 @@ fn totals_are_those_of_all_events_though_hardly_one_is_in_the_trace() {
     for row in rows(&lab, ODD) {
         let one = trace.named(&row.name);
         assert_eq!(row.done, ODD);
-        assert_eq!(one.tally().attempted, ODD as u64);
+        assert_eq!(one.event_counts().attempted, ODD as u64);
         assert!(one.events.len() < 1_000, "{} events", one.events.len());
         assert_eq!(one.last(), EventKind::Death);
         row.is_summed_up_by(aggregate(one));
@@ -112,13 +112,13 @@ fn totals_of_a_program_that_is_killed_at_any_instant_are_whole_and_up_to_its_las
 }
 
 /// The same of any build of `ledger`.
-pub fn killed_at_any_instant(ledger: &Path, tries: usize) {
+pub fn killed_at_any_instant(truth: &Path, tries: usize) {
     const EVENTS: usize = 400_000;
     let (mut seen, mut cut_short) = (0, 0);
     for run in 0..runs(tries) {
         let lab = Lab::new();
         let pause = Duration::from_micros(run as u64 * 7_919 % 40_000);
-        let trace = killed_after(&lab, ledger, EVENTS, pause);
+        let trace = killed_after(&lab, truth, EVENTS, pause);
         for row in rows(&lab, EVENTS).iter().filter(|row| row.done > 0) {
             row.is_summed_up_by(aggregate(trace.named(&row.name)));
             seen += 1;
@@ -129,8 +129,8 @@ pub fn killed_at_any_instant(ledger: &Path, tries: usize) {
     assert!(seen > 0, "none had begun: this proves nothing");
 }
 
-fn killed_after(lab: &Lab, ledger: &Path, events: usize, pause: Duration) -> Trace {
-    let mut command = lab.recorder(&["--summary"], ledger);
+fn killed_after(lab: &Lab, truth: &Path, events: usize, pause: Duration) -> Trace {
+    let mut command = lab.recorder(&["--summary"], truth);
     let recorder = command.args([TRUTH, "3", &events.to_string(), "wait"]);
     let recorder = recorder.spawn().expect("can be started");
     let program = only_child(recorder.id());
@@ -165,9 +165,9 @@ fn the_size_of_a_summary_does_not_depend_on_how_long_the_program_runs() {
 fn the_closing_lines_tell_what_is_in_totals_only() {
     let lab = Lab::new();
     let outcome = lab.record(&["--summary"], "hot", &["truth", "1", "2", "20000"]);
-    let said = &outcome.stderr;
-    assert!(said.contains("40 000 events in totals ("), "{said}");
-    assert!(said.contains(" 0 lost, 0 refused"), "{said}");
+    let message = &outcome.stderr;
+    assert!(message.contains("40 000 events in totals ("), "{message}");
+    assert!(message.contains(" 0 lost, 0 refused"), "{message}");
 }
 
 // AGG-13
@@ -179,7 +179,7 @@ fn each_of_many_that_come_and_go_has_totals_of_its_own() {
     for one in trace.coroutines.values() {
         let it = aggregate(one);
         // It was born, ran, and was dropped while it waited: only its run was over.
-        assert_eq!(one.tally().attempted, 4);
+        assert_eq!(one.event_counts().attempted, 4);
         assert_eq!((it.waiting.count, it.running.count), (0, 1));
     }
 }

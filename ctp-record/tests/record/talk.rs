@@ -71,9 +71,9 @@ fn a_program_that_goes_into_the_background_is_told_how_to_be_waited_for() {
     let script = "sleep 1 & exit 0";
     let outcome = lab.run(lab.recorder(&[], "sh").args(["-c", script]));
     let stderr = outcome.stderr;
-    let said = "no coroutine was recorded before the program ended, but processes of it live on: \
+    let message = "no coroutine was recorded before the program ended, but processes of it live on: \
                 --wait-all records them too";
-    assert!(stderr.contains(said), "{stderr}");
+    assert!(stderr.contains(message), "{stderr}");
     assert!(stderr.contains("still running"), "{stderr}");
 }
 

@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_trace::record::Ending;
+use ctp_trace::record::ExitReason;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -102,7 +102,7 @@ fn ctrl_c_reaches_the_program_once_and_it_can_read_the_terminal() {
     let outcome = lab.outcome(terminal.recorder);
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     assert_eq!(lab.read("log"), "ready\nSIGINT\nhello\nstop\n");
-    assert_eq!(lab.trace().end().how, Ending::Exited(0));
+    assert_eq!(lab.trace().end().how, ExitReason::Exited(0));
 }
 
 // CT-02
@@ -118,7 +118,7 @@ fn ctrl_c_ends_a_program_that_does_nothing_about_it_and_the_trace_is_whole() {
         "{}",
         outcome.stderr
     );
-    assert_eq!(lab.trace().end().how, Ending::Signalled(2));
+    assert_eq!(lab.trace().end().how, ExitReason::Signalled(2));
 }
 
 // CT-02
@@ -132,7 +132,7 @@ fn a_second_ctrl_c_ends_the_wait_for_a_program_that_ignores_it() {
     terminal.types(CTRL_C);
     let outcome = lab.outcome(terminal.recorder);
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
-    assert_eq!(lab.trace().end().how, Ending::Stopped);
+    assert_eq!(lab.trace().end().how, ExitReason::Stopped);
     // The recorder led the session, so the terminal hangs up with it and the program ends.
     drop(terminal.user);
 }
@@ -146,7 +146,7 @@ fn a_signal_to_the_recorder_alone_is_passed_on() {
     let outcome = lab.outcome(terminal.recorder);
     assert_eq!(outcome.status.code(), Some(42), "{}", outcome.stderr);
     assert_eq!(lab.read("log"), "ready\nSIGTERM\n");
-    assert_eq!(lab.trace().end().how, Ending::Exited(42));
+    assert_eq!(lab.trace().end().how, ExitReason::Exited(42));
 }
 
 /// Without a terminal, so that the program outlives the recorder.
@@ -173,7 +173,7 @@ fn a_signal_that_asks_for_no_end_is_passed_on_however_often() {
     let outcome = lab.outcome(recorder);
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
     assert_eq!(arrived(), 3);
-    assert_eq!(lab.trace().end().how, Ending::Signalled(9));
+    assert_eq!(lab.trace().end().how, ExitReason::Signalled(9));
 }
 
 // CT-02
@@ -202,7 +202,7 @@ fn a_second_signal_ends_the_wait_and_the_program_goes_on() {
     );
     let note = format!("still running, no longer recorded: signals (pid {program})");
     assert!(outcome.stderr.contains(&note), "{}", outcome.stderr);
-    assert_eq!(lab.trace().end().how, Ending::Stopped);
+    assert_eq!(lab.trace().end().how, ExitReason::Stopped);
 }
 
 // CT-02
@@ -214,12 +214,12 @@ fn a_second_signal_ends_the_wait_for_a_program_that_never_pauses() {
         &["--summary"],
         &["--flight-recorder"],
     ] {
-        ends_though_it_never_pauses(flags);
+        ends_without_a_pause(flags);
     }
 }
 
 /// Reading a trace checks that nothing in it is later than its end.
-fn ends_though_it_never_pauses(flags: &[&str]) {
+fn ends_without_a_pause(flags: &[&str]) {
     let lab = Lab::new();
     let mut command = lab.recorder(flags, "sh");
     command
@@ -235,7 +235,7 @@ fn ends_though_it_never_pauses(flags: &[&str]) {
     let outcome = lab.outcome(recorder);
     send(Signal::KILL, program);
     assert_eq!(outcome.status.code(), Some(128 + 15), "{}", outcome.stderr);
-    assert_eq!(lab.trace().end().how, Ending::Stopped);
+    assert_eq!(lab.trace().end().how, ExitReason::Stopped);
 }
 
 // CT-02

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use ctp_trace::record::{Nanos, WaitKind};
 use ctp_trace::verdict::Verdict;
-use ctp_trace::{Census, Reader};
+use ctp_trace::{Reader, TraceModel};
 
 use crate::lab::{Lab, fixture};
 
@@ -46,10 +46,10 @@ fn has_counter() -> bool {
 
 /// Can a program be started in a time namespace, and do probes with a counter not need its clock?
 fn has_time_namespaces() -> bool {
-    can_set_clocks_apart() && has_counter()
+    can_offset_clocks() && has_counter()
 }
 
-fn can_set_clocks_apart() -> bool {
+fn can_offset_clocks() -> bool {
     let status = Command::new("unshare")
         .args(["-f", "-T", "--monotonic", "1", "true"])
         .stderr(Stdio::null())
@@ -75,24 +75,24 @@ fn due_ns(lab: &Lab) -> BTreeMap<String, i64> {
     names.map(|name| (name.clone(), due(&name))).collect()
 }
 
-fn deadlines_are_as_the_program_said(lab: &Lab) {
+fn deadlines_match_the_program(lab: &Lab) {
     let due = due_ns(lab);
     assert_eq!(due.len(), 4);
     for line in lab.truth("truth") {
-        let said: i64 = line[1].parse().expect("a number");
-        let error = due[&line[0]] - said;
+        let message: i64 = line[1].parse().expect("a number");
+        let error = due[&line[0]] - message;
         assert!(error.abs() < NEAR_NS, "{}: {error} ns off", line[0]);
     }
 }
 
 fn verdicts_are_right(lab: &Lab) {
     let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     for record in Reader::new(&bytes).expect("a trace") {
-        census.feed(&record.expect("it is whole"));
+        trace_model.consume(&record.expect("it is whole"));
     }
-    let name = |id| census.name(census.get(id).expect("it is there").name);
-    let judged = census.judge(Nanos(100_000_000)).into_iter();
+    let name = |id| trace_model.name(trace_model.get(id).expect("it is there").name);
+    let judged = trace_model.judge(Nanos(100_000_000)).into_iter();
     let verdicts: BTreeMap<&str, Verdict> = judged.map(|(id, it)| (name(id), it.verdict)).collect();
     assert_eq!(verdicts["long-ago"], Verdict::MaybeStuck);
     for name in ["soon", "late", "in-an-hour"] {
@@ -125,7 +125,7 @@ fn timers_are_judged_by_the_programs_own_clock() {
     for way in WAYS {
         for flags in [&[][..], &["--buffer", "0"], &["--flight-recorder"]] {
             let lab = record(flags, way, &[]);
-            deadlines_are_as_the_program_said(&lab);
+            deadlines_match_the_program(&lab);
             verdicts_are_right(&lab);
         }
     }
@@ -139,7 +139,7 @@ fn a_namespace_for_children_is_not_the_programs_own() {
     }
     for way in [&[][..], WAYS[0], WAYS[1]] {
         let lab = record(&[], way, &["7000"]);
-        deadlines_are_as_the_program_said(&lab);
+        deadlines_match_the_program(&lab);
         verdicts_are_right(&lab);
     }
 }
@@ -159,7 +159,7 @@ fn a_recorder_in_a_time_namespace_shares_its_programs_clock() {
         .args(recorder.get_args());
     let outcome = lab.run(command.arg("truth"));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-    deadlines_are_as_the_program_said(&lab);
+    deadlines_match_the_program(&lab);
     verdicts_are_right(&lab);
 }
 
@@ -180,7 +180,7 @@ fn a_recorder_and_a_program_may_be_in_two_of_them() {
         .arg(fixture("timers"));
     let outcome = lab.run(command.arg("truth"));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-    deadlines_are_as_the_program_said(&lab);
+    deadlines_match_the_program(&lab);
     verdicts_are_right(&lab);
 }
 
@@ -205,7 +205,7 @@ fn without_counter(lab: &Lab, recorder: &Command) -> Command {
 fn our_probe_without_a_counter_is_judged_by_its_clock() {
     let lab = Lab::new();
     let trial = lab.run(&mut without_counter(&lab, &lab.command("true")));
-    if !trial.status.success() || !can_set_clocks_apart() {
+    if !trial.status.success() || !can_offset_clocks() {
         eprintln!("skipped: no clock source can be put in place of this machine's");
         return;
     }
@@ -217,7 +217,7 @@ fn our_probe_without_a_counter_is_judged_by_its_clock() {
             let outcome = lab.run(command.arg("truth"));
             assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
             assert!(outcome.stderr.contains(" 0 lost"), "{}", outcome.stderr);
-            deadlines_are_as_the_program_said(&lab);
+            deadlines_match_the_program(&lab);
             verdicts_are_right(&lab);
         }
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ctp_trace::census::Gap;
 use ctp_trace::record::{
-    Aggregate, Birth, CoroutineId, Deed, End, Event, EventKind, Former, Module, Nanos, Place,
-    Process, ProcessEnd, Record, SiteId, Start, Tally, Wake, Window,
+    Aggregate, Birth, CoroutineId, End, EndedSums, Event, EventCounts, EventKind, Module, Nanos,
+    Place, Process, ProcessEnd, Record, SiteId, Start, ThreadEvent, Wake, Window,
 };
-use ctp_trace::{Census, Completeness, Reader};
+use ctp_trace::trace_model::Gap;
+use ctp_trace::{Completeness, Reader, TraceModel};
 
 #[derive(Debug, Default)]
 pub struct Trace {
@@ -18,13 +18,13 @@ pub struct Trace {
     pub modules: Vec<Module>,
     pub sites: BTreeMap<SiteId, Place>,
     pub coroutines: BTreeMap<CoroutineId, Coroutine>,
-    pub deeds: Vec<Deed>,
+    pub thread_events: Vec<ThreadEvent>,
     pub window: Option<Window>,
-    pub formers: Vec<Former>,
+    pub all_ended_sums: Vec<EndedSums>,
     pub end: Option<End>,
     /// Records between the start and the end.
     records: u64,
-    census: Census,
+    trace_model: TraceModel,
 }
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Coroutine {
     pub birth: Birth,
     pub events: Vec<Event>,
     pub wakes: Vec<Wake>,
-    pub tally: Option<Tally>,
+    pub event_counts: Option<EventCounts>,
     /// The latest that was told of it.
     pub aggregate: Option<Aggregate>,
     /// Events before the window of a flight recorder.
@@ -50,7 +50,7 @@ impl Trace {
 
     /// CT-03: nothing in it is later than its end, to which whoever reads it measures ages.
     fn ends_once(&self) {
-        assert_eq!(self.census.end_at(), self.end().at);
+        assert_eq!(self.trace_model.end_at(), self.end().at);
     }
 
     /// The same of a program that wrote anything, so that its events may be in any order.
@@ -74,12 +74,12 @@ impl Trace {
         let mut trace = Trace::default();
         for record in reader.by_ref() {
             let record = record.expect("no chunk is damaged");
-            trace.census.feed(&record);
+            trace.trace_model.consume(&record);
             let is_counted = !matches!(record, Record::Start(_) | Record::End(_));
             trace.records += u64::from(is_counted);
             trace.take(record);
         }
-        trace.census.reconcile(&reader);
+        trace.trace_model.reconcile(&reader);
         (trace, reader.completeness())
     }
 
@@ -91,13 +91,13 @@ impl Trace {
             Record::Module(module) => self.modules.push(module),
             Record::Site(site) => drop(self.sites.insert(site.id, site.place)),
             Record::Birth(birth) => {
-                let (events, wakes, tally) = (Vec::new(), Vec::new(), None);
+                let (events, wakes, event_counts) = (Vec::new(), Vec::new(), None);
                 let id = birth.coroutine;
                 let coroutine = Coroutine {
                     birth,
                     events,
                     wakes,
-                    tally,
+                    event_counts,
                     aggregate: None,
                     earlier: 0,
                 };
@@ -105,19 +105,22 @@ impl Trace {
             }
             Record::Event(event) => self.of(event.coroutine).events.push(event),
             Record::Wake(wake) => self.of(wake.coroutine).wakes.push(wake),
-            Record::Tally(tally) => {
-                let before = self.of(tally.coroutine).tally.replace(tally);
+            Record::EventCounts(event_counts) => {
+                let before = self
+                    .of(event_counts.coroutine)
+                    .event_counts
+                    .replace(event_counts);
                 assert_eq!(before, None);
             }
-            Record::Deed(deed) => self.deeds.push(deed),
+            Record::ThreadEvent(thread_event) => self.thread_events.push(thread_event),
             Record::Aggregate(it) => {
                 let one = self.of(it.coroutine);
-                assert_eq!(one.tally, None, "totals come before the account");
+                assert_eq!(one.event_counts, None, "totals come before the account");
                 one.aggregate = Some(*it);
             }
             Record::Window(window) => assert!(self.window.replace(window).is_none()),
             Record::Earlier(it) => self.of(it.coroutine).earlier = it.events,
-            Record::Former(it) => self.formers.push(*it),
+            Record::EndedSums(it) => self.all_ended_sums.push(*it),
             Record::End(end) => self.end = Some(end),
             _ => {}
         }
@@ -129,23 +132,28 @@ impl Trace {
 
     /// CTP-11: what was recorded and what was lost is all there was, in each coroutine and in sum.
     fn adds_up(&self) {
-        self.has_all_it_counts();
+        self.has_all_counted();
         let sum = |count: fn(&Coroutine) -> u64| self.coroutines.values().map(count).sum::<u64>();
         let end = self.end();
         assert_eq!(end.coroutines, self.coroutines.len() as u64);
         assert_eq!(end.events, sum(|coroutine| coroutine.events.len() as u64));
-        let of_formers: u64 = self.formers.iter().map(|it| it.lost).sum();
-        assert_eq!(end.lost, sum(Coroutine::lost) + of_formers);
+        let of_ended: u64 = self.all_ended_sums.iter().map(|it| it.lost).sum();
+        assert_eq!(end.lost, sum(Coroutine::lost) + of_ended);
         for coroutine in self.coroutines.values() {
-            assert_eq!(coroutine.tally().recorded, coroutine.events.len() as u64);
+            assert_eq!(
+                coroutine.event_counts().recorded,
+                coroutine.events.len() as u64
+            );
         }
     }
 
     /// A whole trace has every record that it counts, and every living coroutine its account
     /// and its wake word.
-    fn has_all_it_counts(&self) {
+    fn has_all_counted(&self) {
         assert_eq!(self.end().records, self.records);
-        let gaps = self.census.gaps(self.census.judge(Nanos(1)), Nanos(1));
+        let gaps = self
+            .trace_model
+            .gaps(self.trace_model.judge(Nanos(1)), Nanos(1));
         let is_of_counts = |gap: &Gap| {
             matches!(
                 gap,
@@ -157,7 +165,7 @@ impl Trace {
             )
         };
         assert!(!gaps.iter().any(is_of_counts), "{gaps:?}");
-        for one in self.census.coroutines() {
+        for one in self.trace_model.coroutines() {
             let is_woken = one.last.is_some_and(|last| last.wake_seen != 0);
             let has_wake_word = one.wakes.word.is_some() || !is_woken || self.window.is_some();
             assert!(one.account.is_closed() && has_wake_word, "{one:?}");
@@ -170,9 +178,12 @@ impl Trace {
 
     /// All events that the program had, as a flight recorder counts them.
     pub fn attempted(&self) -> u64 {
-        let of_formers = self.formers.iter().map(|it| it.events + it.lost);
-        let known = self.coroutines.values().map(|one| one.tally().attempted);
-        known.chain(of_formers).sum()
+        let of_ended = self.all_ended_sums.iter().map(|it| it.events + it.lost);
+        let known = self
+            .coroutines
+            .values()
+            .map(|one| one.event_counts().attempted);
+        known.chain(of_ended).sum()
     }
 
     /// The only coroutine of this name.
@@ -217,13 +228,14 @@ impl Coroutine {
         }
     }
 
-    pub fn tally(&self) -> Tally {
-        self.tally.expect("a whole trace has an account of each")
+    pub fn event_counts(&self) -> EventCounts {
+        self.event_counts
+            .expect("a whole trace has an account of each")
     }
 
     /// What is summed up, or came before a window, is not lost.
     pub fn lost(&self) -> u64 {
-        let missing = self.tally().attempted - self.tally().recorded - self.earlier;
+        let missing = self.event_counts().attempted - self.event_counts().recorded - self.earlier;
         let is_summed_up = self
             .aggregate
             .as_ref()

@@ -11,7 +11,7 @@ use crate::trace::Trace;
 
 /// A program that records its coroutine, and takes these steps while the recorder stands still.
 /// `meanwhile` gets the program's process id and comes before the recorder goes on.
-fn while_it_stands_still(script: &str, steps: &str, meanwhile: impl FnOnce(&Lab, u32)) -> Lab {
+fn while_stopped(script: &str, steps: &str, meanwhile: impl FnOnce(&Lab, u32)) -> Lab {
     let lab = Lab::new();
     let mut command = lab.recorder(&["--wait-all"], "sh");
     command.args(["-c", script]).arg(fixture("family"));
@@ -31,15 +31,15 @@ fn while_it_stands_still(script: &str, steps: &str, meanwhile: impl FnOnce(&Lab,
 fn forks_that_asked_and_ended_are_counted_whatever_else_ends() {
     for run in 0..runs(3) {
         let script = "for i in 1 2 3; do \"$0\" other await go & done; exec \"$0\" \"$@\"";
-        let lab = while_it_stands_still(script, "crowd 5 1 0", |lab, _| {
+        let lab = while_stopped(script, "crowd 5 1 0", |lab, _| {
             wait_until("the end of all forks", || lab.truth("truth").len() == 6);
         });
         let trace = lab.trace();
         assert_eq!(trace.coroutines.len(), 1, "{run}");
-        let said = lab.read("stderr");
-        assert_eq!(trace.end().unrecorded, 5, "{run}: {said}");
-        let doubt = "nothing looks stuck, but whether that is so cannot be told: 5 processes of";
-        assert!(said.contains(doubt), "{run}: {said}");
+        let message = lab.read("stderr");
+        assert_eq!(trace.end().unrecorded, 5, "{run}: {message}");
+        let caveat = "nothing looks stuck, but whether that is so cannot be told: 5 processes of";
+        assert!(message.contains(caveat), "{run}: {message}");
     }
 }
 
@@ -47,7 +47,7 @@ fn forks_that_asked_and_ended_are_counted_whatever_else_ends() {
 #[test]
 fn forks_that_are_killed_while_they_ask_are_counted() {
     for run in 0..runs(3) {
-        let lab = while_it_stands_still("exec \"$0\" \"$@\"", "crowd 5 1 0", |_, program| {
+        let lab = while_stopped("exec \"$0\" \"$@\"", "crowd 5 1 0", |_, program| {
             let mut forks = Vec::new();
             wait_until("all forks wait for the answer", || {
                 forks = children_of(program);
@@ -65,7 +65,7 @@ fn forks_that_are_killed_while_they_ask_are_counted() {
 #[test]
 fn an_image_that_asks_in_vain_is_recorded_and_not_counted() {
     let steps = "spawn work image 3 1000";
-    let lab = while_it_stands_still("exec \"$0\" \"$@\"", steps, |lab, _| {
+    let lab = while_stopped("exec \"$0\" \"$@\"", steps, |lab, _| {
         wait_until("the end of the image", || lab.truth("truth").len() == 2);
     });
     let trace = lab.trace();
@@ -91,14 +91,14 @@ fn is_waiting(pid: u32) -> bool {
 fn forks_that_find_the_queue_full_count_themselves() {
     let lab = Lab::new();
     let script = "echo 2 >/proc/sys/net/core/somaxconn; exec \"$@\"";
-    let apart = |lab: &Lab, program: &Command| {
+    let separate = |lab: &Lab, program: &Command| {
         let mut command = lab.command("unshare");
         command.args(["-n", "sh", "-c", script, "sh"]);
         command.arg(program.get_program()).args(program.get_args());
         command
     };
     if !lab
-        .run(&mut apart(&lab, &Command::new("true")))
+        .run(&mut separate(&lab, &Command::new("true")))
         .status
         .success()
     {
@@ -107,7 +107,7 @@ fn forks_that_find_the_queue_full_count_themselves() {
     }
     let mut recorder = lab.recorder(&["--wait-all"], fixture("family"));
     recorder.args("truth work parent 3 0 await go crowd 8 1 0".split(' '));
-    let recorder = apart(&lab, &recorder).spawn().expect("starts");
+    let recorder = separate(&lab, &recorder).spawn().expect("starts");
     lab.wait_for_file("truth");
     send(Signal::STOP, recorder.id());
     std::fs::write(lab.path("go"), "").expect("can be made");
@@ -115,8 +115,8 @@ fn forks_that_find_the_queue_full_count_themselves() {
     send(Signal::CONT, recorder.id());
     let outcome = lab.outcome(recorder);
     assert_eq!(lab.trace().end().unrecorded, 8, "{}", outcome.stderr);
-    let told = "5 forks could not reach the recorder";
-    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    let reported = "5 forks could not reach the recorder";
+    assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
 }
 
 // CTP-32, LT-19

@@ -32,14 +32,14 @@ fn attaching_is_refused_with_what_to_do_instead() {
         let lab = Lab::new();
         let outcome = lab.run(lab.bare_recorder().args(words));
         assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
-        let said = "start the program under the recorder";
-        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        let message = "start the program under the recorder";
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
     let lab = Lab::new();
     let outcome = lab.run(lab.bare_recorder().args(["control", "-p", "1", "status"]));
     assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
-    let said = "unexpected argument '-p'";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let message = "unexpected argument '-p'";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
 }
 
 // CT-01
@@ -48,8 +48,8 @@ fn control_behind_an_option_is_advised_on() {
     let lab = Lab::new();
     let outcome = lab.run(lab.bare_recorder().args(["-q", "control", "1", "status"]));
     assert_eq!(outcome.status.code(), Some(127), "{}", outcome.stderr);
-    let said = "`control` comes before all options: ctp-record control PID";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let message = "`control` comes before all options: ctp-record control PID";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
 }
 
 // CT-01

@@ -10,7 +10,7 @@ use crate::trace::Trace;
 /// number from it that is believed is not.
 const MOST_KIB: &str = "2097152";
 
-fn recorder(lab: &Lab, flags: &[&str], deed: &str, number: &str) -> Command {
+fn recorder(lab: &Lab, flags: &[&str], damage: &str, number: &str) -> Command {
     let mut command = lab.command("sh");
     command
         .args(["-c", "ulimit -v $0 && exec \"$@\"", MOST_KIB])
@@ -19,26 +19,29 @@ fn recorder(lab: &Lab, flags: &[&str], deed: &str, number: &str) -> Command {
         .args(flags)
         .arg("--")
         .arg(fixture("vandal"))
-        .args(["truth", deed, number]);
+        .args(["truth", damage, number]);
     command
 }
 
 /// The trace, in which these have had ten events, if what the machine made the recorder miss is
 /// counted.
-fn suffer(lab: &Lab, deed: &str, number: &str, sane: &[&str]) -> Trace {
-    suffer_with(&[], lab, deed, number, sane)
+fn suffer(lab: &Lab, damage: &str, number: &str, sane: &[&str]) -> Trace {
+    suffer_with(&[], lab, damage, number, sane)
 }
 
-fn suffer_with(flags: &[&str], lab: &Lab, deed: &str, number: &str, sane: &[&str]) -> Trace {
-    let outcome = lab.run(&mut recorder(lab, flags, deed, number));
+fn suffer_with(flags: &[&str], lab: &Lab, damage: &str, number: &str, sane: &[&str]) -> Trace {
+    let outcome = lab.run(&mut recorder(lab, flags, damage, number));
     assert_eq!(outcome.status.code(), Some(7), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
     let trace = Trace::read_of_mad(&lab.path("ctp.data"));
     for name in sane {
         let all = trace.coroutines.values();
         let named = all.filter(|one| one.birth.name == *name);
-        let told: Vec<_> = named.map(|one| one.tally().attempted).collect();
-        assert!(told.contains(&10), "{deed}: {name} had {told:?} events");
+        let reported: Vec<_> = named.map(|one| one.event_counts().attempted).collect();
+        assert!(
+            reported.contains(&10),
+            "{damage}: {name} had {reported:?} events"
+        );
     }
     trace
 }
@@ -54,9 +57,9 @@ fn random_words_all_over_the_memory_are_survived() {
 fn words_that_could_be_true_are_survived_and_told_to_be_in_doubt() {
     let lab = Lab::new();
     suffer(&lab, "spite", "100", &["after"]);
-    let said = lab.read("stderr");
-    assert!(said.contains("held numbers that cannot be"), "{said}");
-    assert!(!said.contains("% of the run"), "{said}");
+    let message = lab.read("stderr");
+    assert!(message.contains("held numbers that cannot be"), "{message}");
+    assert!(!message.contains("% of the run"), "{message}");
 }
 
 // CTP-28, LT-30
@@ -64,23 +67,23 @@ fn words_that_could_be_true_are_survived_and_told_to_be_in_doubt() {
 fn the_memory_cannot_be_cut_off_and_holes_in_it_are_survived() {
     let lab = Lab::new();
     suffer(&lab, "cut", "0", &["after"]);
-    let said = "empty EPERM\nshrink EPERM\ngrow EPERM\nseal EPERM\npunch done\n";
-    assert_eq!(lab.read("truth"), said);
+    let message = "empty EPERM\nshrink EPERM\ngrow EPERM\nseal EPERM\npunch done\n";
+    assert_eq!(lab.read("truth"), message);
 }
 
 // CTP-28
 #[test]
 fn who_talks_calls_or_begs_without_end_is_recorded_all_the_same() {
-    for (deed, number) in [
+    for (damage, number) in [
         ("babble", "500"),
         ("knock", "1000"),
         ("crowd", "1000"),
         ("beg", "200"),
         ("slam", "0"),
     ] {
-        let trace = suffer(&Lab::new(), deed, number, &["before", "after"]);
-        assert_eq!(trace.coroutines.len(), 2, "{deed}");
-        assert_eq!(trace.end().quarantined, 0, "{deed}");
+        let trace = suffer(&Lab::new(), damage, number, &["before", "after"]);
+        assert_eq!(trace.coroutines.len(), 2, "{damage}");
+        assert_eq!(trace.end().quarantined, 0, "{damage}");
     }
 }
 
@@ -88,7 +91,7 @@ fn who_talks_calls_or_begs_without_end_is_recorded_all_the_same() {
 // CTP-28
 #[test]
 fn a_flight_recorder_survives_whatever_stands_in_its_memory() {
-    for deed in ["scribble", "spite", "cut", "babble", "beg"] {
-        suffer_with(&["--flight-recorder"], &Lab::new(), deed, "100", &[]);
+    for damage in ["scribble", "spite", "cut", "babble", "beg"] {
+        suffer_with(&["--flight-recorder"], &Lab::new(), damage, "100", &[]);
     }
 }

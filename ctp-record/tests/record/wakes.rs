@@ -16,26 +16,26 @@ fn counter(outcome: &Outcome, words: &str) -> u64 {
     digits.parse().expect("a number")
 }
 
-fn rung(outcome: &Outcome) -> u64 {
+fn notified(outcome: &Outcome) -> u64 {
     counter(outcome, " times, ")
 }
 
 /// Pauses just about as long as the recorder takes to fall asleep, and longer. On a busy machine it
 /// takes longer, and then so do pauses.
 fn never_rescued(low_us: u64, mut high_us: u64) {
-    while rung_amid(low_us, high_us) == 0 {
+    while notified_within(low_us, high_us) == 0 {
         high_us *= 2;
     }
 }
 
 /// How often it had to be woken.
-fn rung_amid(low_us: u64, high_us: u64) -> u64 {
+fn notified_within(low_us: u64, high_us: u64) -> u64 {
     let lab = Lab::new();
     let (rounds, pause_us) = ((runs(300) / 6).to_string(), format!("{low_us}-{high_us}"));
     let outcome = lab.record(&["-v"], "paced", &["truth", "1", &rounds, &pause_us]);
     lab.trace().is_complete();
     assert_eq!(counter(&outcome, " rescued"), 0, "{}", outcome.stderr);
-    rung(&outcome)
+    notified(&outcome)
 }
 
 // CTP-15
@@ -73,10 +73,10 @@ fn calls(lab: &Lab, filter: &str, example: &str, arguments: &[&str]) -> Option<(
     let outcome = lab.run(command.args(arguments));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     let calls = lab.read("calls");
-    let begun = calls
+    let started = calls
         .lines()
         .filter(|line| line.contains('(') && !line.contains("resumed>"));
-    Some((begun.count() as u64, outcome))
+    Some((started.count() as u64, outcome))
 }
 
 // CTP-16, LT-01
@@ -104,7 +104,7 @@ fn each_sleep_is_ended_by_one_ring() {
     let Some((sends, outcome)) = calls(&lab, "trace=sendto", "paced", &arguments) else {
         return;
     };
-    assert_eq!(sends, rung(&outcome));
+    assert_eq!(sends, notified(&outcome));
     assert!((1..=64).contains(&sends), "{sends} rings for 64 events");
     assert_eq!(counter(&outcome, " found it awake"), 0);
 }

@@ -43,8 +43,8 @@ pub(super) fn check(given: &ArgMatches) -> Result<(), clap::Error> {
         };
         let ignored = options.iter().find(|option| is_given(option));
         if let Some(option) = ignored.filter(|_| !is_heeded) {
-            let said = format!("{} is for {} alone", flag(option), all(views));
-            return Err(super::conflict(&said));
+            let message = format!("{} is for {} alone", flag(option), all(views));
+            return Err(super::conflict(&message));
         }
     }
     Ok(())

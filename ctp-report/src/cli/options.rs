@@ -202,8 +202,8 @@ impl FlameArgs {
     /// JSON is printed instead of text.
     pub(super) fn into_view(self, json: bool) -> Option<View> {
         let is_text = |path: &PathBuf| !(json && output::is_stdout(path));
-        let is_asked_for = self.flame.is_some() || self.folded.is_some();
-        is_asked_for.then(|| {
+        let is_requested = self.flame.is_some() || self.folded.is_some();
+        is_requested.then(|| {
             View::Flame(FlameView {
                 svg: self.flame,
                 folded: self.folded.filter(is_text),

@@ -7,7 +7,7 @@ use crate::evidence::missing_wakes::Losses;
 use crate::findings::notes;
 use crate::import::Imported;
 use crate::load::Model;
-use crate::load::ending::how_it_ended;
+use crate::load::exit_reason::exit_description;
 use crate::names::Names;
 use crate::text::{self, Page, units};
 
@@ -53,7 +53,7 @@ fn about_the_run(model: &Model) -> Vec<String> {
         format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
         format!("date: {}", units::date(model.start.started_unix_ns)),
         format!("duration: {}", units::duration(model.duration())),
-        format!("ended: {}", how_it_ended(model)),
+        format!("ended: {}", exit_description(model)),
     ]
 }
 
@@ -67,7 +67,7 @@ fn about_the_import(model: &Model, imported: &Imported) -> Vec<String> {
 }
 
 fn about_the_trace(model: &Model) -> Vec<String> {
-    let totals = model.census.totals();
+    let totals = model.trace_model.totals();
     let mut about = vec![
         format!(
             "recorded: {}",
@@ -84,8 +84,8 @@ fn about_the_trace(model: &Model) -> Vec<String> {
 
 /// Those in the trace and those that are in totals only.
 fn events(model: &Model) -> String {
-    let in_the_trace = model.census.totals().events;
-    match model.census.summed_up() {
+    let in_the_trace = model.trace_model.totals().events;
+    match model.trace_model.summed_up() {
         0 => units::counted(in_the_trace, "event"),
         more => format!(
             "{} ({} in the trace)",
@@ -97,9 +97,9 @@ fn events(model: &Model) -> String {
 
 /// What of the recording a flight recorder kept.
 fn about_the_window(model: &Model) -> Option<String> {
-    let window = model.census.window()?;
+    let window = model.trace_model.window()?;
     let length = units::duration(window.since.until(model.duration()));
-    let earlier = match model.census.summed_up() {
+    let earlier = match model.trace_model.summed_up() {
         0 => "nothing came before".to_owned(),
         more => format!(
             "{} in the totals only",
@@ -111,52 +111,52 @@ fn about_the_window(model: &Model) -> Option<String> {
 
 /// Where totals come from, if the program itself kept them.
 fn about_the_totals(model: &Model) -> Option<String> {
-    model.census.has_aggregates().then(|| {
+    model.trace_model.has_aggregates().then(|| {
         let (of, exact) = match model.is_by_name() {
             true => ("totals", "exact, whatever events are not in the trace"),
             false => ("totals (--histogram)", "exact since the start"),
         };
-        let doubt = match model.is_exact() {
+        let caveat = match model.is_exact() {
             true => exact,
             false => "exact but where marked ~",
         };
-        format!("# {of}: by name, as the program summed them up; {doubt}")
+        format!("# {of}: by name, as the program summed them up; {caveat}")
     })
 }
 
 fn missing(model: &Model) -> Vec<String> {
-    let told = told_by_threads(model);
+    let reported = losses_by_thread(model);
     let exact = match (model.refused(), model.is_exact()) {
-        _ if model.census.totals().filtered > 0 => "figures are of what was kept",
+        _ if model.trace_model.totals().filtered > 0 => "figures are of what was kept",
         (1.., _) => "figures are of those recorded",
         _ if model.unrecorded() > 0 => "figures are of the processes recorded",
         (0, true) if is_cut(model) => "figures by site are of the window only",
-        (0, true) if told.is_some() => "every other figure below is exact",
+        (0, true) if reported.is_some() => "every other figure below is exact",
         (0, true) => "every figure below is exact",
         (0, false) => "figures marked ~ are approximate",
     };
     let refused = format!("refused {}", units::grouped(model.refused()));
     let lost = format!("lost {}", units::grouped(model.lost()));
-    match told {
+    match reported {
         None => vec![lost, format!("{refused} ({exact})")],
-        Some(told) => vec![
+        Some(reported) => vec![
             lost,
             refused,
-            told,
+            reported,
             format!("perhaps of wakes, closings or locks ({exact})"),
         ],
     }
 }
 
 /// What is lost besides events, from which come figures of their own.
-fn told_by_threads(model: &Model) -> Option<String> {
+fn losses_by_thread(model: &Model) -> Option<String> {
     let lost = Losses::of_all(model)?;
     Some(format!("threads lost {}", lost.in_words()))
 }
 
 /// Did a flight recorder keep less than all?
 fn is_cut(model: &Model) -> bool {
-    model.census.window().is_some() && model.census.summed_up() > 0
+    model.trace_model.window().is_some() && model.trace_model.summed_up() > 0
 }
 
 fn missing_of_an_import(model: &Model) -> Vec<String> {

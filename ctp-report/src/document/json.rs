@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::findings::{ON_EVERY_PAGE, notes};
 use crate::import::Imported;
-use crate::load::{Model, ending};
+use crate::load::{Model, exit_reason};
 use crate::names::Names;
 use crate::text;
 
@@ -20,7 +20,7 @@ pub fn rows_by(by_name: bool) -> &'static str {
 
 /// What every document begins with.
 pub fn trace(model: &Model, names: &Names) -> Value {
-    let totals = model.census.totals();
+    let totals = model.trace_model.totals();
     let argv: Vec<String> = model
         .start
         .argv
@@ -33,7 +33,7 @@ pub fn trace(model: &Model, names: &Names) -> Value {
         "recorder": text::escape(&model.start.recorder),
         "started_unix_ns": model.start.started_unix_ns,
         "duration_ns": model.duration().0,
-        "ended": ending::how_it_ended(model),
+        "ended": exit_reason::exit_description(model),
         "coroutines": totals.coroutines,
         "cancelled": totals.cancelled,
         "events": totals.events,
@@ -46,10 +46,10 @@ pub fn trace(model: &Model, names: &Names) -> Value {
     if model.unrecorded() > 0 {
         trace["unrecorded_processes"] = model.unrecorded().into();
     }
-    if model.census.has_aggregates() {
-        trace["summed_up"] = model.census.summed_up().into();
+    if model.trace_model.has_aggregates() {
+        trace["summed_up"] = model.trace_model.summed_up().into();
     }
-    if let Some(window) = model.census.window() {
+    if let Some(window) = model.trace_model.window() {
         trace["window_since_ns"] = window.since.0.into();
         trace["unattributed"] = window.unattributed.into();
     }
@@ -68,7 +68,7 @@ fn imported(imported: &Imported) -> Value {
 }
 
 /// What the document of a page begins with: also what went so wrong that it concerns every figure.
-pub fn told(model: &Model, names: &Names) -> Value {
+pub fn reported(model: &Model, names: &Names) -> Value {
     let mut trace = trace(model, names);
     for kind in &ON_EVERY_PAGE {
         trace[kind.name] = (kind.json)(model, names);

@@ -1,13 +1,13 @@
 //! The lines that say who keeps a coroutine waiting, and who waits behind one that is stuck.
 
-use ctp_trace::verdict::{Doubt, NO_DOUBT};
+use ctp_trace::verdict::{Caveat, NO_CAVEAT};
 
-use crate::evidence::blockers::{Doing, KeptBy, UNKNOWN_HOLDER};
+use crate::evidence::blockers::{Activity, KeptBy, UNKNOWN_HOLDER};
 use crate::evidence::last_waker::LastWaker;
 use crate::text::{self, units};
 
 /// Keepers of which a page tells.
-pub const TOLD: usize = 3;
+pub const MAX_SHOWN: usize = 3;
 
 /// Columns for what is said of a field.
 const ROOM: usize = 80;
@@ -17,14 +17,14 @@ pub type Field = (&'static str, String);
 
 /// Who keeps it, since when, and what that one does, unless that is told elsewhere; and how many
 /// others there are.
-pub fn fields(all: &[KeptBy], others: usize, tells_more: bool) -> Vec<Field> {
+pub fn fields(all: &[KeptBy], others: usize, says_more: bool) -> Vec<Field> {
     let mut fields = Vec::new();
-    for it in all.iter().take(TOLD) {
-        fields.push((field(it), text::cut_middle(&who(it), ROOM)));
-        let more = does(it).filter(|_| tells_more);
+    for it in all.iter().take(MAX_SHOWN) {
+        fields.push((field(it), text::cut_middle(&subject(it), ROOM)));
+        let more = does(it).filter(|_| says_more);
         fields.extend(more.map(|more| ("", text::cut_middle(&more, ROOM))));
     }
-    fields.extend(and_others(all, TOLD, others).map(|others| ("", others)));
+    fields.extend(and_others(all, MAX_SHOWN, others).map(|others| ("", others)));
     fields
 }
 
@@ -39,8 +39,8 @@ fn field(it: &KeptBy) -> &'static str {
 }
 
 /// `id 7 main_loop, taken at main.rs:40, 2.9 s ago`.
-fn who(it: &KeptBy) -> String {
-    let who = match (it.id, it.tid) {
+fn subject(it: &KeptBy) -> String {
+    let subject = match (it.id, it.tid) {
         (Some(id), _) => format!("id {id} {}", it.name).trim_end().to_owned(),
         (None, Some(tid)) if it.how != UNKNOWN_HOLDER => {
             format!("tid {tid}, which ran no coroutine")
@@ -59,7 +59,7 @@ fn who(it: &KeptBy) -> String {
     let ago = it
         .taken_ns
         .map(|ns| format!(", {} ago", units::duration_ns(ns)));
-    who + &at + &ago.unwrap_or_default()
+    subject + &at + &ago.unwrap_or_default()
 }
 
 /// `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has run for 2.9 s`, of the first.
@@ -70,8 +70,8 @@ pub fn in_a_clause(all: &[KeptBy], others: usize) -> String {
 }
 
 /// `and by 1 other`: those of whom no more is told.
-fn and_others(all: &[KeptBy], told: usize, others: usize) -> Option<String> {
-    let more = all.len().saturating_sub(told) + others;
+fn and_others(all: &[KeptBy], reported: usize, others: usize) -> Option<String> {
+    let more = all.len().saturating_sub(reported) + others;
     let by = match field(all.first()?).ends_with("by") {
         true => "and by",
         false => "and",
@@ -81,25 +81,25 @@ fn and_others(all: &[KeptBy], told: usize, others: usize) -> Option<String> {
 
 /// What keeps it, a line for each.
 pub fn lines(all: &[KeptBy]) -> Vec<String> {
-    let mut lines: Vec<String> = all.iter().take(TOLD).map(clause).collect();
-    lines.extend(and_others(all, TOLD, 0));
+    let mut lines: Vec<String> = all.iter().take(MAX_SHOWN).map(clause).collect();
+    lines.extend(and_others(all, MAX_SHOWN, 0));
     lines
 }
 
 fn clause(it: &KeptBy) -> String {
     let does = does(it).map(|does| format!(", {does}")).unwrap_or_default();
-    format!("{} {}{does}", field(it), who(it))
+    format!("{} {}{does}", field(it), subject(it))
 }
 
 /// How it keeps, and who it is.
-pub fn told(it: &KeptBy) -> (&'static str, String) {
-    (field(it), text::cut_middle(&who(it), ROOM - 12))
+pub fn reported(it: &KeptBy) -> (&'static str, String) {
+    (field(it), text::cut_middle(&subject(it), ROOM - 12))
 }
 
 /// Why another one may keep it, or nobody.
-pub fn doubt(doubt: Option<Doubt>) -> Option<&'static str> {
-    let is_of_time = |it: &Doubt| matches!(it, Doubt::CloseCall | Doubt::Recent);
-    doubt
+pub fn caveat(caveat: Option<Caveat>) -> Option<&'static str> {
+    let is_of_time = |it: &Caveat| matches!(it, Caveat::CloseCall | Caveat::Recent);
+    caveat
         .filter(|it| !is_of_time(it))
         .map(|it| sureness(Some(it)))
 }
@@ -110,11 +110,11 @@ pub fn does(it: &KeptBy) -> Option<String> {
         let ago = units::duration_ns(ns);
         return Some(format!("which ended {ago} ago without giving it back"));
     }
-    doing(&it.doing)
+    activity(&it.activity)
 }
 
 /// `which waits for user: 3 at main.rs:40, for 2.9 s`.
-pub fn doing(it: &Doing) -> Option<String> {
+pub fn activity(it: &Activity) -> Option<String> {
     if it.does == Some("woke") {
         return Some("whose wake it had: it ran, and has not taken it".to_owned());
     }
@@ -131,13 +131,13 @@ pub fn doing(it: &Doing) -> Option<String> {
 
 /// What the one does that woke another one the last time.
 pub fn done_by(waker: &LastWaker) -> String {
-    let doing = doing(&waker.doing).filter(|_| !waker.has_ended);
-    doing.unwrap_or_else(|| "which has ended".to_owned())
+    let activity = activity(&waker.activity).filter(|_| !waker.has_ended);
+    activity.unwrap_or_else(|| "which has ended".to_owned())
 }
 
 /// `3 coroutines that go on only after these: ids 4, 5, 6`.
-pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
-    let listed = match tells_all {
+pub fn behind(ids: &[u32], is_fully_described: bool) -> Option<String> {
+    let listed = match is_fully_described {
         true => ids
             .iter()
             .map(u32::to_string)
@@ -145,7 +145,7 @@ pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
             .join(", "),
         false => text::few(ids),
     };
-    let said = match ids.len() {
+    let message = match ids.len() {
         0 => return None,
         1 => format!("1 coroutine that goes on only after that: id {listed}"),
         more => {
@@ -153,10 +153,10 @@ pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
             format!("{more} coroutines that go on only after that: ids {listed}")
         }
     };
-    Some(said)
+    Some(message)
 }
 
 /// How sure it is that those do not go on all the same.
-pub fn sureness(doubt: Option<Doubt>) -> &'static str {
-    doubt.map_or(NO_DOUBT, Doubt::of_keeper)
+pub fn sureness(caveat: Option<Caveat>) -> &'static str {
+    caveat.map_or(NO_CAVEAT, Caveat::of_blocker)
 }

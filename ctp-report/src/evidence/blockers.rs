@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::census::{Blocks, Coroutine, Holding, Keeper};
 use ctp_trace::record::{CoroutineId, WaitKind, Waker};
-use ctp_trace::verdict::{Doubt, State};
+use ctp_trace::trace_model::{Blocker, Blocks, Coroutine, Holding};
+use ctp_trace::verdict::{Caveat, State};
 use serde::Serialize;
 
 use crate::evidence::resource;
@@ -35,12 +35,12 @@ pub struct KeptBy {
     pub ended_ns: Option<u64>,
     /// What it does itself.
     #[serde(flatten)]
-    pub doing: Doing,
+    pub activity: Activity,
 }
 
 /// What a coroutine does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Doing {
+pub struct Activity {
     /// `waits`, `runs`, or `born` where it never ran; of one that keeps another one waiting also `woke`,
     /// where it gave back the lock, and the one that waits was woken after that and ran.
     pub does: Option<&'static str>,
@@ -53,7 +53,7 @@ pub struct Doing {
 }
 
 /// Steps that are told of a line of keepers.
-const TOLD: usize = 16;
+const MAX_SHOWN: usize = 16;
 
 /// Who keeps one that waits, who keeps that one, and so on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -75,10 +75,10 @@ pub struct Kept {
     /// What keeps it.
     pub by: Vec<KeptBy>,
     /// Why that is not certain, as a word.
-    pub doubt: Option<&'static str>,
+    pub caveat: Option<&'static str>,
     /// Why it may not keep it, for the pages.
     #[serde(skip)]
-    pub doubted: Option<Doubt>,
+    pub doubted: Option<Caveat>,
 }
 
 /// How a line of keepers ends.
@@ -99,12 +99,12 @@ pub enum LineEnd {
 pub fn line(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Option<Line> {
     let (path, ends, cycle) = path(blocks, one.id);
     let kept = |id: &CoroutineId| {
-        let doubt = blocks.of(*id)?.doubt;
+        let caveat = blocks.of(*id)?.caveat;
         Some(Kept {
             id: id.0,
-            by: of(model, names, blocks, model.census.get(*id)?),
-            doubt: doubt.map(Doubt::word),
-            doubted: doubt,
+            by: of(model, names, blocks, model.trace_model.get(*id)?),
+            caveat: caveat.map(Caveat::word),
+            doubted: caveat,
         })
     };
     let steps: Vec<Kept> = path.iter().filter_map(kept).collect();
@@ -119,14 +119,14 @@ fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u
             let cycle = path[begin..].iter().map(|id| id.0).collect();
             return (path, LineEnd::Cycle, cycle);
         }
-        if path.len() == TOLD {
+        if path.len() == MAX_SHOWN {
             return (path, LineEnd::More, Vec::new());
         }
         path.push(at);
-        let [keeper] = &block.by[..] else {
+        let [blocker] = &block.by[..] else {
             return (path, LineEnd::Several, Vec::new());
         };
-        let Some(next) = keeper.coroutine() else {
+        let Some(next) = blocker.coroutine() else {
             break;
         };
         at = next;
@@ -137,49 +137,49 @@ fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u
 /// All that keep this one, as far as that was told. One that ended stands after those that did not:
 /// what it had may be another one's since.
 pub fn of(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Vec<KeptBy> {
-    let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
-    let mut all: Vec<KeptBy> = keepers
-        .map(|keeper| kept_by(model, names, one, keeper))
+    let blockers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
+    let mut all: Vec<KeptBy> = blockers
+        .map(|blocker| kept_by(model, names, one, blocker))
         .collect();
     all.sort_by_key(|it| it.ended_ns.is_some());
     all
 }
 
 /// How many others keep any of these, but not this one.
-pub fn besides<'c>(
+pub fn others<'c>(
     blocks: &Blocks,
     one: &Coroutine,
     all: impl Iterator<Item = &'c Coroutine>,
 ) -> usize {
     let of = |id| blocks.of(id).into_iter().flat_map(|block| &block.by);
-    let of_it: BTreeSet<_> = of(one.id).map(who).collect();
-    let of_all: BTreeSet<_> = all.flat_map(|other| of(other.id)).map(who).collect();
+    let of_it: BTreeSet<_> = of(one.id).map(subject).collect();
+    let of_all: BTreeSet<_> = all.flat_map(|other| of(other.id)).map(subject).collect();
     of_all.difference(&of_it).count()
 }
 
 /// The coroutine, or the thread of one that is not known.
-fn who(keeper: &Keeper) -> (Option<CoroutineId>, Option<u64>) {
-    match (keeper.coroutine(), keeper) {
-        (None, Keeper::Holder(holding)) => (None, Some(holding.tid)),
+fn subject(blocker: &Blocker) -> (Option<CoroutineId>, Option<u64>) {
+    match (blocker.coroutine(), blocker) {
+        (None, Blocker::Holder(holding)) => (None, Some(holding.tid)),
         (id, _) => (id, None),
     }
 }
 
-fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> KeptBy {
-    let (how, holding) = match keeper {
-        Keeper::Holder(it) if it.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(it)),
-        Keeper::Holder(holding) => ("holder", Some(holding)),
-        Keeper::Host(_) => ("host", None),
-        Keeper::Inside(_) => ("inside", None),
-        Keeper::Former(holding) => ("former", Some(holding)),
+fn kept_by(model: &Model, names: &Names, one: &Coroutine, blocker: &Blocker) -> KeptBy {
+    let (how, holding) = match blocker {
+        Blocker::Holder(it) if it.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(it)),
+        Blocker::Holder(holding) => ("holder", Some(holding)),
+        Blocker::Host(_) => ("host", None),
+        Blocker::Inside(_) => ("inside", None),
+        Blocker::PreviousHolder(holding) => ("former", Some(holding)),
         _ => ("awaited", None),
     };
-    let end = model.census.end_of(one.process);
-    let other = keeper
+    let end = model.trace_model.end_of(one.process);
+    let other = blocker
         .coroutine()
-        .and_then(|id| model.census.get(id))
+        .and_then(|id| model.trace_model.get(id))
         .filter(|it| it.is_alive());
-    let id = keeper.coroutine().or(holding.and_then(by));
+    let id = blocker.coroutine().or(holding.and_then(by));
     KeptBy {
         how,
         id: id.map(|id| id.0),
@@ -188,16 +188,19 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         taken_at: holding.and_then(|it| names.short(it.site)),
         taken_ns: holding.map(|it| it.at.until(end).0),
         ended_ns: holding.and_then(|it| Some(it.ended?.until(end).0)),
-        doing: other.map_or_else(|| woke(one, keeper), |other| Doing::of(model, names, other)),
+        activity: other.map_or_else(
+            || woke(one, blocker),
+            |other| Activity::of(model, names, other),
+        ),
     }
 }
 
-impl Doing {
+impl Activity {
     /// Of one that has not ended.
     pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Self {
         let wait = one.suspend();
-        let end = model.census.end_of(one.process);
-        Doing {
+        let end = model.trace_model.end_of(one.process);
+        Activity {
             does: Some(does(one)),
             waits_for: wait
                 .filter(|wait| wait.wait != WaitKind::Unknown)
@@ -209,14 +212,14 @@ impl Doing {
 }
 
 /// What it gave back was this one's to take, which did not, or a future inside of it did not.
-fn woke(one: &Coroutine, keeper: &Keeper) -> Doing {
-    let woken = one.wakes.call.filter(|woken| match keeper {
-        Keeper::Former(holding) => holding.at <= woken.at,
+fn woke(one: &Coroutine, blocker: &Blocker) -> Activity {
+    let woken = one.wakes.call.filter(|woken| match blocker {
+        Blocker::PreviousHolder(holding) => holding.at <= woken.at,
         _ => false,
     });
-    Doing {
+    Activity {
         does: woken.map(|_| "woke"),
-        ..Doing::default()
+        ..Activity::default()
     }
 }
 
@@ -229,9 +232,11 @@ fn by(holding: &Holding) -> Option<CoroutineId> {
 
 /// What a coroutine is called; of one that has ended, what it was called when it did.
 pub fn name(model: &Model, names: &Names, id: CoroutineId, holding: Option<&Holding>) -> String {
-    let alive = model.census.get(id).map(|one| one.name);
+    let alive = model.trace_model.get(id).map(|one| one.name);
     let name = alive.or(holding.map(|it| it.name)).unwrap_or_default();
-    names.called(model.census.name(name)).unwrap_or_default()
+    names
+        .called(model.trace_model.name(name))
+        .unwrap_or_default()
 }
 
 fn does(one: &Coroutine) -> &'static str {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::Coroutine;
 use ctp_trace::record::{CoroutineId, ProcessId};
+use ctp_trace::trace_model::Coroutine;
 use ctp_trace::verdict::{Judgement, Reason, State, Verdict};
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ impl Busy {
     }
 
     /// Who keeps the threads of these, the one that keeps most of them first.
-    pub fn keepers<'c>(
+    pub fn thread_blockers<'c>(
         &self,
         model: &Model,
         names: &Names,
@@ -51,25 +51,25 @@ impl Busy {
     ) -> Vec<ThreadKeptBy> {
         let mut counts: BTreeMap<CoroutineId, usize> = BTreeMap::new();
         for one in all {
-            let keeper = thread(one).and_then(|thread| self.0.get(&thread));
+            let blocker = thread(one).and_then(|thread| self.0.get(&thread));
             // One that runs there polls who keeps it, or does so itself.
-            if let Some(id) = keeper.filter(|_| one.state().0 != State::Running) {
+            if let Some(id) = blocker.filter(|_| one.state().0 != State::Running) {
                 *counts.entry(*id).or_default() += 1;
             }
         }
-        let keeper = |(id, count)| keeper(model, names, model.census.get(id)?, count);
-        let mut keepers: Vec<_> = counts.into_iter().filter_map(keeper).collect();
-        keepers.sort_by_key(|it| std::cmp::Reverse(it.count));
-        keepers
+        let blocker = |(id, count)| blocker(model, names, model.trace_model.get(id)?, count);
+        let mut thread_blockers: Vec<_> = counts.into_iter().filter_map(blocker).collect();
+        thread_blockers.sort_by_key(|it| std::cmp::Reverse(it.count));
+        thread_blockers
     }
 }
 
 impl ThreadKeptBy {
     /// `is kept by id 6 hog, for 4.7 s`.
     pub fn keeps(&self) -> String {
-        let who = format!("id {} {}", self.id, text::cut_middle(&self.name, 40));
+        let subject = format!("id {} {}", self.id, text::cut_middle(&self.name, 40));
         let long = units::duration_ns(self.runs_ns);
-        format!("is kept by {who}, for {long}")
+        format!("is kept by {subject}, for {long}")
     }
 }
 
@@ -78,8 +78,8 @@ fn thread(one: &Coroutine) -> Option<(ProcessId, u64)> {
     Some((one.process, one.last?.tid))
 }
 
-fn keeper(model: &Model, names: &Names, one: &Coroutine, count: usize) -> Option<ThreadKeptBy> {
-    let end = model.census.end_of(one.process);
+fn blocker(model: &Model, names: &Names, one: &Coroutine, count: usize) -> Option<ThreadKeptBy> {
+    let end = model.trace_model.end_of(one.process);
     Some(ThreadKeptBy {
         id: one.id.0,
         name: names.of_coroutine(model, one),

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::census::Coroutine;
 use ctp_trace::record::{CoroutineId, Wake, Waker};
+use ctp_trace::trace_model::Coroutine;
 use serde::Serialize;
 
-use crate::evidence::blockers::Doing;
+use crate::evidence::blockers::Activity;
 use crate::load::Model;
 use crate::names::Names;
 
@@ -22,12 +22,12 @@ pub struct LastWaker {
     pub has_ended: bool,
     /// What it does, if it is not.
     #[serde(flatten)]
-    pub doing: Doing,
+    pub activity: Activity,
 }
 
 impl LastWaker {
     /// `id 7 sender`.
-    pub fn who(&self) -> String {
+    pub fn subject(&self) -> String {
         format!("id {} {}", self.id, self.name)
             .trim_end()
             .to_owned()
@@ -38,23 +38,25 @@ impl LastWaker {
 /// nothing is known need not have ended.
 pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Option<LastWaker> {
     let (wake, id) = last(one)?;
-    let waker = model.census.get(id);
+    let waker = model.trace_model.get(id);
     if waker.is_none() && !model.damage.is_empty() {
         return None;
     }
     let alive = waker.filter(|it| it.is_alive());
-    let told = one.wakes.call_of(&wake).map(|call| call.caller);
-    let name = waker.map(|it| it.name).or(told).unwrap_or_default();
+    let reported = one.wakes.call_of(&wake).map(|call| call.caller);
+    let name = waker.map(|it| it.name).or(reported).unwrap_or_default();
     Some(LastWaker {
         id: id.0,
-        name: names.called(model.census.name(name)).unwrap_or_default(),
+        name: names
+            .called(model.trace_model.name(name))
+            .unwrap_or_default(),
         has_ended: alive.is_none(),
-        doing: alive.map_or_else(Doing::default, |it| Doing::of(model, names, it)),
+        activity: alive.map_or_else(Activity::default, |it| Activity::of(model, names, it)),
     })
 }
 
 /// How many other coroutines woke any of these the last time, but not this one.
-pub fn besides<'c>(one: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) -> usize {
+pub fn others<'c>(one: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) -> usize {
     let all: BTreeSet<CoroutineId> = all.filter_map(last).map(|(_, id)| id).collect();
     all.len() - usize::from(last(one).is_some())
 }

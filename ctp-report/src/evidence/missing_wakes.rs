@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctp_trace::census::{Closing, Coroutine};
 use ctp_trace::record::{CoroutineId, Nanos, Place, ProcessId, SiteId};
+use ctp_trace::trace_model::{Closing, Coroutine};
 use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
@@ -83,9 +83,9 @@ pub struct Losses {
 impl Losses {
     /// What threads of a process lost since; `None` if that is nothing.
     pub fn since(model: &Model, process: ProcessId, since: Nanos) -> Option<Self> {
-        let losses = model.census.losses_since(process, since);
+        let losses = model.trace_model.losses_since(process, since);
         let records = losses.iter().map(|loss| loss.records);
-        let all = model.census.lost_records();
+        let all = model.trace_model.lost_records();
         (!losses.is_empty()).then(|| Losses {
             least: records.fold(0, u64::saturating_add),
             most: (!all.or_more).then_some(all.known),
@@ -94,7 +94,7 @@ impl Losses {
 
     /// What all threads lost, from the beginning; `None` if that is nothing.
     pub fn of_all(model: &Model) -> Option<Self> {
-        let all = model.census.lost_records();
+        let all = model.trace_model.lost_records();
         (0 < all.known || all.or_more).then(|| Losses {
             least: all.known,
             most: (!all.or_more).then_some(all.known),
@@ -126,7 +126,7 @@ pub fn lost_meanwhile(
 ) -> Option<(Losses, Vec<LostRecords>)> {
     let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
     let wait = one.suspend().filter(|_| is_open)?;
-    let losses = model.census.losses_since(one.process, wait.at);
+    let losses = model.trace_model.losses_since(one.process, wait.at);
     let lost = losses.iter().map(|loss| LostRecords {
         tid: loss.tid,
         at_ns: loss.at.0,
@@ -147,7 +147,7 @@ pub fn closed_by<'a>(
     let mut places: BTreeMap<_, Vec<(Closing, Nanos)>> = BTreeMap::new();
     for one in members {
         if let Some(closing) = closings.get(&one.id) {
-            let age = closing.at.until(model.census.end_of(one.process));
+            let age = closing.at.until(model.trace_model.end_of(one.process));
             places
                 .entry((closing.site, closing.ended))
                 .or_default()
@@ -168,7 +168,9 @@ fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedB
     let label = names.of(first.site);
     let ended = first.ended.map(|(id, name)| Ended {
         id: id.0,
-        name: names.called(model.census.name(name)).unwrap_or_default(),
+        name: names
+            .called(model.trace_model.name(name))
+            .unwrap_or_default(),
     });
     let ages = || closings.iter().map(|(_, age)| age.0);
     let threads: BTreeSet<u64> = closings.iter().map(|(it, _)| it.tid).collect();
@@ -190,15 +192,15 @@ fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedB
 pub fn caller<'n>(model: &Model, names: &'n Names, site: SiteId) -> Option<&'n Label> {
     let label = names.of(site)?;
     let place = model.sites.get(&site).map(|site| &site.place);
-    let is_told = matches!(place, Some(Place::Source { .. }));
-    (is_told || !chains::is_of_library(label)).then_some(label)
+    let is_recorded = matches!(place, Some(Place::Source { .. }));
+    (is_recorded || !chains::is_of_library(label)).then_some(label)
 }
 
 /// Who usually wakes those that wait where this one does. Ways that lead to one line are one, and so
 /// are those of which only a library's code is known.
 pub fn usual_waker(model: &Model, names: &Names, one: &Coroutine) -> Option<UsualWaker> {
     let wait = one.suspend()?;
-    let wakers = &model.census.site(wait.site, wait.wait)?.wakers;
+    let wakers = &model.trace_model.site(wait.site, wait.wait)?.wakers;
     let mut places: BTreeMap<_, u64> = BTreeMap::new();
     for (site, wakes) in wakers.places() {
         let label = caller(model, names, *site);

@@ -1,7 +1,7 @@
 //! What was seen from outside of what a coroutine waits for, in words.
 
-use ctp_trace::census::Looked;
 use ctp_trace::record::{Look, Nanos, Seen, Thing};
+use ctp_trace::trace_model::Looked;
 
 use crate::text::units;
 
@@ -12,10 +12,11 @@ pub fn lines(looked: &Looked) -> Vec<(Nanos, String)> {
         (looked.first, "when looked at"),
         (looked.latest, "when looked at again"),
     ];
-    let told = parts
+    let reported = parts
         .into_iter()
         .filter_map(|(look, when)| Some((look?, when)));
-    told.map(|(look, when)| (look.at, line(&look, when)))
+    reported
+        .map(|(look, when)| (look.at, line(&look, when)))
         .collect()
 }
 

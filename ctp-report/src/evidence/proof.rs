@@ -2,9 +2,9 @@
 
 use std::io;
 
-use ctp_trace::census::{Block, Closing, Coroutine, Holding, Keeper};
 use ctp_trace::record::{Event, EventKind, Nanos, WaitKind, Wake, Waker};
-use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
+use ctp_trace::trace_model::{Block, Blocker, Closing, Coroutine, Holding};
+use ctp_trace::verdict::{Caveat, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
 use crate::evidence::missing_wakes::{self, Losses};
@@ -56,8 +56,8 @@ pub fn of(
     steps.extend(idle_polls(one));
     steps.extend(wake(model, names, one));
     steps.extend(lost.and_then(|closing| close(model, names, one, closing)));
-    let keepers = block.into_iter().flat_map(|block| &block.by);
-    steps.extend(keepers.flat_map(|it| keeper(model, names, one, it)));
+    let blockers = block.into_iter().flat_map(|block| &block.by);
+    steps.extend(blockers.flat_map(|it| blocker(model, names, one, it)));
     // What has the number of something that was closed may be something else.
     if lost.is_none() {
         steps.extend(looks(model, one));
@@ -146,10 +146,12 @@ pub fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, ve
 }
 
 /// Who keeps it took its lock, and ended, if it did; or gave it back.
-fn keeper(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec<Step> {
-    let holding = match keeper {
-        Keeper::Holder(holding) => holding,
-        Keeper::Former(holding) => return vec![hold(model, names, one, holding, "release")],
+fn blocker(model: &Model, names: &Names, one: &Coroutine, blocker: &Blocker) -> Vec<Step> {
+    let holding = match blocker {
+        Blocker::Holder(holding) => holding,
+        Blocker::PreviousHolder(holding) => {
+            return vec![hold(model, names, one, holding, "release")];
+        }
         _ => return Vec::new(),
     };
     let acquire = hold(model, names, one, holding, "acquire");
@@ -160,7 +162,7 @@ fn keeper(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec
 
 /// What was seen from outside of what it waits for.
 fn looks(model: &Model, one: &Coroutine) -> Vec<Step> {
-    let looked = model.census.looked(one);
+    let looked = model.trace_model.looked(one);
     let lines = looked.map(observations::lines).unwrap_or_default();
     let step = |(at, what)| step(at, "(outside)", what);
     lines.into_iter().map(step).collect()
@@ -176,14 +178,16 @@ fn at(short: Option<String>) -> String {
 pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     let mut wake = one.wakes.word.filter(|wake| wake.count > 0)?;
     wake.at = one.wakes.at(&wake);
-    let told = one.wakes.call_of(&wake);
+    let reported = one.wakes.call_of(&wake);
     let by = match wake.waker {
-        Waker::Foreign => told.map_or_else(|| "unknown".to_owned(), |it| format!("tid {}", it.tid)),
+        Waker::Foreign => {
+            reported.map_or_else(|| "unknown".to_owned(), |it| format!("tid {}", it.tid))
+        }
         Waker::Thread(tid) => format!("tid {tid}"),
         Waker::Coroutine(id) => {
-            let alive = model.census.get(id).map(|by| by.name);
-            let name = alive.or(told.map(|it| it.caller)).unwrap_or_default();
-            match names.called(model.census.name(name)) {
+            let alive = model.trace_model.get(id).map(|by| by.name);
+            let name = alive.or(reported.map(|it| it.caller)).unwrap_or_default();
+            match names.called(model.trace_model.name(name)) {
                 None => format!("id {}", id.0),
                 Some(name) => format!("id {} {}", id.0, escape(&name)),
             }
@@ -194,7 +198,7 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
         (None, State::Born) => "before any run".to_owned(),
         _ => return None,
     };
-    let label = told.and_then(|woken| missing_wakes::caller(model, names, woken.site));
+    let label = reported.and_then(|woken| missing_wakes::caller(model, names, woken.site));
     let at = at(label.and_then(Label::short));
     let what = format!("wake #{}{at}, {when}", wake.count);
     Some(step(wake.at, &by, what))
@@ -202,7 +206,7 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
 
 /// When the last wake of one that waits came: before its last run or after that began.
 fn when(wake: &Wake, one: &Coroutine) -> String {
-    match (one.wakes_since_its_run(), one.waits.ran_at) {
+    match (one.wakes_since_run(), one.waits.ran_at) {
         (Some(more @ 1..), _) => format!("{} since its last run began", units::grouped(more)),
         (_, Some(ran)) => format!("{} its last run", order(wake.at, ran)),
         (_, None) => "before its last run".to_owned(),
@@ -228,8 +232,8 @@ fn evidence(reason: Reason) -> Option<Step> {
 }
 
 fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
-    let losses = match judgement.reason.doubt() {
-        Some(Doubt::Incomplete) => missing(model, one, one.state().1),
+    let losses = match judgement.reason.caveat() {
+        Some(Caveat::Incomplete) => missing(model, one, one.state().1),
         _ => losses(model, one),
     };
     let what = format!("{}; {losses}", since(one, judgement));
@@ -239,7 +243,7 @@ fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
 /// What the threads of its process lost since then.
 pub fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
     match Losses::since(model, one.process, since) {
-        None if model.census.window().is_some() => {
+        None if model.trace_model.window().is_some() => {
             "but a flight recorder may not have all of that time".to_owned()
         }
         None => "but records may be missing".to_owned(),
@@ -257,9 +261,9 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
         let woken = one.wakes.at(&one.wakes.word?);
         // A wake is counted first and dated later: that of an earlier one says nothing.
         let is_known =
-            one.wakes_since_its_run() == Some(1) && one.waits.ran_at.is_none_or(|ran| ran <= woken);
+            one.wakes_since_run() == Some(1) && one.waits.ran_at.is_none_or(|ran| ran <= woken);
         let since = is_known.then(|| woken.max(wait.at))?;
-        Some(since.until(model.census.end_of(one.process)).0)
+        Some(since.until(model.trace_model.end_of(one.process)).0)
     };
     let all: Option<Vec<u64>> = members.iter().map(ready).collect();
     all?.into_iter().max()
@@ -267,7 +271,7 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
 
 /// What is so when the recording ends, or the process of this one.
 pub fn at_the_end(model: &Model, one: &Coroutine, what: String) -> Step {
-    let at = model.census.end_of(one.process);
+    let at = model.trace_model.end_of(one.process);
     let by = match at < model.duration() {
         true => "(its process ended)",
         false => "(end)",
@@ -294,7 +298,7 @@ pub fn losses(model: &Model, one: &Coroutine) -> String {
         return format!("the writer of its event #{n} died in the middle of it");
     }
     match one.account.lost() {
-        _ if one.account.shaken => "part of the trace cannot be read".to_owned(),
+        _ if one.account.uncertain => "part of the trace cannot be read".to_owned(),
         _ if one.account.inexact => "its counts cannot be trusted".to_owned(),
         0 if model.imported.is_some() => "what was lost is not known".to_owned(),
         0 if !model.is_readable() => "nothing of it lost in what could be read".to_owned(),

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use ctp_trace::census::{Breach, Contradiction};
 use ctp_trace::record::SiteId;
+use ctp_trace::trace_model::{Contradiction, Violation};
 use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};
@@ -29,7 +29,7 @@ pub struct Broken {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Proof {
     /// What is wrong, in two words.
-    pub breach: &'static str,
+    pub violation: &'static str,
     /// The threads of both.
     pub tids: [u64; 2],
     /// The first record.
@@ -42,9 +42,9 @@ impl Finding for Vec<Broken> {
     const NAME: &'static str = "broken";
 
     fn find(model: &Model, names: &Names) -> Self {
-        let broken = model.census.broken().into_iter().map(|one| Broken {
+        let broken = model.trace_model.broken().into_iter().map(|one| Broken {
             id: one.id.0,
-            name: names.function(SiteId(0), model.census.name(one.name)),
+            name: names.function(SiteId(0), model.trace_model.name(one.name)),
             count: one.count,
             proofs: one
                 .proofs
@@ -82,27 +82,27 @@ fn proof(model: &Model, names: &Names, it: &Contradiction) -> Proof {
     let mut after = proof::event(model, names, &it.after);
     after.what += &format!(": {}", why(it));
     Proof {
-        breach: word(it.breach),
+        violation: word(it.violation),
         tids: [it.before.tid, it.after.tid],
         before: proof::event(model, names, &it.before),
         after,
     }
 }
 
-fn word(breach: Breach) -> &'static str {
-    match breach {
-        Breach::DoubleResume => "double resume",
-        Breach::SuspendedTwice => "suspended twice",
-        Breach::AfterDeath => "event after death",
-        Breach::BornTwice => "born twice",
+fn word(violation: Violation) -> &'static str {
+    match violation {
+        Violation::DoubleResume => "double resume",
+        Violation::SuspendedTwice => "suspended twice",
+        Violation::AfterDeath => "event after death",
+        Violation::BornTwice => "born twice",
     }
 }
 
 fn why(it: &Contradiction) -> String {
-    let word = word(it.breach);
-    match it.breach {
-        Breach::DoubleResume => format!("{word}, while it ran on tid {}", it.before.tid),
-        Breach::SuspendedTwice if it.before.tid != it.after.tid => {
+    let word = word(it.violation);
+    match it.violation {
+        Violation::DoubleResume => format!("{word}, while it ran on tid {}", it.before.tid),
+        Violation::SuspendedTwice if it.before.tid != it.after.tid => {
             format!("{word}, so it ran on both threads")
         }
         _ => word.to_owned(),

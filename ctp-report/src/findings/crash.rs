@@ -2,13 +2,13 @@
 
 use std::io;
 
-use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Ending, EventKind, ProcessEnding};
+use ctp_trace::record::{EventKind, ExitReason, ProcessExit};
+use ctp_trace::trace_model::Coroutine;
 use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};
 use crate::findings::{Finding, LISTED, and_more};
-use crate::load::{Model, ending};
+use crate::load::{Model, exit_reason};
 use crate::names::Names;
 use crate::text::{self, Page, units};
 
@@ -43,9 +43,11 @@ impl Finding for Option<Crash> {
     const NAME: &'static str = "crash";
 
     fn find(model: &Model, names: &Names) -> Self {
-        let tid = model.census.end().map_or(0, |end| end.faulting_tid);
-        let signal = match model.ending() {
-            Some(how @ Ending::Signalled(signal)) if how.is_crash() => ending::signal_name(signal),
+        let tid = model.trace_model.end().map_or(0, |end| end.faulting_tid);
+        let signal = match model.exit_reason() {
+            Some(how @ ExitReason::Signalled(signal)) if how.is_crash() => {
+                exit_reason::signal_name(signal)
+            }
             _ if tid != 0 => "a fatal signal".to_owned(),
             _ => return None,
         };
@@ -54,7 +56,7 @@ impl Finding for Option<Crash> {
             Some(tid) => thread(one) == Some(tid),
             None => !has_left(model, one),
         };
-        let mut running: Vec<&Coroutine> = model.census.coroutines();
+        let mut running: Vec<&Coroutine> = model.trace_model.coroutines();
         let is_hidden =
             |one: &&Coroutine| one.account.hidden == Some(EventKind::Run) && !has_left(model, one);
         let has_hidden = running.iter().any(is_hidden);
@@ -86,8 +88,8 @@ impl Finding for Option<Crash> {
 
 /// Its process was gone before, or ended by itself: that is not the one that crashed.
 fn has_left(model: &Model, one: &Coroutine) -> bool {
-    let end = model.census.ended_early(one.process);
-    end.is_some_and(|end| !matches!(end.how, ProcessEnding::Signalled(_)))
+    let end = model.trace_model.ended_early(one.process);
+    end.is_some_and(|end| !matches!(end.how, ProcessExit::Signalled(_)))
 }
 
 /// The thread on which it runs, if it does and no filter kept that out.
@@ -99,7 +101,7 @@ fn thread(one: &Coroutine) -> Option<u64> {
 fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {
     let last = one.last?;
     let mut proof = proof::event(model, names, &last);
-    if let Some(stats) = model.census.resumed_from(one)
+    if let Some(stats) = model.trace_model.resumed_from(one)
         && let Some(at) = names.at(stats.site)
     {
         proof.what += &format!(", resumed after its wait at {}", text::cut_middle(&at, 40));
@@ -136,16 +138,21 @@ impl Crash {
     /// One sentence.
     pub fn headline(&self) -> String {
         let signal = &self.signal;
-        let who = |one: &Suspect| format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
+        let subject = |one: &Suspect| format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
         match (self.tid, &self.suspects[..]) {
             (_, []) if self.has_hidden => {
                 format!("a filter kept out who ran where, when {signal} came")
             }
             (Some(tid), []) => format!("no coroutine ran on tid {tid} when {signal} came"),
-            (Some(tid), [one, ..]) => format!("{} ran on tid {tid} when {signal} came", who(one)),
+            (Some(tid), [one, ..]) => {
+                format!("{} ran on tid {tid} when {signal} came", subject(one))
+            }
             (None, []) => format!("no coroutine ran when {signal} came"),
             (None, [one]) if !self.has_hidden => {
-                format!("{} is the only one that ran when {signal} came", who(one))
+                format!(
+                    "{} is the only one that ran when {signal} came",
+                    subject(one)
+                )
             }
             (None, all) => format!(
                 "{signal} came while {}{} ran; on which thread is not known",

@@ -1,8 +1,8 @@
 //! What the gate of `--stuck --fail` says: whether something is stuck, and if nothing is, whether
 //! the trace has what would tell.
 
-use ctp_trace::census::{Gap, gaps};
 use ctp_trace::record::Nanos;
+use ctp_trace::trace_model::{Gap, gaps};
 
 use crate::evidence::Member;
 use crate::load::Model;
@@ -15,7 +15,7 @@ pub enum Status {
     /// As asked, and what was to be checked is not so.
     CheckFailed,
     /// As asked, but what was to be checked cannot be told, for this reason.
-    Untold(String),
+    Incomplete(String),
 }
 
 /// How the check went, by what the page lists.
@@ -25,20 +25,20 @@ pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status 
         return Status::CheckFailed;
     }
     let judged = members.iter().map(|(one, judgement)| (one.id, *judgement));
-    let of_trace = model.census.gaps(judged, threshold).into_iter();
-    let mut gaps: Vec<String> = of_trace.map(|gap| said(model, gap)).collect();
+    let of_trace = model.trace_model.gaps(judged, threshold).into_iter();
+    let mut gaps: Vec<String> = of_trace.map(|gap| message(model, gap)).collect();
     if model.imported.is_some() {
         gaps.push("the file of another tool does not say what is missing".to_owned());
     }
-    match gaps::doubt(&gaps) {
+    match gaps::caveat(&gaps) {
         None => Status::Fine,
-        Some(doubt) => Status::Untold(format!("nothing looks stuck, but {doubt}")),
+        Some(caveat) => Status::Incomplete(format!("nothing looks stuck, but {caveat}")),
     }
 }
 
-fn said(model: &Model, gap: Gap) -> String {
+fn message(model: &Model, gap: Gap) -> String {
     match gap {
-        Gap::Unrecorded(_) => model.who_is_missing(),
+        Gap::Unrecorded(_) => model.missing_coroutines(),
         Gap::NoEnd if model.goes_on => "it is still recorded".to_owned(),
         Gap::NoEnd => match model.truncated_at {
             Some(offset) => format!("{gap} at byte {offset}"),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Ending, ProcessEnding, ProcessId, SiteId};
+use ctp_trace::record::{ExitReason, ProcessExit, ProcessId, SiteId};
+use ctp_trace::trace_model::Coroutine;
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
 use crate::findings::Finding;
 use crate::load::Model;
-use crate::names::{Names, twins};
+use crate::names::{Names, duplicates};
 use crate::text::{self, Page, units};
 
 /// Coroutines that were alive at a clean end, in one state at one place.
@@ -39,11 +39,11 @@ impl Finding for Vec<Leak> {
 
     /// The most frequent first; none unless the program exited with status 0.
     fn find(model: &Model, names: &Names) -> Self {
-        if model.ending() != Some(Ending::Exited(0)) {
+        if model.exit_reason() != Some(ExitReason::Exited(0)) {
             return Vec::new();
         }
         let mut found: BTreeMap<(&str, String, SiteId), Vec<&Coroutine>> = BTreeMap::new();
-        let mut all = model.census.coroutines();
+        let mut all = model.trace_model.coroutines();
         all.retain(|one| ended_cleanly(model, one.process));
         for one in all {
             if let Some(key) = key(model, names, one) {
@@ -55,7 +55,7 @@ impl Finding for Vec<Leak> {
             .map(|((state, ..), all)| leak(model, names, state, &all))
             .collect();
         let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
-        twins::tell_apart(&mut leaks, look, |it| it.column, |it| &mut it.at);
+        duplicates::distinguish(&mut leaks, look, |it| it.column, |it| &mut it.at);
         leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
         leaks
     }
@@ -83,8 +83,8 @@ impl Finding for Vec<Leak> {
 
 /// Did this process end by itself, as far as is known? Those that were killed leave whatever they had.
 fn ended_cleanly(model: &Model, process: ProcessId) -> bool {
-    let early = model.census.ended_early(process);
-    early.is_none_or(|end| end.how == ProcessEnding::Exited(0))
+    let early = model.trace_model.ended_early(process);
+    early.is_none_or(|end| end.how == ProcessExit::Exited(0))
 }
 
 fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, String, SiteId)> {
@@ -94,12 +94,12 @@ fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, S
         State::Suspended => "suspended",
         State::Cancelled | State::Dead => return None,
     };
-    let site = model.census.place_of(one);
-    Some((state, names.of_its_row(model, site, one), site))
+    let site = model.trace_model.place_of(one);
+    Some((state, names.name_of_row(model, site, one), site))
 }
 
 fn leak(model: &Model, names: &Names, state: &'static str, all: &[&Coroutine]) -> Leak {
-    let site = model.census.place_of(all[0]);
+    let site = model.trace_model.place_of(all[0]);
     let label = names.of(site).cloned().unwrap_or_default();
     Leak {
         state,

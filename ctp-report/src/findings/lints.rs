@@ -9,8 +9,8 @@ mod places;
 mod self_wakes;
 pub mod text;
 
-use ctp_trace::census::Census;
-use ctp_trace::record::{Deed, Event, Record};
+use ctp_trace::record::{Event, Record, ThreadEvent};
+use ctp_trace::trace_model::TraceModel;
 use serde::{Serialize, Serializer};
 
 use crate::load::Model;
@@ -38,19 +38,19 @@ pub struct Lint {
     /// Begins to look for it.
     pub start: fn() -> Box<dyn Watch>,
     /// What is so of the coroutines of one place.
-    pub said: fn(&LintPlace) -> String,
+    pub message: fn(&LintPlace) -> String,
 }
 
 /// Looks for one lint while a trace is read.
 pub trait Watch {
     /// Takes note of an event, before the census does.
-    fn event(&mut self, _census: &Census, _event: &Event) {}
+    fn event(&mut self, _trace_model: &TraceModel, _event: &Event) {}
 
     /// Takes note of what a thread did, before the census does.
-    fn deed(&mut self, _census: &Census, _deed: &Deed) {}
+    fn thread_event(&mut self, _trace_model: &TraceModel, _deed: &ThreadEvent) {}
 
     /// The coroutines that were found, at the end of the trace.
-    fn finish(self: Box<Self>, census: &Census) -> Groups;
+    fn finish(self: Box<Self>, trace_model: &TraceModel) -> Groups;
 }
 
 impl Serialize for Lint {
@@ -71,11 +71,11 @@ impl Watches {
     }
 
     /// Takes note of a record, before the census does.
-    pub fn see(&mut self, census: &Census, record: &Record) {
+    pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
         for (_, watch) in &mut self.0 {
             match record {
-                Record::Event(event) => watch.event(census, event),
-                Record::Deed(deed) => watch.deed(census, deed),
+                Record::Event(event) => watch.event(trace_model, event),
+                Record::ThreadEvent(thread_event) => watch.thread_event(trace_model, thread_event),
                 _ => {}
             }
         }
@@ -86,7 +86,7 @@ impl Watches {
         let is_whole = model.damage.is_empty();
         let mut found = Vec::new();
         for (lint, watch) in self.0.into_iter().filter(|it| is_whole || it.0.of_parts) {
-            let mut places = places::named(model, names, lint, watch.finish(&model.census));
+            let mut places = places::named(model, names, lint, watch.finish(&model.trace_model));
             places.sort_by_key(|place| std::cmp::Reverse(place.coroutines));
             found.extend(places);
         }

@@ -13,7 +13,7 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     unread(model)
         .into_iter()
         .chain(refused(model))
-        .chain((model.unrecorded() > 0).then(|| model.who_is_missing()))
+        .chain((model.unrecorded() > 0).then(|| model.missing_coroutines()))
         .chain(filtered(model))
         .chain(unattributed(model))
         .chain(torn(model))
@@ -45,11 +45,11 @@ pub fn unread(model: &Model) -> Vec<String> {
 
 /// How far the recorder was behind, if that is longer than a program that is read meanwhile should wait.
 fn behind(model: &Model) -> Option<String> {
-    let untold = model.census.untold();
-    (untold >= THRESHOLD).then(|| {
+    let incomplete_tail = model.trace_model.incomplete_tail();
+    (incomplete_tail >= THRESHOLD).then(|| {
         format!(
             "the recorder was {} behind: of the time after {} only births and wakes are told",
-            units::duration(untold),
+            units::duration(incomplete_tail),
             units::duration(model.duration())
         )
     })
@@ -65,11 +65,11 @@ fn overtaken(model: &Model) -> Option<String> {
 
 /// Which lines of a file that was imported were left out, by what is wrong with them.
 pub fn line_numbers(imported: &Imported) -> Vec<String> {
-    let of_one = |(fault, lines): (&Fault, &Vec<usize>)| {
+    let of_first = |(fault, lines): (&Fault, &Vec<usize>)| {
         let numbers: Vec<String> = lines.iter().map(usize::to_string).collect();
         format!("{}: lines {}", fault.word(), numbers.join(", "))
     };
-    imported.left_out.iter().map(of_one).collect()
+    imported.left_out.iter().map(of_first).collect()
 }
 
 fn refused(model: &Model) -> Option<String> {
@@ -80,7 +80,7 @@ fn refused(model: &Model) -> Option<String> {
 
 /// What was kept out on purpose, and when.
 fn filtered(model: &Model) -> Option<String> {
-    let filtering = model.census.filtering();
+    let filtering = model.trace_model.filtering();
     let turns = filtering.turns();
     let last = turns.last()?;
     let mut changes: Vec<String> = turns.iter().map(change).collect();
@@ -90,7 +90,7 @@ fn filtered(model: &Model) -> Option<String> {
         changes.push(units::counted(more, "more change"));
         changes.push(change(last));
     }
-    let events = units::counted(model.census.totals().filtered, "event");
+    let events = units::counted(model.trace_model.totals().filtered, "event");
     let stopped = match filtering.stopped_until(model.duration()) {
         Nanos(0) => String::new(),
         ns => format!(", recording stopped for {} in all", units::duration(ns)),
@@ -124,17 +124,17 @@ fn change(control: &Control) -> String {
             id("on thread", control.only_thread)
         ),
     };
-    let whose = id("(process", control.pid);
+    let owner = id("(process", control.pid);
     let close = if control.pid == 0 { "" } else { ")" };
     format!(
-        "from {} on {what}{whose}{close}",
+        "from {} on {what}{owner}{close}",
         units::duration(control.at)
     )
 }
 
 /// What a flight recorder had and could not tell.
 fn unattributed(model: &Model) -> Option<String> {
-    let window = model.census.window()?;
+    let window = model.trace_model.window()?;
     (window.unattributed > 0).then(|| {
         format!(
             "{} of this time left out: their coroutines ended, and so many others did since that \
@@ -146,7 +146,7 @@ fn unattributed(model: &Model) -> Option<String> {
 
 /// The events that nobody will ever read, since their writer died amid them.
 fn torn(model: &Model) -> Option<String> {
-    let coroutines = model.census.coroutines().into_iter();
+    let coroutines = model.trace_model.coroutines().into_iter();
     let torn = coroutines.filter_map(|one| Some((one.account.torn()?, one.id.0)));
     let tails: Vec<String> = torn
         .map(|(n, id)| format!("n={n} of coroutine {id}"))
@@ -167,7 +167,7 @@ fn torn(model: &Model) -> Option<String> {
 }
 
 fn not_looked_at(model: &Model) -> Option<String> {
-    model.census.were_looks_refused().then(|| {
+    model.trace_model.were_looks_refused().then(|| {
         "descriptors could not be looked at from outside (another user, or hidepid): whether \
          they were closed or readable is known only where the program told"
             .to_owned()
@@ -177,7 +177,7 @@ fn not_looked_at(model: &Model) -> Option<String> {
 /// What is not in the trace since it made no sense; of a file that was imported also why no more
 /// is known.
 fn left_out(model: &Model) -> Vec<String> {
-    let quarantined = model.census.end().map_or(0, |end| end.quarantined);
+    let quarantined = model.trace_model.end().map_or(0, |end| end.quarantined);
     match &model.imported {
         Some(imported) => about_the_file(imported),
         None if quarantined > 0 => {
@@ -221,7 +221,7 @@ fn about_the_file(imported: &Imported) -> Vec<String> {
 }
 
 fn unnamed(model: &Model) -> Option<String> {
-    match model.census.end()?.unnamed {
+    match model.trace_model.end()?.unnamed {
         0 => None,
         1 => Some("1 site or name found no room in its table and is not shown by name".to_owned()),
         many => Some(format!(
@@ -233,7 +233,7 @@ fn unnamed(model: &Model) -> Option<String> {
 
 /// A program that ends in order cancels those that hang, too: so the longest such wait is told.
 fn cancelled(model: &Model, names: &Names) -> Option<String> {
-    let count = model.census.totals().cancelled;
+    let count = model.trace_model.totals().cancelled;
     let cancelled = (0 < count).then(|| units::counted(count, "coroutine"))?;
     let longest = || {
         let (length, site) = longest_cancelled(model)?;
@@ -254,7 +254,7 @@ fn cancelled(model: &Model, names: &Names) -> Option<String> {
 
 /// If it is worth a word.
 fn longest_cancelled(model: &Model) -> Option<(Nanos, SiteId)> {
-    let sites = model.census.sites().into_iter();
+    let sites = model.trace_model.sites().into_iter();
     let longest = sites.filter_map(|site| Some((site.cancelled.max()?, site.site)));
     longest
         .filter(|(length, _)| THRESHOLD <= *length)
@@ -263,9 +263,9 @@ fn longest_cancelled(model: &Model) -> Option<(Nanos, SiteId)> {
 
 /// Pages list the first coroutines whose events contradict each other; these are the rest.
 fn contradictions(model: &Model) -> Option<String> {
-    let besides = model.census.broken_besides();
-    (besides > 0).then(|| {
-        let more = units::counted(besides, "contradiction");
+    let others = model.trace_model.more_violations();
+    (others > 0).then(|| {
+        let more = units::counted(others, "contradiction");
         format!("{more} of coroutines that are not listed as BROKEN, for they are many")
     })
 }

@@ -63,8 +63,8 @@ impl Numbering {
     /// in order without it, and none of them begins another coroutine with the same id.
     pub fn contradicts(self, [before, it, after]: [u64; 3]) -> bool {
         let leaps = before.saturating_add(self.round()) < it;
-        let begins_anew = after <= self.round() && !leaps;
-        before <= after && (it < before || (after < it && !begins_anew))
+        let begins_again = after <= self.round() && !leaps;
+        before <= after && (it < before || (after < it && !begins_again))
     }
 }
 

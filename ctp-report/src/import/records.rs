@@ -3,8 +3,8 @@
 use anyhow::Result;
 use ctp_trace::Writer;
 use ctp_trace::record::{
-    Birth, CoroutineId, End, Ending, Event, EventKind, Nanos, Process, ProcessId, Record, Start,
-    Tally,
+    Birth, CoroutineId, End, Event, EventCounts, EventKind, ExitReason, Nanos, Process, ProcessId,
+    Record, Start,
 };
 
 use super::line::Line;
@@ -25,10 +25,12 @@ pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
         ..Start::default()
     };
     let (births, events, tallies) = coroutines(run, zero);
-    let lost = tallies.iter().map(|tally| tally.attempted - tally.recorded);
+    let lost = tallies
+        .iter()
+        .map(|event_counts| event_counts.attempted - event_counts.recorded);
     let end = End {
         at: events.last().map(|event| event.at).unwrap_or_default(),
-        how: Ending::Stopped,
+        how: ExitReason::Stopped,
         events: events.len() as u64,
         lost: lost.fold(0, u64::saturating_add),
         coroutines: births.len() as u64,
@@ -46,24 +48,24 @@ pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
     for event in events {
         writer.write(&Record::Event(event))?;
     }
-    for tally in tallies {
-        writer.write(&Record::Tally(tally))?;
+    for event_counts in tallies {
+        writer.write(&Record::EventCounts(event_counts))?;
     }
     Ok(writer.finish(&end)?)
 }
 
 /// All coroutines, their events in the order of time, and an account of each.
-fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<Tally>) {
+fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<EventCounts>) {
     let numbering = numbering(run);
     let (mut births, mut events, mut tallies) = (Vec::new(), Vec::new(), Vec::new());
     let mut number = 0;
-    for of_one_id in by_id(run) {
-        for life in lives(&of_one_id, numbering) {
+    for of_id in by_id(run) {
+        for life in lives(&of_id, numbering) {
             number += 1;
             let coroutine = CoroutineId(number);
             births.push(birth(coroutine, &life[0], zero, numbering));
             let indices = indices(life, numbering);
-            tallies.push(tally(coroutine, &indices, life));
+            tallies.push(event_counts(coroutine, &indices, life));
             let indexed = indices.into_iter().zip(life);
             events.extend(indexed.map(|(n, line)| event(coroutine, n, line, zero)));
         }
@@ -74,14 +76,14 @@ fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<Tally>) {
 
 /// No line tells of an end, and most coroutines end while they run: of one that was last seen
 /// running nothing more is known.
-fn tally(coroutine: CoroutineId, indices: &[u64], life: &[Line]) -> Tally {
-    Tally {
+fn event_counts(coroutine: CoroutineId, indices: &[u64], life: &[Line]) -> EventCounts {
+    EventCounts {
         coroutine,
         attempted: indices.last().map_or(0, |n| n + 1),
         recorded: life.len() as u64,
         torn: None,
         inexact: life.last().is_some_and(|last| last.is_active),
-        ..Tally::default()
+        ..EventCounts::default()
     }
 }
 

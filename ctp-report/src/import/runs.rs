@@ -65,7 +65,7 @@ fn restarts(lines: &[Line]) -> Vec<usize> {
     let (mut latest, mut near_latest) = (0, 0);
     for (at, line) in lines.iter().enumerate() {
         let before = last.insert(line.probe_id, at);
-        if before.is_some_and(|before| begins_anew(&lines[before..=at])) {
+        if before.is_some_and(|before| begins_again(&lines[before..=at])) {
             starts.push(deepest_fall(lines, near_latest, at));
             last = HashMap::from([(line.probe_id, at)]);
             latest = line.ts;
@@ -79,7 +79,7 @@ fn restarts(lines: &[Line]) -> Vec<usize> {
 }
 
 /// From a line of an id to its next one.
-fn begins_anew(lines: &[Line]) -> bool {
+fn begins_again(lines: &[Line]) -> bool {
     let (before, line) = (&lines[0], &lines[lines.len() - 1]);
     let is_far = 2 < lines.len() || line.seq + FIRST_ROUND < before.seq;
     let seq_fell = line.seq < before.seq || before.seq <= FIRST_ROUND;

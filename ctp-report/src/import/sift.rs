@@ -79,7 +79,7 @@ fn without_edges(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
 fn out_of_line(lines: &[Line], numbering: Numbering) -> Vec<usize> {
     let mut bad: Vec<usize> = by_id(lines)
         .iter()
-        .flat_map(|of_one| of_one.windows(3))
+        .flat_map(|of_first| of_first.windows(3))
         .filter(|three| numbering.contradicts([three[0].seq, three[1].seq, three[2].seq]))
         .map(|three| three[1].number)
         .collect();
@@ -99,6 +99,6 @@ pub fn by_id(lines: &[Line]) -> Vec<Vec<Line>> {
         ids[place].push(*line);
     }
     ids.iter_mut()
-        .for_each(|of_one| of_one.sort_by_key(|line| (line.ts, line.seq)));
+        .for_each(|of_first| of_first.sort_by_key(|line| (line.ts, line.seq)));
     ids
 }

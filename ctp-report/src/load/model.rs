@@ -5,10 +5,10 @@ pub mod awaited;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use ctp_trace::census::{Census, Gap, Span};
 use ctp_trace::record::{
-    Chain, CoroutineId, Ending, Module, Nanos, Place, Process, Record, Site, SiteId, Start,
+    Chain, CoroutineId, ExitReason, Module, Nanos, Place, Process, Record, Site, SiteId, Start,
 };
+use ctp_trace::trace_model::{Gap, Span, TraceModel};
 use ctp_trace::{Completeness, Reader};
 
 use crate::import::Imported;
@@ -30,7 +30,7 @@ pub struct Model {
     /// Who awaits whom, at those of them of which that is known.
     pub chains: BTreeMap<SiteId, Chain>,
     /// What became of the coroutines.
-    pub census: Census,
+    pub trace_model: TraceModel,
     /// Whose end coroutines wait for.
     pub awaited: Awaited,
     /// Parts that could not be read, each with where and why.
@@ -56,8 +56,8 @@ impl Model {
     pub fn watch(
         mut reader: Reader<'_>,
         allowance: &mut Allowance,
-        mut before: impl FnMut(&Census, &Record),
-        mut each: impl FnMut(&Census, &Span),
+        mut before: impl FnMut(&TraceModel, &Record),
+        mut each: impl FnMut(&TraceModel, &Span),
     ) -> Result<Self> {
         let mut model = Model::default();
         for record in reader.by_ref() {
@@ -65,12 +65,12 @@ impl Model {
                 Ok(mut record) => {
                     bound_names(&mut record);
                     allowance.count(weight(&record))?;
-                    before(&model.census, &record);
+                    before(&model.trace_model, &record);
                     model.take(record, &mut each);
                 }
                 Err(error) => {
                     allowance.count(RECORD_BYTES)?;
-                    model.census.damaged();
+                    model.trace_model.damaged();
                     model.damage.push(error.to_string());
                 }
             }
@@ -83,14 +83,14 @@ impl Model {
             model.truncated_at = Some(offset);
             model.lost_so_far = lost_so_far;
         }
-        model.census.reconcile(&reader);
-        model.awaited = Awaited::of(&model.census);
+        model.trace_model.reconcile(&reader);
+        model.awaited = Awaited::of(&model.trace_model);
         Ok(model)
     }
 
-    fn take(&mut self, record: Record, each: &mut impl FnMut(&Census, &Span)) {
-        if let Some(span) = self.census.feed(&record) {
-            each(&self.census, &span);
+    fn take(&mut self, record: Record, each: &mut impl FnMut(&TraceModel, &Span)) {
+        if let Some(span) = self.trace_model.consume(&record) {
+            each(&self.trace_model, &span);
         }
         match record {
             Record::Start(start) => self.start = start,
@@ -112,7 +112,7 @@ impl Model {
     /// If it has no coroutine; says why that may be.
     pub fn check_not_empty(&self) -> Result<()> {
         let refused = self.refused();
-        if self.census.totals().coroutines > 0 {
+        if self.trace_model.totals().coroutines > 0 {
             return Ok(());
         }
         if refused > 0 {
@@ -125,7 +125,7 @@ impl Model {
             bail!("what can be read of the trace has no coroutine in it: record again");
         }
         if self.unrecorded() > 0 {
-            bail!("nothing was recorded: {}", self.who_is_missing());
+            bail!("nothing was recorded: {}", self.missing_coroutines());
         }
         if self.processes.is_empty() {
             bail!(
@@ -144,7 +144,7 @@ impl Model {
 
     /// The coroutine that another one, which may have ended, knows by this number.
     pub fn awaited(&self, by: Option<CoroutineId>, number: u64) -> Option<CoroutineId> {
-        let one = by.and_then(|id| self.census.get(id));
+        let one = by.and_then(|id| self.trace_model.get(id));
         let process = match (one, &self.processes[..]) {
             (Some(one), _) => one.process,
             (None, [process]) => process.id,
@@ -163,8 +163,8 @@ impl Model {
 
     /// What to do for coroutines that found no station. An image has the memory that was built into it.
     pub fn how_to_have_room(&self) -> &'static str {
-        match self.ending() {
-            Some(Ending::Image) => {
+        match self.exit_reason() {
+            Some(ExitReason::Image) => {
                 "build the program with more stations in its memory (`Memory<N>`)"
             }
             _ => "record with a larger -n/--stations",
@@ -173,17 +173,17 @@ impl Model {
 
     /// Coroutines that were not recorded for want of room.
     pub fn refused(&self) -> u64 {
-        self.census.end().map_or(0, |end| end.refused)
+        self.trace_model.end().map_or(0, |end| end.refused)
     }
 
     /// Processes of the program that are not in the trace, or not all of them, as far as the recorder
     /// knew.
     pub fn unrecorded(&self) -> u64 {
-        self.census.end().map_or(0, |end| end.unrecorded)
+        self.trace_model.end().map_or(0, |end| end.unrecorded)
     }
 
     /// How many processes of the program are missing, and what that means for what is shown.
-    pub fn who_is_missing(&self) -> String {
+    pub fn missing_coroutines(&self) -> String {
         format!(
             "{}: the recorder could not let them in, they could not reach it, or they overwrote their \
              memory; its closing lines say which, and what may help",
@@ -193,17 +193,17 @@ impl Model {
 
     /// Events known to be missing.
     pub fn lost(&self) -> u64 {
-        self.census.lost().max(self.lost_so_far)
+        self.trace_model.lost().max(self.lost_so_far)
     }
 
     /// How the recording ended; `None` if the recorder did not finish.
-    pub fn ending(&self) -> Option<Ending> {
-        self.census.end().map(|end| end.how)
+    pub fn exit_reason(&self) -> Option<ExitReason> {
+        self.trace_model.end().map(|end| end.how)
     }
 
     /// How long it took.
     pub fn duration(&self) -> Nanos {
-        self.census.end_at()
+        self.trace_model.end_at()
     }
 
     /// Whether all that was written could be read.
@@ -212,27 +212,27 @@ impl Model {
     }
 
     /// Whether it can be known what is missing: no other tool's file tells.
-    pub fn knows_its_losses(&self) -> bool {
+    pub fn knows_losses(&self) -> bool {
         self.is_readable() && self.imported.is_none()
     }
 
     /// Whether the table of what coroutines waited for is by name, from totals: there are not events
     /// enough for one by site. A flight recorder has those of its window.
     pub fn is_by_name(&self) -> bool {
-        self.census.has_aggregates() && self.census.window().is_none()
+        self.trace_model.has_aggregates() && self.trace_model.window().is_none()
     }
 
     /// Whether each event that there was can be shown.
     pub fn has_all_events(&self) -> bool {
-        self.is_exact() && self.census.summed_up() == 0
+        self.is_exact() && self.trace_model.summed_up() == 0
     }
 
     /// Whether all figures are those of everything that happened, and make sense.
     pub fn is_exact(&self) -> bool {
         self.lost() == 0
-            && self.knows_its_losses()
-            && self.census.broken().is_empty()
-            && !self.census.is_approximate()
+            && self.knows_losses()
+            && self.trace_model.broken().is_empty()
+            && !self.trace_model.is_approximate()
     }
 }
 
@@ -240,7 +240,7 @@ impl Model {
 fn bound_names(record: &mut Record) {
     match record {
         Record::Birth(birth) => text::bound(&mut birth.name),
-        Record::Former(former) => text::bound(&mut former.name),
+        Record::EndedSums(ended_sums) => text::bound(&mut ended_sums.name),
         Record::Module(module) => module.path.truncate(LONGEST_PATH),
         Record::Site(site) => match &mut site.place {
             Place::Source { file: name, .. } | Place::Function { name, .. } => text::bound(name),
@@ -262,7 +262,7 @@ fn weight(record: &Record) -> u64 {
             Place::Function { name, .. } => name.len(),
             _ => 0,
         },
-        Record::Former(former) => former.name.len(),
+        Record::EndedSums(ended_sums) => ended_sums.name.len(),
         _ => 0,
     };
     RECORD_BYTES + more as u64

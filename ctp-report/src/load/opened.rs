@@ -47,7 +47,7 @@ pub fn open(path: &Path) -> Result<Opened> {
     };
     let metadata = file.metadata().with_context(|| name(path))?;
     let kind = metadata.file_type();
-    if kind.is_file() && is_at_its_start(&file) {
+    if kind.is_file() && is_at_start(&file) {
         return Ok(Opened::File(TraceFile {
             length: metadata.len(),
             stored: metadata.blocks().saturating_mul(512),
@@ -71,7 +71,7 @@ fn is_device(path: &Path) -> anyhow::Error {
 }
 
 /// Standard input may be a file of which a part was read before.
-fn is_at_its_start(file: &File) -> bool {
+fn is_at_start(file: &File) -> bool {
     rustix::fs::tell(file).is_ok_and(|position| position == 0)
 }
 
@@ -162,12 +162,12 @@ impl Source for &TraceFile {
 
     fn read_at(&self, offset: u64, room: &mut [u8]) -> usize {
         let rest = self.length.saturating_sub(offset);
-        let wanted = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
+        let requested = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
         let mut read = 0;
-        while read < wanted {
+        while read < requested {
             match self
                 .file
-                .read_at(&mut room[read..wanted], offset + read as u64)
+                .read_at(&mut room[read..requested], offset + read as u64)
             {
                 Ok(0) => break,
                 Ok(more) => read += more,

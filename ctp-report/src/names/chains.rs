@@ -119,8 +119,8 @@ fn prove(symbolizer: &mut Symbolizer, chain: &Chain) -> Proven {
         }
         let is_last = i + 1 == chain.addresses.len();
         proven.is_whole = is_last && chain.is_whole;
-        let is_told = i == 0 && chain.is_of_the_call();
-        if !is_last && !is_told && !symbolizer.can_follow_frame_pointer(address, how) {
+        let is_recorded = i == 0 && chain.is_of_the_call();
+        if !is_last && !is_recorded && !symbolizer.can_follow_frame_pointer(address, how) {
             return proven;
         }
     }
@@ -151,7 +151,7 @@ fn without_closures(frames: Vec<Label>) -> Vec<Label> {
 
 const PROBE: &str = "ctp_nostd";
 /// What is of the language, and of the probe.
-const NOBODYS: [&str; 4] = ["core", "alloc", "std", PROBE];
+const UNOWNED: [&str; 4] = ["core", "alloc", "std", PROBE];
 /// Where cargo puts the sources of others, and where the standard library was built.
 const ELSEWHERE: [&str; 3] = ["registry/src", "git/checkouts", "rustlib/src"];
 const LIBRARY: &str = "/rustc/";
@@ -160,7 +160,7 @@ const LIBRARY: &str = "/rustc/";
 fn is_of_user(label: &Label) -> bool {
     let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
     let krate = crate_of(label);
-    krate.is_some_and(|krate| !NOBODYS.contains(&krate)) && !is_elsewhere
+    krate.is_some_and(|krate| !UNOWNED.contains(&krate)) && !is_elsewhere
 }
 
 /// A leaf of which no source is known is most likely a library's, unless its crate is the future's.
@@ -172,30 +172,30 @@ fn is_leaf_of_user(label: &Label, future: &str) -> bool {
 /// Of a package that was downloaded, other than the probe. What one of its macros makes of the user's
 /// code is in its file, and not of its crate.
 fn is_of_package(label: &Label) -> bool {
-    let is_its = |krate: &str| match &label.absolute {
+    let is_own = |krate: &str| match &label.absolute {
         Some(file) => is_in_package(&file.to_string_lossy(), krate),
         None => true,
     };
-    let krate = crate_of(label).filter(|krate| !NOBODYS.contains(krate));
-    krate.is_some_and(is_its)
+    let krate = crate_of(label).filter(|krate| !UNOWNED.contains(krate));
+    krate.is_some_and(is_own)
 }
 
 /// Where cargo puts it, that is in a folder `tokio-util-0.7.18`.
 fn is_in_package(file: &str, krate: &str) -> bool {
-    let is_its = |folder: &str| {
+    let is_own = |folder: &str| {
         let folder = folder.replace('-', "_");
         let version = folder.strip_prefix(krate);
         let is_number = |it: &str| it.starts_with(|c: char| c.is_ascii_digit());
         version.is_some_and(|it| it.is_empty() || it.strip_prefix('_').is_some_and(is_number))
     };
-    file.split('/').any(is_its)
+    file.split('/').any(is_own)
 }
 
 /// Of the standard library, of the probe, of a package that was downloaded, or of the C library.
 pub fn is_of_library(label: &Label) -> bool {
     let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
-    let is_nobodys = crate_of(label).is_some_and(|krate| NOBODYS.contains(&krate));
-    is_elsewhere || is_nobodys || is_of_c_library(label)
+    let is_unowned = crate_of(label).is_some_and(|krate| UNOWNED.contains(&krate));
+    is_elsewhere || is_unowned || is_of_c_library(label)
 }
 
 /// What the C library's files are called, and its sources where it is a part of the program.

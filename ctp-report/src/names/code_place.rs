@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::names::{Label, twins};
+use crate::names::{Label, duplicates};
 
 /// Where the coroutines of a row are.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -25,7 +25,7 @@ pub struct CodePlace {
     pub within: Option<String>,
     /// Another row would look the same without its column.
     #[serde(skip)]
-    pub is_twin: bool,
+    pub is_duplicate: bool,
 }
 
 impl CodePlace {
@@ -39,7 +39,7 @@ impl CodePlace {
             column: label.column,
             module: label.module,
             within: label.within,
-            is_twin: false,
+            is_duplicate: false,
         }
     }
 
@@ -47,8 +47,8 @@ impl CodePlace {
     pub fn at(&self) -> Option<String> {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => {
-                let column = self.column.filter(|_| self.is_twin);
-                Some(twins::place((file, line), self.in_function, column))
+                let column = self.column.filter(|_| self.is_duplicate);
+                Some(duplicates::place((file, line), self.in_function, column))
             }
             _ => self.module.clone(),
         }

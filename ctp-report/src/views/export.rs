@@ -21,6 +21,6 @@ pub fn show(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<(
     model.check_not_empty()?;
     document::warn(&model);
     let rows = exporter.finish(&model);
-    let said = text::write(&model, &rows, view, out)?;
-    document::confirm(config, said, out)
+    let message = text::write(&model, &rows, view, out)?;
+    document::confirm(config, message, out)
 }

@@ -21,13 +21,16 @@ use crate::{document, output};
 /// If the trace cannot be read, or a file cannot be written.
 pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
     let mut folder = Folder::new(view.by);
-    let (model, names) =
-        document::read_with(config, |_, _| {}, |census, span| folder.add(census, span))?;
+    let (model, names) = document::read_with(
+        config,
+        |_, _| {},
+        |trace_model, span| folder.add(trace_model, span),
+    )?;
     document::warn(&model);
     let stacks = folder.finish(&model, &names);
-    let said = write(&model, &stacks, view, out)?;
+    let message = write(&model, &stacks, view, out)?;
     if !config.json {
-        return document::confirm(config, said, out);
+        return document::confirm(config, message, out);
     }
     let by = if view.by == By::Wait { "wait" } else { "run" };
     let stacks = stacks.iter();
@@ -53,21 +56,21 @@ fn write(
         }
     }
     let folded = text::folded(stacks);
-    let told = stacks_and_time(model, stacks);
-    let mut said = Vec::new();
+    let reported = stacks_and_time(model, stacks);
+    let mut message = Vec::new();
     if let Some(path) = &view.folded
         && output::save(path, folded.as_bytes(), out)?
     {
-        said.push(format!("wrote {} ({told})", path.display()));
+        message.push(format!("wrote {} ({reported})", path.display()));
     }
     if let Some(path) = &view.svg {
-        let drawn = svg::flame(&folded, &title(model, view), &told)?;
+        let drawn = svg::flame(&folded, &title(model, view), &reported)?;
         if output::save(path, drawn.as_bytes(), out)? {
             let path = path.display();
-            said.push(format!("wrote {path} ({told}); open it in a browser"));
+            message.push(format!("wrote {path} ({reported}); open it in a browser"));
         }
     }
-    Ok(said)
+    Ok(message)
 }
 
 fn title(model: &Model, view: &FlameView) -> String {
@@ -75,8 +78,8 @@ fn title(model: &Model, view: &FlameView) -> String {
         By::Wait => "waiting time",
         By::Run => "running time",
     };
-    let told = view.title.as_deref().map(escape);
-    told.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program()))
+    let reported = view.title.as_deref().map(escape);
+    reported.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program()))
 }
 
 /// How much there is, and whether more is missing.
@@ -85,18 +88,18 @@ fn stacks_and_time(model: &Model, stacks: &Stacks) -> String {
         .values()
         .fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let stacks = units::counted(stacks.len() as u64, "stack");
-    let mut told = format!("{stacks}, {} in all", units::duration_ns(sum));
+    let mut reported = format!("{stacks}, {} in all", units::duration_ns(sum));
     if !model.has_all_events() {
-        told += "; approximate";
+        reported += "; approximate";
     }
     for (missing, thing, how) in [
         (model.lost(), "event", "lost"),
-        (model.census.summed_up(), "event", "in totals only"),
+        (model.trace_model.summed_up(), "event", "in totals only"),
         (model.refused(), "coroutine", "refused"),
     ] {
         if 0 < missing {
-            told += &format!(", {} {how}", units::counted(missing, thing));
+            reported += &format!(", {} {how}", units::counted(missing, thing));
         }
     }
-    told
+    reported
 }

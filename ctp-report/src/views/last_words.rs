@@ -20,10 +20,10 @@ pub fn show(config: &Config, all_ids: bool, out: &mut dyn Write) -> Result<()> {
     let mut listener = Listener::default();
     let (model, names) = document::read_with(config, |_, record| listener.hear(record), |_, _| {})?;
     let all = all_ids || config.json;
-    let told = if all { usize::MAX } else { model::TOLD };
-    let words = listener.finish(&model, &names, told);
+    let reported = if all { usize::MAX } else { model::MAX_SHOWN };
+    let words = listener.finish(&model, &names, reported);
     let fields = || json!({ "last_words": words });
     document::write(config, (&model, &names), out, fields, |page| {
-        text::page(page, &words, told, model.duration())
+        text::page(page, &words, reported, model.duration())
     })
 }

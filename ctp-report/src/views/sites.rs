@@ -22,7 +22,7 @@ pub fn show(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()
     let mut watch = Watches::start(&view.allow);
     let (model, names) = document::read_with(
         config,
-        |census, record| watch.see(census, record),
+        |trace_model, record| watch.see(trace_model, record),
         |_, _| {},
     )?;
     let rows = model::rows(&model, &names, view);

@@ -23,7 +23,7 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     let input = load::open(config)?;
     let model = input.model(|_, _| {}, |_, _| {})?;
     match model.check_not_empty() {
-        Err(empty) if view.fail => return Ok(Status::Untold(empty.to_string())),
+        Err(empty) if view.fail => return Ok(Status::Incomplete(empty.to_string())),
         checked => checked?,
     }
     let names = document::names(config, &input, &model);

@@ -12,8 +12,8 @@ use crate::config::{Config, TimelineView};
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
 use crate::time_scale::Scale;
-use crate::views::timeline::model::Crowd;
-use crate::views::timeline::svg::Picture;
+use crate::views::timeline::model::ObservedPopulation;
+use crate::views::timeline::svg::Chart;
 use crate::{document, load};
 
 /// Draws the timeline. Reads the trace twice: to learn which coroutines there are, then to gather what
@@ -25,36 +25,45 @@ pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     let input = load::open(config)?;
     let (from, to) = match view.time {
         (Nanos(0), None) => (input.since()?, None),
-        asked => asked,
+        requested => requested,
     };
     let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
-    let mut crowd = Crowd::new(window);
-    let model = input.model(|census, record| crowd.see(census, record), |_, _| {})?;
+    let mut observed = ObservedPopulation::new(window);
+    let model = input.model(
+        |trace_model, record| observed.see(trace_model, record),
+        |_, _| {},
+    )?;
     model.check_not_empty()?;
     let names = document::names(config, &input, &model);
     let scale = Scale::new(
         from,
         to.map_or(model.duration(), |to| to.min(model.duration())),
     );
-    let threads = crowd.threads();
-    let lives = std::mem::take(&mut crowd.lives).pick(&model.census, &scale);
+    let threads = observed.threads();
+    let lives = std::mem::take(&mut observed.lives).pick(&model.trace_model, &scale);
     let crash = Option::<Crash>::find(&model, &names);
     let crashed = crash.as_ref().and_then(Crash::culprit);
     let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
-    let selection = model::pick(&model.census, crowd, &scale, view.threshold, crashed);
+    let selection = model::pick(
+        &model.trace_model,
+        observed,
+        &scale,
+        view.threshold,
+        crashed,
+    );
     let (rows, arrows) = model::collect(input.reader()?, &selection, &scale);
-    let picture = Picture {
+    let chart = Chart {
         rows: &rows,
         arrows: &arrows,
         model: &model,
         names: &names,
         selection: &selection,
-        blocks: &model.census.blocks(),
+        blocks: &model.trace_model.blocks(),
         crash: crash.as_ref(),
         scale,
         threads,
         lives: &lives,
     };
-    let said = svg::write(&picture, view, out)?;
-    document::confirm(config, said, out)
+    let message = svg::write(&chart, view, out)?;
+    document::confirm(config, message, out)
 }

@@ -27,14 +27,14 @@ pub fn show(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<(
     let (from, to) = view.time;
     let scale = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
     let mut tracks = Tracks::new(&model, &names, scale);
-    let said = json::write(view, out, |sink| {
+    let message = json::write(view, out, |sink| {
         tracks.begin(sink);
         input.model(
-            |census, record| tracks.take(census, record, sink),
+            |trace_model, record| tracks.take(trace_model, record, sink),
             |_, _| {},
         )?;
         tracks.finish(view.threshold, sink);
         Ok(())
     })?;
-    document::confirm(config, said, out)
+    document::confirm(config, message, out)
 }

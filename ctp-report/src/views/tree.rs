@@ -19,7 +19,7 @@ use crate::document::{self, hints};
 pub fn show(config: &Config, threshold: Nanos, all_ids: bool, out: &mut dyn Write) -> Result<()> {
     let (model, names) = document::read(config)?;
     let tree = model::tree(&model, &names, threshold);
-    let unknown = model.census.parents_unknown();
+    let unknown = model.trace_model.parents_unknown();
     let fields = || {
         json!({
             "threshold_ns": threshold.0,

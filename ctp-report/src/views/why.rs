@@ -6,14 +6,14 @@ pub mod text;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::{Nanos, Record};
 use serde_json::json;
 
 use crate::config::Config;
 use crate::document;
 use crate::evidence::{self, Member};
-use crate::views::why::model::Asked;
+use crate::views::why::model::Question;
 use crate::views::why::model::causes::Causes;
 
 /// Shows what led to where the coroutine of this number is.
@@ -22,17 +22,17 @@ use crate::views::why::model::causes::Causes;
 /// If the trace cannot be read, `out` cannot be written, or the coroutine was not alive at the end.
 pub fn show(config: &Config, id: u32, threshold: Nanos, out: &mut dyn Write) -> Result<()> {
     let mut causes = Causes::default();
-    let mut asked = Asked::of(id);
-    let see = |census: &Census, record: &Record| {
-        causes.see(census, record);
-        asked.see(record);
+    let mut requested = Question::of(id);
+    let see = |trace_model: &TraceModel, record: &Record| {
+        causes.see(trace_model, record);
+        requested.see(record);
     };
     let (model, names) = document::read_with(config, see, |_, _| {})?;
-    let members: Vec<Member> = evidence::members(&model.census, threshold).collect();
+    let members: Vec<Member> = evidence::members(&model.trace_model, threshold).collect();
     let Some(why) = model::why(&model, &names, &causes, &members, id) else {
         bail!(
             "{}; --stuck --ids and --last-words list those that were alive at the end",
-            asked.why_not(model.census.totals().coroutines)
+            requested.why_not(model.trace_model.totals().coroutines)
         );
     };
     let fields = || json!({ "why": why });

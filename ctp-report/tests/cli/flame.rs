@@ -2,22 +2,24 @@
 
 use std::fs;
 
-use crate::desk::Desk;
+use crate::test_dir::TestDir;
 use crate::traces;
 
-fn svg(desk: &Desk, trace: &str, more: &[&str]) -> String {
-    let file = desk.path("flame.svg");
+fn svg(test_dir: &TestDir, trace: &str, more: &[&str]) -> String {
+    let file = test_dir.path("flame.svg");
     let input = format!("{trace}.data");
     let mut args = vec!["-i", &input, "--flame", "flame.svg"];
     args.extend(more);
-    let said = desk.text(&args);
-    assert!(said.starts_with("wrote flame.svg (") && said.ends_with("open it in a browser\n"));
+    let message = test_dir.text(&args);
+    assert!(
+        message.starts_with("wrote flame.svg (") && message.ends_with("open it in a browser\n")
+    );
     fs::read_to_string(file).unwrap()
 }
 
 #[test]
 fn names_the_function_the_line_and_what_is_waited_for() {
-    let svg = svg(&Desk::new(), "lost_wakeup", &[]);
+    let svg = svg(&TestDir::new(), "lost_wakeup", &[]);
     for part in [
         "session src/session.rs:17",
         "waits for a readable fd",
@@ -34,7 +36,7 @@ fn names_the_function_the_line_and_what_is_waited_for() {
 #[test]
 fn by_run_shows_running_time() {
     let svg = svg(
-        &Desk::new(),
+        &TestDir::new(),
         "busy",
         &["--by", "run", "--title", "a <title> & \u{1}more"],
     );
@@ -44,44 +46,44 @@ fn by_run_shows_running_time() {
 
 #[test]
 fn what_is_missing_is_said() {
-    let desk = Desk::new();
-    for (trace, told) in [
+    let test_dir = TestDir::new();
+    for (trace, reported) in [
         ("lossy", " in all; approximate, 212 events lost<"),
         ("crowded", " in all, 1 coroutine refused<"),
         ("fixed", " in all<"),
     ] {
-        assert!(svg(&desk, trace, &[]).contains(told), "{trace}");
+        assert!(svg(&test_dir, trace, &[]).contains(reported), "{trace}");
     }
 }
 
 #[test]
 fn those_that_differ_in_their_number_are_one_stack_as_in_the_tree() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let names = ["conn-1", "conn-2", "conn-30", "http2", "7"];
-    fs::write(desk.path("numbered.data"), traces::named(&names)).unwrap();
-    let tree = desk.text(&["-i", "numbered.data", "--tree", "-q"]);
-    let folded = desk.text(&["-i", "numbered.data", "--folded", "-"]);
+    fs::write(test_dir.path("numbered.data"), traces::named(&names)).unwrap();
+    let tree = test_dir.text(&["-i", "numbered.data", "--tree", "-q"]);
+    let folded = test_dir.text(&["-i", "numbered.data", "--folded", "-"]);
     let name = |line: &str| line.split(';').next().unwrap().to_owned();
     let stacks: Vec<String> = folded.lines().map(name).collect();
     assert_eq!(stacks, ["7", "conn-*", "http2"], "{folded}");
     assert!(stacks.iter().all(|name| tree.contains(name)), "{tree}");
     assert!(folded.contains("conn-* src/session.rs:17;"), "{folded}");
-    let svg = svg(&desk, "numbered", &[]);
+    let svg = svg(&test_dir, "numbered", &[]);
     assert!(svg.contains("conn-*") && !svg.contains("conn-30"));
 }
 
 #[test]
 fn is_the_same_each_time() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     assert_eq!(
-        svg(&desk, "lost_wakeup", &[]),
-        svg(&desk, "lost_wakeup", &[])
+        svg(&test_dir, "lost_wakeup", &[]),
+        svg(&test_dir, "lost_wakeup", &[])
     );
 }
 
 #[test]
-fn visits_nobody() {
-    let svg = svg(&Desk::new(), "hostile", &[]);
+fn visits_no_coroutine() {
+    let svg = svg(&TestDir::new(), "hostile", &[]);
     let mut addresses = svg.match_indices("http").map(|(at, _)| &svg[..at]);
     assert!(addresses.all(|before| before.ends_with("=\"") && {
         let name = before[..before.len() - 2]
@@ -95,7 +97,7 @@ fn visits_nobody() {
 
 #[test]
 fn hostile_names_are_only_text() {
-    let svg = svg(&Desk::new(), "hostile", &[]);
+    let svg = svg(&TestDir::new(), "hostile", &[]);
     assert!(
         svg.contains("&lt;script&gt;&amp;&quot;,\\u{1b}[31m")
             || svg.contains("&lt;script&gt;&amp;\",")
@@ -107,7 +109,7 @@ fn hostile_names_are_only_text() {
 
 #[test]
 fn all_traces_give_well_formed_pictures() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for trace in [
         "lost_wakeup",
         "cancelled",
@@ -117,21 +119,21 @@ fn all_traces_give_well_formed_pictures() {
         "corrupt",
         "leaks",
     ] {
-        well_formed(&svg(&desk, trace, &[]));
+        well_formed(&svg(&test_dir, trace, &[]));
     }
 }
 
 #[test]
 fn nothing_to_draw_is_an_error_with_a_way_out() {
-    let desk = Desk::new();
-    let output = desk.report(&["-i", "idle.data", "--flame", "flame.svg"]);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let test_dir = TestDir::new();
+    let output = test_dir.report(&["-i", "idle.data", "--flame", "flame.svg"]);
+    let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        said.contains("no coroutine waited") && said.contains("--by run"),
-        "{said}"
+        message.contains("no coroutine waited") && message.contains("--by run"),
+        "{message}"
     );
-    assert!(!desk.path("flame.svg").exists());
+    assert!(!test_dir.path("flame.svg").exists());
 }
 
 /// Every tag is closed by its own, every attribute is in quotes, every `&` begins an entity.

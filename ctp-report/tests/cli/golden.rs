@@ -51,7 +51,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::desk::{Desk, folder};
+use crate::test_dir::{TestDir, folder};
 
 fn cases() -> Vec<PathBuf> {
     let files = fs::read_dir(folder())
@@ -90,7 +90,7 @@ fn compare(case: &Path, extension: &str, found: &[u8]) -> Option<String> {
 
 #[test]
 fn pages_are_as_before() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let mut failures = Vec::new();
     for case in cases() {
         let text = fs::read_to_string(&case).unwrap();
@@ -101,7 +101,7 @@ fn pages_are_as_before() {
             .split_whitespace()
             .collect();
         let status = lines.next().map_or(0, |status| status.parse().unwrap());
-        let output = desk.report(&args);
+        let output = test_dir.report(&args);
         if output.status.code() != Some(status) {
             failures.push(format!("{}: ended with {}", case.display(), output.status));
         }

@@ -6,23 +6,23 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::desk::Desk;
+use crate::test_dir::TestDir;
 use crate::traces;
 use crate::traces::foreign::{self, BROKEN, RUNS};
 
 const MESSY: &str = "three_runs.data";
 
-fn json(desk: &Desk, args: &[&str]) -> Value {
-    serde_json::from_str(&desk.text(&[args, &["--stuck", "--json"]].concat())).unwrap()
+fn json(test_dir: &TestDir, args: &[&str]) -> Value {
+    serde_json::from_str(&test_dir.text(&[args, &["--stuck", "--json"]].concat())).unwrap()
 }
 
 // CT-17
 #[test]
 fn appended_runs_are_told_apart() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for (number, events) in (1..).zip(RUNS) {
         let run: &str = &format!("{number}");
-        let trace = &json(&desk, &["-i", MESSY, "--run", run])["trace"];
+        let trace = &json(&test_dir, &["-i", MESSY, "--run", run])["trace"];
         assert_eq!(trace["events"], events, "run {number}");
         let duration = trace["duration_ns"].as_u64().unwrap();
         assert!(
@@ -32,18 +32,18 @@ fn appended_runs_are_told_apart() {
         assert_eq!(trace["exact"], false);
         assert_eq!(trace["lost"], 0);
     }
-    let last = json(&desk, &["-i", MESSY]);
-    assert_eq!(last, json(&desk, &["-i", MESSY, "--run", "3"]));
+    let last = json(&test_dir, &["-i", MESSY]);
+    assert_eq!(last, json(&test_dir, &["-i", MESSY, "--run", "3"]));
 }
 
 // CT-17
 #[test]
 fn every_broken_line_is_left_out_for_its_reason() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let put = foreign::three_runs().broken;
     assert_eq!(put.values().map(Vec::len).sum::<usize>(), BROKEN);
     let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for line in desk.text(&["-i", MESSY, "--dump"]).lines() {
+    for line in test_dir.text(&["-i", MESSY, "--dump"]).lines() {
         let Some(note) = line.strip_prefix("# note: line ") else {
             continue;
         };
@@ -61,13 +61,13 @@ fn every_broken_line_is_left_out_for_its_reason() {
 // CT-20
 #[test]
 fn what_was_imported_is_exported_line_for_line() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let broken: Vec<usize> = foreign::three_runs()
         .broken
         .into_values()
         .flatten()
         .collect();
-    let bytes = fs::read(desk.path(MESSY)).unwrap();
+    let bytes = fs::read(test_dir.path(MESSY)).unwrap();
     let lines = (1..).zip(bytes.split(|&byte| byte == b'\n'));
     let mut whole: Vec<String> = lines
         .filter(|(number, _)| !broken.contains(number))
@@ -75,7 +75,7 @@ fn what_was_imported_is_exported_line_for_line() {
         .collect();
     let mut exported = String::new();
     for run in ["1", "2", "3"] {
-        exported += &desk.text(&["-i", MESSY, "--run", run, "--export", "jsonl"]);
+        exported += &test_dir.text(&["-i", MESSY, "--run", run, "--export", "jsonl"]);
     }
     let mut exported: Vec<&str> = exported.lines().collect();
     exported.sort_unstable();
@@ -86,17 +86,17 @@ fn what_was_imported_is_exported_line_for_line() {
 // CT-20
 #[test]
 fn a_file_holds_what_standard_output_would() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for format in ["jsonl", "csv"] {
         let args = ["-i", "lossy.data", "--export", format];
-        let said = desk.text(&[&args[..], &["-o", "rows"]].concat());
+        let message = test_dir.text(&[&args[..], &["-o", "rows"]].concat());
         assert!(
-            said.starts_with("wrote rows (50 events; 212 lost"),
-            "{said}"
+            message.starts_with("wrote rows (50 events; 212 lost"),
+            "{message}"
         );
         assert_eq!(
-            fs::read_to_string(desk.path("rows")).unwrap(),
-            desk.text(&args)
+            fs::read_to_string(test_dir.path("rows")).unwrap(),
+            test_dir.text(&args)
         );
     }
 }
@@ -143,11 +143,11 @@ fn that_does_not_nest(slices: &[(u64, u64)]) -> Option<(u64, u64)> {
 // CT-20
 #[test]
 fn every_trace_gives_tracks_that_have_names_and_slices_that_nest() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let mut shown = 0;
     for (trace, _) in traces::all() {
         let file = format!("{trace}.data");
-        let output = desk.report(&["-i", &file, "--export", "chrome"]);
+        let output = test_dir.report(&["-i", &file, "--export", "chrome"]);
         if !output.status.success() {
             continue;
         }

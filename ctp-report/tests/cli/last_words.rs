@@ -2,26 +2,26 @@
 
 use std::fs;
 
-use crate::desk::Desk;
+use crate::test_dir::TestDir;
 use crate::traces;
 
 /// Every third of the 5000 is dead.
 const ALIVE: usize = 3_335;
 
-fn crowd(args: &[&str]) -> String {
-    let desk = Desk::new();
-    fs::write(desk.path("crowd.data"), traces::many(5_000, 3, 6)).unwrap();
-    desk.text(&[&["-i", "crowd.data", "--last-words"], args].concat())
+fn crowded_page(args: &[&str]) -> String {
+    let test_dir = TestDir::new();
+    fs::write(test_dir.path("crowd.data"), traces::many(5_000, 3, 6)).unwrap();
+    test_dir.text(&[&["-i", "crowd.data", "--last-words"], args].concat())
 }
 
-fn told(page: &str) -> usize {
+fn reported(page: &str) -> usize {
     page.lines().filter(|line| line.starts_with("id ")).count()
 }
 
 #[test]
 fn of_thousands_a_few_are_told_and_the_others_counted() {
-    let page = crowd(&[]);
-    assert_eq!(told(&page), 20);
+    let page = crowded_page(&[]);
+    assert_eq!(reported(&page), 20);
     let (_, rest) = page.split_once("and 3 315 more, not shown").unwrap();
     let counts = rest
         .lines()
@@ -33,8 +33,8 @@ fn of_thousands_a_few_are_told_and_the_others_counted() {
 
 #[test]
 fn all_are_told_if_all_are_asked_for() {
-    let page = crowd(&["--ids"]);
-    assert_eq!(told(&page), ALIVE);
+    let page = crowded_page(&["--ids"]);
+    assert_eq!(reported(&page), ALIVE);
     let most = page
         .split("\nid ")
         .map(|block| block.matches(" tid ").count())
@@ -45,18 +45,18 @@ fn all_are_told_if_all_are_asked_for() {
 // CTP-34
 #[test]
 fn of_a_process_that_ended_nothing_is_older_than_it_and_nobody_crashed_with_another() {
-    let page = Desk::new().text(&["-i", "survivor.data", "--last-words"]);
+    let page = TestDir::new().text(&["-i", "survivor.data", "--last-words"]);
     assert!(
         page.contains("is the only one that ran when SIGSEGV came"),
         "{page}"
     );
     assert!(page.contains("id 3 worker_loop is the only"), "{page}");
-    let told = |id: &str| page.lines().find(|line| line.starts_with(id)).unwrap();
-    let suspended = told("id 2 ");
+    let reported = |id: &str| page.lines().find(|line| line.starts_with(id)).unwrap();
+    let suspended = reported("id 2 ");
     assert!(suspended.ends_with("for 2.0 s"), "{page}");
     assert!(page.contains(" (its process ended)"), "{page}");
     assert!(
-        told("id 3 ").ends_with("running on tid 4200 for 6.0 s"),
+        reported("id 3 ").ends_with("running on tid 4200 for 6.0 s"),
         "{page}"
     );
 }
@@ -65,7 +65,7 @@ fn of_a_process_that_ended_nothing_is_older_than_it_and_nobody_crashed_with_anot
 #[test]
 fn nobody_is_said_to_have_crashed_of_whom_a_filter_kept_out_where_it_ran() {
     let headline = |trace: &str| {
-        let page = Desk::new().text(&["-i", trace, "--last-words"]);
+        let page = TestDir::new().text(&["-i", trace, "--last-words"]);
         assert!(
             !page.contains("innocent ran") && !page.contains("crashed"),
             "{page}"

@@ -1,7 +1,7 @@
 //! Runs the program over traces that are written here, as a recorder would.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
-mod desk;
+mod test_dir;
 mod traces;
 
 mod flame;

@@ -6,18 +6,22 @@ use std::process::Stdio;
 
 use rustix::fs::{FlockOperation, fcntl_lock, flock};
 
-use crate::desk::Desk;
+use crate::test_dir::TestDir;
 
 const ESCAPE: &str = "\x1b[";
 
-fn status(desk: &Desk, args: &[&str]) -> i32 {
-    desk.report(args).status.code().expect("it is not killed")
+fn status(test_dir: &TestDir, args: &[&str]) -> i32 {
+    test_dir
+        .report(args)
+        .status
+        .code()
+        .expect("it is not killed")
 }
 
 // CT-24
 #[test]
 fn a_page_with_an_approximate_figure_does_not_call_all_of_them_exact() {
-    let page = Desk::new().text(&["-i", "dubious.data"]);
+    let page = TestDir::new().text(&["-i", "dubious.data"]);
     assert!(page.contains("lost 0"), "{page}");
     assert!(page.contains("~100.00%"), "{page}");
     assert!(!page.contains("exact"), "{page}");
@@ -25,79 +29,88 @@ fn a_page_with_an_approximate_figure_does_not_call_all_of_them_exact() {
 
 #[test]
 fn the_status_says_how_it_went() {
-    let desk = Desk::new();
-    assert_eq!(status(&desk, &["-i", "lost_wakeup.data", "--stuck"]), 0);
+    let test_dir = TestDir::new();
+    assert_eq!(status(&test_dir, &["-i", "lost_wakeup.data", "--stuck"]), 0);
     assert_eq!(
-        status(&desk, &["-i", "lost_wakeup.data", "--stuck", "--fail"]),
+        status(&test_dir, &["-i", "lost_wakeup.data", "--stuck", "--fail"]),
         3
     );
     assert_eq!(
         status(
-            &desk,
+            &test_dir,
             &["-i", "lost_wakeup.data", "--stuck", "--fail", "--json"]
         ),
         3
     );
-    assert_eq!(status(&desk, &["-i", "woken.data", "--stuck", "--fail"]), 3);
+    assert_eq!(
+        status(&test_dir, &["-i", "woken.data", "--stuck", "--fail"]),
+        3
+    );
     for fine in ["fixed", "cancelled", "queueing", "lossy"] {
         assert_eq!(
-            status(&desk, &["-i", &format!("{fine}.data"), "--stuck", "--fail"]),
+            status(
+                &test_dir,
+                &["-i", &format!("{fine}.data"), "--stuck", "--fail"]
+            ),
             0,
             "{fine}"
         );
     }
-    assert_eq!(status(&desk, &["-i", "missing.data"]), 1);
+    assert_eq!(status(&test_dir, &["-i", "missing.data"]), 1);
     assert_eq!(
-        status(&desk, &["--flame", "no/such/place.svg", "-i", "woken.data"]),
+        status(
+            &test_dir,
+            &["--flame", "no/such/place.svg", "-i", "woken.data"]
+        ),
         1
     );
-    assert_eq!(status(&desk, &["--nonsense"]), 2);
-    assert_eq!(status(&desk, &["--help"]), 0);
+    assert_eq!(status(&test_dir, &["--nonsense"]), 2);
+    assert_eq!(status(&test_dir, &["--help"]), 0);
 }
 
 #[test]
 fn a_view_without_its_dashes_is_suggested() {
-    let desk = Desk::new();
-    let output = desk.report(&["stuck"]);
+    let test_dir = TestDir::new();
+    let output = test_dir.report(&["stuck"]);
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.contains("did you mean --stuck?"), "{message}");
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(status(&desk, &["missing"]), 1);
+    assert_eq!(status(&test_dir, &["missing"]), 1);
 }
 
 // LT-09
 #[test]
 fn where_a_flight_recorder_has_put_only_snapshots_the_latest_is_named() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for snapshot in ["later.data.1", "later.data.2"] {
-        fs::copy(desk.path("woken.data"), desk.path(snapshot)).unwrap();
+        fs::copy(test_dir.path("woken.data"), test_dir.path(snapshot)).unwrap();
     }
-    let output = desk.report(&["-i", "later.data"]);
+    let output = test_dir.report(&["-i", "later.data"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = "ctp-report: no later.data here, but what a flight recorder put there: the latest is -i \
+    let text = "ctp-report: no later.data here, but what a flight recorder put there: the latest is -i \
                 later.data.2\n";
-    assert_eq!(String::from_utf8_lossy(&output.stderr), said);
-    assert_eq!(status(&desk, &["-i", "later.data.2"]), 0);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), text);
+    assert_eq!(status(&test_dir, &["-i", "later.data.2"]), 0);
 }
 
 /// What the gate says of a trace in which nothing looks stuck, and what it ends with.
-fn gate(desk: &Desk, trace: &str, more: &[&str]) -> (Option<i32>, String) {
+fn gate(test_dir: &TestDir, trace: &str, more: &[&str]) -> (Option<i32>, String) {
     let args = [&["-i", trace, "--stuck", "--fail"], more].concat();
-    let output = desk.report(&args);
-    let said = String::from_utf8(output.stderr).unwrap();
-    (output.status.code(), said)
+    let output = test_dir.report(&args);
+    let text = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), text)
 }
 
 // CT-24
 #[test]
 fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
-    let desk = Desk::new();
-    let whole = fs::read(desk.path("fixed.data")).unwrap();
-    fs::write(desk.path("cut.data"), &whole[..whole.len() - 20]).unwrap();
+    let test_dir = TestDir::new();
+    let whole = fs::read(test_dir.path("fixed.data")).unwrap();
+    fs::write(test_dir.path("cut.data"), &whole[..whole.len() - 20]).unwrap();
     let mut holed = whole;
     let middle = holed.len() / 2;
     holed[middle] ^= 0xff;
-    fs::write(desk.path("holed.data"), holed).unwrap();
+    fs::write(test_dir.path("holed.data"), holed).unwrap();
     for (trace, why) in [
         ("cut.data", "the trace is cut off at byte"),
         ("holed.data", "1 part of the trace cannot be read"),
@@ -115,35 +128,35 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
         ("idle_image.data", "an image does not say when it was taken"),
     ] {
         for more in [&[][..], &["-q"], &["--json"]] {
-            let (status, said) = gate(&desk, trace, more);
-            assert_eq!(status, Some(4), "{trace}: {said}");
-            assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+            let (status, text) = gate(&test_dir, trace, more);
+            assert_eq!(status, Some(4), "{trace}: {text}");
+            assert!(text.contains(why) && text.lines().count() == 1, "{text}");
         }
-        assert_eq!(status(&desk, &["-i", trace, "--stuck"]), 0, "{trace}");
+        assert_eq!(status(&test_dir, &["-i", trace, "--stuck"]), 0, "{trace}");
     }
     for (trace, why) in [
         ("filtered.data", "recording was stopped for a while"),
         ("three_runs.data", "the file of another tool does not say"),
     ] {
-        let (status, said) = gate(&desk, trace, &["--threshold", "1h"]);
-        assert_eq!(status, Some(4), "{said}");
-        assert!(said.contains(why), "{said}");
+        let (status, text) = gate(&test_dir, trace, &["--threshold", "1h"]);
+        assert_eq!(status, Some(4), "{text}");
+        assert!(text.contains(why), "{text}");
     }
 }
 
 // CT-24
 #[test]
 fn a_gate_does_not_pass_a_trace_without_coroutines() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for (trace, why) in [
         ("refused.data", "no coroutine found a station"),
         ("nobody.data", "no coroutine was born"),
         ("unattached.data", "never attached"),
     ] {
-        let (status, said) = gate(&desk, trace, &[]);
-        assert_eq!(status, Some(4), "{trace}: {said}");
-        assert!(said.contains(why), "{said}");
-        let without_gate = desk.report(&["-i", trace, "--stuck"]);
+        let (status, text) = gate(&test_dir, trace, &[]);
+        assert_eq!(status, Some(4), "{trace}: {text}");
+        assert!(text.contains(why), "{text}");
+        let without_gate = test_dir.report(&["-i", trace, "--stuck"]);
         assert_eq!(without_gate.status.code(), Some(1), "{trace}");
     }
 }
@@ -151,10 +164,10 @@ fn a_gate_does_not_pass_a_trace_without_coroutines() {
 // CT-24
 #[test]
 fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let page = |more: &[&str]| {
         let args = [&["-i", "unrecorded.data"], more].concat();
-        desk.text(&args)
+        test_dir.text(&args)
     };
     let text = page(&[]);
     assert!(
@@ -172,32 +185,32 @@ fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
 // LT-23, CT-26
 #[test]
 fn a_trace_that_is_still_written_is_said_to_go_on_and_not_to_be_cut_off() {
-    let desk = Desk::new();
-    let written = fs::File::open(desk.path("truncated.data")).unwrap();
+    let test_dir = TestDir::new();
+    let written = fs::File::open(test_dir.path("truncated.data")).unwrap();
     flock(&written, FlockOperation::NonBlockingLockExclusive).unwrap();
-    let page = desk.text(&["-i", "truncated.data", "--stuck"]);
+    let page = test_dir.text(&["-i", "truncated.data", "--stuck"]);
     assert!(
         page.contains("ended: it goes on (still recorded)"),
         "{page}"
     );
     assert!(page.contains("note: it is still recorded"), "{page}");
     assert!(page.contains("STUCK? 47 coroutines"), "{page}");
-    fs::copy(desk.path("fixed.data"), desk.path("truncated.data")).unwrap();
-    let page = desk.text(&["-i", "truncated.data", "--stuck"]);
+    fs::copy(test_dir.path("fixed.data"), test_dir.path("truncated.data")).unwrap();
+    let page = test_dir.text(&["-i", "truncated.data", "--stuck"]);
     assert!(
         !page.contains("still recorded"),
         "it ended meanwhile: {page}"
     );
     drop(written);
-    let page = desk.text(&["-i", "corrupt.data", "--stuck"]);
+    let page = test_dir.text(&["-i", "corrupt.data", "--stuck"]);
     assert!(!page.contains("still recorded"), "{page}");
 }
 
 // LT-23, LT-09
 #[test]
 fn what_an_earlier_recording_left_is_said_to_be_that_while_a_flight_recorder_goes_on() {
-    let desk = Desk::new();
-    let earlier = fs::File::open(desk.path("fixed.data")).unwrap();
+    let test_dir = TestDir::new();
+    let earlier = fs::File::open(test_dir.path("fixed.data")).unwrap();
     // As ctp-record does, whose process this one is here.
     fcntl_lock(&earlier, FlockOperation::NonBlockingLockShared).unwrap();
     let note = format!(
@@ -206,32 +219,32 @@ fn what_an_earlier_recording_left_is_said_to_be_that_while_a_flight_recorder_goe
         std::process::id()
     );
     let unwrapped = |page: String| page.replace("\n#  ", "");
-    let page = unwrapped(desk.text(&["-i", "fixed.data", "--stuck"]));
+    let page = unwrapped(test_dir.text(&["-i", "fixed.data", "--stuck"]));
     assert!(page.contains(&note), "{page}");
     drop(earlier);
-    let page = desk.text(&["-i", "fixed.data", "--stuck"]);
+    let page = test_dir.text(&["-i", "fixed.data", "--stuck"]);
     assert!(!page.contains("flight recorder"), "{page}");
 }
 
 // CT-24
 #[test]
 fn what_is_exported_from_a_trace_that_is_cut_off_is_said_not_to_be_whole() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for (trace, is_cut) in [("truncated.data", true), ("fixed.data", false)] {
-        let mut export = desk.command(&["-i", trace, "--export", "csv"]);
+        let mut export = test_dir.command(&["-i", trace, "--export", "csv"]);
         let output = export.output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(said.contains("the trace is cut off"), is_cut, "{said}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text.contains("the trace is cut off"), is_cut, "{text}");
     }
 }
 
 #[test]
 fn a_gate_says_stuck_where_it_knows_that_and_fine_of_what_is_too_young() {
-    let desk = Desk::new();
-    let (status, said) = gate(&desk, "truncated.data", &[]);
-    assert_eq!((status, said.as_str()), (Some(3), ""));
-    let (status, said) = gate(&desk, "torn.data", &["--threshold", "1h"]);
-    assert_eq!((status, said.as_str()), (Some(0), ""));
+    let test_dir = TestDir::new();
+    let (status, text) = gate(&test_dir, "truncated.data", &[]);
+    assert_eq!((status, text.as_str()), (Some(3), ""));
+    let (status, text) = gate(&test_dir, "torn.data", &["--threshold", "1h"]);
+    assert_eq!((status, text.as_str()), (Some(0), ""));
 }
 
 /// All views but the table of sites.
@@ -250,7 +263,7 @@ const VIEWS: [&[&str]; 10] = [
 
 #[test]
 fn an_option_that_nothing_heeds_is_refused() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for (option, heeding) in [
         (&["--time", "1s,2s"][..], &["--timeline"][..]),
         (&["-o", "out"], &["--export"]),
@@ -268,11 +281,11 @@ fn an_option_that_nothing_heeds_is_refused() {
         (&["--allow", "self-wakes"], &[]),
     ] {
         for view in VIEWS.into_iter().filter(|view| !heeding.contains(&view[0])) {
-            let output = desk.report(&[&["-i", "chain.data"], view, option].concat());
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(2), "{view:?} {option:?}: {said}");
-            assert!(said.contains(" alone\n"), "{said}");
-            assert!(!desk.path("out").exists());
+            let output = test_dir.report(&[&["-i", "chain.data"], view, option].concat());
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{view:?} {option:?}: {text}");
+            assert!(text.contains(" alone\n"), "{text}");
+            assert!(!test_dir.path("out").exists());
         }
     }
     for nameless in [
@@ -280,25 +293,25 @@ fn an_option_that_nothing_heeds_is_refused() {
         &["--man", "--input", "x"],
         &["--export", "csv", "--symfs", "x"],
     ] {
-        assert_eq!(status(&desk, nameless), 2);
+        assert_eq!(status(&test_dir, nameless), 2);
     }
 }
 
 #[test]
 fn the_usual_name_is_read_without_being_told() {
-    let desk = Desk::new();
-    fs::rename(desk.path("woken.data"), desk.path("ctp.data")).unwrap();
-    assert!(desk.text(&["--stuck"]).contains("\nSTUCK 2 coroutines"));
+    let test_dir = TestDir::new();
+    fs::rename(test_dir.path("woken.data"), test_dir.path("ctp.data")).unwrap();
+    assert!(test_dir.text(&["--stuck"]).contains("\nSTUCK 2 coroutines"));
 }
 
 #[test]
 fn colour_is_for_terminals_or_on_demand() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let args = ["-i", "woken.data", "--stuck"];
     let always = [&args[..], &["--color", "always"]].concat();
-    let plain = desk.text(&args);
+    let plain = test_dir.text(&args);
     assert!(!plain.contains(ESCAPE), "piped");
-    let coloured = desk.text(&always);
+    let coloured = test_dir.text(&always);
     assert!(coloured.contains("\x1b[1m\x1b[31mSTUCK\x1b[0m"));
     let stripped = coloured
         .replace("\x1b[1m", "")
@@ -306,7 +319,7 @@ fn colour_is_for_terminals_or_on_demand() {
         .replace("\x1b[0m", "");
     assert_eq!(stripped, plain, "the same text");
     let forced = |no_color: &str| {
-        let mut command = desk.command(&args);
+        let mut command = test_dir.command(&args);
         command.env("CLICOLOR_FORCE", "1");
         if !no_color.is_empty() {
             command.env("NO_COLOR", no_color);
@@ -319,7 +332,7 @@ fn colour_is_for_terminals_or_on_demand() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for view in [
         &["--dump"][..],
         &["--dump", "--json"],
@@ -329,7 +342,7 @@ fn a_reader_that_goes_away_is_no_error() {
         &["--export", "chrome"],
     ] {
         let args = [&["-i", "lost_wakeup.data"], view].concat();
-        let mut command = desk.command(&args);
+        let mut command = test_dir.command(&args);
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -350,44 +363,44 @@ fn a_reader_that_goes_away_is_no_error() {
 
 #[test]
 fn a_dash_is_standard_output() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for view in ["--flame", "--folded", "--timeline"] {
         let to_file = ["-i", "busy.data", "-q", view, "file"];
-        desk.text(&to_file);
-        let printed = desk.text(&["-i", "busy.data", view, "-"]);
-        assert_eq!(printed, fs::read_to_string(desk.path("file")).unwrap());
+        test_dir.text(&to_file);
+        let printed = test_dir.text(&["-i", "busy.data", view, "-"]);
+        assert_eq!(printed, fs::read_to_string(test_dir.path("file")).unwrap());
     }
     let export = ["-i", "busy.data", "--export", "csv"];
     let dashed = [&export[..], &["-o", "-"]].concat();
-    assert_eq!(desk.text(&dashed), desk.text(&export));
-    assert!(!desk.path("-").exists());
+    assert_eq!(test_dir.text(&dashed), test_dir.text(&export));
+    assert!(!test_dir.path("-").exists());
 }
 
 #[test]
 fn the_trace_may_stand_alone_or_come_from_standard_input() {
-    let desk = Desk::new();
-    let named = desk.text(&["-i", "busy.data", "--stuck", "-q"]);
-    assert_eq!(desk.text(&["busy.data", "--stuck", "-q"]), named);
-    assert_eq!(desk.text(&["--stuck", "-q", "busy.data"]), named);
+    let test_dir = TestDir::new();
+    let named = test_dir.text(&["-i", "busy.data", "--stuck", "-q"]);
+    assert_eq!(test_dir.text(&["busy.data", "--stuck", "-q"]), named);
+    assert_eq!(test_dir.text(&["--stuck", "-q", "busy.data"]), named);
     for dashed in [&["-i", "-", "--stuck", "-q"][..], &["-", "--stuck", "-q"]] {
-        let mut command = desk.command(dashed);
-        command.stdin(fs::File::open(desk.path("busy.data")).unwrap());
+        let mut command = test_dir.command(dashed);
+        command.stdin(fs::File::open(test_dir.path("busy.data")).unwrap());
         let output = command.output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), named);
     }
-    assert_eq!(status(&desk, &["-i", "busy.data", "busy.data"]), 2);
-    let missing = desk.report(&["other.data"]);
-    let said = String::from_utf8_lossy(&missing.stderr);
+    assert_eq!(status(&test_dir, &["-i", "busy.data", "busy.data"]), 2);
+    let missing = test_dir.report(&["other.data"]);
+    let text = String::from_utf8_lossy(&missing.stderr);
     assert!(
-        said.contains("no other.data here") && said.contains("-i FILE"),
-        "{said}"
+        text.contains("no other.data here") && text.contains("-i FILE"),
+        "{text}"
     );
 }
 
 #[test]
 fn nothing_is_read_from_a_directory() {
-    let desk = Desk::new();
-    let output = desk.report(&["-i", "src"]);
+    let test_dir = TestDir::new();
+    let output = test_dir.report(&["-i", "src"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("src is a directory"));
 }
@@ -395,22 +408,22 @@ fn nothing_is_read_from_a_directory() {
 /// Whatever a file holds, there is an end with a sentence, not a panic.
 #[test]
 fn damaged_files_are_survived() {
-    let desk = Desk::new();
-    let whole = fs::read(desk.path("lost_wakeup.data")).unwrap();
+    let test_dir = TestDir::new();
+    let whole = fs::read(test_dir.path("lost_wakeup.data")).unwrap();
     for i in 0..16 {
         let at = whole.len() * i / 16;
         let mut damaged = whole.clone();
         damaged[at] ^= 0x5a;
         let cut = &whole[..at];
         for bytes in [&damaged[..], cut] {
-            fs::write(desk.path("damaged.data"), bytes).unwrap();
-            let output = desk.report(&["-i", "damaged.data", "--stuck", "--json"]);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(matches!(output.status.code(), Some(0 | 1)), "{at}: {said}");
+            fs::write(test_dir.path("damaged.data"), bytes).unwrap();
+            let output = test_dir.report(&["-i", "damaged.data", "--stuck", "--json"]);
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{at}: {text}");
             assert_eq!(
                 output.status.code() == Some(1),
-                said.starts_with("ctp-report: "),
-                "{said}"
+                text.starts_with("ctp-report: "),
+                "{text}"
             );
         }
     }
@@ -418,15 +431,15 @@ fn damaged_files_are_survived() {
 
 #[test]
 fn completions_and_manual_need_no_trace() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for shell in ["bash", "zsh", "fish"] {
-        let script = desk.text(&["--completions", shell]);
+        let script = test_dir.text(&["--completions", shell]);
         assert!(script.contains("threshold"), "{shell}");
     }
-    let page = desk.text(&["--man"]);
+    let page = test_dir.text(&["--man"]);
     assert!(page.contains(".TH ctp-report") && page.contains("Exit status"));
     assert_eq!(
-        desk.text(&["--version"]),
+        test_dir.text(&["--version"]),
         format!("ctp-report {}\n", env!("CARGO_PKG_VERSION"))
     );
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use ctp_trace::Writer;
 use ctp_trace::record::*;
 
-use crate::desk::Desk;
+use crate::test_dir::TestDir;
 use crate::traces;
 
 async fn reads_a_frame() -> u32 {
@@ -103,9 +103,9 @@ fn stuck(bytes: &[u8]) -> String {
 }
 
 fn page(bytes: &[u8], args: &[&str]) -> String {
-    let desk = Desk::new();
-    fs::write(desk.path("ctp.data"), bytes).unwrap();
-    desk.text(args)
+    let test_dir = TestDir::new();
+    fs::write(test_dir.path("ctp.data"), bytes).unwrap();
+    test_dir.text(args)
 }
 
 #[test]
@@ -284,31 +284,31 @@ fn a_trace_of_another_machine_is_read_with_the_files_below_a_directory() {
         module
     };
     let there: Vec<Module> = modules().into_iter().map(elsewhere).collect();
-    let desk = Desk::new();
-    fs::create_dir_all(desk.path("root/opt/there")).unwrap();
-    fs::create_dir_all(desk.path("root/elsewhere")).unwrap();
-    std::os::unix::fs::symlink(&program, desk.path("root/opt/there/app")).unwrap();
+    let test_dir = TestDir::new();
+    fs::create_dir_all(test_dir.path("root/opt/there")).unwrap();
+    fs::create_dir_all(test_dir.path("root/elsewhere")).unwrap();
+    std::os::unix::fs::symlink(&program, test_dir.path("root/opt/there/app")).unwrap();
     let source = include_str!("names.rs");
-    fs::write(desk.path("root/elsewhere/names.rs"), source).unwrap();
+    fs::write(test_dir.path("root/elsewhere/names.rs"), source).unwrap();
 
     fs::write(
-        desk.path("a.data"),
+        test_dir.path("a.data"),
         trace(there.clone(), Place::Address(address)),
     )
     .unwrap();
-    let text = desk.text(&["--stuck", "-i", "a.data"]);
+    let text = test_dir.text(&["--stuck", "-i", "a.data"]);
     assert!(
         text.contains("--symfs") && !text.contains("names::stuck"),
         "{text}"
     );
-    let text = desk.text(&["--stuck", "-i", "a.data", "--symfs", "root"]);
+    let text = test_dir.text(&["--stuck", "-i", "a.data", "--symfs", "root"]);
     assert!(
         text.contains("names::stuck") && !text.contains("note:"),
         "{text}"
     );
 
-    fs::write(desk.path("b.data"), trace(there, place)).unwrap();
-    let text = desk.text(&["--stuck", "-i", "b.data", "--symfs", "root"]);
+    fs::write(test_dir.path("b.data"), trace(there, place)).unwrap();
+    let text = test_dir.text(&["--stuck", "-i", "b.data", "--symfs", "root"]);
     assert!(text.contains("std::future::ready(()).await;"), "{text}");
 }
 
@@ -362,9 +362,9 @@ fn a_lint_of_a_function_is_told_from_one_of_a_line() {
         column: 0,
     };
     for (place, in_function) in [(function, true), (line, false)] {
-        let desk = Desk::new();
-        fs::write(desk.path("ctp.data"), long_run(modules(), place)).unwrap();
-        let json: serde_json::Value = serde_json::from_str(&desk.text(&["--json"])).unwrap();
+        let test_dir = TestDir::new();
+        fs::write(test_dir.path("ctp.data"), long_run(modules(), place)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&test_dir.text(&["--json"])).unwrap();
         let lint = &json["lints"][0];
         assert_eq!(lint["lint"], "never-yielded", "{json}");
         assert_eq!(lint["in_function"] == true, in_function, "{lint}");
@@ -374,17 +374,17 @@ fn a_lint_of_a_function_is_told_from_one_of_a_line() {
 
 #[test]
 fn a_source_that_was_changed_since_is_said_to_be() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let warning = "(the file was changed after the recording began)";
-    let before = desk.text(&["--stuck", "-i", "lost_wakeup.data"]);
+    let before = test_dir.text(&["--stuck", "-i", "lost_wakeup.data"]);
     assert!(!before.contains(warning), "{before}");
-    desk.date("src/session.rs", 1_800_000_000);
-    let after = desk.text(&["--stuck", "-i", "lost_wakeup.data"]);
+    test_dir.date("src/session.rs", 1_800_000_000);
+    let after = test_dir.text(&["--stuck", "-i", "lost_wakeup.data"]);
     assert!(after.contains(warning), "{after}");
 }
 
 /// Coroutines of these names, all of which wait at one line of which no function is known.
-fn waiting_at_one_line(names: &[&str]) -> Vec<u8> {
+fn waiting_at_same_line(names: &[&str]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
     let (site, file) = (SiteId(1), "src/gone.rs".to_owned());
     let place = Place::Source {
@@ -421,21 +421,21 @@ fn waiting_at_one_line(names: &[&str]) -> Vec<u8> {
 // CT-13
 #[test]
 fn those_that_are_numbered_and_wait_at_one_line_are_one_group_also_without_functions() {
-    let page = stuck(&waiting_at_one_line(&["conn-7", "conn-8", "conn-19", "2"]));
+    let page = stuck(&waiting_at_same_line(&["conn-7", "conn-8", "conn-19", "2"]));
     assert!(page.contains("3 x conn-* "), "{page}");
     assert!(page.contains("1 x 2 "), "{page}");
-    let page = stuck(&waiting_at_one_line(&["http2", "http2"]));
+    let page = stuck(&waiting_at_same_line(&["http2", "http2"]));
     assert!(page.contains("2 x http2 "), "{page}");
 }
 
 // CT-14
 #[test]
 fn code_of_the_standard_library_is_nobody_who_wakes() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let page = |address: usize, view: &[&str]| {
         let trace = traces::woken_from(modules(), address as u64 + 1);
-        fs::write(desk.path("ctp.data"), trace).unwrap();
-        desk.text(view)
+        fs::write(test_dir.path("ctp.data"), trace).unwrap();
+        test_dir.text(view)
     };
     let of_library = std::thread::yield_now as *const () as usize;
     let stuck = page(of_library, &["--stuck"]);

@@ -3,23 +3,23 @@
 
 use std::fs;
 
-use crate::desk::Desk;
 use crate::flame::well_formed;
+use crate::test_dir::TestDir;
 use crate::traces;
 
-fn draw(desk: &Desk, trace: &str, more: &[&str]) -> String {
+fn draw(test_dir: &TestDir, trace: &str, more: &[&str]) -> String {
     let input = format!("{trace}.data");
     let mut args = vec!["-i", &input, "--timeline", "t.svg"];
     args.extend(more);
-    let said = desk.text(&args);
-    assert!(said.starts_with("wrote t.svg (") && said.ends_with("open it in a browser\n"));
-    fs::read_to_string(desk.path("t.svg")).unwrap()
+    let message = test_dir.text(&args);
+    assert!(message.starts_with("wrote t.svg (") && message.ends_with("open it in a browser\n"));
+    fs::read_to_string(test_dir.path("t.svg")).unwrap()
 }
 
-fn many(desk: &Desk, count: u32, stuck: u32, rounds: u64) -> String {
+fn many(test_dir: &TestDir, count: u32, stuck: u32, rounds: u64) -> String {
     let bytes = traces::many(count, stuck, rounds);
-    fs::write(desk.path("many.data"), bytes).unwrap();
-    draw(desk, "many", &[])
+    fs::write(test_dir.path("many.data"), bytes).unwrap();
+    draw(test_dir, "many", &[])
 }
 
 /// The picture as one without script has it.
@@ -40,7 +40,7 @@ fn texts<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
 
 #[test]
 fn a_few_are_all_shown_the_stuck_first() {
-    let svg = scriptless(&many(&Desk::new(), 10, 2, 12));
+    let svg = scriptless(&many(&TestDir::new(), 10, 2, 12));
     assert_eq!(svg.matches("<g class=\"row\"").count(), 10);
     assert_eq!(svg.matches("<g class=\"group\"").count(), 0);
     assert_eq!(texts(&svg, "end bad"), ["STUCK? 7.2 s"; 2]);
@@ -53,7 +53,7 @@ fn a_few_are_all_shown_the_stuck_first() {
 
 #[test]
 fn rows_have_spans_marks_ends_and_tooltips() {
-    let svg = scriptless(&many(&Desk::new(), 10, 2, 12));
+    let svg = scriptless(&many(&TestDir::new(), 10, 2, 12));
     for class in [
         "runs", "fd", "timer", "others", "stuck", "wakes", "moves", "birth", "death",
     ] {
@@ -80,13 +80,16 @@ fn rows_have_spans_marks_ends_and_tooltips() {
 
 #[test]
 fn ten_thousand_are_grouped_and_sampled_and_it_says_so() {
-    let svg = scriptless(&many(&Desk::new(), 10_000, 47, 30));
+    let svg = scriptless(&many(&TestDir::new(), 10_000, 47, 30));
     let rows = svg.matches("<g class=\"row\"").count();
     assert_eq!(rows, 60);
     let facts = texts(&svg, "facts");
-    let said =
+    let message =
         "showing 60 of 10 000: by verdict and site the longest of each, the stuck ones first";
-    assert!(facts.iter().any(|fact| fact.starts_with(said)), "{facts:?}");
+    assert!(
+        facts.iter().any(|fact| fact.starts_with(message)),
+        "{facts:?}"
+    );
     let first = svg.find("<g class=\"group\"").unwrap();
     let heading = &svg[first..first + 400];
     assert!(heading.contains("STUCK? (likely)") && heading.contains("47 x session"));
@@ -97,7 +100,7 @@ fn ten_thousand_are_grouped_and_sampled_and_it_says_so() {
 
 #[test]
 fn a_long_trace_makes_no_large_file() {
-    let svg = scriptless(&many(&Desk::new(), 200, 20, 700));
+    let svg = scriptless(&many(&TestDir::new(), 200, 20, 700));
     assert!(
         svg.contains("class=\"m2\" d=") && svg.contains("runs and waits, ran"),
         "shades"
@@ -108,9 +111,9 @@ fn a_long_trace_makes_no_large_file() {
 
 #[test]
 fn a_window_shows_a_part_and_only_those_in_it() {
-    let desk = Desk::new();
-    many(&desk, 10, 2, 12);
-    let svg = scriptless(&draw(&desk, "many", &["--time", "4s,5s"]));
+    let test_dir = TestDir::new();
+    many(&test_dir, 10, 2, 12);
+    let svg = scriptless(&draw(&test_dir, "many", &["--time", "4s,5s"]));
     assert!(svg.contains("data-from=\"4000000000\" data-to=\"5000000000\""));
     assert!(svg.contains(">4.2 s</text>"));
     assert!(svg.contains("7 that lived between +4.000000 s and +5.000000 s"));
@@ -124,17 +127,17 @@ fn a_window_shows_a_part_and_only_those_in_it() {
 
 #[test]
 fn what_is_lost_is_hatched() {
-    let desk = Desk::new();
-    let svg = scriptless(&draw(&desk, "lossy", &[]));
+    let test_dir = TestDir::new();
+    let svg = scriptless(&draw(&test_dir, "lossy", &[]));
     assert!(svg.contains("<rect class=\"lost\" ") && svg.contains("212 events lost, from +"));
     assert!(svg.contains("nothing is known to be stuck"));
-    let svg = scriptless(&draw(&desk, "torn", &[]));
+    let svg = scriptless(&draw(&test_dir, "torn", &[]));
     assert!(svg.contains("what came is not known since") && svg.contains(">UNKNOWN<"));
 }
 
 #[test]
 fn who_wakes_and_who_closes_is_told_at_the_mark() {
-    let svg = scriptless(&draw(&Desk::new(), "closed", &[]));
+    let svg = scriptless(&draw(&TestDir::new(), "closed", &[]));
     let rows: Vec<&str> = svg.split("<g class=\"row\"").skip(1).collect();
     let closes = |row: &str| row.matches("<g class=\"closes\"").count();
     let marked = rows.iter().filter(|row| closes(row) == 1).count();
@@ -145,10 +148,11 @@ fn who_wakes_and_who_closes_is_told_at_the_mark() {
         marks.filter_map(title).collect()
     };
     let closed = "<title>what it waited for was closed +0.700000 s by thread 4126, vendor/";
-    let told = |titles: Vec<String>, said: &str| titles.iter().any(|it| it.contains(said));
-    assert!(told(titles("<g class=\"closes\""), closed));
+    let reported =
+        |titles: Vec<String>, message: &str| titles.iter().any(|it| it.contains(message));
+    assert!(reported(titles("<g class=\"closes\""), closed));
     let woken = "<title>woken by thread 4126, vendor/";
-    assert!(told(titles("<path class=\"wakes\""), woken));
+    assert!(reported(titles("<path class=\"wakes\""), woken));
     assert!(
         svg.contains("by thread 4126, vendor/runtime-with-a-long-name/src/net/poll/reactor.rs:141")
     );
@@ -157,8 +161,8 @@ fn who_wakes_and_who_closes_is_told_at_the_mark() {
 
 /// The tooltip of the row of this name and number, and that of its open end.
 fn titles<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
-    let is_its = |row: &&str| row.contains(&format!("<title>{name}\n"));
-    let row = svg.split("<g class=\"row\"").find(is_its).unwrap();
+    let is_own = |row: &&str| row.contains(&format!("<title>{name}\n"));
+    let row = svg.split("<g class=\"row\"").find(is_own).unwrap();
     let titles = row.split("<title>").skip(1);
     let all: Vec<&str> = titles
         .map(|it| it.split("</title>").next().unwrap())
@@ -173,15 +177,15 @@ fn titles<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
 
 #[test]
 fn who_keeps_one_that_waits_at_the_end_is_told_with_it() {
-    let svg = scriptless(&draw(&Desk::new(), "deadlock", &[]));
+    let svg = scriptless(&draw(&TestDir::new(), "deadlock", &[]));
     let holder = "\nheld by id 2 transfer, taken at accounts.rs:31, 12.4 s ago, \
                   which waits for coroutine id 3 at accounts.rs:52, for 12.4 s";
     let awaited =
         "\nthat is id 4 report, which waits for coroutine id 1 at accounts.rs:52, for 11.7 s";
-    for (name, said) in [("transfer #1", holder), ("report #5", awaited)] {
+    for (name, message) in [("transfer #1", holder), ("report #5", awaited)] {
         let titles = titles(&svg, name);
         assert_eq!(titles.len(), 2, "{titles:?}");
-        assert!(titles.iter().all(|it| it.ends_with(said)), "{titles:?}");
+        assert!(titles.iter().all(|it| it.ends_with(message)), "{titles:?}");
     }
     let of_the_well = titles(&svg, "well #11");
     assert!(!of_the_well.concat().contains("by id"), "{of_the_well:?}");
@@ -189,18 +193,18 @@ fn who_keeps_one_that_waits_at_the_end_is_told_with_it() {
 
 #[test]
 fn where_others_may_have_the_lock_that_is_told_too() {
-    let svg = scriptless(&draw(&Desk::new(), "line", &[]));
-    let said = "\nbut several hold a lock at once, and one may do";
+    let svg = scriptless(&draw(&TestDir::new(), "line", &[]));
+    let message = "\nbut several hold a lock at once, and one may do";
     let titles = titles(&svg, "next #20");
-    assert!(titles.iter().all(|it| it.ends_with(said)), "{titles:?}");
+    assert!(titles.iter().all(|it| it.ends_with(message)), "{titles:?}");
     assert_eq!(titles[0].matches("\nheld by id 2").count(), 3, "{titles:?}");
 }
 
-fn drawn(desk: &Desk, bytes: Vec<u8>) -> String {
-    fs::write(desk.path("wakes.data"), bytes).unwrap();
-    let svg = draw(desk, "wakes", &[]);
+fn drawn(test_dir: &TestDir, bytes: Vec<u8>) -> String {
+    fs::write(test_dir.path("wakes.data"), bytes).unwrap();
+    let svg = draw(test_dir, "wakes", &[]);
     well_formed(&svg);
-    assert!(svg == draw(desk, "wakes", &[]), "the same each time");
+    assert!(svg == draw(test_dir, "wakes", &[]), "the same each time");
     scriptless(&svg)
 }
 
@@ -214,37 +218,37 @@ fn arrows(svg: &str) -> usize {
 
 #[test]
 fn a_wake_by_another_one_is_an_arrow_from_its_row() {
-    let svg = scriptless(&draw(&Desk::new(), "chain", &["--time", "800ms,1s"]));
+    let svg = scriptless(&draw(&TestDir::new(), "chain", &["--time", "800ms,1s"]));
     assert!(svg.contains(">arrows: 1 wake between rows</text>"));
     let (_, drawn) = svg.split_once("<svg class=\"lane arrows\"").unwrap();
     assert!(drawn.contains("><title>session #3 woke writer #2</title><path class=\"stem\""));
     assert_eq!(arrows(&svg), 1);
-    let none = draw(&Desk::new(), "closed", &[]);
+    let none = draw(&TestDir::new(), "closed", &[]);
     assert!(!none.contains("lane arrows") && !none.contains(">arrows: "));
 }
 
 #[test]
 fn a_few_arrows_are_seen_at_once_and_many_by_row() {
-    let desk = Desk::new();
-    let few = drawn(&desk, traces::chained(10, 12));
+    let test_dir = TestDir::new();
+    let few = drawn(&test_dir, traces::chained(10, 12));
     assert!(few.contains("<svg class=\"lane arrows\""));
     assert_eq!(
         arrows(&few),
         108,
         "each wake but those of the first by itself"
     );
-    let many = drawn(&desk, traces::chained(200, 12));
+    let many = drawn(&test_dir, traces::chained(200, 12));
     assert!(many.contains("<svg class=\"lane arrows by-row\""));
     assert!(many.contains("; point at a row to see those from and to it</text>"));
 }
 
 #[test]
 fn of_very_many_arrows_some_are_kept_and_it_says_so() {
-    let desk = Desk::new();
-    let dense = drawn(&desk, traces::chained(10, 2_000));
+    let test_dir = TestDir::new();
+    let dense = drawn(&test_dir, traces::chained(10, 2_000));
     assert!(dense.contains(" of 18 000 wakes between rows; where they are dense, zoom in"));
     assert!((200..=5_000).contains(&arrows(&dense)));
-    let sampled = drawn(&desk, traces::served(10_000, 30));
+    let sampled = drawn(&test_dir, traces::handled(10_000, 30));
     assert!(sampled.contains("<svg class=\"lane arrows by-row\""));
     assert!(sampled.contains(">arrows: 1 770 wakes between rows; point at a row"));
     assert!(sampled.len() < 3 << 20);
@@ -252,52 +256,53 @@ fn of_very_many_arrows_some_are_kept_and_it_says_so() {
 
 #[test]
 fn threads_that_tell_of_themselves_have_rows_with_their_losses() {
-    let svg = scriptless(&draw(&Desk::new(), "closed", &[]));
+    let svg = scriptless(&draw(&TestDir::new(), "closed", &[]));
     let threads: Vec<&str> = svg.split("<g class=\"thread\">").skip(1).collect();
     assert_eq!(threads.len(), 2);
     assert!(threads[0].contains("thread 4126: first seen +0.002000 s; 0 records of it lost"));
     assert!(threads[1].contains("ended +9.000000 s; 212 records of it lost</title>"));
     assert!(threads[1].contains("<title>212 records of it lost just before +5.000000 s</title>"));
     assert!(svg.contains(">2 threads</text>"));
-    let old = draw(&Desk::new(), "lost_wakeup", &[]);
+    let old = draw(&TestDir::new(), "lost_wakeup", &[]);
     assert!(!old.contains("class=\"thread\""), "nobody told of any");
 }
 
 // CT-18: the end is marked in the row of whoever ran on the faulting thread, and only there
 #[test]
 fn a_crash_is_marked_where_it_came_from() {
-    let desk = Desk::new();
-    let svg = scriptless(&draw(&desk, "crash", &[]));
+    let test_dir = TestDir::new();
+    let svg = scriptless(&draw(&test_dir, "crash", &[]));
     let rows: Vec<&str> = svg.split("<g class=\"row\"").skip(1).collect();
     let marked = |row: &&str| row.contains("<path class=\"crash\"");
     assert_eq!(rows.iter().copied().filter(marked).count(), 1);
-    let told = "SIGSEGV ended the program at +7.000000 s, while this ran on thread 4128</title>";
-    assert!(rows[0].contains("d=\"M1000000 0v") && rows[0].contains(told));
+    let reported =
+        "SIGSEGV ended the program at +7.000000 s, while this ran on thread 4128</title>";
+    assert!(rows[0].contains("d=\"M1000000 0v") && rows[0].contains(reported));
     assert!(rows[0].contains("#2</tspan>") && rows[0].contains(">SIGSEGV</text>"));
     assert_eq!(
         texts(&svg, "bad")[0],
         "CRASH  id 2 worker_loop ran on tid 4128 when SIGSEGV came"
     );
-    let early = draw(&desk, "crash", &["--time", "0s,1s"]);
+    let early = draw(&test_dir, "crash", &["--time", "0s,1s"]);
     assert!(!early.contains("<path class=\"crash\""), "not in sight");
 }
 
 // CT-18: nobody is accused where the kernel did not tell the thread, or it ran nobody
 #[test]
 fn a_crash_from_nowhere_is_only_told() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for trace in ["suspects", "bystanders", "killed"] {
-        let svg = scriptless(&draw(&desk, trace, &[]));
+        let svg = scriptless(&draw(&test_dir, trace, &[]));
         assert!(!svg.contains("<path class=\"crash\""), "{trace}");
         assert_eq!(svg.contains(">CRASH  "), trace != "killed", "{trace}");
     }
-    let broken = draw(&desk, "broken", &[]);
+    let broken = draw(&test_dir, "broken", &[]);
     assert!(broken.contains(">BROKEN  events of 1 coroutine contradict each other"));
 }
 
 #[test]
 fn every_trace_gives_a_whole_picture_the_same_each_time() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     for trace in [
         "lost_wakeup",
         "fixed",
@@ -318,16 +323,16 @@ fn every_trace_gives_a_whole_picture_the_same_each_time() {
         "crash",
         "broken",
     ] {
-        let svg = draw(&desk, trace, &[]);
+        let svg = draw(&test_dir, trace, &[]);
         well_formed(&svg);
         well_formed(&scriptless(&svg));
-        assert!(svg == draw(&desk, trace, &[]), "{trace}");
+        assert!(svg == draw(&test_dir, trace, &[]), "{trace}");
     }
 }
 
 #[test]
-fn visits_nobody() {
-    let svg = draw(&Desk::new(), "hostile", &[]);
+fn visits_no_coroutine() {
+    let svg = draw(&TestDir::new(), "hostile", &[]);
     assert_eq!(svg.matches("http").count(), 1, "the name of the format");
     assert_eq!(svg.matches("url(").count(), svg.matches("url(#").count());
     assert!(!svg.contains("@import") && !svg.contains("href"));
@@ -336,7 +341,7 @@ fn visits_nobody() {
 #[test]
 fn hostile_names_are_only_text() {
     let svg = scriptless(&draw(
-        &Desk::new(),
+        &TestDir::new(),
         "hostile",
         &["--title", "a <b> & \"c\"\x1b"],
     ));
@@ -347,13 +352,13 @@ fn hostile_names_are_only_text() {
 
 #[test]
 fn nobody_to_draw_is_an_error_with_a_way_out() {
-    let desk = Desk::new();
+    let test_dir = TestDir::new();
     let args = ["-i", "woken.data", "--timeline", "t.svg", "--time", "1h,"];
-    let output = desk.report(&args);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let output = test_dir.report(&args);
+    let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains("give another --time"), "{said}");
-    assert!(!desk.path("t.svg").exists());
-    let both = desk.report(&["--timeline", "t.svg", "--json"]);
+    assert!(message.contains("give another --time"), "{message}");
+    assert!(!test_dir.path("t.svg").exists());
+    let both = test_dir.report(&["--timeline", "t.svg", "--json"]);
     assert_eq!(both.status.code(), Some(2));
 }

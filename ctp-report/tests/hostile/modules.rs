@@ -193,8 +193,8 @@ fn lease(file: File) -> Option<std::process::Child> {
         .spawn()
         .ok()?;
     let mut held = [0; 5];
-    let told = holder.stderr.as_mut().unwrap();
-    std::io::Read::read_exact(told, &mut held).unwrap();
+    let reported = holder.stderr.as_mut().unwrap();
+    std::io::Read::read_exact(reported, &mut held).unwrap();
     Some(holder)
 }
 

@@ -4,10 +4,10 @@
 //! foretold; only the rest stands in the columns.
 
 mod decode;
-mod deed;
 mod encode;
 mod expectation;
 mod rows;
+mod thread_event;
 
 use std::array;
 
@@ -21,13 +21,13 @@ pub(crate) use encode::Encoder;
 /// Low bits of a control byte: what sort of row. Those of events are the codes of their kinds.
 const KIND: u8 = 0x07;
 const WAKE: u8 = 4;
-const TALLY: u8 = 5;
+const EVENT_COUNTS: u8 = 5;
 
 /// High bits of a control byte: what came as foretold.
 const COROUTINE_HIT: u8 = 0x08;
 const N_HIT: u8 = 0x10;
 const TID_HIT: u8 = 0x20;
-const SPOT_HIT: u8 = 0x40;
+const SITE_ARG_HIT: u8 = 0x40;
 const SEEN_HIT: u8 = 0x80;
 
 /// Flags of a tally.
@@ -48,23 +48,23 @@ enum Column {
     Time,
     TimeHigh,
     Tid,
-    Spot,
+    SiteArg,
     Site,
     Wait,
     Arg,
     Seen,
     Count,
     Waker,
-    Tally,
+    EventCounts,
     Act,
     RowsBefore,
-    DeedTime,
-    DeedProcess,
-    DeedTid,
+    ThreadEventTime,
+    ThreadEventProcess,
+    ThreadEventTid,
     Woken,
     WokenCount,
-    DeedBy,
-    DeedSite,
+    ThreadEventBy,
+    ThreadEventSite,
     Resource,
     Lost,
     AfterFiltered,
@@ -82,7 +82,7 @@ impl Column {
 /// Where, and on what: the part of events that repeats itself. It is compared and copied at each
 /// event, which is why it is two words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Spot {
+struct SiteArg {
     /// {wait and marks as in the file 8 | site 32}
     place: u64,
     arg: u64,
@@ -90,17 +90,17 @@ struct Spot {
 
 const WAIT_SHIFT: u32 = 32;
 
-impl Spot {
+impl SiteArg {
     #[inline]
     fn of(event: &Event) -> Self {
         let code = event.wait.code() | marks_code(event.marks);
-        Spot::new(event.site, code, event.arg)
+        SiteArg::new(event.site, code, event.arg)
     }
 
     #[inline]
     fn new(site: SiteId, code: u8, arg: u64) -> Self {
         let place = u64::from(site.0) | u64::from(code) << WAIT_SHIFT;
-        Spot { place, arg }
+        SiteArg { place, arg }
     }
 
     fn site(self) -> SiteId {
@@ -142,14 +142,14 @@ impl Oracle {
             latest: 0,
             states,
             indices,
-            recent: Box::new(array::from_fn(nobody)),
+            recent: Box::new(array::from_fn(unknown)),
         }
     }
 
     fn clear(&mut self) {
         self.indices.clear();
         self.states.truncate(1);
-        *self.recent = array::from_fn(nobody);
+        *self.recent = array::from_fn(unknown);
         (self.coroutine, self.at, self.tid, self.latest) = (0, 0, 0, 0);
     }
 
@@ -158,8 +158,8 @@ impl Oracle {
     /// A coroutine that is new to the block is expected to be like the one before.
     #[inline]
     fn state(&mut self, coroutine: u32) -> &mut Expectation {
-        let (whose, recent) = self.recent[coroutine as usize % RECENT];
-        self.latest = match whose == coroutine {
+        let (owner, recent) = self.recent[coroutine as usize % RECENT];
+        self.latest = match owner == coroutine {
             true => recent as usize,
             false => self.look_up(coroutine) as usize,
         };
@@ -180,7 +180,7 @@ impl Oracle {
 }
 
 /// What stands in this place of the recent ones while nobody does: a number that belongs elsewhere.
-fn nobody(place: usize) -> (u32, u32) {
+fn unknown(place: usize) -> (u32, u32) {
     (!(place as u32), 0)
 }
 

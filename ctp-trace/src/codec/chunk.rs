@@ -113,8 +113,8 @@ impl<W: Write> ChunkWriter<W> {
 
     /// Appends the payload, compressed where that is shorter, and returns the flags that say so.
     fn fill_payload(&mut self, payload: &Payload) -> u16 {
-        let is_worth_it = !self.is_hurried && payload.bytes.len() >= SMALL_PAYLOAD_BYTES;
-        if is_worth_it && self.compress(payload).is_ok() {
+        let is_worthwhile = !self.is_hurried && payload.bytes.len() >= SMALL_PAYLOAD_BYTES;
+        if is_worthwhile && self.compress(payload).is_ok() {
             return COMPRESSED;
         }
         self.frame.truncate(CHUNK_HEADER_BYTES);

@@ -8,8 +8,8 @@ use super::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{
     Aggregate, Bins, Birth, Chain, Control, CoroutineId, CoroutineKind, Dialect, Durations,
-    Earlier, End, Ending, EventKind, Former, Look, Module, Nanos, Place, Process, ProcessEnd,
-    ProcessEnding, Record, Seen, Site, Start, Thing, WaitKind, Window,
+    Earlier, End, EndedSums, EventKind, ExitReason, Look, Module, Nanos, Place, Process,
+    ProcessEnd, ProcessExit, Record, Seen, Site, Start, Thing, WaitKind, Window,
 };
 
 fields!(Start {
@@ -22,12 +22,12 @@ fields!(Process { id, pid, attached });
 
 fields!(ProcessEnd { process, at, how });
 
-numbered_codes!(ProcessEnding of i32 {
+numbered_codes!(ProcessExit of i32 {
     0 => Exited(status),
     1 => Signalled(signal),
     2 => Exec,
-    3 => Gone,
-} else Ok(ProcessEnding::Gone));
+    3 => Disappeared,
+} else Ok(ProcessExit::Disappeared));
 
 fields!(Control {
     at, generation, pid, [stopped, without_runs, without_suspends], only_thread, only_process,
@@ -196,7 +196,7 @@ numbered_codes!(Seen of u64 {
 /// The types of records of a flight recorder, which share a type of chunk.
 pub(crate) const WINDOW: Tagged = Tagged(0);
 pub(crate) const EARLIER: Tagged = Tagged(1);
-pub(crate) const FORMER: Tagged = Tagged(2);
+pub(crate) const ENDED_SUMS: Tagged = Tagged(2);
 
 fields!(Window {
     since,
@@ -207,7 +207,7 @@ fields!(Window {
 
 fields!(Earlier { coroutine, events });
 
-fields!(Former {
+fields!(EndedSums {
     process,
     name,
     spawn_site,
@@ -228,8 +228,8 @@ pub(crate) fn flight(input: &mut Input) -> Result<Record, Malformed> {
         WINDOW.get(input).map(Record::Window)
     } else if tag == EARLIER.0 {
         EARLIER.get(input).map(Record::Earlier)
-    } else if tag == FORMER.0 {
-        FORMER.get(input).map(Record::Former)
+    } else if tag == ENDED_SUMS.0 {
+        ENDED_SUMS.get(input).map(Record::EndedSums)
     } else {
         Err(Malformed("an unknown record of a flight recorder"))
     }
@@ -241,7 +241,7 @@ fields!(End {
     unrecorded, records,
 });
 
-numbered_codes!(Ending of i32 {
+numbered_codes!(ExitReason of i32 {
     0 => Exited(status),
     1 => Signalled(signal),
     2 => Stopped,

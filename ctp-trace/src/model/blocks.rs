@@ -3,28 +3,31 @@
 
 use std::collections::BTreeMap;
 
-use super::Census;
+use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::holds::Holding;
 use crate::record::{CoroutineId, Nanos, Waker};
 use crate::verdict::{
-    BlockStanding, Confidence, Doubt, Judgement, Obstacle, SURE_AFTER, WaitsFor, deadlocks,
+    BlockCause, BlockEvidence, Caveat, Confidence, Judgement, SURE_AFTER, WaitsFor, deadlocks,
 };
 
 /// Why a coroutine that waits cannot go on before another one does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// What keeps it. Several keep it where a lock has several holders.
-    pub by: Vec<Keeper>,
+    pub by: Vec<Blocker>,
     /// Why it may go on all the same.
-    pub doubt: Option<Doubt>,
+    pub caveat: Option<Caveat>,
 }
 
 impl Block {
     /// What has the lock that it wants, and waits for something else too, is two futures in one: the
     /// other one goes on, and gives it back.
-    fn is_kept_by_its_other_half(&self, id: CoroutineId) -> bool {
-        let is_more = matches!(self.doubt, Some(Doubt::OneOfSeveral | Doubt::SeveralWakers));
+    fn is_kept_by_other_half(&self, id: CoroutineId) -> bool {
+        let is_more = matches!(
+            self.caveat,
+            Some(Caveat::OneOfSeveral | Caveat::SeveralWakers)
+        );
         is_more && self.by.iter().any(|it| it.coroutine() == Some(id))
     }
 }
@@ -32,7 +35,7 @@ impl Block {
 /// One that keeps another one waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Keeper {
+pub enum Blocker {
     /// It holds the lock.
     Holder(Holding),
     /// It is the one whose end, or word, is waited for.
@@ -42,21 +45,21 @@ pub enum Keeper {
     /// It is the one that it polls, inside of itself.
     Inside(CoroutineId),
     /// It held the lock, and gave it back then; nobody has taken it since.
-    Former(Holding),
+    PreviousHolder(Holding),
 }
 
-impl Keeper {
+impl Blocker {
     /// Which coroutine, if it is one.
     pub fn coroutine(&self) -> Option<CoroutineId> {
         match *self {
-            Keeper::Holder(Holding {
+            Blocker::Holder(Holding {
                 by: Waker::Coroutine(id),
                 ..
             })
-            | Keeper::Awaited(id)
-            | Keeper::Host(id)
-            | Keeper::Inside(id) => Some(id),
-            Keeper::Holder(_) | Keeper::Former(_) => None,
+            | Blocker::Awaited(id)
+            | Blocker::Host(id)
+            | Blocker::Inside(id) => Some(id),
+            Blocker::Holder(_) | Blocker::PreviousHolder(_) => None,
         }
     }
 
@@ -68,7 +71,7 @@ impl Keeper {
     /// When it took what it holds, or gave it back.
     fn taken(&self) -> Nanos {
         match self {
-            Keeper::Holder(holding) | Keeper::Former(holding) => holding.at,
+            Blocker::Holder(holding) | Blocker::PreviousHolder(holding) => holding.at,
             _ => Nanos(0),
         }
     }
@@ -76,7 +79,7 @@ impl Keeper {
     /// When it ended, if it has.
     fn ended(&self) -> Option<Nanos> {
         match self {
-            Keeper::Holder(holding) => holding.ended,
+            Blocker::Holder(holding) => holding.ended,
             _ => None,
         }
     }
@@ -90,10 +93,10 @@ pub struct Blocks {
     /// Which of the cycles each is in.
     cycle: BTreeMap<CoroutineId, usize>,
     /// What the rule is to know of each cycle.
-    standings: Vec<Option<BlockStanding>>,
+    all_evidence: Vec<Option<BlockEvidence>>,
     /// Of each that waits for others, on whom all of those wait in the end, and why they may go on
     /// all the same.
-    roots: BTreeMap<CoroutineId, (CoroutineId, Option<Doubt>)>,
+    roots: BTreeMap<CoroutineId, (CoroutineId, Option<Caveat>)>,
 }
 
 impl Blocks {
@@ -109,7 +112,7 @@ impl Blocks {
 
     /// Of those that keep it, those that keep these, and so on, the one that nothing is known to keep,
     /// or that is in a cycle; and why one of those in between may go on all the same.
-    fn root_of(&self, id: CoroutineId) -> Option<(CoroutineId, Option<Doubt>)> {
+    fn root_of(&self, id: CoroutineId) -> Option<(CoroutineId, Option<Caveat>)> {
         self.roots.get(&id).copied()
     }
 
@@ -122,11 +125,11 @@ impl Blocks {
                 path.push(at);
                 at = next;
             }
-            let (root, mut doubt) = self.root_of(at).unwrap_or((at, None));
+            let (root, mut caveat) = self.root_of(at).unwrap_or((at, None));
             for at in path.into_iter().rev() {
-                let own = self.of(at).and_then(|block| block.doubt);
-                doubt = [doubt, own].into_iter().flatten().min();
-                self.roots.insert(at, (root, doubt));
+                let own = self.of(at).and_then(|block| block.caveat);
+                caveat = [caveat, own].into_iter().flatten().min();
+                self.roots.insert(at, (root, caveat));
             }
         }
     }
@@ -136,28 +139,28 @@ impl Blocks {
     fn next(&self, id: CoroutineId) -> Option<CoroutineId> {
         let block = self.of(id)?;
         match block.by[..] {
-            [Keeper::Inside(_)] => None,
-            [_] if block.is_kept_by_its_other_half(id) => None,
-            [keeper] if !self.cycle.contains_key(&id) => keeper.alive(),
+            [Blocker::Inside(_)] => None,
+            [_] if block.is_kept_by_other_half(id) => None,
+            [blocker] if !self.cycle.contains_key(&id) => blocker.alive(),
             _ => None,
         }
     }
 
     /// Since when this one waits for those that keep it now.
     fn since(&self, one: &Coroutine) -> Nanos {
-        let keepers = self.of(one.id).into_iter().flat_map(|block| &block.by);
-        keepers
-            .map(Keeper::taken)
+        let blockers = self.of(one.id).into_iter().flat_map(|block| &block.by);
+        blockers
+            .map(Blocker::taken)
             .fold(one.waits.wants_since, Nanos::max)
     }
 
-    fn doubt_of(&self, ids: &[CoroutineId]) -> Option<Doubt> {
+    fn caveat_of(&self, ids: &[CoroutineId]) -> Option<Caveat> {
         let blocks = ids.iter().filter_map(|id| self.of(*id));
-        blocks.filter_map(|block| block.doubt).min()
+        blocks.filter_map(|block| block.caveat).min()
     }
 }
 
-impl Census {
+impl TraceModel {
     /// What keeps those that wait, as far as that was told.
     pub fn blocks(&self) -> Blocks {
         let others = self.others();
@@ -171,8 +174,8 @@ impl Census {
             ..Blocks::default()
         };
         for (at, cycle) in cycles.iter().enumerate() {
-            let standing = self.cycle_standing(cycle, &blocks);
-            blocks.standings.push(standing);
+            let evidence = self.cycle_evidence(cycle, &blocks);
+            blocks.all_evidence.push(evidence);
             blocks.cycle.extend(cycle.iter().map(|id| (*id, at)));
         }
         blocks.cycles = cycles;
@@ -181,33 +184,33 @@ impl Census {
     }
 
     /// The same for all of a cycle.
-    fn cycle_standing(&self, cycle: &[CoroutineId], blocks: &Blocks) -> Option<BlockStanding> {
+    fn cycle_evidence(&self, cycle: &[CoroutineId], blocks: &Blocks) -> Option<BlockEvidence> {
         let members = || cycle.iter().filter_map(|id| self.get(*id));
         let since = members().map(|it| blocks.since(it)).max()?;
         let ran_again = members().find_map(|it| self.ran_after(it, since));
-        Some(BlockStanding {
-            obstacle: Obstacle::Cycle,
+        Some(BlockEvidence {
+            block_cause: BlockCause::Cycle,
             since,
-            doubt: blocks.doubt_of(cycle).or(ran_again),
+            caveat: blocks.caveat_of(cycle).or(ran_again),
         })
     }
 
     /// What the rule is to know of what keeps a coroutine, but for those that others keep.
-    pub(super) fn block_standing(&self, one: &Coroutine, blocks: &Blocks) -> Option<BlockStanding> {
+    pub(super) fn block_evidence(&self, one: &Coroutine, blocks: &Blocks) -> Option<BlockEvidence> {
         if let Some(at) = blocks.cycle.get(&one.id) {
-            return blocks.standings[*at];
+            return blocks.all_evidence[*at];
         }
         let block = blocks.of(one.id)?;
-        let [keeper] = block.by[..] else { return None };
-        let (obstacle, at) = match keeper {
-            Keeper::Former(holding) => (Obstacle::Unclaimed, holding.at),
-            _ => (Obstacle::Ended(keeper.coroutine()?), keeper.ended()?),
+        let [blocker] = block.by[..] else { return None };
+        let (block_cause, at) = match blocker {
+            Blocker::PreviousHolder(holding) => (BlockCause::Unclaimed, holding.at),
+            _ => (BlockCause::Ended(blocker.coroutine()?), blocker.ended()?),
         };
         let since = at.max(blocks.since(one));
-        Some(BlockStanding {
-            obstacle,
+        Some(BlockEvidence {
+            block_cause,
             since,
-            doubt: block.doubt.or(self.ran_after(one, since)),
+            caveat: block.caveat.or(self.ran_after(one, since)),
         })
     }
 
@@ -218,39 +221,39 @@ impl Census {
         one: &Coroutine,
         blocks: &Blocks,
         judged: &BTreeMap<CoroutineId, Judgement>,
-    ) -> Option<BlockStanding> {
+    ) -> Option<BlockEvidence> {
         let own = judged.get(&one.id)?;
         if own.verdict.is_stuck() && own.confidence == Confidence::Certain {
             return None;
         }
-        let (root, doubt) = blocks.root_of(one.id)?;
+        let (root, caveat) = blocks.root_of(one.id)?;
         let root_is = judged.get(&root).filter(|it| it.verdict.is_stuck())?;
         let is_sure = root_is.confidence == Confidence::Certain;
-        let of_keeper = (!is_sure).then_some(Doubt::OfItsKeeper);
+        let of_blocker = (!is_sure).then_some(Caveat::OfBlocker);
         let since = blocks.since(one);
-        Some(BlockStanding {
-            obstacle: Obstacle::Behind(root),
+        Some(BlockEvidence {
+            block_cause: BlockCause::Behind(root),
             since,
-            doubt: doubt.or(of_keeper).or(self.ran_after(one, since)),
+            caveat: caveat.or(of_blocker).or(self.ran_after(one, since)),
         })
     }
 
     /// Whether it has but just run, and waits anew for what it waited for then already.
-    fn ran_after(&self, one: &Coroutine, since: Nanos) -> Option<Doubt> {
+    fn ran_after(&self, one: &Coroutine, since: Nanos) -> Option<Caveat> {
         let (_, latest) = one.state();
         let is_recent = latest.until(self.end_of(one.process)) < SURE_AFTER;
-        (since < latest && is_recent).then_some(Doubt::RanAgain)
+        (since < latest && is_recent).then_some(Caveat::RanAgain)
     }
 }
 
 /// Those of whom one has to go on first. One that is kept by a thread, or by somebody who has ended,
 /// is in no cycle.
 fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
-    let keepers = |block: &Block| -> Option<Vec<CoroutineId>> {
-        block.by.iter().map(Keeper::alive).collect()
+    let blockers = |block: &Block| -> Option<Vec<CoroutineId>> {
+        block.by.iter().map(Blocker::alive).collect()
     };
     of.iter()
-        .filter(|(id, block)| !block.is_kept_by_its_other_half(**id))
-        .filter_map(|(id, block)| Some((*id, keepers(block)?)))
+        .filter(|(id, block)| !block.is_kept_by_other_half(**id))
+        .filter_map(|(id, block)| Some((*id, blockers(block)?)))
         .collect()
 }

@@ -11,7 +11,7 @@ use crate::record::{CoroutineId, Dialect, Event, EventKind};
 
 /// What is wrong with an event, given the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Breach {
+pub enum Violation {
     /// It was resumed on one thread while it ran on another.
     DoubleResume,
     /// It was suspended though it had not run since it was suspended.
@@ -26,7 +26,7 @@ pub enum Breach {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// What is wrong.
-    pub breach: Breach,
+    pub violation: Violation,
     /// The first of them.
     pub before: Event,
     /// The second.
@@ -86,15 +86,15 @@ impl Coroutine {
     #[inline]
     pub(super) fn contradiction(&self, after: &Event) -> Option<Contradiction> {
         let before = self.last.as_ref()?;
-        let breach = breach(before, after)?;
+        let violation = violation(before, after)?;
         let is_next = before.n.checked_add(1) == Some(after.n) && !after.after_filtered;
         let is_trusted =
-            self.dialect == Dialect::Extended && !self.account.inexact && !self.account.shaken;
+            self.dialect == Dialect::Extended && !self.account.inexact && !self.account.uncertain;
         if !is_next || !is_trusted {
             return None;
         }
         Some(Contradiction {
-            breach,
+            violation,
             before: *before,
             after: *after,
         })
@@ -104,14 +104,14 @@ impl Coroutine {
 /// A coroutine that runs may be resumed again on the same thread (its run was told twice). Another
 /// thread may end it, and may tell that it was suspended: a scheduler may do so on its own thread.
 #[inline]
-fn breach(before: &Event, after: &Event) -> Option<Breach> {
+fn violation(before: &Event, after: &Event) -> Option<Violation> {
     use EventKind::{Birth, Death, Run, Suspend};
     let elsewhere = before.tid != after.tid && before.tid != 0 && after.tid != 0;
     match (before.kind, after.kind) {
-        (Death, _) => Some(Breach::AfterDeath),
-        (_, Birth) => Some(Breach::BornTwice),
-        (Suspend, Suspend) => Some(Breach::SuspendedTwice),
-        (Run, Run) if elsewhere => Some(Breach::DoubleResume),
+        (Death, _) => Some(Violation::AfterDeath),
+        (_, Birth) => Some(Violation::BornTwice),
+        (Suspend, Suspend) => Some(Violation::SuspendedTwice),
+        (Run, Run) if elsewhere => Some(Violation::DoubleResume),
         _ => None,
     }
 }

@@ -8,16 +8,16 @@ mod waits;
 mod wakes;
 
 use super::families::{FamilyId, Parent};
-use super::named::Kin;
+use super::named::GroupKey;
 use super::names::NameId;
 use super::site::Places;
 use super::wakers::Woken;
 use crate::record::{
-    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, ProcessId, SiteId, Tally,
-    WaitKind,
+    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventCounts, EventKind, Nanos, ProcessId,
+    SiteId, WaitKind,
 };
 use crate::verdict::{
-    MissingStanding, Past, PollStanding, Standing, State, WaitStanding, WakeStanding,
+    Evidence, MissingEvidence, Past, PollEvidence, State, WaitEvidence, WakeEvidence,
 };
 
 pub use account::Account;
@@ -97,52 +97,52 @@ impl Coroutine {
     /// Since when it runs, if it was seen to, and nothing that may have come after is missing.
     pub fn runs_since(&self) -> Option<Nanos> {
         let (state, since) = self.state();
-        let is_known = self.doubt().is_none() && self.account.hidden.is_none();
+        let is_known = self.caveat().is_none() && self.account.hidden.is_none();
         (state == State::Running && is_known).then_some(since)
     }
 
     /// All that the rule needs, but for what only others can tell.
-    pub(super) fn standing(&self, past: Past, started_monotonic_ns: u64) -> Standing {
+    pub(super) fn evidence(&self, past: Past, started_monotonic_ns: u64) -> Evidence {
         let (state, since) = self.state();
         let marks = self.suspend().map(|wait| wait.marks).unwrap_or_default();
-        Standing {
+        Evidence {
             state,
             since,
             dialect: self.dialect,
-            missing: MissingStanding {
-                lost: self.doubt(),
+            missing: MissingEvidence {
+                lost: self.caveat(),
                 filtered: self.account.filtered_at_the_end(),
             },
-            wake: self.wake_standing(),
-            polls: PollStanding {
+            wake: self.wake_evidence(),
+            polls: PollEvidence {
                 wakers: self.wakes.wakers,
                 by_others: self.polls.by_others,
                 when_woken: self.polls.when_woken,
-                untold: false,
+                unrecorded: false,
                 keeps_permits: self.kind != CoroutineKind::Future,
             },
-            wait: WaitStanding {
+            wait: WaitEvidence {
                 idle: marks.idle,
                 one_of_several: marks.one_of_several,
                 deadline: self.deadline(started_monotonic_ns),
             },
             past,
-            ..Standing::default()
+            ..Evidence::default()
         }
     }
 
     /// Set if its last event may not be its last: how many are missing.
-    pub(super) fn doubt(&self) -> Option<u64> {
-        self.account.doubt(self.last.map(|event| event.n))
+    pub(super) fn caveat(&self) -> Option<u64> {
+        self.account.caveat(self.last.map(|event| event.n))
     }
 
     /// What its wakes say of its wait, if it waits, and its runtime tells of wakes.
-    pub(super) fn wake_standing(&self) -> Option<WakeStanding> {
-        self.wakes.standing(self.suspend(), &self.waits)
+    pub(super) fn wake_evidence(&self) -> Option<WakeEvidence> {
+        self.wakes.evidence(self.suspend(), &self.waits)
     }
 
     /// Wakes since its last run began, if it waits.
-    pub fn wakes_since_its_run(&self) -> Option<u64> {
+    pub fn wakes_since_run(&self) -> Option<u64> {
         self.wakes.since(self.suspend())
     }
 
@@ -154,8 +154,8 @@ impl Coroutine {
     }
 
     /// Those like it.
-    pub fn kin(&self) -> Kin {
-        Kin {
+    pub fn group_key(&self) -> GroupKey {
+        GroupKey {
             name: self.name,
             spawn_site: self.spawn_site,
         }
@@ -203,15 +203,15 @@ impl Coroutine {
         self.name = name;
     }
 
-    pub(super) fn close(&mut self, tally: &Tally) {
-        self.account.note_tally(tally);
-        self.wakes.wakers = tally.wakers;
+    pub(super) fn close(&mut self, event_counts: &EventCounts) {
+        self.account.note_event_counts(event_counts);
+        self.wakes.wakers = event_counts.wakers;
     }
 
     /// What is missing of it may have been at any site where it was seen.
-    pub(super) fn doubt_its_sites(&self, places: &mut Places) {
+    pub(super) fn distrust_sites(&self, places: &mut Places) {
         if self.account.misses_events() {
-            places.doubt(&self.waits.visited.sites);
+            places.caveat(&self.waits.visited.sites);
         }
     }
 }

@@ -10,7 +10,7 @@ pub(super) struct Extent {
     /// Of all records.
     latest: Nanos,
     /// Of those before which all is told.
-    told: Nanos,
+    complete_until: Nanos,
     /// The closing account.
     pub(super) end: Option<End>,
     /// Processes that ended before the recording did.
@@ -28,23 +28,23 @@ impl Extent {
 
     /// All that happened until then is told.
     #[inline]
-    pub(super) fn tell_until(&mut self, at: Nanos) {
+    pub(super) fn note_complete_until(&mut self, at: Nanos) {
         self.see(at);
-        self.told = self.told.max(at);
+        self.complete_until = self.complete_until.max(at);
     }
 
     /// To when ages are measured.
     pub(super) fn end_at(&self) -> Nanos {
-        let so_far = if self.told == Nanos(0) {
+        let so_far = if self.complete_until == Nanos(0) {
             self.latest
         } else {
-            self.told
+            self.complete_until
         };
         self.end.map_or(so_far, |end| end.at.max(self.latest))
     }
 
     /// How long before the latest record all is told.
-    pub(super) fn untold(&self) -> Nanos {
+    pub(super) fn incomplete_tail(&self) -> Nanos {
         self.end_at().until(self.latest)
     }
 

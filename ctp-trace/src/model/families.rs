@@ -5,8 +5,8 @@
 //! Those that spawn their like belong to one family, whose children are of it too: a tree of
 //! recursions would be as deep as they go.
 
-use super::Census;
-use super::named::Kin;
+use super::TraceModel;
+use super::named::GroupKey;
 use super::names::NameId;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, SiteId};
@@ -39,7 +39,7 @@ pub struct Family {
     /// How many there were, those that are over included.
     pub coroutines: u64,
     /// Some of them descend from others of them.
-    pub spawns_its_like: bool,
+    pub is_recursive: bool,
 }
 
 /// The coroutine that ran where another one was born.
@@ -53,14 +53,14 @@ pub struct Parent {
 
 /// Who ran on a thread at some moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Occupant {
+pub enum ThreadOccupancy {
     /// This one; of those that ran inside of each other, the innermost.
     Coroutine(Parent),
     /// No coroutine.
-    Nobody,
+    Empty,
     /// Something speaks against saying so: what the thread did is not told in its order, or records of
     /// its process are missing.
-    NotTold,
+    NotRecorded,
 }
 
 /// What tells two children of one family apart.
@@ -91,12 +91,18 @@ impl Default for Families {
 
 impl Families {
     /// So many more coroutines of this name and place, spawned by one of that family.
-    fn join(&mut self, parent: Option<FamilyId>, kin: Kin, stem: NameId, count: u64) -> FamilyId {
+    fn join(
+        &mut self,
+        parent: Option<FamilyId>,
+        group_key: GroupKey,
+        stem: NameId,
+        count: u64,
+    ) -> FamilyId {
         let generation = |id: &FamilyId| self.all[id.0 as usize].generation;
         let parent = parent.filter(|id| generation(id) + 1 < GENERATIONS);
         let key = Key {
             parent,
-            spawn_site: kin.spawn_site,
+            spawn_site: group_key.spawn_site,
             stem,
         };
         let id = match self.index.get(&key) {
@@ -105,11 +111,11 @@ impl Families {
         };
         let family = &mut self.all[id.0 as usize];
         if family.coroutines == 0 {
-            (family.name, family.names_differ) = (kin.name, false);
+            (family.name, family.names_differ) = (group_key.name, false);
         }
-        family.names_differ |= family.name != kin.name;
+        family.names_differ |= family.name != group_key.name;
         family.coroutines = family.coroutines.saturating_add(count);
-        family.spawns_its_like |= id != FamilyId::default() && family.parent != parent;
+        family.is_recursive |= id != FamilyId::default() && family.parent != parent;
         id
     }
 
@@ -160,7 +166,7 @@ impl Families {
     }
 }
 
-impl Census {
+impl TraceModel {
     /// Who spawned whom: each family after the one from which it descends.
     pub fn families(&self) -> impl Iterator<Item = (FamilyId, &Family)> {
         let all = self.families.all.iter().enumerate();
@@ -170,21 +176,21 @@ impl Census {
     }
 
     /// Who runs, at the moment that was read last, on the thread of this event.
-    pub fn runs_there(&self, event: &Event) -> Occupant {
+    pub fn runs_there(&self, event: &Event) -> ThreadOccupancy {
         let Some(process) = self.get(event.coroutine).map(|one| one.process) else {
-            return Occupant::NotTold;
+            return ThreadOccupancy::NotRecorded;
         };
         let runners = self.runners.get(process);
         let thread = runners.and_then(|runners| runners.thread(event.tid));
-        if thread.is_some_and(|thread| event.at < thread.told) {
-            return Occupant::NotTold;
+        if thread.is_some_and(|thread| event.at < thread.complete_until) {
+            return ThreadOccupancy::NotRecorded;
         }
         match self.innermost(process, event.tid) {
-            Some((parent, since)) if self.is_all_told(process, event.tid, since) => {
-                Occupant::Coroutine(parent)
+            Some((parent, since)) if self.is_fully_recorded(process, event.tid, since) => {
+                ThreadOccupancy::Coroutine(parent)
             }
-            None if self.is_all_told(process, event.tid, Nanos(0)) => Occupant::Nobody,
-            _ => Occupant::NotTold,
+            None if self.is_fully_recorded(process, event.tid, Nanos(0)) => ThreadOccupancy::Empty,
+            _ => ThreadOccupancy::NotRecorded,
         }
     }
 
@@ -202,9 +208,9 @@ impl Census {
 
     /// Whether all that a thread did since then is told in its order, and no record is missing of its
     /// process.
-    fn is_all_told(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
+    fn is_fully_recorded(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
         let is_whole = self.window().is_none_or(|window| window.unattributed == 0);
-        self.is_told(process, tid, since)
+        self.is_recorded(process, tid, since)
             && is_whole
             && !self.missing.losses.any_since(process, since)
             && !self.missing.filtering.was_in_force_since(since)
@@ -218,16 +224,17 @@ impl Census {
     /// The first that is told of it: if that is its birth, whoever runs there has spawned it.
     pub(super) fn meet(&mut self, id: CoroutineId, event: Option<&Event>) {
         let birth = event.filter(|event| event.kind == EventKind::Birth);
-        let parent = match birth.map_or(Occupant::NotTold, |birth| self.runs_there(birth)) {
-            Occupant::Coroutine(parent) => Some(parent),
-            Occupant::Nobody => None,
-            Occupant::NotTold => {
-                self.families.miss_parents(1);
-                None
-            }
-        };
+        let parent =
+            match birth.map_or(ThreadOccupancy::NotRecorded, |birth| self.runs_there(birth)) {
+                ThreadOccupancy::Coroutine(parent) => Some(parent),
+                ThreadOccupancy::Empty => None,
+                ThreadOccupancy::NotRecorded => {
+                    self.families.miss_parents(1);
+                    None
+                }
+            };
         let family = parent.and_then(|parent| self.get(parent.id)?.family);
-        self.enroll(id, family);
+        self.register(id, family);
         let one = self.coroutines.of(id);
         one.parent = parent;
         if let (Some(birth), Some(_)) = (birth, parent) {
@@ -236,16 +243,16 @@ impl Census {
         }
     }
 
-    fn enroll(&mut self, id: CoroutineId, parent: Option<FamilyId>) {
+    fn register(&mut self, id: CoroutineId, parent: Option<FamilyId>) {
         let one = self.coroutines.of(id);
-        let kin = one.kin();
-        let stem = self.names.stem(kin.name);
-        one.family = Some(self.families.join(parent, kin, stem, 1));
+        let group_key = one.group_key();
+        let stem = self.names.stem(group_key.name);
+        one.family = Some(self.families.join(parent, group_key, stem, 1));
     }
 
     /// Those that a loss puts in doubt are not said to have a parent; those that are over stay where
     /// they stand in the tree.
-    pub(super) fn doubt_births(&mut self, process: ProcessId, tid: u64) {
+    pub(super) fn distrust_births(&mut self, process: ProcessId, tid: u64) {
         let runners = self.runners.of(process);
         for id in runners.lost(tid) {
             let Some(one) = self.coroutines.known(id).filter(|one| one.parent.is_some()) else {
@@ -254,14 +261,14 @@ impl Census {
             one.parent = None;
             self.families.leave(one.family);
             self.families.miss_parents(1);
-            self.enroll(id, None);
+            self.register(id, None);
         }
     }
 
     /// So many of which nothing else is in the trace.
-    pub(super) fn meet_former(&mut self, kin: Kin, coroutines: u64) {
-        let stem = self.names.stem(kin.name);
-        self.families.join(None, kin, stem, coroutines);
+    pub(super) fn meet_ended(&mut self, group_key: GroupKey, coroutines: u64) {
+        let stem = self.names.stem(group_key.name);
+        self.families.join(None, group_key, stem, coroutines);
         self.families.miss_parents(coroutines);
     }
 }

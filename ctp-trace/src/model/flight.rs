@@ -1,34 +1,34 @@
 //! Traces of flight recorders: what came before the window, and what that says of what is usual.
 
-use super::Census;
+use super::TraceModel;
 use super::coroutine::Coroutine;
-use super::named::{Kin, Named};
-use crate::record::{Dialect, Former, Window};
+use super::named::{GroupKey, Named};
+use crate::record::{Dialect, EndedSums, Window};
 use crate::verdict::{ENOUGH, Past};
 
-impl Census {
+impl TraceModel {
     /// Set if this is the trace of a flight recorder.
     pub fn window(&self) -> Option<&Window> {
         self.extent.window.as_ref()
     }
 
     /// Adds what those come to of which nothing else is in the trace.
-    pub(super) fn former(&mut self, former: &Former) {
-        let kin = Kin {
-            name: self.names.intern(&former.name),
-            spawn_site: former.spawn_site,
+    pub(super) fn ended_sums(&mut self, ended_sums: &EndedSums) {
+        let group_key = GroupKey {
+            name: self.names.intern(&ended_sums.name),
+            spawn_site: ended_sums.spawn_site,
         };
-        self.sums.note_former(former, kin);
-        self.meet_former(kin, former.coroutines);
+        self.sums.note_ended(ended_sums, group_key);
+        self.meet_ended(group_key, ended_sums.coroutines);
     }
 }
 
 impl Named {
-    pub(super) fn add_former(&mut self, former: &Former) {
-        let Former { bins, left_out, .. } = *former;
-        self.coroutines = self.coroutines.saturating_add(former.coroutines);
-        self.approximate |= former.lost > 0 || left_out > 0;
-        self.merge(bins, &former.waiting, &former.running, left_out);
+    pub(super) fn add_ended(&mut self, ended_sums: &EndedSums) {
+        let EndedSums { bins, left_out, .. } = *ended_sums;
+        self.coroutines = self.coroutines.saturating_add(ended_sums.coroutines);
+        self.approximate |= ended_sums.lost > 0 || left_out > 0;
+        self.merge(bins, &ended_sums.waiting, &ended_sums.running, left_out);
     }
 }
 
@@ -42,7 +42,7 @@ impl Coroutine {
     /// Of those of an extended peer that have neither name nor place, each may be of its own sort. A
     /// plain peer tells neither of any.
     fn is_known(&self) -> bool {
-        self.kin() != Kin::default() || self.dialect != Dialect::Extended
+        self.group_key() != GroupKey::default() || self.dialect != Dialect::Extended
     }
 
     /// What is usual, from that of the place where it waits and that of its name.

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use super::{Census, Coroutine};
+use super::{Coroutine, TraceModel};
 use crate::quantity::{counted, counted_as};
-use crate::record::{CoroutineId, Ending, Nanos};
+use crate::record::{CoroutineId, ExitReason, Nanos};
 use crate::verdict::{Judgement, Verdict};
 
 /// Something is missing, so that a stuck coroutine may not be seen.
@@ -19,7 +19,7 @@ pub enum Gap {
     /// A control request stopped the recording, of all processes or of some.
     Stopped,
     /// A filter kept one process only: nothing is told of what the others closed meanwhile.
-    OneProcess(u32),
+    SingleProcess(u32),
     /// So many records made no sense.
     Nonsense(u64),
     /// The trace has no end.
@@ -42,7 +42,7 @@ pub enum Gap {
     Lost(u64),
 }
 
-impl Census {
+impl TraceModel {
     /// What is missing, if anything is. `judged` is what the rule says of the coroutines that are not
     /// over; `threshold` is how long something must last to be worth a word.
     pub fn gaps(
@@ -51,7 +51,7 @@ impl Census {
         threshold: Nanos,
     ) -> Vec<Gap> {
         let judged: Vec<_> = judged.into_iter().collect();
-        let is_image = self.end().is_some_and(|end| end.how == Ending::Image);
+        let is_image = self.end().is_some_and(|end| end.how == ExitReason::Image);
         let of_image = (is_image && !judged.is_empty()).then_some(Gap::Image);
         let lost = judged
             .iter()
@@ -72,8 +72,8 @@ impl Census {
         let mut changes = self.filtering().changes.iter();
         let is_stopped = changes.clone().any(|change| change.stopped);
         gaps.extend(is_stopped.then_some(Gap::Stopped));
-        let one_process = changes.find(|change| change.only_process != 0);
-        gaps.extend(one_process.map(|change| Gap::OneProcess(change.only_process)));
+        let single_process = changes.find(|change| change.only_process != 0);
+        gaps.extend(single_process.map(|change| Gap::SingleProcess(change.only_process)));
         gaps.extend(some(end.quarantined, Gap::Nonsense));
         gaps
     }
@@ -127,7 +127,7 @@ fn some(count: u64, gap: fn(u64) -> Gap) -> Option<Gap> {
 }
 
 /// That it cannot be told whether nothing is stuck, and why; nothing if there is no reason.
-pub fn doubt<T: fmt::Display>(gaps: &[T]) -> Option<String> {
+pub fn caveat<T: fmt::Display>(gaps: &[T]) -> Option<String> {
     let reasons: Vec<String> = gaps.iter().map(T::to_string).collect();
     (!reasons.is_empty())
         .then(|| format!("whether that is so cannot be told: {}", reasons.join("; ")))
@@ -145,7 +145,7 @@ impl fmt::Display for Gap {
                 write!(out, "{are} not in this trace, or only in part")
             }
             Gap::Stopped => out.write_str("recording was stopped for a while"),
-            Gap::OneProcess(pid) => {
+            Gap::SingleProcess(pid) => {
                 write!(out, "of other processes than {pid} nothing was kept for a while")
             }
             Gap::Nonsense(count) => {

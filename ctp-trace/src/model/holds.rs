@@ -10,9 +10,9 @@ use super::names::NameId;
 use super::resources::closings::{self, Resource};
 use crate::hash::Map;
 use crate::record::{
-    CoroutineId, Deed, Event, EventKind, Hold, Nanos, ProcessId, SiteId, WaitKind, Waker,
+    CoroutineId, Event, EventKind, Hold, Nanos, ProcessId, SiteId, ThreadEvent, WaitKind, Waker,
 };
-use crate::verdict::TurnStanding;
+use crate::verdict::TurnEvidence;
 
 /// So many resources are remembered that nobody holds.
 const ROOM: usize = 1 << 14;
@@ -21,7 +21,7 @@ const ROOM: usize = 1 << 14;
 const MOST: usize = 1 << 20;
 
 /// So many takings of one lock are told apart. Where there are more, nobody is said to hold it.
-const TOLD_APART: usize = 16;
+const SEPARATE: usize = 16;
 
 /// A lock was taken, and not given back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,11 +44,11 @@ pub struct Holding {
 }
 
 impl Holding {
-    fn of(deed: &Deed, hold: &Hold) -> Self {
+    fn of(thread_event: &ThreadEvent, hold: &Hold) -> Self {
         Holding {
             by: hold.by,
-            at: deed.at,
-            tid: deed.tid,
+            at: thread_event.at,
+            tid: thread_event.tid,
             site: hold.site,
             ..Holding::default()
         }
@@ -77,64 +77,70 @@ pub(super) struct Held {
     /// Several have held it at a time, since it was free.
     pub shared: bool,
     /// How often it was taken besides, and is not given back.
-    besides: usize,
+    others: usize,
     /// When it was last given back, or closed.
     free_at: Nanos,
     /// By whom, where and when, if nobody has taken it since.
     given: Option<Holding>,
     /// How it has gone on.
-    pub turn: TurnStanding,
+    pub turn: TurnEvidence,
 }
 
 impl Holds {
     /// `waited_since` is when its taker began to wait for it, if it had to.
-    pub(super) fn acquire(&mut self, deed: &Deed, hold: &Hold, waited_since: Option<Nanos>) {
-        let Some(resource) = closings::resource(deed.process, hold.wait, hold.arg) else {
+    pub(super) fn acquire(
+        &mut self,
+        thread_event: &ThreadEvent,
+        hold: &Hold,
+        waited_since: Option<Nanos>,
+    ) {
+        let Some(resource) = closings::resource(thread_event.process, hold.wait, hold.arg) else {
             return;
         };
         self.make_room();
         let held = self.of.entry(resource).or_default();
-        held.turn.take(deed.at, waited_since.unwrap_or(deed.at));
-        if deed.at < held.free_at {
+        held.turn
+            .take(thread_event.at, waited_since.unwrap_or(thread_event.at));
+        if thread_event.at < held.free_at {
             return; // it is told late, and over
         }
         held.given = None;
         held.shared |= held.holders.iter().any(|other| other.by != hold.by);
-        if held.holders.len() == TOLD_APART {
-            held.besides += 1;
+        if held.holders.len() == SEPARATE {
+            held.others += 1;
             return;
         }
-        held.holders.push(Holding::of(deed, hold));
+        held.holders.push(Holding::of(thread_event, hold));
         self.count(hold.by, resource, 1);
     }
 
     /// `name` is that of the one who gives it back.
-    pub(super) fn release(&mut self, deed: &Deed, hold: &Hold, name: NameId) {
-        let Some(resource) = closings::resource(deed.process, hold.wait, hold.arg) else {
+    pub(super) fn release(&mut self, thread_event: &ThreadEvent, hold: &Hold, name: NameId) {
+        let Some(resource) = closings::resource(thread_event.process, hold.wait, hold.arg) else {
             return;
         };
         let Some(held) = self.of.get_mut(&resource) else {
             return;
         };
-        held.free_at = held.free_at.max(deed.at);
-        let is_its = |it: &Holding| it.by == hold.by && it.at <= deed.at;
-        if let Some(own) = held.holders.iter().rposition(is_its) {
+        held.free_at = held.free_at.max(thread_event.at);
+        let is_own = |it: &Holding| it.by == hold.by && it.at <= thread_event.at;
+        if let Some(own) = held.holders.iter().rposition(is_own) {
             held.holders.remove(own);
             held.shared &= !held.is_free();
             held.given = held.is_free().then(|| Holding {
                 name,
-                ..Holding::of(deed, hold)
+                ..Holding::of(thread_event, hold)
             });
             return self.count(hold.by, resource, -1);
         }
-        if 0 < held.besides {
-            held.besides -= 1;
+        if 0 < held.others {
+            held.others -= 1;
             held.shared &= !held.is_free();
             return;
         }
-        for it in held.take_those_until(deed.at) {
+        for it in held.take_those_until(thread_event.at) {
             self.count(it.by, resource, -1);
-            self.given_back_by(hold.by, &it, deed.process);
+            self.given_back_by(hold.by, &it, thread_event.process);
         }
     }
 
@@ -144,9 +150,11 @@ impl Holds {
             return;
         };
         held.free_at = held.free_at.max(at);
-        (held.besides, held.given) = (0, None);
-        let gone = held.take_those_until(at);
-        gone.iter().for_each(|it| self.count(it.by, resource, -1));
+        (held.others, held.given) = (0, None);
+        let removed = held.take_those_until(at);
+        removed
+            .iter()
+            .for_each(|it| self.count(it.by, resource, -1));
     }
 
     /// Something happened to this coroutine.
@@ -179,8 +187,8 @@ impl Holds {
     /// What this one holds.
     fn resources_of(&self, id: CoroutineId) -> impl Iterator<Item = Resource> {
         let first = (ProcessId(0), WaitKind::default(), 0);
-        let from_it = self.own.range((id, first)..);
-        let own = from_it.take_while(move |((of, _), _)| *of == id);
+        let from_resource = self.own.range((id, first)..);
+        let own = from_resource.take_while(move |((of, _), _)| *of == id);
         own.map(|((_, resource), _)| *resource)
     }
 
@@ -205,8 +213,8 @@ impl Holds {
 
     pub(super) fn get(&self, resource: &Resource) -> Option<&Held> {
         let held = self.of.get(resource)?;
-        let is_told = held.besides == 0 && !held.holders.is_empty();
-        is_told.then_some(held)
+        let is_recorded = held.others == 0 && !held.holders.is_empty();
+        is_recorded.then_some(held)
     }
 
     /// Who gave it back, if nobody has taken it since.
@@ -215,12 +223,12 @@ impl Holds {
     }
 
     /// How a resource goes from one to the next.
-    pub(super) fn turn(&self, resource: &Resource) -> Option<TurnStanding> {
+    pub(super) fn turn(&self, resource: &Resource) -> Option<TurnEvidence> {
         self.of.get(resource).map(|held| held.turn)
     }
 
     /// Whether who took a lock is known to be who has it.
-    pub(super) fn are_told(&self, process: ProcessId) -> bool {
+    pub(super) fn are_recorded(&self, process: ProcessId) -> bool {
         !self.moved.contains_key(&process)
     }
 
@@ -262,15 +270,15 @@ impl Holds {
 
 impl Held {
     fn is_free(&self) -> bool {
-        self.holders.is_empty() && self.besides == 0
+        self.holders.is_empty() && self.others == 0
     }
 
     fn take_those_until(&mut self, at: Nanos) -> Vec<Holding> {
         let holders = std::mem::take(&mut self.holders);
-        let (gone, rest) = holders.into_iter().partition(|it: &Holding| it.at <= at);
+        let (removed, rest) = holders.into_iter().partition(|it: &Holding| it.at <= at);
         self.holders = rest;
         self.shared &= !self.is_free();
-        gone
+        removed
     }
 }
 
@@ -284,10 +292,10 @@ mod tests {
         Waker::Coroutine(CoroutineId(id))
     }
 
-    fn told(at: u64, arg: u64, by: Waker) -> (Deed, Hold) {
-        let deed = Deed {
+    fn reported(at: u64, arg: u64, by: Waker) -> (ThreadEvent, Hold) {
+        let thread_event = ThreadEvent {
             at: Nanos(at),
-            ..Deed::default()
+            ..ThreadEvent::default()
         };
         let hold = Hold {
             wait: WaitKind::Lock,
@@ -295,17 +303,17 @@ mod tests {
             by,
             ..Hold::default()
         };
-        (deed, hold)
+        (thread_event, hold)
     }
 
     fn takes(holds: &mut Holds, at: u64, by: Waker) {
-        let (deed, hold) = told(at, LOCK, by);
-        holds.acquire(&deed, &hold, None);
+        let (thread_event, hold) = reported(at, LOCK, by);
+        holds.acquire(&thread_event, &hold, None);
     }
 
     fn gives(holds: &mut Holds, at: u64, by: Waker) {
-        let (deed, hold) = told(at, LOCK, by);
-        holds.release(&deed, &hold, NameId::default());
+        let (thread_event, hold) = reported(at, LOCK, by);
+        holds.release(&thread_event, &hold, NameId::default());
     }
 
     fn happens(holds: &mut Holds, id: u32, at: u64, kind: EventKind) {
@@ -374,15 +382,15 @@ mod tests {
             .for_each(|id| gives(&mut holds, 200_000, one(id)));
         takes(&mut holds, 200_001, one(7));
         assert_eq!(holders(&holds), [(one(7), 200_001)]);
-        assert!(holds.are_told(ProcessId(0)) && holds.own.len() == 1);
+        assert!(holds.are_recorded(ProcessId(0)) && holds.own.len() == 1);
     }
 
     #[test]
     fn a_hundred_thousand_that_end_with_a_lock_each_take_no_time_to_speak_of() {
         let mut holds = Holds::default();
         for id in 1..=100_000 {
-            let (deed, hold) = told(1, u64::from(id) << 32, one(id));
-            holds.acquire(&deed, &hold, None);
+            let (thread_event, hold) = reported(1, u64::from(id) << 32, one(id));
+            holds.acquire(&thread_event, &hold, None);
             happens(&mut holds, id, 2, EventKind::Death);
         }
         let ended = holds.of.values().flat_map(|held| &held.holders);
@@ -395,12 +403,12 @@ mod tests {
         takes(&mut holds, 10, one(1));
         gives(&mut holds, 11, Waker::Thread(7));
         happens(&mut holds, 1, 12, EventKind::Death);
-        assert!(holds.are_told(ProcessId(0)), "it was dropped");
+        assert!(holds.are_recorded(ProcessId(0)), "it was dropped");
         takes(&mut holds, 20, one(2));
         gives(&mut holds, 21, one(3));
         happens(&mut holds, 2, 22, EventKind::Run);
-        assert!(!holds.are_told(ProcessId(0)));
-        assert!(holds.are_told(ProcessId(1)));
+        assert!(!holds.are_recorded(ProcessId(0)));
+        assert!(holds.are_recorded(ProcessId(1)));
     }
 
     #[test]
@@ -414,7 +422,7 @@ mod tests {
         };
         assert_eq!(ended(&holds), Some(Nanos(12)));
         gives(&mut holds, 20, one(3));
-        assert!(!holds.are_told(ProcessId(0)));
+        assert!(!holds.are_recorded(ProcessId(0)));
     }
 
     #[test]
@@ -433,7 +441,7 @@ mod tests {
         gives(&mut holds, 20, one(3));
         assert_eq!(holders(&holds), []);
         assert!(
-            holds.are_told(ProcessId(0)),
+            holds.are_recorded(ProcessId(0)),
             "that is no other than was told"
         );
     }
@@ -443,15 +451,15 @@ mod tests {
         let mut holds = Holds::default();
         takes(&mut holds, 1, one(1));
         for at in 2..1_000_000 {
-            let (deed, hold) = told(at, at << 32, one(2));
-            holds.acquire(&deed, &hold, None);
-            holds.release(&deed, &hold, NameId::default());
+            let (thread_event, hold) = reported(at, at << 32, one(2));
+            holds.acquire(&thread_event, &hold, None);
+            holds.release(&thread_event, &hold, NameId::default());
         }
         assert!(holds.of.len() <= 2 * ROOM && !holds.forgotten);
         assert_eq!(holders(&holds), [(one(1), 1)]);
         for at in 2..2_000_000 {
-            let (deed, hold) = told(at, at << 32, one(2));
-            holds.acquire(&deed, &hold, None);
+            let (thread_event, hold) = reported(at, at << 32, one(2));
+            holds.acquire(&thread_event, &hold, None);
         }
         assert!(holds.of.len() <= MOST && holds.forgotten);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Census;
+use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::named::ByName;
 use super::resources::closings::{self, Closing};
@@ -10,38 +10,38 @@ use super::runners::Runners;
 use super::site::Pasts;
 use crate::record::{CoroutineId, Event, Nanos};
 use crate::verdict::{
-    BlockStanding, CloseStanding, Judgement, ResourceStanding, Served, Standing, State,
-    ThreadStanding, TurnStanding, judge,
+    BlockEvidence, CloseEvidence, Evidence, Judgement, Overtaker, ResourceEvidence, State,
+    ThreadEvidence, TurnEvidence, judge,
 };
 
 /// Of the runs on the thread that ran it last, and on the one where a coroutine woke it: either may
 /// have it in a queue of its own.
-fn served_there(one: &Coroutine, runners: &Runners) -> Option<Served> {
-    let served = runners.thread(one.last?.tid)?.served?;
+fn overtaker_on_thread(one: &Coroutine, runners: &Runners) -> Option<Overtaker> {
+    let overtaker = runners.thread(one.last?.tid)?.overtaker?;
     let Some(woken) = one.wakes.call.filter(|call| call.may_be_from_coroutine) else {
-        return Some(served);
+        return Some(overtaker);
     };
-    let there = runners.thread(woken.tid)?.served?;
-    [served, there]
+    let there = runners.thread(woken.tid)?.overtaker?;
+    [overtaker, there]
         .into_iter()
-        .min_by_key(|served| served.ready)
+        .min_by_key(|overtaker| overtaker.ready)
 }
 
-impl Census {
+impl TraceModel {
     /// What the rule says of each coroutine that is not over, by id.
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let pasts = self.places.pasts();
         let named = self.named_if_needed();
         let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
         let alive = || self.coroutines().into_iter().filter(|one| one.is_alive());
-        let judged = |one: &Coroutine, blocked: Option<BlockStanding>| {
-            let mut standing = self.standing(one, &pasts, &named);
-            standing.resource = self.resource_standing(one, closings.get(&one.id));
-            standing.resource.blocked = blocked;
-            standing.lives = self.lives_standing(one, &newest);
-            (one.id, judge(&standing, threshold))
+        let judged = |one: &Coroutine, blocked: Option<BlockEvidence>| {
+            let mut evidence = self.evidence(one, &pasts, &named);
+            evidence.resource = self.resource_evidence(one, closings.get(&one.id));
+            evidence.resource.blocked = blocked;
+            evidence.lives = self.lives_evidence(one, &newest);
+            (one.id, judge(&evidence, threshold))
         };
-        let by_itself = |one| judged(one, self.block_standing(one, &blocks));
+        let by_itself = |one| judged(one, self.block_evidence(one, &blocks));
         let mut all: BTreeMap<_, _> = alive().map(by_itself).collect();
         let behind = |one: &Coroutine| {
             let blocked = self.behind(one, &blocks, &all)?;
@@ -61,63 +61,63 @@ impl Census {
         }
     }
 
-    fn standing(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Standing {
+    fn evidence(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Evidence {
         let mut past = one
             .suspend()
             .and_then(|wait| pasts.get(&(wait.site, wait.wait)).copied())
             .unwrap_or_default();
         if one.account.has_earlier_totals() {
-            past = one.past(past, named.get(one.kin()));
+            past = one.past(past, named.get(one.group_key()));
         }
-        let mut standing = one.standing(past, self.extent.started_monotonic_ns);
-        standing.end = self.end_of(one.process);
-        standing.polls.untold = self.polls_untold(one);
+        let mut evidence = one.evidence(past, self.extent.started_monotonic_ns);
+        evidence.end = self.end_of(one.process);
+        evidence.polls.unrecorded = self.polls_unrecorded(one);
         if let Some(runners) = self.runners.get(one.process) {
-            standing.threads = self.thread_standing(&standing, one, runners);
+            evidence.threads = self.thread_evidence(&evidence, one, runners);
         }
-        standing
+        evidence
     }
 
-    fn thread_standing(
+    fn thread_evidence(
         &self,
-        standing: &Standing,
+        evidence: &Evidence,
         one: &Coroutine,
         runners: &Runners,
-    ) -> ThreadStanding {
+    ) -> ThreadEvidence {
         let thread = one.last.and_then(|last| runners.thread(last.tid));
-        let other = thread.filter(|thread| thread.who != one.id);
-        let is_running = standing.state == State::Running;
-        ThreadStanding {
-            served: runners.served,
-            served_there: served_there(one, runners),
-            hosts: other.is_some_and(|other| is_running && standing.since <= other.at),
+        let other = thread.filter(|thread| thread.coroutine != one.id);
+        let is_running = evidence.state == State::Running;
+        ThreadEvidence {
+            overtaker: runners.overtaker,
+            overtaker_on_thread: overtaker_on_thread(one, runners),
+            hosts: other.is_some_and(|other| is_running && evidence.since <= other.at),
             ended: thread.is_some_and(|thread| thread.has_ended),
-            held_since: other.and_then(|other| self.get(other.who)?.runs_since()),
+            held_since: other.and_then(|other| self.get(other.coroutine)?.runs_since()),
         }
     }
 
     /// What is known of what it waits for, but for what keeps it.
-    fn resource_standing(&self, one: &Coroutine, closing: Option<&Closing>) -> ResourceStanding {
-        ResourceStanding {
-            closed: closing.and_then(|closing| self.close_standing(one, closing)),
+    fn resource_evidence(&self, one: &Coroutine, closing: Option<&Closing>) -> ResourceEvidence {
+        ResourceEvidence {
+            closed: closing.and_then(|closing| self.close_evidence(one, closing)),
             blocked: None,
-            looked: self.look_standing(one),
-            empty: self.empty_standing(one),
-            turn: self.turn_standing(one),
+            looked: self.look_evidence(one),
+            empty: self.empty_evidence(one),
+            turn: self.turn_evidence(one),
         }
     }
 
-    fn close_standing(&self, one: &Coroutine, closing: &Closing) -> Option<CloseStanding> {
+    fn close_evidence(&self, one: &Coroutine, closing: &Closing) -> Option<CloseEvidence> {
         let suspend = one.suspend()?;
-        Some(CloseStanding {
+        Some(CloseEvidence {
             at: closing.at.max(suspend.at),
-            longest_after: self.resources.habits.longest(suspend.site, closing.site),
+            longest_after: self.resources.usual_use.longest(suspend.site, closing.site),
             whole: self.is_whole_since(one, suspend),
         })
     }
 
     /// How the lock that it waits for has gone on since it does.
-    fn turn_standing(&self, one: &Coroutine) -> Option<TurnStanding> {
+    fn turn_evidence(&self, one: &Coroutine) -> Option<TurnEvidence> {
         let wait = one.suspend()?;
         let resource = closings::resource(one.process, wait.wait, wait.arg)?;
         self.holds
@@ -132,8 +132,8 @@ impl Census {
     }
 
     /// May others have polled it, without this being in the trace?
-    fn polls_untold(&self, one: &Coroutine) -> bool {
-        one.polls.surroundings_untold
+    fn polls_unrecorded(&self, one: &Coroutine) -> bool {
+        one.polls.surroundings_unrecorded
             || self.extent.has_refused()
             || one.account.misses_events()
             || self.missing.is_any(one.process)

@@ -1,14 +1,14 @@
 //! What keeps one that waits: who holds its lock, or has given it back to nobody; whose end it waits
 //! for; who would have to poll it; or what it polls itself.
 
-use super::blocks::{Block, Keeper};
+use super::blocks::{Block, Blocker};
 use super::coroutine::Coroutine;
 use super::holds::{Held, Holding};
 use super::resources::closings::{self, Resource};
-use super::{Census, ProcessId};
+use super::{ProcessId, TraceModel};
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Nanos, WaitKind, Waker};
-use crate::verdict::{Doubt, doubt_of_others};
+use crate::verdict::{Caveat, caveat_of_others};
 
 /// Whom coroutines may wait for.
 pub(super) struct Others {
@@ -20,7 +20,7 @@ pub(super) struct Others {
     claimed: Map<Resource, ()>,
 }
 
-impl Census {
+impl TraceModel {
     /// Whom coroutines may wait for.
     pub(super) fn others(&self) -> Others {
         Others {
@@ -58,33 +58,33 @@ impl Census {
 
     /// What keeps this one, if it is known to wait.
     pub(super) fn block(&self, one: &Coroutine, others: &Others) -> Option<Block> {
-        if one.doubt().is_some() {
+        if one.caveat().is_some() {
             return None;
         }
         let Some(wait) = one.suspend() else {
             return self.running_around(one, others);
         };
-        let wake = one.wake_standing();
+        let wake = one.wake_evidence();
         if wake.is_some_and(|wake| wake.woken) {
             return self.unpolled(one);
         }
-        let (by, doubt) = match wait.wait {
+        let (by, caveat) = match wait.wait {
             WaitKind::Coroutine => {
                 let id = *others.awaited.get(&(one.process, wait.arg))?;
-                (vec![Keeper::Awaited(id)], self.doubt_since(one, wait.at))
+                (vec![Blocker::Awaited(id)], self.caveat_since(one, wait.at))
             }
             WaitKind::Unknown => self.around(one, wait, others)?,
             _ => self.held(one, wait, others)?,
         };
         let of_wake = match wake {
-            None => Some(Doubt::WakesNotTold),
-            Some(wake) => wake.close_call.then_some(Doubt::CloseCall),
+            None => Some(Caveat::WakesNotRecorded),
+            Some(wake) => wake.close_call.then_some(Caveat::CloseCall),
         };
-        let doubt = of_wake
-            .or(doubt)
-            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakes.wakers))
-            .or_else(|| self.host_of(one).map(|_| Doubt::DroppedInside));
-        Some(Block { by, doubt })
+        let caveat = of_wake
+            .or(caveat)
+            .or_else(|| caveat_of_others(wait.marks.one_of_several, one.wakes.wakers))
+            .or_else(|| self.host_of(one).map(|_| Caveat::DroppedInside));
+        Some(Block { by, caveat })
     }
 
     /// The one inside of which it ran first, if that is there.
@@ -98,15 +98,15 @@ impl Census {
         one: &Coroutine,
         wait: &Event,
         others: &Others,
-    ) -> Option<(Vec<Keeper>, Option<Doubt>)> {
+    ) -> Option<(Vec<Blocker>, Option<Caveat>)> {
         let is_alone = one.wakes.wakers == Some(1) && !wait.marks.one_of_several;
         let inside = others.inside.get(&one.id).filter(|_| is_alone)?;
         let is_woken = |id: &CoroutineId| self.get(*id).is_some_and(Coroutine::is_woken);
         if inside.iter().any(is_woken) {
             return None;
         }
-        let by = inside.iter().copied().map(Keeper::Inside).collect();
-        Some((by, Some(Doubt::MayDrop)))
+        let by = inside.iter().copied().map(Blocker::Inside).collect();
+        Some((by, Some(Caveat::MayDrop)))
     }
 
     /// It runs, and has polled another one in that run: it may block its thread until that is over.
@@ -120,11 +120,11 @@ impl Census {
         let by: Vec<_> = inside
             .filter(is_polled)
             .copied()
-            .map(Keeper::Inside)
+            .map(Blocker::Inside)
             .collect();
         (!by.is_empty()).then_some(Block {
             by,
-            doubt: Some(Doubt::MayDrop),
+            caveat: Some(Caveat::MayDrop),
         })
     }
 
@@ -132,8 +132,8 @@ impl Census {
     fn unpolled(&self, one: &Coroutine) -> Option<Block> {
         let host = self.host_of(one)?;
         Some(Block {
-            by: vec![Keeper::Host(host)],
-            doubt: Some(Doubt::PolledInside),
+            by: vec![Blocker::Host(host)],
+            caveat: Some(Caveat::PolledInside),
         })
     }
 
@@ -143,15 +143,20 @@ impl Census {
         one: &Coroutine,
         wait: &Event,
         others: &Others,
-    ) -> Option<(Vec<Keeper>, Option<Doubt>)> {
+    ) -> Option<(Vec<Blocker>, Option<Caveat>)> {
         if !matches!(wait.wait, WaitKind::Lock | WaitKind::User) {
             return None; // a channel may lie where a lock does
         }
         let resource = closings::resource(one.process, wait.wait, wait.arg)?;
         if let Some(holding) = self.holds.given_back(&resource) {
             let is_free = !others.claimed.contains_key(&resource);
-            let is_it = is_free && self.is_told_since(one, holding.at);
-            return is_it.then(|| (vec![Keeper::Former(holding)], Some(Doubt::TakenUntold)));
+            let is_match = is_free && self.is_recorded_since(one, holding.at);
+            return is_match.then(|| {
+                (
+                    vec![Blocker::PreviousHolder(holding)],
+                    Some(Caveat::TakenUnrecorded),
+                )
+            });
         }
         let held = self.holds.get(&resource)?;
         if held.holders.iter().any(|it| self.may_be_given_back(it)) {
@@ -159,8 +164,8 @@ impl Census {
         }
         let mut holders = held.holders.clone();
         holders.dedup_by_key(|it| it.by); // one may take it again
-        let by = holders.into_iter().map(Keeper::Holder).collect();
-        Some((by, self.doubt_of_holders(one, held)))
+        let by = holders.into_iter().map(Blocker::Holder).collect();
+        Some((by, self.caveat_of_holders(one, held)))
     }
 
     /// While recording is stopped nobody tells what is given back. Who has not run since has not done so.
@@ -179,35 +184,35 @@ impl Census {
     }
 
     /// Why those that took it may not be those that have it.
-    fn doubt_of_holders(&self, one: &Coroutine, held: &Held) -> Option<Doubt> {
+    fn caveat_of_holders(&self, one: &Coroutine, held: &Held) -> Option<Caveat> {
         let since = held.holders.iter().map(|it| it.at).min()?;
         match () {
-            () if !self.is_told_since(one, since) => Some(Doubt::Incomplete),
+            () if !self.is_recorded_since(one, since) => Some(Caveat::Incomplete),
             () if self.extent.has_refused() && held.holders.iter().any(|it| it.ended.is_some()) => {
-                Some(Doubt::Incomplete)
+                Some(Caveat::Incomplete)
             }
-            () if held.shared => Some(Doubt::Shared),
-            () if !self.holds.are_told(one.process) => Some(Doubt::Moved),
-            () if held.holders.iter().any(|it| it.is_left) => Some(Doubt::Moved),
+            () if held.shared => Some(Caveat::Shared),
+            () if !self.holds.are_recorded(one.process) => Some(Caveat::Moved),
+            () if held.holders.iter().any(|it| it.is_left) => Some(Caveat::Moved),
             () => None,
         }
     }
 
     /// Why what was told since may not be all.
-    fn doubt_since(&self, one: &Coroutine, since: Nanos) -> Option<Doubt> {
+    fn caveat_since(&self, one: &Coroutine, since: Nanos) -> Option<Caveat> {
         let since = since.min(one.state().1);
         let is_missing = !one.account.is_closed() || self.missing.is_any_unread_since(since);
-        is_missing.then_some(Doubt::Incomplete)
+        is_missing.then_some(Caveat::Incomplete)
     }
 
     /// Whether nothing is missing of what tells of locks since.
-    fn is_told_since(&self, one: &Coroutine, since: Nanos) -> bool {
+    fn is_recorded_since(&self, one: &Coroutine, since: Nanos) -> bool {
         let runners = self.runners.get(one.process);
-        self.doubt_since(one, since).is_none()
+        self.caveat_since(one, since).is_none()
             && !self.missing.losses.any_since(one.process, since)
             && self.window().is_none()
             && !self.holds.forgotten
-            && runners.is_none_or(|runners| !runners.has_untold)
+            && runners.is_none_or(|runners| !runners.has_unrecorded)
     }
 
     /// What those may take that were woken, and are polled, or run after they waited for it.
@@ -228,7 +233,7 @@ impl Census {
     fn may_go_on(&self, one: &Coroutine) -> bool {
         let host = one.polls.host.and_then(|host| self.get(host));
         let is_polled = host.is_none_or(|host| host.suspend().is_none() || host.is_woken());
-        let is_known = one.doubt().is_none() && one.wake_standing().is_some();
+        let is_known = one.caveat().is_none() && one.wake_evidence().is_some();
         !is_known || one.is_woken() && is_polled
     }
 }
@@ -236,6 +241,6 @@ impl Census {
 impl Coroutine {
     /// It waits, and was woken since its last run began.
     fn is_woken(&self) -> bool {
-        self.wake_standing().is_some_and(|wake| wake.woken)
+        self.wake_evidence().is_some_and(|wake| wake.woken)
     }
 }

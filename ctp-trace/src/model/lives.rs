@@ -5,13 +5,13 @@
 //! family was like before tells: hundreds came and went in milliseconds, and none of those that came
 //! last.
 
-use super::Census;
+use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::families::FamilyId;
 use crate::hash::Map;
 use crate::histogram::Histogram;
 use crate::record::{Event, Nanos, SiteId, WaitKind};
-use crate::verdict::LivesStanding;
+use crate::verdict::LivesEvidence;
 
 /// Those of each family that went to their end.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ pub(super) type Newest = Map<Companions, u64>;
 impl Lives {
     /// One went to its end; who is dropped before that does not.
     pub(super) fn ended(&mut self, one: &Coroutine, death: &Event) {
-        let Some(family) = told_apart(one).filter(|_| !one.waits.cancelled) else {
+        let Some(family) = separate_family(one).filter(|_| !one.waits.cancelled) else {
             return;
         };
         let ended = self.0.entry(family).or_default();
@@ -43,16 +43,16 @@ impl Lives {
 }
 
 /// Its family, unless that is the one of all for whom there was no room.
-fn told_apart(one: &Coroutine) -> Option<FamilyId> {
+fn separate_family(one: &Coroutine) -> Option<FamilyId> {
     one.family.filter(|family| *family != FamilyId::default())
 }
 
 fn companions(one: &Coroutine) -> Option<Companions> {
-    let wait = one.suspend().filter(|_| one.doubt().is_none())?;
-    Some((told_apart(one)?, wait.site, wait.wait))
+    let wait = one.suspend().filter(|_| one.caveat().is_none())?;
+    Some((separate_family(one)?, wait.site, wait.wait))
 }
 
-impl Census {
+impl TraceModel {
     pub(super) fn newest(&self) -> Newest {
         let mut newest = Newest::default();
         for one in self.coroutines.all() {
@@ -69,10 +69,10 @@ impl Census {
 
     /// How those like it lived that have ended. Nothing if some may have ended that are not in the
     /// trace.
-    pub(super) fn lives_standing(&self, one: &Coroutine, newest: &Newest) -> Option<LivesStanding> {
+    pub(super) fn lives_evidence(&self, one: &Coroutine, newest: &Newest) -> Option<LivesEvidence> {
         let companions = companions(one).filter(|_| !self.extent.has_refused())?;
         let Ended { lives, .. } = self.lives.0.get(&companions.0)?;
-        Some(LivesStanding {
+        Some(LivesEvidence {
             ended: lives.count(),
             p99: lives.bound(99).unwrap_or_default(),
             longest: lives.max().unwrap_or_default(),

@@ -1,10 +1,10 @@
 //! What was seen from outside of the descriptors that coroutines wait for, wait by wait.
 
-use super::Census;
+use super::TraceModel;
 use super::coroutine::Coroutine;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Look, Nanos, Seen, SiteId, WaitKind};
-use crate::verdict::{EmptyStanding, LookStanding};
+use crate::verdict::{EmptyEvidence, LookEvidence};
 
 /// What was seen since a coroutine waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) struct Looks {
     pub(super) hidden: bool,
 }
 
-impl Census {
+impl TraceModel {
     /// What was seen from outside of what this one waits for, if that was remarkable, or if there
     /// was nothing to read.
     pub fn looked(&self, one: &Coroutine) -> Option<&Looked> {
@@ -41,10 +41,10 @@ impl Census {
         self.looks.hidden
     }
 
-    pub(super) fn look_standing(&self, one: &Coroutine) -> Option<LookStanding> {
+    pub(super) fn look_evidence(&self, one: &Coroutine) -> Option<LookEvidence> {
         let (suspend, looked) = (one.suspend()?, self.looked(one)?);
         let first = looked.first?;
-        Some(LookStanding {
+        Some(LookEvidence {
             seen: first.seen,
             first: first.at,
             latest: looked.latest.map_or(first.at, |latest| latest.at),
@@ -54,11 +54,11 @@ impl Census {
     }
 
     /// The latest look, if it found nothing to read where this one waits for that.
-    pub(super) fn empty_standing(&self, one: &Coroutine) -> Option<EmptyStanding> {
+    pub(super) fn empty_evidence(&self, one: &Coroutine) -> Option<EmptyEvidence> {
         let suspend = one.suspend()?;
         let look = self.looked(one)?.empty()?;
-        let is_it = suspend.wait == WaitKind::Readable && suspend.arg == look.fd;
-        is_it.then_some(EmptyStanding {
+        let is_match = suspend.wait == WaitKind::Readable && suspend.arg == look.fd;
+        is_match.then_some(EmptyEvidence {
             fd: look.fd,
             at: look.at,
         })
@@ -99,8 +99,8 @@ impl Looks {
     pub(super) fn of(&self, id: CoroutineId, suspend: &Event) -> Option<&Looked> {
         let looked = self.waits.get(&id)?;
         let says_more = looked.first.is_some() || looked.empty().is_some();
-        let is_of_it = looked.since == suspend.at && says_more;
-        is_of_it.then_some(looked)
+        let is_of_resource = looked.since == suspend.at && says_more;
+        is_of_resource.then_some(looked)
     }
 
     /// This wait is over, whatever was seen.

@@ -1,10 +1,10 @@
 //! Totals of all coroutines of a name that were spawned at one place: what their programs summed up, and for plain v1 peers,
 //! which sum up nothing, what follows from the events that are there.
 
-use super::Census;
+use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::names::NameId;
-use super::span::{Doing, Span};
+use super::span::{Activity, Span};
 use crate::hash::Map;
 use crate::histogram::Histogram;
 use crate::record::{Bins, Dialect, Durations, EventKind, Nanos, SiteId};
@@ -12,7 +12,7 @@ use crate::verdict::Past;
 
 /// What coroutines have in common that are expected to behave alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Kin {
+pub struct GroupKey {
     /// Their name: all async blocks of a function have the same.
     pub name: NameId,
     /// Where they were spawned.
@@ -23,7 +23,7 @@ pub struct Kin {
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     /// Their name and place.
-    pub kin: Kin,
+    pub group_key: GroupKey,
     /// How many there were.
     pub coroutines: u64,
     /// How the durations are divided.
@@ -46,25 +46,25 @@ pub struct Named {
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByName {
-    all: Map<Kin, Named>,
+    all: Map<GroupKey, Named>,
     pub(super) has_aggregates: bool,
 }
 
-impl Census {
+impl TraceModel {
     /// The totals of all coroutines of each name and place, those that are over included, in no order.
     pub fn by_name(&self) -> Vec<Named> {
         self.all_named().all.into_values().collect()
     }
 
     /// The totals of these coroutines, unless there are none.
-    pub fn named(&self, kin: Kin) -> Option<Named> {
+    pub fn named(&self, group_key: GroupKey) -> Option<Named> {
         let mut named = ByName::default();
-        let known = self.sums.by_name.get(kin).cloned();
-        named.all.extend(known.map(|known| (kin, known)));
+        let known = self.sums.by_name.get(group_key).cloned();
+        named.all.extend(known.map(|known| (group_key, known)));
         let all = self.coroutines.all().iter();
-        all.filter(|one| one.kin() == kin)
+        all.filter(|one| one.group_key() == group_key)
             .for_each(|one| named.add(one, self.end_of(one.process)));
-        named.all.remove(&kin)
+        named.all.remove(&group_key)
     }
 
     pub(super) fn all_named(&self) -> ByName {
@@ -90,22 +90,22 @@ impl Census {
 }
 
 impl ByName {
-    pub(super) fn of(&mut self, kin: Kin) -> &mut Named {
-        self.all.entry(kin).or_insert_with(|| Named {
-            kin,
+    pub(super) fn of(&mut self, group_key: GroupKey) -> &mut Named {
+        self.all.entry(group_key).or_insert_with(|| Named {
+            group_key,
             bins: Bins::USUAL,
             ..Named::default()
         })
     }
 
-    pub(super) fn get(&self, kin: Kin) -> Option<&Named> {
-        self.all.get(&kin)
+    pub(super) fn get(&self, group_key: GroupKey) -> Option<&Named> {
+        self.all.get(&group_key)
     }
 
     /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
     pub(super) fn add(&mut self, one: &Coroutine, end: Nanos) {
         self.has_aggregates |= one.account.aggregate.is_some();
-        let named = self.of(one.kin());
+        let named = self.of(one.group_key());
         named.coroutines = named.coroutines.saturating_add(1);
         named.cancelled += u64::from(one.waits.cancelled);
         named.approximate |= one.account.is_approximate();
@@ -121,12 +121,12 @@ impl ByName {
     }
 
     /// A plain peer's coroutine came to the end of a span.
-    pub(super) fn tell(&mut self, kin: Kin, span: &Span, ended_by: EventKind) {
-        let named = self.of(kin);
-        match span.doing {
-            Doing::Waiting(..) if ended_by == EventKind::Death => {}
-            Doing::Waiting(..) => named.waiting.add(span.length(), named.bins),
-            Doing::Running(_) => named.running.add(span.length(), named.bins),
+    pub(super) fn add_span(&mut self, group_key: GroupKey, span: &Span, ended_by: EventKind) {
+        let named = self.of(group_key);
+        match span.activity {
+            Activity::Waiting(..) if ended_by == EventKind::Death => {}
+            Activity::Waiting(..) => named.waiting.add(span.length(), named.bins),
+            Activity::Running(_) => named.running.add(span.length(), named.bins),
         }
     }
 }

@@ -241,9 +241,9 @@ mod tests {
         for id in 1..=5 {
             population.of(CoroutineId(id)).probe_id = id.into();
         }
-        for gone in [5, 2, 1] {
-            let removed = population.remove(CoroutineId(gone));
-            assert_eq!(removed.map(|one| one.probe_id), Some(gone.into()));
+        for removed_id in [5, 2, 1] {
+            let removed = population.remove(CoroutineId(removed_id));
+            assert_eq!(removed.map(|one| one.probe_id), Some(removed_id.into()));
         }
         assert!(population.remove(CoroutineId(2)).is_none());
         let probe_id = |id| population.get(CoroutineId(id)).map(|one| one.probe_id);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::recent::Recent;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Nanos};
-use crate::verdict::Served;
+use crate::verdict::Overtaker;
 
 /// Threads of which it is known whom they ran last.
 const THREADS: usize = 1 << 16;
@@ -20,46 +20,46 @@ const BIRTHS: usize = 1 << 10;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
     /// Of all runs, the one of which the coroutine had become ready last.
-    pub(super) served: Option<Served>,
+    pub(super) overtaker: Option<Overtaker>,
     threads: Recent<u64, OnThread>,
     /// Those of which all that they do is told in its order.
     histories: Map<u64, ()>,
     /// Another one ran coroutines: what it did besides is not told.
-    pub(super) has_untold: bool,
+    pub(super) has_unrecorded: bool,
 }
 
 /// What one thread ran.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OnThread {
     /// Whom last.
-    pub(super) who: CoroutineId,
+    pub(super) coroutine: CoroutineId,
     /// Since when.
     pub(super) at: Nanos,
     /// Of all its runs, the one of which the coroutine had become ready last.
-    pub(super) served: Option<Served>,
+    pub(super) overtaker: Option<Overtaker>,
     /// It said that it ends, after that.
     pub(super) has_ended: bool,
     /// Those that it runs, each inside of the one before, but for those of which it is not told that
     /// they do so no more.
     inside: Vec<CoroutineId>,
     /// Until when it is told what it does. What is told of a moment before that is out of its order.
-    pub(super) told: Nanos,
+    pub(super) complete_until: Nanos,
     /// Those that were born there, with a parent, since its latest loss.
     births: VecDeque<CoroutineId>,
 }
 
 impl OnThread {
-    fn enter(&mut self, who: CoroutineId) {
+    fn enter(&mut self, coroutine: CoroutineId) {
         if self.inside.len() == DEPTH {
             self.inside.remove(0);
         }
-        self.inside.push(who);
+        self.inside.push(coroutine);
     }
 
     /// It need not be the innermost: where a scheduler runs the next one before the one that ran says
     /// that it waits, it is the one before.
-    fn leave(&mut self, who: CoroutineId) {
-        if let Some(depth) = self.inside.iter().rposition(|it| *it == who) {
+    fn leave(&mut self, coroutine: CoroutineId) {
+        if let Some(depth) = self.inside.iter().rposition(|it| *it == coroutine) {
             self.inside.remove(depth);
         }
     }
@@ -95,20 +95,26 @@ impl Runners {
     }
 
     /// One began to run; `ready` is the earliest that it may have become ready, if that is known.
-    pub(super) fn ran(&mut self, who: CoroutineId, tid: u64, at: Nanos, ready: Option<Nanos>) {
+    pub(super) fn ran(
+        &mut self,
+        coroutine: CoroutineId,
+        tid: u64,
+        at: Nanos,
+        ready: Option<Nanos>,
+    ) {
         if self.threads.get(tid).is_none() {
             self.meet(tid);
         }
         let thread = self.threads.of(tid);
         if thread.at <= at {
-            (thread.who, thread.at, thread.has_ended) = (who, at, false);
+            (thread.coroutine, thread.at, thread.has_ended) = (coroutine, at, false);
         }
-        thread.told = at.max(thread.told);
-        thread.enter(who);
-        let run = ready.map(|ready| Served { ready, ran: at });
-        for served in [&mut self.served, &mut thread.served] {
-            let is_later = |it: &Served| served.is_none_or(|before| before.ready <= it.ready);
-            *served = run.filter(is_later).or(*served);
+        thread.complete_until = at.max(thread.complete_until);
+        thread.enter(coroutine);
+        let run = ready.map(|ready| Overtaker { ready, ran: at });
+        for overtaker in [&mut self.overtaker, &mut thread.overtaker] {
+            let is_later = |it: &Overtaker| overtaker.is_none_or(|before| before.ready <= it.ready);
+            *overtaker = run.filter(is_later).or(*overtaker);
         }
     }
 
@@ -117,14 +123,14 @@ impl Runners {
         if self.threads.len() == THREADS {
             self.threads.clear();
         }
-        self.has_untold |= !self.has_history(tid);
+        self.has_unrecorded |= !self.has_history(tid);
     }
 
     /// One that ran on this thread does so no more.
-    pub(super) fn left(&mut self, who: CoroutineId, tid: u64, at: Nanos) {
+    pub(super) fn left(&mut self, coroutine: CoroutineId, tid: u64, at: Nanos) {
         if let Some(thread) = self.threads.get_mut(tid) {
-            thread.told = at.max(thread.told);
-            thread.leave(who);
+            thread.complete_until = at.max(thread.complete_until);
+            thread.leave(coroutine);
         }
     }
 
@@ -163,16 +169,20 @@ mod tests {
     #[test]
     fn who_became_ready_last_counts_and_not_who_ran_last() {
         let mut runners = Runners::default();
-        assert_eq!(runners.served, None);
+        assert_eq!(runners.overtaker, None);
         runners.ran(CoroutineId(1), 7, Nanos(10), Some(Nanos(8)));
         runners.ran(CoroutineId(2), 8, Nanos(20), Some(Nanos(5)));
         runners.ran(CoroutineId(3), 8, Nanos(30), None);
-        let served = runners.served.map(|it| (it.ready.0, it.ran.0));
-        assert_eq!(served, Some((8, 10)));
-        let on = |tid| runners.thread(tid).map(|thread| (thread.who, thread.at));
+        let overtaker = runners.overtaker.map(|it| (it.ready.0, it.ran.0));
+        assert_eq!(overtaker, Some((8, 10)));
+        let on = |tid| {
+            runners
+                .thread(tid)
+                .map(|thread| (thread.coroutine, thread.at))
+        };
         assert_eq!(on(7), Some((CoroutineId(1), Nanos(10))));
         assert_eq!(on(8), Some((CoroutineId(3), Nanos(30))));
-        let there = |tid| Some(runners.thread(tid)?.served?.ready.0);
+        let there = |tid| Some(runners.thread(tid)?.overtaker?.ready.0);
         assert_eq!([7, 8, 9].map(there), [Some(8), Some(5), None]);
     }
 
@@ -192,7 +202,10 @@ mod tests {
             "3 ran before 2 had said that it waits"
         );
         runners.left(CoroutineId(3), 7, Nanos(5));
-        assert_eq!(runners.thread(7).map(|thread| thread.told), Some(Nanos(5)));
+        assert_eq!(
+            runners.thread(7).map(|thread| thread.complete_until),
+            Some(Nanos(5))
+        );
         assert_eq!(innermost(&runners), Some(1));
         runners.begins(7);
         assert_eq!(innermost(&runners), None, "it is another thread");

@@ -117,7 +117,7 @@ impl Places {
     }
 
     /// Figures of these may be short.
-    pub(super) fn doubt(&mut self, numbers: &[u32]) {
+    pub(super) fn caveat(&mut self, numbers: &[u32]) {
         for number in numbers {
             self.by_number(*number).approximate = true;
         }

@@ -8,7 +8,7 @@ pub struct Span {
     /// The coroutine whose time it is.
     pub coroutine: CoroutineId,
     /// What it did.
-    pub doing: Doing,
+    pub activity: Activity,
     /// From when.
     pub from: Nanos,
     /// Until when.
@@ -17,7 +17,7 @@ pub struct Span {
 
 /// What a coroutine did during a [`Span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Doing {
+pub enum Activity {
     /// It waited at this site for this sort of thing.
     Waiting(SiteId, WaitKind),
     /// It ran, having waited there before; `None` if no wait before is known.

@@ -1,9 +1,9 @@
 //! Sums over all coroutines, also those that are forgotten since they ended.
 
 use super::coroutine::{Coroutine, Totals};
-use super::named::{ByName, Kin};
+use super::named::{ByName, GroupKey};
 use super::span::Span;
-use crate::record::{Dialect, EventKind, Former, Nanos};
+use crate::record::{Dialect, EndedSums, EventKind, Nanos};
 
 /// What coroutines come to, in all and by name.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ impl Sums {
     #[inline]
     pub(super) fn note_span(&mut self, one: &Coroutine, span: &Span, by: EventKind) {
         if one.dialect != Dialect::Extended {
-            self.by_name.tell(one.kin(), span, by);
+            self.by_name.add_span(one.group_key(), span, by);
         }
     }
 
@@ -33,18 +33,18 @@ impl Sums {
     }
 
     /// These ended before the window of a flight recorder, and nothing else tells of them.
-    pub(super) fn note_former(&mut self, former: &Former, kin: Kin) {
+    pub(super) fn note_ended(&mut self, ended_sums: &EndedSums, group_key: GroupKey) {
         let totals = &mut self.totals;
-        totals.coroutines = totals.coroutines.saturating_add(former.coroutines);
+        totals.coroutines = totals.coroutines.saturating_add(ended_sums.coroutines);
         for (sum, events) in [
-            (&mut totals.summed_up_of_the_dead, former.events),
-            (&mut totals.lost_by_the_dead, former.lost),
-            (&mut totals.filtered, former.filtered),
+            (&mut totals.summed_up_of_the_dead, ended_sums.events),
+            (&mut totals.lost_by_the_dead, ended_sums.lost),
+            (&mut totals.filtered, ended_sums.filtered),
         ] {
             *sum = sum.saturating_add(events);
         }
-        totals.approximate |= former.lost > 0 || former.left_out > 0;
+        totals.approximate |= ended_sums.lost > 0 || ended_sums.left_out > 0;
         self.by_name.has_aggregates = true;
-        self.by_name.of(kin).add_former(former);
+        self.by_name.of(group_key).add_ended(ended_sums);
     }
 }

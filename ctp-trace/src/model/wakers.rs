@@ -1,10 +1,10 @@
 //! Who wakes coroutines: the latest call for each, and how often which place did it at a site.
 
 use super::names::NameId;
-use crate::record::{Deed, Nanos, SiteId, WakeCall, Waker};
+use crate::record::{Nanos, SiteId, ThreadEvent, WakeCall, Waker};
 
 /// So many places that wake one site are told apart.
-const TOLD_APART: usize = 16;
+const SEPARATE: usize = 16;
 
 /// A call of `wake()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub struct Wakers {
 impl Wakers {
     /// All waits of which it is known where they were ended.
     pub fn count(&self) -> u64 {
-        let told = self.places.iter().map(|(_, count)| *count);
-        told.fold(self.others, u64::saturating_add)
+        let reported = self.places.iter().map(|(_, count)| *count);
+        reported.fold(self.others, u64::saturating_add)
     }
 
     /// The places that are known, and how many each of them ended. Of many only those that came first
@@ -46,17 +46,17 @@ impl Wakers {
     pub(super) fn add(&mut self, site: SiteId) {
         match self.places.iter().position(|(known, _)| *known == site) {
             Some(known) => self.places[known].1 += 1,
-            None if self.places.len() < TOLD_APART => self.places.push((site, 1)),
+            None if self.places.len() < SEPARATE => self.places.push((site, 1)),
             None => self.others += 1,
         }
     }
 }
 
 impl Woken {
-    pub(super) fn of(deed: &Deed, call: &WakeCall, caller: NameId) -> Self {
+    pub(super) fn of(thread_event: &ThreadEvent, call: &WakeCall, caller: NameId) -> Self {
         Woken {
-            at: deed.at,
-            tid: deed.tid,
+            at: thread_event.at,
+            tid: thread_event.tid,
             may_be_from_coroutine: !matches!(call.by, Waker::Thread(_)),
             site: call.site,
             count: call.count,
@@ -81,6 +81,6 @@ mod tests {
         wakers.add(SiteId(3));
         assert_eq!(wakers.places().next(), Some(&(SiteId(3), 2)));
         assert_eq!(wakers.count(), 4 + 99_900);
-        assert_eq!(wakers.places.len(), TOLD_APART);
+        assert_eq!(wakers.places.len(), SEPARATE);
     }
 }

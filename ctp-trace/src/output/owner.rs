@@ -61,7 +61,7 @@ pub(super) fn is_ours(entry: &Stat) -> bool {
 
 /// Whether another user made this entry in a shared directory, and not the directory's owner.
 pub(super) fn is_foreign(directory: &Stat, entry: &Stat) -> bool {
-    let is_its_owners = entry.st_uid == directory.st_uid && entry.st_uid != UNKNOWN_UID;
+    let is_of_owner = entry.st_uid == directory.st_uid && entry.st_uid != UNKNOWN_UID;
     let is_shared = directory.st_mode & SHARED == SHARED;
-    is_shared && !is_ours(entry) && !is_its_owners
+    is_shared && !is_ours(entry) && !is_of_owner
 }

@@ -32,7 +32,7 @@ pub struct Earlier {
 /// What the coroutines of one name, process and place come to that ended before the window began,
 /// and of which nothing else is in the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Former {
+pub struct EndedSums {
     /// Their process.
     pub process: ProcessId,
     /// Their name.

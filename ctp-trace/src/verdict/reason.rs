@@ -3,8 +3,8 @@
 mod description;
 mod table;
 
-use super::doubt::Doubt;
-use super::standing::{EmptyStanding, LivesStanding, Served, TurnStanding};
+use super::caveat::Caveat;
+use super::evidence::{EmptyEvidence, LivesEvidence, Overtaker, TurnEvidence};
 use super::words::Verdict;
 use crate::record::{CoroutineId, Nanos, Seen};
 
@@ -31,7 +31,7 @@ pub enum Reason {
     /// It was left in the middle of a run: the thread that ran it has ended.
     ThreadEnded,
     /// It was never run, while one was that became ready long after its birth.
-    Overlooked(Served),
+    Overlooked(Overtaker),
     /// It was never run, but nor was any that became ready long after its birth.
     NotOvertaken,
     /// Woken, not run for far longer than any of the site's, while one was run that became ready
@@ -40,7 +40,7 @@ pub enum Reason {
         /// When it could have been run.
         ready: Nanos,
         /// That one's run.
-        served: Served,
+        overtaker: Overtaker,
     },
     /// Woken, and this may still be ordinary queueing.
     Queued {
@@ -52,31 +52,31 @@ pub enum Reason {
         /// When it was closed.
         at: Nanos,
         /// Why this is not certain; nothing if it is.
-        doubt: Option<Doubt>,
+        caveat: Option<Caveat>,
     },
     /// It waits for one that waits, and so on, for this one.
     Deadlock {
         /// Why this is not certain; nothing if it is.
-        doubt: Option<Doubt>,
+        caveat: Option<Caveat>,
     },
     /// Who took the lock that it waits for has ended without giving it back.
     NeverGivenBack {
         /// Who took it.
         holder: CoroutineId,
         /// Why this is not certain; nothing if it is.
-        doubt: Option<Doubt>,
+        caveat: Option<Caveat>,
     },
     /// The lock that it waits for was given back, and nobody has taken it since.
     Unclaimed {
         /// Why it may not be stuck.
-        doubt: Option<Doubt>,
+        caveat: Option<Caveat>,
     },
     /// It goes on only after one that is stuck.
     Behind {
         /// The one on which all others in between wait.
         root: CoroutineId,
         /// Why this is not certain; nothing if it is.
-        doubt: Option<Doubt>,
+        caveat: Option<Caveat>,
     },
     /// The recorder saw it to be so, twice, and nobody resumed it.
     Looked {
@@ -85,7 +85,7 @@ pub enum Reason {
         /// When it was seen first.
         first: Nanos,
         /// Why this is not certain; nothing if it is.
-        doubt: Option<Doubt>,
+        caveat: Option<Caveat>,
     },
     /// It was not woken, and nobody is left who could.
     NoWaker,
@@ -97,13 +97,13 @@ pub enum Reason {
     FarBeyond,
     /// Nothing is usual at the site, but it waits far beyond what others like it lived, and those that
     /// came last wait here too.
-    BeyondLives(LivesStanding),
+    BeyondLives(LivesEvidence),
     /// It waits far beyond what the site usually waits, for a lock that goes from one to the next:
     /// those who wait for it are many.
-    InTurn(TurnStanding),
+    InTurn(TurnEvidence),
     /// It waits far beyond what the site usually waits, for something to read: there was nothing,
     /// when this was looked at.
-    NothingToRead(EmptyStanding),
+    NothingToRead(EmptyEvidence),
     /// Its program says that this wait is meant to be long.
     Idle,
     /// Whoever reads the verdicts asked not to be told of it. This would have been the verdict.
@@ -118,14 +118,14 @@ pub enum Reason {
 
 impl Reason {
     /// Why it is not certain, where something may speak against it.
-    pub fn doubt(self) -> Option<Doubt> {
+    pub fn caveat(self) -> Option<Caveat> {
         match self {
-            Reason::Closed { doubt, .. }
-            | Reason::Deadlock { doubt }
-            | Reason::NeverGivenBack { doubt, .. }
-            | Reason::Unclaimed { doubt }
-            | Reason::Behind { doubt, .. }
-            | Reason::Looked { doubt, .. } => doubt,
+            Reason::Closed { caveat, .. }
+            | Reason::Deadlock { caveat }
+            | Reason::NeverGivenBack { caveat, .. }
+            | Reason::Unclaimed { caveat }
+            | Reason::Behind { caveat, .. }
+            | Reason::Looked { caveat, .. } => caveat,
             _ => None,
         }
     }
@@ -138,9 +138,9 @@ impl Reason {
     /// The record on which the reason rests, apart from those of the coroutine itself.
     pub fn witness(&self) -> Option<Witness> {
         let (at, by, what, time) = match *self {
-            Reason::Overlooked(served) | Reason::PassedOver { served, .. } => {
+            Reason::Overlooked(overtaker) | Reason::PassedOver { overtaker, .. } => {
                 let what = "run of one that was ready only at {time}";
-                (served.ran, "others", what, served.ready)
+                (overtaker.ran, "others", what, overtaker.ready)
             }
             Reason::InTurn(turn) => {
                 let what = "acquire by one that waited for it since {time}";

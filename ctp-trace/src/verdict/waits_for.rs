@@ -14,7 +14,7 @@ pub type WaitsFor = BTreeMap<CoroutineId, Vec<CoroutineId>>;
 /// The cycles of those of whom none can go on: each waits for the next one, and the last for the
 /// first, which has the smallest id. Of one that waits for several the first of them is told.
 pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
-    let stay = those_who_stay(waits);
+    let stay = remaining(waits);
     let next = |id: &CoroutineId| waits[id][0];
     let mut seen = BTreeSet::new();
     let mut cycles = Vec::new();
@@ -33,7 +33,7 @@ pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
 
 /// Those that go on only after others of these. Found by letting go, one after the other, of all
 /// for whom one is enough that is not held up itself.
-fn those_who_stay(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
+fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
     let mut waiters: BTreeMap<CoroutineId, Vec<CoroutineId>> = BTreeMap::new();
     for (&id, others) in waits {
         for &other in others {
@@ -140,7 +140,7 @@ mod tests {
             let waits: WaitsFor =
                 edges.into_iter().map(|(id, all)| (CoroutineId(id), ids(all))).collect();
             let stay = never_go_on(&waits);
-            prop_assert_eq!(&those_who_stay(&waits), &stay);
+            prop_assert_eq!(&remaining(&waits), &stay);
             let cycles = deadlocks(&waits);
             let members: Vec<_> = cycles.iter().flatten().copied().collect();
             let expected: BTreeSet<_> =

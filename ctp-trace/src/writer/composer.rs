@@ -5,7 +5,7 @@ use std::io;
 
 use crate::codec::block;
 use crate::codec::chunk::RawChunk;
-use crate::codec::definition::{Births, EARLIER, FORMER, WINDOW};
+use crate::codec::definition::{Births, EARLIER, ENDED_SUMS, WINDOW};
 use crate::codec::fields::Codec;
 use crate::codec::payload::Payload;
 use crate::codec::plain::Plain;
@@ -56,8 +56,8 @@ impl Composer {
         match record {
             Record::Event(event) => self.row(|block| block.event(event)),
             Record::Wake(wake) => self.row(|block| block.wake(wake)),
-            Record::Deed(deed) => self.row(|block| block.deed(deed)),
-            Record::Tally(tally) => self.row(|block| block.tally(tally)),
+            Record::ThreadEvent(thread_event) => self.row(|block| block.thread_event(thread_event)),
+            Record::EventCounts(event_counts) => self.row(|block| block.event_counts(event_counts)),
             _ => return self.add_definition(record),
         }
         Ok(())
@@ -73,7 +73,7 @@ impl Composer {
             Record::Aggregate(aggregate) => self.define(4, &Plain, aggregate),
             Record::Window(window) => self.define(5, &WINDOW, window),
             Record::Earlier(earlier) => self.define(5, &EARLIER, earlier),
-            Record::Former(former) => self.define(5, &FORMER, former),
+            Record::EndedSums(ended_sums) => self.define(5, &ENDED_SUMS, ended_sums),
             Record::Chain(chain) => self.define(6, &Plain, chain),
             Record::Look(look) => self.define(7, &Plain, look),
             Record::ProcessEnd(end) => self.mark(PROCESS_END, end),

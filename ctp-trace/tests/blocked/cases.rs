@@ -3,40 +3,40 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::*;
-use ctp_trace::verdict::{Confidence, Doubt, Reason, Verdict};
+use ctp_trace::verdict::{Caveat, Confidence, Reason, Verdict};
 
-use crate::told::{Told, probe_id, stuck};
+use crate::recording::{Recording, probe_id, stuck};
 
 const A: u64 = 0x1000;
 const B: u64 = 0x2000;
 
 /// One has A and wants B, two has B and wants A.
-fn crossed() -> Told {
-    let mut told = Told::of(2);
-    told.takes(1, 10, A);
-    told.takes(2, 11, B);
-    told.wants(1, 20, B);
-    told.wants(2, 21, A);
-    told
+fn crossed() -> Recording {
+    let mut recording = Recording::of(2);
+    recording.takes(1, 10, A);
+    recording.takes(2, 11, B);
+    recording.wants(1, 20, B);
+    recording.wants(2, 21, A);
+    recording
 }
 
-fn is_certain(told: &Told) -> bool {
-    let all = told.stuck();
-    let is_it = |id| all.get(&id).map(|it| (it.0, it.2)) == Some(CERTAIN);
-    is_it(1) && is_it(2) && all.len() == 2
+fn is_certain(recording: &Recording) -> bool {
+    let all = recording.stuck();
+    let is_match = |id| all.get(&id).map(|it| (it.0, it.2)) == Some(CERTAIN);
+    is_match(1) && is_match(2) && all.len() == 2
 }
 
-const CERTAIN: (Verdict, Reason) = (Verdict::Deadlock, Reason::Deadlock { doubt: None });
+const CERTAIN: (Verdict, Reason) = (Verdict::Deadlock, Reason::Deadlock { caveat: None });
 
 /// Why it is not certain, of those that are said to be in a deadlock all the same.
-fn doubt(told: &Told) -> Option<Doubt> {
-    let (verdict, confidence, reason) = told.stuck()[&1];
+fn caveat(recording: &Recording) -> Option<Caveat> {
+    let (verdict, confidence, reason) = recording.stuck()[&1];
     assert_eq!(
         (verdict, confidence),
         (Verdict::MaybeStuck, Confidence::Likely)
     );
     match reason {
-        Reason::Deadlock { doubt } => doubt,
+        Reason::Deadlock { caveat } => caveat,
         other => panic!("no deadlock: {other:?}"),
     }
 }
@@ -44,43 +44,43 @@ fn doubt(told: &Told) -> Option<Doubt> {
 // CT-15
 #[test]
 fn each_waits_for_what_the_other_one_holds() {
-    let told = crossed();
-    assert!(is_certain(&told));
-    let blocks = told.census(&[]).blocks();
+    let recording = crossed();
+    assert!(is_certain(&recording));
+    let blocks = recording.trace_model(&[]).blocks();
     assert_eq!(blocks.cycles(), [[CoroutineId(1), CoroutineId(2)]]);
 }
 
 // CT-15
 #[test]
 fn one_waits_for_what_it_holds_itself() {
-    let mut told = Told::of(1);
-    told.takes(1, 10, A);
-    told.wants(1, 20, A);
-    let (verdict, _, reason) = told.stuck()[&1];
+    let mut recording = Recording::of(1);
+    recording.takes(1, 10, A);
+    recording.wants(1, 20, A);
+    let (verdict, _, reason) = recording.stuck()[&1];
     assert_eq!((verdict, reason), CERTAIN);
 }
 
 // CT-15
 #[test]
 fn one_waits_for_the_end_of_another_that_waits_for_its_lock() {
-    let mut told = Told::of(2);
-    told.takes(1, 10, A);
-    told.joins(1, 20, 2);
-    told.wants(2, 21, A);
-    assert!(is_certain(&told));
+    let mut recording = Recording::of(2);
+    recording.takes(1, 10, A);
+    recording.joins(1, 20, 2);
+    recording.wants(2, 21, A);
+    assert!(is_certain(&recording));
 }
 
 // CT-15
 #[test]
 fn whoever_moved_into_the_station_of_one_that_ended_is_not_waited_for() {
-    let mut told = Told::of(2);
-    told.joins(1, 20, 2);
-    told.ends(2, 30);
+    let mut recording = Recording::of(2);
+    recording.joins(1, 20, 2);
+    recording.ends(2, 30);
     let next = 3;
-    told.born(next, probe_id(2) + (1 << 24)); // the next use of its station
-    told.runs(next, 40);
-    told.joins(next, 50, 1);
-    assert!(told.census(&[]).blocks().cycles().is_empty());
+    recording.born(next, probe_id(2) + (1 << 24)); // the next use of its station
+    recording.runs(next, 40);
+    recording.joins(next, 50, 1);
+    assert!(recording.trace_model(&[]).blocks().cycles().is_empty());
 }
 
 // CT-15
@@ -96,13 +96,13 @@ fn what_was_given_back_or_closed_keeps_nobody() {
         arg: A,
         site: SiteId(3),
     };
-    closed.deed(30, Act::Close(close));
+    closed.thread_event(30, Act::Close(close));
     let reasons: Vec<_> = closed.stuck().values().map(|it| it.2.word()).collect();
     assert!(!reasons.contains(&"deadlock"), "{reasons:?}");
 }
 
 /// Recording is stopped for a moment then.
-fn stopped_at(ms: u64) -> Told {
+fn stopped_at(ms: u64) -> Recording {
     let control = |stopped, generation| {
         Record::Control(Control {
             at: Nanos(ms * 1_000_000),
@@ -129,58 +129,58 @@ fn who_ran_after_a_stop_may_have_given_back_what_it_held_untold() {
 // CT-15
 #[test]
 fn a_deadlock_of_one_inside_of_another_ends_where_that_drops_it() {
-    let mut told = hosted();
-    told.runs(3, 13);
-    told.born(2, probe_id(2));
-    told.runs(2, 14);
-    told.takes(2, 15, B);
-    told.wants(3, 20, B);
-    told.waits(1, 21, WaitKind::Timer, 0);
-    told.wants(2, 22, A);
-    let doubt = Some(Doubt::DroppedInside);
-    let all: Vec<_> = told
+    let mut recording = hosted();
+    recording.runs(3, 13);
+    recording.born(2, probe_id(2));
+    recording.runs(2, 14);
+    recording.takes(2, 15, B);
+    recording.wants(3, 20, B);
+    recording.waits(1, 21, WaitKind::Timer, 0);
+    recording.wants(2, 22, A);
+    let caveat = Some(Caveat::DroppedInside);
+    let all: Vec<_> = recording
         .stuck()
         .into_iter()
         .map(|(id, it)| (id, it.2))
         .collect();
-    assert_eq!(all, [2, 3].map(|id| (id, Reason::Deadlock { doubt })));
+    assert_eq!(all, [2, 3].map(|id| (id, Reason::Deadlock { caveat })));
 }
 
 /// One, which has a lock, polls three, which wants that of two, which polls four, which wants that of
 /// one.
-fn crossed_inside() -> Told {
-    let mut told = Told::of(2);
-    told.together.extend([1, 3]);
-    told.runs(1, 9);
-    told.takes(1, 10, A);
-    told.born(3, probe_id(3));
-    told.runs(3, 11);
-    told.wants(3, 12, B);
-    told.waits(1, 13, WaitKind::Unknown, 0);
-    told.together = BTreeSet::from([2, 4]);
-    told.runs(2, 19);
-    told.takes(2, 20, B);
-    told.born(4, probe_id(4));
-    told.runs(4, 21);
-    told.wants(4, 22, A);
-    told.waits(2, 23, WaitKind::Unknown, 0);
-    told.wakers.extend((1..=4).map(|id| (id, 1)));
-    told
+fn crossed_inside() -> Recording {
+    let mut recording = Recording::of(2);
+    recording.together.extend([1, 3]);
+    recording.runs(1, 9);
+    recording.takes(1, 10, A);
+    recording.born(3, probe_id(3));
+    recording.runs(3, 11);
+    recording.wants(3, 12, B);
+    recording.waits(1, 13, WaitKind::Unknown, 0);
+    recording.together = BTreeSet::from([2, 4]);
+    recording.runs(2, 19);
+    recording.takes(2, 20, B);
+    recording.born(4, probe_id(4));
+    recording.runs(4, 21);
+    recording.wants(4, 22, A);
+    recording.waits(2, 23, WaitKind::Unknown, 0);
+    recording.wakers.extend((1..=4).map(|id| (id, 1)));
+    recording
 }
 
 // CT-15
 #[test]
 fn a_deadlock_of_those_around_and_those_inside() {
-    let told = crossed_inside();
-    let doubt = Some(Doubt::DroppedInside);
-    let all: Vec<_> = told.stuck().into_iter().collect();
+    let recording = crossed_inside();
+    let caveat = Some(Caveat::DroppedInside);
+    let all: Vec<_> = recording.stuck().into_iter().collect();
     let each = (
         Verdict::MaybeStuck,
         Confidence::Likely,
-        Reason::Deadlock { doubt },
+        Reason::Deadlock { caveat },
     );
     assert_eq!(all, [1, 2, 3, 4].map(|id| (id, each)));
-    let blocks = told.census(&[]).blocks();
+    let blocks = recording.trace_model(&[]).blocks();
     assert_eq!(blocks.cycles(), [[1, 3, 2, 4].map(CoroutineId)]);
 }
 
@@ -198,75 +198,75 @@ fn who_polls_one_inside_goes_on_once_that_is_woken_or_by_a_waker_for_something_e
 // CT-15
 #[test]
 fn one_of_two_futures_in_a_coroutine_waits_for_what_the_other_has() {
-    let mut told = Told::of(3);
-    told.takes(1, 10, A);
+    let mut recording = Recording::of(3);
+    recording.takes(1, 10, A);
     let marks = WaitMarks {
         one_of_several: true,
         ..WaitMarks::default()
     };
-    told.waits_marked(1, 20, WaitKind::Lock, A, marks);
-    told.takes(2, 30, B);
-    told.wants(2, 31, A);
-    told.wants(3, 32, B);
-    assert!(told.stuck().is_empty());
-    told.waits(1, 40, WaitKind::Lock, A);
-    assert_eq!(told.stuck().len(), 3, "it has nothing else to do");
+    recording.waits_marked(1, 20, WaitKind::Lock, A, marks);
+    recording.takes(2, 30, B);
+    recording.wants(2, 31, A);
+    recording.wants(3, 32, B);
+    assert!(recording.stuck().is_empty());
+    recording.waits(1, 40, WaitKind::Lock, A);
+    assert_eq!(recording.stuck().len(), 3, "it has nothing else to do");
 }
 
 // CT-15
 #[test]
 fn who_runs_now_and_then_and_waits_for_the_same_is_in_a_deadlock_all_the_same() {
-    let mut told = crossed();
+    let mut recording = crossed();
     for at in [3_000, 6_000, 9_900] {
-        told.woken(2, at);
-        told.runs(2, at);
-        told.wants(2, at + 1, A);
+        recording.woken(2, at);
+        recording.runs(2, at);
+        recording.wants(2, at + 1, A);
     }
-    assert_eq!(doubt(&told), Some(Doubt::RanAgain));
-    told.gives(1, 9_950, A);
-    told.takes(1, 9_951, A);
-    assert!(told.stuck().is_empty(), "that lock was free meanwhile");
+    assert_eq!(caveat(&recording), Some(Caveat::RanAgain));
+    recording.gives(1, 9_950, A);
+    recording.takes(1, 9_951, A);
+    assert!(recording.stuck().is_empty(), "that lock was free meanwhile");
 }
 
 // CT-24
 #[test]
 fn what_may_be_missing_makes_nothing_certain() {
     let mut lost = crossed();
-    lost.deed(5_000, Act::Loss(1));
-    assert_eq!(doubt(&lost), Some(Doubt::Incomplete));
+    lost.thread_event(5_000, Act::Loss(1));
+    assert_eq!(caveat(&lost), Some(Caveat::Incomplete));
 
-    let mut before = Told::of(0);
-    before.deed(5, Act::Loss(1));
+    let mut before = Recording::of(0);
+    before.thread_event(5, Act::Loss(1));
     before.records.extend(crossed().records);
     before.events = crossed().events;
     assert!(is_certain(&before), "before they were taken");
 
-    let mut untold = crossed();
-    let records = untold.records.iter();
+    let mut unrecorded = crossed();
+    let records = unrecorded.records.iter();
     let begins = |it: &&Record| {
         matches!(
             it,
-            Record::Deed(Deed {
+            Record::ThreadEvent(ThreadEvent {
                 act: Act::Begin,
                 ..
             })
         )
     };
-    untold.records = records.filter(|it| !begins(it)).cloned().collect();
+    unrecorded.records = records.filter(|it| !begins(it)).cloned().collect();
     assert_eq!(
-        doubt(&untold),
-        Some(Doubt::Incomplete),
+        caveat(&unrecorded),
+        Some(Caveat::Incomplete),
         "a thread without a lane"
     );
 
     let stopped = stopped_at(30);
-    assert_eq!(doubt(&stopped), Some(Doubt::Incomplete));
+    assert_eq!(caveat(&stopped), Some(Caveat::Incomplete));
 
     let mut window = crossed();
     window.records.push(Record::Window(Window::default()));
-    assert_eq!(doubt(&window), Some(Doubt::Incomplete));
+    assert_eq!(caveat(&window), Some(Caveat::Incomplete));
 
-    let mut damaged = crossed().census(&[1, 2]);
+    let mut damaged = crossed().trace_model(&[1, 2]);
     damaged.damaged();
     assert!(stuck(&damaged).is_empty());
 }
@@ -274,7 +274,7 @@ fn what_may_be_missing_makes_nothing_certain() {
 // CT-15
 #[test]
 fn who_may_wait_for_something_else_too_is_not_certainly_in_a_deadlock() {
-    let mut several = Told::of(2);
+    let mut several = Recording::of(2);
     several.takes(1, 10, A);
     several.takes(2, 11, B);
     let marks = WaitMarks {
@@ -283,11 +283,11 @@ fn who_may_wait_for_something_else_too_is_not_certainly_in_a_deadlock() {
     };
     several.waits_marked(1, 20, WaitKind::Lock, B, marks);
     several.wants(2, 21, A);
-    assert_eq!(doubt(&several), Some(Doubt::OneOfSeveral));
+    assert_eq!(caveat(&several), Some(Caveat::OneOfSeveral));
 
     let mut wakers = crossed();
     wakers.wakers.extend([(1, 1), (2, 2)]);
-    assert_eq!(doubt(&wakers), Some(Doubt::SeveralWakers));
+    assert_eq!(caveat(&wakers), Some(Caveat::SeveralWakers));
     wakers.wakers.insert(2, 1);
     assert!(is_certain(&wakers));
 }
@@ -295,37 +295,39 @@ fn who_may_wait_for_something_else_too_is_not_certainly_in_a_deadlock() {
 // CT-15
 #[test]
 fn who_was_woken_is_in_no_deadlock_nor_is_who_waits_for_it() {
-    let mut told = crossed();
-    told.woken(1, 5_000);
-    assert!(told.stuck().is_empty());
+    let mut recording = crossed();
+    recording.woken(1, 5_000);
+    assert!(recording.stuck().is_empty());
 }
 
 // CT-15
 #[test]
 fn a_runtime_that_tells_no_wakes_leaves_it_likely() {
-    let mut told = crossed();
-    told.records.retain(|it| !matches!(it, Record::Wake(_)));
-    assert_eq!(doubt(&told), Some(Doubt::WakesNotTold));
+    let mut recording = crossed();
+    recording
+        .records
+        .retain(|it| !matches!(it, Record::Wake(_)));
+    assert_eq!(caveat(&recording), Some(Caveat::WakesNotRecorded));
 }
 
 // CT-15
 #[test]
 fn locks_that_are_shared_or_given_on_leave_it_likely() {
-    let mut shared = Told::of(3);
+    let mut shared = Recording::of(3);
     shared.takes(3, 9, B);
     shared.takes(1, 10, A);
     shared.takes(2, 11, B);
     shared.wants(1, 20, B);
     shared.wants(2, 21, A);
     shared.wants(3, 22, A);
-    assert_eq!(doubt(&shared), Some(Doubt::Shared));
+    assert_eq!(caveat(&shared), Some(Caveat::Shared));
 
     let mut free = shared.clone();
     free.records.pop();
     free.events.insert(3, 1);
     assert!(free.stuck().is_empty(), "one of the holders may go on");
 
-    let mut moved = Told::of(2);
+    let mut moved = Recording::of(2);
     moved.takes(1, 5, B);
     moved.gives(2, 6, B);
     moved.runs(1, 7);
@@ -333,46 +335,46 @@ fn locks_that_are_shared_or_given_on_leave_it_likely() {
     moved.takes(2, 11, B);
     moved.wants(1, 20, B);
     moved.wants(2, 21, A);
-    assert_eq!(doubt(&moved), Some(Doubt::Moved));
+    assert_eq!(caveat(&moved), Some(Caveat::Moved));
 }
 
 // CT-15
 #[test]
 fn a_channel_that_lies_where_a_lock_does_is_not_held() {
-    let mut told = Told::of(1);
-    told.takes(1, 10, A);
-    told.waits(1, 20, WaitKind::Channel, A);
-    assert!(told.stuck().is_empty());
+    let mut recording = Recording::of(1);
+    recording.takes(1, 10, A);
+    recording.waits(1, 20, WaitKind::Channel, A);
+    assert!(recording.stuck().is_empty());
 }
 
 // CT-15
 #[test]
 fn a_deadlock_that_is_young_is_none() {
-    let mut told = Told::of(2);
-    told.takes(1, 10, A);
-    told.takes(2, 11, B);
-    told.wants(1, 20, B);
-    told.wants(2, 9_500, A);
-    assert!(told.stuck().is_empty());
+    let mut recording = Recording::of(2);
+    recording.takes(1, 10, A);
+    recording.takes(2, 11, B);
+    recording.wants(1, 20, B);
+    recording.wants(2, 9_500, A);
+    assert!(recording.stuck().is_empty());
 }
 
 fn behind(root: u32) -> (Verdict, Reason) {
     let root = CoroutineId(root);
-    (Verdict::Stuck, Reason::Behind { root, doubt: None })
+    (Verdict::Stuck, Reason::Behind { root, caveat: None })
 }
 
 // CT-15
 #[test]
 fn those_behind_are_told_with_the_one_for_whom_all_of_them_wait() {
-    let mut told = Told::of(5);
-    told.takes(1, 10, A);
-    told.takes(2, 11, B);
-    told.wants(1, 20, B);
-    told.wants(2, 21, A);
-    told.joins(3, 30, 1);
-    told.joins(4, 31, 3);
-    told.waits(5, 32, WaitKind::Readable, 7);
-    let stuck = told.stuck();
+    let mut recording = Recording::of(5);
+    recording.takes(1, 10, A);
+    recording.takes(2, 11, B);
+    recording.wants(1, 20, B);
+    recording.wants(2, 21, A);
+    recording.joins(3, 30, 1);
+    recording.joins(4, 31, 3);
+    recording.waits(5, 32, WaitKind::Readable, 7);
+    let stuck = recording.stuck();
     let of = |id| (stuck[&id].0, stuck[&id].2);
     assert_eq!([of(3), of(4)], [behind(1), behind(1)]);
     assert_eq!(stuck.len(), 4, "who waits for nobody is not stuck");
@@ -382,12 +384,12 @@ fn those_behind_are_told_with_the_one_for_whom_all_of_them_wait() {
 #[test]
 fn a_long_chain_behind_one_that_took_its_lock_twice() {
     let length = 20_000;
-    let mut told = Told::of(length);
-    told.takes(1, 10, A);
-    told.takes(1, 11, A);
-    told.wants(1, 20, A);
-    (2..=length).for_each(|id| told.joins(id, 30, id - 1));
-    let stuck = told.stuck();
+    let mut recording = Recording::of(length);
+    recording.takes(1, 10, A);
+    recording.takes(1, 11, A);
+    recording.wants(1, 20, A);
+    (2..=length).for_each(|id| recording.joins(id, 30, id - 1));
+    let stuck = recording.stuck();
     assert_eq!((stuck[&1].0, stuck[&1].2), CERTAIN);
     assert_eq!((stuck[&length].0, stuck[&length].2), behind(1));
     assert_eq!(stuck.len(), length as usize);
@@ -396,14 +398,14 @@ fn a_long_chain_behind_one_that_took_its_lock_twice() {
 // CT-15
 #[test]
 fn one_that_is_stuck_for_another_reason_is_a_root_too() {
-    let mut told = Told::of(3);
-    told.takes(1, 10, A);
-    told.waits(1, 20, WaitKind::Readable, 7);
-    told.wants(2, 21, A);
-    told.takes(3, 22, B);
-    told.waits(3, 23, WaitKind::Timer, 0);
+    let mut recording = Recording::of(3);
+    recording.takes(1, 10, A);
+    recording.waits(1, 20, WaitKind::Readable, 7);
+    recording.wants(2, 21, A);
+    recording.takes(3, 22, B);
+    recording.waits(3, 23, WaitKind::Timer, 0);
     assert!(
-        told.stuck().is_empty(),
+        recording.stuck().is_empty(),
         "its holder waits for what may come"
     );
     let close = Close {
@@ -411,8 +413,8 @@ fn one_that_is_stuck_for_another_reason_is_a_root_too() {
         arg: 7,
         site: SiteId(3),
     };
-    told.deed(30, Act::Close(close));
-    let stuck = told.stuck();
+    recording.thread_event(30, Act::Close(close));
+    let stuck = recording.stuck();
     assert_eq!(stuck[&1].2.word(), "closed");
     assert_eq!((stuck[&2].0, stuck[&2].2), behind(1));
     assert_eq!(stuck.len(), 2);
@@ -421,21 +423,21 @@ fn one_that_is_stuck_for_another_reason_is_a_root_too() {
 // CT-15
 #[test]
 fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
-    let mut told = Told::of(2);
-    told.takes(1, 10, A);
-    told.ends(1, 15);
-    told.wants(2, 20, A);
+    let mut recording = Recording::of(2);
+    recording.takes(1, 10, A);
+    recording.ends(1, 15);
+    recording.wants(2, 20, A);
     let holder = CoroutineId(1);
     let certain = Reason::NeverGivenBack {
         holder,
-        doubt: None,
+        caveat: None,
     };
-    let of = |told: &Told| told.stuck().get(&2).map(|it| (it.0, it.2));
-    assert_eq!(of(&told), Some((Verdict::Stuck, certain)));
-    told.refused = 1; // inside of which it may have run
-    assert_eq!(of(&told).map(|it| it.0), Some(Verdict::MaybeStuck));
+    let of = |recording: &Recording| recording.stuck().get(&2).map(|it| (it.0, it.2));
+    assert_eq!(of(&recording), Some((Verdict::Stuck, certain)));
+    recording.refused = 1; // inside of which it may have run
+    assert_eq!(of(&recording).map(|it| it.0), Some(Verdict::MaybeStuck));
 
-    let mut dropped = Told::of(2);
+    let mut dropped = Recording::of(2);
     dropped.takes(1, 10, A);
     dropped.wants(2, 12, A);
     dropped.gives(2, 14, A); // whoever drops it gives it back
@@ -446,50 +448,50 @@ fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
 // CT-15
 #[test]
 fn a_thread_may_have_taken_the_lock_where_the_one_it_ran_was_dropped_elsewhere() {
-    let mut told = Told::of(2);
-    told.takes(1, 10, A);
-    told.together.insert(1);
-    told.ends(1, 15);
-    told.wants(2, 20, A);
-    let doubts: Vec<_> = told.stuck().into_values().map(|it| it.2).collect();
-    let (holder, doubt) = (CoroutineId(1), Some(Doubt::Moved));
-    assert_eq!(doubts, [Reason::NeverGivenBack { holder, doubt }]);
+    let mut recording = Recording::of(2);
+    recording.takes(1, 10, A);
+    recording.together.insert(1);
+    recording.ends(1, 15);
+    recording.wants(2, 20, A);
+    let caveats: Vec<_> = recording.stuck().into_values().map(|it| it.2).collect();
+    let (holder, caveat) = (CoroutineId(1), Some(Caveat::Moved));
+    assert_eq!(caveats, [Reason::NeverGivenBack { holder, caveat }]);
 }
 
 /// One is run, inside of it three is run first, takes the lock and waits.
-fn hosted() -> Told {
-    let mut told = Told::of(1);
-    told.together.extend([1, 3]);
-    told.runs(1, 9);
-    told.born(3, probe_id(3));
-    told.runs(3, 10);
-    told.takes(3, 11, A);
-    told.waits(3, 12, WaitKind::Timer, 0);
-    told
+fn hosted() -> Recording {
+    let mut recording = Recording::of(1);
+    recording.together.extend([1, 3]);
+    recording.runs(1, 9);
+    recording.born(3, probe_id(3));
+    recording.runs(3, 10);
+    recording.takes(3, 11, A);
+    recording.waits(3, 12, WaitKind::Timer, 0);
+    recording
 }
 
 // CT-15
 #[test]
 fn a_lock_that_is_held_by_a_future_which_nobody_polls_any_more() {
-    let mut told = hosted();
-    told.wants(1, 20, A);
-    assert!(told.stuck().is_empty(), "it may be woken");
-    told.woken(3, 30);
-    assert_eq!(doubt(&told), Some(Doubt::PolledInside));
-    assert_eq!(told.stuck().len(), 2);
+    let mut recording = hosted();
+    recording.wants(1, 20, A);
+    assert!(recording.stuck().is_empty(), "it may be woken");
+    recording.woken(3, 30);
+    assert_eq!(caveat(&recording), Some(Caveat::PolledInside));
+    assert_eq!(recording.stuck().len(), 2);
 }
 
 // CT-15
 #[test]
 fn a_lock_that_a_future_left_to_the_one_around_it_may_be_there() {
-    let mut told = hosted();
-    told.ends(3, 13);
-    told.born(2, probe_id(2));
-    told.runs(2, 14);
-    told.wants(2, 15, A);
-    told.waits(1, 20, WaitKind::Timer, 0);
-    let doubts: Vec<_> = told.stuck().into_values().map(|it| it.2).collect();
+    let mut recording = hosted();
+    recording.ends(3, 13);
+    recording.born(2, probe_id(2));
+    recording.runs(2, 14);
+    recording.wants(2, 15, A);
+    recording.waits(1, 20, WaitKind::Timer, 0);
+    let caveats: Vec<_> = recording.stuck().into_values().map(|it| it.2).collect();
     let holder = CoroutineId(3);
-    let doubt = Some(Doubt::Moved);
-    assert_eq!(doubts, [Reason::NeverGivenBack { holder, doubt }]);
+    let caveat = Some(Caveat::Moved);
+    assert_eq!(caveats, [Reason::NeverGivenBack { holder, caveat }]);
 }

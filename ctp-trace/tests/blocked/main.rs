@@ -4,5 +4,5 @@ mod cases;
 mod in_turn;
 mod joined;
 mod programs;
-mod told;
+mod recording;
 mod unclaimed;

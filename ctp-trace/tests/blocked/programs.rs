@@ -7,7 +7,7 @@ use ctp_trace::record::Act;
 use ctp_trace::verdict::{Confidence, Reason};
 use proptest::prelude::*;
 
-use crate::told::Told;
+use crate::recording::Recording;
 
 const COROUTINES: u32 = 6;
 const LOCKS: u64 = 4;
@@ -32,7 +32,7 @@ fn any_step() -> impl Strategy<Value = (u32, Step, bool)> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum Activity {
     Runs,
     Wants(u64),
     Joins(u32),
@@ -41,8 +41,8 @@ enum Doing {
 
 #[derive(Clone)]
 struct Program {
-    told: Told,
-    doing: BTreeMap<u32, Doing>,
+    recording: Recording,
+    activity: BTreeMap<u32, Activity>,
     holders: BTreeMap<u64, u32>,
     at: u64,
     /// The next deed is not told.
@@ -52,86 +52,89 @@ struct Program {
 impl Program {
     fn new() -> Self {
         Program {
-            told: Told::of(COROUTINES),
-            doing: (1..=COROUTINES).map(|id| (id, Doing::Runs)).collect(),
+            recording: Recording::of(COROUTINES),
+            activity: (1..=COROUTINES).map(|id| (id, Activity::Runs)).collect(),
             holders: BTreeMap::new(),
             at: 10,
             loses: false,
         }
     }
 
-    fn step(&mut self, who: u32, step: &Step, loses: bool) {
-        if self.doing[&who] != Doing::Runs {
+    fn step(&mut self, task_id: u32, step: &Step, loses: bool) {
+        if self.activity[&task_id] != Activity::Runs {
             return;
         }
         self.at += 5;
         self.loses |= loses;
         match *step {
-            Step::Take(lock) => self.take(who, lock),
+            Step::Take(lock) => self.take(task_id, lock),
             Step::Give => {
-                let held = self.holders.iter().find(|(_, holder)| **holder == who);
+                let held = self.holders.iter().find(|(_, holder)| **holder == task_id);
                 if let Some(lock) = held.map(|(lock, _)| *lock) {
-                    self.give(who, lock);
+                    self.give(task_id, lock);
                 }
             }
-            Step::Join(other) if self.doing[&other] != Doing::Ended => {
-                self.doing.insert(who, Doing::Joins(other));
-                self.told.joins(who, self.at, other);
+            Step::Join(other) if self.activity[&other] != Activity::Ended => {
+                self.activity.insert(task_id, Activity::Joins(other));
+                self.recording.joins(task_id, self.at, other);
             }
             Step::Join(_) => {}
-            Step::End { forgets } => self.end(who, forgets),
+            Step::End { forgets } => self.end(task_id, forgets),
         }
     }
 
-    fn tell_deed(&mut self, tell: impl FnOnce(&mut Told, u64)) {
+    fn record_thread_event(&mut self, emit: impl FnOnce(&mut Recording, u64)) {
         if std::mem::take(&mut self.loses) {
-            return self.told.deed(self.at, Act::Loss(1));
+            return self.recording.thread_event(self.at, Act::Loss(1));
         }
-        tell(&mut self.told, self.at);
+        emit(&mut self.recording, self.at);
     }
 
-    fn take(&mut self, who: u32, lock: u64) {
+    fn take(&mut self, task_id: u32, lock: u64) {
         if self.holders.contains_key(&lock) {
-            self.doing.insert(who, Doing::Wants(lock));
-            return self.told.wants(who, self.at, lock);
+            self.activity.insert(task_id, Activity::Wants(lock));
+            return self.recording.wants(task_id, self.at, lock);
         }
-        self.holders.insert(lock, who);
-        self.tell_deed(|told, at| told.takes(who, at, lock));
+        self.holders.insert(lock, task_id);
+        self.record_thread_event(|recording, at| recording.takes(task_id, at, lock));
     }
 
-    fn give(&mut self, who: u32, lock: u64) {
+    fn give(&mut self, task_id: u32, lock: u64) {
         self.holders.remove(&lock);
-        self.tell_deed(|told, at| told.gives(who, at, lock));
+        self.record_thread_event(|recording, at| recording.gives(task_id, at, lock));
         let waiting = self
-            .doing
+            .activity
             .iter()
-            .find(|(_, doing)| **doing == Doing::Wants(lock));
+            .find(|(_, activity)| **activity == Activity::Wants(lock));
         if let Some(next) = waiting.map(|(id, _)| *id) {
             self.resume(next);
             self.take(next, lock);
         }
     }
 
-    fn resume(&mut self, who: u32) {
+    fn resume(&mut self, task_id: u32) {
         self.at += 5;
-        self.told.woken(who, self.at);
+        self.recording.woken(task_id, self.at);
         self.at += 2;
-        self.told.runs(who, self.at);
-        self.doing.insert(who, Doing::Runs);
+        self.recording.runs(task_id, self.at);
+        self.activity.insert(task_id, Activity::Runs);
     }
 
-    fn end(&mut self, who: u32, forgets: bool) {
-        let held = self.holders.iter().filter(|(_, holder)| **holder == who);
+    fn end(&mut self, task_id: u32, forgets: bool) {
+        let held = self
+            .holders
+            .iter()
+            .filter(|(_, holder)| **holder == task_id);
         let held: Vec<u64> = held.map(|(lock, _)| *lock).collect();
         held.into_iter()
             .filter(|_| !forgets)
-            .for_each(|lock| self.give(who, lock));
-        self.doing.insert(who, Doing::Ended);
-        self.told.ends(who, self.at);
+            .for_each(|lock| self.give(task_id, lock));
+        self.activity.insert(task_id, Activity::Ended);
+        self.recording.ends(task_id, self.at);
         let joins = self
-            .doing
+            .activity
             .iter()
-            .filter(|(_, doing)| **doing == Doing::Joins(who));
+            .filter(|(_, activity)| **activity == Activity::Joins(task_id));
         let joined: Vec<u32> = joins.map(|(id, _)| *id).collect();
         joined.into_iter().for_each(|id| self.resume(id));
     }
@@ -139,12 +142,17 @@ impl Program {
     /// Those that wait however far all others go on.
     fn never_go_on(&self) -> BTreeSet<u32> {
         let mut rest = self.clone();
-        while let Some(one) = rest.doing.iter().find(|(_, doing)| **doing == Doing::Runs) {
+        while let Some(one) = rest
+            .activity
+            .iter()
+            .find(|(_, activity)| **activity == Activity::Runs)
+        {
             let one = *one.0;
             rest.end(one, false);
         }
-        let waits = |doing: &&Doing| matches!(doing, Doing::Wants(_) | Doing::Joins(_));
-        rest.doing
+        let waits =
+            |activity: &&Activity| matches!(activity, Activity::Wants(_) | Activity::Joins(_));
+        rest.activity
             .iter()
             .filter(|(_, it)| waits(it))
             .map(|(id, _)| *id)
@@ -162,11 +170,11 @@ proptest! {
         loses in any::<bool>(),
     ) {
         let mut program = Program::new();
-        for (who, step, is_lost) in &steps {
-            program.step(*who, step, loses && *is_lost);
+        for (task_id, step, is_lost) in &steps {
+            program.step(*task_id, step, loses && *is_lost);
         }
         let stay = program.never_go_on();
-        let mut stuck = program.told.stuck();
+        let mut stuck = program.recording.stuck();
         // Who waits far longer than others did is likely to be stuck, whoever could go on.
         stuck.retain(|id, it| stay.contains(id) || it.2 != Reason::FarBeyond);
         for (id, (_, confidence, reason)) in &stuck {
@@ -174,8 +182,8 @@ proptest! {
             prop_assert!(!is_certain || stay.contains(id), "{}: {:?}", id, reason);
         }
         if !loses {
-            let said: BTreeSet<u32> = stuck.keys().copied().collect();
-            prop_assert_eq!(&said, &stay);
+            let message: BTreeSet<u32> = stuck.keys().copied().collect();
+            prop_assert_eq!(&message, &stay);
             let is_certain = |it: &(_, Confidence, Reason)| it.1 == Confidence::Certain;
             prop_assert!(stuck.values().all(is_certain), "{:?}", stuck);
         }

@@ -1,9 +1,9 @@
 //! Those who wait for a lock that was given back, and that nobody takes.
 
 use ctp_trace::record::*;
-use ctp_trace::verdict::{Confidence, Doubt, Reason, Verdict};
+use ctp_trace::verdict::{Caveat, Confidence, Reason, Verdict};
 
-use crate::told::{Told, probe_id};
+use crate::recording::{Recording, probe_id};
 
 const A: u64 = 0x1000;
 
@@ -11,22 +11,22 @@ const UNCLAIMED: (Verdict, Confidence, Reason) = (
     Verdict::MaybeStuck,
     Confidence::Likely,
     Reason::Unclaimed {
-        doubt: Some(Doubt::TakenUntold),
+        caveat: Some(Caveat::TakenUnrecorded),
     },
 );
 
 /// One had the lock; two and three wait for it.
-fn given_back() -> Told {
-    let mut told = Told::of(3);
-    told.takes(1, 10, A);
-    told.wants(2, 20, A);
-    told.wants(3, 21, A);
-    told.gives(1, 30, A);
-    told
+fn given_back() -> Recording {
+    let mut recording = Recording::of(3);
+    recording.takes(1, 10, A);
+    recording.wants(2, 20, A);
+    recording.wants(3, 21, A);
+    recording.gives(1, 30, A);
+    recording
 }
 
-fn stuck(told: &Told) -> Vec<u32> {
-    let all = told.stuck();
+fn stuck(recording: &Recording) -> Vec<u32> {
+    let all = recording.stuck();
     assert!(all.values().all(|it| *it == UNCLAIMED), "{all:?}");
     all.into_keys().collect()
 }
@@ -35,11 +35,11 @@ fn stuck(told: &Told) -> Vec<u32> {
 #[test]
 fn a_lock_that_was_given_back_without_a_wake_leaves_those_who_wait_for_it_stuck() {
     assert_eq!(stuck(&given_back()), [2, 3]);
-    let mut anew = given_back();
-    anew.woken(2, 31);
-    anew.runs(2, 32);
-    anew.wants(2, 33, A);
-    assert_eq!(stuck(&anew), [2, 3], "it ran, and did not take it");
+    let mut again = given_back();
+    again.woken(2, 31);
+    again.runs(2, 32);
+    again.wants(2, 33, A);
+    assert_eq!(stuck(&again), [2, 3], "it ran, and did not take it");
     let mut late = given_back();
     late.wants(1, 9_500, A);
     assert_eq!(stuck(&late), [2, 3], "one has waited but just");
@@ -68,7 +68,7 @@ fn a_lock_that_is_taken_or_closed_or_was_given_back_but_now_is_not_unclaimed() {
     recent.gives(1, 9_500, A);
     assert_eq!(stuck(&recent), []);
     let mut closed = given_back();
-    closed.deed(
+    closed.thread_event(
         9_500,
         Act::Close(Close {
             wait: WaitKind::Lock,
@@ -83,31 +83,31 @@ fn a_lock_that_is_taken_or_closed_or_was_given_back_but_now_is_not_unclaimed() {
 #[test]
 fn where_a_record_may_be_missing_somebody_may_have_taken_it() {
     let mut lost = given_back();
-    lost.deed(5_000, Act::Loss(1));
+    lost.thread_event(5_000, Act::Loss(1));
     assert_eq!(stuck(&lost), []);
 }
 
 /// Inside of two, four waits for the lock as well. It was woken for it, and is polled no more.
-fn with_one_inside() -> Told {
-    let mut told = Told::of(2);
-    told.takes(1, 10, A);
-    told.together.extend([2, 4]);
-    told.runs(2, 11);
-    told.born(4, probe_id(4));
-    told.runs(4, 12);
-    told.wants(4, 13, A);
-    told.wants(2, 20, A);
-    told.gives(1, 30, A);
-    told.woken(4, 31);
-    told
+fn with_inner() -> Recording {
+    let mut recording = Recording::of(2);
+    recording.takes(1, 10, A);
+    recording.together.extend([2, 4]);
+    recording.runs(2, 11);
+    recording.born(4, probe_id(4));
+    recording.runs(4, 12);
+    recording.wants(4, 13, A);
+    recording.wants(2, 20, A);
+    recording.gives(1, 30, A);
+    recording.woken(4, 31);
+    recording
 }
 
 // CT-15
 #[test]
 fn a_future_that_is_polled_no_more_keeps_what_it_was_given() {
-    let told = with_one_inside();
-    assert_eq!(told.stuck().get(&2), Some(&UNCLAIMED));
-    let mut woken = told.clone();
+    let recording = with_inner();
+    assert_eq!(recording.stuck().get(&2), Some(&UNCLAIMED));
+    let mut woken = recording.clone();
     woken.woken(2, 31);
     assert!(!woken.stuck().contains_key(&2));
 }

@@ -1,6 +1,6 @@
 //! Records with what a test says of them, and a census of some.
 
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::*;
 
 pub const READ: SiteId = SiteId(7);
@@ -22,13 +22,13 @@ pub fn event(id: u32, n: u64, at: u64, kind: EventKind) -> Record {
     })
 }
 
-pub fn tally(id: u32, attempted: u64, recorded: u64) -> Record {
+pub fn event_counts(id: u32, attempted: u64, recorded: u64) -> Record {
     let coroutine = CoroutineId(id);
-    Record::Tally(Tally {
+    Record::EventCounts(EventCounts {
         coroutine,
         attempted,
         recorded,
-        ..Tally::default()
+        ..EventCounts::default()
     })
 }
 
@@ -39,10 +39,10 @@ pub fn end(at: u64) -> Record {
     })
 }
 
-pub fn census(records: &[Record]) -> Census {
-    let mut census = Census::new();
+pub fn trace_model(records: &[Record]) -> TraceModel {
+    let mut trace_model = TraceModel::new();
     for record in records {
-        census.feed(record);
+        trace_model.consume(record);
     }
-    census
+    trace_model
 }

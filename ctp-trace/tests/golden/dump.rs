@@ -2,8 +2,8 @@
 //! added is there only where it says something.
 
 use ctp_trace::record::{
-    Aggregate, Birth, Control, Deed, Durations, End, Event, Former, Module, Place, Process,
-    ProcessEnd, Record, Start, Tally,
+    Aggregate, Birth, Control, Durations, End, EndedSums, Event, EventCounts, Module, Place,
+    Process, ProcessEnd, Record, Start, ThreadEvent,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -56,8 +56,8 @@ fn line(record: &Record) -> String {
             "wake {} count={} waker={:?} at={}",
             it.coroutine.0, it.count, it.waker, it.at.0
         ),
-        Record::Tally(it) => tally(it),
-        Record::Deed(Deed {
+        Record::EventCounts(it) => event_counts(it),
+        Record::ThreadEvent(ThreadEvent {
             process,
             tid,
             at,
@@ -73,7 +73,7 @@ fn line(record: &Record) -> String {
             it.since.0, it.overwritten, it.unattributed, it.goes_on
         ),
         Record::Earlier(it) => format!("earlier {} events={}", it.coroutine.0, it.events),
-        Record::Former(it) => former(it),
+        Record::EndedSums(it) => ended_sums(it),
         Record::Look(it) => format!(
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
             it.coroutine.0, it.since.0, it.at.0, it.fd, it.thing, it.seen
@@ -98,7 +98,7 @@ fn aggregate(it: &Aggregate) -> String {
     )
 }
 
-fn former(it: &Former) -> String {
+fn ended_sums(it: &EndedSums) -> String {
     format!(
         "former process={} name={:?} spawn_site={} coroutines={} events={} lost={} filtered={} left_out={} \
              bins={}+{} waiting {} running {}",
@@ -189,15 +189,15 @@ fn event(it: &Event) -> String {
         (it.marks.one_of_several, " one_of_several"),
         (it.after_filtered, " after_filtered"),
     ];
-    let said = marks.iter().filter(|(is_set, _)| *is_set);
-    let mark: String = said.map(|(_, word)| *word).collect();
+    let message = marks.iter().filter(|(is_set, _)| *is_set);
+    let mark: String = message.map(|(_, word)| *word).collect();
     format!(
         "event {} n={} at={} tid={} kind={:?} site={} wait={:?} arg={} wake_seen={}{mark}",
         it.coroutine.0, it.n, it.at.0, it.tid, it.kind, it.site.0, it.wait, it.arg, it.wake_seen
     )
 }
 
-fn tally(it: &Tally) -> String {
+fn event_counts(it: &EventCounts) -> String {
     let mut line = format!(
         "tally {} attempted={} recorded={} torn={:?} inexact={}",
         it.coroutine.0, it.attempted, it.recorded, it.torn, it.inexact

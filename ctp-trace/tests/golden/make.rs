@@ -8,8 +8,8 @@ use super::frames::{frame, frames, renumbered};
 mod since_1_2;
 
 use since_1_2::{
-    aggregates, chains, control, deeds, flight, holds, looks, marks, nothing_to_read, numbers,
-    precise_chains, unwatched, wakers,
+    aggregates, chains, control, flight, holds, looks, marks, nothing_to_read, numbers,
+    precise_chains, thread_events, unwatched, wakers,
 };
 
 /// Makes the bytes of a trace.
@@ -23,7 +23,7 @@ pub const ALL: [(&str, Make); 25] = [
     ("v1.2-damaged.ctp", damaged),
     ("v1.2-future.ctp", future),
     ("v1.2-processes.ctp", processes),
-    ("v1.2-deeds.ctp", deeds),
+    ("v1.2-deeds.ctp", thread_events),
     ("v1.2-aggregates.ctp", aggregates),
     ("v1.2-control.ctp", control),
     ("v1.2-marks.ctp", marks),
@@ -48,7 +48,7 @@ pub const ALL: [(&str, Make); 25] = [
 pub fn minimal() -> Vec<u8> {
     let end = End {
         at: Nanos(1_000_000),
-        how: Ending::Exited(0),
+        how: ExitReason::Exited(0),
         events: 2,
         coroutines: 1,
         ..End::default()
@@ -137,7 +137,7 @@ fn everything() -> Vec<u8> {
     };
     let end = End {
         at: Nanos(9_000_000_000),
-        how: Ending::Signalled(11),
+        how: ExitReason::Signalled(11),
         events: 409,
         lost: 12,
         refused: 3,
@@ -325,24 +325,24 @@ fn last_facts() -> Vec<Record> {
             at,
         })
     };
-    let tally = |id, torn, inexact| {
+    let event_counts = |id, torn, inexact| {
         let coroutine = CoroutineId(id);
-        Record::Tally(Tally {
+        Record::EventCounts(EventCounts {
             coroutine,
             attempted: 12,
             recorded: 9,
             torn,
             inexact,
-            ..Tally::default()
+            ..EventCounts::default()
         })
     };
     vec![
         wake(0, Waker::Foreign),
         wake(199, Waker::Thread(700)),
         wake((1 << 20) - 1, Waker::Coroutine(CoroutineId(1))),
-        tally(1, None, false),
-        tally(2, Some(11), false),
-        tally(3, Some(u64::MAX), true),
+        event_counts(1, None, false),
+        event_counts(2, Some(11), false),
+        event_counts(3, Some(u64::MAX), true),
     ]
 }
 
@@ -406,13 +406,13 @@ fn written(start: &Start, records: &[Record], end: &End) -> Vec<u8> {
 /// Processes that end in each way, each with a coroutine that outlived it by no event.
 fn processes() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory");
-    let endings = [
-        ProcessEnding::Exited(3),
-        ProcessEnding::Signalled(9),
-        ProcessEnding::Exec,
-        ProcessEnding::Gone,
+    let exit_reasons = [
+        ProcessExit::Exited(3),
+        ProcessExit::Signalled(9),
+        ProcessExit::Exec,
+        ProcessExit::Disappeared,
     ];
-    for (number, how) in (1..).zip(endings) {
+    for (number, how) in (1..).zip(exit_reasons) {
         let records = [
             Record::Process(Process {
                 id: ProcessId(number),

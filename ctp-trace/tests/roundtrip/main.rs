@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use ctp_trace::record::{
-    Birth, CoroutineId, End, Event, Module, Nanos, Process, Record, Site, Start, Tally, Wake,
+    Birth, CoroutineId, End, Event, EventCounts, Module, Nanos, Process, Record, Site, Start, Wake,
 };
 use ctp_trace::{Completeness, Error, Reader, Writer};
 use frames::{frame, frames, renumbered};
@@ -391,7 +391,7 @@ fn sample() -> Vec<u8> {
             .write(&Record::Wake(Wake::default()))
             .expect("memory");
         writer
-            .write(&Record::Tally(Tally::default()))
+            .write(&Record::EventCounts(EventCounts::default()))
             .expect("memory");
         writer.flush().expect("memory");
     }

@@ -143,7 +143,7 @@ fn class(record: &Record) -> usize {
         Record::Site(_) => 3,
         Record::Birth(_) => 4,
         Record::Aggregate(_) => 5,
-        Record::Window(_) | Record::Earlier(_) | Record::Former(_) => 6,
+        Record::Window(_) | Record::Earlier(_) | Record::EndedSums(_) => 6,
         Record::Chain(_) => 7,
         Record::Look(_) => 8,
         Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 10,

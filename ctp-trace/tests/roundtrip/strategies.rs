@@ -82,9 +82,9 @@ fn process() -> impl Strategy<Value = Record> {
 
 fn process_end() -> impl Strategy<Value = Record> {
     let how = prop_oneof![
-        any::<i32>().prop_map(ProcessEnding::Exited),
-        any::<i32>().prop_map(ProcessEnding::Signalled),
-        select(vec![ProcessEnding::Exec, ProcessEnding::Gone]),
+        any::<i32>().prop_map(ProcessExit::Exited),
+        any::<i32>().prop_map(ProcessExit::Signalled),
+        select(vec![ProcessExit::Exec, ProcessExit::Disappeared]),
     ];
     (any_u32(), any_u64(), how).prop_map(|(process, at, how)| {
         Record::ProcessEnd(ProcessEnd {
@@ -157,10 +157,10 @@ fn flight() -> impl Strategy<Value = Record> {
             events,
         })
     });
-    let whose = (any_u32(), any_u32(), ".{0,20}");
-    let former = (whose, counts(), any::<(u8, u8)>(), durations(), durations()).prop_map(
+    let owner = (any_u32(), any_u32(), ".{0,20}");
+    let ended_sums = (owner, counts(), any::<(u8, u8)>(), durations(), durations()).prop_map(
         |((process, site, name), counts, (lo, step), waiting, running)| {
-            Record::Former(Box::new(Former {
+            Record::EndedSums(Box::new(EndedSums {
                 process: ProcessId(process),
                 name,
                 spawn_site: SiteId(site),
@@ -175,7 +175,7 @@ fn flight() -> impl Strategy<Value = Record> {
             }))
         },
     );
-    prop_oneof![window, earlier, former].boxed()
+    prop_oneof![window, earlier, ended_sums].boxed()
 }
 
 fn durations() -> impl Strategy<Value = Durations> {
@@ -329,17 +329,17 @@ fn row() -> impl Strategy<Value = Record> {
     prop_oneof![
         event().boxed(),
         wake().boxed(),
-        deed().boxed(),
-        tally().boxed()
+        thread_event().boxed(),
+        event_counts().boxed()
     ]
 }
 
 /// An event as schedulers cause them: few coroutines, few places, times that go on.
 fn orderly() -> impl Strategy<Value = Record> {
-    let who = (1..6u32, 0..9u64, 0..4u64);
+    let task_id = (1..6u32, 0..9u64, 0..4u64);
     let seen = (0..5u16, any::<bool>(), marks());
     let what = (event_kind(), 0..3u32, wait(), 0..3u64, seen);
-    (who, 0..100_000u64, what).prop_map(
+    (task_id, 0..100_000u64, what).prop_map(
         |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered, marks)))| {
             Record::Event(Event {
                 coroutine: CoroutineId(coroutine),
@@ -359,10 +359,10 @@ fn orderly() -> impl Strategy<Value = Record> {
 }
 
 fn event() -> impl Strategy<Value = Record> {
-    let who = (any_u32(), any_u64(), any_u64());
+    let task_id = (any_u32(), any_u64(), any_u64());
     let seen = (any::<u16>(), any::<bool>(), marks());
     let what = (event_kind(), any_u32(), wait(), any_u64(), seen);
-    (who, any_u64(), what).prop_map(
+    (task_id, any_u64(), what).prop_map(
         |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered, marks)))| {
             Record::Event(Event {
                 coroutine: CoroutineId(coroutine),
@@ -412,7 +412,7 @@ fn hold() -> impl Strategy<Value = Hold> {
     })
 }
 
-fn deed() -> impl Strategy<Value = Record> {
+fn thread_event() -> impl Strategy<Value = Record> {
     let call =
         (any_u32(), any_u32(), waker(), any_u32()).prop_map(|(coroutine, count, by, site)| {
             Act::Wake(WakeCall {
@@ -436,7 +436,7 @@ fn deed() -> impl Strategy<Value = Record> {
         any_u64().prop_map(Act::Loss),
     ];
     (any_u32(), any_u64(), any_u64(), act).prop_map(|(process, tid, at, act)| {
-        Record::Deed(Deed {
+        Record::ThreadEvent(ThreadEvent {
             process: ProcessId(process),
             tid,
             at: Nanos(at),
@@ -445,14 +445,14 @@ fn deed() -> impl Strategy<Value = Record> {
     })
 }
 
-fn tally() -> impl Strategy<Value = Record> {
+fn event_counts() -> impl Strategy<Value = Record> {
     let torn = proptest::option::of(any_u64());
     let wakers = proptest::option::of(any_u32());
     let later = (any_u64(), proptest::option::of(event_kind()), wakers);
     (any_u32(), any_u64(), any_u64(), torn, any::<bool>(), later).prop_map(
         |(coroutine, attempted, recorded, torn, inexact, (filtered, hidden, wakers))| {
             let coroutine = CoroutineId(coroutine);
-            Record::Tally(Tally {
+            Record::EventCounts(EventCounts {
                 coroutine,
                 attempted,
                 recorded,
@@ -468,10 +468,10 @@ fn tally() -> impl Strategy<Value = Record> {
 
 fn end() -> impl Strategy<Value = Record> {
     let how = prop_oneof![
-        any::<i32>().prop_map(Ending::Exited),
-        any::<i32>().prop_map(Ending::Signalled),
-        Just(Ending::Stopped),
-        Just(Ending::Image),
+        any::<i32>().prop_map(ExitReason::Exited),
+        any::<i32>().prop_map(ExitReason::Signalled),
+        Just(ExitReason::Stopped),
+        Just(ExitReason::Image),
     ];
     let counts = prop::collection::vec(any_u64(), 9);
     (any_u64(), how, counts)

@@ -1,8 +1,8 @@
 //! What it waits for was closed.
 
-use ctp_trace::verdict::{Confidence, Doubt, Fact, Past, Reason, Standing, Verdict, judge};
+use ctp_trace::verdict::{Caveat, Confidence, Evidence, Fact, Past, Reason, Verdict, judge};
 
-use crate::standings::{changed, check, closed, closed_but, ms};
+use crate::evidence_values::{changed, check, closed, closed_but, ms};
 
 /// CT-14, CT-15: a lost wakeup is one that was not woken though its event happened.
 #[test]
@@ -22,31 +22,31 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
         .wake
         .iter_mut()
         .for_each(|wake| wake.close_call = true);
-    let untold = Standing {
+    let unrecorded = Evidence {
         wake: None,
         ..closed()
     };
     let one_of_several = changed(closed(), |it| it.wait.one_of_several = true);
     let with_a_timeout = changed(closed(), |it| it.polls.wakers = Some(2));
-    let recent = Standing {
+    let recent = Evidence {
         since: ms(9_000),
         end: ms(9_900),
         ..closed_but(|it| it.at = ms(9_001))
     };
-    for (standing, why) in [
-        (untold, Doubt::WakesNotTold),
-        (close_call, Doubt::CloseCall),
-        (closed_but(|it| it.whole = false), Doubt::Incomplete),
-        (one_of_several, Doubt::OneOfSeveral),
-        (with_a_timeout, Doubt::SeveralWakers),
-        (recent, Doubt::Recent),
+    for (evidence, why) in [
+        (unrecorded, Caveat::WakesNotRecorded),
+        (close_call, Caveat::CloseCall),
+        (closed_but(|it| it.whole = false), Caveat::Incomplete),
+        (one_of_several, Caveat::OneOfSeveral),
+        (with_a_timeout, Caveat::SeveralWakers),
+        (recent, Caveat::Recent),
     ] {
-        let judgement = judge(&standing, ms(500));
+        let judgement = judge(&evidence, ms(500));
         assert_eq!(judgement.verdict, Verdict::MaybeStuck, "{why:?}");
-        let Reason::Closed { doubt, .. } = judgement.reason else {
+        let Reason::Closed { caveat, .. } = judgement.reason else {
             panic!("{judgement:?}")
         };
-        assert_eq!(doubt, Some(why));
+        assert_eq!(caveat, Some(why));
     }
 }
 
@@ -61,6 +61,6 @@ fn closed_proves_nothing_while_others_were_resumed_as_late() {
     just.past = Past::default();
     check(&just, Fact::NotWoken, Verdict::Waiting, "no-past");
     let mut woken = closed();
-    woken.wake = crate::standings::woken().wake;
+    woken.wake = crate::evidence_values::woken().wake;
     check(&woken, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
 }

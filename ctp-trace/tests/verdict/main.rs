@@ -1,9 +1,9 @@
 //! The rule, case by case. Times are in milliseconds.
 
 mod closed;
+mod evidence_values;
 mod past;
 mod properties;
-mod standings;
 mod states;
 mod woken;
 mod words;

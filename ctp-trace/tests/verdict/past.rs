@@ -2,35 +2,35 @@
 
 use ctp_trace::record::{Dialect, Nanos};
 use ctp_trace::verdict::{
-    Confidence, Fact, LivesStanding, Past, Reason, Standing, Verdict, WakeStanding, judge,
+    Confidence, Evidence, Fact, LivesEvidence, Past, Reason, Verdict, WakeEvidence, judge,
 };
 
-use crate::standings::{THRESHOLD, changed, check, closed, ms, not_woken, suspended};
+use crate::evidence_values::{THRESHOLD, changed, check, closed, ms, not_woken, suspended};
 
 /// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and so not for certain.
 #[test]
 fn not_woken_is_judged_by_the_past_of_its_site() {
-    for (standing, fact) in [
+    for (evidence, fact) in [
         (not_woken(), Fact::NotWoken),
         (suspended(), Fact::Suspended),
     ] {
-        let stuck = check(&standing, fact, Verdict::MaybeStuck, "far-beyond");
+        let stuck = check(&evidence, fact, Verdict::MaybeStuck, "far-beyond");
         assert_eq!(stuck.confidence, Confidence::Likely);
-        let mut listener = standing;
+        let mut listener = evidence;
         listener.past.waits = 7;
         check(&listener, fact, Verdict::Waiting, "no-past");
-        let mut slow = standing;
+        let mut slow = evidence;
         slow.past.p99 = ms(901);
         check(&slow, fact, Verdict::Waiting, "usual");
-        let mut once = standing;
+        let mut once = evidence;
         once.past.longest = ms(9000);
         check(&once, fact, Verdict::Waiting, "usual");
-        let mut record = standing;
+        let mut record = evidence;
         record.past.longest = ms(4501); // not quite half of what this one waits
         check(&record, fact, Verdict::Waiting, "usual");
-        let young = Standing {
+        let young = Evidence {
             since: ms(9001),
-            ..standing
+            ..evidence
         };
         check(&young, fact, Verdict::Waiting, "young");
     }
@@ -40,19 +40,19 @@ fn not_woken_is_judged_by_the_past_of_its_site() {
 /// nothing, until a day came.
 #[test]
 fn where_nothing_is_usual_the_lives_of_its_like_are() {
-    let lives = LivesStanding {
+    let lives = LivesEvidence {
         ended: 8,
         p99: ms(900),
         longest: ms(4500),
         newest: 8,
     };
-    let judged = |lives: LivesStanding| {
-        let mut standing = Standing {
+    let judged = |lives: LivesEvidence| {
+        let mut evidence = Evidence {
             lives: Some(lives),
             ..not_woken()
         };
-        standing.past.waits = 7;
-        let judged = judge(&standing, THRESHOLD);
+        evidence.past.waits = 7;
+        let judged = judge(&evidence, THRESHOLD);
         (judged.verdict, judged.reason)
     };
     let stuck = (Verdict::MaybeStuck, Reason::BeyondLives(lives));
@@ -60,10 +60,10 @@ fn where_nothing_is_usual_the_lives_of_its_like_are() {
     let waiting = (Verdict::Waiting, Reason::NoPast);
     let (p99, longest) = (ms(901), ms(4501));
     for not_enough in [
-        LivesStanding { ended: 7, ..lives },
-        LivesStanding { newest: 7, ..lives },
-        LivesStanding { p99, ..lives },
-        LivesStanding { longest, ..lives },
+        LivesEvidence { ended: 7, ..lives },
+        LivesEvidence { newest: 7, ..lives },
+        LivesEvidence { p99, ..lives },
+        LivesEvidence { longest, ..lives },
     ] {
         assert_eq!(judged(not_enough), waiting, "{not_enough:?}");
     }
@@ -90,21 +90,21 @@ fn what_is_ignored_is_no_failure_and_says_what_it_was() {
 
 #[test]
 fn a_close_call_is_named() {
-    let mut standing = not_woken();
-    standing.wake = Some(WakeStanding {
+    let mut evidence = not_woken();
+    evidence.wake = Some(WakeEvidence {
         woken: false,
         at: Some(ms(999)),
         close_call: true,
-        ..WakeStanding::default()
+        ..WakeEvidence::default()
     });
-    assert!(check(&standing, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond").close_call);
-    standing.wake = Some(WakeStanding {
+    assert!(check(&evidence, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond").close_call);
+    evidence.wake = Some(WakeEvidence {
         woken: true,
         at: Some(ms(999)),
         close_call: true,
-        ..WakeStanding::default()
+        ..WakeEvidence::default()
     });
-    assert!(!judge(&standing, THRESHOLD).close_call);
+    assert!(!judge(&evidence, THRESHOLD).close_call);
 }
 
 /// CT-15: a pending timer waits, whatever its site usually waits.
@@ -126,13 +126,13 @@ fn a_timer_is_judged_by_its_deadline() {
 #[test]
 fn a_plain_v1_coroutine_is_likely_stuck_when_suspended_to_the_end() {
     for dialect in [Dialect::V1PerSlot, Dialect::V1PerStation] {
-        let peer = Standing {
+        let peer = Evidence {
             dialect,
             past: Past::default(),
             ..suspended()
         };
         check(&peer, Fact::Suspended, Verdict::MaybeStuck, "silent");
-        let young = Standing {
+        let young = Evidence {
             since: ms(9_500),
             ..peer
         };

@@ -2,14 +2,13 @@
 
 use ctp_trace::record::{CoroutineId, Dialect, Nanos, Seen};
 use ctp_trace::verdict::{
-    BlockStanding, CloseStanding, Confidence, Doubt, EmptyStanding, Fact, LivesStanding,
-    LookStanding, MissingStanding, Obstacle, Past, PollStanding, Reason, ResourceStanding,
-    SURE_AFTER, Standing, State, ThreadStanding, TurnStanding, Verdict, WaitStanding, WakeStanding,
-    judge,
+    BlockCause, BlockEvidence, Caveat, CloseEvidence, Confidence, EmptyEvidence, Evidence, Fact,
+    LivesEvidence, LookEvidence, MissingEvidence, Past, PollEvidence, Reason, ResourceEvidence,
+    SURE_AFTER, State, ThreadEvidence, TurnEvidence, Verdict, WaitEvidence, WakeEvidence, judge,
 };
 use proptest::prelude::*;
 
-use crate::standings::{MS, THRESHOLD, changed, ms, served};
+use crate::evidence_values::{MS, THRESHOLD, changed, ms, overtaker};
 
 fn any_seen() -> impl Strategy<Value = Seen> {
     prop::sample::select(vec![
@@ -29,8 +28,8 @@ prop_compose! {
     fn any_wake()(
         (woken, close_call) in any::<(bool, bool)>(),
         at in prop::option::of(any_ms(20_000)),
-    ) -> WakeStanding {
-        WakeStanding { woken, at, close_call, ..WakeStanding::default() }
+    ) -> WakeEvidence {
+        WakeEvidence { woken, at, close_call, ..WakeEvidence::default() }
     }
 }
 
@@ -38,8 +37,8 @@ prop_compose! {
     fn any_closing()(
         (at, longest_after) in (any_ms(20_000), any_ms(9_000)),
         whole in any::<bool>(),
-    ) -> CloseStanding {
-        CloseStanding { at, longest_after, whole }
+    ) -> CloseEvidence {
+        CloseEvidence { at, longest_after, whole }
     }
 }
 
@@ -48,30 +47,30 @@ prop_compose! {
         seen in any_seen(),
         (first, more, longest_after) in (any_ms(20_000), any_ms(300), any_ms(9_000)),
         whole in any::<bool>(),
-    ) -> LookStanding {
+    ) -> LookEvidence {
         let latest = Nanos(first.0 + more.0);
-        LookStanding { seen, first, latest, longest_after, whole }
+        LookEvidence { seen, first, latest, longest_after, whole }
     }
 }
 
 prop_compose! {
     fn any_block()(
-        obstacle in prop::sample::select(vec![
-            Obstacle::Cycle,
-            Obstacle::Ended(CoroutineId(7)),
-            Obstacle::Unclaimed,
-            Obstacle::Behind(CoroutineId(7)),
+        block_cause in prop::sample::select(vec![
+            BlockCause::Cycle,
+            BlockCause::Ended(CoroutineId(7)),
+            BlockCause::Unclaimed,
+            BlockCause::Behind(CoroutineId(7)),
         ]),
         since in any_ms(20_000),
         is_doubtful in any::<bool>(),
-    ) -> BlockStanding {
-        BlockStanding { obstacle, since, doubt: is_doubtful.then_some(Doubt::Moved) }
+    ) -> BlockEvidence {
+        BlockEvidence { block_cause, since, caveat: is_doubtful.then_some(Caveat::Moved) }
     }
 }
 
 prop_compose! {
-    fn any_turn()(taken in any_ms(20_000), youngest in any_ms(20_000)) -> TurnStanding {
-        TurnStanding { taken, waited_since: taken, youngest }
+    fn any_turn()(taken in any_ms(20_000), youngest in any_ms(20_000)) -> TurnEvidence {
+        TurnEvidence { taken, waited_since: taken, youngest }
     }
 }
 
@@ -81,8 +80,8 @@ prop_compose! {
         blocked in prop::option::of(any_block()),
         looked in prop::option::of(any_look()),
         turn in prop::option::of(any_turn()),
-    ) -> ResourceStanding {
-        ResourceStanding { closed, blocked, looked, turn, empty: None }
+    ) -> ResourceEvidence {
+        ResourceEvidence { closed, blocked, looked, turn, empty: None }
     }
 }
 
@@ -91,10 +90,10 @@ prop_compose! {
         others in prop::option::of((0u64..20_000, 0u64..20_000)),
         held_since in prop::option::of(any_ms(20_000)),
         (hosts, ended) in any::<(bool, bool)>(),
-    ) -> ThreadStanding {
-        ThreadStanding {
-            served: others.and_then(|(ready, _)| served(ready)),
-            served_there: others.and_then(|(ready, there)| served(ready.min(there))),
+    ) -> ThreadEvidence {
+        ThreadEvidence {
+            overtaker: others.and_then(|(ready, _)| overtaker(ready)),
+            overtaker_on_thread: others.and_then(|(ready, there)| overtaker(ready.min(there))),
             hosts,
             ended,
             held_since,
@@ -105,9 +104,9 @@ prop_compose! {
 prop_compose! {
     fn any_polls()(
         wakers in prop::option::of(0u32..3),
-        (by_others, when_woken, untold, keeps_permits) in any::<(bool, bool, bool, bool)>(),
-    ) -> PollStanding {
-        PollStanding { wakers, by_others, when_woken, untold, keeps_permits }
+        (by_others, when_woken, unrecorded, keeps_permits) in any::<(bool, bool, bool, bool)>(),
+    ) -> PollEvidence {
+        PollEvidence { wakers, by_others, when_woken, unrecorded, keeps_permits }
     }
 }
 
@@ -124,13 +123,13 @@ prop_compose! {
     fn any_lives()(
         (ended, newest) in (0u64..20, 0u64..20),
         (p99, longest) in (any_ms(2_000), any_ms(4_000)),
-    ) -> LivesStanding {
-        LivesStanding { ended, p99, longest, newest }
+    ) -> LivesEvidence {
+        LivesEvidence { ended, p99, longest, newest }
     }
 }
 
 prop_compose! {
-    fn any_standing()(
+    fn any_evidence()(
         state in prop::sample::select(vec![
             State::Born, State::Running, State::Suspended, State::Cancelled, State::Dead,
         ]),
@@ -141,16 +140,16 @@ prop_compose! {
         (wake, polls) in (prop::option::of(any_wake()), any_polls()),
         (resource, threads) in (any_resource(), any_threads()),
         (past, lives) in (any_past(), prop::option::of(any_lives())),
-    ) -> Standing {
-        Standing {
+    ) -> Evidence {
+        Evidence {
             state,
             since,
             end: since.max(end),
             dialect: if v1 { Dialect::V1PerSlot } else { Dialect::Extended },
-            missing: MissingStanding { lost, filtered: 0 },
+            missing: MissingEvidence { lost, filtered: 0 },
             wake,
             polls,
-            wait: WaitStanding { idle, one_of_several, deadline },
+            wait: WaitEvidence { idle, one_of_several, deadline },
             resource,
             threads,
             past,
@@ -163,80 +162,80 @@ proptest! {
     // CT-15
     #[test]
     fn nothing_to_read_excuses_only_waits_beyond_the_usual(
-        standing in any_standing(),
+        evidence in any_evidence(),
         at in 0u64..20_000,
     ) {
-        let empty = EmptyStanding { fd: 17, at: ms(at) };
-        let looked_at = changed(standing, |it| it.resource.empty = Some(empty));
-        let (before, after) = (judge(&standing, THRESHOLD), judge(&looked_at, THRESHOLD));
+        let empty = EmptyEvidence { fd: 17, at: ms(at) };
+        let looked_at = changed(evidence, |it| it.resource.empty = Some(empty));
+        let (before, after) = (judge(&evidence, THRESHOLD), judge(&looked_at, THRESHOLD));
         if before != after {
             prop_assert!(matches!(before.reason, Reason::FarBeyond | Reason::BeyondLives(_)));
             prop_assert_eq!((after.verdict, after.reason), (Verdict::Waiting, Reason::NothingToRead(empty)));
-            prop_assert!(standing.since <= empty.at);
+            prop_assert!(evidence.since <= empty.at);
         }
     }
 
     #[test]
-    fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(standing in any_standing()) {
-        let judgement = judge(&standing, THRESHOLD);
-        if let Reason::Deadlock { doubt } | Reason::NeverGivenBack { doubt, .. }
-            | Reason::Unclaimed { doubt } | Reason::Behind { doubt, .. } = judgement.reason
+    fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(evidence in any_evidence()) {
+        let judgement = judge(&evidence, THRESHOLD);
+        if let Reason::Deadlock { caveat } | Reason::NeverGivenBack { caveat, .. }
+            | Reason::Unclaimed { caveat } | Reason::Behind { caveat, .. } = judgement.reason
         {
-            let blocked = standing.resource.blocked.unwrap();
-            let age = blocked.since.until(standing.end);
-            let may_run = blocked.obstacle == Obstacle::Cycle && standing.state == State::Running;
-            prop_assert!(standing.state == State::Suspended || may_run);
+            let blocked = evidence.resource.blocked.unwrap();
+            let age = blocked.since.until(evidence.end);
+            let may_run = blocked.block_cause == BlockCause::Cycle && evidence.state == State::Running;
+            prop_assert!(evidence.state == State::Suspended || may_run);
             prop_assert!(THRESHOLD <= age);
-            let is_certain = blocked.doubt.is_none() && SURE_AFTER <= age;
-            prop_assert_eq!(is_certain, doubt.is_none());
+            let is_certain = blocked.caveat.is_none() && SURE_AFTER <= age;
+            prop_assert_eq!(is_certain, caveat.is_none());
             prop_assert_eq!(is_certain, judgement.confidence == Confidence::Certain);
         } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
-            let (wake, served) = (standing.wake.unwrap(), standing.threads.served.unwrap());
-            let ready = standing.since.max(wake.at.unwrap());
-            for served in [served, standing.threads.served_there.unwrap()] {
-                prop_assert!(THRESHOLD <= Nanos(served.ready.0 - ready.0));
+            let (wake, overtaker) = (evidence.wake.unwrap(), evidence.threads.overtaker.unwrap());
+            let ready = evidence.since.max(wake.at.unwrap());
+            for overtaker in [overtaker, evidence.threads.overtaker_on_thread.unwrap()] {
+                prop_assert!(THRESHOLD <= Nanos(overtaker.ready.0 - ready.0));
             }
-            prop_assert!(!wake.close_call && standing.polls.wakers.is_none());
-            prop_assert!(!standing.polls.keeps_permits || standing.since <= wake.at.unwrap());
+            prop_assert!(!wake.close_call && evidence.polls.wakers.is_none());
+            prop_assert!(!evidence.polls.keeps_permits || evidence.since <= wake.at.unwrap());
         } else if judgement.verdict == Verdict::Stuck && judgement.reason == Reason::NoWaker {
             prop_assert_eq!(judgement.fact, Fact::NoWaker);
-            prop_assert!(standing.polls.wakers == Some(0) && !standing.polls.by_others);
-            prop_assert!(standing.polls.when_woken);
-            prop_assert!(!standing.polls.untold);
+            prop_assert!(evidence.polls.wakers == Some(0) && !evidence.polls.by_others);
+            prop_assert!(evidence.polls.when_woken);
+            prop_assert!(!evidence.polls.unrecorded);
             prop_assert!(!judgement.close_call && SURE_AFTER <= judgement.age);
         } else if judgement.verdict == Verdict::Stuck {
             // A future without wakers that others poll is judged by what it waits for.
-            let is_polled_by_others = judgement.fact == Fact::NoWaker && standing.polls.by_others;
+            let is_polled_by_others = judgement.fact == Fact::NoWaker && evidence.polls.by_others;
             prop_assert!(judgement.fact == Fact::NotWoken || is_polled_by_others);
             prop_assert!(!judgement.close_call);
             let looked = || {
-                let LookStanding { first, longest_after, whole, .. } = standing.resource.looked.unwrap();
+                let LookEvidence { first, longest_after, whole, .. } = evidence.resource.looked.unwrap();
                 (first, longest_after, whole)
             };
-            let (at, longest_after, whole) = standing.resource.closed
+            let (at, longest_after, whole) = evidence.resource.closed
                 .map_or_else(looked, |it| (it.at, it.longest_after, it.whole));
-            let ago = Nanos(standing.end.0 - at.0);
+            let ago = Nanos(evidence.end.0 - at.0);
             prop_assert!(whole && SURE_AFTER <= ago && longest_after < ago);
-            if standing.resource.closed.is_none() {
-                let looked = standing.resource.looked.unwrap();
+            if evidence.resource.closed.is_none() {
+                let looked = evidence.resource.looked.unwrap();
                 prop_assert_eq!(looked.seen, Seen::Closed);
                 prop_assert!(ms(100) <= looked.first.until(looked.latest));
             }
         }
         if judgement.verdict.is_stuck() {
-            prop_assert!(standing.missing.lost.is_none() && THRESHOLD <= judgement.age);
-            prop_assert!(!matches!(standing.state, State::Dead | State::Cancelled));
+            prop_assert!(evidence.missing.lost.is_none() && THRESHOLD <= judgement.age);
+            prop_assert!(!matches!(evidence.state, State::Dead | State::Cancelled));
         }
         if judgement.fact == Fact::NotWoken {
-            prop_assert!(standing.wake.is_some());
+            prop_assert!(evidence.wake.is_some());
         }
     }
 
     #[test]
-    fn a_longer_threshold_never_makes_more_stuck(standing in any_standing(), more in 0u64..9_000) {
-        let longer = judge(&standing, Nanos(THRESHOLD.0 + more * MS));
+    fn a_longer_threshold_never_makes_more_stuck(evidence in any_evidence(), more in 0u64..9_000) {
+        let longer = judge(&evidence, Nanos(THRESHOLD.0 + more * MS));
         if longer.verdict.is_stuck() {
-            prop_assert!(judge(&standing, THRESHOLD).verdict.is_stuck());
+            prop_assert!(judge(&evidence, THRESHOLD).verdict.is_stuck());
         }
     }
 }

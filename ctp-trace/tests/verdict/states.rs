@@ -1,10 +1,10 @@
 //! What follows from what a coroutine was last seen doing, and from its wakers.
 
 use ctp_trace::verdict::{
-    Confidence, Fact, Past, Reason, Standing, State, Verdict, WakeStanding, wakes_since,
+    Confidence, Evidence, Fact, Past, Reason, State, Verdict, WakeEvidence, wakes_since,
 };
 
-use crate::standings::{changed, check, ms, not_woken, suspended, woken};
+use crate::evidence_values::{changed, check, ms, not_woken, suspended, woken};
 
 /// CT-16, CTP-20: whoever is dead is over, however it ended and whatever is lost of it.
 #[test]
@@ -14,7 +14,7 @@ fn the_dead_are_never_listed() {
         it.missing.lost = Some(3);
     });
     check(&dead, Fact::Dead, Verdict::Over, "over");
-    let cancelled = Standing {
+    let cancelled = Evidence {
         state: State::Cancelled,
         ..dead
     };
@@ -24,8 +24,8 @@ fn the_dead_are_never_listed() {
 /// CT-24: no state is judged that may not be the last one.
 #[test]
 fn what_depends_on_lost_events_is_unknown() {
-    for standing in [not_woken(), woken(), suspended()] {
-        let doubted = changed(standing, |it| it.missing.lost = Some(212));
+    for evidence in [not_woken(), woken(), suspended()] {
+        let doubted = changed(evidence, |it| it.missing.lost = Some(212));
         let judgement = check(&doubted, Fact::Suspended, Verdict::Unknown, "lost");
         assert_eq!(judgement.reason, Reason::Lost(212));
         assert_eq!(judgement.confidence, Confidence::Open);
@@ -35,7 +35,7 @@ fn what_depends_on_lost_events_is_unknown() {
 /// CTP-21: one that runs without a suspend is reported as running.
 #[test]
 fn running_for_long_is_busy() {
-    let running = Standing {
+    let running = Evidence {
         state: State::Running,
         ..suspended()
     };
@@ -47,7 +47,7 @@ fn running_for_long_is_busy() {
     check(&host, Fact::Running, Verdict::Waiting, "hosts");
     let left = changed(running, |it| it.threads.ended = true);
     check(&left, Fact::Running, Verdict::MaybeStuck, "thread-ended");
-    let brief = Standing {
+    let brief = Evidence {
         since: ms(9001),
         ..running
     };
@@ -69,21 +69,21 @@ fn one_that_nobody_can_wake_is_stuck() {
         it.past = Past::default();
     });
     check(&polled, Fact::NoWaker, Verdict::Waiting, "no-past");
-    let close = Standing {
-        wake: Some(WakeStanding {
+    let close = Evidence {
+        wake: Some(WakeEvidence {
             close_call: true,
-            ..WakeStanding::default()
+            ..WakeEvidence::default()
         }),
         ..abandoned
     };
     check(&close, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
-    let untold = changed(abandoned, |it| it.polls.untold = true);
-    check(&untold, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
-    let one_left = changed(abandoned, |it| {
+    let unrecorded = changed(abandoned, |it| it.polls.unrecorded = true);
+    check(&unrecorded, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
+    let last_left = changed(abandoned, |it| {
         it.polls.wakers = Some(1);
         it.past = Past::default();
     });
-    check(&one_left, Fact::NotWoken, Verdict::Waiting, "no-past");
+    check(&last_left, Fact::NotWoken, Verdict::Waiting, "no-past");
     let woken = changed(woken(), |it| it.polls.wakers = Some(0));
     check(
         &woken,

@@ -1,23 +1,23 @@
 //! Ready, and not run.
 
 use ctp_trace::verdict::{
-    Confidence, Fact, Past, Reason, Standing, State, Verdict, WakeStanding, judge,
+    Confidence, Evidence, Fact, Past, Reason, State, Verdict, WakeEvidence, judge,
 };
 
-use crate::standings::{THRESHOLD, changed, check, ms, served, suspended, woken};
+use crate::evidence_values::{THRESHOLD, changed, check, ms, overtaker, suspended, woken};
 
 #[test]
 fn never_run_is_stuck_only_if_others_were_run() {
-    let born = Standing {
+    let born = Evidence {
         state: State::Born,
         ..suspended()
     };
     check(&born, Fact::NeverRun, Verdict::MaybeStuck, "overlooked");
-    let alone = changed(born, |it| it.threads.served = None);
+    let alone = changed(born, |it| it.threads.overtaker = None);
     check(&alone, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
-    let idle = changed(born, |it| it.threads.served = served(1999));
+    let idle = changed(born, |it| it.threads.overtaker = overtaker(1999));
     check(&idle, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
-    let young = Standing {
+    let young = Evidence {
         since: ms(9500),
         ..born
     };
@@ -33,7 +33,7 @@ fn woken_not_run_is_certain_beyond_all_queueing_while_workers_progress() {
         stuck.reason,
         Reason::PassedOver {
             ready: ms(2000),
-            served: served(9_900).unwrap_or_default()
+            overtaker: overtaker(9_900).unwrap_or_default()
         }
     );
 }
@@ -41,9 +41,9 @@ fn woken_not_run_is_certain_beyond_all_queueing_while_workers_progress() {
 #[test]
 fn woken_not_run_is_queueing_otherwise() {
     let past = |change: fn(&mut Past)| {
-        let mut standing = woken();
-        change(&mut standing.past);
-        standing
+        let mut evidence = woken();
+        change(&mut evidence.past);
+        evidence
     };
     let few = past(|past| past.queued = 7);
     check(&few, Fact::WokenNotRun, Verdict::MaybeStuck, "passed-over");
@@ -51,14 +51,14 @@ fn woken_not_run_is_queueing_otherwise() {
     check(&slow, Fact::WokenNotRun, Verdict::Waiting, "queued");
     let slowly = past(|past| past.longest_queued = ms(3999));
     check(&slowly, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
-    let stalled = changed(woken(), |it| it.threads.served = served(2999));
+    let stalled = changed(woken(), |it| it.threads.overtaker = overtaker(2999));
     check(&stalled, Fact::WokenNotRun, Verdict::Waiting, "queued");
     let mut fresh = woken();
-    fresh.wake = Some(WakeStanding {
+    fresh.wake = Some(WakeEvidence {
         woken: true,
         at: Some(ms(9_100)),
         close_call: false,
-        ..WakeStanding::default()
+        ..WakeEvidence::default()
     });
     check(&fresh, Fact::WokenNotRun, Verdict::Waiting, "queued");
 }
@@ -88,8 +88,8 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
     );
     let held = changed(woken(), |it| it.threads.held_since = Some(ms(9_000)));
     check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "passed-over");
-    for there in [None, served(2_999)] {
-        let elsewhere = changed(woken(), |it| it.threads.served_there = there);
+    for there in [None, overtaker(2_999)] {
+        let elsewhere = changed(woken(), |it| it.threads.overtaker_on_thread = there);
         check(
             &elsewhere,
             Fact::WokenNotRun,
@@ -99,7 +99,7 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
     }
     let recent = changed(woken(), |it| {
         it.end = ms(2_999);
-        it.threads.served = served(2_900);
+        it.threads.overtaker = overtaker(2_900);
     });
     let judgement = judge(&recent, ms(500));
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
@@ -110,33 +110,33 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
 /// A wake during the run cannot be followed before that run has ended.
 #[test]
 fn queueing_begins_with_the_suspend() {
-    let mut standing = woken();
-    standing.wake = Some(WakeStanding {
+    let mut evidence = woken();
+    evidence.wake = Some(WakeEvidence {
         woken: true,
         at: Some(ms(10)),
         close_call: false,
-        ..WakeStanding::default()
+        ..WakeEvidence::default()
     });
-    let Reason::PassedOver { ready, .. } = judge(&standing, THRESHOLD).reason else {
+    let Reason::PassedOver { ready, .. } = judge(&evidence, THRESHOLD).reason else {
         panic!()
     };
-    assert_eq!(ready, standing.since);
+    assert_eq!(ready, evidence.since);
 }
 
 // CT-15
 #[test]
 fn a_wake_that_came_while_it_ran_may_be_used_up_where_there_are_permits() {
-    let early = Standing {
-        wake: Some(WakeStanding {
+    let early = Evidence {
+        wake: Some(WakeEvidence {
             woken: true,
             at: Some(ms(900)),
             close_call: false,
-            ..WakeStanding::default()
+            ..WakeEvidence::default()
         }),
         ..woken()
     };
     check(&early, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
-    let permit = |standing| changed(standing, |it| it.polls.keeps_permits = true);
+    let permit = |evidence| changed(evidence, |it| it.polls.keeps_permits = true);
     let likely = Verdict::MaybeStuck;
     check(&permit(early), Fact::WokenNotRun, likely, "passed-over");
     check(

@@ -4,11 +4,11 @@
 use std::fmt::Write;
 use std::{env, fs};
 
-use ctp_trace::verdict::{Confidence, Description, Doubt, REASONS, Verdict};
+use ctp_trace::verdict::{Caveat, Confidence, Description, REASONS, Verdict};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
 const HEADER_OF_REASONS: &str = "| verdict | sure | reason | when |\n| --- | --- | --- | --- |\n";
-const HEADER_OF_DOUBTS: &str = "| doubt | what speaks against it |\n| --- | --- |\n";
+const CAVEATS_HEADER: &str = "| caveat | what speaks against it |\n| --- | --- |\n";
 /// When a verdict is likely that would be certain without a doubt.
 const DOUBTED: &str = "as where that is certain, but a doubt speaks against it; of `seen-closed` \
                        also where it was seen to be used for something else";
@@ -53,11 +53,11 @@ fn reasons() -> String {
     table
 }
 
-fn doubts() -> String {
-    let rows = Doubt::ALL
+fn caveats() -> String {
+    let rows = Caveat::ALL
         .iter()
-        .map(|doubt| format!("| `{}` | {} |\n", doubt.word(), doubt.meaning()));
-    HEADER_OF_DOUBTS.to_owned() + &rows.collect::<String>()
+        .map(|caveat| format!("| `{}` | {} |\n", caveat.word(), caveat.meaning()));
+    CAVEATS_HEADER.to_owned() + &rows.collect::<String>()
 }
 
 /// The page has this table, which begins with this header.
@@ -75,7 +75,7 @@ fn assert_documented(header: &str, table: &str) {
 #[test]
 fn every_reason_and_doubt_is_documented() {
     assert_documented(HEADER_OF_REASONS, &reasons());
-    assert_documented(HEADER_OF_DOUBTS, &doubts());
+    assert_documented(CAVEATS_HEADER, &caveats());
 }
 
 #[test]

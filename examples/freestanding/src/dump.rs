@@ -26,7 +26,7 @@ pub fn write((memory, bytes): (*const u8, usize), output: Option<&CStr>) -> Resu
 }
 
 /// Writes what each task did, one a line, and where in memory the program is.
-pub fn tell(tasks: &[Task; TASKS]) -> Result<()> {
+pub fn report(tasks: &[Task; TASKS]) -> Result<()> {
     text(tasks).map_err(|_| Errno::IO)
 }
 

@@ -38,7 +38,7 @@ fn main(output: Option<&CStr>) -> i32 {
     let tasks = tasks::spawn(probe);
     Kernel::new(&tasks).run(board::now() + WATCHED);
     // The tasks are alive: a dump is taken from a program that runs.
-    match dump::write(CTP.extent(), output).and_then(|()| dump::tell(&tasks)) {
+    match dump::write(CTP.extent(), output).and_then(|()| dump::report(&tasks)) {
         Ok(()) => 0,
         Err(_) => 1,
     }

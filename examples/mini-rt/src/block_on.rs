@@ -23,7 +23,7 @@ pub(crate) fn block_on<F: Future>(place: &'static Location<'static>, future: F) 
         if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return done;
         }
-        trace.suspend_noted();
+        trace.suspend_announced();
         parker.park();
     }
 }

@@ -38,7 +38,7 @@ pub struct Accept<'a> {
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Connect {
-    begun: Option<io::Result<Watched>>,
+    started: Option<io::Result<Watched>>,
     address: SocketAddr,
     wait: ctp::Wait,
 }
@@ -136,10 +136,10 @@ impl TcpStream {
 /// Outside of a runtime.
 #[track_caller]
 pub fn connect(address: SocketAddr) -> Connect {
-    let begun = begin_connect(address);
-    let number = begun.as_ref().map_or(-1, Watched::number);
+    let started = begin_connect(address);
+    let number = started.as_ref().map_or(-1, Watched::number);
     Connect {
-        begun: Some(begun),
+        started: Some(started),
         address,
         wait: ctp::Wait::writable(number),
     }
@@ -164,7 +164,7 @@ impl Future for Connect {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        if let Some(Ok(socket)) = &this.begun {
+        if let Some(Ok(socket)) = &this.started {
             // Asking again tells how far it is.
             let again = |fd: std::os::fd::BorrowedFd<'_>| match net::connect(fd, &this.address) {
                 Ok(()) | Err(Errno::ISCONN) => Ok(()),
@@ -173,8 +173,8 @@ impl Future for Connect {
             };
             ready!(socket.poll_io(Direction::Write, this.wait, context, again))?;
         }
-        match this.begun.take() {
-            Some(begun) => Poll::Ready(begun.map(|socket| TcpStream { socket })),
+        match this.started.take() {
+            Some(started) => Poll::Ready(started.map(|socket| TcpStream { socket })),
             None => panic!("a finished future was polled again"),
         }
     }

@@ -31,16 +31,16 @@ pub enum Hangup {
 pub(crate) struct Reactor {
     epoll: OwnedFd,
     /// An eventfd in the same epoll, to get one sleeping worker out of it.
-    bell: OwnedFd,
+    wake_flag: OwnedFd,
     sources: Lock<HashMap<u64, Arc<Source>>>,
     last_key: AtomicU64,
     hangup: Hangup,
 }
 
-const BELL: u64 = 0;
+const DOORBELL: u64 = 0;
 const EVENTS_AT_ONCE: usize = 64;
 /// Epoll's limit is 24 days. Waking up once too often is harmless.
-const PATIENCE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A worker's place for the events it fetched.
 pub(crate) struct Events(Vec<Event>);
@@ -54,14 +54,14 @@ impl Events {
 impl Reactor {
     pub(crate) fn new(hangup: Hangup) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let wake_flag = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let edges = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, &bell, EventData::new_u64(BELL), edges)?;
+        epoll::add(&epoll, &wake_flag, EventData::new_u64(DOORBELL), edges)?;
         Ok(Reactor {
             epoll,
-            bell,
+            wake_flag,
             sources: Lock::default(),
-            last_key: AtomicU64::new(BELL),
+            last_key: AtomicU64::new(DOORBELL),
             hangup,
         })
     }
@@ -89,17 +89,17 @@ impl Reactor {
     /// Gets one worker out of [`wait`](Reactor::wait), now or when it next waits.
     pub(crate) fn ring(&self) {
         // It fails only when the counter is full, and then it has rung.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.wake_flag, &1u64.to_ne_bytes());
     }
 
     /// Waits for events, at most as long as told.
-    pub(crate) fn wait(&self, events: &mut Events, patience: Option<Duration>) {
+    pub(crate) fn wait(&self, events: &mut Events, wait_time: Option<Duration>) {
         events.0.clear();
-        let timeout = patience.map(|patience| {
-            let patience = patience.min(PATIENCE_MAX);
+        let timeout = wait_time.map(|wait_time| {
+            let wait_time = wait_time.min(MAX_TIMEOUT);
             Timespec {
-                tv_sec: patience.as_secs() as i64,
-                tv_nsec: patience.subsec_nanos().into(),
+                tv_sec: wait_time.as_secs() as i64,
+                tv_nsec: wait_time.subsec_nanos().into(),
             }
         });
         let spare = rustix::buffer::spare_capacity(&mut events.0);

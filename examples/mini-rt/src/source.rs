@@ -88,13 +88,13 @@ impl Source {
     #[track_caller]
     pub(crate) fn close_fd(&self) {
         let fd = self.inner.lock().fd.take();
-        self.tell_closed(&fd);
+        self.notify_closed(&fd);
         drop(fd);
     }
 
     /// Told while the number is not yet another descriptor's.
     #[track_caller]
-    fn tell_closed(&self, fd: &Option<OwnedFd>) {
+    fn notify_closed(&self, fd: &Option<OwnedFd>) {
         if fd.is_some() {
             ctp::closed(self.number);
         }
@@ -109,7 +109,7 @@ impl Source {
             std::mem::take(&mut inner.writers),
         );
         drop(inner);
-        self.tell_closed(&forgotten.0);
+        self.notify_closed(&forgotten.0);
         drop(forgotten); // a waker may own a task, which may own other sources
     }
 }

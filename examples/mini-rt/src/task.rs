@@ -104,7 +104,7 @@ impl Body {
         let poll = || self.future.as_mut().poll(&mut context);
         let pending = matches!(catch_unwind(AssertUnwindSafe(poll)), Ok(Poll::Pending));
         if pending {
-            self.trace.suspend_noted();
+            self.trace.suspend_announced();
         }
         pending
     }

@@ -90,7 +90,7 @@ impl Timers {
     }
 
     /// How long nothing is due; without end if nothing waits.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn timeout(&self) -> Option<Duration> {
         let (deadline_ns, _) = *self.waiting.lock().keys().next()?;
         Some(Duration::from_nanos(deadline_ns.saturating_sub(now_ns())))
     }

@@ -28,8 +28,8 @@ pub(crate) fn work(shared: Arc<Shared>) {
                 }
             }
             Next::Sleep => {
-                let patience = shared.timers.patience();
-                shared.reactor.wait(&mut events, patience);
+                let timeout = shared.timers.timeout();
+                shared.reactor.wait(&mut events, timeout);
                 shared.queue.awake();
                 shared.wake_ready(&events);
             }

@@ -42,11 +42,11 @@ fn only_the_reset_connection_is_hurt() {
         let address = listener.local_addr();
 
         let (client, conn) = accept_from(address, &listener).await;
-        let told = Arc::new(AtomicBool::new(false));
-        let tell = Arc::clone(&told);
+        let notified = Arc::new(AtomicBool::new(false));
+        let notifier = Arc::clone(&notified);
         spawn(async move {
             let _ = conn.read(&mut [0; 8]).await;
-            tell.store(true, Ordering::Relaxed);
+            notifier.store(true, Ordering::Relaxed);
         });
         let (second_client, second) = accept_from(address, &listener).await;
         begin_to_read(&second).await;
@@ -54,7 +54,7 @@ fn only_the_reset_connection_is_hurt() {
         reset(client);
         reset(second_client);
         sleep(Duration::from_millis(100)).await;
-        assert!(!told.load(Ordering::Relaxed), "the reader was woken");
+        assert!(!notified.load(Ordering::Relaxed), "the reader was woken");
         assert!(second.read(&mut [0; 8]).await.is_err());
 
         let mut others = Vec::new();

@@ -97,10 +97,10 @@ fn no_wake_from_another_thread_is_lost() {
             runtime.spawn(async move {
                 for _ in 0..ROUNDS {
                     let flag = Arc::new(AtomicBool::new(false));
-                    let mut asked = false;
+                    let mut requested = false;
                     poll_fn(|context| {
-                        if !asked {
-                            asked = true;
+                        if !requested {
+                            requested = true;
                             let request = (context.waker().clone(), Arc::clone(&flag));
                             send.send(request).unwrap();
                         }
@@ -164,8 +164,8 @@ fn a_blocked_worker_does_not_hold_up_the_other() {
 
 #[test]
 fn stopping_drops_what_waits() {
-    struct Told(Arc<AtomicU32>);
-    impl Drop for Told {
+    struct DropFlag(Arc<AtomicU32>);
+    impl Drop for DropFlag {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -173,10 +173,10 @@ fn stopping_drops_what_waits() {
     let dropped = Arc::new(AtomicU32::new(0));
     let runtime = Runtime::new(2).unwrap();
     for _ in 0..10 {
-        let told = Told(Arc::clone(&dropped));
+        let notified = DropFlag(Arc::clone(&dropped));
         runtime.spawn(async move {
             sleep(Duration::from_secs(3600)).await;
-            drop(told);
+            drop(notified);
         });
     }
     thread::sleep(Duration::from_millis(20));

@@ -18,7 +18,7 @@ use ctp_nostd::{self as ctp, TracedExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::{Notify, mpsc};
 
-const SERVED: usize = 20;
+const HANDLED: usize = 20;
 const HANDSHAKES: usize = 5;
 const TRANSFERS: usize = 2;
 const DEPTH: u32 = 40;
@@ -39,7 +39,7 @@ impl Path {
         steps.push((function, line));
     }
 
-    fn tell(&self, name: &str) {
+    fn print(&self, name: &str) {
         let steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let steps = steps.iter().rev();
         let steps: Vec<String> = steps.map(|(at, line)| format!("{at}:{line}")).collect();
@@ -91,10 +91,10 @@ async fn forsaken() {
 }
 
 /// Says what for, but not who waits there, as the wrapper of a library's lock does.
-async fn told(bell: &Notify, wait: ctp::Wait) {
-    let mut rung = pin!(bell.notified());
+async fn announced_wait(wake_flag: &Notify, wait: ctp::Wait) {
+    let mut was_rung = pin!(wake_flag.notified());
     poll_fn(|context| {
-        let polled = rung.as_mut().poll(context);
+        let polled = was_rung.as_mut().poll(context);
         if polled.is_pending() {
             ctp::waits_for_in(wait, context);
         }
@@ -104,10 +104,10 @@ async fn told(bell: &Notify, wait: ctp::Wait) {
 }
 
 /// What it said that it waits for is over, in a poll that found a waker of what it waits for then.
-async fn turn_away(bell: Notify, mut words: mpsc::Receiver<()>) {
+async fn turn_away(wake_flag: Notify, mut words: mpsc::Receiver<()>) {
     tokio::select! {
         biased;
-        () = told(&bell, ctp::Wait::user(1)) => {}
+        () = announced_wait(&wake_flag, ctp::Wait::user(1)) => {}
         () = tokio::time::sleep(PAUSE) => {}
         _ = words.recv() => {}
     }
@@ -115,11 +115,11 @@ async fn turn_away(bell: Notify, mut words: mpsc::Receiver<()>) {
 }
 
 /// Its own future is not a part of itself, but boxed.
-fn descend(depth: u32, bell: &Notify) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+fn descend(depth: u32, wake_flag: &Notify) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
     Box::pin(async move {
         match depth {
-            0 => bell.notified().await,
-            _ => descend(depth - 1, bell).await,
+            0 => wake_flag.notified().await,
+            _ => descend(depth - 1, wake_flag).await,
         }
     })
 }
@@ -137,7 +137,7 @@ fn main() -> io::Result<()> {
     let late = Path::default();
     let mut silent = Vec::new();
     let all = async {
-        for _ in 0..SERVED {
+        for _ in 0..HANDLED {
             let (conn, peer) = duplex(64);
             tokio::spawn(greet(peer));
             tokio::spawn(serve(conn, true, Path::default()).traced());
@@ -164,9 +164,9 @@ fn main() -> io::Result<()> {
     };
     runtime.block_on(all.traced_as("main"));
     for path in &paths {
-        path.tell("serve");
+        path.print("serve");
     }
-    late.tell("late");
+    late.print("late");
     // Stopping the runtime would cancel those that are meant to be seen.
     std::mem::forget((runtime, silent));
     Ok(())

@@ -24,17 +24,17 @@ const STROKES: u32 = 8;
 /// So long all of them have waited at the end.
 const END: Duration = Duration::from_millis(500);
 /// Those that wait for the last time.
-static TOLD: AtomicU32 = AtomicU32::new(0);
+static NOTIFIED: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Default)]
-struct Bell {
+struct Doorbell {
     waker: Mutex<Option<Waker>>,
     strokes: AtomicU32,
     /// Keeps a waker also where there is nothing to wait for.
     is_eager: bool,
 }
 
-impl Bell {
+impl Doorbell {
     /// Who waits is woken, and stays known.
     fn ring(&self) {
         self.strokes.fetch_add(1, SeqCst);
@@ -51,7 +51,7 @@ impl Bell {
 
     fn until(&self, strokes: u32) -> Strokes<'_> {
         Strokes {
-            bell: self,
+            wake_flag: self,
             strokes,
         }
     }
@@ -59,7 +59,7 @@ impl Bell {
 
 /// Waits for so many.
 struct Strokes<'b> {
-    bell: &'b Bell,
+    wake_flag: &'b Doorbell,
     strokes: u32,
 }
 
@@ -67,11 +67,11 @@ impl Future for Strokes<'_> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let is_over = || self.bell.strokes.load(SeqCst) >= self.strokes;
-        if !self.bell.is_eager && is_over() {
+        let is_over = || self.wake_flag.strokes.load(SeqCst) >= self.strokes;
+        if !self.wake_flag.is_eager && is_over() {
             return Poll::Ready(());
         }
-        self.bell.keep(context.waker());
+        self.wake_flag.keep(context.waker());
         match is_over() {
             true => Poll::Ready(()),
             false => Poll::Pending,
@@ -80,54 +80,54 @@ impl Future for Strokes<'_> {
 }
 
 /// Says where it is about to wait for the last time.
-fn tell(steps: &[(&str, u32)]) {
+fn print_steps(steps: &[(&str, u32)]) {
     let steps: Vec<String> = steps
         .iter()
         .map(|(at, line)| format!("{at}:{line}"))
         .collect();
     println!("chain {}", steps.join(" "));
-    TOLD.fetch_add(1, SeqCst);
+    NOTIFIED.fetch_add(1, SeqCst);
 }
 
-async fn greeting(bell: &Bell) {
-    bell.until(STROKES / 2).await;
-    bell.until(STROKES).await;
+async fn greeting(wake_flag: &Doorbell) {
+    wake_flag.until(STROKES / 2).await;
+    wake_flag.until(STROKES).await;
 }
 
-async fn farewell(bell: &Bell, awaited_at: u32) {
-    tell(&[("farewell", line!() + 1), ("visit", awaited_at)]);
-    bell.until(u32::MAX).await;
+async fn farewell(wake_flag: &Doorbell, awaited_at: u32) {
+    print_steps(&[("farewell", line!() + 1), ("visit", awaited_at)]);
+    wake_flag.until(u32::MAX).await;
 }
 
-async fn visit(bell: Arc<Bell>) {
-    greeting(&bell).await;
-    farewell(&bell, line!()).await;
+async fn visit(wake_flag: Arc<Doorbell>) {
+    greeting(&wake_flag).await;
+    farewell(&wake_flag, line!()).await;
 }
 
-async fn alone(bell: Pin<&mut Notified<'_>>, awaited_at: u32) {
-    tell(&[("alone", line!() + 1), ("choose", awaited_at)]);
-    bell.await;
+async fn alone(wake_flag: Pin<&mut Notified<'_>>, awaited_at: u32) {
+    print_steps(&[("alone", line!() + 1), ("choose", awaited_at)]);
+    wake_flag.await;
 }
 
-async fn choose(bell: Notify) {
-    let mut rung = pin!(bell.notified());
+async fn choose(wake_flag: Notify) {
+    let mut was_rung = pin!(wake_flag.notified());
     for _ in 0..STROKES {
         tokio::select! {
             biased;
-            () = &mut rung => {}
+            () = &mut was_rung => {}
             () = tokio::time::sleep(STROKE) => {}
         }
     }
-    alone(rung, line!()).await;
+    alone(was_rung, line!()).await;
 }
 
-async fn quiet(bell: Notify) {
-    tell(&[("quiet", line!() + 1)]);
-    bell.notified().await;
+async fn quiet(wake_flag: Notify) {
+    print_steps(&[("quiet", line!() + 1)]);
+    wake_flag.notified().await;
 }
 
 async fn last<F: Future>(inside: Pin<&mut Traced<F>>, awaited_at: u32) {
-    tell(&[("last", line!() + 1), ("guard", awaited_at)]);
+    print_steps(&[("last", line!() + 1), ("guard", awaited_at)]);
     inside.await;
 }
 
@@ -144,10 +144,10 @@ async fn guard() {
     last(inside, line!()).await;
 }
 
-async fn ring(bell: Arc<Bell>) {
+async fn ring(wake_flag: Arc<Doorbell>) {
     for _ in 0..STROKES {
         tokio::time::sleep(STROKE).await;
-        bell.ring();
+        wake_flag.ring();
     }
 }
 
@@ -155,16 +155,16 @@ fn main() -> std::io::Result<()> {
     ctp::attach(); // before the runtime starts its threads
     let runtime = tokio::runtime::Runtime::new()?;
     for is_eager in [false, true] {
-        let bell = Arc::new(Bell {
+        let wake_flag = Arc::new(Doorbell {
             is_eager,
-            ..Bell::default()
+            ..Doorbell::default()
         });
-        runtime.spawn(visit(bell.clone()).traced());
-        runtime.spawn(ring(bell));
+        runtime.spawn(visit(wake_flag.clone()).traced());
+        runtime.spawn(ring(wake_flag));
     }
     runtime.spawn(choose(Notify::new()).traced());
     runtime.spawn(guard().traced());
-    while TOLD.load(SeqCst) < 5 {
+    while NOTIFIED.load(SeqCst) < 5 {
         std::thread::sleep(STROKE);
     }
     std::thread::sleep(END);

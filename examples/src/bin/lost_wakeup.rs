@@ -31,19 +31,19 @@ const SETTLE: Duration = Duration::from_millis(50);
 
 // The server.
 
-async fn listen(listener: TcpListener, ledger: Arc<Ledger>) -> io::Result<()> {
+async fn listen(listener: TcpListener, ground_truth: Arc<GroundTruth>) -> io::Result<()> {
     loop {
         let (conn, _) = listener.accept().await?;
-        let id = ledger.spawned.fetch_add(1, Ordering::Relaxed);
-        spawn_named("session", serve(conn, id, Arc::clone(&ledger)));
+        let id = ground_truth.spawned.fetch_add(1, Ordering::Relaxed);
+        spawn_named("session", serve(conn, id, Arc::clone(&ground_truth)));
     }
 }
 
-async fn serve(conn: TcpStream, id: u64, ledger: Arc<Ledger>) -> io::Result<()> {
+async fn serve(conn: TcpStream, id: u64, ground_truth: Arc<GroundTruth>) -> io::Result<()> {
     let mut inbox = Vec::new();
-    while let Some(frame) = read_frame(&conn, &mut inbox, id, &ledger).await? {
+    while let Some(frame) = read_frame(&conn, &mut inbox, id, &ground_truth).await? {
         conn.write_all(&frame).await?;
-        ledger.answered.fetch_add(1, Ordering::Relaxed);
+        ground_truth.answered.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -53,14 +53,14 @@ async fn read_frame(
     conn: &TcpStream,
     inbox: &mut Vec<u8>,
     id: u64,
-    ledger: &Ledger,
+    ground_truth: &GroundTruth,
 ) -> io::Result<Option<Vec<u8>>> {
     let mut buf = [0; 512];
     loop {
         if let Some(frame) = take_frame(inbox) {
             return Ok(Some(frame));
         }
-        let _noted = ledger.reading(id, conn.fd_number());
+        let _recorded = ground_truth.reading(id, conn.fd_number());
         let n = conn.read(&mut buf).await?;
         if n == 0 {
             return Ok(None);
@@ -80,7 +80,7 @@ fn take_frame(inbox: &mut Vec<u8>) -> Option<Vec<u8>> {
 // The ground truth: who is in `read`, and since when.
 
 #[derive(Default)]
-struct Ledger {
+struct GroundTruth {
     spawned: AtomicU64,
     answered: AtomicU64,
     reading: Mutex<HashMap<u64, (RawFd, Instant)>>,
@@ -88,14 +88,17 @@ struct Ledger {
 
 /// While it lives, a session is in `read`.
 struct Reading<'a> {
-    ledger: &'a Ledger,
+    ground_truth: &'a GroundTruth,
     id: u64,
 }
 
-impl Ledger {
+impl GroundTruth {
     fn reading(&self, id: u64, fd: RawFd) -> Reading<'_> {
         self.readers().insert(id, (fd, Instant::now()));
-        Reading { ledger: self, id }
+        Reading {
+            ground_truth: self,
+            id,
+        }
     }
 
     fn readers(&self) -> MutexGuard<'_, HashMap<u64, (RawFd, Instant)>> {
@@ -114,7 +117,7 @@ impl Ledger {
 
 impl Drop for Reading<'_> {
     fn drop(&mut self) {
-        self.ledger.readers().remove(&self.id);
+        self.ground_truth.readers().remove(&self.id);
     }
 }
 
@@ -171,17 +174,17 @@ fn reset(clients: Vec<Client>) -> io::Result<()> {
     Ok(())
 }
 
-fn start_server(runtime: &Runtime, ledger: Arc<Ledger>) -> io::Result<SocketAddr> {
+fn start_server(runtime: &Runtime, ground_truth: Arc<GroundTruth>) -> io::Result<SocketAddr> {
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr();
-        spawn_named("listener", listen(listener, ledger));
+        spawn_named("listener", listen(listener, ground_truth));
         Ok(address)
     })
 }
 
 /// Gives the descriptors of the readers that never resumed.
-fn tell(address: SocketAddr, ledger: &Ledger) -> io::Result<Vec<RawFd>> {
+fn print_address(address: SocketAddr, ground_truth: &GroundTruth) -> io::Result<Vec<RawFd>> {
     println!("serving {address}, {} clients", RESET + HEALTHY);
     let [burst, end] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     let doomed = drive(connect(address, RESET)?, &burst);
@@ -190,7 +193,11 @@ fn tell(address: SocketAddr, ledger: &Ledger) -> io::Result<Vec<RawFd>> {
 
     burst.store(true, Ordering::Relaxed);
     let quiet = doomed.join().expect("no client panics")?;
-    while ledger.in_read_since_before(Instant::now() - SETTLE).len() < RESET {
+    while ground_truth
+        .in_read_since_before(Instant::now() - SETTLE)
+        .len()
+        < RESET
+    {
         thread::sleep(SETTLE / 10);
     }
     let burst_at = Instant::now();
@@ -201,7 +208,7 @@ fn tell(address: SocketAddr, ledger: &Ledger) -> io::Result<Vec<RawFd>> {
     end.store(true, Ordering::Relaxed);
     let healthy = healthy.join().expect("no client panics")?;
     std::mem::forget(healthy); // their sessions are to be seen waiting at the end
-    Ok(ledger.in_read_since_before(burst_at))
+    Ok(ground_truth.in_read_since_before(burst_at))
 }
 
 fn run(fixed: bool, truth: Option<String>) -> io::Result<()> {
@@ -211,13 +218,13 @@ fn run(fixed: bool, truth: Option<String>) -> io::Result<()> {
         Hangup::CloseOnly
     };
     let runtime = Builder::new().workers(2).hangup(hangup).build()?;
-    let ledger = Arc::new(Ledger::default());
-    let address = start_server(&runtime, Arc::clone(&ledger))?;
-    let stuck = tell(address, &ledger)?;
+    let ground_truth = Arc::new(GroundTruth::default());
+    let address = start_server(&runtime, Arc::clone(&ground_truth))?;
+    let stuck = print_address(address, &ground_truth)?;
     std::mem::forget(runtime); // stopping it would cancel those that are to be seen
 
-    let sessions = ledger.spawned.load(Ordering::Relaxed);
-    let answered = ledger.answered.load(Ordering::Relaxed);
+    let sessions = ground_truth.spawned.load(Ordering::Relaxed);
+    let answered = ground_truth.answered.load(Ordering::Relaxed);
     println!("answered {answered} exchanges in {sessions} sessions");
     println!("ground truth: {} readers never resumed", stuck.len());
     let Some(file) = truth else { return Ok(()) };

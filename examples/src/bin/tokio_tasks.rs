@@ -24,19 +24,23 @@ struct Question {
 }
 
 /// Asks, and waits for the answer.
-async fn ask(number: u32, desk: mpsc::Sender<Question>, answered: Arc<AtomicU32>) {
+async fn ask(number: u32, answer_questions: mpsc::Sender<Question>, answered: Arc<AtomicU32>) {
     let (reply, answer) = oneshot::channel();
-    if desk.send(Question { number, reply }).await.is_err() {
+    if answer_questions
+        .send(Question { number, reply })
+        .await
+        .is_err()
+    {
         return;
     }
-    drop(desk);
+    drop(answer_questions);
     if answer.await == Ok(number * number) {
         answered.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Answers, but mislays one question: its sender is neither used nor dropped.
-async fn desk(mut questions: mpsc::Receiver<Question>) {
+async fn answer_questions(mut questions: mpsc::Receiver<Question>) {
     while let Some(Question { number, reply }) = questions.recv().await {
         sleep(Duration::from_millis(2)).await;
         if number == FORGOTTEN {
@@ -69,14 +73,14 @@ fn main() -> ExitCode {
     let ticks = Arc::new(AtomicU32::new(0));
     runtime.block_on(async {
         let end = Instant::now() + END;
-        let (to_desk, questions) = mpsc::channel(4);
-        tokio::spawn(desk(questions).traced());
+        let (to_inbox, questions) = mpsc::channel(4);
+        tokio::spawn(answer_questions(questions).traced());
         tokio::spawn(tick(Arc::clone(&ticks)).traced());
         for number in 0..QUESTIONS {
-            tokio::spawn(ask(number, to_desk.clone(), Arc::clone(&answered)).traced());
+            tokio::spawn(ask(number, to_inbox.clone(), Arc::clone(&answered)).traced());
             sleep(Duration::from_millis(5)).await;
         }
-        drop(to_desk); // the last: the desk closes
+        drop(to_inbox); // the last: the desk closes
         sleep_until(end).await;
     });
     let answered = answered.load(Ordering::Relaxed);

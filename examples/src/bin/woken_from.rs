@@ -18,9 +18,9 @@ static OF_THREAD: Notify = Notify::const_new();
 static OF_MAIN: Notify = Notify::const_new();
 
 /// What it returns is the line where it rings.
-fn ring(bell: &Notify) -> u32 {
+fn ring(wake_flag: &Notify) -> u32 {
     let line = line!() + 1;
-    bell.notify_one();
+    wake_flag.notify_one();
     line
 }
 

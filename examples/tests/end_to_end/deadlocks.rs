@@ -102,8 +102,8 @@ fn what_a_flight_recorder_kept_of_them_is_likely() {
     );
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(sorted(cycle(&json)), round_the_table());
-    let said = ["confidence", "doubt"].map(|field| &json["deadlocks"][0][field]);
-    assert_eq!(said, ["LIKELY", "incomplete"]);
+    let message = ["confidence", "caveat"].map(|field| &json["deadlocks"][0][field]);
+    assert_eq!(message, ["LIKELY", "incomplete"]);
 }
 
 // CT-15
@@ -139,13 +139,13 @@ fn of_those_who_wait_for_a_lock_that_nobody_has_one_had_its_wake() {
     record(directory.path(), "zoo_unclaimed", &[]);
     let json = report_json(directory.path(), &["--stuck"]);
     let groups = list(&json["stuck"]).iter();
-    let told: BTreeSet<_> = groups
+    let reported: BTreeSet<_> = groups
         .map(|group| {
             let by = &group["kept_by"][0];
-            let is_it = by["how"] == "former" && by["name"] == "background";
-            (group["count"].as_u64(), is_it, by["does"] == "woke")
+            let is_match = by["how"] == "former" && by["name"] == "background";
+            (group["count"].as_u64(), is_match, by["does"] == "woke")
         })
         .collect();
     let all = [(Some(1), true, true), (Some(3), true, false)];
-    assert_eq!(told, BTreeSet::from(all));
+    assert_eq!(reported, BTreeSet::from(all));
 }

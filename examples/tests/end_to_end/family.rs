@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ctp_trace::{Census, Reader};
+use ctp_trace::{Reader, TraceModel};
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -16,7 +16,7 @@ type Parents = BTreeMap<String, String>;
 /// How many children of a kind belong to each kind of parent.
 type Kinds = BTreeMap<(String, String), u64>;
 
-fn told(stdout: &str) -> Parents {
+fn reported(stdout: &str) -> Parents {
     let lines = stdout.lines().filter_map(|line| line.split_once(' '));
     lines
         .map(|(child, parent)| (child.to_owned(), parent.to_owned()))
@@ -25,12 +25,12 @@ fn told(stdout: &str) -> Parents {
 
 fn recorded(directory: &Path) -> Parents {
     let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
-    let mut census = Census::new();
+    let mut trace_model = TraceModel::new();
     for record in Reader::new(&bytes).expect("a trace").flatten() {
-        census.feed(&record);
+        trace_model.consume(&record);
     }
-    let name = |id| census.name(id).to_owned();
-    let all = census.coroutines().into_iter();
+    let name = |id| trace_model.name(id).to_owned();
+    let all = trace_model.coroutines().into_iter();
     all.map(|one| {
         let parent = one.parent.map_or("-".to_owned(), |it| name(it.name));
         (name(one.name), parent)
@@ -75,7 +75,7 @@ fn walk(parent: &str, branches: &Value, kinds: &mut Kinds) {
 fn wrong_and_known(flags: &[&str]) -> (Vec<String>, usize) {
     let directory = tempdir().expect("room");
     let output = record_with(flags, directory.path(), "family", &[]);
-    let truth = told(&String::from_utf8(output.stdout).expect("text"));
+    let truth = reported(&String::from_utf8(output.stdout).expect("text"));
     let recorded = recorded(directory.path());
     let claims = recorded.iter().filter(|(_, parent)| *parent != "-");
     let wrong = claims
@@ -107,7 +107,7 @@ fn a_flight_recorder_knows_who_spawned_whom() {
 fn who_spawned_whom_is_as_the_program_says() {
     let directory = tempdir().expect("room");
     let output = record(directory.path(), "family", &[]);
-    let truth = told(&String::from_utf8(output.stdout).expect("text"));
+    let truth = reported(&String::from_utf8(output.stdout).expect("text"));
     assert!(300 < truth.len(), "{truth:?}");
     let mut alive = truth.clone();
     alive.retain(|child, _| !["uncle-", "guest-"].contains(&kind(child).as_str()));

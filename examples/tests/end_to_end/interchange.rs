@@ -20,8 +20,8 @@ fn truth(text: &str) -> BTreeMap<u64, Vec<Columns>> {
         let number = |word: &str| word.parse::<u64>().expect("a number");
         let (seq, runs) = (number(n) / 8 * 2 + 2, runs == "true");
         let addr = format!("{:#018x}", number(addr));
-        let of_one = truth.entry(number(id)).or_default();
-        of_one.push((number(ts), seq, number(tid), runs, addr));
+        let of_first = truth.entry(number(id)).or_default();
+        of_first.push((number(ts), seq, number(tid), runs, addr));
     }
     truth
 }
@@ -33,8 +33,8 @@ fn exported(text: &str) -> BTreeMap<u64, Vec<Columns>> {
         let number = |column: &str| row[column].as_u64().expect("a number");
         let is_active = row["is_active"].as_bool().expect("a truth value");
         let addr = row["addr"].as_str().expect("text").to_owned();
-        let of_one = exported.entry(number("probe_id")).or_default();
-        of_one.push((number("ts"), number("seq"), number("tid"), is_active, addr));
+        let of_first = exported.entry(number("probe_id")).or_default();
+        of_first.push((number("ts"), number("seq"), number("tid"), is_active, addr));
     }
     exported
 }

@@ -62,10 +62,10 @@ fn the_47_are_told_of_once_while_the_program_runs_and_are_in_a_snapshot() {
     let triggers = "stuck:500ms,exit:nonzero";
     let flags = ["--flight-recorder=256K", "--snapshot-on", triggers];
     let recorded = record_with(&flags, directory.path(), "lost_wakeup", &[]);
-    let said = String::from_utf8_lossy(&recorded.stderr);
+    let message = String::from_utf8_lossy(&recorded.stderr);
     let line = line_of(SOURCE, "conn.read(&mut buf).await");
-    let told = format!("47 stuck at examples/src/bin/lost_wakeup.rs:{line} ");
-    assert_eq!(said.matches(&told).count(), 1, "{said}");
+    let expected = format!("47 stuck at examples/src/bin/lost_wakeup.rs:{line} ");
+    assert_eq!(message.matches(&expected).count(), 1, "{message}");
     let flags = ["--stuck", "--threshold", "500ms", "-i", "ctp.data.1"];
     let json = report_json(directory.path(), &flags);
     let here = list(&json["stuck"]).iter().filter(|it| it["line"] == line);
@@ -78,10 +78,10 @@ fn the_47_are_named(flags: &[&str]) {
     let arguments = ["--truth", &account.to_string_lossy()];
     let recorded = record_with(flags, directory.path(), "lost_wakeup", &arguments);
     assert_eq!(recorded.status.code(), Some(0));
-    let said = String::from_utf8_lossy(&recorded.stderr);
+    let message = String::from_utf8_lossy(&recorded.stderr);
     assert!(
-        said.contains("47 coroutines look stuck; next: ctp-report --stuck"),
-        "{said}"
+        message.contains("47 coroutines look stuck; next: ctp-report --stuck"),
+        "{message}"
     );
 
     let json = report_json(directory.path(), &["--stuck"]);
@@ -165,9 +165,9 @@ fn without_the_bug_nothing_is_stuck() {
     let directory = tempdir().expect("room");
     let flags = ["--stuck-after", "1s"];
     let recorded = record_with(&flags, directory.path(), "lost_wakeup", &["--fixed"]);
-    let said = String::from_utf8_lossy(&recorded.stderr);
-    assert!(!said.contains(" stuck at "), "{said}");
-    assert!(said.contains("nothing looks stuck"), "{said}");
+    let message = String::from_utf8_lossy(&recorded.stderr);
+    assert!(!message.contains(" stuck at "), "{message}");
+    assert!(message.contains("nothing looks stuck"), "{message}");
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(sum_of_counts(&json["stuck"]), 0, "{json}");
     assert_eq!(

@@ -32,12 +32,12 @@ fn the_report_in_the_readme_is_the_real_one() {
     record(directory.path(), "lost_wakeup", &[]);
     let printed = report(directory.path(), &["--stuck"]).stdout;
     let printed = String::from_utf8(printed).expect("text");
-    let told = shape(block.expect("README has a report"));
+    let reported = shape(block.expect("README has a report"));
     // README starts where the header lines end, and stops before the hint at the end.
     let real = shape(&printed);
     let from = real
         .iter()
-        .position(|line| line == &told[0])
+        .position(|line| line == &reported[0])
         .unwrap_or_default();
-    assert_eq!(real[from..from + told.len()], told, "{printed}");
+    assert_eq!(real[from..from + reported.len()], reported, "{printed}");
 }

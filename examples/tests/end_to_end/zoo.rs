@@ -40,7 +40,7 @@ fn row(program: &str) -> Vec<&'static str> {
 }
 
 /// Puts what was said into the program's row.
-fn write_row(program: &str, said: &Verdict) {
+fn write_row(program: &str, message: &Verdict) {
     static FILE: Mutex<()> = Mutex::new(());
     let _alone = FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let text = fs::read_to_string(VERDICTS_FILE).expect("the table");
@@ -48,7 +48,7 @@ fn write_row(program: &str, said: &Verdict) {
     let line = |line: &str| match line.strip_prefix(&begin) {
         Some(cells) => {
             let what = cells.split('|').next().unwrap_or_default();
-            format!("{begin}{what}| {} |\n", said.join(" | "))
+            format!("{begin}{what}| {} |\n", message.join(" | "))
         }
         None => format!("{line}\n"),
     };
@@ -128,14 +128,14 @@ fn with_fate<'a>(truth: &'a [[&'a str; 3]], fate: &str) -> impl Iterator<Item = 
     truth.iter().filter(move |it| it[0] == fate)
 }
 
-fn compare(program: &str, truth: &[[&str; 3]], fate: &str, said: &BTreeMap<String, &Value>) {
+fn compare(program: &str, truth: &[[&str; 3]], fate: &str, message: &BTreeMap<String, &Value>) {
     let known: Vec<_> = with_fate(truth, fate).collect();
-    let names: Vec<&str> = said.keys().map(String::as_str).collect();
+    let names: Vec<&str> = message.keys().map(String::as_str).collect();
     let mut expected: Vec<&str> = known.iter().map(|it| it[1]).collect();
     expected.sort_unstable();
-    assert_eq!(names, expected, "{program}: {said:?}");
+    assert_eq!(names, expected, "{program}: {message:?}");
     for [_, name, number] in known {
-        let group = said[*name];
+        let group = message[*name];
         match std::env::var_os("CTP_BLESS") {
             Some(_) => write_row(program, &verdict(group)),
             None => assert_eq!(verdict(group), row(program)[2..5], "{program}: {group}"),
@@ -209,7 +209,7 @@ fn what_nobody_tells_is_seen_from_outside_in_every_mode() {
 }
 
 /// Whether the kernel answers what is asked of local sockets.
-fn local_sockets_are_told_of() -> bool {
+fn local_sockets_are_observed() -> bool {
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
     use rustix::net::{netlink, recv, send, socket_with};
     let flags = SocketFlags::CLOEXEC;
@@ -235,7 +235,7 @@ fn local_sockets_are_told_of() -> bool {
 // CT-15
 #[test]
 fn what_there_is_to_read_from_local_sockets_is_seen_too() {
-    if !local_sockets_are_told_of() {
+    if !local_sockets_are_observed() {
         return eprintln!("skipped: this kernel does not tell of local sockets");
     }
     check_with("zoo_unread", &["local"]);
@@ -271,9 +271,9 @@ fn those_that_nobody_can_wake_are_told_beside_the_sites() {
     let json = report_json(directory.path(), &[]);
     let lints = list(&json["lints"]);
     assert!(lints.iter().all(|it| it["lint"] == "lost-waker"), "{json}");
-    let told = lints.iter().filter_map(|it| it["coroutines"].as_u64());
+    let reported = lints.iter().filter_map(|it| it["coroutines"].as_u64());
     let known = with_fate(&truth(&stdout), "stuck").count();
-    assert_eq!(told.sum::<u64>(), known as u64, "{json}");
+    assert_eq!(reported.sum::<u64>(), known as u64, "{json}");
 }
 
 #[test]

@@ -39,8 +39,12 @@ fn play(directory: &Path, flags: &[&str], scene: &str) -> String {
     command.arg(profile.join("examples/stacks")).arg(scene);
     let output = command.current_dir(directory).output();
     let output = output.expect("the recorder runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{scene} {flags:?}: {said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{scene} {flags:?}: {message}"
+    );
     String::from_utf8(output.stdout).expect("text")
 }
 

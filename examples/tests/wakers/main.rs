@@ -44,7 +44,7 @@ fn record(directory: &Path, executor: &str, flags: &[&str]) -> Output {
 }
 
 /// What the program says: only those that were shy, or whose wakers were kept or dropped, live on.
-fn noted(output: &Output) -> Accounts {
+fn noted_accounts(output: &Output) -> Accounts {
     let text = String::from_utf8_lossy(&output.stdout);
     let account = |line: &str| {
         let mut words = line.split(' ');
@@ -71,10 +71,10 @@ fn traced(directory: &Path) -> Accounts {
                 let account = accounts.get_mut(&names[&wake.coroutine]);
                 account.expect("it was born").0 = wake.count;
             }
-            Record::Tally(tally) => {
-                assert!(!tally.inexact && tally.attempted == tally.recorded);
-                let account = accounts.get_mut(&names[&tally.coroutine]);
-                account.expect("it was born").1 = tally.wakers;
+            Record::EventCounts(event_counts) => {
+                assert!(!event_counts.inexact && event_counts.attempted == event_counts.recorded);
+                let account = accounts.get_mut(&names[&event_counts.coroutine]);
+                account.expect("it was born").1 = event_counts.wakers;
             }
             _ => {}
         }
@@ -86,17 +86,17 @@ fn traced(directory: &Path) -> Accounts {
 fn both(executor: &str, flags: &[&str]) -> [Accounts; 2] {
     let directory = tempdir().expect("room");
     let output = record(directory.path(), executor, flags);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let noted = noted(&output);
-    assert!(20 < noted.len(), "{said}");
-    [noted, traced(directory.path())]
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    let noted_accounts = noted_accounts(&output);
+    assert!(20 < noted_accounts.len(), "{message}");
+    [noted_accounts, traced(directory.path())]
 }
 
 fn every_wake_is_counted_on(executor: &str) {
     for flags in MODES {
-        let [noted, traced] = both(executor, flags);
-        assert_eq!(noted, traced, "{flags:?}");
+        let [noted_accounts, traced] = both(executor, flags);
+        assert_eq!(noted_accounts, traced, "{flags:?}");
     }
 }
 
@@ -135,11 +135,11 @@ fn alive(accounts: &Accounts) -> Vec<(String, Option<u32>)> {
 #[test]
 fn on_one_that_gives_another_waker_each_time() {
     for flags in MODES {
-        let [noted, traced] = both("fickle", flags);
-        assert_eq!(alive(&noted), alive(&traced), "{flags:?}");
+        let [noted_accounts, traced] = both("fickle", flags);
+        assert_eq!(alive(&noted_accounts), alive(&traced), "{flags:?}");
         let wakes =
             |accounts: &Accounts| -> u32 { accounts.values().map(|(wakes, _)| wakes).sum() };
-        assert!(wakes(&traced) < wakes(&noted), "some came late");
+        assert!(wakes(&traced) < wakes(&noted_accounts), "some came late");
     }
 }
 
@@ -147,10 +147,10 @@ fn on_one_that_gives_another_waker_each_time() {
 #[test]
 fn on_one_that_polls_all_again_and_again() {
     for flags in MODES {
-        let [noted, traced] = both("noop", flags);
+        let [noted_accounts, traced] = both("noop", flags);
         for (name, (wakes, wakers)) in traced {
             assert_eq!(wakers, None, "{name}");
-            let most = noted[&name].0;
+            let most = noted_accounts[&name].0;
             assert!(wakes <= most, "{name}: some may come when it is over");
         }
     }

@@ -11,7 +11,7 @@ use crate::Task;
 #[derive(Default)]
 struct Queue {
     ready: Mutex<Vec<Arc<Slot>>>,
-    bell: Condvar,
+    wake_flag: Condvar,
 }
 
 struct Slot {
@@ -54,13 +54,13 @@ impl Wake for Once {
 impl Queue {
     fn push(&self, slot: Arc<Slot>) {
         self.ready.lock().expect("whole").push(slot);
-        self.bell.notify_one();
+        self.wake_flag.notify_one();
     }
 
     fn pop(&self) -> Arc<Slot> {
         let ready = self.ready.lock().expect("whole");
         let mut ready = self
-            .bell
+            .wake_flag
             .wait_while(ready, |ready| ready.is_empty())
             .expect("whole");
         ready.remove(0)

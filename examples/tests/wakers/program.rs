@@ -32,7 +32,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 const BUSY: u32 = 24;
 const ROUNDS: u32 = 300;
 /// A way to wait: the desk wakes, once.
-const BY_DESK: u32 = 1;
+const BY_INBOX: u32 = 1;
 const OF_EACH_KIND: u32 = 5;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -40,9 +40,9 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 fn main() {
     ctp::attach();
     let executor = std::env::args().nth(1).expect("an executor");
-    let (desk, letters) = channel();
+    let (inbox, letters) = channel();
     thread::spawn(move || handle(letters));
-    let cast = Cast::of(&desk);
+    let cast = TestTasks::of(&inbox);
     let (busy, tasks) = (cast.busy, cast.tasks);
     let everybody = tasks.len();
     match executor.as_str() {
@@ -58,7 +58,7 @@ fn main() {
     while Arc::strong_count(&busy) > 1 {
         thread::sleep(Duration::from_millis(2));
     }
-    await_rest(&desk);
+    await_rest(&inbox);
     assert_eq!(cast.truths.len(), everybody);
     let wakes = cast.truths.iter().map(|truth| truth.wakes.load(SeqCst));
     let wakes: u32 = wakes.sum();
@@ -89,35 +89,35 @@ impl Truth {
     }
 }
 
-struct Cast {
+struct TestTasks {
     tasks: Vec<Task>,
     truths: Vec<Arc<Truth>>,
     /// Held by each that is busy.
     busy: Arc<()>,
 }
 
-impl Cast {
-    fn of(desk: &Sender<Letter>) -> Self {
-        let mut cast = Cast {
+impl TestTasks {
+    fn of(inbox: &Sender<Letter>) -> Self {
+        let mut cast = TestTasks {
             tasks: Vec::new(),
             truths: Vec::new(),
             busy: Arc::new(()),
         };
         for number in 0..BUSY {
             let truth = cast.truth(format!("busy-{number}"), 0);
-            let (desk, busy) = (desk.clone(), cast.busy.clone());
+            let (inbox, busy) = (inbox.clone(), cast.busy.clone());
             cast.add(&truth.clone(), async move {
                 for round in 0..ROUNDS {
-                    Wait::new(number + round, &truth, &desk).await;
+                    Wait::new(number + round, &truth, &inbox).await;
                 }
                 // Its one wake comes after all others.
-                Wait::new(BY_DESK, &truth, &desk).await;
+                Wait::new(BY_INBOX, &truth, &inbox).await;
                 drop(busy);
             });
         }
         for number in 0..OF_EACH_KIND {
-            cast.add_stuck(format!("kept-{number}"), 1, desk, What::Keep);
-            cast.add_stuck(format!("dropped-{number}"), 0, desk, What::Drop);
+            cast.add_stuck(format!("kept-{number}"), 1, inbox, What::Keep);
+            cast.add_stuck(format!("dropped-{number}"), 0, inbox, What::Drop);
             let truth = cast.truth(format!("shy-{number}"), 0);
             cast.add(&truth, std::future::pending());
         }
@@ -138,14 +138,14 @@ impl Cast {
         self.tasks.push(Box::pin(future.traced_as(&truth.name)));
     }
 
-    fn add_stuck(&mut self, name: String, alive: u32, desk: &Sender<Letter>, what: What) {
+    fn add_stuck(&mut self, name: String, alive: u32, inbox: &Sender<Letter>, what: What) {
         let truth = self.truth(name, alive);
-        let (desk, its) = (desk.clone(), truth.clone());
+        let (inbox, own_truth) = (inbox.clone(), truth.clone());
         self.add(&truth, async move {
             let mut what = Some(what);
             std::future::poll_fn(move |context| {
                 if let Some(what) = what.take() {
-                    post(&desk, context.waker().clone(), &its, what);
+                    post(&inbox, context.waker().clone(), &own_truth, what);
                 }
                 Poll::<()>::Pending
             })
@@ -158,17 +158,17 @@ impl Cast {
 struct Wait<'t> {
     way: u32,
     truth: &'t Arc<Truth>,
-    desk: &'t Sender<Letter>,
+    inbox: &'t Sender<Letter>,
     waker: Option<Waker>,
     answered: Arc<AtomicU32>,
 }
 
 impl<'t> Wait<'t> {
-    fn new(way: u32, truth: &'t Arc<Truth>, desk: &'t Sender<Letter>) -> Self {
+    fn new(way: u32, truth: &'t Arc<Truth>, inbox: &'t Sender<Letter>) -> Self {
         Wait {
             way,
             truth,
-            desk,
+            inbox,
             waker: None,
             answered: Arc::default(),
         }
@@ -182,16 +182,16 @@ impl<'t> Wait<'t> {
                 self.truth.woken();
                 waker.wake_by_ref();
             }
-            BY_DESK => post(self.desk, waker.clone(), self.truth, what),
+            BY_INBOX => post(self.inbox, waker.clone(), self.truth, what),
             2 => {
                 let (one, other) = (waker.clone(), waker.clone());
                 drop(one.clone());
-                post(self.desk, one, self.truth, What::Drop);
-                post(self.desk, other, self.truth, what);
+                post(self.inbox, one, self.truth, What::Drop);
+                post(self.inbox, other, self.truth, what);
             }
             _ => {
-                post(self.desk, waker.clone(), self.truth, what.clone());
-                post(self.desk, waker.clone(), self.truth, what);
+                post(self.inbox, waker.clone(), self.truth, what.clone());
+                post(self.inbox, waker.clone(), self.truth, what);
             }
         }
     }
@@ -230,9 +230,9 @@ enum Letter {
     Over(Sender<()>),
 }
 
-fn post(desk: &Sender<Letter>, waker: Waker, truth: &Arc<Truth>, what: What) {
+fn post(inbox: &Sender<Letter>, waker: Waker, truth: &Arc<Truth>, what: What) {
     let letter = Letter::Waker(waker, truth.clone(), what);
-    desk.send(letter).expect("somebody reads");
+    inbox.send(letter).expect("somebody reads");
 }
 
 fn handle(letters: Receiver<Letter>) {
@@ -254,11 +254,11 @@ fn handle(letters: Receiver<Letter>) {
     }
 }
 
-fn await_rest(desk: &Sender<Letter>) {
+fn await_rest(inbox: &Sender<Letter>) {
     // Wakers of those that are not busy were sent at their first poll, which had its time.
     thread::sleep(Duration::from_millis(200));
     let (done, is_done) = channel();
-    desk.send(Letter::Over(done)).expect("somebody reads");
+    inbox.send(Letter::Over(done)).expect("somebody reads");
     is_done.recv().expect("it answers");
 }
 

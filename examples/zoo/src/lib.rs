@@ -8,23 +8,23 @@
 //! It does not: know anything of the recorder or of the rule. The lines that name `ctp` are those
 //! that any scheduler has.
 
+mod announced;
 mod channel;
-mod ledger;
 mod mutex;
 mod on_tokio;
 mod pipes;
 mod signal;
 mod tokio_mutex;
-mod told;
 mod toy;
+mod truth;
 
+pub use announced::announced;
 pub use channel::{Receiver, Recv, Sender, channel};
-pub use ledger::{Ledger, Waiting};
 pub use mini_rt::{Yield, yield_now};
 pub use mutex::{Held, Locking, Mutex};
 pub use on_tokio::two_workers;
 pub use pipes::{Hangup, Pipe, Pipes, Read};
 pub use signal::{Raised, Signal};
 pub use tokio_mutex::{TokioHeld, TokioMutex};
-pub use told::told;
 pub use toy::{Order, Task, Toy};
+pub use truth::{GroundTruth, Waiting};

@@ -23,7 +23,7 @@ pub enum Hangup {
     /// It is closed, and who waits for it is forgotten: a bug.
     Forget,
     /// The same, and nobody is told of the closing either.
-    ForgetUntold,
+    ForgetUnrecorded,
     /// It is closed, and who waits for it is woken so much later.
     WakeLater(Duration),
 }
@@ -132,7 +132,7 @@ impl Pipes {
         match waiting {
             Some((_, waker, Hangup::Wake)) => waker.wake(),
             Some((_, _, Hangup::Forget)) => pipe.close(),
-            Some((_, _, Hangup::ForgetUntold)) => drop(lock(&pipe.fd).take()),
+            Some((_, _, Hangup::ForgetUnrecorded)) => drop(lock(&pipe.fd).take()),
             Some((_, waker, Hangup::WakeLater(delay))) => {
                 pipe.close();
                 thread::spawn(move || {

@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use ctp_nostd as ctp;
 
-use crate::told;
+use crate::announced;
 
 /// As [`tokio::sync::Mutex`].
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl<T> TokioMutex<T> {
         let address = std::ptr::from_ref(self).addr();
         let (wait, place) = (ctp::Wait::lock(address), Location::caller());
         async move {
-            let guard = told(self.0.lock(), wait).await;
+            let guard = announced(self.0.lock(), wait).await;
             ctp::acquired_at(address, place);
             TokioHeld { address, guard }
         }

@@ -141,7 +141,7 @@ impl Body {
         self.trace.run();
         let poll = self.future.as_mut().poll(&mut Context::from_waker(waker));
         if poll == Poll::Pending {
-            self.trace.suspend_noted();
+            self.trace.suspend_announced();
         }
         poll == Poll::Ready(())
     }

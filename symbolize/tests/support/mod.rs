@@ -36,9 +36,9 @@ pub fn own_mappings() -> Vec<Mapping> {
 }
 
 /// A directory for the programs of one test.
-pub struct Workshop(tempfile::TempDir);
+pub struct TestDir(tempfile::TempDir);
 
-impl Workshop {
+impl TestDir {
     pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -74,12 +74,12 @@ fn skip(compiler: &str, reason: &str) -> Option<PathBuf> {
 }
 
 /// What a program in `tests/programs` said about itself.
-pub struct Told {
+pub struct ProgramOutput {
     pub mappings: Vec<Mapping>,
     functions: Vec<(String, Avma)>,
 }
 
-impl Told {
+impl ProgramOutput {
     /// Runs a program that prints `function <name> <address>` lines and its own maps.
     pub fn by(program: &Path) -> Self {
         let output = Command::new(program).output().unwrap();

@@ -122,10 +122,10 @@ mod tests {
         assert!(!found(&[6, 6, 0]).is_one_of_several());
         let of_three = found(&[6, 7, 6, 8]);
         assert_eq!((of_three.chain, of_three.is_one_of_several()), (6, true));
-        assert_eq!(of_three.of_one_waker().chain, 8);
-        assert!(!of_three.of_one_waker().is_one_of_several());
-        assert_eq!(found(&[6, 7, 6]).of_one_waker().chain, 6);
-        assert_eq!(found(&[6]).of_one_waker(), found(&[6]));
+        assert_eq!(of_three.of_single_waker().chain, 8);
+        assert!(!of_three.of_single_waker().is_one_of_several());
+        assert_eq!(found(&[6, 7, 6]).of_single_waker().chain, 6);
+        assert_eq!(found(&[6]).of_single_waker(), found(&[6]));
     }
 
     #[test]

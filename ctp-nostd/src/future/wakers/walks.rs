@@ -71,7 +71,7 @@ impl Walks {
     pub fn own_or_claimed(polled: &Polled, attachment: u32) -> Option<&'static Walks> {
         if polled.walks.load(Ordering::Relaxed) >> 32 != u64::from(attachment) {
             let thread = Linux::thread_in(attachment) as u32;
-            let found = claim(&ALL, thread, Linux::is_gone);
+            let found = claim(&ALL, thread, Linux::has_exited);
             found
                 .and_then(|index| ALL.get(index))
                 .inspect(|walks| walks.forget());
@@ -96,7 +96,7 @@ impl Walks {
 
 /// Claims an entry: the entry that is this thread's already (claimed by an interrupting handler, or by
 /// an earlier thread with the same id), or an unused entry, or the entry of an exited thread.
-fn claim(all: &[Walks], thread: u32, is_gone: impl Fn(u32) -> bool) -> Option<usize> {
+fn claim(all: &[Walks], thread: u32, has_exited: impl Fn(u32) -> bool) -> Option<usize> {
     let owner = |index: &usize| all[*index].owner.load(Ordering::Relaxed);
     let mut free = (0..all.len()).filter(|index| [0, thread].contains(&owner(index)));
     let free = free.find(|index| owner(index) == thread || all[*index].is_taken(0, thread));
@@ -105,7 +105,7 @@ fn claim(all: &[Walks], thread: u32, is_gone: impl Fn(u32) -> bool) -> Option<us
     free.or_else(|| {
         others.find(|index| {
             let before = owner(index);
-            is_gone(before) && all[*index].is_taken(before, thread)
+            has_exited(before) && all[*index].is_taken(before, thread)
         })
     })
 }

@@ -116,7 +116,7 @@ impl Wrapped {
         }
         let last_single_chain = self.last_single_chain.swap(0, Ordering::Relaxed);
         if self.is_precise && self.holders.clones() == 1 && self.trace.count().is_single() {
-            found.of_one_waker()
+            found.of_single_waker()
         } else {
             found.behind(last_single_chain)
         }

@@ -85,13 +85,13 @@ pub(crate) fn clones(waker: &Waker) -> usize {
 #[cold]
 #[inline(never)]
 fn is_borrowed_again(cloned: &Waker, borrowed: &Waker) -> bool {
-    let is_lent = ptr::eq(borrowed.vtable(), &BORROWED_FUNCTIONS);
-    let is_anew =
-        is_lent && ptr::eq(cloned.vtable(), &FUNCTIONS) && borrowed.data() == cloned.data();
-    if is_anew {
+    let is_borrowed = ptr::eq(borrowed.vtable(), &BORROWED_FUNCTIONS);
+    let is_again =
+        is_borrowed && ptr::eq(cloned.vtable(), &FUNCTIONS) && borrowed.data() == cloned.data();
+    if is_again {
         drop(borrowed.clone());
     }
-    is_anew
+    is_again
 }
 
 #[cfg(test)]

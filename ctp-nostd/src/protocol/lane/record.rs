@@ -10,7 +10,7 @@ use crate::protocol::intern::site::SiteWord;
 /// modulo 2^32. An increase of the count was lost just before the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum DeedKind {
+pub enum ThreadEventKind {
     /// A new thread has the lane from here on: `arg` is its id, `station` the attach id of its
     /// process, `n` the loss count.
     Begin = 7,
@@ -26,7 +26,7 @@ pub enum DeedKind {
     Loss = 11,
     /// An empty record: a handler interrupted an event, which starts again, or a filter dropped the
     /// event.
-    Void = 12,
+    Cancelled = 12,
     /// The current coroutine or thread acquired a resource: `site` is the caller, `wait_kind` and
     /// `arg` the resource. `n` is [`HELD_BY_THREAD`], [`HELD_BY_COROUTINE`] (of `station` and
     /// `uses`) or [`HELD_BY_UNKNOWN`].
@@ -42,18 +42,18 @@ pub const HELD_BY_COROUTINE: u64 = 1;
 /// In an acquire or a release: it is not known whether a coroutine ran on the thread.
 pub const HELD_BY_UNKNOWN: u64 = 2;
 
-impl DeedKind {
+impl ThreadEventKind {
     /// The thread event of a record's kind; nothing if the kind is that of a coroutine event.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
-            7 => DeedKind::Begin,
-            8 => DeedKind::End,
-            9 => DeedKind::Wake,
-            10 => DeedKind::Close,
-            11 => DeedKind::Loss,
-            12 => DeedKind::Void,
-            13 => DeedKind::Acquire,
-            14 => DeedKind::Release,
+            7 => ThreadEventKind::Begin,
+            8 => ThreadEventKind::End,
+            9 => ThreadEventKind::Wake,
+            10 => ThreadEventKind::Close,
+            11 => ThreadEventKind::Loss,
+            12 => ThreadEventKind::Cancelled,
+            13 => ThreadEventKind::Acquire,
+            14 => ThreadEventKind::Release,
             _ => return None,
         })
     }
@@ -62,7 +62,7 @@ impl DeedKind {
 /// One record, without its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
-    /// An [`EventKind`](crate::slot::EventKind) or a [`DeedKind`].
+    /// An [`EventKind`](crate::slot::EventKind) or a [`ThreadEventKind`].
     pub kind: u8,
     /// A [`crate::WaitKind`].
     pub wait_kind: u8,

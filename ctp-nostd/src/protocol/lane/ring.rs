@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::claim::GIVEN_BACK;
 use super::copy::Copied;
-use super::record::{DeedKind, Payload};
+use super::record::{Payload, ThreadEventKind};
 use super::reserved_record::ReservedRecord;
 use crate::memory::layout::{Lane, LaneRecord};
 use crate::sync::{Ordering, fence, unlocked};
@@ -103,7 +103,7 @@ impl<'m> Ring<'m> {
     fn is_full(&self, head: u64) -> bool {
         if self.is_overwritten {
             let before = head.wrapping_sub(self.length());
-            return !self.is_committed(before) && self.is_of_its_thread(before);
+            return !self.is_committed(before) && self.is_of_thread(before);
         }
         let tail = self.lane.tail.load(Ordering::Acquire); // pairs with S5
         head.wrapping_sub(tail) >= self.length()
@@ -128,7 +128,7 @@ impl<'m> Ring<'m> {
     }
 
     /// Was this record reserved by the thread that has the lane now?
-    fn is_of_its_thread(&self, at: u64) -> bool {
+    fn is_of_thread(&self, at: u64) -> bool {
         let since = self.lane.tail.load(Ordering::Relaxed);
         at.wrapping_sub(since) <= u64::MAX / 2
     }
@@ -208,9 +208,9 @@ impl<'m> Ring<'m> {
     pub fn see(&self, at: u64) -> RecordState {
         let copied = self.copy(at); // O1, O2
         fence(Ordering::Acquire); // O3, pairs with T4
-        let has_gone_by = self.head().wrapping_sub(at) > self.length(); // O4
+        let has_passed = self.head().wrapping_sub(at) > self.length(); // O4
         match copied {
-            _ if has_gone_by => RecordState::Overwritten,
+            _ if has_passed => RecordState::Overwritten,
             Some(copied) => RecordState::Whole(copied),
             None => RecordState::Pending,
         }
@@ -244,7 +244,7 @@ impl<'m> Ring<'m> {
     /// record says that another thread has the lane.
     pub fn is_abandoned(&self, at: u64, limit: u64) -> bool {
         let later = (at.wrapping_add(1)..limit).take(self.records.len());
-        let is_start = |(_, payload): (u64, Payload)| payload.kind == DeedKind::Begin as u8;
+        let is_start = |(_, payload): (u64, Payload)| payload.kind == ThreadEventKind::Begin as u8;
         later.filter_map(|at| self.read(at)).any(is_start)
     }
 

@@ -88,7 +88,7 @@ pub(super) fn even(pair: &Pair<'_>) -> Judged {
     })
 }
 
-pub(super) fn one_writer(pair: &Pair<'_>) -> Judged {
+pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
     if !pair.now.still || pair.is_jumbled || pair.now.dialect != Some(Dialect::PerSlot) {
         return NotSeen;
     }

@@ -14,9 +14,9 @@ const LEEWAY_NS: u64 = 10_000_000;
 /// In a time namespace, CLOCK_MONOTONIC of the program is another clock.
 pub(super) fn clock(pair: &Pair<'_>) -> Judged {
     let by_ours = clock_ahead(pair, 0);
-    let by_its_own = || clock_ahead(pair, pair.ahead_ns);
+    let by_own = || clock_ahead(pair, pair.ahead_ns);
     match by_ours {
-        Broken(_) if by_its_own() == Kept => Kept,
+        Broken(_) if by_own() == Kept => Kept,
         judged => judged,
     }
 }
@@ -120,17 +120,17 @@ fn contradicts(epoch: &Epoch) -> bool {
 /// Events of a station's occupant carry its generation, and what kind they are.
 pub(super) fn kind(pair: &Pair<'_>) -> Judged {
     let now = pair.now;
-    let Some(occupant) = now.identity.filter(|_| now.still && now.extended()) else {
+    let Some(owner) = now.identity.filter(|_| now.still && now.extended()) else {
         return NotSeen;
     };
-    let mut its_own = now.events.iter().filter(|(n, _)| *n >= occupant.base_n);
-    let is_wrong = |epoch: &Epoch| epoch.generation != occupant.generation || epoch.tail.kind == 0;
-    match its_own.clone().find(|(_, epoch)| is_wrong(epoch)) {
+    let mut own_part = now.events.iter().filter(|(n, _)| *n >= owner.base_n);
+    let is_wrong = |epoch: &Epoch| epoch.generation != owner.generation || epoch.tail.kind == 0;
+    match own_part.clone().find(|(_, epoch)| is_wrong(epoch)) {
         Some((n, epoch)) => Broken(format!(
             "event {n} is of generation {} and kind {}, the station of generation {}",
-            epoch.generation, epoch.tail.kind, occupant.generation
+            epoch.generation, epoch.tail.kind, owner.generation
         )),
-        None if its_own.next().is_none() => NotSeen,
+        None if own_part.next().is_none() => NotSeen,
         None => Kept,
     }
 }

@@ -35,8 +35,12 @@ pub(super) fn connected(world: &World) -> Judged {
 
 /// Who has no socket leaves the flag to others.
 pub(super) fn rings(world: &World) -> Judged {
-    let proof = world.bell.unrung.clone().filter(|_| world.connected > 0);
-    proven(&proof, world.bell.taken > 0)
+    let proof = world
+        .doorbell
+        .unrung
+        .clone()
+        .filter(|_| world.connected > 0);
+    proven(&proof, world.doorbell.taken > 0)
 }
 
 /// Broken if there is a proof; else kept, if what it is about was seen.
@@ -50,7 +54,7 @@ pub(super) fn proven(proof: &Option<String>, was_seen: bool) -> Judged {
 
 pub(super) fn swallowed(world: &World) -> Judged {
     let forgiven = u64::from(world.killed);
-    match (world.bell.taken, world.bell.bytes) {
+    match (world.doorbell.taken, world.doorbell.bytes) {
         (0, _) => NotSeen,
         (taken, bytes) if taken > bytes + forgiven => Broken(format!(
             "the flag was taken {taken} times, {bytes} bytes came"
@@ -60,7 +64,7 @@ pub(super) fn swallowed(world: &World) -> Judged {
 }
 
 pub(super) fn needless(world: &World) -> Judged {
-    match (world.bell.taken, world.bell.bytes) {
+    match (world.doorbell.taken, world.doorbell.bytes) {
         (taken, bytes) if bytes > taken => Broken(format!(
             "{bytes} bytes came, the flag was taken {taken} times"
         )),

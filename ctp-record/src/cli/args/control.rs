@@ -12,7 +12,7 @@ use ctp_trace::escape::escaped_bytes;
 
 use super::usage;
 use crate::control::ask::Ask;
-use crate::control::wire::{Errand, Question};
+use crate::control::wire::{Question, Request};
 use crate::control::{Filter, Verb};
 
 const CONTROL_AFTER: &str = "\
@@ -85,20 +85,20 @@ impl ControlArgs {
     /// # Errors
     /// Usage.
     pub fn ask(self) -> Result<Ask, clap::Error> {
-        let errand = match self.verb {
-            VerbArgs::Stop => Errand::Verb(Verb::Stop),
-            VerbArgs::Start => Errand::Verb(Verb::Start),
-            VerbArgs::Status => Errand::Verb(Verb::Status),
+        let request = match self.verb {
+            VerbArgs::Stop => Request::Verb(Verb::Stop),
+            VerbArgs::Start => Request::Verb(Verb::Start),
+            VerbArgs::Status => Request::Verb(Verb::Status),
             VerbArgs::Unknown(words) => return Err(no_verb(&words)),
-            VerbArgs::Filter { expr } => Errand::Verb(Verb::Filter(filter(&expr)?)),
+            VerbArgs::Filter { expr } => Request::Verb(Verb::Filter(filter(&expr)?)),
             VerbArgs::Snapshot { output } => {
-                Errand::Snapshot(output.as_deref().map(from_here).transpose()?)
+                Request::Snapshot(output.as_deref().map(from_here).transpose()?)
             }
         };
         let (question, json) = (
             Question {
                 pid: self.pid,
-                errand,
+                request,
             },
             self.json,
         );

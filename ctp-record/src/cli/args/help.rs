@@ -62,7 +62,7 @@ pub const KEPT: &str = "What is kept";
 /// Over those that say how much of it fits.
 pub const ROOM: &str = "Room for it";
 /// Over those that say what is reported on the terminal.
-pub const SAID: &str = "What is said";
+pub const MESSAGES: &str = "What is said";
 /// Over those for programs that cannot be recorded in the usual way.
 pub const REACHED: &str = "How the program is reached";
 /// Over those that record nothing.

@@ -1,7 +1,7 @@
 //! Turns the records of lanes into events, earliest first.
 
 use ctp_nostd::inspect::Identity;
-use ctp_nostd::lane::{Copied, DeedKind, Payload};
+use ctp_nostd::lane::{Copied, Payload, ThreadEventKind};
 use ctp_nostd::layout::SLOTS;
 
 use super::{LaneEntry, Step, TimeLimit};
@@ -125,8 +125,8 @@ impl Harvest {
         if self.is_record_after_stop(record.at, payload) {
             return Outcome::Taken;
         }
-        if let Some(deed) = DeedKind::from_code(payload.kind) {
-            self.take_deed(lane, deed, record, pass);
+        if let Some(thread_event) = ThreadEventKind::from_code(payload.kind) {
+            self.take_thread_event(lane, thread_event, record, pass);
             return Outcome::Taken;
         }
         let index = payload.station as usize;

@@ -1,7 +1,7 @@
 //! Counts over all memories, including those that were given up.
 
 use ctp_nostd::inspect::Counters;
-use ctp_nostd::request::Asked;
+use ctp_nostd::request::MemoryRequest;
 
 use super::{Held, MemorySet};
 use crate::harvest::Totals;
@@ -54,7 +54,7 @@ impl Held {
             .first()
             .is_some_and(|row| row.pid().is_some());
         let is_used = !region.allocated().is_empty() || region.used_rings().next().is_some();
-        self.asked == Some(Asked::Own) && region.is_intact() && !is_attached && !is_used
+        self.requested == Some(MemoryRequest::Own) && region.is_intact() && !is_attached && !is_used
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::OwnedFd;
 
-use ctp_nostd::request::Asked;
+use ctp_nostd::request::MemoryRequest;
 use rustix::io::{Errno, read};
 
 /// A request, which may come from a process that hung up since.
@@ -14,7 +14,7 @@ pub struct Request<'l> {
     /// The process, if the kernel tells.
     pub pid: Option<u32>,
     /// For what it asked.
-    pub asked: Asked,
+    pub requested: MemoryRequest,
 }
 
 /// All connections, by number. Of those of a process that hung up one is remembered until the process is
@@ -33,7 +33,7 @@ struct Line {
     socket: Option<OwnedFd>,
     pid: Option<u32>,
     /// What it asked for, until that is taken up.
-    asked: Option<Asked>,
+    requested: Option<MemoryRequest>,
     /// It has sent something.
     spoke: bool,
 }
@@ -49,7 +49,7 @@ impl Lines {
         let line = Line {
             socket: Some(socket),
             pid,
-            asked: None,
+            requested: None,
             spoke: false,
         };
         self.all.insert(self.next, line);
@@ -79,7 +79,7 @@ impl Lines {
         let mut remembered = HashSet::new();
         self.all.retain(|_, line| {
             let mut is_first = || line.pid.is_some_and(|pid| remembered.insert(pid));
-            line.socket.is_some() || line.asked.is_some() || is_first()
+            line.socket.is_some() || line.requested.is_some() || is_first()
         });
     }
 
@@ -112,13 +112,13 @@ impl Lines {
     /// The process is no more, or another image runs in it. Gives what it asked for, and gets no
     /// answer to now: that may still lie unread in its connections.
     #[must_use = "nothing is recorded of those that asked in vain"]
-    pub fn forget(&mut self, pid: u32) -> Vec<Asked> {
+    pub fn forget(&mut self, pid: u32) -> Vec<MemoryRequest> {
         let mut unanswered = Vec::new();
         self.all.retain(|_, line| {
             let is_other = line.pid != Some(pid);
             if !is_other {
                 line.hear();
-                unanswered.extend(line.asked);
+                unanswered.extend(line.requested);
             }
             is_other
         });
@@ -128,11 +128,11 @@ impl Lines {
     /// What was asked for since the last call.
     pub fn requests(&mut self) -> impl Iterator<Item = Request<'_>> {
         self.all.values_mut().filter_map(|line| {
-            let asked = line.asked.take()?;
+            let requested = line.requested.take()?;
             Some(Request {
                 socket: line.socket.as_ref(),
                 pid: line.pid,
-                asked,
+                requested,
             })
         })
     }
@@ -145,7 +145,7 @@ impl Line {
         match read(socket, &mut bytes) {
             Ok(heard @ 1..) => {
                 if !self.spoke {
-                    self.asked = Asked::from_bytes(&bytes[..heard]);
+                    self.requested = MemoryRequest::from_bytes(&bytes[..heard]);
                 }
                 self.spoke = true;
             }
@@ -190,11 +190,11 @@ mod tests {
     }
 
     /// The recorder's end of a connection on which a process has asked, and then hung up.
-    fn asked_and_hung_up(lines: &mut Lines, pid: Option<u32>, asked: Asked) {
+    fn requested_and_hung_up(lines: &mut Lines, pid: Option<u32>, requested: MemoryRequest) {
         let (ours, mut theirs) = UnixStream::pair().expect("a pair can be made");
         ours.set_nonblocking(true).expect("it can be");
         lines.add(ours.into(), pid);
-        theirs.write_all(asked.bytes()).expect("there is room");
+        theirs.write_all(requested.bytes()).expect("there is room");
     }
 
     // CTP-32
@@ -202,13 +202,17 @@ mod tests {
     fn a_request_is_heard_of_whatever_the_process_does_next() {
         for looks in 0..4 {
             let mut lines = Lines::default();
-            asked_and_hung_up(&mut lines, Some(7), Asked::Own);
-            asked_and_hung_up(&mut lines, None, Asked::OwnOrShared);
+            requested_and_hung_up(&mut lines, Some(7), MemoryRequest::Own);
+            requested_and_hung_up(&mut lines, None, MemoryRequest::OwnOrShared);
             (0..looks).for_each(|_| lines.hear_all());
             hangs_up(&mut lines, Some(7));
             lines.hear_all();
-            let asked: Vec<Asked> = lines.requests().map(|it| it.asked).collect();
-            assert_eq!(asked, [Asked::Own, Asked::OwnOrShared], "{looks}");
+            let requested: Vec<MemoryRequest> = lines.requests().map(|it| it.requested).collect();
+            assert_eq!(
+                requested,
+                [MemoryRequest::Own, MemoryRequest::OwnOrShared],
+                "{looks}"
+            );
             assert_eq!(lines.requests().count(), 0, "each is heard of once");
         }
     }
@@ -218,10 +222,10 @@ mod tests {
     fn a_request_of_a_process_that_is_forgotten_is_given_back() {
         for looks in 0..4 {
             let mut lines = Lines::default();
-            asked_and_hung_up(&mut lines, Some(7), Asked::Own);
-            asked_and_hung_up(&mut lines, Some(8), Asked::Own);
+            requested_and_hung_up(&mut lines, Some(7), MemoryRequest::Own);
+            requested_and_hung_up(&mut lines, Some(8), MemoryRequest::Own);
             (0..looks).for_each(|_| lines.hear_all());
-            assert_eq!(lines.forget(7), [Asked::Own], "{looks}");
+            assert_eq!(lines.forget(7), [MemoryRequest::Own], "{looks}");
             assert_eq!(lines.forget(7), []);
             lines.hear_all();
             assert_eq!(lines.requests().count(), 1, "of the other process");

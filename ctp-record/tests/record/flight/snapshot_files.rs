@@ -47,12 +47,12 @@ fn a_recording_whose_snapshots_all_failed_has_failed_and_says_that_there_is_none
     let outcome = end(flight);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
     let last: Vec<&str> = outcome.stderr.lines().rev().take(2).collect();
-    let said = [
+    let message = [
         "ctp-record: none of the 2 snapshots that were asked for could be written",
         "ctp-record: no snapshot at this end, as --snapshot-on says; of 2 snapshots that were \
          asked for before, none could be written",
     ];
-    assert_eq!(last, said);
+    assert_eq!(last, message);
 }
 
 // LT-09, CT-08
@@ -69,8 +69,8 @@ fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
     is_whole(&flight.snapshot_to("one.ctp"));
     let outcome = end(flight);
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
-    let said = "ctp-record: no snapshot at this end, as --snapshot-on says; those taken before are named above\n";
-    assert!(outcome.stderr.ends_with(said), "{}", outcome.stderr);
+    let message = "ctp-record: no snapshot at this end, as --snapshot-on says; those taken before are named above\n";
+    assert!(outcome.stderr.ends_with(message), "{}", outcome.stderr);
 }
 
 // LT-09, CT-08
@@ -78,12 +78,12 @@ fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
 fn who_wants_to_hear_of_errors_only_hears_of_snapshots_that_are_not_there() {
     let flight = limited(&["-q"], TOO_LITTLE);
     send(Signal::USR2, flight.recorder.id());
-    let said = || flight.lab.read("stderr");
-    wait_until("its end", || said().contains("\n"));
+    let message = || flight.lab.read("stderr");
+    wait_until("its end", || message().contains("\n"));
     assert!(
-        said().starts_with("ctp-record: no snapshot: cannot write ctp.data.1: File too large"),
+        message().starts_with("ctp-record: no snapshot: cannot write ctp.data.1: File too large"),
         "{}",
-        said()
+        message()
     );
     let outcome = end(flight);
     assert_eq!(outcome.status.code(), Some(1));

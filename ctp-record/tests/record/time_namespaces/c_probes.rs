@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use ctp_trace::record::{Event, EventKind};
 
-use super::{
-    KINDS, can_set_clocks_apart, deadlines_are_as_the_program_said, record_in, verdicts_are_right,
-};
+use super::{KINDS, can_offset_clocks, deadlines_match_the_program, record_in, verdicts_are_right};
 use crate::check_probe::page;
 use crate::lab::Lab;
 
@@ -73,13 +71,13 @@ fn timers_of_a_c_probe_are_judged_by_its_own_clock() {
     let lab = Lab::new();
     let source = page::library() + &page::extension() + C_TIMERS;
     let program = page::compile(&lab, &source);
-    let Some(program) = program.filter(|_| can_set_clocks_apart()) else {
+    let Some(program) = program.filter(|_| can_offset_clocks()) else {
         return;
     };
     for (way, _) in C_WAYS {
         for flags in KINDS {
             record_in(&lab, flags, way, &program, &[]);
-            deadlines_are_as_the_program_said(&lab);
+            deadlines_match_the_program(&lab);
             verdicts_are_right(&lab);
         }
     }
@@ -90,7 +88,7 @@ fn timers_of_a_c_probe_are_judged_by_its_own_clock() {
 fn events_of_a_plain_peer_have_the_recorders_time() {
     let lab = Lab::new();
     let program = page::compile(&lab, &(page::library() + C_PLAIN));
-    let Some(program) = program.filter(|_| can_set_clocks_apart()) else {
+    let Some(program) = program.filter(|_| can_offset_clocks()) else {
         return;
     };
     for (way, ahead_s) in C_WAYS {
@@ -106,7 +104,7 @@ fn events_of_a_plain_peer_have_the_recorders_time() {
 fn a_checked_probe_may_have_another_clock() {
     let lab = Lab::new();
     let program = page::compile(&lab, &page::plain());
-    let Some(program) = program.filter(|_| can_set_clocks_apart()) else {
+    let Some(program) = program.filter(|_| can_offset_clocks()) else {
         return;
     };
     for (way, _) in C_WAYS {
@@ -124,17 +122,17 @@ fn a_checked_probe_may_have_another_clock() {
 fn two_clocks_in_one_memory_are_in_doubt() {
     let lab = Lab::new();
     let program = page::compile(&lab, &(page::library() + C_PLAIN));
-    let Some(program) = program.filter(|_| can_set_clocks_apart()) else {
+    let Some(program) = program.filter(|_| can_offset_clocks()) else {
         return;
     };
     let both = "\"$0\" here && unshare -f -T --monotonic -50 \"$0\" there";
     let mut command = lab.recorder(&[], "sh");
     let outcome = lab.run(command.args(["-c", both]).arg(program));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-    let said = "the memory of 3 coroutines held numbers that cannot be";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let message = "the memory of 3 coroutines held numbers that cannot be";
+    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     let coroutines = lab.trace().coroutines;
-    let inexact = coroutines.values().filter(|one| one.tally().inexact);
+    let inexact = coroutines.values().filter(|one| one.event_counts().inexact);
     assert_eq!((coroutines.len(), inexact.count()), (6, 3));
 }
 
@@ -144,8 +142,8 @@ fn plain_times_are_right(lab: &Lab, ahead_ns: i64) {
     let mut written: BTreeMap<u64, Vec<i64>> = BTreeMap::new();
     for line in lab.truth("truth") {
         let number = |index: usize| line[index].parse::<i64>().expect("a number");
-        let of_one = written.entry(number(0) as u64).or_default();
-        of_one.push(number(1) - ahead_ns);
+        let of_first = written.entry(number(0) as u64).or_default();
+        of_first.push(number(1) - ahead_ns);
     }
     assert_eq!(trace.coroutines.len(), written.len());
     for coroutine in trace.coroutines.values() {
@@ -155,7 +153,7 @@ fn plain_times_are_right(lab: &Lab, ahead_ns: i64) {
         let read: Vec<i64> = events.map(|event| (zero_ns + event.at.0) as i64).collect();
         assert_eq!(&read, times);
         assert_eq!(coroutine.lost(), 0);
-        assert!(!coroutine.tally().inexact);
+        assert!(!coroutine.event_counts().inexact);
         assert!(
             coroutine
                 .events

@@ -1,6 +1,6 @@
 //! Coroutines that wait, and of which no waker is left.
 
-use ctp_trace::census::Census;
+use ctp_trace::trace_model::TraceModel;
 use ctp_trace::verdict::{Fact, THRESHOLD};
 
 use super::places::{Figures, Groups, LintPlace};
@@ -16,10 +16,10 @@ pub const LINT: Lint = Lint {
     see: Some("--stuck"),
     of_parts: true,
     start: || Box::new(LostWaker),
-    said,
+    message,
 };
 
-fn said(place: &LintPlace) -> String {
+fn message(place: &LintPlace) -> String {
     let longest = duration_ns(place.figures.longest_ns);
     match place.coroutines {
         1 => format!("for {longest}"),
@@ -32,9 +32,9 @@ struct LostWaker;
 
 impl Watch for LostWaker {
     /// What the rule does not call stuck may be polled by another coroutine, which needs no waker.
-    fn finish(self: Box<Self>, census: &Census) -> Groups {
+    fn finish(self: Box<Self>, trace_model: &TraceModel) -> Groups {
         let mut groups = Groups::default();
-        for (one, judged) in members(census, THRESHOLD) {
+        for (one, judged) in members(trace_model, THRESHOLD) {
             if judged.fact == Fact::NoWaker && judged.verdict.is_stuck() {
                 let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);
                 let figures = Figures {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ctp_trace::census::{Census, Coroutine};
 use ctp_trace::record::{CoroutineId, CoroutineKind, Event, EventKind, Nanos};
+use ctp_trace::trace_model::{Coroutine, TraceModel};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 use super::places::{Figures, Groups, LintPlace};
@@ -19,10 +19,10 @@ pub const LINT: Lint = Lint {
     see: None,
     of_parts: false,
     start: || Box::new(SoleRuns::default()),
-    said,
+    message,
 };
 
-fn said(place: &LintPlace) -> String {
+fn message(place: &LintPlace) -> String {
     let longest = duration_ns(place.figures.longest_ns);
     match (place.coroutines, place.figures.still_run) {
         (1, 1) => format!("{longest}, to the end"),
@@ -51,20 +51,20 @@ struct FirstRun {
 
 impl Watch for SoleRuns {
     /// Goes one event on.
-    fn event(&mut self, census: &Census, event: &Event) {
+    fn event(&mut self, trace_model: &TraceModel, event: &Event) {
         match event.kind {
             EventKind::Birth => {}
-            EventKind::Run => self.run(census, event),
-            EventKind::Suspend | EventKind::Death => self.end(census, event),
+            EventKind::Run => self.run(trace_model, event),
+            EventKind::Suspend | EventKind::Death => self.end(trace_model, event),
         }
     }
 
     /// All that ran so for long. Of those that still do, the rule tells that nothing is missing.
-    fn finish(mut self: Box<Self>, census: &Census) -> Groups {
-        for (id, judged) in census.judge(THRESHOLD) {
+    fn finish(mut self: Box<Self>, trace_model: &TraceModel) -> Groups {
+        for (id, judged) in trace_model.judge(THRESHOLD) {
             let first = self.going_on.get(&id).copied();
             if let Some(first) = first.filter(|_| judged.verdict == Verdict::Busy) {
-                self.put(census, id, first, None);
+                self.put(trace_model, id, first, None);
             }
         }
         self.over
@@ -72,13 +72,13 @@ impl Watch for SoleRuns {
 }
 
 impl SoleRuns {
-    fn run(&mut self, census: &Census, event: &Event) {
+    fn run(&mut self, trace_model: &TraceModel, event: &Event) {
         let id = event.coroutine;
         if !self.going_on.is_empty() {
             self.going_on.remove(&id);
             self.note_host(event);
         }
-        if event.n <= 1 && census.get(id).is_some_and(|one| is_first(one, event)) {
+        if event.n <= 1 && trace_model.get(id).is_some_and(|one| is_first(one, event)) {
             let first = FirstRun {
                 n: event.n,
                 since: event.at,
@@ -98,7 +98,7 @@ impl SoleRuns {
         }
     }
 
-    fn end(&mut self, census: &Census, event: &Event) {
+    fn end(&mut self, trace_model: &TraceModel, event: &Event) {
         if self.going_on.is_empty() {
             return;
         }
@@ -110,19 +110,25 @@ impl SoleRuns {
         }
         let is_sole = event.kind == EventKind::Death && event.n == first.n + 1;
         if is_sole && !event.after_filtered {
-            self.put(census, event.coroutine, first, Some(event.at));
+            self.put(trace_model, event.coroutine, first, Some(event.at));
         }
     }
 
     /// `died` is when that run ended, if it did.
-    fn put(&mut self, census: &Census, id: CoroutineId, first: FirstRun, died: Option<Nanos>) {
+    fn put(
+        &mut self,
+        trace_model: &TraceModel,
+        id: CoroutineId,
+        first: FirstRun,
+        died: Option<Nanos>,
+    ) {
         let counts = |one: &&Coroutine| one.kind != CoroutineKind::Thread && !one.account.broken;
-        let Some(one) = census.get(id).filter(counts) else {
+        let Some(one) = trace_model.get(id).filter(counts) else {
             return;
         };
         let length = first
             .since
-            .until(died.unwrap_or_else(|| census.end_of(one.process)));
+            .until(died.unwrap_or_else(|| trace_model.end_of(one.process)));
         if !first.hosts && THRESHOLD <= length {
             let figures = Figures {
                 longest_ns: length.0,
@@ -148,14 +154,14 @@ mod tests {
     use ctp_trace::record::{Birth, Record};
 
     #[derive(Default)]
-    struct Told {
-        census: Census,
+    struct Recording {
+        trace_model: TraceModel,
         runs: Box<SoleRuns>,
     }
 
     const SECOND: u64 = THRESHOLD.0;
 
-    impl Told {
+    impl Recording {
         fn event(&mut self, id: u32, n: u64, at: u64, kind: EventKind) {
             let event = Event {
                 coroutine: CoroutineId(id),
@@ -165,24 +171,24 @@ mod tests {
                 kind,
                 ..Event::default()
             };
-            self.runs.event(&self.census, &event);
-            self.census.feed(&Record::Event(event));
+            self.runs.event(&self.trace_model, &event);
+            self.trace_model.consume(&Record::Event(event));
         }
 
         fn born(kind: CoroutineKind) -> Self {
-            let mut told = Told::default();
-            told.census.feed(&Record::Birth(Birth {
+            let mut recording = Recording::default();
+            recording.trace_model.consume(&Record::Birth(Birth {
                 coroutine: CoroutineId(1),
                 kind,
                 ..Birth::default()
             }));
-            told.event(1, 0, 0, EventKind::Birth);
-            told
+            recording.event(1, 0, 0, EventKind::Birth);
+            recording
         }
 
         /// Longest run in seconds, and how many go on.
         fn finish(self) -> Vec<(u64, u64)> {
-            let groups = self.runs.finish(&self.census).0.into_values();
+            let groups = self.runs.finish(&self.trace_model).0.into_values();
             groups
                 .map(|it| (it.figures.longest_ns / SECOND, it.figures.still_run))
                 .collect()
@@ -194,48 +200,48 @@ mod tests {
     // CTP-21
     #[test]
     fn one_that_never_waited_is_told_of_when_it_is_over_and_before() {
-        let mut told = Told::born(FUTURE);
-        told.event(1, 1, 1, EventKind::Run);
-        told.event(1, 2, 4, EventKind::Death);
-        assert_eq!(told.finish(), [(3, 0)]);
-        let mut told = Told::born(FUTURE);
-        told.event(1, 1, 1, EventKind::Run);
-        told.census.advance_to(Nanos(6 * SECOND));
-        assert_eq!(told.finish(), [(5, 1)]);
+        let mut recording = Recording::born(FUTURE);
+        recording.event(1, 1, 1, EventKind::Run);
+        recording.event(1, 2, 4, EventKind::Death);
+        assert_eq!(recording.finish(), [(3, 0)]);
+        let mut recording = Recording::born(FUTURE);
+        recording.event(1, 1, 1, EventKind::Run);
+        recording.trace_model.advance_to(Nanos(6 * SECOND));
+        assert_eq!(recording.finish(), [(5, 1)]);
     }
 
     // CTP-21
     #[test]
     fn who_ever_waited_or_may_have_is_not_meant() {
-        let mut waited = Told::born(FUTURE);
+        let mut waited = Recording::born(FUTURE);
         waited.event(1, 1, 1, EventKind::Run);
         waited.event(1, 2, 4, EventKind::Suspend);
         waited.event(1, 3, 5, EventKind::Run);
         waited.event(1, 4, 9, EventKind::Death);
-        let mut lost = Told::born(FUTURE);
+        let mut lost = Recording::born(FUTURE);
         lost.event(1, 1, 1, EventKind::Run);
         lost.event(1, 4, 9, EventKind::Death);
-        let mut late = Told::born(FUTURE);
+        let mut late = Recording::born(FUTURE);
         late.event(1, 3, 1, EventKind::Run);
         late.event(1, 4, 9, EventKind::Death);
-        for told in [waited, lost, late] {
-            assert_eq!(told.finish(), []);
+        for recording in [waited, lost, late] {
+            assert_eq!(recording.finish(), []);
         }
     }
 
     // CTP-21
     #[test]
     fn a_thread_and_one_that_others_run_inside_of_keep_nobody_waiting() {
-        let mut thread = Told::born(CoroutineKind::Thread);
+        let mut thread = Recording::born(CoroutineKind::Thread);
         thread.event(1, 1, 1, EventKind::Run);
         thread.event(1, 2, 4, EventKind::Death);
-        let mut host = Told::born(FUTURE);
+        let mut host = Recording::born(FUTURE);
         host.event(1, 1, 1, EventKind::Run);
         host.event(2, 1, 2, EventKind::Run);
         host.event(2, 2, 2, EventKind::Suspend);
         host.event(1, 2, 4, EventKind::Death);
-        for told in [thread, host] {
-            assert_eq!(told.finish(), []);
+        for recording in [thread, host] {
+            assert_eq!(recording.finish(), []);
         }
     }
 }

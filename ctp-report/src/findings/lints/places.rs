@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::{Coroutine, NameId};
 use ctp_trace::record::SiteId;
+use ctp_trace::trace_model::{Coroutine, NameId};
 use serde::Serialize;
 
 use super::Lint;
@@ -63,15 +63,15 @@ pub struct Figures {
 pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) -> Vec<LintPlace> {
     let mut called: BTreeMap<(String, SiteId), (Vec<NameId>, Group)> = BTreeMap::new();
     for ((name, site), group) in groups.0 {
-        let several = names.function_of_several(site, model.census.name(name), true);
+        let several = names.function_of_several(site, model.trace_model.name(name), true);
         let (given, all) = called.entry((several, site)).or_default();
         given.push(name);
         all.merge(group);
     }
-    let is_exact = model.has_all_events() && model.census.totals().filtered == 0;
+    let is_exact = model.has_all_events() && model.trace_model.totals().filtered == 0;
     let place = |((_, site), (given, group)): ((String, SiteId), (Vec<NameId>, Group))| {
         let first = given.first().copied().unwrap_or_default();
-        let name = model.census.name(first);
+        let name = model.trace_model.name(first);
         let function = names.function_of_several(site, name, 1 < given.len());
         let label = names.of(site).cloned().unwrap_or_default();
         LintPlace {

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use ctp_trace::census::{Census, Coroutine};
 use ctp_trace::record::{
-    Act, CoroutineId, Deed, Event, EventKind, SiteId, WaitKind, WakeCall, Waker,
+    Act, CoroutineId, Event, EventKind, SiteId, ThreadEvent, WaitKind, WakeCall, Waker,
 };
+use ctp_trace::trace_model::{Coroutine, TraceModel};
 
 use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};
@@ -23,10 +23,10 @@ pub const LINT: Lint = Lint {
     see: None,
     of_parts: false,
     start: || Box::new(OwnWakes::default()),
-    said,
+    message,
 };
 
-fn said(place: &LintPlace) -> String {
+fn message(place: &LintPlace) -> String {
     let least = if place.exact { "" } else { "at least " };
     let own = grouped(place.figures.own_wakes);
     format!("{least}{own} of {} wakes", grouped(place.figures.wakes))
@@ -44,7 +44,7 @@ const PLACES: usize = 8;
 /// The wakes of those that live, and what those come to that are over.
 #[derive(Debug, Default)]
 pub struct OwnWakes {
-    alive: HashMap<CoroutineId, Tally>,
+    alive: HashMap<CoroutineId, RoundCounts>,
     over: Groups,
     /// How many of them woke themselves in the run that goes on.
     pending: usize,
@@ -54,7 +54,7 @@ pub struct OwnWakes {
 
 /// The wakes of one coroutine.
 #[derive(Debug, Default)]
-struct Tally {
+struct RoundCounts {
     /// Number of the latest, and what had been lost by then; nothing is known of those before the
     /// window of a flight recorder.
     latest: Option<(u32, u64)>,
@@ -65,14 +65,14 @@ struct Tally {
     /// Its own in the run that goes on.
     pending: u64,
     /// Not all of them are told, or not all of what its own were for.
-    has_untold: bool,
+    has_unrecorded: bool,
     /// So much is lost between two of them that they may be a round apart.
     is_unsure: bool,
 }
 
 impl Watch for OwnWakes {
     /// The end of a run tells what a wake in it was for.
-    fn event(&mut self, census: &Census, event: &Event) {
+    fn event(&mut self, trace_model: &TraceModel, event: &Event) {
         let ends = match event.kind {
             EventKind::Suspend => 0 < self.pending,
             kind => kind == EventKind::Death,
@@ -80,53 +80,56 @@ impl Watch for OwnWakes {
         if !ends {
             return;
         }
-        let Some(tally) = self.alive.get_mut(&event.coroutine) else {
+        let Some(counts) = self.alive.get_mut(&event.coroutine) else {
             return;
         };
-        let one = census.get(event.coroutine);
-        self.pending -= usize::from(0 < tally.pending);
-        tally.end_run(event, one.is_some_and(|one| is_next(one, event)));
+        let one = trace_model.get(event.coroutine);
+        self.pending -= usize::from(0 < counts.pending);
+        counts.end_run(event, one.is_some_and(|one| is_next(one, event)));
         if event.kind == EventKind::Death
-            && let Some(tally) = self.alive.remove(&event.coroutine)
+            && let Some(counts) = self.alive.remove(&event.coroutine)
         {
-            put(&mut self.over, one, &tally);
+            put(&mut self.over, one, &counts);
         }
     }
 
     /// A wake counts as its own if it was called in a run of it.
-    fn deed(&mut self, census: &Census, deed: &Deed) {
-        match &deed.act {
-            Act::Wake(call) => self.called(census, call),
+    fn thread_event(&mut self, trace_model: &TraceModel, thread_event: &ThreadEvent) {
+        match &thread_event.act {
+            Act::Wake(call) => self.called(trace_model, call),
             Act::Loss(records) => self.lost = self.lost.saturating_add(*records),
             _ => {}
         }
     }
 
     /// Those of which more than half of the wakes are their own.
-    fn finish(mut self: Box<Self>, census: &Census) -> Groups {
+    fn finish(mut self: Box<Self>, trace_model: &TraceModel) -> Groups {
         let mut alive: Vec<_> = self.alive.iter().collect();
         alive.sort_unstable_by_key(|(id, _)| **id);
-        for (id, tally) in alive {
-            put(&mut self.over, census.get(*id), tally);
+        for (id, counts) in alive {
+            put(&mut self.over, trace_model.get(*id), counts);
         }
         self.over
     }
 }
 
 impl OwnWakes {
-    fn called(&mut self, census: &Census, call: &WakeCall) {
-        let Some(one) = census.get(call.coroutine).filter(|one| one.is_alive()) else {
+    fn called(&mut self, trace_model: &TraceModel, call: &WakeCall) {
+        let Some(one) = trace_model.get(call.coroutine).filter(|one| one.is_alive()) else {
             return;
         };
-        let tally = self.alive.entry(call.coroutine).or_insert_with(|| Tally {
-            latest: census.window().is_none().then_some((0, 0)),
-            ..Tally::default()
-        });
-        tally.count(call.count, self.lost);
+        let counts = self
+            .alive
+            .entry(call.coroutine)
+            .or_insert_with(|| RoundCounts {
+                latest: trace_model.window().is_none().then_some((0, 0)),
+                ..RoundCounts::default()
+            });
+        counts.count(call.count, self.lost);
         let runs = one.last.is_some_and(|last| last.kind == EventKind::Run);
         if runs && call.by == Waker::Coroutine(call.coroutine) {
-            self.pending += usize::from(tally.pending == 0);
-            tally.pending += 1;
+            self.pending += usize::from(counts.pending == 0);
+            counts.pending += 1;
         }
     }
 }
@@ -137,21 +140,21 @@ fn is_next(one: &Coroutine, event: &Event) -> bool {
     !event.after_filtered && one.last.is_some_and(follows)
 }
 
-fn put(groups: &mut Groups, one: Option<&Coroutine>, tally: &Tally) {
-    let own_wakes: u64 = tally.own.iter().map(|(_, count)| count).sum();
-    let most = tally.own.iter().rev().max_by_key(|(_, count)| count);
-    let is_most = ENOUGH <= own_wakes && tally.wakes / 2 < own_wakes && !tally.is_unsure;
+fn put(groups: &mut Groups, one: Option<&Coroutine>, counts: &RoundCounts) {
+    let own_wakes: u64 = counts.own.iter().map(|(_, count)| count).sum();
+    let most = counts.own.iter().rev().max_by_key(|(_, count)| count);
+    let is_most = ENOUGH <= own_wakes && counts.wakes / 2 < own_wakes && !counts.is_unsure;
     if let (Some(one), Some((site, _)), true) = (one, most, is_most) {
         let figures = Figures {
-            wakes: tally.wakes,
+            wakes: counts.wakes,
             own_wakes,
             ..Figures::default()
         };
-        groups.add(one, *site, figures, !tally.has_untold);
+        groups.add(one, *site, figures, !counts.has_unrecorded);
     }
 }
 
-impl Tally {
+impl RoundCounts {
     /// A wake that is told late has a lower number than one before it, and is counted already.
     fn count(&mut self, number: u32, lost: u64) {
         let more = match self.latest {
@@ -163,7 +166,7 @@ impl Tally {
         };
         if more < ROUND / 2 {
             self.wakes += u64::from(more);
-            self.has_untold |= 1 < more;
+            self.has_unrecorded |= 1 < more;
             self.latest = Some((number, lost));
         }
     }
@@ -176,7 +179,7 @@ impl Tally {
             return;
         }
         if !is_whole {
-            self.has_untold = true;
+            self.has_unrecorded = true;
         } else if event.kind == EventKind::Death || event.wait == WaitKind::Yield {
             self.wakes = self.wakes.saturating_sub(pending);
         } else if let Some(own) = self.own.iter_mut().find(|(site, _)| *site == event.site) {
@@ -184,7 +187,7 @@ impl Tally {
         } else if self.own.len() < PLACES {
             self.own.push((event.site, pending));
         } else {
-            self.has_untold = true;
+            self.has_unrecorded = true;
         }
     }
 }
@@ -194,21 +197,21 @@ mod tests {
     use super::*;
     use ctp_trace::record::{Nanos, Record};
 
-    const ONE: CoroutineId = CoroutineId(1);
-    const SELF: Waker = Waker::Coroutine(ONE);
+    const SINGLE: CoroutineId = CoroutineId(1);
+    const SELF: Waker = Waker::Coroutine(SINGLE);
 
     #[derive(Default)]
-    struct Told {
-        census: Census,
+    struct Recording {
+        trace_model: TraceModel,
         wakes: Box<OwnWakes>,
         n: u64,
         count: u32,
     }
 
-    impl Told {
+    impl Recording {
         fn event(&mut self, kind: EventKind, wait: WaitKind) {
             let event = Event {
-                coroutine: ONE,
+                coroutine: SINGLE,
                 n: self.n,
                 at: Nanos(self.n),
                 kind,
@@ -217,28 +220,28 @@ mod tests {
                 ..Event::default()
             };
             self.n += 1;
-            self.wakes.event(&self.census, &event);
-            self.census.feed(&Record::Event(event));
+            self.wakes.event(&self.trace_model, &event);
+            self.trace_model.consume(&Record::Event(event));
         }
 
-        fn deed(&mut self, act: Act) {
-            let deed = Deed {
+        fn thread_event(&mut self, act: Act) {
+            let thread_event = ThreadEvent {
                 act,
-                ..Deed::default()
+                ..ThreadEvent::default()
             };
-            self.wakes.deed(&self.census, &deed);
-            self.census.feed(&Record::Deed(deed));
+            self.wakes.thread_event(&self.trace_model, &thread_event);
+            self.trace_model.consume(&Record::ThreadEvent(thread_event));
         }
 
         fn wake(&mut self, by: Waker) {
             self.count += 1;
             let call = WakeCall {
-                coroutine: ONE,
+                coroutine: SINGLE,
                 count: self.count % ROUND,
                 by,
                 ..WakeCall::default()
             };
-            self.deed(Act::Wake(call));
+            self.thread_event(Act::Wake(call));
         }
 
         /// Runs that each end in a wait of this sort; `own` is whether it wakes itself before.
@@ -256,14 +259,14 @@ mod tests {
         }
 
         fn finish(self) -> Vec<(u64, u64, bool)> {
-            let groups = self.wakes.finish(&self.census).0.into_values();
+            let groups = self.wakes.finish(&self.trace_model).0.into_values();
             groups
                 .map(|it| (it.figures.own_wakes, it.figures.wakes, !it.inexact))
                 .collect()
         }
     }
 
-    const UNTOLD: WaitKind = WaitKind::Unknown;
+    const UNRECORDED: WaitKind = WaitKind::Unknown;
 
     #[test]
     fn more_than_half_of_enough_wakes_are_worth_a_word() {
@@ -273,80 +276,80 @@ mod tests {
             (99, 0, vec![]),
             (120, 120, vec![]),
         ] {
-            let mut told = Told::default();
-            told.rounds(own, UNTOLD, true);
-            told.rounds(others, UNTOLD, false);
-            assert_eq!(told.finish(), expected, "{own} and {others}");
+            let mut recording = Recording::default();
+            recording.rounds(own, UNRECORDED, true);
+            recording.rounds(others, UNRECORDED, false);
+            assert_eq!(recording.finish(), expected, "{own} and {others}");
         }
     }
 
     #[test]
     fn who_gives_way_by_a_wake_of_its_own_says_so_and_is_not_meant() {
-        let mut told = Told::default();
-        told.rounds(500, WaitKind::Yield, true);
-        assert_eq!(told.finish(), []);
+        let mut recording = Recording::default();
+        recording.rounds(500, WaitKind::Yield, true);
+        assert_eq!(recording.finish(), []);
     }
 
     #[test]
     fn a_wake_of_itself_amid_a_wait_is_not_its_own() {
-        let mut told = Told::default();
+        let mut recording = Recording::default();
         for _ in 0..500 {
-            told.event(EventKind::Run, UNTOLD);
-            told.event(EventKind::Suspend, UNTOLD);
-            told.wake(SELF);
+            recording.event(EventKind::Run, UNRECORDED);
+            recording.event(EventKind::Suspend, UNRECORDED);
+            recording.wake(SELF);
         }
-        assert_eq!(told.finish(), []);
+        assert_eq!(recording.finish(), []);
     }
 
     // CT-24
     #[test]
     fn wakes_that_are_lost_count_as_those_of_others() {
-        let mut told = Told::default();
-        told.rounds(200, UNTOLD, true);
-        told.count += 100;
-        told.rounds(1, UNTOLD, true);
-        assert_eq!(told.finish(), [(201, 301, false)]);
-        let mut told = Told::default();
-        told.rounds(200, UNTOLD, true);
-        told.count += 300;
-        told.rounds(1, UNTOLD, true);
-        assert_eq!(told.finish(), []);
+        let mut recording = Recording::default();
+        recording.rounds(200, UNRECORDED, true);
+        recording.count += 100;
+        recording.rounds(1, UNRECORDED, true);
+        assert_eq!(recording.finish(), [(201, 301, false)]);
+        let mut recording = Recording::default();
+        recording.rounds(200, UNRECORDED, true);
+        recording.count += 300;
+        recording.rounds(1, UNRECORDED, true);
+        assert_eq!(recording.finish(), []);
     }
 
     // CT-24
     #[test]
     fn where_a_whole_round_of_wakes_may_be_lost_nothing_is_said() {
-        let mut told = Told::default();
-        told.rounds(200, UNTOLD, true);
-        told.deed(Act::Loss(u64::from(ROUND)));
-        told.count += ROUND;
-        told.rounds(1, UNTOLD, true);
-        assert_eq!(told.finish(), []);
+        let mut recording = Recording::default();
+        recording.rounds(200, UNRECORDED, true);
+        recording.thread_event(Act::Loss(u64::from(ROUND)));
+        recording.count += ROUND;
+        recording.rounds(1, UNRECORDED, true);
+        assert_eq!(recording.finish(), []);
     }
 
     // CT-24
     #[test]
     fn what_a_wake_was_for_is_not_guessed_where_the_wait_is_lost() {
-        let mut told = Told::default();
-        told.rounds(150, UNTOLD, true);
+        let mut recording = Recording::default();
+        recording.rounds(150, UNRECORDED, true);
         for _ in 0..100 {
-            told.event(EventKind::Run, UNTOLD);
-            told.wake(SELF);
-            told.n += 1;
-            told.event(EventKind::Suspend, UNTOLD);
+            recording.event(EventKind::Run, UNRECORDED);
+            recording.wake(SELF);
+            recording.n += 1;
+            recording.event(EventKind::Suspend, UNRECORDED);
         }
-        assert_eq!(told.finish(), [(150, 250, false)]);
+        assert_eq!(recording.finish(), [(150, 250, false)]);
     }
 
     #[test]
     fn those_that_are_over_count_and_are_forgotten() {
-        let mut told = Told::default();
-        told.rounds(150, UNTOLD, true);
-        told.event(EventKind::Run, UNTOLD);
-        told.wake(SELF);
-        told.event(EventKind::Death, UNTOLD);
-        told.wake(SELF);
-        assert!(told.wakes.alive.is_empty());
-        assert_eq!(told.finish(), [(150, 150, true)]);
+        let mut recording = Recording::default();
+        recording.rounds(150, UNRECORDED, true);
+        recording.event(EventKind::Run, UNRECORDED);
+        recording.wake(SELF);
+        recording.event(EventKind::Death, UNRECORDED);
+        recording.wake(SELF);
+        assert!(recording.wakes.alive.is_empty());
+        assert_eq!(recording.finish(), [(150, 150, true)]);
     }
 }

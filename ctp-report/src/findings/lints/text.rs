@@ -21,10 +21,10 @@ pub fn page(page: &mut Page, places: &[LintPlace], tool: &str) -> io::Result<()>
     page.line(LINTS)?;
     places
         .chunk_by(|a, b| a.lint.name == b.lint.name)
-        .try_for_each(|some| of_one_sort(page, some, tool))
+        .try_for_each(|some| of_sort(page, some, tool))
 }
 
-fn of_one_sort(page: &mut Page, some: &[LintPlace], tool: &str) -> io::Result<()> {
+fn of_sort(page: &mut Page, some: &[LintPlace], tool: &str) -> io::Result<()> {
     let lint = some[0].lint;
     let mut words = text::words(&format!("{}: {}", lint.name, lint.advice));
     words.extend(lint.see.map(|option| format!("{tool} {option}")));
@@ -43,7 +43,7 @@ fn line(one: &LintPlace) -> String {
     let left = format!(
         "    {} x {function}  {}",
         grouped(one.coroutines),
-        (one.lint.said)(one)
+        (one.lint.message)(one)
     );
     let at = text::cut_middle(one.at.as_deref().unwrap_or("(place not recorded)"), 40);
     text::spread(&left, &at)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::Census;
+use ctp_trace::TraceModel;
 use ctp_trace::record::{CoroutineId, ProcessId};
 
 /// Those whose end somebody waits for, by the number that their program gave them.
@@ -12,14 +12,14 @@ pub struct Awaited(BTreeMap<(ProcessId, u64), CoroutineId>);
 
 impl Awaited {
     /// Those that are alive, and those that ended without waking who waits for that.
-    pub fn of(census: &Census) -> Self {
-        let closings = census.closings().into_iter();
+    pub fn of(trace_model: &TraceModel) -> Self {
+        let closings = trace_model.closings().into_iter();
         let ended = closings.filter_map(|(id, closing)| {
             let (other, _) = closing.ended?;
-            let one = census.get(id)?;
+            let one = trace_model.get(id)?;
             Some(((one.process, one.suspend()?.arg), other))
         });
-        Awaited(ended.chain(census.awaited()).collect())
+        Awaited(ended.chain(trace_model.awaited()).collect())
     }
 
     /// The one that this process numbers so.

@@ -56,12 +56,12 @@ impl SourceFiles {
 #[derive(Debug)]
 pub struct SourceFile {
     bytes: Vec<u8>,
-    /// Where lines 1, 1 + [`LINES_APART`] and so on begin.
+    /// Where lines 1, 1 + [`LINES_PER_MARK`] and so on begin.
     starts: Vec<usize>,
     modified: Option<SystemTime>,
 }
 
-const LINES_APART: usize = 256;
+const LINES_PER_MARK: usize = 256;
 
 impl SourceFile {
     fn read(file: &File, length: u64, metadata: &Metadata) -> Option<Self> {
@@ -77,10 +77,10 @@ impl SourceFile {
     /// Lines from this one on, which is counted from 1. What is no text ends them.
     pub fn lines_from(&self, first: u32) -> impl Iterator<Item = &str> {
         let before = (first as usize).saturating_sub(1);
-        let start = self.starts.get(before / LINES_APART);
+        let start = self.starts.get(before / LINES_PER_MARK);
         let bytes = start.map_or(&[][..], |&start| &self.bytes[start..]);
-        let wanted = lines(bytes).skip(before % LINES_APART);
-        wanted.map_while(|line| std::str::from_utf8(line).ok())
+        let requested = lines(bytes).skip(before % LINES_PER_MARK);
+        requested.map_while(|line| std::str::from_utf8(line).ok())
     }
 
     /// Whether it was written after this moment.
@@ -95,7 +95,7 @@ fn starts(bytes: &[u8]) -> Vec<usize> {
         end += line.len();
         end - line.len()
     });
-    starts.step_by(LINES_APART).collect()
+    starts.step_by(LINES_PER_MARK).collect()
 }
 
 /// The lines with their ends. A line may have as many bytes as the file, so the end is not looked for

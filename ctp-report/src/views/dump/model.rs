@@ -1,9 +1,10 @@
 //! Every record as a word and its fields, for the dump as text and as JSON.
 
 use ctp_trace::record::{
-    Act, Aggregate, Bins, Birth, Chain, Control, CoroutineKind, Deed, Dialect, Durations, Earlier,
-    End, Ending, Event, EventKind, Former, Hold, Look, Module, Nanos, Place, Process, ProcessEnd,
-    ProcessEnding, Record, Seen, Site, Start, Tally, WaitMarks, Wake, Waker, Window,
+    Act, Aggregate, Bins, Birth, Chain, Control, CoroutineKind, Dialect, Durations, Earlier, End,
+    EndedSums, Event, EventCounts, EventKind, ExitReason, Hold, Look, Module, Nanos, Place,
+    Process, ProcessEnd, ProcessExit, Record, Seen, Site, Start, ThreadEvent, WaitMarks, Wake,
+    Waker, Window,
 };
 use serde_json::{Value, json};
 
@@ -32,14 +33,14 @@ pub fn of(record: &Record) -> Fields {
         Record::Birth(it) => fields("birth", Some(it.at), birth(it)),
         Record::Event(it) => fields(event_kind(it.kind), Some(it.at), event(it)),
         Record::Wake(it) => fields("wake", Some(it.at), wake(it)),
-        Record::Deed(it) => deed(it),
-        Record::Tally(it) => fields("tally", None, tally(it)),
+        Record::ThreadEvent(it) => thread_event(it),
+        Record::EventCounts(it) => fields("tally", None, event_counts(it)),
         Record::ProcessEnd(it) => fields("leaves", Some(it.at), process_end(it)),
         Record::Aggregate(it) => fields("totals", Some(it.at), aggregate(it)),
         Record::Control(it) => fields("control", Some(it.at), control(it)),
         Record::Window(it) => fields("window", Some(it.since), window(it)),
         Record::Earlier(it) => fields("earlier", None, earlier(it)),
-        Record::Former(it) => fields("former", None, former(it)),
+        Record::EndedSums(it) => fields("former", None, ended_sums(it)),
         Record::Look(it) => fields("look", Some(it.at), look(it)),
         Record::Watermark(at) => fields("watermark", Some(*at), vec![]),
         Record::End(it) => fields("end", Some(it.at), end(it)),
@@ -78,9 +79,9 @@ fn process(it: &Process) -> Vec<Field> {
 
 fn process_end(it: &ProcessEnd) -> Vec<Field> {
     let how = match it.how {
-        ProcessEnding::Exited(status) => format!("exit {status}"),
-        ProcessEnding::Signalled(signal) => format!("signal {signal}"),
-        ProcessEnding::Exec => "exec".to_owned(),
+        ProcessExit::Exited(status) => format!("exit {status}"),
+        ProcessExit::Signalled(signal) => format!("signal {signal}"),
+        ProcessExit::Exec => "exec".to_owned(),
         _ => "gone".to_owned(),
     };
     vec![("process", it.process.0.into()), ("how", how.into())]
@@ -134,7 +135,7 @@ fn look(it: &Look) -> Vec<Field> {
     ]
 }
 
-fn former(it: &Former) -> Vec<Field> {
+fn ended_sums(it: &EndedSums) -> Vec<Field> {
     vec![
         ("process", it.process.0.into()),
         ("name", escape(&it.name).into()),
@@ -281,7 +282,7 @@ fn waker(waker: Waker) -> String {
     }
 }
 
-fn deed(it: &Deed) -> Fields {
+fn thread_event(it: &ThreadEvent) -> Fields {
     let (word, rest) = act(&it.act);
     let mut all = vec![("process", it.process.0.into()), ("tid", it.tid.into())];
     all.extend(rest);
@@ -347,7 +348,7 @@ fn control(it: &Control) -> Vec<Field> {
     ]
 }
 
-fn tally(it: &Tally) -> Vec<Field> {
+fn event_counts(it: &EventCounts) -> Vec<Field> {
     let filtered = (0 < it.filtered).then_some(it.filtered);
     vec![
         ("coroutine", it.coroutine.0.into()),
@@ -365,10 +366,10 @@ fn end(it: &End) -> Vec<Field> {
     let unrecorded = (it.unrecorded != 0).then_some(it.unrecorded);
     let records = (it.records != 0).then_some(it.records);
     let how = match it.how {
-        Ending::Exited(status) => format!("exited {status}"),
-        Ending::Signalled(signal) => format!("signal {signal}"),
-        Ending::Stopped => "stopped".to_owned(),
-        Ending::Image => "image".to_owned(),
+        ExitReason::Exited(status) => format!("exited {status}"),
+        ExitReason::Signalled(signal) => format!("signal {signal}"),
+        ExitReason::Stopped => "stopped".to_owned(),
+        ExitReason::Image => "image".to_owned(),
         _ => "unknown".to_owned(),
     };
     vec![

@@ -104,8 +104,8 @@ impl Exporter {
     /// An id for each coroutine that no other one has: programs give theirs again, and those of
     /// several processes begin alike.
     fn ids(&self) -> HashMap<CoroutineId, u64> {
-        let told: HashSet<u64> = self.births.iter().map(|(_, id)| *id).collect();
-        let mut free = (1..).filter(|id| !told.contains(id));
+        let reported: HashSet<u64> = self.births.iter().map(|(_, id)| *id).collect();
+        let mut free = (1..).filter(|id| !reported.contains(id));
         let mut given = HashSet::from([0]);
         let mut ids = HashMap::new();
         let unborn = self.rows.iter().map(|row| (coroutine_of(row), 0));

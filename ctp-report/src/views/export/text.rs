@@ -23,7 +23,7 @@ pub fn write(
     let path = view.output.as_deref();
     output::write(path, out, |out| rows_to(rows, view.format, out))?;
     let events = units::counted(rows.len() as u64, "event");
-    let missing = match (model.has_all_events(), model.census.summed_up()) {
+    let missing = match (model.has_all_events(), model.trace_model.summed_up()) {
         (true, _) => String::new(),
         (false, 0) => format!(
             "; {} lost, which it cannot tell",

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span, stem};
 use ctp_trace::record::{Nanos, SiteId};
+use ctp_trace::trace_model::{Activity, Coroutine, NameId, Span, TraceModel, stem};
 
 use crate::config::By;
 use crate::evidence::resource;
@@ -15,7 +15,7 @@ use crate::names::{Names, label};
 struct Key {
     name: NameId,
     spawned: SiteId,
-    doing: Doing,
+    activity: Activity,
     /// It had not ended when the recording did.
     open: bool,
 }
@@ -40,24 +40,24 @@ impl Folder {
     }
 
     /// Adds a stretch of time that ended.
-    pub fn add(&mut self, census: &Census, span: &Span) {
-        if let Some(one) = census.get(span.coroutine) {
-            self.count(one, span.doing, false, span.length());
+    pub fn add(&mut self, trace_model: &TraceModel, span: &Span) {
+        if let Some(one) = trace_model.get(span.coroutine) {
+            self.count(one, span.activity, false, span.length());
         }
     }
 
     /// Adds what had not ended when the recording, or its process, did, and names everything.
     pub fn finish(mut self, model: &Model, names: &Names) -> Stacks {
-        for one in model.census.coroutines() {
-            if let Some((doing, since)) = open(&model.census, one) {
-                let end = model.census.end_of(one.process);
-                self.count(one, doing, true, since.until(end));
+        for one in model.trace_model.coroutines() {
+            if let Some((activity, since)) = open(&model.trace_model, one) {
+                let end = model.trace_model.end_of(one.process);
+                self.count(one, activity, true, since.until(end));
             }
         }
         let several = self.several(model);
         let mut stacks = Stacks::new();
         for (key, sum) in &self.sums {
-            let name = model.census.name(key.name);
+            let name = model.trace_model.name(key.name);
             let name = match several.contains(&(key.spawned, stem(name))) {
                 true => label::numbered(name),
                 false => name.to_owned(),
@@ -75,16 +75,16 @@ impl Folder {
         let mut first: HashMap<(SiteId, &str), NameId> = HashMap::new();
         let mut several = HashSet::new();
         for key in self.sums.keys() {
-            let kin = (key.spawned, stem(model.census.name(key.name)));
-            if *first.entry(kin).or_insert(key.name) != key.name {
-                several.insert(kin);
+            let group_key = (key.spawned, stem(model.trace_model.name(key.name)));
+            if *first.entry(group_key).or_insert(key.name) != key.name {
+                several.insert(group_key);
             }
         }
         several
     }
 
-    fn count(&mut self, one: &Coroutine, doing: Doing, open: bool, length: Nanos) {
-        let by = if matches!(doing, Doing::Waiting(..)) {
+    fn count(&mut self, one: &Coroutine, activity: Activity, open: bool, length: Nanos) {
+        let by = if matches!(activity, Activity::Waiting(..)) {
             By::Wait
         } else {
             By::Run
@@ -93,7 +93,7 @@ impl Folder {
             let key = Key {
                 name: one.name,
                 spawned: one.spawn_site,
-                doing,
+                activity,
                 open,
             };
             let sum = self.sums.entry(key).or_default();
@@ -102,13 +102,13 @@ impl Folder {
     }
 }
 
-fn open(census: &Census, one: &Coroutine) -> Option<(Doing, Nanos)> {
+fn open(trace_model: &TraceModel, one: &Coroutine) -> Option<(Activity, Nanos)> {
     if let Some(wait) = one.suspend() {
-        return Some((Doing::Waiting(wait.site, wait.wait), wait.at));
+        return Some((Activity::Waiting(wait.site, wait.wait), wait.at));
     }
-    let from = census.resumed_from(one);
+    let from = trace_model.resumed_from(one);
     let from = from.map(|stats| (stats.site, stats.wait));
-    Some((Doing::Running(from), one.runs_since()?))
+    Some((Activity::Running(from), one.runs_since()?))
 }
 
 fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
@@ -116,16 +116,16 @@ fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
     if let Some(at) = names.at(key.spawned) {
         frames.push(format!("spawned at {at}"));
     }
-    match key.doing {
-        Doing::Waiting(site, wait) => {
+    match key.activity {
+        Activity::Waiting(site, wait) => {
             frames.extend(chain(names, site, name));
             frames.push(format!("waits for {}", resource::sort(wait)));
         }
-        Doing::Running(Some((site, _))) => {
+        Activity::Running(Some((site, _))) => {
             frames.extend(chain(names, site, name));
             frames.push("runs from there".to_owned());
         }
-        Doing::Running(None) => frames.push("runs first".to_owned()),
+        Activity::Running(None) => frames.push("runs first".to_owned()),
     }
     if key.open {
         frames.push("(to the end of the recording)".to_owned());

@@ -1,13 +1,13 @@
 //! How long waits and runs took: by site from events, or by name from what programs summed up.
 
-use ctp_trace::census::{Named, SiteStats};
 use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
+use ctp_trace::trace_model::{Named, SiteStats};
 use serde::Serialize;
 
 use crate::evidence::resource;
 use crate::load::Model;
-use crate::names::{Names, twins};
+use crate::names::{Names, duplicates};
 
 /// One site, or all coroutines of one name.
 #[derive(Clone, Debug, Serialize)]
@@ -69,15 +69,15 @@ pub struct Bin {
 /// The charts of a trace, those with the most waiting time first. Totals are of all that happened, also
 /// where a flight recorder has some of the events.
 pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
-    let mut charts: Vec<Chart> = if model.census.has_aggregates() {
-        let all = model.census.by_name();
+    let mut charts: Vec<Chart> = if model.trace_model.has_aggregates() {
+        let all = model.trace_model.by_name();
         all.iter().map(|it| of_name(model, names, it)).collect()
     } else {
-        let all = model.census.sites();
+        let all = model.trace_model.sites();
         all.iter().map(|it| of_site(model, names, it)).collect()
     };
     let look = |it: &Chart| (it.at.clone(), it.name.clone(), it.waits_for);
-    twins::tell_apart(&mut charts, look, |it| it.column, |it| &mut it.at);
+    duplicates::distinguish(&mut charts, look, |it| it.column, |it| &mut it.at);
     let rank = |it: &Chart| std::cmp::Reverse((it.waiting.sum_ns, it.oldest_open_ns));
     charts.sort_by(|a, b| {
         rank(a)
@@ -89,7 +89,11 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
 
 fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
     Chart {
-        name: names.function_of_several(site.site, model.census.name(site.name), site.names_differ),
+        name: names.function_of_several(
+            site.site,
+            model.trace_model.name(site.name),
+            site.names_differ,
+        ),
         at: names.at(site.site),
         column: names.of(site.site).and_then(|label| label.column),
         waits_for: Some(resource::word(site.wait)),
@@ -100,16 +104,19 @@ fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
         oldest_open_ns: site.open.max().map(|it| it.0),
         cancelled: site.cancelled.count(),
         left_out: 0,
-        exact: !site.approximate && model.knows_its_losses(),
+        exact: !site.approximate && model.knows_losses(),
     }
 }
 
 fn of_name(model: &Model, names: &Names, named: &Named) -> Chart {
     Chart {
-        name: names.function(SiteId::default(), model.census.name(named.kin.name)),
-        at: names.at(named.kin.spawn_site),
+        name: names.function(
+            SiteId::default(),
+            model.trace_model.name(named.group_key.name),
+        ),
+        at: names.at(named.group_key.spawn_site),
         column: names
-            .of(named.kin.spawn_site)
+            .of(named.group_key.spawn_site)
             .and_then(|label| label.column),
         waits_for: None,
         coroutines: named.coroutines,
@@ -119,7 +126,7 @@ fn of_name(model: &Model, names: &Names, named: &Named) -> Chart {
         oldest_open_ns: named.open.max().map(|it| it.0),
         cancelled: named.cancelled,
         left_out: named.left_out,
-        exact: !named.approximate && model.knows_its_losses(),
+        exact: !named.approximate && model.knows_losses(),
     }
 }
 

@@ -41,14 +41,16 @@ fn chart(page: &mut Page, chart: &Chart) -> io::Result<()> {
     );
     let at = chart.at.as_deref().unwrap_or("(place not recorded)");
     page.line(&text::spread(&left, &text::cut_middle(at, 40)))?;
-    let doubt = if chart.exact { "" } else { "~" };
-    side(page, "waiting", doubt, &chart.waiting)?;
-    besides(chart).iter().try_for_each(|line| page.line(line))?;
-    side(page, "running", doubt, &chart.running)
+    let caveat = if chart.exact { "" } else { "~" };
+    side(page, "waiting", caveat, &chart.waiting)?;
+    extra_lines(chart)
+        .iter()
+        .try_for_each(|line| page.line(line))?;
+    side(page, "running", caveat, &chart.running)
 }
 
 /// What is in no bin.
-fn besides(chart: &Chart) -> Vec<String> {
+fn extra_lines(chart: &Chart) -> Vec<String> {
     let oldest = chart.oldest_open_ns.unwrap_or_default();
     let parts = [
         (chart.open > 0).then(|| {
@@ -71,12 +73,12 @@ fn besides(chart: &Chart) -> Vec<String> {
     }
 }
 
-fn side(page: &mut Page, what: &str, doubt: &str, side: &Side) -> io::Result<()> {
+fn side(page: &mut Page, what: &str, caveat: &str, side: &Side) -> io::Result<()> {
     let (Some(mean), Some(min), Some(max)) = (side.mean_ns, side.min_ns, side.max_ns) else {
-        return page.line(&format!("  {what}  {}", nothing(doubt)));
+        return page.line(&format!("  {what}  {}", nothing(caveat)));
     };
     page.line(&format!(
-        "  {what}  {doubt}{} times, {doubt}{} in all, mean {doubt}{}, from {doubt}{} to {doubt}{}",
+        "  {what}  {caveat}{} times, {caveat}{} in all, mean {caveat}{}, from {caveat}{} to {caveat}{}",
         units::grouped(side.count),
         units::duration_ns(side.sum_ns),
         units::duration_ns(mean),
@@ -87,8 +89,8 @@ fn side(page: &mut Page, what: &str, doubt: &str, side: &Side) -> io::Result<()>
 }
 
 /// No event of that sort is known, which is not the same as none.
-fn nothing(doubt: &str) -> &'static str {
-    match doubt {
+fn nothing(caveat: &str) -> &'static str {
+    match caveat {
         "" => "no data: none was over",
         _ => "no data",
     }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use ctp_trace::census::Coroutine;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record};
+use ctp_trace::trace_model::Coroutine;
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::load::Model;
 use crate::names::{Label, Names};
 
 /// Coroutines that are told of one by one, unless all are asked for.
-pub const TOLD: usize = 20;
+pub const MAX_SHOWN: usize = 20;
 
 /// Events that are kept of each coroutine: as many as its station holds.
 const LATEST: usize = 8;
@@ -69,15 +69,15 @@ impl Listener {
 
     /// All who live: those that crashed, those that run, and the others, who spoke last first.
     /// The events of the first `told` of them, for many have too many to print.
-    pub fn finish(self, model: &Model, names: &Names, told: usize) -> Vec<LastWords> {
+    pub fn finish(self, model: &Model, names: &Names, reported: usize) -> Vec<LastWords> {
         let crash = Option::<Crash>::find(model, names);
         let crash = crash.as_ref();
-        let mut alive: Vec<&Coroutine> = model.census.coroutines();
+        let mut alive: Vec<&Coroutine> = model.trace_model.coroutines();
         alive.retain(|one| one.is_alive());
         let rank = |one: &&Coroutine| (state(one, crash).0, std::cmp::Reverse(one.state().1));
         alive.sort_by_key(rank);
         let words = alive.into_iter().enumerate().map(|(index, one)| {
-            let events = self.latest.get(&one.id).filter(|_| index < told);
+            let events = self.latest.get(&one.id).filter(|_| index < reported);
             let events = events.into_iter().flatten();
             LastWords {
                 events: events
@@ -100,8 +100,8 @@ fn stands(model: &Model, names: &Names, one: &Coroutine, crash: Option<&Crash>) 
         tid: one.last.map(|last| last.tid),
         at: label.and_then(Label::at),
         since_ns,
-        until_ns: model.census.end_of(one.process).0,
-        process_ended: model.census.ended_early(one.process).is_some(),
+        until_ns: model.trace_model.end_of(one.process).0,
+        process_ended: model.trace_model.ended_early(one.process).is_some(),
         torn: one.account.torn(),
         lost: one.account.lost(),
         events: Vec::new(),
@@ -120,12 +120,12 @@ fn state(one: &Coroutine, crash: Option<&Crash>) -> (u8, &'static str) {
 }
 
 /// Many, counted by state and place: the most frequent first.
-pub fn crowds(all: &[LastWords]) -> Vec<((&'static str, Option<&str>), usize)> {
+pub fn groups(all: &[LastWords]) -> Vec<((&'static str, Option<&str>), usize)> {
     let mut counts = BTreeMap::<_, usize>::new();
     for one in all {
         *counts.entry((one.state, one.at.as_deref())).or_default() += 1;
     }
-    let mut crowds: Vec<_> = counts.into_iter().collect();
-    crowds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    crowds
+    let mut groups: Vec<_> = counts.into_iter().collect();
+    groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    groups
 }

@@ -8,10 +8,10 @@ use crate::text::{self, Page, units};
 use crate::views::last_words::model::{self, LastWords};
 
 /// Groups of the others.
-const MOST_CROWDS: usize = 12;
+const MAX_GROUPS: usize = 12;
 
 /// Writes what each of the first `told` did last, and counts the rest.
-pub fn page(page: &mut Page, all: &[LastWords], told: usize, end: Nanos) -> io::Result<()> {
+pub fn page(page: &mut Page, all: &[LastWords], reported: usize, end: Nanos) -> io::Result<()> {
     if all.is_empty() {
         return page.line("Nobody was alive: every coroutine had ended.");
     }
@@ -21,7 +21,7 @@ pub fn page(page: &mut Page, all: &[LastWords], told: usize, end: Nanos) -> io::
         units::moment(end)
     ))?;
     page.gap()?;
-    let (first, rest) = all.split_at(told.min(all.len()));
+    let (first, rest) = all.split_at(reported.min(all.len()));
     first.iter().try_for_each(|one| block(page, one))?;
     others(page, rest)
 }
@@ -66,15 +66,15 @@ fn others(page: &mut Page, rest: &[LastWords]) -> io::Result<()> {
     }
     let many = units::grouped(rest.len() as u64);
     page.line(&format!("and {many} more, not shown (--ids lists all):"))?;
-    let crowds = model::crowds(rest);
-    for ((state, at), count) in crowds.iter().take(MOST_CROWDS) {
+    let groups = model::groups(rest);
+    for ((state, at), count) in groups.iter().take(MAX_GROUPS) {
         let left = format!("  {} x {state}", units::grouped(*count as u64));
         page.line(&match at {
             Some(at) => text::spread(&left, &text::cut_middle(at, 60)),
             None => left,
         })?;
     }
-    match crowds.len().saturating_sub(MOST_CROWDS) {
+    match groups.len().saturating_sub(MAX_GROUPS) {
         0 => {}
         more => page.line(&format!(
             "  and {} more",

@@ -1,14 +1,14 @@
 //! Statistics by site: how much of the waiting happened where.
 
-use ctp_trace::census::{Coroutine, Named, SiteStats};
 use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Nanos, SiteId, WaitKind};
+use ctp_trace::trace_model::{Coroutine, Named, SiteStats};
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
 use crate::evidence::resource;
 use crate::load::Model;
-use crate::names::{CodePlace, Names, twins};
+use crate::names::{CodePlace, Names, duplicates};
 use crate::text::units;
 
 /// One site; or where programs keep totals, all coroutines of one name.
@@ -70,14 +70,14 @@ impl Row {
 /// The runs to the end that belong to no site: how long each is, what the coroutine is called, and where
 /// it was spawned.
 pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
-    let census = &model.census;
+    let trace_model = &model.trace_model;
     let run = |one: &Coroutine| {
-        let length = one.runs_since()?.until(census.end_of(one.process));
+        let length = one.runs_since()?.until(trace_model.end_of(one.process));
         let spawned = names.at(one.spawn_site).unwrap_or_default();
         Some((length.0, names.of_coroutine(model, one), spawned))
     };
-    let all = census.coroutines().into_iter();
-    all.filter(|one| census.resumed_from(one).is_none())
+    let all = trace_model.coroutines().into_iter();
+    all.filter(|one| trace_model.resumed_from(one).is_none())
         .filter_map(run)
         .collect()
 }
@@ -85,10 +85,10 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
 /// The rows of a trace, arranged as asked for: those of its sites, unless the program kept totals.
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
     let mut rows: Vec<Row> = if model.is_by_name() {
-        let all = model.census.by_name();
+        let all = model.trace_model.by_name();
         all.iter().map(|it| row_of_name(model, names, it)).collect()
     } else {
-        let all = model.census.sites();
+        let all = model.trace_model.sites();
         all.iter().map(|it| row_of_site(model, names, it)).collect()
     };
     let all = rows.iter().map(|row| row.times.waited_ns);
@@ -97,23 +97,23 @@ pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
         row.share = units::percent(Nanos(row.times.waited_ns), total);
     }
     rows.retain(|row| view.percent_limit <= row.share);
-    tell_apart(&mut rows);
+    distinguish(&mut rows);
     rows.sort_by(|a, b| order(view.sort, a, b).then_with(|| a.at().cmp(&b.at())));
     rows
 }
 
-fn tell_apart(rows: &mut [Row]) {
+fn distinguish(rows: &mut [Row]) {
     let look = |row: &Row| {
         let (function, awaited_by) = (row.place.function.clone(), row.awaited_by.clone());
         (row.at(), function, awaited_by, row.waits_for)
     };
-    twins::mark(rows, look, |row| row.place.column, |row| &mut row.place);
+    duplicates::mark(rows, look, |row| row.place.column, |row| &mut row.place);
 }
 
 fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
     let label = names.of(site.site).cloned().unwrap_or_default();
     let mut all = Histogram::default();
-    let name = model.census.name(site.name);
+    let name = model.trace_model.name(site.name);
     let function = names.function_of_several(site.site, name, site.names_differ);
     [&site.waits, &site.open, &site.cancelled]
         .into_iter()
@@ -136,14 +136,20 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
             longest_run_ns: site.runs.max().unwrap_or_default().0,
             measured: all.count() > 0,
         },
-        exact: !site.approximate && model.knows_its_losses(),
+        exact: !site.approximate && model.knows_losses(),
     }
 }
 
 /// Waits that were cancelled are counted, but not measured.
 fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
-    let label = names.of(named.kin.spawn_site).cloned().unwrap_or_default();
-    let function = names.function(SiteId::default(), model.census.name(named.kin.name));
+    let label = names
+        .of(named.group_key.spawn_site)
+        .cloned()
+        .unwrap_or_default();
+    let function = names.function(
+        SiteId::default(),
+        model.trace_model.name(named.group_key.name),
+    );
     let (waiting, open) = (&named.waiting, &named.open);
     let waited_ns = waiting.sum.0.saturating_add(open.sum().0);
     let measured = waiting.count.saturating_add(open.count());
@@ -168,7 +174,7 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
             longest_run_ns: named.running.max.0,
             measured: measured > 0,
         },
-        exact: !named.approximate && model.knows_its_losses(),
+        exact: !named.approximate && model.knows_losses(),
     }
 }
 

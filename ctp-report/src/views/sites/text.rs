@@ -41,22 +41,22 @@ pub fn table(page: &mut Page, rows: &[Row], by_name: bool) -> io::Result<()> {
             "No site to show: no coroutine waited, or --percent-limit is above all of them.",
         );
     }
-    let twins = Twins::of(rows);
-    let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, &twins)).collect();
+    let duplicates = Duplicates::of(rows);
+    let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, &duplicates)).collect();
     fit(&mut cells);
     let columns = if by_name { &COLUMNS_BY_NAME } else { &COLUMNS };
     page.lines(&table::lines(columns, &cells))
 }
 
-fn cells(row: &Row, twins: &Twins) -> Vec<String> {
-    let doubt = if row.exact { "" } else { "~" };
+fn cells(row: &Row, duplicates: &Duplicates) -> Vec<String> {
+    let caveat = if row.exact { "" } else { "~" };
     vec![
-        format!("{doubt}{:.2}%", row.share),
+        format!("{caveat}{:.2}%", row.share),
         units::grouped(row.coroutines),
         units::grouped(row.events),
         length(row, row.times.mean_ns),
         length(row, row.times.max_ns),
-        function(row, twins),
+        function(row, duplicates),
         row.at(),
     ]
 }
@@ -81,8 +81,8 @@ fn fit(cells: &mut [Vec<String>]) {
 }
 
 /// The function, with what it waits for or who awaits it where that tells two rows apart.
-fn function(row: &Row, twins: &Twins) -> String {
-    let (all, alike) = twins.count(row);
+fn function(row: &Row, duplicates: &Duplicates) -> String {
+    let (all, alike) = duplicates.count(row);
     match (all, alike, &row.awaited_by) {
         (0 | 1, ..) => row.place.function.clone(),
         (_, 2.., Some(awaiter)) => format!("{} <- {awaiter}", row.place.function),
@@ -94,22 +94,22 @@ fn function(row: &Row, twins: &Twins) -> String {
 fn what(row: &Row) -> &str {
     match (row.waits_for, &row.place.within) {
         ("unknown", Some(within)) => label::api(within),
-        (told, _) => told,
+        (reported, _) => reported,
     }
 }
 
 /// How many rows there are of one function and place, by what they wait for.
-struct Twins<'r>(HashMap<(&'r str, String), BTreeMap<&'r str, usize>>);
+struct Duplicates<'r>(HashMap<(&'r str, String), BTreeMap<&'r str, usize>>);
 
-impl<'r> Twins<'r> {
+impl<'r> Duplicates<'r> {
     fn of(rows: &'r [Row]) -> Self {
-        let mut twins = Twins(HashMap::new());
+        let mut duplicates = Duplicates(HashMap::new());
         for row in rows {
             let place = (row.place.function.as_str(), row.at());
-            let of_place = twins.0.entry(place).or_default();
+            let of_place = duplicates.0.entry(place).or_default();
             *of_place.entry(what(row)).or_default() += 1;
         }
-        twins
+        duplicates
     }
 
     /// All rows of the function and place of this one, and those of them that wait for the same.
@@ -185,11 +185,11 @@ mod tests {
             ..Row::default()
         };
         let rows: Vec<Row> = (0..200_000).map(row).collect();
-        let table = Twins::of(&rows);
+        let table = Duplicates::of(&rows);
         let mut names = rows.iter().map(|row| function(row, &table));
         assert_eq!(names.next().as_deref(), Some("accept (readable)"));
         assert!(names.skip(1).all(|name| name == "accept (lock)"));
-        let alone = Twins::of(&rows[..1]);
+        let alone = Duplicates::of(&rows[..1]);
         assert_eq!(function(&rows[0], &alone), "accept");
     }
 }

@@ -11,9 +11,9 @@ use crate::views::stuck::model::deadlocks::Deadlock;
 
 /// All groups by verdict, the cycles, and what was alive at a clean end.
 pub fn fields(threshold: Nanos, groups: &[Group], deadlocks: &[Deadlock], leaks: &[Leak]) -> Value {
-    let of = |wanted: fn(Verdict) -> bool| -> Vec<&Group> {
+    let of = |requested: fn(Verdict) -> bool| -> Vec<&Group> {
         let groups = groups.iter();
-        groups.filter(|group| wanted(group.verdict())).collect()
+        groups.filter(|group| requested(group.verdict())).collect()
     };
     json!({
         "threshold_ns": threshold.0,

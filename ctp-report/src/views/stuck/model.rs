@@ -2,16 +2,16 @@
 
 pub mod deadlocks;
 mod evidence;
+mod group_verdict;
 mod members;
 pub mod parents;
 mod place;
-mod ruling;
 pub mod usual;
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::{Blocks, Closing, Coroutine};
 use ctp_trace::record::{CoroutineId, SiteId};
+use ctp_trace::trace_model::{Blocks, Closing, Coroutine};
 use ctp_trace::verdict::{Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
@@ -20,14 +20,14 @@ use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::load::Model;
-use crate::names::{Names, twins};
+use crate::names::{Names, duplicates};
 use crate::text::{self, units};
 use crate::views::stuck::model::deadlocks::Behind;
 
 pub use evidence::Evidence;
+pub use group_verdict::GroupVerdict;
 pub use members::Members;
 pub use place::Place;
-pub use ruling::Ruling;
 
 /// Coroutines that share verdict, fact, reason and place.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +40,7 @@ pub struct Group {
     pub members: Members,
     /// What the rule says of them.
     #[serde(flatten)]
-    pub ruling: Ruling,
+    pub group_verdict: GroupVerdict,
     /// What else is known, and what proves it.
     #[serde(flatten)]
     pub evidence: Evidence,
@@ -60,7 +60,7 @@ type Key = (Verdict, Fact, &'static str, SiteId, String);
 
 /// All coroutines that are not over. Of those that are to be ignored nothing bad is said.
 pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
-    let judged = crate::evidence::members(&model.census, view.threshold);
+    let judged = crate::evidence::members(&model.trace_model, view.threshold);
     let member = |(one, judgement): Member<'m>| match is_ignored(model, names, one, &view.ignore) {
         true => (one, judgement.ignored()),
         false => (one, judgement),
@@ -77,7 +77,7 @@ pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     }
     let groups = members.values().map(|members| group(context, members));
     let mut groups: Vec<Group> = groups.collect();
-    tell_twins(&mut groups);
+    mark_duplicates(&mut groups);
     groups.sort_by_key(Group::rank);
     groups
 }
@@ -88,8 +88,8 @@ impl<'m> Context<'m> {
         Context {
             model,
             names,
-            closings: model.census.closings(),
-            blocks: model.census.blocks(),
+            closings: model.trace_model.closings(),
+            blocks: model.trace_model.blocks(),
             behind: Behind::of(all),
             busy: Busy::of(all.iter().copied()),
         }
@@ -97,9 +97,9 @@ impl<'m> Context<'m> {
 }
 
 /// Marks those that would look the same without their columns.
-fn tell_twins(groups: &mut [Group]) {
+fn mark_duplicates(groups: &mut [Group]) {
     let look = |group: &Group| (group.place.at(), group.place.code.function.clone());
-    twins::mark(
+    duplicates::mark(
         groups,
         look,
         |group| group.place.code.column,
@@ -108,16 +108,16 @@ fn tell_twins(groups: &mut [Group]) {
 }
 
 fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) -> bool {
-    let site = model.census.place_of(one);
-    let function = names.function(site, model.census.name(one.name));
+    let site = model.trace_model.place_of(one);
+    let function = names.function(site, model.trace_model.name(one.name));
     let at = names.at(site);
     ignore.is_of(&function, at.as_deref())
 }
 
 fn key(context: &Context, one: &Coroutine, judgement: &Judgement) -> Key {
     let Context { model, names, .. } = *context;
-    let site = model.census.place_of(one);
-    let name = names.of_its_row(model, site, one);
+    let site = model.trace_model.place_of(one);
+    let name = names.name_of_row(model, site, one);
     (
         judgement.verdict,
         judgement.fact,
@@ -131,7 +131,7 @@ fn group(context: &Context, members: &[Member]) -> Group {
     let place = Place::of(context, members);
     Group {
         members: Members::of(context, members, &place.code.function),
-        ruling: Ruling::of(context.model, members),
+        group_verdict: GroupVerdict::of(context.model, members),
         evidence: Evidence::of(context, members),
         place,
     }
@@ -154,16 +154,18 @@ pub fn coroutines(groups: &[&Group]) -> usize {
 impl Group {
     /// Whether they are told cycle by cycle.
     pub fn is_of_a_cycle(&self) -> bool {
-        matches!(self.ruling.judged.reason, Reason::Deadlock { .. })
+        matches!(self.group_verdict.judged.reason, Reason::Deadlock { .. })
     }
 
     /// Whether they may be listed only since others keep their threads: nothing but the time that
     /// they take speaks against them, and nearly all of that time it is so.
     pub fn is_kept_up(&self) -> bool {
-        let keepers = &self.evidence.thread_kept_by;
-        let kept: usize = keepers.iter().map(|it| it.count).sum();
+        let blockers = &self.evidence.thread_kept_by;
+        let kept: usize = blockers.iter().map(|it| it.count).sum();
         let is_long = |it: &ThreadKeptBy| self.members.oldest_ns / 10 * 9 <= it.runs_ns;
-        self.ruling.is_of_time() && self.members.count == kept && keepers.iter().all(is_long)
+        self.group_verdict.is_of_time()
+            && self.members.count == kept
+            && blockers.iter().all(is_long)
     }
 
     /// `3 x read_frame`: how many, and what they are called.
@@ -177,18 +179,18 @@ impl Group {
 
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
-        self.ruling.judged.verdict
+        self.group_verdict.judged.verdict
     }
 
     /// The worst first, by fact where each has its own headline, then the largest. Those that are
     /// stuck behind others come after these.
     fn rank(&self) -> impl Ord + use<> {
-        let Judgement { verdict, fact, .. } = self.ruling.judged;
-        let apart = verdict < Verdict::Unknown;
+        let Judgement { verdict, fact, .. } = self.group_verdict.judged;
+        let separate = verdict < Verdict::Unknown;
         (
             verdict,
             !self.evidence.roots.is_empty(),
-            apart.then_some((fact, self.ruling.reason)),
+            separate.then_some((fact, self.group_verdict.reason)),
             std::cmp::Reverse(self.members.count),
         )
     }

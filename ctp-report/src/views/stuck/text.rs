@@ -38,22 +38,23 @@ pub fn page(
             .iter()
             .filter(move |group| group.verdict() == verdict)
     };
-    let still = standstill(groups, view.threshold);
+    let still = no_progress(groups, view.threshold);
     if !groups.iter().any(|group| group.verdict().is_stuck()) {
         let busy: Vec<&Group> = of(Verdict::Busy).collect();
         page.line(&nothing(view.threshold, &busy, still.as_deref()))?;
         page.gap()?;
     } else if let Some(still) = still {
-        let doubt =
+        let caveat =
             text::capitalized(&still) + "; a program that has nothing to do looks the same.";
-        page.sentence("", "", &doubt)?;
+        page.sentence("", "", &caveat)?;
         page.gap()?;
     }
     for verdict in order(groups) {
         cycles::write(page, deadlocks, verdict, names, view)?;
         let groups: Vec<&Group> = of(verdict).filter(|group| !group.is_of_a_cycle()).collect();
         let same = |a: &&Group, b: &&Group| {
-            (a.ruling.state, a.ruling.reason) == (b.ruling.state, b.ruling.reason)
+            (a.group_verdict.state, a.group_verdict.reason)
+                == (b.group_verdict.state, b.group_verdict.reason)
         };
         groups
             .chunk_by(same)
@@ -83,24 +84,24 @@ fn nothing(threshold: Nanos, busy: &[&Group], still: Option<&str>) -> String {
 }
 
 /// Where nothing tells whether that is as it should be, or only how long it lasts: that nobody goes on.
-fn standstill(groups: &[Group], threshold: Nanos) -> Option<String> {
+fn no_progress(groups: &[Group], threshold: Nanos) -> Option<String> {
     let since = groups.iter().map(|group| group.members.youngest_ns).min()?;
     let all_wait = groups
         .iter()
-        .all(|it| it.verdict() == Verdict::Waiting || reasons::is_by_its_length(it));
+        .all(|it| it.verdict() == Verdict::Waiting || reasons::is_by_length(it));
     let is_unproven = groups
         .iter()
-        .any(|it| !reasons::is_as_usual(it) || reasons::is_by_its_length(it));
+        .any(|it| !reasons::is_as_usual(it) || reasons::is_by_length(it));
     let count: usize = groups.iter().map(|group| group.members.count).sum();
     let long = units::duration_ns(since);
-    let who = match count {
+    let subject = match count {
         1 => "the only coroutine alive has not run for".to_owned(),
         _ => format!(
             "none of the {} coroutines alive has run for",
             units::grouped(count as u64)
         ),
     };
-    (all_wait && is_unproven && threshold.0 <= since).then(|| format!("{who} {long}"))
+    (all_wait && is_unproven && threshold.0 <= since).then(|| format!("{subject} {long}"))
 }
 
 /// Verdicts, the worst first; but who keeps the thread of others comes before these.
@@ -125,9 +126,9 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
     let count = model::coroutines(groups);
     let coroutines = units::counted(count as u64, "coroutine");
     let sites = units::counted(groups.len() as u64, "site");
-    let verdict = groups[0].ruling.verdict;
+    let verdict = groups[0].group_verdict.verdict;
     let rest = format!(" {coroutines}, {sites}");
-    page.spread_headline(verdict, &rest, groups[0].ruling.confidence)?;
+    page.spread_headline(verdict, &rest, groups[0].group_verdict.confidence)?;
     page.sentence("  ", "  ", &reasons::section(groups))?;
     page.gap()?;
     groups
@@ -197,9 +198,9 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     ));
     let behind = blocker_text::behind(&group.evidence.behind, view.all_ids);
     fields.extend(behind.map(|behind| ("behind", behind)));
-    fields.push(("state", group.ruling.state.to_owned()));
+    fields.push(("state", group.group_verdict.state.to_owned()));
     fields.extend(reasons::usual(group).map(|usual| ("usually", usual)));
-    let thread = match group.ruling.judged.fact {
+    let thread = match group.group_verdict.judged.fact {
         Fact::Running => "keeps",
         _ => "last thread",
     };
@@ -232,7 +233,7 @@ fn spread_field(left: &str, right: &str) -> String {
 
 /// What the line with the age is about.
 fn field(group: &Group) -> &'static str {
-    match group.ruling.judged.fact {
+    match group.group_verdict.judged.fact {
         Fact::Running => "runs",
         Fact::NeverRun => "born",
         _ => "waits for",
@@ -241,7 +242,7 @@ fn field(group: &Group) -> &'static str {
 
 /// What there is to say where no resource is told.
 fn state_in_words(group: &Group) -> &'static str {
-    match group.ruling.judged.fact {
+    match group.group_verdict.judged.fact {
         Fact::Running => "from there on, without a suspend",
         Fact::NeverRun => "and never run",
         _ if group.members.one_of_several => "(not told), and perhaps for something else too",
@@ -294,7 +295,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     let coroutines = units::counted(count as u64, "coroutine");
     let running = groups
         .iter()
-        .all(|group| group.ruling.judged.fact == Fact::Running);
+        .all(|group| group.group_verdict.judged.fact == Fact::Running);
     let why = match lost {
         _ if groups.iter().all(|group| is_filtered(group)) => {
             "a filter kept out what they did last".to_owned()
@@ -321,7 +322,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
 }
 
 fn is_filtered(group: &Group) -> bool {
-    matches!(group.ruling.judged.reason, Reason::Filtered(_))
+    matches!(group.group_verdict.judged.reason, Reason::Filtered(_))
 }
 
 /// Those that do what is usual where they wait, and those of which nothing says so.
@@ -373,6 +374,9 @@ pub fn hints(
 /// Whether more can be known of a place: somebody has a waker, and may have kept it from a wait
 /// before.
 fn is_unchained(group: &Group, names: &Names) -> bool {
-    let is_kept = matches!(group.ruling.judged.fact, Fact::NotWoken | Fact::WokenNotRun);
+    let is_kept = matches!(
+        group.group_verdict.judged.fact,
+        Fact::NotWoken | Fact::WokenNotRun
+    );
     is_kept && group.verdict().is_stuck() && names.is_unchained(group.place.site)
 }

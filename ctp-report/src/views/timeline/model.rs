@@ -1,6 +1,6 @@
 //! The geometry of a timeline: who is shown, in which rows, and where on the line of time.
 //!
-//! A trace is read twice. The first time, [`Crowd`] learns who there is, and [`pick()`] chooses whom
+//! A trace is read twice. The first time, [`ObservedPopulation`] learns who there is, and [`pick()`] chooses whom
 //! to show. The second time, [`collect()`] keeps what those did, merged so far that a row stays small
 //! however long the trace. Nothing here draws; that is `svg`.
 
@@ -18,8 +18,8 @@ pub use arrows::{Arrow, Arrows};
 pub use collect::collect;
 pub use lane::{Bar, Look, bars, open, seen, wakes};
 pub use marks::{By, Mark};
-pub use population::{Crowd, Member};
+pub use population::{Member, ObservedPopulation};
 pub use row::Row;
 pub use selection::{Group, Selection, pick};
 pub use threads::{Shown, Thread};
-pub use track::{Doing, Piece, Track};
+pub use track::{Activity, Piece, Track};

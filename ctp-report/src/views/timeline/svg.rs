@@ -10,7 +10,7 @@ mod threads;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use ctp_trace::census::Blocks;
+use ctp_trace::trace_model::Blocks;
 
 use crate::config::TimelineView;
 use crate::findings::crash::Crash;
@@ -31,10 +31,10 @@ const RIGHT: u64 = LEFT + CHART;
 const CHART: u64 = 900;
 
 /// Bars with a tooltip of their own that a picture may have: the widest.
-const TOLD: usize = 4_000;
+const MAX_SHOWN: usize = 4_000;
 
 /// All that is drawn.
-pub struct Picture<'a> {
+pub struct Chart<'a> {
     /// The trace.
     pub model: &'a Model,
     /// What places are called.
@@ -57,11 +57,11 @@ pub struct Picture<'a> {
     pub lives: &'a Shown,
 }
 
-impl Picture<'_> {
+impl Chart<'_> {
     /// The crash, if it came from the thread that this one ran on.
     fn crash_of(&self, member: &Member) -> Option<&Crash> {
-        let is_it = |crash: &&Crash| crash.culprit().is_some_and(|it| it.id == member.id.0);
-        self.crash.filter(is_it)
+        let is_match = |crash: &&Crash| crash.culprit().is_some_and(|it| it.id == member.id.0);
+        self.crash.filter(is_match)
     }
 }
 
@@ -69,19 +69,15 @@ impl Picture<'_> {
 ///
 /// # Errors
 /// If there is nobody to draw, or the file cannot be written.
-pub fn write(
-    picture: &Picture,
-    view: &TimelineView,
-    out: &mut dyn Write,
-) -> Result<Option<String>> {
-    let selection = picture.selection;
-    if picture.rows.is_empty() {
+pub fn write(chart: &Chart, view: &TimelineView, out: &mut dyn Write) -> Result<Option<String>> {
+    let selection = chart.selection;
+    if chart.rows.is_empty() {
         bail!("nobody lived in that time, so there is nothing to draw: give another --time");
     }
     let path = view.svg.display();
-    let drawn = draw(picture, view.title.as_deref());
+    let drawn = draw(chart, view.title.as_deref());
     let is_file = output::save(&view.svg, drawn.as_bytes(), out)?;
-    let who = match selection.grouped {
+    let subject = match selection.grouped {
         true => format!(
             "{} of {}",
             units::grouped(selection.shown() as u64),
@@ -93,18 +89,18 @@ pub fn write(
         0 => String::new(),
         stuck => format!(", {} stuck", units::grouped(stuck)),
     };
-    let said = || format!("wrote {path} ({who}{stuck}); open it in a browser");
-    Ok(is_file.then(said))
+    let message = || format!("wrote {path} ({subject}{stuck}); open it in a browser");
+    Ok(is_file.then(message))
 }
 
 /// The whole file.
-fn draw(picture: &Picture, title: Option<&str>) -> String {
-    let (head, top) = frame::head(picture, title);
-    let (body, bottom) = body(picture, top + frame::AXIS);
-    let (threads, bottom) = threads::draw(picture, bottom);
-    let axes = frame::axes(&picture.scale, top, bottom);
+fn draw(chart: &Chart, title: Option<&str>) -> String {
+    let (head, top) = frame::head(chart, title);
+    let (body, bottom) = body(chart, top + frame::AXIS);
+    let (threads, bottom) = threads::draw(chart, bottom);
+    let axes = frame::axes(&chart.scale, top, bottom);
     let height = bottom + frame::AXIS + 10;
-    let Scale { from, to } = picture.scale;
+    let Scale { from, to } = chart.scale;
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -119,36 +115,36 @@ fn draw(picture: &Picture, title: Option<&str>) -> String {
 }
 
 /// All rows, under the headings of their groups if there are so many; and where they end.
-fn body(picture: &Picture, mut y: u64) -> (String, u64) {
-    let few = picture.rows.len() <= 40;
+fn body(chart: &Chart, mut y: u64) -> (String, u64) {
+    let few = chart.rows.len() <= 40;
     let style = row::Style {
         height: if few { 22 } else { 17 },
         inset: if few { 3 } else { 2 },
-        told: told(picture),
+        reported: reported(chart),
     };
     let mut edges = Vec::new();
     let mut drawn = String::new();
-    let mut rows = picture.rows.iter();
-    for group in &picture.selection.groups {
-        if picture.selection.grouped {
-            drawn += &frame::heading(picture, group, y + 6);
+    let mut rows = chart.rows.iter();
+    for group in &chart.selection.groups {
+        if chart.selection.grouped {
+            drawn += &frame::heading(chart, group, y + 6);
             y += 6 + frame::HEADING;
         }
         for row in rows.by_ref().take(group.members.len()) {
-            drawn += &row::draw(picture, row, &style, y);
+            drawn += &row::draw(chart, row, &style, y);
             edges.push(y);
             y += style.height;
         }
     }
-    drawn += &arrows::draw(picture, &edges, style.height);
+    drawn += &arrows::draw(chart, &edges, style.height);
     (drawn, y)
 }
 
 /// The least width of a bar that has a tooltip, so that they are not too many.
-fn told(picture: &Picture) -> u64 {
-    let tracks = picture.rows.iter().flat_map(Row::tracks);
-    let bars = tracks.flat_map(|track| model::bars(track, &picture.scale));
+fn reported(chart: &Chart) -> u64 {
+    let tracks = chart.rows.iter().flat_map(Row::tracks);
+    let bars = tracks.flat_map(|track| model::bars(track, &chart.scale));
     let mut widths: Vec<u64> = bars.map(|bar| bar.width).collect();
     widths.sort_unstable_by_key(|width| std::cmp::Reverse(*width));
-    widths.get(TOLD).map_or(0, |width| width + 1)
+    widths.get(MAX_SHOWN).map_or(0, |width| width + 1)
 }

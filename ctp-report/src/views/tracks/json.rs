@@ -16,10 +16,10 @@ use crate::views::tracks::model::Sink;
 pub fn write(
     view: &TracksView,
     out: &mut dyn Write,
-    tell: impl FnOnce(&mut Sink<'_>) -> Result<()>,
+    emit: impl FnOnce(&mut Sink<'_>) -> Result<()>,
 ) -> Result<Option<String>> {
     let path = view.output.as_deref();
-    let events = output::write(path, out, |out| document(out, tell))??;
+    let events = output::write(path, out, |out| document(out, emit))??;
     let events = units::counted(events, "trace event");
     Ok(path.map(|path| {
         format!(
@@ -32,11 +32,11 @@ pub fn write(
 /// The whole document, and how many events are in it. The inner error is of what cannot be read.
 fn document(
     out: &mut dyn Write,
-    tell: impl FnOnce(&mut Sink<'_>) -> Result<()>,
+    emit: impl FnOnce(&mut Sink<'_>) -> Result<()>,
 ) -> io::Result<Result<u64>> {
     write!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let mut sink = Sink::new(out);
-    if let Err(unread) = tell(&mut sink) {
+    if let Err(unread) = emit(&mut sink) {
         return Ok(Err(unread));
     }
     let events = sink.finish()?;

@@ -8,10 +8,11 @@ mod event;
 
 use std::collections::HashMap;
 
-use ctp_trace::census::{Census, Coroutine};
 use ctp_trace::record::{
-    Act, Close, CoroutineId, Deed, Event, EventKind, Nanos, ProcessId, Record, SiteId, WakeCall,
+    Act, Close, CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId, ThreadEvent,
+    WakeCall,
 };
+use ctp_trace::trace_model::{Coroutine, TraceModel};
 use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
 use crate::evidence::{self, resource};
@@ -28,7 +29,7 @@ pub struct Tracks<'a> {
     scale: Scale,
     pids: HashMap<ProcessId, u32>,
     /// Calls of `wake()` that led to no run yet, the first of each coroutine.
-    calls: HashMap<CoroutineId, (Deed, WakeCall)>,
+    calls: HashMap<CoroutineId, (ThreadEvent, WakeCall)>,
     arrows: u64,
 }
 
@@ -62,14 +63,14 @@ impl<'a> Tracks<'a> {
     }
 
     /// One record, and what was known before it.
-    pub fn take(&mut self, census: &Census, record: &Record, sink: &mut Sink<'_>) {
+    pub fn take(&mut self, trace_model: &TraceModel, record: &Record, sink: &mut Sink<'_>) {
         match record {
             Record::Event(event) => {
-                if let Some(one) = census.get(event.coroutine) {
+                if let Some(one) = trace_model.get(event.coroutine) {
                     self.event(one, event, sink);
                 }
             }
-            Record::Deed(deed) => self.deed(census, deed, sink),
+            Record::ThreadEvent(thread_event) => self.thread_event(trace_model, thread_event, sink),
             _ => {}
         }
     }
@@ -136,23 +137,30 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    fn deed(&mut self, census: &Census, deed: &Deed, sink: &mut Sink<'_>) {
-        let thread = self.thread(deed.process, deed.tid);
-        match &deed.act {
+    fn thread_event(
+        &mut self,
+        trace_model: &TraceModel,
+        thread_event: &ThreadEvent,
+        sink: &mut Sink<'_>,
+    ) {
+        let thread = self.thread(thread_event.process, thread_event.tid);
+        match &thread_event.act {
             Act::Wake(call)
-                if census
+                if trace_model
                     .get(call.coroutine)
                     .is_some_and(|it| is_new(it, call)) =>
             {
-                self.calls.entry(call.coroutine).or_insert((*deed, *call));
+                self.calls
+                    .entry(call.coroutine)
+                    .or_insert((*thread_event, *call));
             }
-            Act::Close(close) if self.shows(deed.at, deed.at) => {
+            Act::Close(close) if self.shows(thread_event.at, thread_event.at) => {
                 let what = format!("closes {}", self.thing(close));
-                sink.mark(thread, &what, deed.at, self.at(close.site));
+                sink.mark(thread, &what, thread_event.at, self.at(close.site));
             }
-            Act::Loss(records) if self.shows(deed.at, deed.at) => {
+            Act::Loss(records) if self.shows(thread_event.at, thread_event.at) => {
                 let what = format!("{records} records lost");
-                sink.mark(thread, &what, deed.at, Details::new());
+                sink.mark(thread, &what, thread_event.at, Details::new());
             }
             _ => {}
         }
@@ -161,33 +169,33 @@ impl<'a> Tracks<'a> {
     /// A run that a call of `wake()` led to: how long it was ready, and an arrow from where somebody
     /// called to the run. Arrows begin and end at slices.
     fn arrive(&mut self, one: &Coroutine, run: &Event, sink: &mut Sink<'_>) {
-        let Some((deed, call)) = self.calls.remove(&one.id) else {
+        let Some((thread_event, call)) = self.calls.remove(&one.id) else {
             return;
         };
-        if run.at < deed.at || !self.shows(deed.at, run.at) {
+        if run.at < thread_event.at || !self.shows(thread_event.at, run.at) {
             return;
         }
         let waited = one.suspend().map_or(run.at, |wait| wait.at);
-        let ready = (deed.at.max(waited), run.at);
+        let ready = (thread_event.at.max(waited), run.at);
         sink.slice(Track::of(one), "ready", "queued", ready, Details::new());
         self.arrows += 1;
-        let caller = self.thread(deed.process, deed.tid);
+        let caller = self.thread(thread_event.process, thread_event.tid);
         let what = format!("wakes id {}", one.id.0);
-        let moment = (deed.at, deed.at);
+        let moment = (thread_event.at, thread_event.at);
         sink.slice(caller, &what, "wake", moment, self.at(call.site));
         let runner = self.thread(one.process, run.tid);
-        sink.arrow(self.arrows, (caller, deed.at), (runner, run.at));
+        sink.arrow(self.arrows, (caller, thread_event.at), (runner, run.at));
     }
 
     /// What all that live did at the end, and what is to be said of that.
     pub fn finish(&self, threshold: Nanos, sink: &mut Sink<'_>) {
-        for (one, judgement) in evidence::members(&self.model.census, threshold) {
+        for (one, judgement) in evidence::members(&self.model.trace_model, threshold) {
             self.end(one, &judgement, sink);
         }
     }
 
     fn end(&self, one: &Coroutine, judgement: &Judgement, sink: &mut Sink<'_>) {
-        let end = self.model.census.end_of(one.process);
+        let end = self.model.trace_model.end_of(one.process);
         let Some(last) = one.last.filter(|last| self.shows(last.at, end)) else {
             return;
         };
@@ -230,7 +238,7 @@ impl<'a> Tracks<'a> {
 
     /// `read_frame main.rs:64`.
     fn place(&self, one: &Coroutine, site: SiteId) -> String {
-        let name = self.model.census.name(one.name);
+        let name = self.model.trace_model.name(one.name);
         let function = self.names.function(site, name);
         let at = self.names.short(site);
         at.map_or_else(|| function.clone(), |at| format!("{function} {at}"))

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::{Family, FamilyId};
 use ctp_trace::record::Nanos;
+use ctp_trace::trace_model::{Family, FamilyId};
 use serde::Serialize;
 
 use crate::evidence;
@@ -27,7 +27,7 @@ pub struct Branch {
     pub ids: Vec<u32>,
     /// Some of them descend from others of them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub spawns_its_like: bool,
+    pub is_recursive: bool,
     /// How many of them and of their descendants are stuck, alive, over.
     #[serde(skip)]
     weight: [u64; 3],
@@ -48,7 +48,7 @@ struct Members {
 /// All of them: those of whom no parent is known, and below each its children.
 pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
     let mut members = members(model, threshold);
-    let families: Vec<(FamilyId, &Family)> = model.census.families().collect();
+    let families: Vec<(FamilyId, &Family)> = model.trace_model.families().collect();
     let mut grown: BTreeMap<Option<FamilyId>, Vec<Branch>> = BTreeMap::new();
     // Each family comes after the one from which it descends.
     for (id, family) in families.into_iter().rev() {
@@ -71,7 +71,7 @@ pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
 
 fn members(model: &Model, threshold: Nanos) -> BTreeMap<FamilyId, Members> {
     let mut members: BTreeMap<FamilyId, Members> = BTreeMap::new();
-    for (one, judged) in evidence::members(&model.census, threshold) {
+    for (one, judged) in evidence::members(&model.trace_model, threshold) {
         let Some(family) = one.family else { continue };
         let of_it = members.entry(family).or_default();
         of_it.ids.push(one.id.0);
@@ -82,7 +82,7 @@ fn members(model: &Model, threshold: Nanos) -> BTreeMap<FamilyId, Members> {
 
 fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Branch {
     let Members { ids, stuck } = members;
-    let name = model.census.name(family.name);
+    let name = model.trace_model.name(family.name);
     let name = match family.names_differ {
         true => label::numbered(name),
         false => name.to_owned(),
@@ -98,7 +98,7 @@ fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Br
         ended: family.coroutines.saturating_sub(alive),
         weight: [0; 3],
         ids,
-        spawns_its_like: family.spawns_its_like,
+        is_recursive: family.is_recursive,
         children: Vec::new(),
     }
 }

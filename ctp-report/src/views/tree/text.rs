@@ -84,7 +84,7 @@ fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
 
 fn cells(line: &Line) -> Vec<String> {
     let Line { twigs, branch } = line;
-    let again = match branch.spawns_its_like {
+    let again = match branch.is_recursive {
         true => " (spawn each other)",
         false => "",
     };

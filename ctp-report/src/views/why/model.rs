@@ -5,8 +5,8 @@ pub mod causes;
 
 use std::rc::Rc;
 
-use ctp_trace::census::Coroutine;
 use ctp_trace::record::{Event, Nanos, Record, WaitKind, Waker};
+use ctp_trace::trace_model::Coroutine;
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
@@ -137,7 +137,7 @@ pub enum Origin {
     /// Somebody called `wake()`, but it is not known who ran there.
     Unknown,
     /// What woke the first one was not told.
-    NotTold,
+    NotRecorded,
     /// There is more before it.
     Earlier,
 }
@@ -147,15 +147,15 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
     let (one, judged) = all.iter().find(|(one, _)| one.id.0 == id)?;
     let busy = Busy::of(all.iter().copied());
     let head = causes.of(one.id)?;
-    let end = model.census.end_of(one.process);
-    let teller = Teller { model, names };
+    let end = model.trace_model.end_of(one.process);
+    let reporter = Reporter { model, names };
     let pending = head.cause.as_ref();
     let woken_in = pending.and_then(|cause| cause.run.as_ref());
     let runs = runs(woken_in.or(head.run.as_ref()));
     let until = woken_in.and(pending).map_or(until(one, end), |it| it.at);
     let wait = one.suspend();
     let ready_for = pending.map(|cause| cause.at.max(wait.map_or(cause.at, |wait| wait.at)));
-    let kept = blockers::line(model, names, &model.census.blocks(), one);
+    let kept = blockers::line(model, names, &model.trace_model.blocks(), one);
     let is_free = kept.is_none() && pending.is_none();
     Some(Why {
         id,
@@ -163,22 +163,22 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         state: judged.fact.word(),
         verdict: judged.verdict.word(),
         origin: origin(&runs, pending),
-        links: teller.links(&runs, until),
+        links: reporter.links(&runs, until),
         wait: wait.map_or_else(Wait::default, |wait| Wait {
-            waits_for: teller.thing(wait),
+            waits_for: reporter.thing(wait),
             waits_at: names.short(wait.site),
             waits_ns: one.waits.since.until(end).0,
         }),
         closed: pending
             .is_none()
-            .then(|| teller.closed(one, judged))
+            .then(|| reporter.closed(one, judged))
             .flatten(),
         last_waker: wait
             .filter(|_| is_free)
             .and_then(|_| last_waker::of(model, names, one)),
         kept,
-        thread_kept_by: busy.keepers(model, names, [*one]).pop(),
-        ready: pending.map(|cause| teller.ready(cause, end)),
+        thread_kept_by: busy.thread_blockers(model, names, [*one]).pop(),
+        ready: pending.map(|cause| reporter.ready(cause, end)),
         queued_ns: ready_for.map_or(0, |since| since.until(end).0),
         end_ns: end.0,
     })
@@ -209,12 +209,12 @@ fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
             Some(Waker::Thread(_)) => Origin::Thread,
             Some(Waker::Coroutine(_)) => Origin::Earlier,
             Some(Waker::Foreign) => Origin::Unknown,
-            None => Origin::NotTold,
+            None => Origin::NotRecorded,
         };
     };
     let waited = first.wait.map_or(WaitKind::Unknown, |wait| wait.wait);
     match (&first.cause, waited) {
-        (None, _) => Origin::NotTold,
+        (None, _) => Origin::NotRecorded,
         (Some(cause), _) if cause.run.is_some() => Origin::Earlier,
         (Some(cause), _) if matches!(cause.by, Waker::Coroutine(_)) => Origin::Earlier,
         (Some(cause), _) if cause.by == Waker::Foreign => Origin::Unknown,
@@ -226,16 +226,16 @@ fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
 
 /// The one that the user asked about, as far as it is in the trace.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct Question {
     id: u32,
     was_born: bool,
     largest: u32,
 }
 
-impl Asked {
+impl Question {
     /// Nothing seen yet.
     pub fn of(id: u32) -> Self {
-        Asked {
+        Question {
             id,
             was_born: false,
             largest: 0,
@@ -252,7 +252,7 @@ impl Asked {
 
     /// Why there is nothing to tell of it, where there are so many.
     pub fn why_not(&self, coroutines: u64) -> String {
-        let Asked { id, largest, .. } = self;
+        let Question { id, largest, .. } = self;
         let all = units::counted(coroutines, "coroutine");
         match self.was_born {
             true => format!("coroutine {id} had ended before the recording did"),
@@ -263,12 +263,12 @@ impl Asked {
     }
 }
 
-struct Teller<'a> {
+struct Reporter<'a> {
     model: &'a Model,
     names: &'a Names,
 }
 
-impl Teller<'_> {
+impl Reporter<'_> {
     /// Each run lasts until it made the next one ready.
     fn links(&self, runs: &[Rc<Run>], until: Nanos) -> Vec<Link> {
         let ends = runs
@@ -287,7 +287,7 @@ impl Teller<'_> {
         let woken = run.cause.as_ref().map(|cause| cause.at);
         let ready = woken.map(|woken| woken.max(since.unwrap_or(woken)));
         Link {
-            id: run.who.id.0,
+            id: run.subject.id.0,
             name: self.name(run),
             waited_for: run.wait.and_then(|wait| self.thing(&wait)),
             waited_ns: since.map_or(0, |since| since.until(ready.unwrap_or(run.began)).0),
@@ -315,9 +315,9 @@ impl Teller<'_> {
     }
 
     fn closed(&self, one: &Coroutine, judged: &Judgement) -> Option<Closed> {
-        let closing = *self.model.census.closings().get(&one.id)?;
+        let closing = *self.model.trace_model.closings().get(&one.id)?;
         let wait = one.suspend()?;
-        let end = self.model.census.end_of(one.process);
+        let end = self.model.trace_model.end_of(one.process);
         Some(Closed {
             at_ns: closing.at.0,
             tid: closing.tid,
@@ -330,8 +330,8 @@ impl Teller<'_> {
     }
 
     fn name(&self, run: &Run) -> String {
-        let given = self.names.called(&run.who.name);
-        given.unwrap_or_else(|| self.names.function(run.who.spawn_site, ""))
+        let given = self.names.called(&run.subject.name);
+        given.unwrap_or_else(|| self.names.function(run.subject.spawn_site, ""))
     }
 
     fn thing(&self, wait: &Event) -> Option<String> {
@@ -383,7 +383,7 @@ mod tests {
             name: String::new(),
             state: "",
             verdict: "",
-            origin: Origin::NotTold,
+            origin: Origin::NotRecorded,
             links: vec![link.clone(), link],
             wait: Wait::default(),
             closed: None,

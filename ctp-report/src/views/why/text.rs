@@ -27,8 +27,8 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
     now(page, why)?;
     kept(page, why)?;
     if let Some(waker) = &why.last_waker {
-        let who = format!("{} the last time,", waker.who());
-        below(page, "woken by", &[who, blocker_text::done_by(waker)])?;
+        let subject = format!("{} the last time,", waker.subject());
+        below(page, "woken by", &[subject, blocker_text::done_by(waker)])?;
     }
     if let Some(by) = &why.thread_kept_by {
         below(page, "", &[format!("its thread {}", by.keeps())])?;
@@ -43,7 +43,7 @@ fn origin(origin: Origin) -> &'static str {
         Origin::Timer => "a timer that was due",
         Origin::Thread => "a thread that ran no coroutine",
         Origin::Unknown => "somebody who is not known",
-        Origin::NotTold => "a run of which it is not told what led to it",
+        Origin::NotRecorded => "a run of which it is not told what led to it",
         Origin::Earlier => "what is not kept any more: there is more before it",
     }
 }
@@ -169,18 +169,18 @@ fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
 
 /// Who keeps one, and what those do, or what else is to be said of them.
 fn step_of(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<()> {
-    let told = &step.by[..step.by.len().min(blocker_text::TOLD)];
-    for (i, it) in told.iter().enumerate() {
-        let (how, who) = blocker_text::told(it);
+    let reported = &step.by[..step.by.len().min(blocker_text::MAX_SHOWN)];
+    for (i, it) in reported.iter().enumerate() {
+        let (how, subject) = blocker_text::reported(it);
         let does = instead.clone().or_else(|| blocker_text::does(it));
-        let doubt = blocker_text::doubt(step.doubted).filter(|_| i + 1 == told.len());
+        let caveat = blocker_text::caveat(step.doubted).filter(|_| i + 1 == reported.len());
         let comma = if does.is_some() { "," } else { "" };
-        let mut parts = vec![who + comma];
+        let mut parts = vec![subject + comma];
         parts.extend(does.map(|does| text::cut_middle(&does, text::WIDTH - INDENT - 2)));
-        parts.extend(doubt.map(|doubt| format!("({doubt})")));
+        parts.extend(caveat.map(|caveat| format!("({caveat})")));
         below(page, how, &parts)?;
     }
-    match step.by.len() - told.len() {
+    match step.by.len() - reported.len() {
         0 => Ok(()),
         more => {
             let others = units::counted(more as u64, "other");

@@ -14,9 +14,9 @@ pub fn torn() -> Vec<u8> {
         t.wake(one, 0, 0, Waker::Foreign);
         t.run(one, 2 * MS, 4128);
         t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
-        t.tally(one, torn, torn.is_none());
+        t.event_counts(one, torn, torn.is_none());
     }
-    t.end.how = Ending::Signalled(9);
+    t.end.how = ExitReason::Signalled(9);
     t.finish()
 }
 
@@ -41,7 +41,7 @@ pub fn lossy() -> Vec<u8> {
     t.lose(bee, 212);
     t.suspend(bee, 3 * SECOND, 4127, wait(read, WaitKind::Readable, 9));
     t.run(bee, 4 * SECOND, 4127);
-    t.tally(bee, None, false);
+    t.event_counts(bee, None, false);
     let late = t.born("session", spawn, MS);
     t.run(late, 12 * SECOND, 4127);
     t.suspend(
@@ -50,7 +50,7 @@ pub fn lossy() -> Vec<u8> {
         4127,
         wait(read, WaitKind::Readable, 10),
     );
-    t.tally(late, None, false);
+    t.event_counts(late, None, false);
     listener(&mut t, spawn, accept);
     t.finish()
 }
@@ -74,7 +74,7 @@ pub fn hostile() -> Vec<u8> {
             u64::MAX,
             wait(read, WaitKind::Lock, u64::MAX - i),
         );
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.finish()
 }
@@ -98,7 +98,7 @@ pub fn idle() -> Vec<u8> {
     let mut t = Trace::of("./idle");
     let spawn = t.source(SESSION, 6);
     let one = t.born("session", spawn, MS);
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
     t.finish()
 }
 
@@ -114,9 +114,9 @@ pub fn refused_in_image() -> Vec<u8> {
     t.start.argv.clear();
     let spawn = t.source(SESSION, 6);
     let one = t.born("session", spawn, MS);
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
     t.end.refused = 12;
-    t.end.how = Ending::Image;
+    t.end.how = ExitReason::Image;
     t.finish()
 }
 
@@ -125,7 +125,7 @@ pub fn crowded() -> Vec<u8> {
     let mut t = Trace::of("./many");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let bee = busy_bee(&mut t, spawn, read, 20);
-    t.tally(bee, None, false);
+    t.event_counts(bee, None, false);
     t.end.refused = 1;
     t.finish()
 }
@@ -135,7 +135,7 @@ pub fn unrecorded() -> Vec<u8> {
     let mut t = Trace::of("./many");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let bee = busy_bee(&mut t, spawn, read, 20);
-    t.tally(bee, None, false);
+    t.event_counts(bee, None, false);
     t.end.unrecorded = 3;
     t.finish()
 }
@@ -145,7 +145,7 @@ pub fn short() -> Vec<u8> {
     let mut t = Trace::of("./many");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let bee = busy_bee(&mut t, spawn, read, 20);
-    t.tally(bee, None, false);
+    t.event_counts(bee, None, false);
     t.end.events += 409;
     t.finish()
 }
@@ -155,22 +155,22 @@ pub fn idle_in_image() -> Vec<u8> {
     let mut t = Trace::of("./board");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let bee = busy_bee(&mut t, spawn, read, 20);
-    t.tally(bee, None, false);
-    t.end.how = Ending::Image;
+    t.event_counts(bee, None, false);
+    t.end.how = ExitReason::Image;
     t.finish()
 }
 
-pub fn nobody(attached: bool) -> Vec<u8> {
+pub fn unknown(attached: bool) -> Vec<u8> {
     let mut t = Trace::of("./plain program");
     if !attached {
         t = t.detached();
     }
-    t.end.how = Ending::Exited(0);
+    t.end.how = ExitReason::Exited(0);
     t.finish()
 }
 
 pub fn newer() -> Vec<u8> {
-    let mut bytes = nobody(true);
+    let mut bytes = unknown(true);
     let major = ctp_trace::format::MAGIC.len();
     bytes[major] = 9;
     let checksum = crc32(&bytes[..28]).to_le_bytes();

@@ -46,7 +46,7 @@ impl Trace {
         };
         let end = End {
             at: Nanos(12_400 * MS),
-            how: Ending::Signalled(2),
+            how: ExitReason::Signalled(2),
             ..End::default()
         };
         let records = vec![Record::Process(process)];
@@ -185,7 +185,7 @@ impl Trace {
 
     pub fn dubious_death(&mut self, one: Coroutine, at: u64, inexact: bool) {
         self.event(one, EventKind::Death, at, 4126, Event::default());
-        self.tally(one, None, inexact);
+        self.event_counts(one, None, inexact);
     }
 
     pub fn wake(&mut self, one: Coroutine, count: u32, at: u64, waker: Waker) {
@@ -197,8 +197,8 @@ impl Trace {
         }));
     }
 
-    pub fn deed(&mut self, at: u64, tid: u64, act: Act) {
-        self.add(Record::Deed(Deed {
+    pub fn thread_event(&mut self, at: u64, tid: u64, act: Act) {
+        self.add(Record::ThreadEvent(ThreadEvent {
             process: self.process,
             tid,
             at: Nanos(at),
@@ -216,11 +216,11 @@ impl Trace {
             by,
             site,
         };
-        self.deed(at, tid, Act::Wake(call));
+        self.thread_event(at, tid, Act::Wake(call));
     }
 
     pub fn close(&mut self, at: u64, tid: u64, wait: WaitKind, arg: u64, site: SiteId) {
-        self.deed(at, tid, Act::Close(Close { wait, arg, site }));
+        self.thread_event(at, tid, Act::Close(Close { wait, arg, site }));
     }
 
     /// Events that happened but were not recorded.
@@ -272,12 +272,12 @@ impl Trace {
         }));
     }
 
-    pub fn tally(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) {
-        let tally = self.account(one, torn, inexact);
-        self.add(Record::Tally(tally));
+    pub fn event_counts(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) {
+        let event_counts = self.account(one, torn, inexact);
+        self.add(Record::EventCounts(event_counts));
     }
 
-    pub fn account(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) -> Tally {
+    pub fn account(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) -> EventCounts {
         let of = |record: &&Record| matches!(record, Record::Event(e) if e.coroutine == one.0);
         let recorded = self.records.iter().filter(of).count() as u64;
         let breaks =
@@ -285,13 +285,13 @@ impl Trace {
         let breaks = self.records.iter().filter(breaks).count() as u64;
         let attempted = self.events[one.0.0 as usize - 1] - breaks + u64::from(torn.is_some());
         self.lost += u64::from(torn.is_some());
-        Tally {
+        EventCounts {
             coroutine: one.0,
             attempted,
             recorded,
             torn,
             inexact,
-            ..Tally::default()
+            ..EventCounts::default()
         }
     }
 

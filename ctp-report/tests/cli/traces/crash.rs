@@ -6,20 +6,20 @@ use super::SESSION;
 use super::builder::{Coroutine, MS, SECOND, Trace, wait};
 
 /// Three workers run, of which the second is on thread 4128; one waits, and one never ran.
-fn workers(how: Ending, faulting_tid: u64) -> Trace {
+fn workers(how: ExitReason, faulting_tid: u64) -> Trace {
     let mut t = Trace::of("./server --workers 3");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     for tid in 4127..4130 {
         let one = t.born("worker_loop", spawn, MS);
         serve(&mut t, one, read, tid);
         t.run(one, 2 * SECOND + tid * MS, tid);
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     let idle = t.born("session", spawn, MS);
     serve(&mut t, idle, read, 4127);
-    t.tally(idle, Some(9), false);
+    t.event_counts(idle, Some(9), false);
     let newborn = t.born("session", spawn, 5 * MS);
-    t.tally(newborn, None, false);
+    t.event_counts(newborn, None, false);
     t.end = End {
         at: Nanos(7 * SECOND),
         how,
@@ -42,16 +42,16 @@ fn serve(t: &mut Trace, one: Coroutine, read: SiteId, tid: u64) {
 }
 
 pub fn on_a_known_thread() -> Vec<u8> {
-    workers(Ending::Signalled(11), 4128).finish()
+    workers(ExitReason::Signalled(11), 4128).finish()
 }
 
 pub fn on_an_unknown_thread() -> Vec<u8> {
-    workers(Ending::Signalled(7), 0).finish()
+    workers(ExitReason::Signalled(7), 0).finish()
 }
 
 /// The fault came from a thread that ran no coroutine.
-pub fn where_nobody_ran() -> Vec<u8> {
-    workers(Ending::Signalled(6), 4126).finish()
+pub fn without_runs() -> Vec<u8> {
+    workers(ExitReason::Signalled(6), 4126).finish()
 }
 
 /// One that runs, and another process in which one ran and one waited when it ended after 2 s.
@@ -70,16 +70,16 @@ pub fn after_another_process() -> Vec<u8> {
         if runs {
             t.run(one, SECOND, 4200);
         }
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.add(Record::ProcessEnd(ProcessEnd {
         process: ProcessId(2),
         at: Nanos(2 * SECOND),
-        how: ProcessEnding::Gone,
+        how: ProcessExit::Disappeared,
     }));
     t.end = End {
         at: Nanos(7 * SECOND),
-        how: Ending::Signalled(11),
+        how: ExitReason::Signalled(11),
         ..t.end
     };
     t.finish()
@@ -87,7 +87,7 @@ pub fn after_another_process() -> Vec<u8> {
 
 /// SIGKILL is nobody's fault.
 pub fn from_outside() -> Vec<u8> {
-    workers(Ending::Signalled(9), 0).finish()
+    workers(ExitReason::Signalled(9), 0).finish()
 }
 
 /// Resumed on two threads at once; another one did so with events lost in between.
@@ -102,11 +102,11 @@ pub fn broken() -> Vec<u8> {
         t.suspend(twice, at + 2 * MS, 4127, wait(read, WaitKind::Readable, 9));
         t.suspend(twice, at + 3 * MS, 4128, wait(read, WaitKind::Readable, 9));
     }
-    t.tally(twice, None, false);
+    t.event_counts(twice, None, false);
     let honest = t.born("session", spawn, MS);
     t.run(honest, 10 * MS, 4127);
     t.lose(honest, 3);
     t.run(honest, 20 * MS, 4128);
-    t.tally(honest, None, false);
+    t.event_counts(honest, None, false);
     t.finish()
 }

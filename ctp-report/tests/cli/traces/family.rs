@@ -20,7 +20,7 @@ struct Sites {
 /// and the name and the place of somebody else are long.
 pub fn family() -> Vec<u8> {
     let mut t = Trace::of("./family");
-    t.deed(MS, TID, Act::Begin);
+    t.thread_event(MS, TID, Act::Begin);
     let main = t.source("src/main.rs", 9);
     let sites = Sites {
         accept: t.source("src/listen.rs", 7),

@@ -62,7 +62,7 @@ pub fn crashed(hidden: EventKind) -> Vec<u8> {
     control(&mut t, 1, SECOND, true, false);
     account(&mut t, one, 1, Some(hidden));
     t.end = End {
-        how: Ending::Signalled(11),
+        how: ExitReason::Signalled(11),
         faulting_tid: 4127,
         ..t.end
     };
@@ -81,10 +81,10 @@ fn control(t: &mut Trace, generation: u32, at: u64, stopped: bool, without_runs:
 }
 
 fn account(t: &mut Trace, one: Coroutine, filtered: u64, hidden: Option<EventKind>) {
-    let tally = t.account(one, None, false);
-    t.add(Record::Tally(Tally {
+    let event_counts = t.account(one, None, false);
+    t.add(Record::EventCounts(EventCounts {
         filtered,
         hidden,
-        ..tally
+        ..event_counts
     }));
 }

@@ -14,7 +14,7 @@ fn server() -> Trace {
     let (spawn, main) = (t.source(SESSION, 6), t.source(SESSION, 2));
     let (read, accept) = (t.source(SESSION, 17), t.source(SESSION, 4));
     let since = 3_598 * SECOND;
-    t.add(Record::Former(Box::new(Former {
+    t.add(Record::EndedSums(Box::new(EndedSums {
         process: t.process,
         name: "session".into(),
         spawn_site: spawn,
@@ -23,7 +23,7 @@ fn server() -> Trace {
         bins: Bins::USUAL,
         waiting: durations(&[(700 * US, 400), (2 * MS, 600)]),
         running: durations(&[(5 * US, 1_000)]),
-        ..Former::default()
+        ..EndedSums::default()
     })));
     for i in 0..8 {
         let one = t.peer(Dialect::Extended, "session", spawn, 10 * MS);
@@ -43,12 +43,12 @@ fn server() -> Trace {
             };
             t.healthy_until(one, wait, &beat, since + 1_999 * MS);
         }
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     let listener = t.born("accept_loop", main, 2 * MS);
     t.run(listener, 3 * MS, 4127);
     t.suspend(listener, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
-    t.tally(listener, None, false);
+    t.event_counts(listener, None, false);
     t
 }
 
@@ -71,7 +71,7 @@ pub fn landed() -> Vec<u8> {
 /// Written while it went on, with records of which nobody knew any more whose they are.
 pub fn snapshot() -> Vec<u8> {
     let mut t = server();
-    t.end.how = Ending::Stopped;
+    t.end.how = ExitReason::Stopped;
     t.add(Record::Window(Window {
         since: Nanos(3_598 * SECOND),
         overwritten: 900_000,

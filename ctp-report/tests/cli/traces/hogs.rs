@@ -24,7 +24,7 @@ pub fn kept_thread() -> Vec<u8> {
         };
         let wait = wait(tick, WaitKind::Unknown, 0);
         t.healthy_until(one, wait, &beat, 5_980 * MS);
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     let woken = begin(&mut t, "woken", spawn, 4127);
     t.suspend(woken, 5_990 * MS, 4127, wait(read, WaitKind::Readable, 9));
@@ -43,7 +43,7 @@ pub fn kept_thread() -> Vec<u8> {
     t.wake(hog, 1, 5_999 * MS, Waker::Thread(4126));
     t.run(hog, 6 * SECOND, 4127);
     for one in [woken, first, elsewhere, hog] {
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.finish()
 }

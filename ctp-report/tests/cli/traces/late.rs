@@ -19,27 +19,28 @@ pub fn late() -> Vec<u8> {
         wake_seen,
         ..wait(read, WaitKind::Channel, 7)
     };
-    let [told, helper, gone] = ["told late", "helper", "gone"].map(|it| t.born(it, spawn, MS));
+    let [reported, helper, missing] =
+        ["told late", "helper", "gone"].map(|it| t.born(it, spawn, MS));
     let by = |one: Coroutine| Waker::Coroutine(one.0);
-    t.wake(told, 0, 0, Waker::Foreign);
-    t.run(told, 2 * MS, 4127);
-    t.suspend(told, 100 * MS, 4127, waits(0));
-    t.run_knowing(told, 200 * MS, 4127, 1);
-    call(&mut t, told, 1, 201 * MS, helper, send);
-    t.suspend(told, 300 * MS, 4127, waits(1));
-    call(&mut t, told, 2, 400 * MS, helper, send);
-    t.run_knowing(told, 410 * MS, 4127, 2);
-    t.suspend(told, 500 * MS, 4127, waits(2));
-    t.wake(told, 3, 600 * MS, by(gone));
-    t.run_knowing(told, 610 * MS, 4127, 3);
-    t.suspend(told, 620 * MS, 4127, waits(3));
-    t.death(gone, SECOND);
+    t.wake(reported, 0, 0, Waker::Foreign);
+    t.run(reported, 2 * MS, 4127);
+    t.suspend(reported, 100 * MS, 4127, waits(0));
+    t.run_knowing(reported, 200 * MS, 4127, 1);
+    call(&mut t, reported, 1, 201 * MS, helper, send);
+    t.suspend(reported, 300 * MS, 4127, waits(1));
+    call(&mut t, reported, 2, 400 * MS, helper, send);
+    t.run_knowing(reported, 410 * MS, 4127, 2);
+    t.suspend(reported, 500 * MS, 4127, waits(2));
+    t.wake(reported, 3, 600 * MS, by(missing));
+    t.run_knowing(reported, 610 * MS, 4127, 3);
+    t.suspend(reported, 620 * MS, 4127, waits(3));
+    t.death(missing, SECOND);
     let robbed = t.born("robbed", spawn, MS);
     t.run(robbed, 2 * MS, 4127);
     t.lose(robbed, 3);
-    t.tally(told, None, false);
-    t.tally(helper, None, false);
-    t.tally(robbed, None, true);
+    t.event_counts(reported, None, false);
+    t.event_counts(helper, None, false);
+    t.event_counts(robbed, None, true);
     t.finish()
 }
 
@@ -50,6 +51,6 @@ fn call(t: &mut Trace, one: Coroutine, count: u32, at: u64, by: Coroutine, site:
         by: Waker::Coroutine(by.0),
         site,
     };
-    t.deed(at, 4126, Act::Wake(call));
+    t.thread_event(at, 4126, Act::Wake(call));
     t.wake(one, count, at, call.by);
 }

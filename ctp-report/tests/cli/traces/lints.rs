@@ -12,7 +12,7 @@ pub fn lints(lost: u32) -> Vec<u8> {
     let (main, spawn) = (t.source(SESSION, 2), t.source(SESSION, 6));
     let (read, queue) = (t.source(SESSION, 17), t.source(SESSION, 22));
     for tid in 4126..=4131 {
-        t.deed(MS, tid, Act::Begin);
+        t.thread_event(MS, tid, Act::Begin);
     }
     for i in 0..3 {
         let polls = wait(read, WaitKind::Unknown, 0);
@@ -25,7 +25,7 @@ pub fn lints(lost: u32) -> Vec<u8> {
     host(&mut t, main, queue);
     forsaken(&mut t, spawn, read);
     if 0 < lost {
-        t.deed(9 * SECOND, 4127, Act::Loss(lost.into()));
+        t.thread_event(9 * SECOND, 4127, Act::Loss(lost.into()));
     }
     t.finish()
 }
@@ -57,7 +57,7 @@ fn waker_of_itself(
     }
     t.suspend(one, 12 * SECOND, 4127, wait);
     t.wake(one, count, 11 * SECOND, Waker::Foreign);
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
 }
 
 fn call(t: &mut Trace, one: Coroutine, count: u32, at: u64, by: Waker) {
@@ -72,7 +72,7 @@ fn call(t: &mut Trace, one: Coroutine, count: u32, at: u64, by: Waker) {
     } else {
         4127
     };
-    t.deed(at, tid, Act::Wake(call));
+    t.thread_event(at, tid, Act::Wake(call));
 }
 
 fn cruncher(t: &mut Trace, main: SiteId, tid: u64, until: Option<u64>) {
@@ -80,7 +80,7 @@ fn cruncher(t: &mut Trace, main: SiteId, tid: u64, until: Option<u64>) {
     t.run(one, 2 * MS, tid);
     match until {
         Some(at) => t.death(one, at),
-        None => t.tally(one, None, false),
+        None => t.event_counts(one, None, false),
     }
 }
 
@@ -90,8 +90,8 @@ fn host(t: &mut Trace, main: SiteId, queue: SiteId) {
     t.run(host, 2 * MS, 4131);
     t.run(guest, 3 * MS, 4131);
     t.suspend(guest, 4 * MS, 4131, wait(queue, WaitKind::Channel, 7));
-    t.tally(host, None, false);
-    t.tally(guest, None, false);
+    t.event_counts(host, None, false);
+    t.event_counts(guest, None, false);
 }
 
 /// A wake has led to a run of it, and nobody has a waker any more.
@@ -106,9 +106,9 @@ fn forsaken(t: &mut Trace, spawn: SiteId, read: SiteId) {
         ..wait(read, WaitKind::Channel, 9)
     };
     t.suspend(one, 410 * MS, 4128, counted);
-    let tally = t.account(one, None, false);
-    t.add(Record::Tally(Tally {
+    let event_counts = t.account(one, None, false);
+    t.add(Record::EventCounts(EventCounts {
         wakers: Some(0),
-        ..tally
+        ..event_counts
     }));
 }

@@ -37,14 +37,14 @@ fn hold(t: &mut Trace, at: u64, one: Coroutine, number: u64, site: SiteId) {
         by: Waker::Coroutine(one.0),
         site,
     };
-    t.deed(at, 4127, Act::Acquire(hold));
+    t.thread_event(at, 4127, Act::Acquire(hold));
 }
 
 /// One that runs on a thread of its own.
 fn born(t: &mut Trace, sites: &Sites, name: &str) -> Coroutine {
     let one = t.born(name, sites.spawn, 3 * MS);
     let tid = 4127 + u64::from(one.0.0);
-    t.deed(3 * MS, tid, Act::Begin);
+    t.thread_event(3 * MS, tid, Act::Begin);
     t.wake(one, 0, 0, Waker::Foreign);
     t.run(one, 4 * MS, tid);
     one
@@ -69,8 +69,8 @@ fn joins(t: &mut Trace, sites: &Sites, at: u64, one: Coroutine, other: Coroutine
 pub fn held() -> Vec<u8> {
     let mut t = Trace::of("./accounts");
     let sites = sites(&mut t);
-    t.deed(2 * MS, 4126, Act::Begin);
-    t.deed(2 * MS, 4127, Act::Begin);
+    t.thread_event(2 * MS, 4126, Act::Begin);
+    t.thread_event(2 * MS, 4127, Act::Begin);
     let [holder, before, after, woken] =
         ["teller", "audit", "report", "late"].map(|name| born(&mut t, &sites, name));
     wants(&mut t, &sites, 5 * MS, before, 0);
@@ -83,7 +83,7 @@ pub fn held() -> Vec<u8> {
     t.suspend(woken, 40 * MS, 4131, fd);
     t.wake(woken, 1, 12_399 * MS + MS / 2, Waker::Foreign);
     for one in [holder, after, woken] {
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.finish()
 }
@@ -94,8 +94,8 @@ pub fn held() -> Vec<u8> {
 pub fn deadlock() -> Vec<u8> {
     let mut t = Trace::of("./accounts");
     let sites = sites(&mut t);
-    t.deed(2 * MS, 4126, Act::Begin);
-    t.deed(2 * MS, 4127, Act::Begin);
+    t.thread_event(2 * MS, 4126, Act::Begin);
+    t.thread_event(2 * MS, 4127, Act::Begin);
     let names = [
         "transfer",
         "transfer",
@@ -139,7 +139,7 @@ pub fn deadlock() -> Vec<u8> {
     t.suspend(of(11), 42 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
     wants(&mut t, &sites, 43 * MS, of(12), 11);
     for id in [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12] {
-        t.tally(of(id), None, false);
+        t.event_counts(of(id), None, false);
     }
     t.finish()
 }
@@ -148,7 +148,7 @@ pub fn deadlock() -> Vec<u8> {
 pub fn pairs() -> Vec<u8> {
     let mut t = Trace::of("./pairs");
     let sites = sites(&mut t);
-    t.deed(2 * MS, 4127, Act::Begin);
+    t.thread_event(2 * MS, 4127, Act::Begin);
     for pair in 0..7 {
         let both = ["left", "right"].map(|name| born(&mut t, &sites, name));
         for (one, number) in both.into_iter().zip([2 * pair, 2 * pair + 1]) {
@@ -157,9 +157,10 @@ pub fn pairs() -> Vec<u8> {
         for (one, number) in both.into_iter().zip([2 * pair + 1, 2 * pair]) {
             wants(&mut t, &sites, (20 + pair) * MS, one, number);
         }
-        both.into_iter().for_each(|one| t.tally(one, None, false));
+        both.into_iter()
+            .for_each(|one| t.event_counts(one, None, false));
     }
-    t.deed(3 * SECOND, 4127, Act::Loss(1));
+    t.thread_event(3 * SECOND, 4127, Act::Loss(1));
     t.finish()
 }
 
@@ -169,8 +170,8 @@ pub fn joins_of_three() -> Vec<u8> {
     let mut t = Trace::of("./joins");
     t.numbers = 1 << 48;
     let sites = sites(&mut t);
-    t.deed(2 * MS, 4126, Act::Begin);
-    t.deed(2 * MS, 4127, Act::Begin);
+    t.thread_event(2 * MS, 4126, Act::Begin);
+    t.thread_event(2 * MS, 4127, Act::Begin);
     let names = ["living", "ends", "parent", "parent", "parent"];
     let [living, ends, parents @ ..] = names.map(|name| born(&mut t, &sites, name));
     t.suspend(living, 5 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
@@ -182,7 +183,7 @@ pub fn joins_of_three() -> Vec<u8> {
     }
     t.death(ends, SECOND);
     for one in parents.into_iter().chain([living]) {
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.finish()
 }
@@ -195,7 +196,8 @@ pub fn ring() -> Vec<u8> {
     for (i, one) in ring.iter().enumerate() {
         joins(&mut t, &sites, 20 * MS, *one, ring[(i + 1) % ring.len()]);
     }
-    ring.iter().for_each(|one| t.tally(*one, None, false));
+    ring.iter()
+        .for_each(|one| t.event_counts(*one, None, false));
     t.finish()
 }
 
@@ -203,20 +205,20 @@ pub fn ring() -> Vec<u8> {
 pub fn two_locks() -> Vec<u8> {
     let mut t = Trace::of("./two");
     let sites = sites(&mut t);
-    t.deed(2 * MS, 4126, Act::Begin);
-    t.deed(2 * MS, 4127, Act::Begin);
+    t.thread_event(2 * MS, 4126, Act::Begin);
+    t.thread_event(2 * MS, 4127, Act::Begin);
     let names = ["gone", "heir", "holder", "wants", "wants"];
-    let [gone, heir, holder, wants @ ..] = names.map(|name| born(&mut t, &sites, name));
-    for (one, number) in [(gone, 1), (heir, 1), (holder, 2)] {
+    let [missing, heir, holder, wants @ ..] = names.map(|name| born(&mut t, &sites, name));
+    for (one, number) in [(missing, 1), (heir, 1), (holder, 2)] {
         hold(&mut t, 10 * MS, one, number, sites.take);
         t.suspend(one, 11 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
     }
-    t.death(gone, 12 * MS);
+    t.death(missing, 12 * MS);
     for (one, number) in wants.into_iter().zip([1, 2]) {
         self::wants(&mut t, &sites, 20 * MS + number, one, number);
     }
     for one in wants.into_iter().chain([heir, holder]) {
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.finish()
 }
@@ -226,8 +228,8 @@ pub fn two_locks() -> Vec<u8> {
 pub fn line() -> Vec<u8> {
     let mut t = Trace::of("./line");
     let sites = sites(&mut t);
-    t.deed(2 * MS, 4126, Act::Begin);
-    t.deed(2 * MS, 4127, Act::Begin);
+    t.thread_event(2 * MS, 4126, Act::Begin);
+    t.thread_event(2 * MS, 4127, Act::Begin);
     let line: Vec<Coroutine> = (0..20).map(|_| born(&mut t, &sites, "next")).collect();
     let readers: Vec<Coroutine> = (0..3).map(|_| born(&mut t, &sites, "reader")).collect();
     for one in &readers {
@@ -239,7 +241,7 @@ pub fn line() -> Vec<u8> {
     }
     wants(&mut t, &sites, 21 * MS, line[19], 1);
     for one in line.into_iter().chain(readers) {
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.finish()
 }

@@ -33,7 +33,7 @@ pub fn chained(count: u32, rounds: u64) -> Vec<u8> {
 }
 
 /// The same, where the first wakes all others.
-pub fn served(count: u32, rounds: u64) -> Vec<u8> {
+pub fn handled(count: u32, rounds: u64) -> Vec<u8> {
     trace(count, 0, rounds, Some(|_| 1))
 }
 
@@ -58,7 +58,7 @@ fn trace(count: u32, stuck: u32, rounds: u64, waker: Option<fn(u32) -> u32>) -> 
     }
     let end = End {
         at: Nanos(10 * SECOND),
-        how: Ending::Signalled(2),
+        how: ExitReason::Signalled(2),
         coroutines: u64::from(count),
         ..End::default()
     };
@@ -120,11 +120,11 @@ impl Scribe {
             self.event(EventKind::Suspend, last, 1, Some(kind));
         }
         let (coroutine, attempted) = (self.one, self.n);
-        self.put(Record::Tally(Tally {
+        self.put(Record::EventCounts(EventCounts {
             coroutine,
             attempted,
             recorded: attempted,
-            ..Tally::default()
+            ..EventCounts::default()
         }));
     }
 

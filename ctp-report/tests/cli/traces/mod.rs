@@ -3,7 +3,6 @@
 mod broken;
 mod builder;
 mod crash;
-mod deeds;
 mod family;
 mod filtered;
 mod flight;
@@ -16,12 +15,13 @@ mod many;
 mod outside;
 mod senders;
 mod summed;
+mod thread_events;
 
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
 use ctp_trace::record::*;
 
-pub use deeds::woken_from;
-pub use many::{chained, many, served};
+pub use many::{chained, handled, many};
+pub use thread_events::woken_from;
 
 const SESSION: &str = "src/session.rs";
 
@@ -40,16 +40,16 @@ fn of_waits() -> Vec<Named> {
         ("fixed", lost_wakeup(false)),
         ("cancelled", cancelled()),
         ("peers", peers()),
-        ("twins", twins()),
+        ("twins", duplicates()),
         ("woken", woken()),
         ("queueing", queueing()),
-        ("closed", deeds::closed()),
-        ("forgotten", deeds::forgotten()),
-        ("marked", deeds::marked()),
-        ("chain", deeds::chain()),
+        ("closed", thread_events::closed()),
+        ("forgotten", thread_events::forgotten()),
+        ("marked", thread_events::marked()),
+        ("chain", thread_events::chain()),
         ("family", family::family()),
-        ("robbed", deeds::robbed(Some(3))),
-        ("robbed_of_others", deeds::robbed(None)),
+        ("robbed", thread_events::robbed(Some(3))),
+        ("robbed_of_others", thread_events::robbed(None)),
         ("deadlock", locks::deadlock()),
         ("pairs", locks::pairs()),
         ("held", locks::held()),
@@ -79,7 +79,7 @@ fn of_faults() -> Vec<Named> {
         ("outlived", outlived()),
         ("crash", crash::on_a_known_thread()),
         ("suspects", crash::on_an_unknown_thread()),
-        ("bystanders", crash::where_nobody_ran()),
+        ("bystanders", crash::without_runs()),
         ("killed", crash::from_outside()),
         ("survivor", crash::after_another_process()),
         ("broken", crash::broken()),
@@ -93,8 +93,8 @@ fn of_faults() -> Vec<Named> {
         ("unrecorded", broken::unrecorded()),
         ("short", broken::short()),
         ("idle_image", broken::idle_in_image()),
-        ("nobody", broken::nobody(true)),
-        ("unattached", broken::nobody(false)),
+        ("nobody", broken::unknown(true)),
+        ("unattached", broken::unknown(false)),
         ("empty", Vec::new()),
         (
             "alien",
@@ -140,7 +140,7 @@ fn listener(t: &mut Trace, main: SiteId, accept: SiteId) {
     t.wake(one, 0, 0, Waker::Foreign);
     t.run(one, 3 * MS, 4127);
     t.suspend(one, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
 }
 
 fn timer(t: &mut Trace, main: SiteId, tick: SiteId, i: u64) {
@@ -149,7 +149,7 @@ fn timer(t: &mut Trace, main: SiteId, tick: SiteId, i: u64) {
     t.run(one, 6 * MS, 4127);
     let due = MONOTONIC + 12_800 * MS + i * 100 * MS;
     t.suspend(one, 7 * MS, 4127, wait(tick, WaitKind::Timer, due));
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
 }
 
 fn session(t: &mut Trace, spawn: SiteId, read: SiteId, i: u64, stuck: bool) {
@@ -190,7 +190,7 @@ fn session(t: &mut Trace, spawn: SiteId, read: SiteId, i: u64, stuck: bool) {
             },
         );
     }
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
 }
 
 /// Coroutines of these names, spawned at one place, that wait at another.
@@ -201,13 +201,13 @@ pub fn named(names: &[&str]) -> Vec<u8> {
         let one = t.born(name, spawn, MS);
         t.run(one, 2 * MS, 4127);
         t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.finish()
 }
 
 /// Two locks are wanted on one line, and a third thing on another.
-fn twins() -> Vec<u8> {
+fn duplicates() -> Vec<u8> {
     let mut t = Trace::of("./twins");
     let spawn = t.source(SESSION, 6);
     for (i, (line, column)) in (0..).zip([(17, 22), (17, 52), (4, 9)]) {
@@ -216,9 +216,9 @@ fn twins() -> Vec<u8> {
         t.run(one, 2 * MS, 4127);
         let number = 0x7f00_0000_1000 + i * 64;
         t.suspend(one, 3 * MS, 4127, wait(site, WaitKind::Lock, number));
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
-    t.end.how = Ending::Exited(0);
+    t.end.how = ExitReason::Exited(0);
     t.finish()
 }
 
@@ -232,7 +232,7 @@ fn cancelled() -> Vec<u8> {
         t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
         t.death(one, 9 * SECOND + i * MS);
     }
-    t.end.how = Ending::Exited(0);
+    t.end.how = ExitReason::Exited(0);
     t.finish()
 }
 
@@ -240,7 +240,7 @@ fn cancelled() -> Vec<u8> {
 fn peers() -> Vec<u8> {
     let mut t = Trace::of("python3 ./server.py --port 8080");
     let here = t.place(Place::Address(0x40_1136));
-    let gone = Module {
+    let missing = Module {
         process: ProcessId(1),
         start: 0x40_0000,
         end: 0x40_2000,
@@ -248,12 +248,12 @@ fn peers() -> Vec<u8> {
         build_id: vec![0xab; 20],
         ..Module::default()
     };
-    t.add(Record::Module(gone));
+    t.add(Record::Module(missing));
     for i in 0..3 {
         let one = t.peer(Dialect::V1PerSlot, "", SiteId(0), MS);
         t.run(one, 2 * MS, 77);
         t.suspend(one, (3 + i) * SECOND, 77, wait(here, WaitKind::Unknown, 0));
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     let fresh = t.peer(Dialect::V1PerStation, "", SiteId(0), MS);
     t.run(fresh, 2 * MS, 78);
@@ -263,7 +263,7 @@ fn peers() -> Vec<u8> {
         78,
         wait(SiteId(0), WaitKind::Unknown, 0),
     );
-    t.tally(fresh, None, false);
+    t.event_counts(fresh, None, false);
     t.finish()
 }
 
@@ -287,14 +287,14 @@ fn woken() -> Vec<u8> {
     let mut t = Trace::of("./woken");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let bee = busy_bee(&mut t, spawn, read, 1_000);
-    t.tally(bee, None, false);
+    t.event_counts(bee, None, false);
     for i in 0..2 {
         let one = t.born("session", spawn, MS);
         t.wake(one, 0, 0, Waker::Foreign);
         t.run(one, 2 * MS, 4128);
         t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17 + i));
         t.wake(one, 1, 500 * MS, Waker::Coroutine(bee.0));
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     let later = t.born("session", spawn, 5 * SECOND);
     t.run(later, 5 * SECOND + MS, 4128);
@@ -307,15 +307,15 @@ fn queueing() -> Vec<u8> {
     let mut t = Trace::of("./queueing");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let bee = busy_bee(&mut t, spawn, read, 20);
-    t.tally(bee, None, false);
+    t.event_counts(bee, None, false);
     let one = t.born("session", spawn, MS);
     t.wake(one, 0, 0, Waker::Foreign);
     t.run(one, 2 * MS, 4128);
     t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
     t.wake(one, 1, 500 * MS, Waker::Foreign);
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
     let newborn = t.born("session", spawn, 400 * MS);
-    t.tally(newborn, None, false);
+    t.event_counts(newborn, None, false);
     t.finish()
 }
 
@@ -325,10 +325,10 @@ fn busy() -> Vec<u8> {
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let tick = t.source(SESSION, 22);
     let bee = busy_bee(&mut t, spawn, read, 500);
-    t.tally(bee, None, false);
+    t.event_counts(bee, None, false);
     let forgotten = t.born("forgotten", spawn, 40 * MS);
     t.wake(forgotten, 1, 41 * MS, Waker::Thread(4127));
-    t.tally(forgotten, None, false);
+    t.event_counts(forgotten, None, false);
     let late = t.born("ticker", spawn, MS);
     t.wake(late, 0, 0, Waker::Foreign);
     t.run(late, 2 * MS, 4128);
@@ -338,7 +338,7 @@ fn busy() -> Vec<u8> {
         4128,
         wait(tick, WaitKind::Timer, MONOTONIC + 2 * SECOND),
     );
-    t.tally(late, None, false);
+    t.event_counts(late, None, false);
     t.finish()
 }
 
@@ -349,11 +349,11 @@ fn outlived() -> Vec<u8> {
     let one = t.born("session", spawn, MS);
     t.run(one, 2 * MS, 4127);
     t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17));
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
     t.add(Record::ProcessEnd(ProcessEnd {
         process: ProcessId(1),
         at: Nanos(303 * MS),
-        how: ProcessEnding::Exited(0),
+        how: ProcessExit::Exited(0),
     }));
     t.finish()
 }
@@ -367,16 +367,16 @@ fn leaks() -> Vec<u8> {
         t.wake(one, 0, 0, Waker::Foreign);
         t.run(one, 2 * MS, 4127);
         t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     let running = t.born("main_task", spawn, MS);
     t.run(running, 2 * MS, 4126);
-    t.tally(running, None, false);
+    t.event_counts(running, None, false);
     let unborn = t.born("never", spawn, 3 * MS);
-    t.tally(unborn, None, false);
+    t.event_counts(unborn, None, false);
     t.end = End {
         at: Nanos(300 * MS),
-        how: Ending::Exited(0),
+        how: ExitReason::Exited(0),
         ..t.end
     };
     // What a child had that was killed is no leak.
@@ -388,11 +388,11 @@ fn leaks() -> Vec<u8> {
     }));
     let killed = t.born("session", spawn, MS);
     t.run(killed, 2 * MS, 4200);
-    t.tally(killed, None, false);
+    t.event_counts(killed, None, false);
     t.add(Record::ProcessEnd(ProcessEnd {
         process: ProcessId(2),
         at: Nanos(303 * MS),
-        how: ProcessEnding::Signalled(9),
+        how: ProcessExit::Signalled(9),
     }));
     t.finish()
 }

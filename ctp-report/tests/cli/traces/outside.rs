@@ -20,8 +20,8 @@ pub fn looked_at() -> Vec<u8> {
         queued: MS,
         times: 12,
     };
-    let served = wait(serve, WaitKind::Readable, 9);
-    t.healthy_until(busy, served, &beat, 11_500 * MS);
+    let handled = wait(serve, WaitKind::Readable, 9);
+    t.healthy_until(busy, handled, &beat, 11_500 * MS);
     let seen = [
         Some(Seen::Closed),
         Some(Seen::Closed),
@@ -54,9 +54,9 @@ pub fn looked_at() -> Vec<u8> {
         } else {
             t.add(look(1200 * MS, Seen::Hidden));
         }
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
-    t.tally(busy, None, false);
+    t.event_counts(busy, None, false);
     t.finish()
 }
 
@@ -66,7 +66,7 @@ pub fn nothing_to_read() -> Vec<u8> {
     let mut t = Trace::of("./chatty");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let bee = busy_bee(&mut t, spawn, read, 500);
-    t.tally(bee, None, false);
+    t.event_counts(bee, None, false);
     for (fd, last) in [(17, 12_200), (18, 12_000), (19, 1_200)] {
         let one = t.born("session", spawn, MS);
         t.run(one, 150 * MS, 4127);
@@ -82,7 +82,7 @@ pub fn nothing_to_read() -> Vec<u8> {
                 seen: Seen::Empty,
             }));
         }
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     t.finish()
 }
@@ -101,7 +101,7 @@ pub fn closed_before() -> Vec<u8> {
         arg: 17,
         site: hangup,
     };
-    t.deed(300 * MS, 4128, Act::Close(close));
+    t.thread_event(300 * MS, 4128, Act::Close(close));
     for at in [5000, 5200] {
         t.add(Record::Look(Look {
             coroutine: one.0,
@@ -112,6 +112,6 @@ pub fn closed_before() -> Vec<u8> {
             seen: Seen::Readable(5),
         }));
     }
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
     t.finish()
 }

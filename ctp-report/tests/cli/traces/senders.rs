@@ -37,7 +37,7 @@ pub fn senders() -> Vec<u8> {
         4126,
         wait(sites.rest, WaitKind::Timer, due),
     );
-    t.tally(cron, None, false);
+    t.event_counts(cron, None, false);
     t.finish()
 }
 
@@ -69,11 +69,11 @@ fn worker(t: &mut Trace, sites: &Sites, i: u64, last: Coroutine) {
         by: Waker::Coroutine(last.0),
         site: sites.send,
     };
-    t.deed(job, 4126, Act::Wake(call));
+    t.thread_event(job, 4126, Act::Wake(call));
     t.wake(one, call.count, job, call.by);
     t.run(one, job + MS, 4127);
     t.suspend(one, ends, 4127, counted(queue, woken + 1));
-    t.tally(one, None, false);
+    t.event_counts(one, None, false);
 }
 
 fn counted(wait: builder::Wait, wake_seen: u16) -> builder::Wait {

@@ -19,17 +19,17 @@ pub fn summary() -> Vec<u8> {
         let since = if i < 2 { 1_400 * MS } else { 12_398 * MS };
         t.run(one, since - MS, 4127);
         t.suspend(one, since, 4127, wait(read, WaitKind::Readable, 17 + i));
-        t.tally(one, None, false);
+        t.event_counts(one, None, false);
     }
     let listener = t.born("accept_loop", main, 2 * MS);
     t.run(listener, 3 * MS, 4127);
     t.suspend(listener, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
     t.sum_up(listener, &[], &[]);
-    t.tally(listener, None, false);
+    t.event_counts(listener, None, false);
     let ticker = t.born("ticker", main, 2 * MS);
     t.sum_up_but(ticker, &[(100 * MS, 120)], &[(900, 120)], 2);
     t.run(ticker, 12_390 * MS, 4127);
-    t.tally(ticker, None, false);
+    t.event_counts(ticker, None, false);
     t.finish()
 }
 
@@ -41,7 +41,7 @@ pub fn mixed() -> Vec<u8> {
     let new = t.born("session", spawn, MS);
     t.sum_up(new, &[(MS, 500)], &[(US, 500)]);
     t.run(new, 12 * SECOND, 4127);
-    t.tally(new, None, false);
+    t.event_counts(new, None, false);
     let old = t.peer(Dialect::V1PerSlot, "old", SiteId(0), MS);
     for i in 0..3 {
         t.run(old, (10 + 20 * i) * MS, 77);
@@ -54,6 +54,6 @@ pub fn mixed() -> Vec<u8> {
     }
     t.lose(old, 40);
     t.run(old, SECOND, 77);
-    t.tally(old, None, false);
+    t.event_counts(old, None, false);
     t.finish()
 }

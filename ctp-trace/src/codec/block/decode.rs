@@ -1,24 +1,26 @@
 //! Columns to rows.
 
-use super::deed::Expected;
+use super::thread_event::Expected;
 use super::{
-    COLUMNS, COROUTINE_HIT, Column, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN, Oracle,
-    SEEN_HIT, SPOT_HIT, Spot, TALLY, TID_HIT, TORN, WAKE, marks, marks_code, wait,
+    COLUMNS, COROUTINE_HIT, Column, EVENT_COUNTS, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN,
+    Oracle, SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE, marks, marks_code, wait,
 };
 use crate::codec::varint::{Input, unzigzag};
 use crate::error::Malformed;
 use crate::format::MAX_ROWS;
-use crate::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId, Tally, Wake, Waker};
+use crate::record::{
+    CoroutineId, Event, EventCounts, EventKind, Nanos, Record, SiteId, Wake, Waker,
+};
 
 /// The rows of a block, in their order.
 pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     let mut decoder = Decoder::new(payload)?;
     let rows = decoder.column(Column::Control).len();
-    let deeds = decoder.column(Column::Act).len();
-    if rows.saturating_add(deeds) > MAX_ROWS {
+    let thread_events = decoder.column(Column::Act).len();
+    if rows.saturating_add(thread_events) > MAX_ROWS {
         return Err(Malformed("it has too many rows"));
     }
-    let mut records = Vec::with_capacity(rows + deeds);
+    let mut records = Vec::with_capacity(rows + thread_events);
     while let Some(record) = decoder.record()? {
         records.push(record);
     }
@@ -40,7 +42,7 @@ pub(super) struct Decoder<'a> {
     wakers: Option<u64>,
     pub oracle: Oracle,
     pub expected: Expected,
-    spots: Vec<Spot>,
+    site_args: Vec<SiteArg>,
 }
 
 impl<'a> Decoder<'a> {
@@ -70,7 +72,7 @@ impl<'a> Decoder<'a> {
             wakers: None,
             oracle: Oracle::new(),
             expected: Expected::default(),
-            spots: Vec::new(),
+            site_args: Vec::new(),
         };
         decoder.after_filtered = decoder.next_row(Column::AfterFiltered)?;
         decoder.hidden = decoder.next_row(Column::Hidden)?;
@@ -88,8 +90,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn record(&mut self) -> Result<Option<Record>, Malformed> {
-        if let Some(deed) = self.deed()? {
-            return Ok(Some(deed));
+        if let Some(thread_event) = self.thread_event()? {
+            return Ok(Some(thread_event));
         }
         if self.column(Column::Control).is_empty() {
             return Ok(None);
@@ -107,7 +109,7 @@ impl<'a> Decoder<'a> {
         let control = self.column(Column::Control).byte()?;
         match control & KIND {
             WAKE => self.wake(control),
-            TALLY => self.tally(control),
+            EVENT_COUNTS => self.event_counts(control),
             code => match EventKind::of_code(code) {
                 Some(kind) => self.event(control, kind),
                 None => Err(Malformed("an unknown sort of row")),
@@ -118,27 +120,27 @@ impl<'a> Decoder<'a> {
     fn event(&mut self, control: u8, kind: EventKind) -> Result<Record, Malformed> {
         let coroutine = self.coroutine(control)?;
         let tid_before = self.oracle.tid;
-        let foretold = self.oracle.state(coroutine.0).foretell(kind, tid_before);
-        let n = self.number(Column::N, control & N_HIT, foretold.n)?;
-        let tid = self.number(Column::Tid, control & TID_HIT, foretold.tid)?;
-        let spot = self.spot(control & SPOT_HIT, foretold.spot)?;
-        let seen = self.number(Column::Seen, control & SEEN_HIT, foretold.seen.into())?;
+        let predicted = self.oracle.state(coroutine.0).predict(kind, tid_before);
+        let n = self.number(Column::N, control & N_HIT, predicted.n)?;
+        let tid = self.number(Column::Tid, control & TID_HIT, predicted.tid)?;
+        let site_arg = self.site_arg(control & SITE_ARG_HIT, predicted.site_arg)?;
+        let seen = self.number(Column::Seen, control & SEEN_HIT, predicted.seen.into())?;
         let event = Event {
             coroutine,
             n,
             at: self.time()?,
             tid,
             kind,
-            site: spot.site(),
-            wait: wait(spot.code()),
-            marks: marks(spot.code()),
-            arg: spot.arg,
+            site: site_arg.site(),
+            wait: wait(site_arg.code()),
+            marks: marks(site_arg.code()),
+            arg: site_arg.arg,
             wake_seen: seen.try_into().map_err(|_| TOO_LARGE)?,
             after_filtered: self.is_after_filtered()?,
         };
         self.oracle.tid = tid;
         let state = self.oracle.state(coroutine.0);
-        state.meet(&event, kind, spot, tid_before);
+        state.meet(&event, kind, site_arg, tid_before);
         Ok(Record::Event(event))
     }
 
@@ -158,9 +160,9 @@ impl<'a> Decoder<'a> {
         }))
     }
 
-    fn tally(&mut self, control: u8) -> Result<Record, Malformed> {
+    fn event_counts(&mut self, control: u8) -> Result<Record, Malformed> {
         let coroutine = self.coroutine(control)?;
-        let column = self.column(Column::Tally);
+        let column = self.column(Column::EventCounts);
         let flags = column.byte()?;
         if flags & !(TORN | INEXACT) != 0 {
             return Err(Malformed("a tally has unknown flags"));
@@ -172,34 +174,34 @@ impl<'a> Decoder<'a> {
         } else {
             None
         };
-        let mut tally = Tally {
+        let mut event_counts = EventCounts {
             coroutine,
             attempted,
             recorded,
             torn,
             inexact: flags & INEXACT != 0,
-            ..Tally::default()
+            ..EventCounts::default()
         };
         if self.hidden == Some(self.row) {
-            self.filtered(&mut tally)?;
+            self.filtered(&mut event_counts)?;
         }
         if self.wakers == Some(self.row) {
-            tally.wakers = Some(self.column(Column::Wakers).small()?);
+            event_counts.wakers = Some(self.column(Column::Wakers).small()?);
             self.wakers = self.next_row(Column::Wakers)?;
         }
-        Ok(Record::Tally(tally))
+        Ok(Record::EventCounts(event_counts))
     }
 
-    fn filtered(&mut self, tally: &mut Tally) -> Result<(), Malformed> {
+    fn filtered(&mut self, event_counts: &mut EventCounts) -> Result<(), Malformed> {
         let column = self.column(Column::Hidden);
-        tally.filtered = column.uint()?;
+        event_counts.filtered = column.uint()?;
         let flags = column.byte()?;
-        tally.inexact = flags & INEXACT != 0;
-        tally.hidden = match flags >> HIDDEN_SHIFT {
+        event_counts.inexact = flags & INEXACT != 0;
+        event_counts.hidden = match flags >> HIDDEN_SHIFT {
             NOT_HIDDEN => None,
             code => Some(EventKind::of_code(code).ok_or(Malformed("an unknown kind of event"))?),
         };
-        if flags & TORN != 0 || (tally.filtered == 0 && tally.hidden.is_none()) {
+        if flags & TORN != 0 || (event_counts.filtered == 0 && event_counts.hidden.is_none()) {
             return Err(Malformed("a tally of no filtered events"));
         }
         self.hidden = self.next_row(Column::Hidden)?;
@@ -207,11 +209,11 @@ impl<'a> Decoder<'a> {
     }
 
     fn is_after_filtered(&mut self) -> Result<bool, Malformed> {
-        let is_it = self.after_filtered == Some(self.row);
-        if is_it {
+        let is_match = self.after_filtered == Some(self.row);
+        if is_match {
             self.after_filtered = self.next_row(Column::AfterFiltered)?;
         }
-        Ok(is_it)
+        Ok(is_match)
     }
 
     pub fn column(&mut self, column: Column) -> &mut Input<'a> {
@@ -238,21 +240,21 @@ impl<'a> Decoder<'a> {
         Ok(Nanos(self.oracle.at))
     }
 
-    fn number(&mut self, column: Column, hit: u8, foretold: u64) -> Result<u64, Malformed> {
+    fn number(&mut self, column: Column, hit: u8, predicted: u64) -> Result<u64, Malformed> {
         if hit != 0 {
-            return Ok(foretold);
+            return Ok(predicted);
         }
-        Ok(foretold.wrapping_add_signed(self.column(column).int()?))
+        Ok(predicted.wrapping_add_signed(self.column(column).int()?))
     }
 
-    fn spot(&mut self, hit: u8, foretold: Spot) -> Result<Spot, Malformed> {
+    fn site_arg(&mut self, hit: u8, predicted: SiteArg) -> Result<SiteArg, Malformed> {
         if hit != 0 {
-            return Ok(foretold);
+            return Ok(predicted);
         }
-        let number: usize = self.column(Column::Spot).small()?;
+        let number: usize = self.column(Column::SiteArg).small()?;
         if let Some(index) = number.checked_sub(1) {
             return self
-                .spots
+                .site_args
                 .get(index)
                 .copied()
                 .ok_or(Malformed("an unknown spot"));
@@ -260,16 +262,16 @@ impl<'a> Decoder<'a> {
         let site = self.column(Column::Site).int()?;
         let code = self.column(Column::Wait).byte()?;
         let arg = self.column(Column::Arg).int()?;
-        let spot = Spot::new(
+        let site_arg = SiteArg::new(
             SiteId(small(
-                u64::from(foretold.site().0).wrapping_add_signed(site),
+                u64::from(predicted.site().0).wrapping_add_signed(site),
             )?),
             // As an event says it, which knows no codes of later versions.
             wait(code).code() | marks_code(marks(code)),
-            foretold.arg.wrapping_add_signed(arg),
+            predicted.arg.wrapping_add_signed(arg),
         );
-        self.spots.push(spot);
-        Ok(spot)
+        self.site_args.push(site_arg);
+        Ok(site_arg)
     }
 }
 

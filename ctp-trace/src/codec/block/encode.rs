@@ -1,16 +1,16 @@
 //! Rows to columns.
 
-use super::deed::Expected;
 use super::rows::{Rows, step};
+use super::thread_event::Expected;
 use super::{
-    COLUMNS, COROUTINE_HIT, Column, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle, SEEN_HIT,
-    SPOT_HIT, Spot, TALLY, TID_HIT, TORN, WAKE,
+    COLUMNS, COROUTINE_HIT, Column, EVENT_COUNTS, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
+    SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE,
 };
 use crate::codec::payload::{Payload, Sort};
 use crate::codec::varint::{put_bytes, put_int, put_uint};
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
-use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
+use crate::record::{CoroutineId, Event, EventCounts, EventKind, Nanos, Wake, Waker};
 
 /// How often its length is looked at, in records: they are of less than a hundred bytes.
 const RECORDS_A_LOOK: usize = 64;
@@ -25,9 +25,9 @@ pub(crate) struct Encoder {
     until_look: usize,
     pub(super) oracle: Oracle,
     pub(super) expected: Expected,
-    spots: Map<Spot, u64>,
+    site_args: Map<SiteArg, u64>,
     /// The latest of them, and its number: many coroutines wait for the same one after the other.
-    latest_spot: (Spot, u64),
+    latest_site_arg: (SiteArg, u64),
 }
 
 impl Encoder {
@@ -38,8 +38,8 @@ impl Encoder {
             until_look: RECORDS_A_LOOK,
             oracle: Oracle::new(),
             expected: Expected::default(),
-            spots: Map::default(),
-            latest_spot: (Spot::default(), 0),
+            site_args: Map::default(),
+            latest_site_arg: (SiteArg::default(), 0),
         }
     }
 
@@ -66,15 +66,15 @@ impl Encoder {
     /// Appends what did not come as foretold, but for who and when, and returns the bits of what did.
     #[inline(always)]
     fn hits(&mut self, event: &Event, kind: EventKind) -> u8 {
-        let spot = Spot::of(event);
+        let site_arg = SiteArg::of(event);
         let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
         let expectation = self.oracle.state(event.coroutine.0);
-        let foretold = expectation.meet(event, kind, spot, tid_before);
-        let numbers = match foretold.are_numbers_of(event) {
+        let predicted = expectation.meet(event, kind, site_arg, tid_before);
+        let numbers = match predicted.are_numbers_of(event) {
             true => N_HIT | TID_HIT | SEEN_HIT,
-            false => self.surprise(event, foretold.n, foretold.tid, foretold.seen),
+            false => self.surprise(event, predicted.n, predicted.tid, predicted.seen),
         };
-        numbers | self.spot(spot, foretold.spot)
+        numbers | self.site_arg(site_arg, predicted.site_arg)
     }
 
     /// The next row is an event behind some that were kept out.
@@ -87,10 +87,10 @@ impl Encoder {
     /// Appends which numbers did not come as foretold, and returns the bits of those that did.
     #[inline(never)]
     fn surprise(&mut self, event: &Event, n: u64, tid: u64, seen: u16) -> u8 {
-        let (now, foretold) = (event.wake_seen.into(), seen.into());
+        let (now, predicted) = (event.wake_seen.into(), seen.into());
         self.number(Column::N, N_HIT, event.n, n)
             | self.number(Column::Tid, TID_HIT, event.tid, tid)
-            | self.number(Column::Seen, SEEN_HIT, now, foretold)
+            | self.number(Column::Seen, SEEN_HIT, now, predicted)
     }
 
     pub(crate) fn wake(&mut self, wake: &Wake) {
@@ -103,24 +103,27 @@ impl Encoder {
         put_uint(self.column(Column::Waker), waker_code(wake.waker));
     }
 
-    pub(crate) fn tally(&mut self, tally: &Tally) {
-        if tally.filtered > 0 || tally.hidden.is_some() {
-            self.filtered(tally);
+    pub(crate) fn event_counts(&mut self, event_counts: &EventCounts) {
+        if event_counts.filtered > 0 || event_counts.hidden.is_some() {
+            self.filtered(event_counts);
         }
-        let control = TALLY | self.coroutine(tally.coroutine);
+        let control = EVENT_COUNTS | self.coroutine(event_counts.coroutine);
         self.at_hand.settle(&mut self.columns);
         self.column(Column::Control).push(control);
-        let column = self.column(Column::Tally);
+        let column = self.column(Column::EventCounts);
         // Readers before 1.2 would else build a verdict on what is not the latest event.
-        let is_inexact = tally.inexact || tally.hidden.is_some();
-        let torn = u8::from(tally.torn.is_some()) * TORN;
+        let is_inexact = event_counts.inexact || event_counts.hidden.is_some();
+        let torn = u8::from(event_counts.torn.is_some()) * TORN;
         column.push(torn | (u8::from(is_inexact) * INEXACT));
-        put_uint(column, tally.attempted);
-        put_int(column, tally.attempted.wrapping_sub(tally.recorded) as i64);
-        if let Some(n) = tally.torn {
+        put_uint(column, event_counts.attempted);
+        put_int(
+            column,
+            event_counts.attempted.wrapping_sub(event_counts.recorded) as i64,
+        );
+        if let Some(n) = event_counts.torn {
             put_uint(column, n);
         }
-        if let Some(wakers) = tally.wakers {
+        if let Some(wakers) = event_counts.wakers {
             let row = self.rows() as u64 - 1;
             let column = self.column(Column::Wakers);
             put_uint(column, row);
@@ -129,13 +132,15 @@ impl Encoder {
     }
 
     /// What a tally has since 1.2.
-    fn filtered(&mut self, tally: &Tally) {
+    fn filtered(&mut self, event_counts: &EventCounts) {
         let row = self.rows() as u64;
         let column = self.column(Column::Hidden);
         put_uint(column, row);
-        put_uint(column, tally.filtered);
-        let inexact = if tally.inexact { INEXACT } else { 0 };
-        column.push(inexact | tally.hidden.map_or(NOT_HIDDEN, EventKind::code) << HIDDEN_SHIFT);
+        put_uint(column, event_counts.filtered);
+        let inexact = if event_counts.inexact { INEXACT } else { 0 };
+        column.push(
+            inexact | event_counts.hidden.map_or(NOT_HIDDEN, EventKind::code) << HIDDEN_SHIFT,
+        );
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -178,8 +183,8 @@ impl Encoder {
         }
         self.oracle.clear();
         self.expected = Expected::default();
-        self.spots.clear();
-        self.latest_spot = (Spot::default(), 0);
+        self.site_args.clear();
+        self.latest_site_arg = (SiteArg::default(), 0);
     }
 
     pub(super) fn column(&mut self, column: Column) -> &mut Vec<u8> {
@@ -212,42 +217,42 @@ impl Encoder {
 
     /// Appends a number unless it came as foretold, and returns the bit that says so.
     #[inline]
-    fn number(&mut self, column: Column, hit: u8, value: u64, foretold: u64) -> u8 {
-        if value == foretold {
+    fn number(&mut self, column: Column, hit: u8, value: u64, predicted: u64) -> u8 {
+        if value == predicted {
             return hit;
         }
-        put_int(self.column(column), value.wrapping_sub(foretold) as i64);
+        put_int(self.column(column), value.wrapping_sub(predicted) as i64);
         0
     }
 
     #[inline]
-    fn spot(&mut self, spot: Spot, foretold: Spot) -> u8 {
-        match self.latest_spot {
-            _ if spot == foretold => return SPOT_HIT,
-            (latest, number) if spot == latest && 0 < number => {
-                put_uint(self.column(Column::Spot), number);
+    fn site_arg(&mut self, site_arg: SiteArg, predicted: SiteArg) -> u8 {
+        match self.latest_site_arg {
+            _ if site_arg == predicted => return SITE_ARG_HIT,
+            (latest, number) if site_arg == latest && 0 < number => {
+                put_uint(self.column(Column::SiteArg), number);
             }
-            _ => self.another_spot(spot, foretold),
+            _ => self.another_site_arg(site_arg, predicted),
         }
         0
     }
 
     /// One that the block has already is a number, a new one is 0 and its three parts.
     #[inline(never)]
-    fn another_spot(&mut self, spot: Spot, foretold: Spot) {
-        let next = self.spots.len() as u64 + 1;
-        let number = *self.spots.entry(spot).or_insert(next);
-        self.latest_spot = (spot, number);
+    fn another_site_arg(&mut self, site_arg: SiteArg, predicted: SiteArg) {
+        let next = self.site_args.len() as u64 + 1;
+        let number = *self.site_args.entry(site_arg).or_insert(next);
+        self.latest_site_arg = (site_arg, number);
         if number != next {
-            return put_uint(self.column(Column::Spot), number);
+            return put_uint(self.column(Column::SiteArg), number);
         }
-        put_uint(self.column(Column::Spot), 0);
-        let site = i64::from(spot.site().0) - i64::from(foretold.site().0);
+        put_uint(self.column(Column::SiteArg), 0);
+        let site = i64::from(site_arg.site().0) - i64::from(predicted.site().0);
         put_int(self.column(Column::Site), site);
-        self.column(Column::Wait).push(spot.code());
+        self.column(Column::Wait).push(site_arg.code());
         put_int(
             self.column(Column::Arg),
-            spot.arg.wrapping_sub(foretold.arg) as i64,
+            site_arg.arg.wrapping_sub(predicted.arg) as i64,
         );
     }
 }

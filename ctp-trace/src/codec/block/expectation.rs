@@ -1,29 +1,29 @@
 //! What the coming rows of a coroutine are expected to say.
 
-use super::Spot;
+use super::SiteArg;
 use crate::record::{Event, EventKind};
 
 /// What is expected of the next row of a coroutine. An event at which all is as always asks only for what
-/// comes before `spots_of_suspends`, a cache line.
+/// comes before `suspend_site_args`, a cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Expectation {
     n: u64,
     tid: u64,
-    suspended: Habit,
-    other: Habit,
-    spots_of_suspends: Spots,
-    spots_of_others: Spots,
+    suspended: UsualPattern,
+    other: UsualPattern,
+    suspend_site_args: SiteArgs,
+    other_site_args: SiteArgs,
     pub wakes: u32,
 }
 
-const _: () = assert!(std::mem::offset_of!(Expectation, spots_of_suspends) == 64);
+const _: () = assert!(std::mem::offset_of!(Expectation, suspend_site_args) == 64);
 
 /// What a coroutine's suspends have in common, or its other events.
 #[derive(Clone, Copy, Default)]
-struct Habit {
+struct UsualPattern {
     /// What the next one will say.
-    spot: Spot,
+    site_arg: SiteArg,
     seen: u16,
     /// How much more each has seen than the one before.
     step: u16,
@@ -34,37 +34,37 @@ struct Habit {
 }
 
 /// The latest first.
-type Spots = [Spot; 3];
+type SiteArgs = [SiteArg; 3];
 
 /// What an event is expected to say.
-pub(super) struct Foretold {
+pub(super) struct Predicted {
     pub n: u64,
     pub tid: u64,
-    pub spot: Spot,
+    pub site_arg: SiteArg,
     pub seen: u16,
 }
 
 impl Expectation {
     pub fn of_a_stranger(&self) -> Self {
         let mut like_this = *self;
-        for habit in [&mut like_this.suspended, &mut like_this.other] {
-            (habit.met, habit.is_settled) = (false, false);
+        for usual_pattern in [&mut like_this.suspended, &mut like_this.other] {
+            (usual_pattern.met, usual_pattern.is_settled) = (false, false);
         }
         like_this
     }
 
     /// What the next event of this kind will say.
     #[inline]
-    pub fn foretell(&self, kind: EventKind, tid_before: u64) -> Foretold {
-        let habit = match kind {
+    pub fn predict(&self, kind: EventKind, tid_before: u64) -> Predicted {
+        let usual_pattern = match kind {
             EventKind::Suspend => &self.suspended,
             _ => &self.other,
         };
-        Foretold {
+        Predicted {
             n: self.n,
             tid: self.tid_of(kind, tid_before),
-            spot: habit.spot,
-            seen: habit.seen,
+            site_arg: usual_pattern.site_arg,
+            seen: usual_pattern.seen,
         }
     }
 
@@ -74,21 +74,24 @@ impl Expectation {
         &mut self,
         event: &Event,
         kind: EventKind,
-        spot: Spot,
+        site_arg: SiteArg,
         tid_before: u64,
-    ) -> Foretold {
-        let foretold = self.foretell(kind, tid_before);
+    ) -> Predicted {
+        let predicted = self.predict(kind, tid_before);
         (self.tid, self.n) = (event.tid, event.n.wrapping_add(1));
-        let (habit, spots) = match kind {
-            EventKind::Suspend => (&mut self.suspended, &mut self.spots_of_suspends),
-            _ => (&mut self.other, &mut self.spots_of_others),
+        let (usual_pattern, site_args) = match kind {
+            EventKind::Suspend => (&mut self.suspended, &mut self.suspend_site_args),
+            _ => (&mut self.other, &mut self.other_site_args),
         };
-        if habit.is_settled && habit.spot == spot && habit.seen == event.wake_seen {
-            habit.seen = habit.seen.wrapping_add(habit.step);
+        if usual_pattern.is_settled
+            && usual_pattern.site_arg == site_arg
+            && usual_pattern.seen == event.wake_seen
+        {
+            usual_pattern.seen = usual_pattern.seen.wrapping_add(usual_pattern.step);
         } else {
-            habit.meet(spot, event.wake_seen, spots);
+            usual_pattern.meet(site_arg, event.wake_seen, site_args);
         }
-        foretold
+        predicted
     }
 
     /// A run may be on any thread; what follows it is on the same one.
@@ -101,9 +104,9 @@ impl Expectation {
     }
 }
 
-impl Habit {
+impl UsualPattern {
     #[inline]
-    fn meet(&mut self, spot: Spot, seen: u16, spots: &mut Spots) {
+    fn meet(&mut self, site_arg: SiteArg, seen: u16, site_args: &mut SiteArgs) {
         if self.met {
             let before = self.seen.wrapping_sub(self.step);
             self.step = seen.wrapping_sub(before);
@@ -111,25 +114,25 @@ impl Habit {
         // Wakes between two runs are most often as many as the last time.
         self.seen = seen.wrapping_add(self.step);
         self.met = true;
-        self.meet_spot(spot, spots);
+        self.meet_site_arg(site_arg, site_args);
     }
 
     /// Coroutines go round in loops: what came after this spot the last time comes again.
     #[inline]
-    fn meet_spot(&mut self, spot: Spot, spots: &mut Spots) {
-        let [latest, second, third] = *spots;
-        self.spot = match spot {
-            _ if spot == latest => spot,
-            _ if spot == second => latest,
-            _ if spot == third => second,
-            _ => spot,
+    fn meet_site_arg(&mut self, site_arg: SiteArg, site_args: &mut SiteArgs) {
+        let [latest, second, third] = *site_args;
+        self.site_arg = match site_arg {
+            _ if site_arg == latest => site_arg,
+            _ if site_arg == second => latest,
+            _ if site_arg == third => second,
+            _ => site_arg,
         };
-        self.is_settled = spots.iter().all(|one| *one == spot);
-        *spots = [spot, latest, second];
+        self.is_settled = site_args.iter().all(|one| *one == site_arg);
+        *site_args = [site_arg, latest, second];
     }
 }
 
-impl Foretold {
+impl Predicted {
     /// Have its numbers all come true?
     #[inline]
     pub fn are_numbers_of(&self, event: &Event) -> bool {
@@ -142,7 +145,7 @@ mod tests {
     use super::*;
 
     /// What was foretold of each of these suspends: where it is, and how many wakes it has seen.
-    fn foretold(suspends: &[(u64, u16)]) -> Vec<(u64, u16)> {
+    fn predicted(suspends: &[(u64, u16)]) -> Vec<(u64, u16)> {
         let mut expectation = Expectation::default();
         let meet = |&(arg, wake_seen): &(u64, u16)| {
             let event = Event {
@@ -151,8 +154,8 @@ mod tests {
                 wake_seen,
                 ..Event::default()
             };
-            let foretold = expectation.meet(&event, event.kind, Spot::of(&event), 0);
-            (foretold.spot.arg, foretold.seen)
+            let predicted = expectation.meet(&event, event.kind, SiteArg::of(&event), 0);
+            (predicted.site_arg.arg, predicted.seen)
         };
         suspends.iter().map(meet).collect()
     }
@@ -162,7 +165,7 @@ mod tests {
     fn loops_of_up_to_three_spots_are_foretold_from_their_second_round_on() {
         let places = |args: &[u64]| {
             let suspends: Vec<_> = args.iter().map(|arg| (*arg, 0)).collect();
-            foretold(&suspends)
+            predicted(&suspends)
                 .iter()
                 .map(|(arg, _)| *arg)
                 .collect::<Vec<_>>()
@@ -177,7 +180,7 @@ mod tests {
     #[test]
     fn wakes_are_expected_to_go_on_as_they_did() {
         let seen = |all: [u16; 6]| {
-            foretold(&all.map(|seen| (0, seen)))
+            predicted(&all.map(|seen| (0, seen)))
                 .into_iter()
                 .map(|it| it.1)
         };

@@ -1,6 +1,6 @@
 //! Which events of a coroutine are in the trace, and what is known of those that are not.
 
-use crate::record::{Aggregate, Event, EventKind, Tally};
+use crate::record::{Aggregate, Event, EventCounts, EventKind};
 
 /// The account of a coroutine's events.
 #[derive(Clone, Debug, Default)]
@@ -17,14 +17,14 @@ pub struct Account {
     /// Whether its counts cannot be trusted.
     pub inexact: bool,
     /// Whether a filter, or a part of the trace that could not be read, may hide more of it.
-    pub shaken: bool,
+    pub uncertain: bool,
     /// Whether two of its events contradict each other.
     pub broken: bool,
     /// What its program summed up of it, as last told.
     pub(in crate::model) aggregate: Option<Box<Aggregate>>,
 }
 
-/// What a [`Tally`] states: what is needed of it, since every coroutine has one.
+/// What a [`EventCounts`] states: what is needed of it, since every coroutine has one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stated {
     /// Events that it had.
@@ -43,7 +43,7 @@ impl Account {
     #[inline]
     pub(super) fn note_event(&mut self, event: &Event, last: Option<&Event>) -> Option<u64> {
         self.events += 1;
-        self.shaken = false;
+        self.uncertain = false;
         let expected = last.map_or(self.earlier, |last| last.n.saturating_add(1));
         let expected = expected.saturating_add(event.after_filtered.into());
         let gap = event.n.checked_sub(expected);
@@ -53,19 +53,19 @@ impl Account {
 
     /// A part of the trace that may tell more of it could not be read.
     pub(in crate::model) fn note_damage(&mut self) {
-        self.shaken = self.stated.is_none();
+        self.uncertain = self.stated.is_none();
     }
 
-    pub(super) fn note_tally(&mut self, tally: &Tally) {
+    pub(super) fn note_event_counts(&mut self, event_counts: &EventCounts) {
         self.stated = Some(Stated {
-            attempted: tally.attempted,
-            recorded: tally.recorded,
-            torn: tally.torn,
-            filtered: tally.filtered,
+            attempted: event_counts.attempted,
+            recorded: event_counts.recorded,
+            torn: event_counts.torn,
+            filtered: event_counts.filtered,
         });
-        self.hidden = tally.hidden;
-        self.inexact |= tally.inexact;
-        self.shaken = false;
+        self.hidden = event_counts.hidden;
+        self.inexact |= event_counts.inexact;
+        self.uncertain = false;
     }
 }
 
@@ -131,7 +131,7 @@ impl Account {
         let left_out = self.aggregate.as_ref().map_or(0, |it| it.left_out);
         self.lost() > 0
             || self.inexact
-            || self.shaken
+            || self.uncertain
             || self.broken
             || self.torn().is_some()
             || left_out > 0
@@ -144,13 +144,13 @@ impl Account {
 
     /// Set if its last event may not be its last: how many are missing. `newest` is the index of
     /// the last event.
-    pub(super) fn doubt(&self, newest: Option<u64>) -> Option<u64> {
+    pub(super) fn caveat(&self, newest: Option<u64>) -> Option<u64> {
         let torn = self
             .torn()
             .is_some_and(|n| newest.is_none_or(|newest| newest < n));
         let unread = self.unread_at_the_end();
         let unread = unread.max(u64::from(newest.is_none() && self.earlier > 0));
-        (torn || self.inexact || self.shaken || unread > 0)
+        (torn || self.inexact || self.uncertain || unread > 0)
             .then(|| self.lost().max(u64::from(torn)))
     }
 

@@ -12,16 +12,16 @@ pub(in crate::model) struct Polls {
     /// Inside of which coroutine it ran first, if it did inside of one.
     pub(in crate::model) host: Option<CoroutineId>,
     /// Whether what ran on its thread before its first run is not known.
-    pub(in crate::model) surroundings_untold: bool,
+    pub(in crate::model) surroundings_unrecorded: bool,
 }
 
 impl Polls {
-    /// Its first run that is known was inside of this coroutine, if inside of one. `is_told` says
+    /// Its first run that is known was inside of this coroutine, if inside of one. `is_recorded` says
     /// whether all is known that ran on its thread until then.
-    pub(in crate::model) fn enter(&mut self, host: Option<CoroutineId>, is_told: bool) {
+    pub(in crate::model) fn enter(&mut self, host: Option<CoroutineId>, is_recorded: bool) {
         self.by_others |= host.is_some();
         self.host = self.host.or(host);
-        self.surroundings_untold |= !is_told;
+        self.surroundings_unrecorded |= !is_recorded;
     }
 
     /// A run ended to which no wake had led, or one had.

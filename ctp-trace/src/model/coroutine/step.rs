@@ -3,7 +3,7 @@
 use super::{Coroutine, suspend_of};
 use crate::histogram::Histogram;
 use crate::model::site::Places;
-use crate::model::span::{Doing, Span};
+use crate::model::span::{Activity, Span};
 use crate::record::{CoroutineKind, Event, EventKind, Nanos, WaitKind, Wake};
 use crate::verdict::wakes_since;
 
@@ -70,7 +70,7 @@ impl Coroutine {
         self.waits.resumed = None;
         // A site that was put in doubt stays so: many gaps take no longer where it was at many sites.
         if self.account.misses_events() {
-            places.doubt(self.waits.visited.take_new());
+            places.caveat(self.waits.visited.take_new());
         }
         None
     }
@@ -97,33 +97,33 @@ impl Coroutine {
         places: &mut Places,
         totals: &mut Totals,
     ) -> Option<Span> {
-        let doing = match from.kind {
+        let activity = match from.kind {
             EventKind::Birth | EventKind::Death => return None,
             EventKind::Suspend if to.kind == EventKind::Death => {
                 totals.cancelled += 1;
                 self.waits.cancel(from, to.at, places);
-                Doing::Waiting(from.site, from.wait)
+                Activity::Waiting(from.site, from.wait)
             }
             EventKind::Suspend => self.resume(from, to, places),
             EventKind::Run => self.pause(from.at.until(to.at), places, totals),
         };
         Some(Span {
             coroutine: self.id,
-            doing,
+            activity,
             from: from.at,
             to: to.at,
         })
     }
 
     #[inline]
-    fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Doing {
+    fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Activity {
         let may_go_on = self.may_be_polled_unasked(from);
         self.waits.resume(from, run, may_go_on, places);
         self.waits.count_queueing(self.wakes.word, places);
         if let Some(call) = self.wakes.call {
             self.waits.count_waker((call.at, call.site), places);
         }
-        Doing::Waiting(from.site, from.wait)
+        Activity::Waiting(from.site, from.wait)
     }
 
     /// Who polls a future that tells of wakes has to be asked, or may poll it all the same: where no
@@ -131,17 +131,17 @@ impl Coroutine {
     #[inline]
     fn may_be_polled_unasked(&self, from: &Event) -> bool {
         let is_later = |count| wakes_since(count, from.wake_seen).is_some_and(|wakes| 0 < wakes);
-        let is_told = self.kind == CoroutineKind::Future && self.wakes.word.is_some();
+        let is_recorded = self.kind == CoroutineKind::Future && self.wakes.word.is_some();
         let asks = matches!(from.wait, WaitKind::Yield | WaitKind::Timer);
-        is_told && !asks && !self.wakes.counts().any(is_later)
+        is_recorded && !asks && !self.wakes.counts().any(is_later)
     }
 
     #[inline]
-    fn pause(&mut self, length: Nanos, places: &mut Places, totals: &mut Totals) -> Doing {
+    fn pause(&mut self, length: Nanos, places: &mut Places, totals: &mut Totals) -> Activity {
         let after = self.waits.pause(length, places);
         if after.is_none() {
             totals.first_runs.add(length);
         }
-        Doing::Running(after)
+        Activity::Running(after)
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct Visited {
     /// The same ones, if they are many.
     index: Option<Box<Index>>,
     /// How many of them [`take_new`](Visited::take_new) has told.
-    told: usize,
+    reported: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -36,8 +36,8 @@ impl Visited {
 
     /// Those that came since this was last asked.
     pub(super) fn take_new(&mut self) -> &[u32] {
-        let told = std::mem::replace(&mut self.told, self.sites.len());
-        &self.sites[told..]
+        let reported = std::mem::replace(&mut self.reported, self.sites.len());
+        &self.sites[reported..]
     }
 
     fn add(&mut self, site: u32) {

@@ -87,10 +87,10 @@ impl Waits {
     /// it since: now it does.
     pub(in crate::model) fn take(
         &mut self,
-        is_it: impl FnOnce(WaitKind, u64) -> bool,
+        is_match: impl FnOnce(WaitKind, u64) -> bool,
     ) -> Option<Nanos> {
         let wait = self.resumed.as_mut()?;
-        if !is_it(wait.wait, wait.arg) {
+        if !is_match(wait.wait, wait.arg) {
             return None;
         }
         wait.wait = WaitKind::Unknown;
@@ -99,7 +99,7 @@ impl Waits {
 
     /// Between the runs before and after the wait there was one wake. It is the one that ended the
     /// wait, so its coroutine has been queued, and nothing is to come of it any more.
-    pub(super) fn was_ended_by_one_wake(&self, next: &Event) -> bool {
+    pub(super) fn was_ended_by_single_wake(&self, next: &Event) -> bool {
         let before = self.resumed.map(|resumed| resumed.wake_seen);
         before.is_some_and(|before| next.wake_seen.wrapping_sub(before) == 1)
     }

@@ -3,7 +3,7 @@
 use super::waits::Waits;
 use crate::model::wakers::Woken;
 use crate::record::{Event, Nanos, Wake};
-use crate::verdict::{WakeStanding, wakes_since};
+use crate::verdict::{WakeEvidence, wakes_since};
 
 /// A wake so close to the start of a run may have come before or after the count was read.
 const CLOSE_CALL: Nanos = Nanos(1_000_000);
@@ -38,9 +38,9 @@ impl Wakes {
     pub(super) fn note_call(&mut self, call: Woken, suspend: Option<&Event>) {
         self.call = Some(call);
         // It may have been counted before the last run, and dated after it.
-        let is_of_it =
+        let is_of_resource =
             |wait: &Event| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);
-        if suspend.is_some_and(is_of_it) {
+        if suspend.is_some_and(is_of_resource) {
             self.note_first(call.at, suspend);
         }
     }
@@ -85,17 +85,17 @@ impl Wakes {
     }
 
     /// A count behind what the coroutine itself had seen was read too early to say anything.
-    pub(super) fn standing(&self, suspend: Option<&Event>, waits: &Waits) -> Option<WakeStanding> {
+    pub(super) fn evidence(&self, suspend: Option<&Event>, waits: &Waits) -> Option<WakeEvidence> {
         let (wake, suspend) = (self.word?, suspend?);
         let wakes = self.since(Some(suspend))?;
         let (at, ran_at) = ((0 < wake.count).then(|| self.at(&wake)), waits.ran_at);
         let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
         // It was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
         let is_later = |ran: Nanos| !close(ran) && at.is_some_and(|at| ran < at);
-        let spent = waits.was_ended_by_one_wake(suspend);
+        let spent = waits.was_ended_by_single_wake(suspend);
         // A wake is counted first and dated later, so a new one may have the date of an old one.
         let is_old = |at: &Nanos| 0 < wakes && ran_at.is_some_and(|ran| *at < ran);
-        Some(WakeStanding {
+        Some(WakeEvidence {
             woken: 0 < wakes,
             at: at.filter(|at| !is_old(at)),
             first: Some(self.first).filter(|at| *at != Nanos(0)),

@@ -3,7 +3,7 @@
 //! A trace from which a part was left out may be sound otherwise: its chunks are whole, and it has
 //! an end. Only its counts show that something is missing.
 
-use crate::model::Census;
+use crate::model::TraceModel;
 use crate::model::gaps::Gap;
 use crate::reader::Reader;
 use crate::record::Record;
@@ -33,7 +33,7 @@ impl Accounts {
     }
 }
 
-impl Census {
+impl TraceModel {
     /// Takes over what chunk headers state. To be called when the reader has given all its records.
     pub fn reconcile(&mut self, reader: &Reader<'_>) {
         let accounts = &mut self.missing.accounts;

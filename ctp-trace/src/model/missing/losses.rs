@@ -1,7 +1,7 @@
 //! When records of threads were lost, which may have been of wakes.
 
 use crate::hash::Map;
-use crate::record::{Deed, Nanos, ProcessId};
+use crate::record::{Nanos, ProcessId, ThreadEvent};
 
 /// Threads of which the latest loss is kept: those whose loss was the latest.
 const THREADS: usize = 64;
@@ -40,8 +40,8 @@ pub(in crate::model) struct Losses {
 }
 
 impl Losses {
-    pub(in crate::model) fn note(&mut self, deed: &Deed, records: u64) {
-        let (process, tid, at) = (deed.process, deed.tid, deed.at);
+    pub(in crate::model) fn note(&mut self, thread_event: &ThreadEvent, records: u64) {
+        let (process, tid, at) = (thread_event.process, thread_event.tid, thread_event.at);
         self.all.known = self.all.known.saturating_add(records);
         self.all.or_more |= records == 0;
         let latest = self.of_process.entry(process).or_default();
@@ -80,12 +80,12 @@ mod tests {
     fn the_latest_losses_are_known_however_many_there_were() {
         let mut losses = Losses::default();
         for at in 0..10_000 {
-            let deed = Deed {
+            let thread_event = ThreadEvent {
                 tid: at % 1_000,
                 at: Nanos(at),
-                ..Deed::default()
+                ..ThreadEvent::default()
             };
-            losses.note(&deed, at);
+            losses.note(&thread_event, at);
         }
         assert_eq!(losses.latest.len(), THREADS);
         let last = losses.since(ProcessId(0), Nanos(9_998));

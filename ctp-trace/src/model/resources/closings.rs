@@ -81,12 +81,12 @@ impl Close {
 }
 
 fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -> Option<Closing> {
-    let wanted = resource(process, suspend.wait, suspend.arg)?;
+    let requested = resource(process, suspend.wait, suspend.arg)?;
     let after = Some(suspend.at).filter(|_| suspend.wait != WaitKind::Coroutine);
-    let is_before = |it: Resource, at| (it, Some(at)) <= (wanted, after);
+    let is_before = |it: Resource, at| (it, Some(at)) <= (requested, after);
     let place = sorted.partition_point(|(it, closing)| is_before(*it, closing.at));
     let (found, closing) = sorted.get(place)?;
-    (*found == wanted).then_some(*closing)
+    (*found == requested).then_some(*closing)
 }
 
 /// What this is to who closes it; nothing if it is no thing that can be closed.

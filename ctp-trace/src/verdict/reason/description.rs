@@ -9,7 +9,7 @@ pub enum Basis {
     /// What it waits for has come, or can come no more.
     Resource,
     /// Others keep it waiting.
-    Keeper,
+    Blocker,
     /// It waits longer than others did.
     Length,
     /// It waits while others go on, or past the time that it said.
@@ -38,7 +38,7 @@ pub struct Description {
     pub when: &'static str,
     /// When the verdict is likely only, for another cause than a doubt.
     pub likely_when: Option<&'static str>,
-    /// A [`Doubt`](crate::verdict::Doubt) makes a certain verdict likely.
+    /// A [`Caveat`](crate::verdict::Doubt) makes a certain verdict likely.
     pub may_be_doubted: bool,
     /// The heading in the documentation of the rule for the verdict.
     pub heading: Option<&'static str>,
@@ -114,11 +114,11 @@ blanks! {
     /// `it` or `them`.
     Them: "them",
     /// Those after which they go on.
-    Keepers: "keepers",
+    Blockers: "blockers",
     /// What speaks against it where a resource is gone, or that nothing does.
-    DoubtOfResource: "doubt of resource",
+    ResourceCaveat: "caveat of resource",
     /// What speaks against it where others keep it, or that nothing does.
-    DoubtOfKeeper: "doubt of keeper",
+    BlockerCaveat: "caveat of blocker",
 }
 
 impl Description {

@@ -27,28 +27,28 @@ reasons! {
         when: "it waits for one that waits, and so on, for this one",
         may_be_doubted: true,
         heading: Some("Who waits for whom"),
-        ..of("deadlock", Verdict::Deadlock, Basis::Keeper)
+        ..of("deadlock", Verdict::Deadlock, Basis::Blocker)
     },
     Reason::NeverGivenBack { .. } => Description {
         when: "who took the lock that it waits for has ended without giving it back",
         may_be_doubted: true,
         heading: Some("Who waits for whom"),
-        sentence: "it waits for a lock whose holder ended without giving it back; {doubt of keeper}",
-        several: Some("they wait for locks whose holders ended without giving them back; {doubt of keeper}"),
-        ..of("never-given-back", Verdict::Stuck, Basis::Keeper)
+        sentence: "it waits for a lock whose holder ended without giving it back; {caveat of blocker}",
+        several: Some("they wait for locks whose holders ended without giving them back; {caveat of blocker}"),
+        ..of("never-given-back", Verdict::Stuck, Basis::Blocker)
     },
     Reason::Behind { .. } => Description {
         when: "it goes on only after one that is in a DEADLOCK, or STUCK",
         may_be_doubted: true,
-        sentence: "it goes on only after {keepers}; {doubt of keeper}",
-        several: Some("they go on only after {keepers}; {doubt of keeper}"),
-        ..of("behind", Verdict::Stuck, Basis::Keeper)
+        sentence: "it goes on only after {blockers}; {caveat of blocker}",
+        several: Some("they go on only after {blockers}; {caveat of blocker}"),
+        ..of("behind", Verdict::Stuck, Basis::Blocker)
     },
     Reason::Closed { .. } => Description {
         when: "NOT_WOKEN, and what it waits for was closed since it waits",
         may_be_doubted: true,
         heading: Some("Closed, and not woken"),
-        sentence: "lost wakeup: {closed}; {doubt of resource}",
+        sentence: "lost wakeup: {closed}; {caveat of resource}",
         ..of("closed", Verdict::Stuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Closed, .. } => Description {
@@ -56,41 +56,41 @@ reasons! {
         may_be_doubted: true,
         heading: Some("Seen from outside"),
         sentence: "seen from outside: {fds} {are} closed, and nobody resumed {them}; \
-            {doubt of resource}",
+            {caveat of resource}",
         ..of("seen-closed", Verdict::Stuck, Basis::Resource)
     },
     Reason::Unclaimed { .. } => Description {
         when: "the lock that it waits for was given back, and nobody has taken it since",
         heading: Some("Who waits for whom"),
         sentence: "the lock that it waits for was given back, and nobody has taken it since; \
-            {doubt of keeper}",
+            {caveat of blocker}",
         several: Some("the locks that they wait for were given back, and nobody has taken them since; \
-            {doubt of keeper}"),
-        ..of("unclaimed", Verdict::MaybeStuck, Basis::Keeper)
+            {caveat of blocker}"),
+        ..of("unclaimed", Verdict::MaybeStuck, Basis::Blocker)
     },
     Reason::Looked { seen: Seen::NumberClosed, .. } => Description {
         when: "the number of its descriptor was seen closed from outside; the thing itself may \
             be open under another one",
         sentence: "seen from outside: {fds} {are} closed, and nobody resumed {them}; \
-            {doubt of resource}",
+            {caveat of resource}",
         ..of("seen-number-closed", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Unwatched(_), .. } => Description {
         when: "no epoll was seen to watch its descriptor, as one does for others that wait",
         sentence: "seen from outside: no epoll tells when {fds} {are} ready, as it does for others \
-            that wait; {doubt of resource}",
+            that wait; {caveat of resource}",
         ..of("seen-unwatched", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Readable(_) | Seen::HungUp, .. } => Description {
         when: "its descriptor was seen to be readable, or left by the other end, and others \
             went on meanwhile",
         sentence: "seen from outside: {fds} could be read, and nobody resumed {them}, while others \
-            went on; {doubt of resource}",
+            went on; {caveat of resource}",
         ..of("seen-ready", Verdict::MaybeStuck, Basis::Resource)
     },
     // It was replaced: what else can be seen is no reason.
     Reason::Looked { .. } => Description {
-        sentence: "seen from outside: {fds} {are} used for something else by now; {doubt of resource}",
+        sentence: "seen from outside: {fds} {are} used for something else by now; {caveat of resource}",
         ..of("seen-closed", Verdict::Stuck, Basis::Resource)
     },
     Reason::NoWaker => Description {

@@ -6,7 +6,7 @@ use ctp_trace::record::*;
 use super::written;
 
 /// What threads did, before, between and behind the rows, and in a block without rows.
-pub(super) fn deeds() -> Vec<u8> {
+pub(super) fn thread_events() -> Vec<u8> {
     let event = |n, at, kind| {
         Record::Event(Event {
             coroutine: CoroutineId(1),
@@ -17,8 +17,8 @@ pub(super) fn deeds() -> Vec<u8> {
             ..Event::default()
         })
     };
-    let deed = |tid, at, act| {
-        Record::Deed(Deed {
+    let thread_event = |tid, at, act| {
+        Record::ThreadEvent(ThreadEvent {
             process: ProcessId(1),
             tid,
             at: Nanos(at),
@@ -41,27 +41,27 @@ pub(super) fn deeds() -> Vec<u8> {
         })
     };
     let records = [
-        deed(700, 5, Act::Begin),
+        thread_event(700, 5, Act::Begin),
         event(0, 10, EventKind::Birth),
         event(1, 20, EventKind::Run),
-        deed(701, 21, Act::Begin),
-        deed(701, 22, wake(1, 1, Waker::Thread(701), 3)),
-        deed(700, 23, close(WaitKind::Readable, 17, 4)),
+        thread_event(701, 21, Act::Begin),
+        thread_event(701, 22, wake(1, 1, Waker::Thread(701), 3)),
+        thread_event(700, 23, close(WaitKind::Readable, 17, 4)),
         event(2, 30, EventKind::Suspend),
-        deed(701, 31, wake(1, 2, Waker::Coroutine(CoroutineId(2)), 3)),
-        deed(701, 29, wake(2, (1 << 20) - 1, Waker::Foreign, 0)),
-        deed(701, 40, close(WaitKind::Lock, u64::MAX, 4)),
-        deed(700, 41, close(WaitKind::User, 0, 5)),
+        thread_event(701, 31, wake(1, 2, Waker::Coroutine(CoroutineId(2)), 3)),
+        thread_event(701, 29, wake(2, (1 << 20) - 1, Waker::Foreign, 0)),
+        thread_event(701, 40, close(WaitKind::Lock, u64::MAX, 4)),
+        thread_event(700, 41, close(WaitKind::User, 0, 5)),
         event(3, 50, EventKind::Run),
-        deed(700, 60, Act::Loss(1 << 40)),
-        deed(700, 61, Act::End),
+        thread_event(700, 60, Act::Loss(1 << 40)),
+        thread_event(700, 61, Act::End),
     ];
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory");
     for record in records {
         writer.write(&record).expect("memory");
     }
     writer.flush().expect("memory");
-    let last = deed(701, 70, Act::End);
+    let last = thread_event(701, 70, Act::End);
     writer.write(&last).expect("memory");
     writer.finish(&End::default()).expect("memory")
 }
@@ -158,13 +158,13 @@ pub(super) fn control() -> Vec<u8> {
         only_process: 4321,
         ..Control::default()
     };
-    let tally = |id, filtered, hidden| Tally {
+    let event_counts = |id, filtered, hidden| EventCounts {
         coroutine: CoroutineId(id),
         attempted: 4,
         recorded: 4,
         filtered,
         hidden,
-        ..Tally::default()
+        ..EventCounts::default()
     };
     let records = [
         Record::Event(event(0, 100, EventKind::Birth)),
@@ -177,10 +177,10 @@ pub(super) fn control() -> Vec<u8> {
         }),
         Record::Event(event(4, 650, EventKind::Suspend)),
         Record::Control(filter),
-        Record::Tally(tally(1, 7, Some(EventKind::Run))),
-        Record::Tally(tally(2, 3, None)),
-        Record::Tally(tally(3, 1, Some(EventKind::Death))),
-        Record::Tally(tally(4, 0, None)),
+        Record::EventCounts(event_counts(1, 7, Some(EventKind::Run))),
+        Record::EventCounts(event_counts(2, 3, None)),
+        Record::EventCounts(event_counts(3, 1, Some(EventKind::Death))),
+        Record::EventCounts(event_counts(4, 0, None)),
     ];
     let end = End {
         at: Nanos(900),
@@ -214,7 +214,7 @@ pub(super) fn marks() -> Vec<u8> {
     ];
     let end = End {
         at: Nanos(500),
-        how: Ending::Exited(0),
+        how: ExitReason::Exited(0),
         events: 5,
         coroutines: 1,
         ..End::default()
@@ -253,18 +253,18 @@ pub(super) fn flight() -> Vec<u8> {
             unattributed: 2,
             goes_on: true,
         }),
-        Record::Former(Box::new(former())),
+        Record::EndedSums(Box::new(ended_sums())),
         Record::Earlier(Earlier {
             coroutine: CoroutineId(9),
             events: 1_203,
         }),
         event(1_203, 45_000, EventKind::Run),
         event(1_204, 50_000, EventKind::Suspend),
-        Record::Tally(Tally {
+        Record::EventCounts(EventCounts {
             coroutine: CoroutineId(9),
             attempted: 1_205,
             recorded: 2,
-            ..Tally::default()
+            ..EventCounts::default()
         }),
     ];
     let end = End {
@@ -291,8 +291,8 @@ fn six_hundred() -> Durations {
     }
 }
 
-fn former() -> Former {
-    Former {
+fn ended_sums() -> EndedSums {
+    EndedSums {
         process: ProcessId(1),
         name: "worker".into(),
         spawn_site: SiteId(0),
@@ -310,25 +310,25 @@ fn former() -> Former {
 /// Coroutines of which somebody has wakers, nobody has one, and nobody counted them; the second also
 /// had filtered events.
 pub(super) fn wakers() -> Vec<u8> {
-    let tally = |id, wakers, filtered| {
-        Record::Tally(Tally {
+    let event_counts = |id, wakers, filtered| {
+        Record::EventCounts(EventCounts {
             coroutine: CoroutineId(id),
             attempted: 3,
             recorded: 3,
             filtered,
             wakers,
-            ..Tally::default()
+            ..EventCounts::default()
         })
     };
     let records = [
-        tally(1, Some(2), 0),
-        tally(2, Some(0), 5),
-        tally(3, None, 0),
-        tally(4, Some(1 << 20), 0),
+        event_counts(1, Some(2), 0),
+        event_counts(2, Some(0), 5),
+        event_counts(3, None, 0),
+        event_counts(4, Some(1 << 20), 0),
     ];
     let end = End {
         at: Nanos(500),
-        how: Ending::Exited(0),
+        how: ExitReason::Exited(0),
         coroutines: 4,
         ..End::default()
     };
@@ -337,8 +337,8 @@ pub(super) fn wakers() -> Vec<u8> {
 
 /// Locks that are taken and given back, by coroutines, threads and somebody who is not known.
 pub(super) fn holds() -> Vec<u8> {
-    let deed = |at, act| {
-        Record::Deed(Deed {
+    let thread_event = |at, act| {
+        Record::ThreadEvent(ThreadEvent {
             process: ProcessId(1),
             tid: 700,
             at: Nanos(at),
@@ -355,14 +355,14 @@ pub(super) fn holds() -> Vec<u8> {
     let lock = |by, site| hold(WaitKind::Lock, 0x7fff_0000_1000, by, site);
     let own = |by, site| hold(WaitKind::User, u64::MAX, by, site);
     let records = [
-        deed(10, Act::Acquire(lock(one, 2))),
-        deed(11, Act::Acquire(own(Waker::Thread(700), 3))),
-        deed(12, Act::Release(lock(one, 4))),
-        deed(
+        thread_event(10, Act::Acquire(lock(one, 2))),
+        thread_event(11, Act::Acquire(own(Waker::Thread(700), 3))),
+        thread_event(12, Act::Release(lock(one, 4))),
+        thread_event(
             13,
             Act::Acquire(lock(Waker::Coroutine(CoroutineId(u32::MAX)), 2)),
         ),
-        deed(14, Act::Release(own(Waker::Foreign, 0))),
+        thread_event(14, Act::Release(own(Waker::Foreign, 0))),
     ];
     written(&Start::default(), &records, &End::default())
 }
@@ -487,7 +487,7 @@ fn looks_that_saw(seen: &[(Thing, Seen)]) -> Vec<u8> {
     });
     let end = End {
         at: Nanos(3_000_000_000),
-        how: Ending::Exited(0),
+        how: ExitReason::Exited(0),
         ..End::default()
     };
     written(&Start::default(), &looks.collect::<Vec<_>>(), &end)

@@ -5,12 +5,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use ctp_zoo::Ledger;
+use ctp_zoo::GroundTruth;
 use mini_rt::{Runtime, TcpListener, spawn_named};
 
-async fn listen(listener: TcpListener, ledger: Ledger) {
+async fn listen(listener: TcpListener, truth: GroundTruth) {
     loop {
-        let waiting = ledger.enter("listener", line!() + 1);
+        let waiting = truth.enter("listener", line!() + 1);
         let accepted = listener.accept().await;
         drop(waiting);
         if let Ok((conn, _)) = accepted {
@@ -29,18 +29,18 @@ fn visit(address: SocketAddr) -> io::Result<()> {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (runtime, ledger) = (Runtime::new(2)?, Ledger::new());
+    let (runtime, truth) = (Runtime::new(2)?, GroundTruth::new());
     let address = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr();
-        spawn_named("listener", listen(listener, ledger.clone()));
+        spawn_named("listener", listen(listener, truth.clone()));
         io::Result::Ok(address)
     })?;
     thread::spawn(move || visit(address))
         .join()
         .expect("visits end")?;
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     std::mem::forget(runtime);
     Ok(())
 }

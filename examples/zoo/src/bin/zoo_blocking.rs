@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Order, Signal, Toy};
+use ctp_zoo::{GroundTruth, Order, Signal, Toy};
 
 async fn block(signal: Signal) {
     signal.raised().await;
@@ -11,19 +11,19 @@ async fn block(signal: Signal) {
     sleep(Duration::from_secs(1000));
 }
 
-async fn tick(signal: Signal, ledger: Ledger) {
+async fn tick(signal: Signal, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter("ticker", line!() + 1);
+        let _waiting = truth.enter("ticker", line!() + 1);
         signal.raised().await;
     }
 }
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstCome, 2), Ledger::new());
+    let (toy, truth) = (Toy::new(Order::FirstCome, 2), GroundTruth::new());
     let (start, time) = (Signal::new(), Signal::new());
     toy.spawn("blocker", block(start.clone()));
-    toy.spawn("ticker", tick(time.clone(), ledger.clone()));
+    toy.spawn("ticker", tick(time.clone(), truth.clone()));
     for round in 0..150 {
         sleep(Duration::from_millis(15));
         time.raise();
@@ -31,5 +31,5 @@ fn main() {
             start.raise();
         }
     }
-    ledger.tell(|_| false);
+    truth.record(|_| false);
 }

@@ -7,26 +7,26 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::TracedExt as _;
-use ctp_zoo::{Ledger, two_workers};
+use ctp_zoo::{GroundTruth, two_workers};
 
 fn import() {
     sleep(Duration::from_secs(1000));
 }
 
-async fn block(begun: Sender<()>) {
+async fn block(started: Sender<()>) {
     println!("busy blocker {}", rustix::thread::gettid().as_raw_nonzero());
-    begun.send(()).expect("main waits for it");
+    started.send(()).expect("main waits for it");
     import();
 }
 
-async fn leave_it(ledger: Ledger) {
-    let _waiting = ledger.enter("leaver", line!() + 1);
+async fn leave_lock(truth: GroundTruth) {
+    let _waiting = truth.enter("leaver", line!() + 1);
     let _ = tokio::task::spawn_blocking(import).await;
 }
 
-async fn tick(name: String, ledger: Ledger) {
+async fn tick(name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -34,16 +34,16 @@ async fn tick(name: String, ledger: Ledger) {
 fn main() -> std::io::Result<()> {
     ctp_nostd::attach();
     let runtime = two_workers()?;
-    let (ledger, (begins, begun)) = (Ledger::new(), channel());
+    let (truth, (begins, started)) = (GroundTruth::new(), channel());
     runtime.spawn(block(begins).traced_as("blocker"));
-    begun.recv().expect("it begins");
-    runtime.spawn(leave_it(ledger.clone()).traced_as("leaver"));
+    started.recv().expect("it begins");
+    runtime.spawn(leave_lock(truth.clone()).traced_as("leaver"));
     for i in 0..4 {
         let name = format!("ticker-{i}");
-        runtime.spawn(tick(name.clone(), ledger.clone()).traced_as(&name));
+        runtime.spawn(tick(name.clone(), truth.clone()).traced_as(&name));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

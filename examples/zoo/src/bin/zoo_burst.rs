@@ -4,22 +4,26 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Order, Signal, Toy};
+use ctp_zoo::{GroundTruth, Order, Signal, Toy};
 
 /// Of a millisecond each.
 const TASKS: usize = 4000;
 
-async fn serve(signal: Signal, ledger: Ledger) {
+async fn serve(signal: Signal, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter("server", line!() + 1);
+        let _waiting = truth.enter("server", line!() + 1);
         signal.raised().await;
     }
 }
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger, signal) = (Toy::new(Order::FirstCome, 1), Ledger::new(), Signal::new());
-    toy.spawn("server", serve(signal.clone(), ledger.clone()));
+    let (toy, truth, signal) = (
+        Toy::new(Order::FirstCome, 1),
+        GroundTruth::new(),
+        Signal::new(),
+    );
+    toy.spawn("server", serve(signal.clone(), truth.clone()));
     for _ in 0..20 {
         sleep(Duration::from_millis(5));
         signal.raise();
@@ -31,5 +35,5 @@ fn main() {
     }
     signal.raise();
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
-async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         if pipe.read(Hangup::Forget).await == 0 {
             return;
         }
@@ -18,12 +18,16 @@ async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let (mut tasks, mut writers) = (Vec::new(), Vec::new());
     for i in 0..20 {
         let (pipe, writer) = pipes.pipe()?;
         let name = format!("cancelled-{i}");
-        tasks.push(toy.spawn(&name, read_all(pipe, name.clone(), ledger.clone())));
+        tasks.push(toy.spawn(&name, read_all(pipe, name.clone(), truth.clone())));
         writers.push(writer);
     }
     for _ in 0..20 {
@@ -36,6 +40,6 @@ fn main() -> io::Result<()> {
     sleep(Duration::from_millis(200));
     tasks.iter().for_each(|task| task.cancel());
     sleep(Duration::from_millis(2000));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     Ok(())
 }

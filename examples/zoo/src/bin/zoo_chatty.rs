@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
-async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         if pipe.read(Hangup::Wake).await == 0 {
             return;
         }
@@ -20,14 +20,18 @@ async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let (mut chatty, mut idle) = (Vec::new(), Vec::new());
     for i in 0..6 {
         let client = TcpStream::connect(listener.local_addr()?)?;
         let pipe = pipes.connection(listener.accept()?.0)?;
         let name = format!("{}-{i}", if i < 3 { "chatty" } else { "idle" });
-        toy.spawn(&name, read_all(pipe, name.clone(), ledger.clone()));
+        toy.spawn(&name, read_all(pipe, name.clone(), truth.clone()));
         match i {
             0..3 => chatty.push(client),
             _ => idle.push(client),
@@ -42,6 +46,6 @@ fn main() -> io::Result<()> {
         }
         sleep(Duration::from_millis(10));
     }
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     Ok(())
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
 /// From a closing until it is told.
 const LATER: Duration = Duration::from_millis(1500);
 
-async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         if pipe.read(Hangup::WakeLater(LATER)).await == 0 {
             return;
         }
@@ -22,21 +22,25 @@ async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let mut writers = Vec::new();
     for i in 0..20 {
         let (pipe, writer) = pipes.pipe()?;
         let name = format!("reader-{i}");
-        toy.spawn(&name, read_all(pipe, name.clone(), ledger.clone()));
+        toy.spawn(&name, read_all(pipe, name.clone(), truth.clone()));
         writers.push(writer);
     }
     // One writer leaves each 150 ms.
-    while let Some(_gone) = writers.pop() {
+    while let Some(_exited) = writers.pop() {
         for writer in &writers {
             rustix::io::write(writer, b"frame")?;
         }
         sleep(Duration::from_millis(150));
     }
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     Ok(())
 }

@@ -4,9 +4,9 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Mutex, Order, Signal, Toy, yield_now};
+use ctp_zoo::{GroundTruth, Mutex, Order, Signal, Toy, yield_now};
 
-async fn contend(locks: [Mutex; 3], i: usize, called: Signal, ledger: Ledger) {
+async fn contend(locks: [Mutex; 3], i: usize, called: Signal, truth: GroundTruth) {
     let (first, second) = [(0, 1), (0, 2), (1, 2)][i % 3];
     loop {
         for round in 0..100 {
@@ -17,18 +17,18 @@ async fn contend(locks: [Mutex; 3], i: usize, called: Signal, ledger: Ledger) {
             }
             yield_now().await;
         }
-        let _waiting = ledger.enter(&format!("contender-{i}"), line!() + 1);
+        let _waiting = truth.enter(&format!("contender-{i}"), line!() + 1);
         called.raised_if_ever().await;
     }
 }
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstCome, 3), Ledger::new());
+    let (toy, truth) = (Toy::new(Order::FirstCome, 3), GroundTruth::new());
     let locks = [Mutex::new(), Mutex::new(), Mutex::new()];
     let calls: [Signal; 12] = Default::default();
     for (i, called) in calls.iter().enumerate() {
-        let task = contend(locks.clone(), i, called.clone(), ledger.clone());
+        let task = contend(locks.clone(), i, called.clone(), truth.clone());
         toy.spawn(&format!("contender-{i}"), task);
     }
     for _ in 0..100 {
@@ -36,5 +36,5 @@ fn main() {
         calls.iter().for_each(Signal::raise);
     }
     sleep(Duration::from_millis(500)); // all of them rest
-    ledger.tell(|_| false);
+    truth.record(|_| false);
 }

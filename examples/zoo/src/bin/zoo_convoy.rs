@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, two_workers};
+use ctp_zoo::{GroundTruth, TokioMutex, two_workers};
 
 static LOCK: LazyLock<TokioMutex<u64>> = LazyLock::new(Default::default);
 
@@ -15,16 +15,16 @@ async fn stay(time: Duration, mut held: ctp_zoo::TokioHeld<'_, u64>) {
     tokio::time::sleep(time).await;
 }
 
-async fn come_often(name: String, ledger: Ledger) {
+async fn come_often(name: String, truth: GroundTruth) {
     loop {
-        let waiting = ledger.enter(&name, line!() + 1);
+        let waiting = truth.enter(&name, line!() + 1);
         let held = LOCK.lock().await;
         drop(waiting);
         stay(Duration::from_millis(1), held).await;
     }
 }
 
-async fn crowd_in() {
+async fn enter_all() {
     loop {
         let held = LOCK.lock().await;
         stay(Duration::from_millis(10), held).await;
@@ -33,18 +33,18 @@ async fn crowd_in() {
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
-    let (runtime, ledger) = (two_workers()?, Ledger::new());
+    let (runtime, truth) = (two_workers()?, GroundTruth::new());
     for i in 0..4 {
         let name = format!("regular-{i}");
-        let regular = come_often(name.clone(), ledger.clone());
+        let regular = come_often(name.clone(), truth.clone());
         runtime.spawn(regular.traced_as(&name));
     }
     sleep(Duration::from_millis(500));
     for i in 0..300 {
-        runtime.spawn(crowd_in().traced_as(&format!("crowd-{i}")));
+        runtime.spawn(enter_all().traced_as(&format!("crowd-{i}")));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

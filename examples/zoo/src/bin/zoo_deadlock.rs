@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Mutex, Order, Signal, Toy, yield_now};
+use ctp_zoo::{GroundTruth, Mutex, Order, Signal, Toy, yield_now};
 use tokio::sync::Barrier;
 
-async fn transfer(locks: [Mutex; 2], own: usize, meeting: Arc<Barrier>, ledger: Ledger) {
+async fn transfer(locks: [Mutex; 2], own: usize, meeting: Arc<Barrier>, truth: GroundTruth) {
     for _ in 0..20 {
         let _both = (locks[0].lock().await, locks[1].lock().await);
         yield_now().await;
@@ -16,7 +16,7 @@ async fn transfer(locks: [Mutex; 2], own: usize, meeting: Arc<Barrier>, ledger: 
     meeting.wait().await;
     let _own = locks[own].lock().await;
     meeting.wait().await;
-    let _waiting = ledger.enter(["left", "right"][own], line!() + 1);
+    let _waiting = truth.enter(["left", "right"][own], line!() + 1);
     let _other = locks[1 - own].lock().await;
 }
 
@@ -30,11 +30,11 @@ async fn work(lock: Mutex, called: Signal) {
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstCome, 2), Ledger::new());
+    let (toy, truth) = (Toy::new(Order::FirstCome, 2), GroundTruth::new());
     let locks = [Mutex::new(), Mutex::new()];
     let meeting = Arc::new(Barrier::new(2));
     for (own, name) in [(0, "left"), (1, "right")] {
-        let task = transfer(locks.clone(), own, Arc::clone(&meeting), ledger.clone());
+        let task = transfer(locks.clone(), own, Arc::clone(&meeting), truth.clone());
         toy.spawn(name, task);
     }
     let shared = Mutex::new();
@@ -47,5 +47,5 @@ fn main() {
         calls.iter().for_each(Signal::raise);
     }
     sleep(Duration::from_secs(1));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
 }

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, two_workers};
+use ctp_zoo::{GroundTruth, TokioMutex, two_workers};
 use tokio::sync::Barrier;
 
 static DRAWERS: LazyLock<[TokioMutex<u64>; 3]> = LazyLock::new(Default::default);
@@ -18,22 +18,22 @@ async fn tick() {
     }
 }
 
-async fn wait(both: Arc<Barrier>, ledger: Ledger) {
+async fn wait(both: Arc<Barrier>, truth: GroundTruth) {
     let _mine = DRAWERS[0].lock().await;
     both.wait().await;
-    let _waiting = ledger.enter("waiter", line!() + 1);
+    let _waiting = truth.enter("waiter", line!() + 1);
     *DRAWERS[1].lock().await.value() += 1;
 }
 
-async fn take_the_other(ledger: Ledger) {
-    let _waiting = ledger.enter("worker", line!() + 1);
+async fn take_the_other(truth: GroundTruth) {
+    let _waiting = truth.enter("worker", line!() + 1);
     *DRAWERS[0].lock().await.value() += 1;
 }
 
-async fn work(both: Arc<Barrier>, ledger: Ledger) {
+async fn work(both: Arc<Barrier>, truth: GroundTruth) {
     let _mine = DRAWERS[1].lock().await;
     both.wait().await;
-    tokio::join!(take_the_other(ledger), tick());
+    tokio::join!(take_the_other(truth), tick());
 }
 
 async fn share() {
@@ -47,15 +47,15 @@ async fn share() {
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let (both, ledger) = (Arc::new(Barrier::new(2)), Ledger::new());
-    runtime.spawn(wait(Arc::clone(&both), ledger.clone()).traced_as("waiter"));
-    runtime.spawn(work(both, ledger.clone()).traced_as("worker"));
+    let (both, truth) = (Arc::new(Barrier::new(2)), GroundTruth::new());
+    runtime.spawn(wait(Arc::clone(&both), truth.clone()).traced_as("waiter"));
+    runtime.spawn(work(both, truth.clone()).traced_as("worker"));
     for i in 0..2 {
         let both = async { tokio::join!(share(), share()) };
         runtime.spawn(both.traced_as(&format!("sharer-{i}")));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -6,32 +6,32 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, two_workers};
+use ctp_zoo::{GroundTruth, TokioMutex, two_workers};
 use tokio::sync::Barrier;
 use tokio::time::timeout;
 
 static ACCOUNTS: LazyLock<[TokioMutex<u64>; 2]> = LazyLock::new(Default::default);
 
-async fn deposit(to: usize, ledger: Ledger) {
-    let _waiting = ledger.enter(&format!("deposit-{to}"), line!() + 1);
+async fn deposit(to: usize, truth: GroundTruth) {
+    let _waiting = truth.enter(&format!("deposit-{to}"), line!() + 1);
     *ACCOUNTS[to].lock().await.value() += 1;
 }
 
-async fn transfer(from: usize, both: Arc<Barrier>, ledger: Ledger) {
+async fn transfer(from: usize, both: Arc<Barrier>, truth: GroundTruth) {
     // Its own line is told only where its program has frame pointers.
-    let _waiting = ledger.enter(&format!("transfer-{from}"), line!() - 2);
+    let _waiting = truth.enter(&format!("transfer-{from}"), line!() - 2);
     let mut mine = ACCOUNTS[from].lock().await;
     both.wait().await;
     *mine.value() += 1;
     let to = 1 - from;
-    deposit(to, ledger.clone())
+    deposit(to, truth.clone())
         .traced_as(&format!("deposit-{to}"))
         .await;
 }
 
-async fn audit(ledger: Ledger) {
+async fn audit(truth: GroundTruth) {
     for _ in 0..5 {
-        let step = deposit(0, ledger.clone()).traced_as("audited");
+        let step = deposit(0, truth.clone()).traced_as("audited");
         let _gives_up = timeout(Duration::from_millis(50), step).await;
     }
 }
@@ -39,14 +39,14 @@ async fn audit(ledger: Ledger) {
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let (both, ledger) = (Arc::new(Barrier::new(2)), Ledger::new());
+    let (both, truth) = (Arc::new(Barrier::new(2)), GroundTruth::new());
     for from in 0..2 {
-        let transfer = transfer(from, Arc::clone(&both), ledger.clone());
+        let transfer = transfer(from, Arc::clone(&both), truth.clone());
         runtime.spawn(transfer.traced_as(&format!("transfer-{from}")));
     }
-    runtime.spawn(audit(Ledger::new()).traced_as("audit"));
+    runtime.spawn(audit(GroundTruth::new()).traced_as("audit"));
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -6,17 +6,17 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, two_workers};
+use ctp_zoo::{GroundTruth, TokioMutex, two_workers};
 use tokio::sync::Barrier;
 
 static FORKS: LazyLock<[TokioMutex<u64>; 4]> = LazyLock::new(Default::default);
 
-async fn dine(seat: usize, seated: Arc<Barrier>, ledger: Ledger) {
-    let mut left = FORKS[seat].lock().await;
+async fn dine(slot: usize, seated: Arc<Barrier>, truth: GroundTruth) {
+    let mut left = FORKS[slot].lock().await;
     seated.wait().await;
     *left.value() += 1;
-    let _waiting = ledger.enter(&format!("diner-{seat}"), line!() + 1);
-    let _right = FORKS[(seat + 1) % 3].lock().await;
+    let _waiting = truth.enter(&format!("diner-{slot}"), line!() + 1);
+    let _right = FORKS[(slot + 1) % 3].lock().await;
 }
 
 async fn share() {
@@ -31,16 +31,16 @@ async fn share() {
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let (seated, ledger) = (Arc::new(Barrier::new(3)), Ledger::new());
-    for seat in 0..3 {
-        let diner = dine(seat, Arc::clone(&seated), ledger.clone());
-        runtime.spawn(diner.traced_as(&format!("diner-{seat}")));
+    let (seated, truth) = (Arc::new(Barrier::new(3)), GroundTruth::new());
+    for slot in 0..3 {
+        let diner = dine(slot, Arc::clone(&seated), truth.clone());
+        runtime.spawn(diner.traced_as(&format!("diner-{slot}")));
     }
     for i in 0..3 {
         runtime.spawn(share().traced_as(&format!("sharer-{i}")));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, two_workers};
+use ctp_zoo::{GroundTruth, TokioMutex, two_workers};
 
 static LOCKS: LazyLock<[TokioMutex<u64>; 2]> = LazyLock::new(Default::default);
 
@@ -17,34 +17,34 @@ async fn work(lock: &TokioMutex<u64>) {
     *held.value() += 1;
 }
 
-async fn keep(ledger: Ledger) {
+async fn keep(truth: GroundTruth) {
     let mut working = pin!(work(&LOCKS[0]));
     tokio::select! {
         () = &mut working => {}
         () = tokio::time::sleep(Duration::from_millis(20)) => {
-            let _waiting = ledger.enter("keeper", line!() + 1);
+            let _waiting = truth.enter("keeper", line!() + 1);
             *LOCKS[0].lock().await.value() += 1;
         }
     }
 }
 
-async fn drop_it(ledger: Ledger) {
+async fn drop_future(truth: GroundTruth) {
     tokio::select! {
         () = work(&LOCKS[1]) => {}
         () = tokio::time::sleep(Duration::from_millis(20)) => {}
     }
-    let _waiting = ledger.enter("dropper", line!() + 1);
+    let _waiting = truth.enter("dropper", line!() + 1);
     *LOCKS[1].lock().await.value() += 1;
 }
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let ledger = Ledger::new();
-    runtime.spawn(keep(ledger.clone()).traced_as("keeper"));
-    runtime.spawn(drop_it(ledger.clone()).traced_as("dropper"));
+    let truth = GroundTruth::new();
+    runtime.spawn(keep(truth.clone()).traced_as("keeper"));
+    runtime.spawn(drop_future(truth.clone()).traced_as("dropper"));
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

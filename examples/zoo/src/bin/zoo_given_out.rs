@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, two_workers};
+use ctp_zoo::{GroundTruth, TokioMutex, two_workers};
 
 static LOCK: LazyLock<TokioMutex<u64>> = LazyLock::new(TokioMutex::default);
 
@@ -16,23 +16,23 @@ async fn hold() {
     *held.value() += 1;
 }
 
-async fn want(name: String, ledger: Ledger) {
-    let _waiting = ledger.enter(&name, line!() + 1);
+async fn want(name: String, truth: GroundTruth) {
+    let _waiting = truth.enter(&name, line!() + 1);
     *LOCK.lock().await.value() += 1;
 }
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let ledger = Ledger::new();
+    let truth = GroundTruth::new();
     runtime.spawn(hold());
     sleep(Duration::from_millis(50));
     for i in 0..2 {
         let name = format!("want-{i}");
-        runtime.spawn(want(name.clone(), ledger.clone()).traced_as(&name));
+        runtime.spawn(want(name.clone(), truth.clone()).traced_as(&name));
     }
     sleep(Duration::from_millis(2300));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -4,27 +4,27 @@
 use std::io;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Receiver, channel};
+use ctp_zoo::{GroundTruth, Receiver, channel};
 use mini_rt::{JoinHandle, Runtime, sleep, spawn_named};
 
-async fn follow(next: Receiver<JoinHandle<()>>, name: String, ledger: Ledger) {
+async fn follow(next: Receiver<JoinHandle<()>>, name: String, truth: GroundTruth) {
     let Some(next) = next.recv().await else {
         return;
     };
-    let _waiting = ledger.enter(&name, line!() + 1);
+    let _waiting = truth.enter(&name, line!() + 1);
     let _ = next.await;
 }
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (runtime, ledger) = (Runtime::new(2)?, Ledger::new());
+    let (runtime, truth) = (Runtime::new(2)?, GroundTruth::new());
     runtime.block_on(async {
         let mut senders = Vec::new();
         let mut handles = Vec::new();
         for i in 0..3 {
             let (sender, receiver) = channel();
             let name = format!("follower-{i}");
-            let follower = follow(receiver, name.clone(), ledger.clone());
+            let follower = follow(receiver, name.clone(), truth.clone());
             handles.push(spawn_named(&name, follower));
             senders.push(sender);
         }
@@ -37,7 +37,7 @@ fn main() -> io::Result<()> {
             let _ = short.await;
         }
     });
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     std::mem::forget(runtime);
     Ok(())
 }

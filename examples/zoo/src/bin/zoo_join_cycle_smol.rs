@@ -5,18 +5,18 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, told};
+use ctp_zoo::{GroundTruth, announced};
 use smol::channel::{Receiver, bounded};
 use smol::{Executor, Task, Timer};
 
 type Runtime = &'static Executor<'static>;
 
-async fn follow(next: Receiver<(Task<()>, u64)>, name: String, ledger: Ledger) {
+async fn follow(next: Receiver<(Task<()>, u64)>, name: String, truth: GroundTruth) {
     let Ok((next, id)) = next.recv().await else {
         return;
     };
-    let _waiting = ledger.enter(&name, line!() + 1);
-    told(next, ctp::Wait::coroutine(id)).await;
+    let _waiting = truth.enter(&name, line!() + 1);
+    announced(next, ctp::Wait::coroutine(id)).await;
 }
 
 async fn join_others(runtime: Runtime) {
@@ -26,18 +26,18 @@ async fn join_others(runtime: Runtime) {
         };
         let short = short.traced_as("short");
         let id = short.id();
-        told(runtime.spawn(short), ctp::Wait::coroutine(id)).await;
+        announced(runtime.spawn(short), ctp::Wait::coroutine(id)).await;
     }
 }
 
 fn main() {
     ctp::attach();
-    let (runtime, ledger): (Runtime, _) = (Box::leak(Box::default()), Ledger::new());
+    let (runtime, truth): (Runtime, _) = (Box::leak(Box::default()), GroundTruth::new());
     let (mut senders, mut tasks) = (Vec::new(), Vec::new());
     for i in 0..3 {
         let (sender, receiver) = bounded(1);
         let name = format!("follower-{i}");
-        let follower = follow(receiver, name.clone(), ledger.clone()).traced_as(&name);
+        let follower = follow(receiver, name.clone(), truth.clone()).traced_as(&name);
         let id = follower.id();
         tasks.push((runtime.spawn(follower), id));
         senders.push(sender);
@@ -52,7 +52,7 @@ fn main() {
         thread::spawn(|| smol::block_on(runtime.run(pending::<()>())));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -4,7 +4,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Mutex, Order, Signal, Toy};
+use ctp_zoo::{GroundTruth, Mutex, Order, Signal, Toy};
 
 async fn forget(lock: Mutex, taken: Signal) {
     std::mem::forget(lock.lock().await);
@@ -17,14 +17,14 @@ async fn hold(lock: Mutex, taken: Signal) {
     std::future::pending().await
 }
 
-async fn want(lock: Mutex, name: String, ledger: Ledger) {
-    let _waiting = ledger.enter(&name, line!() + 1);
+async fn want(lock: Mutex, name: String, truth: GroundTruth) {
+    let _waiting = truth.enter(&name, line!() + 1);
     let _held = lock.lock().await;
 }
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstCome, 2), Ledger::new());
+    let (toy, truth) = (Toy::new(Order::FirstCome, 2), GroundTruth::new());
     let (kept, dropped, taken) = (Mutex::new(), Mutex::new(), Signal::new());
     toy.spawn("forgetful", forget(kept.clone(), taken.clone()));
     let holder = toy.spawn("cancelled", hold(dropped.clone(), taken.clone()));
@@ -32,11 +32,11 @@ fn main() {
     for (lock, name) in [(&kept, "kept"), (&dropped, "dropped")] {
         for i in 0..2 {
             let name = format!("{name}-{i}");
-            toy.spawn(&name, want(lock.clone(), name.clone(), ledger.clone()));
+            toy.spawn(&name, want(lock.clone(), name.clone(), truth.clone()));
         }
     }
     sleep(Duration::from_millis(100));
     holder.cancel();
     sleep(Duration::from_millis(2300));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
 }

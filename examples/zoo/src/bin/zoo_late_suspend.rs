@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, Kind, Task, Wait};
-use ctp_zoo::Ledger;
+use ctp_zoo::GroundTruth;
 
 static LOCK: u8 = 0;
 const ROUNDS: usize = 30;
@@ -30,7 +30,7 @@ fn wake(tasks: &[Task]) {
 
 fn main() {
     ctp::attach();
-    let ledger = Ledger::new();
+    let truth = GroundTruth::new();
     let place = std::panic::Location::caller();
     let born = |name| Task::born_as(name, Kind::Stackful, place);
     let tasks = ["left", "middle", "right"].map(born);
@@ -44,8 +44,8 @@ fn main() {
     wake(&tasks);
     let line = line!() + 1;
     round(&tasks, |_| Wait::lock(lock));
-    let waiting = ["left", "middle", "right"].map(|name| ledger.enter(name, line));
+    let waiting = ["left", "middle", "right"].map(|name| truth.enter(name, line));
     sleep(Duration::from_millis(2300));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     std::mem::forget((tasks, waiting)); // as it stands
 }

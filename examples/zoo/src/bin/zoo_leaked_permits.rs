@@ -6,16 +6,16 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, told, two_workers};
+use ctp_zoo::{GroundTruth, announced, two_workers};
 use tokio::sync::Semaphore;
 
 const PERMITS: usize = 4;
 
 static POOL: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(PERMITS));
 
-async fn request(number: usize, ledger: Ledger) {
-    let waiting = ledger.enter(&format!("request-{number}"), line!() + 1);
-    let permit = told(POOL.acquire(), ctp::Wait::user(1)).await;
+async fn request(number: usize, truth: GroundTruth) {
+    let waiting = truth.enter(&format!("request-{number}"), line!() + 1);
+    let permit = announced(POOL.acquire(), ctp::Wait::user(1)).await;
     let permit = permit.expect("the pool is open");
     drop(waiting);
     tokio::time::sleep(Duration::from_millis(1)).await;
@@ -26,9 +26,9 @@ async fn request(number: usize, ledger: Ledger) {
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
-    let (runtime, ledger) = (two_workers()?, Ledger::new());
+    let (runtime, truth) = (two_workers()?, GroundTruth::new());
     let spawn = |number: usize| {
-        let request = request(number, ledger.clone());
+        let request = request(number, truth.clone());
         runtime.spawn(request.traced_as(&format!("request-{number}")))
     };
     for number in 0..10 * PERMITS {
@@ -36,7 +36,7 @@ fn main() -> std::io::Result<()> {
     }
     (40..60).for_each(|number| drop(spawn(number)));
     sleep(Duration::from_secs(3));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

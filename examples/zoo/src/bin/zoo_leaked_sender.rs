@@ -5,11 +5,11 @@ use std::mem::forget;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Order, Receiver, Toy, channel};
+use ctp_zoo::{GroundTruth, Order, Receiver, Toy, channel};
 
-async fn receive(receiver: Receiver<u64>, name: String, ledger: Ledger) {
+async fn receive(receiver: Receiver<u64>, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         if receiver.recv().await.is_none() {
             return;
         }
@@ -18,7 +18,7 @@ async fn receive(receiver: Receiver<u64>, name: String, ledger: Ledger) {
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstCome, 2), Ledger::new());
+    let (toy, truth) = (Toy::new(Order::FirstCome, 2), GroundTruth::new());
     let mut senders = Vec::new();
     for i in 0..8 {
         let (sender, receiver) = channel();
@@ -26,7 +26,7 @@ fn main() {
             "ended", "ended", "ended", "leaked", "leaked", "kept", "kept", "kept",
         ][i];
         let name = format!("{fate}-{i}");
-        toy.spawn(&name, receive(receiver, name.clone(), ledger.clone()));
+        toy.spawn(&name, receive(receiver, name.clone(), truth.clone()));
         senders.push(sender);
     }
     for round in 0..250 {
@@ -37,5 +37,5 @@ fn main() {
             senders.drain(..2).for_each(forget);
         }
     }
-    ledger.tell(|name| name.starts_with("leaked"));
+    truth.record(|name| name.starts_with("leaked"));
 }

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::TracedExt as _;
-use ctp_zoo::{Ledger, Signal};
+use ctp_zoo::{GroundTruth, Signal};
 
 async fn block(start: Signal, other: Signal) {
     start.raised().await;
@@ -13,9 +13,9 @@ async fn block(start: Signal, other: Signal) {
     sleep(Duration::from_secs(1000));
 }
 
-async fn answer(signal: Signal, name: String, ledger: Ledger) {
+async fn answer(signal: Signal, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         signal.raised().await;
     }
 }
@@ -25,11 +25,11 @@ fn main() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .build()?;
-    let (start, ledger) = (Signal::new(), Ledger::new());
+    let (start, truth) = (Signal::new(), GroundTruth::new());
     let signals: Vec<Signal> = (0..4).map(|_| Signal::new()).collect();
     for (i, signal) in signals.iter().enumerate() {
         let name = format!("answerer-{i}");
-        let answerer = answer(signal.clone(), name.clone(), ledger.clone());
+        let answerer = answer(signal.clone(), name.clone(), truth.clone());
         runtime.spawn(answerer.traced_as(&name));
     }
     runtime.spawn(block(start.clone(), signals[0].clone()));
@@ -41,7 +41,7 @@ fn main() -> std::io::Result<()> {
             _ => signals[1..].iter().for_each(Signal::raise),
         }
     }
-    ledger.tell(|name| name == "answerer-0");
+    truth.record(|name| name == "answerer-0");
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, told, two_workers};
+use ctp_zoo::{GroundTruth, announced, two_workers};
 
 /// Of each worker, by number, that is not over: who waits for it.
 static WAITING: LazyLock<Mutex<HashMap<u32, Vec<Waker>>>> = LazyLock::new(Mutex::default);
@@ -41,26 +41,26 @@ async fn end_of(number: u32) {
     .await
 }
 
-async fn follow(number: u32, ledger: Ledger) {
+async fn follow(number: u32, truth: GroundTruth) {
     with_waiting(|all| all.insert(number, Vec::new()));
     let worker = work(number).traced_as(&format!("worker-{number}"));
     let id = worker.id();
     tokio::spawn(worker);
-    let _waiting = ledger.enter(&format!("follower-{number}"), line!() + 1);
-    told(end_of(number), ctp::Wait::coroutine(id)).await;
+    let _waiting = truth.enter(&format!("follower-{number}"), line!() + 1);
+    announced(end_of(number), ctp::Wait::coroutine(id)).await;
 }
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let ledger = Ledger::new();
+    let truth = GroundTruth::new();
     for number in 0..100 {
-        let follower = follow(number, ledger.clone());
+        let follower = follow(number, truth.clone());
         runtime.spawn(follower.traced_as(&format!("follower-{number}")));
         sleep(Duration::from_millis(1));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

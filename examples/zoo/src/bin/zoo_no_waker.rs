@@ -8,24 +8,24 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, Signal};
+use ctp_zoo::{GroundTruth, Signal};
 
-async fn answer(signal: Signal, name: String, ledger: Ledger) {
+async fn answer(signal: Signal, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         signal.raised().await;
     }
 }
 
-async fn wait_for_long(signal: Signal, ledger: Ledger) {
-    let _waiting = ledger.enter("late", line!() + 1);
+async fn wait_for_long(signal: Signal, truth: GroundTruth) {
+    let _waiting = truth.enter("late", line!() + 1);
     signal.raised().await;
 }
 
-async fn be_shy(signal: Signal, ledger: Ledger) {
+async fn be_shy(signal: Signal, truth: GroundTruth) {
     signal.raised().await;
     let wait = ctp::Wait::user(1);
-    let _waiting = ledger.enter("shy", line!() - 1);
+    let _waiting = truth.enter("shy", line!() - 1);
     poll_fn(|_| {
         ctp::waits_for(wait);
         Poll::<()>::Pending
@@ -33,9 +33,9 @@ async fn be_shy(signal: Signal, ledger: Ledger) {
     .await;
 }
 
-async fn choose(signal: Signal, ledger: Ledger) {
+async fn choose(signal: Signal, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter("chooser", line!() + 1);
+        let _waiting = truth.enter("chooser", line!() + 1);
         tokio::select! {
             () = signal.raised() => {}
             () = pending() => {}
@@ -48,7 +48,7 @@ fn main() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .build()?;
-    let ledger = Ledger::new();
+    let truth = GroundTruth::new();
     let spawn = |name: &str, task: Box<dyn Future<Output = ()> + Send>| {
         drop(runtime.spawn(Box::into_pin(task).traced_as(name)));
     };
@@ -58,18 +58,15 @@ fn main() -> std::io::Result<()> {
         let signal = Signal::new();
         spawn(
             &name,
-            Box::new(answer(signal.clone(), name.clone(), ledger.clone())),
+            Box::new(answer(signal.clone(), name.clone(), truth.clone())),
         );
         signals.push(signal);
     }
     let (choice, late) = (Signal::new(), Signal::new());
-    spawn("chooser", Box::new(choose(choice.clone(), ledger.clone())));
-    spawn(
-        "late",
-        Box::new(wait_for_long(late.clone(), ledger.clone())),
-    );
+    spawn("chooser", Box::new(choose(choice.clone(), truth.clone())));
+    spawn("late", Box::new(wait_for_long(late.clone(), truth.clone())));
     let first = Signal::new();
-    spawn("shy", Box::new(be_shy(first.clone(), ledger.clone())));
+    spawn("shy", Box::new(be_shy(first.clone(), truth.clone())));
     for round in 0..300 {
         sleep(Duration::from_millis(8));
         signals.iter().chain([&choice]).for_each(Signal::raise);
@@ -79,7 +76,7 @@ fn main() -> std::io::Result<()> {
             first.raise();
         }
     }
-    ledger.tell(|name| name.starts_with("lost") || name == "shy");
+    truth.record(|name| name.starts_with("lost") || name == "shy");
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

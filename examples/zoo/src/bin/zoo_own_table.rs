@@ -11,19 +11,19 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 async fn read_all(pipe: Arc<Pipe>) {
     while pipe.read(Hangup::Wake).await > 0 {}
 }
 
-async fn read_once(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
-    let _waiting = ledger.enter(&name, line!() + 1);
+async fn read_once(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
+    let _waiting = truth.enter(&name, line!() + 1);
     pipe.read(Hangup::Wake).await;
 }
 
-fn close_in_a_table_of_its_own(pipes: &[Arc<Pipe>]) -> io::Result<()> {
+fn close_in_own_table(pipes: &[Arc<Pipe>]) -> io::Result<()> {
     // SAFETY: what other threads open from now on is not used by this one, nor the other way round.
     unsafe { unshare_unsafe(UnshareFlags::FILES)? };
     for pipe in pipes {
@@ -36,7 +36,11 @@ fn close_in_a_table_of_its_own(pipes: &[Arc<Pipe>]) -> io::Result<()> {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let (mut readers, mut writers) = (Vec::new(), Vec::new());
     for i in 0..6 {
         let (pipe, writer) = pipes.pipe()?;
@@ -44,7 +48,7 @@ fn main() -> io::Result<()> {
         let name = format!("{}-{i}", if i < 3 { "busy" } else { "quiet" });
         match i {
             0..3 => toy.spawn(&name, read_all(reader)),
-            _ => toy.spawn(&name, read_once(reader, name.clone(), ledger.clone())),
+            _ => toy.spawn(&name, read_once(reader, name.clone(), truth.clone())),
         };
         readers.push(pipe);
         writers.push(writer);
@@ -55,10 +59,10 @@ fn main() -> io::Result<()> {
         }
         sleep(Duration::from_millis(10));
         if round == 200 {
-            close_in_a_table_of_its_own(&readers)?;
+            close_in_own_table(&readers)?;
         }
     }
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     std::mem::forget(readers); // their numbers are closed here
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, told, two_workers};
+use ctp_zoo::{GroundTruth, TokioMutex, announced, two_workers};
 
 const ROUNDS: u32 = 60;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -25,29 +25,29 @@ async fn work(round: u32) {
 }
 
 /// Starts others, and waits for the end of each.
-async fn supervise(name: String, ledger: Ledger) {
+async fn supervise(name: String, truth: GroundTruth) {
     for round in 0..ROUNDS {
         let worker = work(round).traced_as("worker");
         let id = worker.id();
         let worker = tokio::spawn(worker);
-        let _waiting = ledger.enter(&name, line!() + 1);
-        let _ = told(worker, ctp::Wait::coroutine(id)).await;
+        let _waiting = truth.enter(&name, line!() + 1);
+        let _ = announced(worker, ctp::Wait::coroutine(id)).await;
     }
-    rest(name, ledger).await;
+    rest(name, truth).await;
 }
 
-async fn rest(name: String, ledger: Ledger) {
-    let _waiting = ledger.enter(&name, line!() + 1);
-    told(tokio::time::sleep(HOUR), ctp::Wait::timer_in(HOUR)).await;
+async fn rest(name: String, truth: GroundTruth) {
+    let _waiting = truth.enter(&name, line!() + 1);
+    announced(tokio::time::sleep(HOUR), ctp::Wait::timer_in(HOUR)).await;
 }
 
 /// Polls others itself, and goes on when they panic.
-async fn survive(name: String, ledger: Ledger) {
+async fn survive(name: String, truth: GroundTruth) {
     for round in 0..ROUNDS {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         caught(work(round).traced_as("inner")).await;
     }
-    rest(name, ledger).await;
+    rest(name, truth).await;
 }
 
 async fn caught(future: impl Future<Output = ()>) {
@@ -63,17 +63,17 @@ fn main() -> std::io::Result<()> {
     ctp::attach();
     panic::set_hook(Box::new(|_| {})); // they are meant to
     let runtime = two_workers()?;
-    let ledger = Ledger::new();
+    let truth = GroundTruth::new();
     for i in 0..4 {
         let name = format!("supervisor-{i}");
-        runtime.spawn(supervise(name.clone(), ledger.clone()).traced_as(&name));
+        runtime.spawn(supervise(name.clone(), truth.clone()).traced_as(&name));
     }
     for i in 0..4 {
         let name = format!("survivor-{i}");
-        runtime.spawn(survive(name.clone(), ledger.clone()).traced_as(&name));
+        runtime.spawn(survive(name.clone(), truth.clone()).traced_as(&name));
     }
     sleep(Duration::from_millis(3000));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Order, Signal, Toy};
+use ctp_zoo::{GroundTruth, Order, Signal, Toy};
 
 /// What tasks that block their thread wait for.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// The thread is blocked.
 static IS_BLOCKED: AtomicBool = AtomicBool::new(false);
 /// How often the one that is woken twice was run for that.
-static SERVED: AtomicUsize = AtomicUsize::new(0);
+static HANDLED: AtomicUsize = AtomicUsize::new(0);
 
 const ROUNDS: usize = 30;
 
@@ -22,13 +22,13 @@ fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-fn until_served(rounds: usize) {
-    until(|| SERVED.load(Ordering::SeqCst) == rounds);
+fn until_handled(rounds: usize) {
+    until(|| HANDLED.load(Ordering::SeqCst) == rounds);
 }
 
-async fn next(signal: Signal, ledger: Ledger) {
+async fn next(signal: Signal, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter("next", line!() + 1);
+        let _waiting = truth.enter("next", line!() + 1);
         signal.raised().await;
     }
 }
@@ -39,7 +39,7 @@ async fn twice(signals: [Signal; 2]) {
             () = signals[0].raised() => {}
             () = signals[1].raised() => {}
         }
-        SERVED.fetch_add(1, Ordering::SeqCst);
+        HANDLED.fetch_add(1, Ordering::SeqCst);
     }
     sleep(Duration::from_secs(9)); // so that nobody else is run until the program ends
 }
@@ -52,9 +52,9 @@ async fn block(signal: Signal) {
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstCome, 1), Ledger::new());
+    let (toy, truth) = (Toy::new(Order::FirstCome, 1), GroundTruth::new());
     let [to_next, to_first, again, to_block] = [(); 4].map(|()| Signal::new());
-    toy.spawn("next", next(to_next.clone(), ledger.clone()));
+    toy.spawn("next", next(to_next.clone(), truth.clone()));
     toy.spawn("twice", twice([to_first.clone(), again.clone()]));
     toy.spawn("block", block(to_block.clone()));
     let pause = || sleep(Duration::from_millis(20));
@@ -62,7 +62,7 @@ fn main() {
         pause();
         to_next.raise();
         to_first.raise();
-        until_served(round + 1); // on a busy machine it may take longer
+        until_handled(round + 1); // on a busy machine it may take longer
     }
     pause();
     to_block.raise();
@@ -74,8 +74,8 @@ fn main() {
     sleep(Duration::from_secs(2));
     again.raise();
     IS_OVER.store(true, Ordering::SeqCst);
-    until_served(ROUNDS + 1);
-    ledger.tell(|_| false);
+    until_handled(ROUNDS + 1);
+    truth.record(|_| false);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
-async fn read_once(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
-    let _waiting = ledger.enter(&name, line!() + 1);
+async fn read_once(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
+    let _waiting = truth.enter(&name, line!() + 1);
     pipe.read(Hangup::Wake).await;
 }
 
@@ -20,7 +20,11 @@ async fn read_all(pipe: Arc<Pipe>) {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let connect = || -> io::Result<(TcpStream, Arc<Pipe>)> {
         let client = TcpStream::connect(listener.local_addr()?)?;
@@ -30,7 +34,7 @@ fn main() -> io::Result<()> {
     for i in 0..3 {
         let (client, pipe) = connect()?;
         let name = format!("quiet-{i}");
-        toy.spawn(&name, read_once(pipe, name.clone(), ledger.clone()));
+        toy.spawn(&name, read_once(pipe, name.clone(), truth.clone()));
         quiet.push(client);
     }
     let (mut busy, pipe) = connect()?;
@@ -39,6 +43,6 @@ fn main() -> io::Result<()> {
         busy.write_all(b"frame")?;
         sleep(Duration::from_millis(10));
     }
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     Ok(())
 }

@@ -7,33 +7,37 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
-async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         if pipe.read(Hangup::Wake).await == 0 {
             return;
         }
     }
 }
 
-async fn read_once(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
-    let _waiting = ledger.enter(&name, line!() + 1);
+async fn read_once(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
+    let _waiting = truth.enter(&name, line!() + 1);
     pipe.read(Hangup::Wake).await;
 }
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let mut all = Vec::new();
     for i in 0..9 {
         let (pipe, writer) = pipes.pipe()?;
         let name = format!("{}-{i}", ["kept", "resumed", "forgotten"][i / 3]);
-        let (reader, ledger) = (Arc::clone(&pipe), ledger.clone());
+        let (reader, truth) = (Arc::clone(&pipe), truth.clone());
         match i {
-            3..6 => toy.spawn(&name, read_once(reader, name.clone(), ledger)),
-            _ => toy.spawn(&name, read_all(reader, name.clone(), ledger)),
+            3..6 => toy.spawn(&name, read_once(reader, name.clone(), truth)),
+            _ => toy.spawn(&name, read_all(reader, name.clone(), truth)),
         };
         all.push((pipe, writer));
     }
@@ -51,6 +55,6 @@ fn main() -> io::Result<()> {
         rustix::io::write(writer, b"frame")?;
     }
     sleep(Duration::from_millis(100)); // so that those who are watched go on
-    ledger.tell(|name| name.starts_with("forgotten"));
+    truth.record(|name| name.starts_with("forgotten"));
     Ok(())
 }

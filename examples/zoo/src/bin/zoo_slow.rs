@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use ctp_zoo::Ledger;
+use ctp_zoo::GroundTruth;
 use mini_rt::{Runtime, sleep, spawn_named};
 
 use ctp_zoo::{Sender, channel};
@@ -20,15 +20,15 @@ async fn produce(sender: Sender<u64>) {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (runtime, ledger) = (Runtime::new(2)?, Ledger::new());
+    let (runtime, truth) = (Runtime::new(2)?, GroundTruth::new());
     runtime.block_on(async {
         for i in 0..3 {
             let (sender, receiver) = channel();
-            let (name, ledger) = (format!("consumer-{i}"), ledger.clone());
+            let (name, truth) = (format!("consumer-{i}"), truth.clone());
             spawn_named(&format!("producer-{i}"), produce(sender));
             spawn_named(&name.clone(), async move {
                 loop {
-                    let _waiting = ledger.enter(&name, line!() + 1);
+                    let _waiting = truth.enter(&name, line!() + 1);
                     receiver.recv().await;
                 }
             });
@@ -36,7 +36,7 @@ fn main() -> io::Result<()> {
         // Amid the second of the long pauses, and of those that come after.
         sleep(Duration::from_millis(2150 + 1150)).await;
     });
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     std::mem::forget(runtime);
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, told};
+use ctp_zoo::{GroundTruth, announced};
 use smol::channel::Receiver;
 use smol::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use smol::{Async, Executor, Timer};
@@ -19,11 +19,11 @@ const WORK: usize = 300;
 
 type Runtime = &'static Executor<'static>;
 
-async fn listen(runtime: Runtime, listener: Async<TcpListener>, ledger: Ledger) {
+async fn listen(runtime: Runtime, listener: Async<TcpListener>, truth: GroundTruth) {
     let number = listener.as_raw_fd();
     loop {
-        let waiting = ledger.enter("listener", line!() + 1);
-        let accepted = told(listener.accept(), ctp::Wait::readable(number).idle()).await;
+        let waiting = truth.enter("listener", line!() + 1);
+        let accepted = announced(listener.accept(), ctp::Wait::readable(number).idle()).await;
         drop(waiting);
         if let Ok((connection, _)) = accepted {
             runtime
@@ -38,25 +38,25 @@ async fn echo(mut connection: Async<TcpStream>) {
     let mut bytes = [0; 64];
     loop {
         let read = connection.read(&mut bytes);
-        match told(read, ctp::Wait::readable(number)).await {
+        match announced(read, ctp::Wait::readable(number)).await {
             Ok(count @ 1..) => drop(connection.write_all(&bytes[..count]).await),
             _ => return,
         }
     }
 }
 
-async fn rest(name: String, ledger: Ledger) {
+async fn rest(name: String, truth: GroundTruth) {
     for time in [Duration::from_millis(5); 20].into_iter().chain([HOUR]) {
-        let _waiting = ledger.enter(&name, line!() + 1);
-        told(Timer::after(time), ctp::Wait::timer_in(time)).await;
+        let _waiting = truth.enter(&name, line!() + 1);
+        announced(Timer::after(time), ctp::Wait::timer_in(time)).await;
     }
 }
 
-async fn work(queue: Receiver<usize>, name: String, ledger: Ledger) {
+async fn work(queue: Receiver<usize>, name: String, truth: GroundTruth) {
     let wait = ctp::Wait::channel(std::ptr::from_ref(&queue).addr()).idle();
     loop {
-        let waiting = ledger.enter(&name, line!() - 2);
-        let piece = told(queue.recv(), wait).await;
+        let waiting = truth.enter(&name, line!() - 2);
+        let piece = announced(queue.recv(), wait).await;
         drop(waiting);
         match piece {
             Ok(piece) => drop(Timer::after(Duration::from_micros(piece as u64)).await),
@@ -80,13 +80,13 @@ fn visit(address: SocketAddr) -> io::Result<()> {
 }
 
 /// Tasks that are dropped while they wait, and some that were never polled.
-fn cancel(runtime: Runtime, ledger: &Ledger) {
+fn cancel(runtime: Runtime, truth: &GroundTruth) {
     let (_sender, queue) = smol::channel::unbounded();
     let start = |kind: &str, i| {
         let name = format!("{kind}-{i}");
         match i % 2 {
-            0 => runtime.spawn(work(queue.clone(), name.clone(), ledger.clone()).traced_as(&name)),
-            _ => runtime.spawn(rest(name.clone(), ledger.clone()).traced_as(&name)),
+            0 => runtime.spawn(work(queue.clone(), name.clone(), truth.clone()).traced_as(&name)),
+            _ => runtime.spawn(rest(name.clone(), truth.clone()).traced_as(&name)),
         }
     };
     let waiting: Vec<_> = (0..20).map(|i| start("cancelled", i)).collect();
@@ -97,31 +97,31 @@ fn cancel(runtime: Runtime, ledger: &Ledger) {
 
 fn main() -> io::Result<()> {
     ctp::attach();
-    let (runtime, ledger): (Runtime, _) = (Box::leak(Box::default()), Ledger::new());
+    let (runtime, truth): (Runtime, _) = (Box::leak(Box::default()), GroundTruth::new());
     for _ in 0..2 {
         thread::spawn(|| smol::block_on(runtime.run(pending::<()>())));
     }
     let listener = Async::<TcpListener>::bind(([127, 0, 0, 1], 0))?;
     let address = listener.get_ref().local_addr()?;
-    let listening = listen(runtime, listener, ledger.clone());
+    let listening = listen(runtime, listener, truth.clone());
     runtime.spawn(listening.traced_as("listener")).detach();
     let (pieces, queue) = smol::channel::bounded(4);
     for i in 0..4 {
         let name = format!("worker-{i}");
-        let worker = work(queue.clone(), name.clone(), ledger.clone());
+        let worker = work(queue.clone(), name.clone(), truth.clone());
         runtime.spawn(worker.traced_as(&name)).detach();
         let name = format!("sleeper-{i}");
-        let sleeper = rest(name.clone(), ledger.clone());
+        let sleeper = rest(name.clone(), truth.clone());
         runtime.spawn(sleeper.traced_as(&name)).detach();
     }
     let visits = thread::spawn(move || visit(address));
     for piece in 0..WORK {
         let _ = pieces.send_blocking(piece);
     }
-    cancel(runtime, &ledger);
+    cancel(runtime, &truth);
     visits.join().expect("visits end")?;
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

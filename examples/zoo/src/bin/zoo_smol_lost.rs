@@ -10,7 +10,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use ctp_nostd::TracedExt as _;
-use ctp_zoo::Ledger;
+use ctp_zoo::GroundTruth;
 use smol::{Executor, Timer};
 
 /// Until then each asks several times.
@@ -22,24 +22,24 @@ struct Question {
     is_answered: Arc<AtomicBool>,
 }
 
-async fn consult(i: usize, desk: Sender<Question>, ledger: Ledger) {
+async fn consult(i: usize, inbox: Sender<Question>, truth: GroundTruth) {
     let line = line!() - 1;
     loop {
-        let _waiting = ledger.enter(&format!("asker-{i}"), line);
-        ask(i, &desk).await;
+        let _waiting = truth.enter(&format!("asker-{i}"), line);
+        ask(i, &inbox).await;
         Timer::after(Duration::from_millis(5)).await;
     }
 }
 
-fn ask(from: usize, desk: &Sender<Question>) -> impl Future<Output = ()> {
+fn ask(from: usize, inbox: &Sender<Question>) -> impl Future<Output = ()> {
     let is_answered = Arc::new(AtomicBool::new(false));
-    let mut desk = Some(desk.clone());
+    let mut inbox = Some(inbox.clone());
     poll_fn(move |context| {
         if is_answered.load(Ordering::SeqCst) {
             return Poll::Ready(());
         }
-        if let Some(desk) = desk.take() {
-            let _ = desk.send(Question {
+        if let Some(inbox) = inbox.take() {
+            let _ = inbox.send(Question {
                 asker: context.waker().clone(),
                 from,
                 is_answered: Arc::clone(&is_answered),
@@ -61,11 +61,11 @@ fn answer(questions: &Receiver<Question>, count: &AtomicUsize) {
 fn main() {
     ctp_nostd::attach();
     let executor: &'static Executor<'_> = Box::leak(Box::default());
-    let ((desk, questions), ledger) = (channel(), Ledger::new());
+    let ((inbox, questions), truth) = (channel(), GroundTruth::new());
     let count: &'static AtomicUsize = Box::leak(Box::default());
     thread::spawn(|| answer(&{ questions }, count));
     for i in 0..8 {
-        let asker = consult(i, desk.clone(), ledger.clone());
+        let asker = consult(i, inbox.clone(), truth.clone());
         executor
             .spawn(asker.traced_as(&format!("asker-{i}")))
             .detach();
@@ -78,7 +78,7 @@ fn main() {
     }
     sleep(Duration::from_millis(2500));
     let is_lost = |name: &str| ["asker-0", "asker-1", "asker-2"].contains(&name);
-    ledger.tell(is_lost);
+    truth.record(is_lost);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -4,11 +4,11 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Order, Signal, Toy, yield_now};
+use ctp_zoo::{GroundTruth, Order, Signal, Toy, yield_now};
 
-async fn serve(signal: Signal, ledger: Ledger) {
+async fn serve(signal: Signal, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter("starved", line!() + 1);
+        let _waiting = truth.enter("starved", line!() + 1);
         signal.raised().await;
     }
 }
@@ -22,8 +22,12 @@ async fn hog() {
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger, signal) = (Toy::new(Order::LastCome, 1), Ledger::new(), Signal::new());
-    toy.spawn("starved", serve(signal.clone(), ledger.clone()));
+    let (toy, truth, signal) = (
+        Toy::new(Order::LastCome, 1),
+        GroundTruth::new(),
+        Signal::new(),
+    );
+    toy.spawn("starved", serve(signal.clone(), truth.clone()));
     for _ in 0..20 {
         sleep(Duration::from_millis(10));
         signal.raise();
@@ -33,5 +37,5 @@ fn main() {
     sleep(Duration::from_millis(100));
     signal.raise();
     sleep(Duration::from_millis(2500));
-    ledger.tell(|name| name == "starved");
+    truth.record(|name| name == "starved");
 }

@@ -4,29 +4,29 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, told, two_workers};
+use ctp_zoo::{GroundTruth, announced, two_workers};
 use tokio::sync::Notify;
 
 static NEWS: Notify = Notify::const_new();
 
-async fn guest(number: u32, ledger: Ledger) {
+async fn guest(number: u32, truth: GroundTruth) {
     tokio::time::sleep(Duration::from_millis(1)).await;
     if number.is_multiple_of(5) {
-        let _waiting = ledger.enter(&format!("guest-{number}"), line!() + 1);
-        told(NEWS.notified(), ctp::Wait::user(1)).await;
+        let _waiting = truth.enter(&format!("guest-{number}"), line!() + 1);
+        announced(NEWS.notified(), ctp::Wait::user(1)).await;
     }
 }
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
-    let (runtime, ledger) = (two_workers()?, Ledger::new());
+    let (runtime, truth) = (two_workers()?, GroundTruth::new());
     for number in 0..100 {
-        let guest = guest(number, ledger.clone());
+        let guest = guest(number, truth.clone());
         runtime.spawn(guest.traced_as(&format!("guest-{number}")));
         sleep(Duration::from_millis(2));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| false);
+    truth.record(|_| false);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -8,16 +8,16 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::TracedExt as _;
-use ctp_zoo::{Hangup, Ledger, Pipe, Pipes, two_workers};
+use ctp_zoo::{GroundTruth, Hangup, Pipe, Pipes, two_workers};
 use tokio::time::timeout;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SOON: Duration = Duration::from_millis(500);
 
-async fn read_all(pipe: Arc<Pipe>, patience: Duration, name: String, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, limit: Duration, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
-        let read = timeout(patience, pipe.read(Hangup::Forget));
+        let _waiting = truth.enter(&name, line!() + 1);
+        let read = timeout(limit, pipe.read(Hangup::Forget));
         if !matches!(read.await, Ok(1..)) {
             return;
         }
@@ -36,13 +36,13 @@ fn fate(i: usize) -> (&'static str, Duration) {
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
     let runtime = two_workers()?;
-    let (pipes, ledger) = (Pipes::new(), Ledger::new());
+    let (pipes, truth) = (Pipes::new(), GroundTruth::new());
     let mut writers = Vec::new();
     for i in 0..12 {
         let (pipe, writer) = pipes.pipe()?;
-        let (fate, patience) = fate(i);
+        let (fate, limit) = fate(i);
         let name = format!("{fate}-{i}");
-        let task = read_all(pipe, patience, name.clone(), ledger.clone());
+        let task = read_all(pipe, limit, name.clone(), truth.clone());
         runtime.spawn(task.traced_as(&name));
         writers.push(writer);
     }
@@ -56,7 +56,7 @@ fn main() -> io::Result<()> {
             writers.truncate(6);
         }
     }
-    ledger.tell(|name| name.starts_with("patient"));
+    truth.record(|name| name.starts_with("patient"));
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

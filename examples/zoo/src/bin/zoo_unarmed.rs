@@ -14,7 +14,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use ctp_nostd as ctp;
-use ctp_zoo::{Ledger, Order, Toy};
+use ctp_zoo::{GroundTruth, Order, Toy};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -119,9 +119,9 @@ impl Future for Frame<'_> {
     }
 }
 
-async fn read_frames(connection: Arc<Connection>, name: String, ledger: Ledger) {
+async fn read_frames(connection: Arc<Connection>, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         if !connection.frame().await {
             return;
         }
@@ -130,7 +130,7 @@ async fn read_frames(connection: Arc<Connection>, name: String, ledger: Ledger) 
 
 fn main() -> io::Result<()> {
     ctp::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstCome, 2), Ledger::new());
+    let (toy, truth) = (Toy::new(Order::FirstCome, 2), GroundTruth::new());
     let (reactor, listener) = (Reactor::new()?, TcpListener::bind("127.0.0.1:0")?);
     let mut clients = Vec::new();
     for name in [
@@ -138,7 +138,7 @@ fn main() -> io::Result<()> {
     ] {
         clients.push(TcpStream::connect(listener.local_addr()?)?);
         let connection = Connection::new(listener.accept()?.0, &reactor)?;
-        toy.spawn(name, read_frames(connection, name.into(), ledger.clone()));
+        toy.spawn(name, read_frames(connection, name.into(), truth.clone()));
     }
     let (whole, others) = clients.split_at_mut(2);
     for round in 0..700 {
@@ -154,6 +154,6 @@ fn main() -> io::Result<()> {
         }
         sleep(Duration::from_millis(10));
     }
-    ledger.tell(|name| name.starts_with("halved"));
+    truth.record(|name| name.starts_with("halved"));
     Ok(())
 }

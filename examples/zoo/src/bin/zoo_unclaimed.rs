@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, two_workers};
+use ctp_zoo::{GroundTruth, TokioMutex, two_workers};
 
 static LOCKS: LazyLock<[TokioMutex<u64>; 2]> = LazyLock::new(Default::default);
 
@@ -22,19 +22,19 @@ async fn work(lock: &TokioMutex<u64>) {
     *lock.lock().await.value() += 1;
 }
 
-async fn keep(ledger: Ledger) {
+async fn keep(truth: GroundTruth) {
     tokio::time::sleep(Duration::from_millis(10)).await;
     let mut working = pin!(work(&LOCKS[0]));
     tokio::select! {
         () = &mut working => {}
         () = tokio::time::sleep(Duration::from_millis(20)) => {
-            let _waiting = ledger.enter("keeper", line!() + 1);
+            let _waiting = truth.enter("keeper", line!() + 1);
             *LOCKS[0].lock().await.value() += 1;
         }
     }
 }
 
-async fn drop_it() {
+async fn drop_future() {
     tokio::time::sleep(Duration::from_millis(10)).await;
     tokio::select! {
         () = work(&LOCKS[1]) => {}
@@ -43,27 +43,27 @@ async fn drop_it() {
     *LOCKS[1].lock().await.value() += 1;
 }
 
-async fn follow(name: String, ledger: Ledger) {
+async fn follow(name: String, truth: GroundTruth) {
     tokio::time::sleep(Duration::from_millis(50)).await;
-    let _waiting = ledger.enter(&name, line!() + 1);
+    let _waiting = truth.enter(&name, line!() + 1);
     *LOCKS[0].lock().await.value() += 1;
 }
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let ledger = Ledger::new();
+    let truth = GroundTruth::new();
     for lock in LOCKS.iter() {
         runtime.spawn(background(lock).traced_as("background"));
     }
-    runtime.spawn(keep(ledger.clone()).traced_as("keeper"));
-    runtime.spawn(drop_it().traced_as("dropper"));
+    runtime.spawn(keep(truth.clone()).traced_as("keeper"));
+    runtime.spawn(drop_future().traced_as("dropper"));
     for i in 0..3 {
         let name = format!("follower-{i}");
-        runtime.spawn(follow(name.clone(), ledger.clone()).traced_as(&name));
+        runtime.spawn(follow(name.clone(), truth.clone()).traced_as(&name));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
-async fn read_all(pipe: Arc<Pipe>, hangup: Hangup, name: String, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, hangup: Hangup, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         if pipe.read(hangup).await == 0 {
             return;
         }
@@ -21,21 +21,25 @@ async fn read_all(pipe: Arc<Pipe>, hangup: Hangup, name: String, ledger: Ledger)
 /// Those that keep their writers, those that are told, and those that are forgotten.
 fn fate(i: usize) -> (&'static str, Hangup) {
     match i {
-        0..6 => ("kept", Hangup::ForgetUntold),
+        0..6 => ("kept", Hangup::ForgetUnrecorded),
         6..9 => ("told", Hangup::Wake),
-        _ => ("forgotten", Hangup::ForgetUntold),
+        _ => ("forgotten", Hangup::ForgetUnrecorded),
     }
 }
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let mut writers = Vec::new();
     for i in 0..12 {
         let (pipe, writer) = pipes.pipe()?;
         let (fate, hangup) = fate(i);
         let name = format!("{fate}-{i}");
-        toy.spawn(&name, read_all(pipe, hangup, name.clone(), ledger.clone()));
+        toy.spawn(&name, read_all(pipe, hangup, name.clone(), truth.clone()));
         writers.push(writer);
     }
     for round in 0..700 {
@@ -47,6 +51,6 @@ fn main() -> io::Result<()> {
             writers.truncate(6);
         }
     }
-    ledger.tell(|name| name.starts_with("forgotten"));
+    truth.record(|name| name.starts_with("forgotten"));
     Ok(())
 }

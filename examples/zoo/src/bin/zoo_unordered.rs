@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, Mutex, Signal, TokioHeld, TokioMutex, channel, two_workers};
+use ctp_zoo::{GroundTruth, Mutex, Signal, TokioHeld, TokioMutex, channel, two_workers};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio::sync::Barrier;
@@ -25,12 +25,12 @@ type Part = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Parts = FuturesUnordered<Part>;
 
 /// Has the second lock; one part goes on with that, step by step, and another one wants the first.
-async fn crawl(pair: usize, step: Duration, seated: Arc<Barrier>, ledger: Ledger) {
+async fn crawl(pair: usize, step: Duration, seated: Arc<Barrier>, truth: GroundTruth) {
     let held = LOCKS[pair][1].lock().await;
     seated.wait().await;
     let parts = Parts::new();
     parts.push(Box::pin(go_on(held, step)));
-    parts.push(Box::pin(want(pair, ledger)));
+    parts.push(Box::pin(want(pair, truth)));
     parts.collect::<()>().await;
 }
 
@@ -42,17 +42,17 @@ async fn go_on(mut held: Held, step: Duration) {
 }
 
 /// After the other part was polled.
-async fn want(pair: usize, ledger: Ledger) {
+async fn want(pair: usize, truth: GroundTruth) {
     tokio::time::sleep(10 * STEP).await;
-    let _waiting = ledger.enter(&format!("crawler-{pair}"), line!() + 1);
+    let _waiting = truth.enter(&format!("crawler-{pair}"), line!() + 1);
     *LOCKS[pair][0].lock().await.value() += 1;
 }
 
 /// Has the first lock, and wants the second.
-async fn keep(pair: usize, seated: Arc<Barrier>, ledger: Ledger) {
+async fn keep(pair: usize, seated: Arc<Barrier>, truth: GroundTruth) {
     let mut first = LOCKS[pair][0].lock().await;
     seated.wait().await;
-    let _waiting = ledger.enter(&format!("keeper-{pair}"), line!() + 1);
+    let _waiting = truth.enter(&format!("keeper-{pair}"), line!() + 1);
     *first.value() += *LOCKS[pair][1].lock().await.value();
 }
 
@@ -68,9 +68,9 @@ async fn listen(part: Part) {
 }
 
 /// Each for a thing of its own.
-fn listeners(ledger: &Ledger, signal: Signal, lock: Mutex) -> [(&'static str, Part); 3] {
+fn listeners(truth: &GroundTruth, signal: Signal, lock: Mutex) -> [(&'static str, Part); 3] {
     let names = ["listener-signal", "listener-lock", "listener-channel"];
-    let [raised, locked, received] = names.map(|name| (name, ledger.clone()));
+    let [raised, locked, received] = names.map(|name| (name, truth.clone()));
     let raised: Part = Box::pin(async move {
         let _waiting = raised.1.enter(raised.0, line!() + 1);
         signal.raised().await;
@@ -91,21 +91,21 @@ fn listeners(ledger: &Ledger, signal: Signal, lock: Mutex) -> [(&'static str, Pa
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let ledger = Ledger::new();
+    let truth = GroundTruth::new();
     for (pair, step) in [STEP, HOUR].into_iter().enumerate() {
         let seated = Arc::new(Barrier::new(2));
-        let crawler = crawl(pair, step, Arc::clone(&seated), ledger.clone());
+        let crawler = crawl(pair, step, Arc::clone(&seated), truth.clone());
         runtime.spawn(crawler.traced_as(&format!("crawler-{pair}")));
-        let keeper = keep(pair, seated, ledger.clone());
-        runtime.spawn(keeper.traced_as(&format!("keeper-{pair}")));
+        let blocker = keep(pair, seated, truth.clone());
+        runtime.spawn(blocker.traced_as(&format!("keeper-{pair}")));
     }
     let lock = Mutex::new();
     let _held = smol::block_on(lock.lock());
-    for (name, part) in listeners(&ledger, Signal::new(), lock.clone()) {
+    for (name, part) in listeners(&truth, Signal::new(), lock.clone()) {
         runtime.spawn(listen(part).traced_as(name));
     }
     sleep(Duration::from_millis(2500));
-    ledger.tell(|name| name.ends_with("-1"));
+    truth.record(|name| name.ends_with("-1"));
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

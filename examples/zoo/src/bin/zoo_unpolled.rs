@@ -7,23 +7,23 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, Signal, TokioMutex, two_workers};
+use ctp_zoo::{GroundTruth, Signal, TokioMutex, two_workers};
 
 static LOCK: LazyLock<TokioMutex<u64>> = LazyLock::new(Default::default);
 
-async fn work(signal: Signal, ledger: Ledger) {
+async fn work(signal: Signal, truth: GroundTruth) {
     let mut held = LOCK.lock().await;
-    let _waiting = ledger.enter("work", line!() + 1);
+    let _waiting = truth.enter("work", line!() + 1);
     signal.raised().await;
     *held.value() += 1;
 }
 
-async fn keep(signal: Signal, ledger: Ledger) {
-    let mut working = pin!(work(signal, ledger.clone()).traced_as("work"));
+async fn keep(signal: Signal, truth: GroundTruth) {
+    let mut working = pin!(work(signal, truth.clone()).traced_as("work"));
     tokio::select! {
         () = &mut working => {}
         () = tokio::time::sleep(Duration::from_millis(20)) => {
-            let _waiting = ledger.enter("keeper", line!() + 1);
+            let _waiting = truth.enter("keeper", line!() + 1);
             *LOCK.lock().await.value() += 1;
         }
     }
@@ -32,13 +32,13 @@ async fn keep(signal: Signal, ledger: Ledger) {
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let (signal, ledger) = (Signal::new(), Ledger::new());
-    let keeper = keep(signal.clone(), ledger.clone());
-    runtime.spawn(keeper.traced_as("keeper"));
+    let (signal, truth) = (Signal::new(), GroundTruth::new());
+    let blocker = keep(signal.clone(), truth.clone());
+    runtime.spawn(blocker.traced_as("keeper"));
     sleep(Duration::from_millis(500));
     signal.raise();
     sleep(Duration::from_millis(2000));
-    ledger.tell(|_| true);
+    truth.record(|_| true);
     // As it stands: nobody is cancelled.
     std::process::exit(0)
 }

@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Ledger, Order, Signal, Toy};
+use ctp_zoo::{GroundTruth, Order, Signal, Toy};
 
 /// Rounds that end in good order.
 const ROUNDS: usize = 20;
 /// Not in a wait.
-const NOWHERE: usize = usize::MAX;
+const NO_INDEX: usize = usize::MAX;
 
 /// In its last round it works on after it has looked whether it may go on.
-async fn rounds(name: &'static str, signal: Signal, at: Arc<AtomicUsize>, ledger: Ledger) {
+async fn rounds(name: &'static str, signal: Signal, at: Arc<AtomicUsize>, truth: GroundTruth) {
     for round in 0.. {
-        let _waiting = ledger.enter(name, line!() + 1);
+        let _waiting = truth.enter(name, line!() + 1);
         let mut raised = pin!(signal.raised());
         poll_fn(|context| {
             let poll = raised.as_mut().poll(context);
@@ -50,12 +50,15 @@ fn raise(signal: &Signal, round: usize, at: &AtomicUsize) {
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstComeUnlessRunning, 2), Ledger::new());
+    let (toy, truth) = (
+        Toy::new(Order::FirstComeUnlessRunning, 2),
+        GroundTruth::new(),
+    );
     let start = |name| {
-        let (signal, at) = (Signal::new(), Arc::new(AtomicUsize::new(NOWHERE)));
+        let (signal, at) = (Signal::new(), Arc::new(AtomicUsize::new(NO_INDEX)));
         toy.spawn(
             name,
-            rounds(name, signal.clone(), Arc::clone(&at), ledger.clone()),
+            rounds(name, signal.clone(), Arc::clone(&at), truth.clone()),
         );
         (signal, at)
     };
@@ -63,9 +66,9 @@ fn main() {
     for round in 0..=ROUNDS {
         raise(&lost, round, &lost_at);
     }
-    lost_at.store(NOWHERE, Ordering::SeqCst);
+    lost_at.store(NO_INDEX, Ordering::SeqCst);
     for round in 0..200 {
         raise(&well, round, &well_at);
     }
-    ledger.tell(|name| name == "lost");
+    truth.record(|name| name == "lost");
 }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
-async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = truth.enter(&name, line!() + 1);
         if pipe.read(Hangup::Wake).await == 0 {
             return;
         }
@@ -40,7 +40,11 @@ fn connect(listener: Option<&TcpListener>) -> io::Result<(File, OwnedFd)> {
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
     let is_local = std::env::args().nth(1).is_some_and(|it| it == "local");
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let listener = Some(&listener).filter(|_| !is_local);
     let (mut kept, mut lost) = (Vec::new(), Vec::new());
@@ -49,7 +53,7 @@ fn main() -> io::Result<()> {
         let pipe = pipes.connection(server)?;
         let name = format!("{}-{i}", if i < 3 { "kept" } else { "lost" });
         let reader = Arc::clone(&pipe);
-        toy.spawn(&name, read_all(reader, name.clone(), ledger.clone()));
+        toy.spawn(&name, read_all(reader, name.clone(), truth.clone()));
         match i {
             0..3 => kept.push(client),
             _ => lost.push((client, pipe)),
@@ -67,6 +71,6 @@ fn main() -> io::Result<()> {
         }
         sleep(Duration::from_millis(10));
     }
-    ledger.tell(|name| name.starts_with("lost"));
+    truth.record(|name| name.starts_with("lost"));
     Ok(())
 }

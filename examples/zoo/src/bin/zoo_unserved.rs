@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
-async fn read_all(pipe: Arc<Pipe>, name: &'static str, reads: Arc<AtomicU64>, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, name: &'static str, reads: Arc<AtomicU64>, truth: GroundTruth) {
     loop {
-        let _waiting = ledger.enter(name, line!() + 1);
+        let _waiting = truth.enter(name, line!() + 1);
         pipe.read(Hangup::Wake).await;
         reads.fetch_add(1, Ordering::Relaxed);
     }
@@ -20,7 +20,11 @@ async fn read_all(pipe: Arc<Pipe>, name: &'static str, reads: Arc<AtomicU64>, le
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let (toy, pipes, truth) = (
+        Toy::new(Order::FirstCome, 2),
+        Pipes::new(),
+        GroundTruth::new(),
+    );
     let (pipe, writer) = pipes.pipe()?;
     let mut reads = BTreeMap::new();
     for name in ["first", "second"] {
@@ -28,7 +32,7 @@ fn main() -> io::Result<()> {
         reads.insert(name, Arc::clone(&count));
         toy.spawn(
             name,
-            read_all(Arc::clone(&pipe), name, count, ledger.clone()),
+            read_all(Arc::clone(&pipe), name, count, truth.clone()),
         );
         sleep(Duration::from_millis(200));
     }
@@ -36,6 +40,6 @@ fn main() -> io::Result<()> {
         rustix::io::write(&writer, b"frame")?;
         sleep(Duration::from_millis(5));
     }
-    ledger.tell(|name| reads[name].load(Ordering::Relaxed) == 0);
+    truth.record(|name| reads[name].load(Ordering::Relaxed) == 0);
     Ok(())
 }

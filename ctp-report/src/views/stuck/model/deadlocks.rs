@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctp_trace::census::{Blocks, Coroutine, Keeper};
 use ctp_trace::record::{CoroutineId, Nanos, Wake};
-use ctp_trace::verdict::{Doubt, Judgement, Reason};
+use ctp_trace::trace_model::{Blocker, Blocks, Coroutine};
+use ctp_trace::verdict::{Caveat, Judgement, Reason};
 use serde::Serialize;
 
 use super::Context;
@@ -22,7 +22,7 @@ pub struct Deadlock {
     /// How sure it is, as a word.
     pub confidence: &'static str,
     /// Why it is not certain, as a word.
-    pub doubt: Option<&'static str>,
+    pub caveat: Option<&'static str>,
     /// How long ago the last of them began to wait.
     pub since_ns: u64,
     /// Each waits for the next one, and the last for the first.
@@ -36,7 +36,7 @@ pub struct Deadlock {
     pub judged: Judgement,
     /// Why it is not certain.
     #[serde(skip)]
-    pub doubted: Option<Doubt>,
+    pub doubted: Option<Caveat>,
 }
 
 /// One of a cycle.
@@ -82,22 +82,24 @@ fn deadlock(
     judged: &BTreeMap<CoroutineId, Judgement>,
 ) -> Option<Deadlock> {
     let of_it = cycle.iter().filter_map(|id| judged.get(id));
-    let (judgement, doubt) = of_it.clone().find_map(|it| match it.reason {
-        Reason::Deadlock { doubt } => Some((*it, doubt)),
+    let (judgement, caveat) = of_it.clone().find_map(|it| match it.reason {
+        Reason::Deadlock { caveat } => Some((*it, caveat)),
         _ => None,
     })?;
-    let members = cycle.iter().filter_map(|id| context.model.census.get(*id));
+    let members = cycle
+        .iter()
+        .filter_map(|id| context.model.trace_model.get(*id));
     let members: Vec<&Coroutine> = members.collect();
     Some(Deadlock {
         verdict: judgement.verdict.word(),
         confidence: judgement.confidence.word(),
-        doubt: doubt.map(Doubt::word),
+        caveat: caveat.map(Caveat::word),
         since_ns: of_it.map(|it| it.age.0).min().unwrap_or_default(),
         cycle: members.iter().map(|one| link(context, one)).collect(),
         behind: context.behind.those(cycle.iter().copied()),
-        proof: proof(context, &members, doubt),
+        proof: proof(context, &members, caveat),
         judged: judgement,
-        doubted: doubt,
+        doubted: caveat,
     })
 }
 
@@ -110,7 +112,7 @@ fn link(context: &Context, one: &Coroutine) -> Link {
     } = context;
     let wait = one.suspend().copied().unwrap_or_default();
     let label = names.of(wait.site);
-    let end = model.census.end_of(one.process);
+    let end = model.trace_model.end_of(one.process);
     Link {
         id: one.id.0,
         name: blockers::name(model, names, one.id, None),
@@ -135,7 +137,7 @@ fn link(context: &Context, one: &Coroutine) -> Link {
 /// The wake since which its host has not polled it.
 fn unpolled(blocks: &Blocks, one: &Coroutine) -> Option<Wake> {
     let by = &blocks.of(one.id)?.by;
-    let is_hosted = matches!(by[..], [Keeper::Host(_)]);
+    let is_hosted = matches!(by[..], [Blocker::Host(_)]);
     one.wakes.word.filter(|_| is_hosted)
 }
 
@@ -163,13 +165,13 @@ impl Behind {
 }
 
 /// What each took and did not give back, what each waits for since then, and the end.
-fn proof(context: &Context, members: &[&Coroutine], doubt: Option<Doubt>) -> Vec<Step> {
+fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> Vec<Step> {
     let Context { model, names, .. } = *context;
     let mut steps = Vec::new();
     for one in members {
         let block = context.blocks.of(one.id);
-        let keepers = block.into_iter().flat_map(|block| &block.by);
-        steps.extend(keepers.filter_map(|it| taken(model, names, one, it)));
+        let blockers_of = block.into_iter().flat_map(|block| &block.by);
+        steps.extend(blockers_of.filter_map(|it| taken(model, names, one, it)));
         let wait = one.suspend().map(|wait| proof::event(model, names, wait));
         let by = format!("id {}", one.id.0);
         steps.extend(wait.map(|step| Step { by, ..step }));
@@ -177,7 +179,7 @@ fn proof(context: &Context, members: &[&Coroutine], doubt: Option<Doubt>) -> Vec
     }
     steps.sort_by_key(|step| step.at_ns);
     let since = steps.first().map_or(Nanos(0), |step| Nanos(step.at_ns));
-    steps.extend(end(context, members, since, doubt));
+    steps.extend(end(context, members, since, caveat));
     steps
 }
 
@@ -187,8 +189,8 @@ fn woken(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     Some(Step { what, ..step })
 }
 
-fn taken(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
-    let Keeper::Holder(holding) = keeper else {
+fn taken(model: &Model, names: &Names, one: &Coroutine, blocker: &Blocker) -> Option<Step> {
+    let Blocker::Holder(holding) = blocker else {
         return None;
     };
     Some(proof::hold(model, names, one, holding, "acquire"))
@@ -198,13 +200,17 @@ fn end(
     context: &Context,
     members: &[&Coroutine],
     since: Nanos,
-    doubt: Option<Doubt>,
+    caveat: Option<Caveat>,
 ) -> Option<Step> {
-    let worst = members
-        .iter()
-        .max_by_key(|one| (one.account.shaken, one.account.inexact, one.account.lost()))?;
-    let losses = match doubt {
-        Some(Doubt::Incomplete) => proof::missing(context.model, worst, since),
+    let worst = members.iter().max_by_key(|one| {
+        (
+            one.account.uncertain,
+            one.account.inexact,
+            one.account.lost(),
+        )
+    })?;
+    let losses = match caveat {
+        Some(Caveat::Incomplete) => proof::missing(context.model, worst, since),
         _ => proof::losses(context.model, worst),
     };
     let wake = match members

@@ -45,7 +45,7 @@ pub struct Evidence {
     pub last_waker: Option<LastWaker>,
     /// How many other coroutines did that of the rest of them.
     #[serde(skip_serializing_if = "is_default")]
-    pub last_wakers_besides: usize,
+    pub other_last_wakers: usize,
     /// Records that threads lost while these waited, where that is why nothing can be said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost_records: Vec<LostRecords>,
@@ -73,13 +73,13 @@ impl Evidence {
             usual: usual::usual(model, oldest),
             closed_by: missing_wakes::closed_by(model, names, &context.closings, all()),
             kept_by: blockers::of(model, names, &context.blocks, oldest),
-            kept_by_others: blockers::besides(&context.blocks, oldest, all()),
-            thread_kept_by: context.busy.keepers(model, names, all()),
+            kept_by_others: blockers::others(&context.blocks, oldest, all()),
+            thread_kept_by: context.busy.thread_blockers(model, names, all()),
             roots: roots(members),
             behind: context.behind.those(all().map(|one| one.id)),
             usual_waker: missing_wakes::usual_waker(model, names, oldest),
             last_waker: last_waker::of(model, names, oldest),
-            last_wakers_besides: last_waker::besides(oldest, all()),
+            other_last_wakers: last_waker::others(oldest, all()),
             lost_records,
             lost_meanwhile,
             ready_ns: proof::ready_ns(model, members),

@@ -79,10 +79,10 @@ fn given_names(context: &Context, members: &[Member], called: &str) -> Vec<Strin
     let Context { model, names, .. } = *context;
     let mut seen = BTreeSet::new();
     let fresh = members.iter().filter(|(one, _)| seen.insert(one.name));
-    let given = fresh.filter_map(|(one, _)| names.given(model.census.name(one.name)));
+    let given = fresh.filter_map(|(one, _)| names.given(model.trace_model.name(one.name)));
     let given: Vec<String> = given.collect();
-    let is_told = |name: &String| name == called || label::numbered(name) == called;
-    match given.iter().all(is_told) {
+    let is_recorded = |name: &String| name == called || label::numbered(name) == called;
+    match given.iter().all(is_recorded) {
         true => Vec::new(),
         false => given,
     }

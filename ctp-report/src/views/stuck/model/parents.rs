@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::{Coroutine, NameId, Parent};
 use ctp_trace::record::CoroutineId;
+use ctp_trace::trace_model::{Coroutine, NameId, Parent};
 use serde::Serialize;
 
 use crate::load::Model;
@@ -38,7 +38,7 @@ pub fn of<'c>(
 ) -> Vec<Spawner> {
     let mut by_name: BTreeMap<String, Counted> = BTreeMap::new();
     for Parent { id, name } in children.filter_map(|one| one.parent) {
-        let key = label::numbered(model.census.name(name));
+        let key = label::numbered(model.trace_model.name(name));
         let them = by_name.entry(key).or_default();
         them.entry(id).or_insert((name, 0)).1 += 1;
     }
@@ -54,10 +54,10 @@ fn spawner(model: &Model, names: &Names, all_of: &str, them: &Counted) -> Spawne
     let mut given = them.values().map(|(name, _)| *name);
     let first = given.next().unwrap_or_default();
     let name = match given.all(|name| name == first) {
-        true => model.census.name(first),
+        true => model.trace_model.name(first),
         false => all_of,
     };
-    let is_alive = |id: &&CoroutineId| model.census.get(**id).is_some_and(Coroutine::is_alive);
+    let is_alive = |id: &&CoroutineId| model.trace_model.get(**id).is_some_and(Coroutine::is_alive);
     Spawner {
         name: names
             .called(name)

@@ -26,7 +26,7 @@ impl Place {
     /// Of coroutines that are all at one site.
     pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
-        let site = model.census.place_of(members[0].0);
+        let site = model.trace_model.place_of(members[0].0);
         let label = names.of(site).cloned().unwrap_or_default();
         let all = members.iter().map(|(one, _)| *one);
         Place {

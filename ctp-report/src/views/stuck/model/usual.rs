@@ -1,6 +1,6 @@
 //! How long coroutines usually wait where one does.
 
-use ctp_trace::census::Coroutine;
+use ctp_trace::trace_model::Coroutine;
 use serde::Serialize;
 
 use crate::load::Model;
@@ -29,17 +29,17 @@ pub struct Usual {
 
 /// What is usual where this one waits.
 pub fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
-    let (wait, past) = (one.suspend()?, model.census.past(one));
-    let by_name = model.census.is_past_of_name(one);
+    let (wait, past) = (one.suspend()?, model.trace_model.past(one));
+    let by_name = model.trace_model.is_past_of_name(one);
     let (mean, approximate) = if by_name {
-        let named = model.census.named(one.kin())?;
+        let named = model.trace_model.named(one.group_key())?;
         (named.waiting.mean()?, named.approximate)
     } else {
-        let site = model.census.site(wait.site, wait.wait)?;
+        let site = model.trace_model.site(wait.site, wait.wait)?;
         (site.waits.mean()?, site.approximate)
     };
     Some(Usual {
-        exact: !approximate && !one.account.is_approximate() && model.knows_its_losses(),
+        exact: !approximate && !one.account.is_approximate() && model.knows_losses(),
         waits: past.waits,
         mean_ns: mean.0,
         p99_ns: past.p99.0,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::verdict::{Doubt, NO_DOUBT};
+use ctp_trace::verdict::{Caveat, NO_CAVEAT};
 
 use crate::text::units;
 use crate::views::stuck::model::{Group, coroutines};
@@ -51,10 +51,10 @@ fn place(groups: &[&Group]) -> String {
 }
 
 /// What speaks against it, or that nothing does.
-pub fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
+pub fn sureness(groups: &[&Group], caveat: Option<Caveat>) -> String {
     let closings = groups.iter().flat_map(|group| &group.evidence.closed_by);
     let oldest = closings.map(|by| by.oldest_ns).max().unwrap_or_default();
     let ago = units::duration_ns(oldest);
-    let clause = doubt.map_or(NO_DOUBT, Doubt::of_resource);
+    let clause = caveat.map_or(NO_CAVEAT, Caveat::of_resource);
     clause.replace("{ago}", &ago)
 }

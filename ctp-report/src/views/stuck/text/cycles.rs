@@ -13,7 +13,7 @@ use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::{Deadlock, Link};
 
 /// Cycles that are told whole, unless all ids are wanted.
-const TOLD: usize = 5;
+const MAX_SHOWN: usize = 5;
 
 /// Members of a cycle, and records that prove it, that are told one by one. Of more, so many less one
 /// third are told of its beginning, and that third of its end, unless all ids are wanted.
@@ -31,11 +31,11 @@ pub fn write(
         .iter()
         .filter(|it| it.judged.verdict == verdict)
         .collect();
-    let told = if view.all_ids { of_it.len() } else { TOLD };
-    for one in of_it.iter().take(told) {
+    let reported = if view.all_ids { of_it.len() } else { MAX_SHOWN };
+    for one in of_it.iter().take(reported) {
         cycle(page, one, names, view)?;
     }
-    match &of_it[of_it.len().min(told)..] {
+    match &of_it[of_it.len().min(reported)..] {
         [] => Ok(()),
         rest => others(page, rest),
     }
@@ -48,8 +48,8 @@ fn others(page: &mut Page, rest: &[&Deadlock]) -> io::Result<()> {
         .flat_map(|it| it.cycle.iter().map(|one| one.id))
         .collect();
     let verdict = rest[0].verdict;
-    let said = format!(" {cycles}: ids {}   (--ids tells all)", text::few(&ids));
-    page.headline(verdict, &said)?;
+    let message = format!(" {cycles}: ids {}   (--ids tells all)", text::few(&ids));
+    page.headline(verdict, &message)?;
     page.gap()
 }
 
@@ -121,14 +121,14 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     let waits = spread_field(&link.waits_for, &since);
     items(page, "waits for", "", &[waits])?;
     // What the next one does is told where it stands. Others are told of here only.
-    let tells_more = 1 < link.kept_by.len();
-    for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more) {
-        items(page, name, "", &[said])?;
+    let says_more = 1 < link.kept_by.len();
+    for (name, message) in blocker_text::fields(&link.kept_by, 0, says_more) {
+        items(page, name, "", &[message])?;
     }
     if let Some(ns) = link.woken_ns {
         let ago = units::duration_ns(ns);
-        let said = format!("which has not polled it since it was woken, {ago} ago");
-        items(page, "", "", &[said])?;
+        let message = format!("which has not polled it since it was woken, {ago} ago");
+        items(page, "", "", &[message])?;
     }
     page.gap()
 }

@@ -20,11 +20,11 @@ const UNKNOWN: &str = "not known who: no function of the program's was found";
 
 /// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
-    let fact = group.ruling.judged.fact;
-    let is_told = !group.evidence.closed_by.is_empty()
+    let fact = group.group_verdict.judged.fact;
+    let is_recorded = !group.evidence.closed_by.is_empty()
         || group.evidence.usual_waker.is_some()
         || group.evidence.last_waker.is_some();
-    if !is_told || !matches!(fact, Fact::NotWoken | Fact::NoWaker | Fact::Suspended) {
+    if !is_recorded || !matches!(fact, Fact::NotWoken | Fact::NoWaker | Fact::Suspended) {
         return Ok(());
     }
     page.line("  who should have woken them")?;
@@ -38,17 +38,17 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
         detail(page, &format!("woke this site {wakes} of {of}"))?;
     }
     if let Some(waker) = &group.evidence.last_waker {
-        last_waker(page, waker, group.evidence.last_wakers_besides)?;
+        last_waker(page, waker, group.evidence.other_last_wakers)?;
     }
     page.gap()
 }
 
 /// `last woken   by id 7 sender, which has ended`, and how many others woke others of the group.
-fn last_waker(page: &mut Page, waker: &LastWaker, besides: usize) -> io::Result<()> {
-    let who = format!("by {},", waker.who());
-    let words = [who, blocker_text::done_by(waker)];
+fn last_waker(page: &mut Page, waker: &LastWaker, other_count: usize) -> io::Result<()> {
+    let subject = format!("by {},", waker.subject());
+    let words = [subject, blocker_text::done_by(waker)];
     items(page, "last woken", " ", &words)?;
-    others(page, "and by", besides)
+    others(page, "and by", other_count)
 }
 
 /// Writes which threads lost records while a group waited, the largest losses of them.
@@ -103,8 +103,8 @@ fn others(page: &mut Page, and: &str, count: usize) -> io::Result<()> {
     }
 }
 
-fn detail(page: &mut Page, said: &str) -> io::Result<()> {
-    page.line(&format!("{:INDENT$}{said}", ""))
+fn detail(page: &mut Page, message: &str) -> io::Result<()> {
+    page.line(&format!("{:INDENT$}{message}", ""))
 }
 
 /// `tid 4127, 11.77 .. 11.80 s ago, 47 closes, 0 wakes`.
@@ -112,7 +112,7 @@ fn when(by: &ClosedBy, group: &Group) -> String {
     let ago = units::range(Nanos(by.youngest_ns), Nanos(by.oldest_ns));
     let what = if by.ended.is_some() { "end" } else { "close" };
     let closes = units::counted(by.closes as u64, what);
-    let wakes = if group.ruling.wakes_exact {
+    let wakes = if group.group_verdict.wakes_exact {
         ", 0 wakes"
     } else {
         ""

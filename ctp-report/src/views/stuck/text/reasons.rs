@@ -41,7 +41,7 @@ fn reason(groups: &[&Group]) -> String {
         verdict,
         reason,
         ..
-    } = groups[0].ruling.judged;
+    } = groups[0].group_verdict.judged;
     let fill = |blank| match blank {
         Blank::Word => reason.word().to_owned(),
         Blank::Age => ages(groups),
@@ -57,9 +57,9 @@ fn reason(groups: &[&Group]) -> String {
         Blank::Are => "are".to_owned(),
         Blank::Them if count == 1 => "it".to_owned(),
         Blank::Them => "them".to_owned(),
-        Blank::Keepers => roots(groups),
-        Blank::DoubtOfResource => closings::sureness(groups, reason.doubt()),
-        Blank::DoubtOfKeeper => blocker_text::sureness(reason.doubt()).to_owned(),
+        Blank::Blockers => roots(groups),
+        Blank::ResourceCaveat => closings::sureness(groups, reason.caveat()),
+        Blank::BlockerCaveat => blocker_text::sureness(reason.caveat()).to_owned(),
     };
     reason.describe().in_words(verdict, count, fill)
 }
@@ -93,7 +93,7 @@ fn far_beyond(groups: &[&Group]) -> String {
         false => "at a site that usually waits",
     };
     let mean = units::duration_ns(usual.mean_ns);
-    format!(" {place} {}{mean}", usual.doubt())
+    format!(" {place} {}{mean}", usual.caveat())
 }
 
 fn beyond_lives(groups: &[&Group], reason: Reason) -> String {
@@ -110,7 +110,9 @@ fn beyond_lives(groups: &[&Group], reason: Reason) -> String {
 
 fn wakes(fact: Fact, groups: &[&Group]) -> &'static str {
     match fact {
-        Fact::NotWoken | Fact::NoWaker if groups.iter().all(|group| group.ruling.wakes_exact) => {
+        Fact::NotWoken | Fact::NoWaker
+            if groups.iter().all(|group| group.group_verdict.wakes_exact) =>
+        {
             "no wake since (exact)"
         }
         Fact::NotWoken | Fact::NoWaker => "no wake counted since",
@@ -143,9 +145,9 @@ fn queueing(groups: &[&Group]) -> String {
 /// What is usual where a group waits.
 pub fn usual(group: &Group) -> Option<String> {
     let usual = group.evidence.usual?;
-    let doubt = usual.doubt();
+    let caveat = usual.caveat();
     Some(format!(
-        "{doubt}{} {}: mean {doubt}{}, 99 % within {doubt}{}, longest {doubt}{}",
+        "{caveat}{} {}: mean {caveat}{}, 99 % within {caveat}{}, longest {caveat}{}",
         units::counted(usual.waits, "wait"),
         usual.place(),
         units::duration_ns(usual.mean_ns),
@@ -165,7 +167,7 @@ impl Usual {
     }
 
     /// The mark of figures that are approximate.
-    fn doubt(&self) -> &'static str {
+    fn caveat(&self) -> &'static str {
         if self.exact { "" } else { "~" }
     }
 }
@@ -173,12 +175,12 @@ impl Usual {
 /// Whether a group waits as coroutines usually do at its place, or for less than the threshold;
 /// else nothing is known that would speak for it or against it.
 pub fn is_as_usual(group: &Group) -> bool {
-    group.ruling.judged.reason.describe().basis != Basis::Nothing
+    group.group_verdict.judged.reason.describe().basis != Basis::Nothing
 }
 
 /// Whether nothing speaks against a group but how long it waits.
-pub fn is_by_its_length(group: &Group) -> bool {
-    group.ruling.judged.reason.describe().basis == Basis::Length
+pub fn is_by_length(group: &Group) -> bool {
+    group.group_verdict.judged.reason.describe().basis == Basis::Length
 }
 
 /// `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.
@@ -205,9 +207,9 @@ pub fn waiting(group: &Group) -> String {
 
 /// Who holds its lock, or is awaited, keeps its thread too: that is told once.
 fn is_kept_by_the_same(group: &Group) -> bool {
-    let keeper = group.evidence.kept_by.first().and_then(|it| it.id);
+    let blocker = group.evidence.kept_by.first().and_then(|it| it.id);
     let of_thread = group.evidence.thread_kept_by.first().map(|it| it.id);
-    group.evidence.thread_kept_by.len() == 1 && keeper == of_thread
+    group.evidence.thread_kept_by.len() == 1 && blocker == of_thread
 }
 
 /// `its thread is kept by id 6 hog, for 4.7 s`.
@@ -215,7 +217,7 @@ pub fn thread_kept(group: &Group) -> Option<String> {
     let [first, others @ ..] = &group.evidence.thread_kept_by[..] else {
         return None;
     };
-    let whose = match (group.members.count, first.count) {
+    let owner = match (group.members.count, first.count) {
         (1, _) => "its thread".to_owned(),
         (all, kept) if all == kept => "their thread".to_owned(),
         (_, kept) => format!("the thread of {}", units::grouped(kept as u64)),
@@ -224,7 +226,7 @@ pub fn thread_kept(group: &Group) -> Option<String> {
         0 => String::new(),
         more => format!(", and others by {}", units::counted(more, "other")),
     };
-    Some(format!("{whose} {}{others}", first.keeps()))
+    Some(format!("{owner} {}{others}", first.keeps()))
 }
 
 /// What is not known: a record that is lost may be that of a closing.
@@ -245,7 +247,7 @@ fn age(group: &Group) -> String {
 
 fn detail(group: &Group) -> String {
     let age = age(group);
-    let Judgement { fact, reason, .. } = group.ruling.judged;
+    let Judgement { fact, reason, .. } = group.group_verdict.judged;
     match (reason, fact, group.evidence.usual) {
         (Reason::Timer(due), ..) => timer(due, end_of(group)),
         (Reason::Ignored(verdict), ..) => {
@@ -274,7 +276,7 @@ fn detail(group: &Group) -> String {
         (_, Fact::WokenNotRun, _) => woken(group),
         (reason, _, Some(usual)) if usual.waits > 0 => {
             let compared = compared(reason, &usual, &age, group);
-            match is_for_one_to_give_back(group) {
+            match is_for_giving_back(group) {
                 true => of_what(group, &compared),
                 false => compared,
             }
@@ -295,7 +297,7 @@ fn woken(group: &Group) -> String {
 }
 
 /// Others are known to keep it, or one of them has a lock: which one says more than the past does.
-fn is_for_one_to_give_back(group: &Group) -> bool {
+fn is_for_giving_back(group: &Group) -> bool {
     let is_lock = |waits: &WaitsFor| waits.kind == "lock";
     !group.evidence.kept_by.is_empty() || group.members.waits_for.first().is_some_and(is_lock)
 }
@@ -318,16 +320,16 @@ fn end_of(group: &Group) -> Nanos {
 
 /// How long they have waited, beside the past of their site. A few waits are not what is usual.
 fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
-    let (doubt, mean) = (usual.doubt(), units::duration_ns(usual.mean_ns));
+    let (caveat, mean) = (usual.caveat(), units::duration_ns(usual.mean_ns));
     if reason == Reason::NoPast || usual.waits < ENOUGH {
         let waits = units::counted(usual.waits, "wait");
         let place = usual.place();
-        return format!("for {age}; only {doubt}{waits} {place}, mean {doubt}{mean}");
+        return format!("for {age}; only {caveat}{waits} {place}, mean {caveat}{mean}");
     }
     let is_long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.members.oldest_ns;
     let now = is_long.then(|| format!(", now for {age}"));
     format!(
-        "usually resumed after {doubt}{mean}{}",
+        "usually resumed after {caveat}{mean}{}",
         now.unwrap_or_default()
     )
 }

@@ -27,7 +27,7 @@ pub struct Arrows {
     all: Vec<Arrow>,
     total: u64,
     latest: HashMap<(usize, usize), Nanos>,
-    apart: u64,
+    separate: u64,
 }
 
 impl Arrows {
@@ -48,8 +48,8 @@ impl Arrows {
         }
         self.total += 1;
         self.keep(arrow);
-        while ROOM < self.all.len() && self.apart <= scale.length() {
-            self.apart = (2 * self.apart).max(scale.length() >> 14).max(1);
+        while ROOM < self.all.len() && self.separate <= scale.length() {
+            self.separate = (2 * self.separate).max(scale.length() >> 14).max(1);
             self.latest.clear();
             let all = std::mem::take(&mut self.all);
             all.into_iter().for_each(|arrow| self.keep(arrow));
@@ -59,7 +59,7 @@ impl Arrows {
 
     fn keep(&mut self, arrow: Arrow) {
         let pair = (arrow.from, arrow.to);
-        let near = |last: &Nanos| last.0.abs_diff(arrow.at.0) < self.apart;
+        let near = |last: &Nanos| last.0.abs_diff(arrow.at.0) < self.separate;
         if !self.latest.get(&pair).is_some_and(near) {
             self.latest.insert(pair, arrow.at);
             self.all.push(arrow);

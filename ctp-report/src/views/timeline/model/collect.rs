@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ctp_trace::Reader;
-use ctp_trace::record::{Act, CoroutineId, Deed, EventKind, Nanos, Record, Waker};
+use ctp_trace::record::{Act, CoroutineId, EventKind, Nanos, Record, ThreadEvent, Waker};
 
 use super::arrows::{Arrow, Arrows};
 use super::row::Row;
@@ -61,7 +61,7 @@ impl Table {
                     self.arrow(wake.at, wake.waker, place, scale);
                 }
             }
-            Record::Deed(deed) => self.deed(deed, scale),
+            Record::ThreadEvent(thread_event) => self.thread_event(thread_event, scale),
             _ => {}
         }
     }
@@ -76,18 +76,18 @@ impl Table {
         }
     }
 
-    fn deed(&mut self, deed: &Deed, scale: &Scale) {
-        match &deed.act {
+    fn thread_event(&mut self, thread_event: &ThreadEvent, scale: &Scale) {
+        match &thread_event.act {
             Act::Wake(call) => {
                 if let Some(&place) = self.places.get(&call.coroutine) {
-                    self.rows[place].called(deed, call, scale);
-                    self.arrow(deed.at, call.by, place, scale);
+                    self.rows[place].called(thread_event, call, scale);
+                    self.arrow(thread_event.at, call.by, place, scale);
                 }
             }
             Act::Close(close) => {
                 let rows = self.rows.iter_mut().zip(&self.awaited);
                 for (row, _) in rows.filter(|(_, arg)| **arg == Some(close.arg)) {
-                    row.closed(deed, close, scale);
+                    row.closed(thread_event, close, scale);
                 }
             }
             _ => {}
@@ -98,19 +98,19 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::super::marks::{By, Mark, Marks};
-    use super::super::{Crowd, Doing, Piece, pick};
+    use super::super::{Activity, ObservedPopulation, Piece, pick};
     use super::*;
     use ctp_trace::record::{
         Birth, Close, Earlier, End, Event, SiteId, Start, WaitKind, Wake, WakeCall,
     };
     use ctp_trace::verdict::Verdict;
-    use ctp_trace::{Census, Writer};
+    use ctp_trace::{TraceModel, Writer};
 
-    const ONE: CoroutineId = CoroutineId(1);
+    const SINGLE: CoroutineId = CoroutineId(1);
 
     fn event(n: u64, at: u64, kind: EventKind, tid: u64) -> Record {
         Record::Event(Event {
-            coroutine: ONE,
+            coroutine: SINGLE,
             n,
             at: Nanos(at),
             tid,
@@ -122,7 +122,7 @@ mod tests {
     fn row(records: &[Record], from: u64) -> Row {
         let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
         let birth = Record::Birth(Birth {
-            coroutine: ONE,
+            coroutine: SINGLE,
             at: Nanos(10),
             ..Birth::default()
         });
@@ -134,18 +134,18 @@ mod tests {
         };
         let bytes = writer.finish(&end).unwrap();
         let scale = Scale::new(Nanos(from), Nanos(1_000));
-        let (mut census, mut crowd) = (Census::new(), Crowd::new(scale));
+        let (mut trace_model, mut observed) = (TraceModel::new(), ObservedPopulation::new(scale));
         for record in Reader::new(&bytes).unwrap().flatten() {
-            crowd.see(&census, &record);
-            census.feed(&record);
+            observed.see(&trace_model, &record);
+            trace_model.consume(&record);
         }
-        let selection = pick(&census, crowd, &scale, Nanos(100), None);
+        let selection = pick(&trace_model, observed, &scale, Nanos(100), None);
         let (mut rows, _) = collect(Reader::new(&bytes).unwrap(), &selection, &scale);
         rows.remove(0)
     }
 
-    fn near(row: &Row) -> Vec<(u64, u64, Doing)> {
-        let parts = |it: &Piece| (it.from.0, it.to.0, it.doing);
+    fn near(row: &Row) -> Vec<(u64, u64, Activity)> {
+        let parts = |it: &Piece| (it.from.0, it.to.0, it.activity);
         row.near.pieces().iter().map(parts).collect()
     }
 
@@ -163,18 +163,18 @@ mod tests {
             }
             suspend
         };
-        let deed = |at, act| {
-            Record::Deed(Deed {
+        let thread_event = |at, act| {
+            Record::ThreadEvent(ThreadEvent {
                 at: Nanos(at),
                 tid: 9,
                 act,
-                ..Deed::default()
+                ..ThreadEvent::default()
             })
         };
         let site = SiteId(3);
         let call = |count| {
             Act::Wake(WakeCall {
-                coroutine: ONE,
+                coroutine: SINGLE,
                 count,
                 site,
                 ..WakeCall::default()
@@ -186,23 +186,23 @@ mod tests {
             site,
         });
         let word = Record::Wake(Wake {
-            coroutine: ONE,
+            coroutine: SINGLE,
             count: 2,
             at: Nanos(41),
             ..Wake::default()
         });
         let row = row(
             &[
-                deed(15, close),
+                thread_event(15, close),
                 event(0, 20, EventKind::Run, 2),
                 wait(1, 30),
-                deed(35, call(1)),
-                deed(40, call(2)),
+                thread_event(35, call(1)),
+                thread_event(40, call(2)),
                 word,
                 event(2, 50, EventKind::Run, 2),
                 wait(3, 60),
-                deed(70, close),
-                deed(80, close),
+                thread_event(70, close),
+                thread_event(80, close),
             ],
             0,
         );
@@ -221,7 +221,7 @@ mod tests {
     fn events_become_pieces_and_marks() {
         let wake = |count, at| {
             Record::Wake(Wake {
-                coroutine: ONE,
+                coroutine: SINGLE,
                 count,
                 waker: Waker::Foreign,
                 at: Nanos(at),
@@ -238,10 +238,10 @@ mod tests {
             ],
             0,
         );
-        let waits = Doing::Waits(SiteId(0), WaitKind::Unknown, 0);
+        let waits = Activity::Waits(SiteId(0), WaitKind::Unknown, 0);
         let expected = [
-            (10, 20, Doing::Born),
-            (20, 50, Doing::Runs(2)),
+            (10, 20, Activity::Born),
+            (20, 50, Activity::Runs(2)),
             (50, 90, waits),
         ];
         assert_eq!(near(&row), expected);
@@ -249,8 +249,8 @@ mod tests {
         assert_eq!(row.member.verdict, Verdict::Busy);
         let open = row.open.unwrap();
         assert_eq!(
-            (open.from, open.to, open.doing),
-            (Nanos(90), Nanos(1_000), Doing::Runs(3))
+            (open.from, open.to, open.activity),
+            (Nanos(90), Nanos(1_000), Activity::Runs(3))
         );
     }
 
@@ -266,7 +266,7 @@ mod tests {
         );
         assert_eq!(
             near(&row),
-            [(10, 40, Doing::Lost(5)), (40, 60, Doing::Runs(2))]
+            [(10, 40, Activity::Lost(5)), (40, 60, Activity::Runs(2))]
         );
         assert_eq!((row.open, row.events), (None, (2, 5)));
         assert_eq!(
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn a_flight_recorders_row_begins_with_what_it_kept() {
         let earlier = Earlier {
-            coroutine: ONE,
+            coroutine: SINGLE,
             events: 5,
         };
         let row = row(
@@ -290,7 +290,7 @@ mod tests {
             ],
             0,
         );
-        assert_eq!(near(&row), [(40, 60, Doing::Runs(2))]);
+        assert_eq!(near(&row), [(40, 60, Activity::Runs(2))]);
         assert_eq!(row.events, (2, 0));
     }
 
@@ -304,6 +304,6 @@ mod tests {
             ],
             500,
         );
-        assert_eq!(near(&row), [(500, 600, Doing::Runs(2))]);
+        assert_eq!(near(&row), [(500, 600, Activity::Runs(2))]);
     }
 }

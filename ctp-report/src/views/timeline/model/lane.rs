@@ -5,7 +5,7 @@ use ctp_trace::verdict::Verdict;
 
 use super::marks::{Mark, Marks};
 use super::row::Row;
-use super::track::{Doing, Piece, Track};
+use super::track::{Activity, Piece, Track};
 use crate::time_scale::Scale;
 
 /// How a bar looks.
@@ -24,7 +24,7 @@ pub enum Look {
     /// It gave way.
     Turn,
     /// It waited for something of its own, or did not tell what for.
-    Untold,
+    Unrecorded,
     /// Both, too often to be drawn: in so many quarters of the time it ran.
     Mixed(u8),
     /// What happened is lost.
@@ -51,7 +51,7 @@ pub struct Bar {
 /// Where bars are only shades, marks would hide them and show too few.
 pub fn seen<'a>(marks: &'a Marks, track: &'a Track) -> impl Iterator<Item = Mark> + 'a {
     let all = marks.all().iter().copied();
-    all.filter(|mark| track.tells_apart(mark.at))
+    all.filter(|mark| track.distinguishes(mark.at))
 }
 
 /// When it was woken, as far as that is seen; the latest wake is always, for it tells most.
@@ -66,10 +66,10 @@ fn latest_wake(row: &Row, scale: &Scale) -> Option<Mark> {
     let wake = row
         .wake
         .filter(|wake| 0 < wake.count && scale.has(wake.at))?;
-    let told = row.called.filter(|(count, _)| *count == wake.count);
+    let reported = row.called.filter(|(count, _)| *count == wake.count);
     Some(Mark {
         at: wake.at,
-        by: told.map(|(_, by)| by),
+        by: reported.map(|(_, by)| by),
     })
 }
 
@@ -96,12 +96,12 @@ fn bar(piece: &Piece, look: Look, scale: &Scale) -> Bar {
 }
 
 fn look(piece: &Piece) -> Look {
-    match piece.doing {
-        Doing::Born => Look::Born,
-        Doing::Runs(_) => Look::Runs,
-        Doing::Waits(_, wait, _) => of_wait(wait),
-        Doing::Lost(_) | Doing::Mixed { lost: 1.., .. } => Look::Lost,
-        Doing::Mixed { ran, .. } => {
+    match piece.activity {
+        Activity::Born => Look::Born,
+        Activity::Runs(_) => Look::Runs,
+        Activity::Waits(_, wait, _) => of_wait(wait),
+        Activity::Lost(_) | Activity::Mixed { lost: 1.., .. } => Look::Lost,
+        Activity::Mixed { ran, .. } => {
             let quarters = 4 * u128::from(ran) / u128::from(piece.length().max(1));
             Look::Mixed(u8::try_from(quarters).unwrap_or(4).min(4))
         }
@@ -114,7 +114,7 @@ fn of_wait(wait: WaitKind) -> Look {
         WaitKind::Timer => Look::Timer,
         WaitKind::Lock | WaitKind::Channel | WaitKind::Coroutine => Look::Others,
         WaitKind::Yield => Look::Turn,
-        _ => Look::Untold,
+        _ => Look::Unrecorded,
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
             look(&Piece::new(
                 0,
                 100,
-                Doing::Mixed {
+                Activity::Mixed {
                     pieces: 9,
                     ran,
                     lost,
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_bar_can_always_be_seen() {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
-        let bar = bar(&Piece::new(7, 8, Doing::Born), Look::Born, &scale);
+        let bar = bar(&Piece::new(7, 8, Activity::Born), Look::Born, &scale);
         assert_eq!((bar.x, bar.width), (0, 1));
     }
 
@@ -165,7 +165,7 @@ mod tests {
         let waits = Piece::new(
             0,
             9,
-            Doing::Waits(ctp_trace::record::SiteId(1), WaitKind::Lock, 1),
+            Activity::Waits(ctp_trace::record::SiteId(1), WaitKind::Lock, 1),
         );
         assert_eq!(at_the_end(&waits, Verdict::MaybeStuck), Look::Stuck);
         assert_eq!(at_the_end(&waits, Verdict::Waiting), Look::Others);

@@ -28,7 +28,7 @@ pub struct By {
 pub struct Marks {
     all: Vec<Mark>,
     thinned: bool,
-    apart: u64,
+    separate: u64,
     room: usize,
 }
 
@@ -38,7 +38,7 @@ impl Marks {
         Marks {
             all: Vec::new(),
             thinned: false,
-            apart: 1,
+            separate: 1,
             room: room.max(16),
         }
     }
@@ -56,23 +56,23 @@ impl Marks {
     /// Adds the next one, if it is shown and there is none so near. For want of room, those go
     /// first that stand where the track tells nothing apart.
     pub fn add(&mut self, mark: Mark, scale: &Scale, track: &Track) {
-        let near = |last: &Mark| last.at.0.abs_diff(mark.at.0) < self.apart;
+        let near = |last: &Mark| last.at.0.abs_diff(mark.at.0) < self.separate;
         if !scale.has(mark.at) || self.all.last().is_some_and(near) {
             return;
         }
         self.all.push(mark);
         if self.room < self.all.len() {
             self.thinned = true;
-            self.all.retain(|mark| track.tells_apart(mark.at));
+            self.all.retain(|mark| track.distinguishes(mark.at));
             self.thin_out(scale.length());
         }
     }
 
     fn thin_out(&mut self, length: u64) {
-        while self.room / 8 * 7 < self.all.len() && self.apart < length {
-            self.apart = (2 * self.apart).max(length >> 14);
-            let apart = self.apart;
-            self.all.dedup_by(|b, a| a.at.0.abs_diff(b.at.0) < apart);
+        while self.room / 8 * 7 < self.all.len() && self.separate < length {
+            self.separate = (2 * self.separate).max(length >> 14);
+            let separate = self.separate;
+            self.all.dedup_by(|b, a| a.at.0.abs_diff(b.at.0) < separate);
         }
     }
 }
@@ -80,7 +80,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::timeline::model::{Doing, Piece};
+    use crate::views::timeline::model::{Activity, Piece};
 
     fn mark(at: u64) -> Mark {
         Mark {
@@ -107,7 +107,7 @@ mod tests {
         let run = |from, to, thread| Piece {
             from: Nanos(from),
             to: Nanos(to),
-            doing: Doing::Runs(thread),
+            activity: Activity::Runs(thread),
         };
         for at in 0..100_000 {
             track.push(run(at, at + 1, at));

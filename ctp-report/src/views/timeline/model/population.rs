@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctp_trace::census::{Census, Coroutine, NameId};
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId};
+use ctp_trace::trace_model::{Coroutine, NameId, TraceModel};
 use ctp_trace::verdict::{Fact, Verdict};
 
 use super::threads::Threads;
@@ -49,7 +49,7 @@ pub struct Ended {
 
 /// Everybody whom a reading of the trace met.
 #[derive(Debug)]
-pub struct Crowd {
+pub struct ObservedPopulation {
     /// Those that are over.
     pub ended: BTreeMap<SiteId, Ended>,
     /// The threads that told of themselves.
@@ -59,10 +59,10 @@ pub struct Crowd {
     latest_thread: Option<u64>,
 }
 
-impl Crowd {
+impl ObservedPopulation {
     /// Nobody yet. Whoever was over before this time, or born after it, is passed over.
     pub fn new(window: Scale) -> Self {
-        Crowd {
+        ObservedPopulation {
             ended: BTreeMap::new(),
             lives: Threads::default(),
             window,
@@ -72,10 +72,10 @@ impl Crowd {
     }
 
     /// Takes note of a record, before the census does: it forgets who is over.
-    pub fn see(&mut self, census: &Census, record: &Record) {
+    pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
         let event = match record {
             Record::Event(event) => event,
-            Record::Deed(deed) => return self.lives.see(deed),
+            Record::ThreadEvent(thread_event) => return self.lives.see(thread_event),
             _ => return,
         };
         if self.latest_thread != Some(event.tid) {
@@ -83,7 +83,7 @@ impl Crowd {
             self.threads.insert(event.tid);
         }
         if event.kind == EventKind::Death {
-            self.bury(census, event);
+            self.reap_process(trace_model, event);
         }
     }
 
@@ -92,10 +92,10 @@ impl Crowd {
         self.threads.len() as u64
     }
 
-    fn bury(&mut self, census: &Census, death: &Event) {
+    fn reap_process(&mut self, trace_model: &TraceModel, death: &Event) {
         let mut unknown = Coroutine::default();
         (unknown.id, unknown.born) = (death.coroutine, death.at);
-        let one = census.get(death.coroutine).unwrap_or(&unknown);
+        let one = trace_model.get(death.coroutine).unwrap_or(&unknown);
         if !one.is_alive() {
             return;
         }
@@ -103,7 +103,7 @@ impl Crowd {
             Some(_) => Fact::Cancelled,
             None => Fact::Dead,
         };
-        let member = member(census, one, death.at, (Verdict::Over, fact));
+        let member = member(trace_model, one, death.at, (Verdict::Over, fact));
         if member.is_in(&self.window) {
             self.ended.entry(member.site).or_default().add(member);
         }
@@ -139,21 +139,26 @@ impl Member {
 }
 
 /// Those that are not over, as the rule judges them.
-pub fn alive(census: &Census, threshold: Nanos) -> Vec<Member> {
+pub fn alive(trace_model: &TraceModel, threshold: Nanos) -> Vec<Member> {
     let of = |(one, judgement): evidence::Member| {
         let rule = (judgement.verdict, judgement.fact);
-        member(census, one, census.end_of(one.process), rule)
+        member(trace_model, one, trace_model.end_of(one.process), rule)
     };
-    evidence::members(census, threshold).map(of).collect()
+    evidence::members(trace_model, threshold).map(of).collect()
 }
 
-fn member(census: &Census, one: &Coroutine, until: Nanos, rule: (Verdict, Fact)) -> Member {
+fn member(
+    trace_model: &TraceModel,
+    one: &Coroutine,
+    until: Nanos,
+    rule: (Verdict, Fact),
+) -> Member {
     let (_, since) = one.state();
     Member {
         id: one.id,
         process: one.process,
         name: one.name,
-        site: census.place_of(one),
+        site: trace_model.place_of(one),
         spawned: one.spawn_site,
         born: one.born,
         since,

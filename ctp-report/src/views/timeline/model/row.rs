@@ -1,21 +1,21 @@
 //! What one of those that are shown did, gathered event by event.
 
-use ctp_trace::record::{Close, Deed, Event, EventKind, Nanos, SiteId, Wake, WakeCall};
+use ctp_trace::record::{Close, Event, EventKind, Nanos, SiteId, ThreadEvent, Wake, WakeCall};
 use ctp_trace::verdict::Verdict;
 
 use super::marks::{By, Mark, Marks};
 use super::population::Member;
-use super::track::{Doing, Piece, Track};
+use super::track::{Activity, Piece, Track};
 use crate::time_scale::{Scale, UNITS};
 
 /// Pieces that all rows together may have, from afar and from near by, and one of them.
 const FAR: usize = 24_000;
 const NEAR: usize = 72_000;
-const PIECES_OF_ONE: usize = 3_000;
+const MAX_PIECES: usize = 3_000;
 
 /// Marks of one sort that all rows together may have.
 const MARKS: usize = 30_000;
-const MARKS_OF_ONE: usize = 1_500;
+const MAX_MARKS: usize = 1_500;
 
 /// Two pixels of the picture: what is shorter is shaded there, and drawn only when zoomed.
 const TWO_PIXELS: u64 = UNITS / 450;
@@ -56,8 +56,8 @@ pub struct Row {
 impl Row {
     /// Nothing yet of this one, of so many rows.
     pub fn new(member: &Member, scale: &Scale, rows: usize) -> Self {
-        let (length, room) = (scale.length(), |all: usize| (all / rows).min(PIECES_OF_ONE));
-        let marks = (MARKS / rows).min(MARKS_OF_ONE);
+        let (length, room) = (scale.length(), |all: usize| (all / rows).min(MAX_PIECES));
+        let marks = (MARKS / rows).min(MAX_MARKS);
         let two_pixels = u128::from(length) * u128::from(TWO_PIXELS) / u128::from(UNITS);
         let two_pixels = u64::try_from(two_pixels).unwrap_or(u64::MAX);
         Row {
@@ -81,7 +81,7 @@ impl Row {
 
     /// Whether there is more to show than there is room for.
     pub fn is_merged(&self) -> bool {
-        let merged = |it: &Piece| matches!(it.doing, Doing::Mixed { .. });
+        let merged = |it: &Piece| matches!(it.activity, Activity::Mixed { .. });
         let thinned = self.wakes.is_thinned() || self.closes.is_thinned();
         thinned || self.near.pieces().iter().any(merged)
     }
@@ -109,15 +109,15 @@ impl Row {
         self.events.0 += 1;
         if let Some(gap) = event.n.checked_sub(expected) {
             self.events.1 = self.events.1.saturating_add(gap);
-            let doing = match gap {
+            let activity = match gap {
                 // What it did in between is not known, though nothing is lost.
-                0 if event.after_filtered => Some(Doing::Lost(0)),
+                0 if event.after_filtered => Some(Activity::Lost(0)),
                 // What a flight recorder did not keep is not shown.
                 0 if self.last.is_none() && 0 < self.earlier => None,
-                0 => self.doing(),
-                lost => Some(Doing::Lost(lost)),
+                0 => self.activity(),
+                lost => Some(Activity::Lost(lost)),
             };
-            self.push(doing, event.at, scale);
+            self.push(activity, event.at, scale);
         }
         if event.kind == EventKind::Run {
             self.runs_on(event, scale);
@@ -125,30 +125,30 @@ impl Row {
         (self.last, self.lost) = (Some(*event), None);
     }
 
-    fn doing(&self) -> Option<Doing> {
+    fn activity(&self) -> Option<Activity> {
         let Some(last) = &self.last else {
-            return Some(Doing::Born);
+            return Some(Activity::Born);
         };
         match last.kind {
-            EventKind::Birth => Some(Doing::Born),
-            EventKind::Run => Some(Doing::Runs(last.tid)),
-            EventKind::Suspend => Some(Doing::Waits(last.site, last.wait, last.arg)),
+            EventKind::Birth => Some(Activity::Born),
+            EventKind::Run => Some(Activity::Runs(last.tid)),
+            EventKind::Suspend => Some(Activity::Waits(last.site, last.wait, last.arg)),
             EventKind::Death => None,
         }
     }
 
-    fn push(&mut self, doing: Option<Doing>, to: Nanos, scale: &Scale) {
-        if let Some(piece) = self.piece(doing, to, scale) {
+    fn push(&mut self, activity: Option<Activity>, to: Nanos, scale: &Scale) {
+        if let Some(piece) = self.piece(activity, to, scale) {
             self.far.push(piece);
             self.near.push(piece);
         }
     }
 
-    fn piece(&self, doing: Option<Doing>, to: Nanos, scale: &Scale) -> Option<Piece> {
+    fn piece(&self, activity: Option<Activity>, to: Nanos, scale: &Scale) -> Option<Piece> {
         let since = self.last.map_or(self.member.born, |last| last.at);
         let (from, to) = scale.clip(since, to)?;
-        let doing = doing?;
-        Some(Piece { from, to, doing })
+        let activity = activity?;
+        Some(Piece { from, to, activity })
     }
 
     fn runs_on(&mut self, event: &Event, scale: &Scale) {
@@ -169,8 +169,8 @@ impl Row {
     /// of is marked already.
     pub fn woken(&mut self, wake: &Wake, scale: &Scale) -> bool {
         self.wake = Some(*wake);
-        let told = self.called.is_some_and(|(count, _)| count == wake.count);
-        let is_new = 0 < wake.count && !told;
+        let reported = self.called.is_some_and(|(count, _)| count == wake.count);
+        let is_new = 0 < wake.count && !reported;
         if is_new {
             let (at, by) = (wake.at, None);
             self.wakes.add(Mark { at, by }, scale, &self.near);
@@ -179,22 +179,23 @@ impl Row {
     }
 
     /// Takes note of a call of `wake()`.
-    pub fn called(&mut self, deed: &Deed, call: &WakeCall, scale: &Scale) {
-        let mark = mark(deed, call.site);
+    pub fn called(&mut self, thread_event: &ThreadEvent, call: &WakeCall, scale: &Scale) {
+        let mark = mark(thread_event, call.site);
         self.called = mark.by.map(|by| (call.count, by));
         self.wakes.add(mark, scale, &self.near);
     }
 
     /// Takes note that a resource is gone. Only the first time since it waits can it be what it
     /// waits for: later the number is another's.
-    pub fn closed(&mut self, deed: &Deed, close: &Close, scale: &Scale) {
+    pub fn closed(&mut self, thread_event: &ThreadEvent, close: &Close, scale: &Scale) {
         let waits = |last: &Event| {
-            let since = last.kind == EventKind::Suspend && last.at < deed.at;
+            let since = last.kind == EventKind::Suspend && last.at < thread_event.at;
             since && close.is_of(last.wait, last.arg)
         };
-        let is_ours = self.member.process == deed.process && self.last.as_ref().is_some_and(waits);
+        let is_ours =
+            self.member.process == thread_event.process && self.last.as_ref().is_some_and(waits);
         if is_ours && self.lost.is_none() {
-            let mark = mark(deed, close.site);
+            let mark = mark(thread_event, close.site);
             self.lost = Some(mark);
             self.closes.add(mark, scale, &self.near);
         }
@@ -202,19 +203,19 @@ impl Row {
 
     /// What goes on at the end. What came after a loss is not known, whatever came before.
     pub fn close(&mut self, scale: &Scale) {
-        let doing = match self.member.verdict {
+        let activity = match self.member.verdict {
             Verdict::Over => None,
-            Verdict::Unknown => Some(Doing::Lost(0)),
-            _ => self.doing(),
+            Verdict::Unknown => Some(Activity::Lost(0)),
+            _ => self.activity(),
         };
-        self.open = self.piece(doing, self.member.until, scale);
+        self.open = self.piece(activity, self.member.until, scale);
     }
 }
 
-fn mark(deed: &Deed, site: SiteId) -> Mark {
-    let tid = deed.tid;
+fn mark(thread_event: &ThreadEvent, site: SiteId) -> Mark {
+    let tid = thread_event.tid;
     Mark {
-        at: deed.at,
+        at: thread_event.at,
         by: Some(By { tid, site }),
     }
 }

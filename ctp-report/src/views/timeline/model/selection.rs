@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::Census;
 use ctp_trace::record::{CoroutineId, Nanos, SiteId};
+use ctp_trace::trace_model::TraceModel;
 use ctp_trace::verdict::Verdict;
 
-use super::population::{self, Crowd, Member};
+use super::population::{self, Member, ObservedPopulation};
 use crate::time_scale::Scale;
 
 /// So many rows are read one by one; more are grouped.
@@ -67,19 +67,19 @@ impl Selection {
 
 /// Chooses among all that lived in the time that is shown. The one that crashed is always there.
 pub fn pick(
-    census: &Census,
-    crowd: Crowd,
+    trace_model: &TraceModel,
+    observed: ObservedPopulation,
     scale: &Scale,
     threshold: Nanos,
     crashed: Option<CoroutineId>,
 ) -> Selection {
     let mut groups: BTreeMap<(Verdict, SiteId), Group> = BTreeMap::new();
-    for member in population::alive(census, threshold) {
+    for member in population::alive(trace_model, threshold) {
         if member.is_in(scale) {
             put(&mut groups, member);
         }
     }
-    for (site, ended) in crowd.ended {
+    for (site, ended) in observed.ended {
         let forgotten = ended.count - ended.longest.len() as u64;
         for member in ended.longest {
             put(&mut groups, member);
@@ -163,8 +163,8 @@ fn cut(groups: &mut [Group]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ctp_trace::census::NameId;
     use ctp_trace::record::ProcessId;
+    use ctp_trace::trace_model::NameId;
     use ctp_trace::verdict::Fact;
 
     fn group(verdict: Verdict, site: u32, count: u32) -> Group {

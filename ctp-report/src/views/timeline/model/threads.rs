@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use ctp_trace::census::Census;
-use ctp_trace::record::{Act, Deed, Nanos, ProcessId};
+use ctp_trace::record::{Act, Nanos, ProcessId, ThreadEvent};
+use ctp_trace::trace_model::TraceModel;
 
 use crate::time_scale::Scale;
 
@@ -25,7 +25,7 @@ pub struct Thread {
     /// The kernel's id of it.
     pub tid: u64,
     /// When it recorded something first.
-    pub begun: Nanos,
+    pub started: Nanos,
     /// When it said that it ends; the end of the recording of its process, if it did not.
     pub until: Nanos,
     /// Whether it said that it ends.
@@ -56,19 +56,19 @@ pub struct Threads {
 
 impl Threads {
     /// Takes note of what a thread says of itself.
-    pub fn see(&mut self, deed: &Deed) {
-        match deed.act {
-            Act::Begin => self.begin(deed),
+    pub fn see(&mut self, thread_event: &ThreadEvent) {
+        match thread_event.act {
+            Act::Begin => self.begin(thread_event),
             Act::End => {
-                let one = self.of(deed);
-                (one.until, one.ended) = (deed.at, true);
-                self.alive.remove(&(deed.process, deed.tid));
+                let one = self.of(thread_event);
+                (one.until, one.ended) = (thread_event.at, true);
+                self.alive.remove(&(thread_event.process, thread_event.tid));
             }
             Act::Loss(records) => {
-                let one = self.of(deed);
+                let one = self.of(thread_event);
                 one.lost = one.lost.saturating_add(records);
                 if one.losses.len() < MARKED {
-                    one.losses.push((deed.at, records));
+                    one.losses.push((thread_event.at, records));
                 }
             }
             _ => {}
@@ -77,42 +77,43 @@ impl Threads {
 
     /// Those that lived in the time that is shown: first those that lost something, then the
     /// longest-lived.
-    pub fn pick(mut self, census: &Census, scale: &Scale) -> Shown {
+    pub fn pick(mut self, trace_model: &TraceModel, scale: &Scale) -> Shown {
         for one in self.all.iter_mut().filter(|one| !one.ended) {
-            one.until = census.end_of(one.process);
+            one.until = trace_model.end_of(one.process);
         }
         let forgotten = self.total - self.all.len() as u64;
-        let is_in = |one: &Thread| one.begun <= scale.to && scale.from <= one.until;
+        let is_in = |one: &Thread| one.started <= scale.to && scale.from <= one.until;
         self.all.retain(is_in);
         let total = forgotten + self.all.len() as u64;
         self.all.sort_by_key(Thread::rank);
         self.all.truncate(SHOWN);
         self.all
-            .sort_by_key(|one| (one.process, one.begun, one.tid));
+            .sort_by_key(|one| (one.process, one.started, one.tid));
         Shown {
             threads: self.all,
             total,
         }
     }
 
-    fn of(&mut self, deed: &Deed) -> &mut Thread {
-        let key = (deed.process, deed.tid);
+    fn of(&mut self, thread_event: &ThreadEvent) -> &mut Thread {
+        let key = (thread_event.process, thread_event.tid);
         if !self.alive.contains_key(&key) {
-            self.begin(deed);
+            self.begin(thread_event);
         }
         &mut self.all[self.alive[&key]]
     }
 
-    fn begin(&mut self, deed: &Deed) {
+    fn begin(&mut self, thread_event: &ThreadEvent) {
         if 2 * REMEMBERED <= self.all.len() {
             self.forget();
         }
         self.total += 1;
-        self.alive.insert((deed.process, deed.tid), self.all.len());
+        self.alive
+            .insert((thread_event.process, thread_event.tid), self.all.len());
         self.all.push(Thread {
-            process: deed.process,
-            tid: deed.tid,
-            begun: deed.at,
+            process: thread_event.process,
+            tid: thread_event.tid,
+            started: thread_event.at,
             until: Nanos(u64::MAX),
             ended: false,
             losses: Vec::new(),
@@ -133,8 +134,8 @@ impl Threads {
 
 impl Thread {
     fn rank(&self) -> (bool, Reverse<Nanos>, Nanos, u64) {
-        let length = Reverse(self.begun.until(self.until));
-        (self.lost == 0, length, self.begun, self.tid)
+        let length = Reverse(self.started.until(self.until));
+        (self.lost == 0, length, self.started, self.tid)
     }
 }
 
@@ -142,8 +143,8 @@ impl Thread {
 mod tests {
     use super::*;
 
-    fn deed(at: u64, tid: u64, act: Act) -> Deed {
-        Deed {
+    fn thread_event(at: u64, tid: u64, act: Act) -> ThreadEvent {
+        ThreadEvent {
             process: ProcessId(0),
             tid,
             at: Nanos(at),
@@ -156,18 +157,18 @@ mod tests {
     fn a_thread_is_told_from_the_next_one_of_its_id() {
         let mut threads = Threads::default();
         for it in [
-            deed(10, 7, Act::Begin),
-            deed(20, 7, Act::Loss(5)),
-            deed(30, 7, Act::End),
-            deed(40, 7, Act::Begin),
+            thread_event(10, 7, Act::Begin),
+            thread_event(20, 7, Act::Loss(5)),
+            thread_event(30, 7, Act::End),
+            thread_event(40, 7, Act::Begin),
         ] {
             threads.see(&it);
         }
-        let shown = threads.pick(&Census::new(), &Scale::new(Nanos(0), Nanos(100)));
+        let shown = threads.pick(&TraceModel::new(), &Scale::new(Nanos(0), Nanos(100)));
         assert_eq!((shown.total, shown.threads.len()), (2, 2));
         let first = &shown.threads[0];
         assert_eq!(
-            (first.begun, first.until, first.ended),
+            (first.started, first.until, first.ended),
             (Nanos(10), Nanos(30), true)
         );
         assert_eq!((first.lost, &first.losses[..]), (5, &[(Nanos(20), 5)][..]));
@@ -179,14 +180,14 @@ mod tests {
     fn many_threads_are_sampled() {
         let mut threads = Threads::default();
         for i in 0..10_000 {
-            threads.see(&deed(10 * i, i, Act::Begin));
+            threads.see(&thread_event(10 * i, i, Act::Begin));
             if i == 77 {
-                threads.see(&deed(10 * i + 1, i, Act::Loss(3)));
+                threads.see(&thread_event(10 * i + 1, i, Act::Loss(3)));
             }
-            threads.see(&deed(10 * i + 5, i, Act::End));
+            threads.see(&thread_event(10 * i + 5, i, Act::End));
             assert!(threads.all.len() <= 2 * REMEMBERED && threads.alive.is_empty());
         }
-        let shown = threads.pick(&Census::new(), &Scale::new(Nanos(0), Nanos(u64::MAX)));
+        let shown = threads.pick(&TraceModel::new(), &Scale::new(Nanos(0), Nanos(u64::MAX)));
         assert_eq!((shown.total, shown.threads.len()), (10_000, SHOWN));
         assert!(shown.threads.iter().any(|one| one.tid == 77));
     }

@@ -10,12 +10,12 @@ pub struct Piece {
     /// Until when.
     pub to: Nanos,
     /// What filled it.
-    pub doing: Doing,
+    pub activity: Activity,
 }
 
 /// What fills a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum Activity {
     /// It was born, and had not run yet.
     Born,
     /// It ran on this thread.
@@ -63,9 +63,9 @@ impl Track {
     }
 
     /// Whether a moment is in no piece that was merged of others.
-    pub fn tells_apart(&self, at: Nanos) -> bool {
+    pub fn distinguishes(&self, at: Nanos) -> bool {
         let place = self.pieces.partition_point(|piece| piece.to < at);
-        let merged = |piece: &Piece| matches!(piece.doing, Doing::Mixed { .. });
+        let merged = |piece: &Piece| matches!(piece.activity, Activity::Mixed { .. });
         !self.pieces.get(place).is_some_and(merged)
     }
 
@@ -89,18 +89,20 @@ impl Piece {
     }
 
     fn counts(&self) -> (u64, u64, u64) {
-        match self.doing {
-            Doing::Runs(_) => (1, self.length(), 0),
-            Doing::Lost(lost) => (1, 0, lost),
-            Doing::Mixed { pieces, ran, lost } => (pieces, ran, lost),
-            Doing::Born | Doing::Waits(..) => (1, 0, 0),
+        match self.activity {
+            Activity::Runs(_) => (1, self.length(), 0),
+            Activity::Lost(lost) => (1, 0, lost),
+            Activity::Mixed { pieces, ran, lost } => (pieces, ran, lost),
+            Activity::Born | Activity::Waits(..) => (1, 0, 0),
         }
     }
 }
 
 fn add(pieces: &mut Vec<Piece>, piece: Piece, grain: u64) {
     match pieces.last_mut() {
-        Some(last) if last.doing == piece.doing && last.to == piece.from && is_run(&piece) => {
+        Some(last)
+            if last.activity == piece.activity && last.to == piece.from && is_run(&piece) =>
+        {
             last.to = piece.to;
         }
         Some(last) if last.from.until(piece.to).0 < grain => merge(last, &piece),
@@ -109,13 +111,13 @@ fn add(pieces: &mut Vec<Piece>, piece: Piece, grain: u64) {
 }
 
 fn is_run(piece: &Piece) -> bool {
-    matches!(piece.doing, Doing::Runs(_))
+    matches!(piece.activity, Activity::Runs(_))
 }
 
 fn merge(into: &mut Piece, piece: &Piece) {
     let ((a, ran, lost), (b, more_ran, more_lost)) = (into.counts(), piece.counts());
     into.to = piece.to;
-    into.doing = Doing::Mixed {
+    into.activity = Activity::Mixed {
         pieces: a + b,
         ran: ran.saturating_add(more_ran),
         lost: lost.saturating_add(more_lost),
@@ -125,9 +127,9 @@ fn merge(into: &mut Piece, piece: &Piece) {
 #[cfg(test)]
 impl Piece {
     /// Between two moments in nanoseconds.
-    pub fn new(from: u64, to: u64, doing: Doing) -> Self {
+    pub fn new(from: u64, to: u64, activity: Activity) -> Self {
         let (from, to) = (Nanos(from), Nanos(to));
-        Piece { from, to, doing }
+        Piece { from, to, activity }
     }
 }
 
@@ -136,19 +138,19 @@ mod tests {
     use super::*;
     use crate::time_scale::Scale;
 
-    const WAIT: Doing = Doing::Waits(SiteId(1), WaitKind::Timer, 0);
+    const WAIT: Activity = Activity::Waits(SiteId(1), WaitKind::Timer, 0);
 
     // CT-19
     #[test]
     fn few_pieces_are_kept_as_they_are() {
         let mut track = Track::new(1_000, 0, 16);
-        track.push(Piece::new(0, 10, Doing::Born));
-        track.push(Piece::new(10, 11, Doing::Runs(7)));
-        track.push(Piece::new(11, 12, Doing::Runs(7)));
+        track.push(Piece::new(0, 10, Activity::Born));
+        track.push(Piece::new(10, 11, Activity::Runs(7)));
+        track.push(Piece::new(11, 12, Activity::Runs(7)));
         track.push(Piece::new(12, 1_000, WAIT));
         let expected = [
-            Piece::new(0, 10, Doing::Born),
-            Piece::new(10, 12, Doing::Runs(7)),
+            Piece::new(0, 10, Activity::Born),
+            Piece::new(10, 12, Activity::Runs(7)),
             Piece::new(12, 1_000, WAIT),
         ];
         assert_eq!(track.pieces(), expected);
@@ -159,7 +161,7 @@ mod tests {
     fn many_pieces_are_merged_into_as_many_as_there_is_room_for() {
         let mut track = Track::new(3_000_000, 0, 100);
         for i in 0..1_000_000 {
-            track.push(Piece::new(3 * i, 3 * i + 1, Doing::Runs(7)));
+            track.push(Piece::new(3 * i, 3 * i + 1, Activity::Runs(7)));
             track.push(Piece::new(3 * i + 1, 3 * i + 3, WAIT));
         }
         let counts = track.pieces().iter().map(Piece::counts);
@@ -180,7 +182,7 @@ mod tests {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
         let mut track = Track::new(scale.length(), 0, 16);
         for tid in 0..100 {
-            track.push(Piece::new(0, scale.to.0, Doing::Runs(tid)));
+            track.push(Piece::new(0, scale.to.0, Activity::Runs(tid)));
         }
         assert!(track.pieces().len() <= 16);
     }
@@ -190,13 +192,13 @@ mod tests {
     fn a_long_wait_is_never_merged() {
         let mut track = Track::new(10_000, 100, 1_000);
         for i in 0..10 {
-            track.push(Piece::new(i, i + 1, Doing::Runs(i)));
+            track.push(Piece::new(i, i + 1, Activity::Runs(i)));
         }
         track.push(Piece::new(10, 9_000, WAIT));
-        track.push(Piece::new(9_000, 9_001, Doing::Lost(4)));
+        track.push(Piece::new(9_000, 9_001, Activity::Lost(4)));
         assert_eq!(track.pieces().len(), 3);
-        assert_eq!(track.pieces()[1].doing, WAIT);
-        assert!(!track.tells_apart(Nanos(5)) && track.tells_apart(Nanos(50)));
-        assert!(track.tells_apart(Nanos(9_900)), "not merged yet");
+        assert_eq!(track.pieces()[1].activity, WAIT);
+        assert!(!track.distinguishes(Nanos(5)) && track.distinguishes(Nanos(50)));
+        assert!(track.distinguishes(Nanos(9_900)), "not merged yet");
     }
 }

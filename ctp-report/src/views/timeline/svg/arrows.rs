@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{CHART, LEFT, Picture, captions};
+use super::{CHART, Chart, LEFT, captions};
 use crate::text::units::{counted, grouped};
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
@@ -25,30 +25,30 @@ struct Pair {
 }
 
 /// Draws them above the rows, whose upper edges are these.
-pub fn draw(picture: &Picture, edges: &[u64], height: u64) -> String {
+pub fn draw(chart: &Chart, edges: &[u64], height: u64) -> String {
     let (Some(top), Some(last)) = (edges.first(), edges.last()) else {
         return String::new();
     };
-    let pairs = pairs(picture);
+    let pairs = pairs(chart);
     if pairs.is_empty() {
         return String::new();
     }
     let tall = last + height - top;
-    let class = if is_thicket(picture) { " by-row" } else { "" };
+    let class = if is_thicket(chart) { " by-row" } else { "" };
     let mut drawn = format!(
         "<svg class=\"lane arrows{class}\" x=\"{LEFT}\" y=\"{top}\" width=\"{CHART}\" \
          height=\"{tall}\" viewBox=\"0 0 {UNITS} {tall}\" preserveAspectRatio=\"none\">"
     );
     for ((from, to), pair) in &pairs {
         let ends = (edges[*from] - top, edges[*to] - top);
-        drawn += &group(picture, (*from, *to), pair, ends, height);
+        drawn += &group(chart, (*from, *to), pair, ends, height);
     }
     drawn + "</svg>\n"
 }
 
 /// How many there are, and how to see them; nothing if there is none.
-pub fn said(picture: &Picture) -> Option<String> {
-    let (total, kept) = (picture.arrows.total(), picture.arrows.all().len() as u64);
+pub fn message(chart: &Chart) -> Option<String> {
+    let (total, kept) = (chart.arrows.total(), chart.arrows.all().len() as u64);
     if total == 0 {
         return None;
     }
@@ -57,38 +57,38 @@ pub fn said(picture: &Picture) -> Option<String> {
         true => format!("arrows: {wakes}"),
         false => format!("arrows: {} of {wakes}", grouped(kept)),
     };
-    Some(match (is_thicket(picture), is_near(picture)) {
+    Some(match (is_thicket(chart), is_near(chart)) {
         (true, _) => format!("{which}; point at a row to see those from and to it"),
         (false, true) => format!("{which}; where they are dense, zoom in and point at a row"),
         (false, false) => which,
     })
 }
 
-fn is_thicket(picture: &Picture) -> bool {
-    let all = picture.arrows.all().iter();
-    FEW < all.filter(|it| is_seen_from_afar(picture, it)).count()
+fn is_thicket(chart: &Chart) -> bool {
+    let all = chart.arrows.all().iter();
+    FEW < all.filter(|it| is_seen_from_afar(chart, it)).count()
 }
 
-fn is_near(picture: &Picture) -> bool {
-    let mut all = picture.arrows.all().iter();
-    !all.all(|it| is_seen_from_afar(picture, it))
+fn is_near(chart: &Chart) -> bool {
+    let mut all = chart.arrows.all().iter();
+    !all.all(|it| is_seen_from_afar(chart, it))
 }
 
 /// Where bars are only shades, an arrow would begin or end nowhere.
-fn is_seen_from_afar(picture: &Picture, arrow: &Arrow) -> bool {
-    let tells = |row: usize| picture.rows[row].far.tells_apart(arrow.at);
-    tells(arrow.from) && tells(arrow.to)
+fn is_seen_from_afar(chart: &Chart, arrow: &Arrow) -> bool {
+    let names = |row: usize| chart.rows[row].far.distinguishes(arrow.at);
+    names(arrow.from) && names(arrow.to)
 }
 
-fn pairs(picture: &Picture) -> BTreeMap<(usize, usize), Pair> {
+fn pairs(chart: &Chart) -> BTreeMap<(usize, usize), Pair> {
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
-    for arrow in picture.arrows.all() {
+    for arrow in chart.arrows.all() {
         let pair = pairs.entry((arrow.from, arrow.to)).or_default();
-        let places = match is_seen_from_afar(picture, arrow) {
+        let places = match is_seen_from_afar(chart, arrow) {
             true => &mut pair.far,
             false => &mut pair.near,
         };
-        let x = picture.scale.x(arrow.at);
+        let x = chart.scale.x(arrow.at);
         if places.last() != Some(&x) {
             places.push(x);
         }
@@ -97,7 +97,7 @@ fn pairs(picture: &Picture) -> BTreeMap<(usize, usize), Pair> {
 }
 
 fn group(
-    picture: &Picture,
+    chart: &Chart,
     (from, to): (usize, usize),
     pair: &Pair,
     (a, b): (u64, u64),
@@ -105,14 +105,14 @@ fn group(
 ) -> String {
     let middle = a + height / 2;
     let tip = if a < b { b + 1 } else { b + height - 2 };
-    let who = |row: usize| {
-        let member = &picture.rows[row].member;
-        format!("{} #{}", captions::name(picture, member), member.id.0)
+    let subject = |row: usize| {
+        let member = &chart.rows[row].member;
+        format!("{} #{}", captions::name(chart, member), member.id.0)
     };
-    let told = format!("{} woke {}", who(from), who(to));
+    let reported = format!("{} woke {}", subject(from), subject(to));
     let mut drawn = format!(
         "<g class=\"call\" data-a=\"{from}\" data-b=\"{to}\"><title>{}</title>{}",
-        escape(&told),
+        escape(&reported),
         shape(&pair.far, middle, tip)
     );
     if !pair.near.is_empty() {

@@ -3,12 +3,12 @@
 use ctp_trace::record::{WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
-use super::Picture;
+use super::Chart;
 use crate::evidence::{blocker_text, blockers, missing_wakes, resource};
 use crate::findings::crash::Crash;
 use crate::names::Label;
 use crate::text::units::{counted, duration, duration_ns, grouped, moment};
-use crate::views::timeline::model::{By, Doing, Mark, Member, Piece, Row};
+use crate::views::timeline::model::{Activity, By, Mark, Member, Piece, Row};
 
 /// The class of what is coloured by verdict.
 pub fn class(verdict: Verdict) -> &'static str {
@@ -21,8 +21,8 @@ pub fn class(verdict: Verdict) -> &'static str {
 }
 
 /// The class of what is said of one coroutine.
-pub fn row_class(picture: &Picture, member: &Member) -> &'static str {
-    match picture.crash_of(member) {
+pub fn row_class(chart: &Chart, member: &Member) -> &'static str {
+    match chart.crash_of(member) {
         Some(_) => "bad",
         None => class(member.verdict),
     }
@@ -40,15 +40,17 @@ pub fn crash(crash: &Crash, member: &Member) -> String {
 }
 
 /// What a coroutine is called.
-pub fn name(picture: &Picture, member: &Member) -> String {
-    let name = picture.names.called(picture.model.census.name(member.name));
-    name.unwrap_or_else(|| function(picture, member))
+pub fn name(chart: &Chart, member: &Member) -> String {
+    let name = chart
+        .names
+        .called(chart.model.trace_model.name(member.name));
+    name.unwrap_or_else(|| function(chart, member))
 }
 
 /// The function where it is, else its name.
-pub fn function(picture: &Picture, member: &Member) -> String {
-    let name = picture.model.census.name(member.name);
-    picture.names.function(member.site, name)
+pub fn function(chart: &Chart, member: &Member) -> String {
+    let name = chart.model.trace_model.name(member.name);
+    chart.names.function(member.site, name)
 }
 
 /// What stands at the right of a row.
@@ -66,7 +68,7 @@ pub fn end(member: &Member) -> String {
 }
 
 /// What a bar says that never ended.
-pub fn open(picture: &Picture, member: &Member, piece: &Piece) -> String {
+pub fn open(chart: &Chart, member: &Member, piece: &Piece) -> String {
     let what = match (member.verdict, member.fact) {
         (Verdict::Unknown, _) => "what came is not known",
         (_, Fact::NoWaker) => "no waker left",
@@ -76,9 +78,9 @@ pub fn open(picture: &Picture, member: &Member, piece: &Piece) -> String {
         (_, Fact::Running) => "runs",
         _ => "waits",
     };
-    let resource = match piece.doing {
-        Doing::Waits(_, wait, arg) if wait != WaitKind::Unknown => {
-            format!(", waits for {}", resource(picture, wait, arg))
+    let resource = match piece.activity {
+        Activity::Waits(_, wait, arg) if wait != WaitKind::Unknown => {
+            format!(", waits for {}", resource(chart, wait, arg))
         }
         _ => String::new(),
     };
@@ -86,53 +88,53 @@ pub fn open(picture: &Picture, member: &Member, piece: &Piece) -> String {
 }
 
 /// What it does to the end, and who keeps it.
-pub fn open_at_length(picture: &Picture, member: &Member, piece: &Piece) -> String {
-    let mut said = vec![open(picture, member, piece)];
-    said.extend(kept(picture, member));
-    said.join("\n")
+pub fn open_at_length(chart: &Chart, member: &Member, piece: &Piece) -> String {
+    let mut message = vec![open(chart, member, piece)];
+    message.extend(kept(chart, member));
+    message.join("\n")
 }
 
 /// Who keeps it at the end, and what those do; and why that is not certain.
-fn kept(picture: &Picture, member: &Member) -> Vec<String> {
-    let (blocks, one) = (picture.blocks, picture.model.census.get(member.id));
+fn kept(chart: &Chart, member: &Member) -> Vec<String> {
+    let (blocks, one) = (chart.blocks, chart.model.trace_model.get(member.id));
     let (Some(block), Some(one)) = (blocks.of(member.id), one) else {
         return Vec::new();
     };
-    let all = blockers::of(picture.model, picture.names, blocks, one);
-    let mut said = blocker_text::lines(&all);
-    said.extend(blocker_text::doubt(block.doubt).map(str::to_owned));
-    said
+    let all = blockers::of(chart.model, chart.names, blocks, one);
+    let mut message = blocker_text::lines(&all);
+    message.extend(blocker_text::caveat(block.caveat).map(str::to_owned));
+    message
 }
 
 /// What a short label in a bar says.
-pub fn label(picture: &Picture, piece: &Piece) -> Option<String> {
-    match piece.doing {
-        Doing::Waits(_, WaitKind::Unknown, _) => Some(duration_ns(piece.length())),
-        Doing::Waits(_, wait, arg) => Some(resource(picture, wait, arg)),
-        Doing::Runs(thread) => Some(format!("thread {thread}")),
-        Doing::Lost(0) => None,
-        Doing::Lost(lost) => Some(format!("{} lost", grouped(lost))),
+pub fn label(chart: &Chart, piece: &Piece) -> Option<String> {
+    match piece.activity {
+        Activity::Waits(_, WaitKind::Unknown, _) => Some(duration_ns(piece.length())),
+        Activity::Waits(_, wait, arg) => Some(resource(chart, wait, arg)),
+        Activity::Runs(thread) => Some(format!("thread {thread}")),
+        Activity::Lost(0) => None,
+        Activity::Lost(lost) => Some(format!("{} lost", grouped(lost))),
         _ => None,
     }
 }
 
 /// All about a bar.
-pub fn piece(picture: &Picture, piece: &Piece) -> String {
+pub fn piece(chart: &Chart, piece: &Piece) -> String {
     let length = duration_ns(piece.length());
-    let what = match piece.doing {
-        Doing::Born => "born, not run yet".to_owned(),
-        Doing::Runs(thread) => format!("runs on thread {thread}"),
-        Doing::Waits(site, wait, arg) => {
-            let at = picture
+    let what = match piece.activity {
+        Activity::Born => "born, not run yet".to_owned(),
+        Activity::Runs(thread) => format!("runs on thread {thread}"),
+        Activity::Waits(site, wait, arg) => {
+            let at = chart
                 .names
                 .at(site)
                 .map(|at| format!(" at {at}"))
                 .unwrap_or_default();
-            format!("waits for {}{at}", resource(picture, wait, arg))
+            format!("waits for {}{at}", resource(chart, wait, arg))
         }
-        Doing::Lost(0) => "not known".to_owned(),
-        Doing::Lost(lost) => format!("{} lost", counted(lost, "event")),
-        Doing::Mixed { pieces, ran, lost } => {
+        Activity::Lost(0) => "not known".to_owned(),
+        Activity::Lost(lost) => format!("{} lost", counted(lost, "event")),
+        Activity::Mixed { pieces, ran, lost } => {
             let lost = match lost {
                 0 => String::new(),
                 lost => format!(", {} lost", counted(lost, "event")),
@@ -147,38 +149,38 @@ pub fn piece(picture: &Picture, piece: &Piece) -> String {
     format!("{length}: {what}, from {}", moment(piece.from))
 }
 
-fn resource(picture: &Picture, wait: WaitKind, arg: u64) -> String {
-    resource::with_deadline(picture.model, None, (wait, arg))
+fn resource(chart: &Chart, wait: WaitKind, arg: u64) -> String {
+    resource::with_deadline(chart.model, None, (wait, arg))
 }
 
 /// All about a row.
-pub fn row(picture: &Picture, row: &Row) -> String {
+pub fn row(chart: &Chart, row: &Row) -> String {
     let member = &row.member;
-    let mut said = vec![format!("{} #{}", name(picture, member), member.id.0)];
-    said.extend(picture.crash_of(member).map(|it| crash(it, member)));
-    said.extend([
+    let mut message = vec![format!("{} #{}", name(chart, member), member.id.0)];
+    message.extend(chart.crash_of(member).map(|it| crash(it, member)));
+    message.extend([
         verdict(member),
-        place(picture, member),
+        place(chart, member),
         format!("born {}", moment(member.born)),
     ]);
-    said.extend(
-        picture
+    message.extend(
+        chart
             .names
             .at(member.spawned)
             .map(|at| format!("spawned at {at}")),
     );
-    said.push(format!(
+    message.push(format!(
         "{}, {} lost",
         counted(row.events.0, "event"),
         grouped(row.events.1)
     ));
     if 0 < row.moved {
-        said.push(counted(row.moved, "thread change"));
+        message.push(counted(row.moved, "thread change"));
     }
-    said.extend(wake(picture, row));
-    said.extend(row.lost.map(|mark| closed(picture, &mark)));
-    said.extend(kept(picture, member));
-    said.join("\n")
+    message.extend(wake(chart, row));
+    message.extend(row.lost.map(|mark| closed(chart, &mark)));
+    message.extend(kept(chart, member));
+    message.join("\n")
 }
 
 fn verdict(member: &Member) -> String {
@@ -194,36 +196,36 @@ fn verdict(member: &Member) -> String {
     }
 }
 
-fn place(picture: &Picture, member: &Member) -> String {
-    let at = picture
+fn place(chart: &Chart, member: &Member) -> String {
+    let at = chart
         .names
         .at(member.site)
         .unwrap_or_else(|| "(place not recorded)".to_owned());
-    format!("at {} {at}", function(picture, member))
+    format!("at {} {at}", function(chart, member))
 }
 
 /// Who closed what it waited for, where and when.
-pub fn closed(picture: &Picture, mark: &Mark) -> String {
-    let by = mark.by.map(|it| format!(" by {}", by(picture, &it)));
+pub fn closed(chart: &Chart, mark: &Mark) -> String {
+    let by = mark.by.map(|it| format!(" by {}", by(chart, &it)));
     let by = by.unwrap_or_default();
     format!("what it waited for was closed {}{by}", moment(mark.at))
 }
 
 /// `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
-pub fn by(picture: &Picture, by: &By) -> String {
-    let label = missing_wakes::caller(picture.model, picture.names, by.site);
+pub fn by(chart: &Chart, by: &By) -> String {
+    let label = missing_wakes::caller(chart.model, chart.names, by.site);
     let function = label.and_then(|label| label.function.as_ref());
     let function = function.map(|it| format!(" in {it}")).unwrap_or_default();
     let at = label.and_then(Label::at).map(|at| format!(", {at}"));
     format!("thread {}{function}{}", by.tid, at.unwrap_or_default())
 }
 
-fn wake(picture: &Picture, row: &Row) -> Option<String> {
+fn wake(chart: &Chart, row: &Row) -> Option<String> {
     let wake = row.wake?;
-    let told = row.called.filter(|(count, _)| *count == wake.count);
-    let by = match (told, wake.waker) {
+    let reported = row.called.filter(|(count, _)| *count == wake.count);
+    let by = match (reported, wake.waker) {
         (_, Waker::Coroutine(id)) => format!(" by #{}", id.0),
-        (Some((_, by)), _) => format!(" by {}", self::by(picture, &by)),
+        (Some((_, by)), _) => format!(" by {}", self::by(chart, &by)),
         (None, Waker::Foreign) => String::new(),
         (None, Waker::Thread(tid)) => format!(" by thread {tid}"),
     };

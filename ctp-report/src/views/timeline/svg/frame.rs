@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CHART, LEFT, Picture, RIGHT, WIDTH, arrows, captions, row, summary};
+use super::{CHART, Chart, LEFT, RIGHT, WIDTH, arrows, captions, row, summary};
 use crate::findings::notes;
 use crate::text;
 use crate::text::xml::escape;
@@ -61,8 +61,8 @@ const LEGEND: [&[(&str, &str)]; 3] = [
 ];
 
 /// Everything above the line of time, and how high it is.
-pub fn head(picture: &Picture, title: Option<&str>) -> (String, u64) {
-    let program = picture.model.program();
+pub fn head(chart: &Chart, title: Option<&str>) -> (String, u64) {
+    let program = chart.model.program();
     let usual = format!("{program}: what its coroutines did");
     let mut y = 30;
     let title = text::cut(&text::escape(title.unwrap_or(&usual)), HEADLINE);
@@ -72,18 +72,15 @@ pub fn head(picture: &Picture, title: Option<&str>) -> (String, u64) {
         drawn += &line(class, y, text);
         y
     };
-    put("facts", 20, &summary::facts(picture.model, picture.threads));
-    for (class, finding) in summary::findings(picture) {
+    put("facts", 20, &summary::facts(chart.model, chart.threads));
+    for (class, finding) in summary::findings(chart) {
         put(class, 19, &text::cut(&finding, COLUMNS - 25));
     }
-    put("facts", 19, &summary::shown(picture));
-    if let Some(said) = arrows::said(picture) {
-        put("facts", 15, &said);
+    put("facts", 19, &summary::shown(chart));
+    if let Some(message) = arrows::message(chart) {
+        put("facts", 15, &message);
     }
-    for note in notes::notes(picture.model, picture.names)
-        .iter()
-        .take(NOTES)
-    {
+    for note in notes::notes(chart.model, chart.names).iter().take(NOTES) {
         put("facts", 15, &format!("note: {}", text::escape(note)));
     }
     drawn += &tools(y + 20);
@@ -186,19 +183,19 @@ fn mark(tick: &Tick, top: u64, bottom: u64) -> String {
 }
 
 /// Stands above the rows of a group.
-pub fn heading(picture: &Picture, group: &Group, y: u64) -> String {
-    let (verdict, rest) = summary::heading(picture, group);
+pub fn heading(chart: &Chart, group: &Group, y: u64) -> String {
+    let (verdict, rest) = summary::heading(chart, group);
     let class = captions::class(group.verdict);
     let rest = escape(&text::cut(&rest, COLUMNS - 10));
-    let said = format!("<tspan class=\"{class}\">{verdict}</tspan> {rest}");
-    band("group", y, &said)
+    let message = format!("<tspan class=\"{class}\">{verdict}</tspan> {rest}");
+    band("group", y, &message)
 }
 
 /// A heading across the picture; `said` is XML.
-pub fn band(class: &str, y: u64, said: &str) -> String {
+pub fn band(class: &str, y: u64, message: &str) -> String {
     let (width, baseline) = (WIDTH - 10, y + 14);
     format!(
         "<g class=\"{class}\"><rect x=\"5\" y=\"{y}\" width=\"{width}\" height=\"18\"/>\
-         <text x=\"10\" y=\"{baseline}\">{said}</text></g>\n"
+         <text x=\"10\" y=\"{baseline}\">{message}</text></g>\n"
     )
 }

@@ -6,19 +6,19 @@ use std::fmt::Write as _;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
-use super::{CHART, LEFT, Picture, RIGHT, captions};
+use super::{CHART, Chart, LEFT, RIGHT, captions};
 use crate::text;
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::{self, Bar, By, Look, Mark, Member, Row, Track};
 
 /// Columns for name, number and place, and for the place alone.
-const WHO: usize = 45;
+const NAME_CHARS: usize = 45;
 const PLACE: usize = 20;
 
 /// Least width, in pixels, of a bar with a label in it, and of one with a tooltip.
 const LABELLED: u64 = 60;
-const TOLD: u64 = 4;
+const MAX_SHOWN: u64 = 4;
 
 /// Sorts of wakes of one row that have a tooltip.
 const SORTS: usize = 16;
@@ -33,7 +33,7 @@ pub struct Style {
     /// Room for marks above and below the bars.
     pub inset: u64,
     /// The least width of a bar that has a tooltip.
-    pub told: u64,
+    pub reported: u64,
 }
 
 impl Style {
@@ -47,16 +47,16 @@ impl Style {
 }
 
 /// Draws a row whose upper edge is at `y`.
-pub fn draw(picture: &Picture, row: &Row, style: &Style, y: u64) -> String {
+pub fn draw(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
     let member = &row.member;
-    let name = captions::name(picture, member);
-    let at = picture.names.at(member.site).unwrap_or_default();
-    let place = picture.names.short(member.site).unwrap_or_default();
+    let name = captions::name(chart, member);
+    let at = chart.names.at(member.site).unwrap_or_default();
+    let place = chart.names.short(member.site).unwrap_or_default();
     let place = text::cut_middle(&place, PLACE);
     let number = member.id.0.to_string().len();
-    let room = WHO.saturating_sub(number + text::columns(&place));
+    let room = NAME_CHARS.saturating_sub(number + text::columns(&place));
     let find = format!("{name} #{} {at}", member.id.0).to_lowercase();
-    let class = captions::row_class(picture, member);
+    let class = captions::row_class(chart, member);
     let base = y + style.height / 2 + 4;
     format!(
         "<g class=\"row\" data-find=\"{}\"><title>{}</title>\
@@ -64,85 +64,82 @@ pub fn draw(picture: &Picture, row: &Row, style: &Style, y: u64) -> String {
          <text class=\"name {class}\" x=\"10\" y=\"{base}\">{} <tspan class=\"id\">#{}</tspan></text>\
          <text class=\"place\" x=\"{}\" y=\"{base}\">{}</text>\n{}{}{}</g>\n",
         escape(&find),
-        escape(&captions::row(picture, row)),
+        escape(&captions::row(chart, row)),
         RIGHT + 125,
         style.height,
         escape(&text::cut(&name, room)),
         member.id.0,
         LEFT - 8,
         escape(&place),
-        strip(picture, row, style, y),
-        labels(picture, row, base),
-        end(picture, row, class, base),
+        strip(chart, row, style, y),
+        labels(chart, row, base),
+        end(chart, row, class, base),
     )
 }
 
 /// The bars and marks; they are stretched when zoomed.
-fn strip(picture: &Picture, row: &Row, style: &Style, y: u64) -> String {
+fn strip(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
     let height = style.lane();
-    let mut layers = row.tracks().map(|track| layer(picture, row, track, style));
+    let mut layers = row.tracks().map(|track| layer(chart, row, track, style));
     let far = layers.next().unwrap_or_default();
     let bars = match layers.next() {
         None => far,
         Some(near) => format!("<g class=\"far\">{far}</g>\n<g class=\"near\">{near}</g>\n"),
     };
-    let open = model::open(row, &picture.scale).map(|bar| {
-        let told = captions::open_at_length(picture, &row.member, &bar.piece);
-        rect(&bar, style, &told)
+    let open = model::open(row, &chart.scale).map(|bar| {
+        let reported = captions::open_at_length(chart, &row.member, &bar.piece);
+        rect(&bar, style, &reported)
     });
     let edge = |class, at: Option<Nanos>| {
-        let place = at.map(|at| picture.scale.x(at));
+        let place = at.map(|at| chart.scale.x(at));
         marks(class, place.as_slice(), 0, height)
     };
-    let born = Some(row.member.born).filter(|at| picture.scale.has(*at));
+    let born = Some(row.member.born).filter(|at| chart.scale.has(*at));
     format!(
         "<svg class=\"lane\" x=\"{LEFT}\" y=\"{}\" width=\"{CHART}\" height=\"{height}\" \
          viewBox=\"0 0 {UNITS} {height}\" preserveAspectRatio=\"none\">{bars}{}{}{}{}{}</svg>\n",
         y + 1,
         open.unwrap_or_default(),
-        closes(picture, row, height),
+        closes(chart, row, height),
         edge("birth", born),
-        edge("death", row.death(&picture.scale)),
-        crash(picture, &row.member, height),
+        edge("death", row.death(&chart.scale)),
+        crash(chart, &row.member, height),
     )
 }
 
 /// Where a fault ended what it did, if that is in sight.
-fn crash(picture: &Picture, member: &Member, height: u64) -> String {
-    let seen = picture.crash_of(member);
-    let Some(crash) = seen.filter(|_| picture.scale.has(member.until)) else {
+fn crash(chart: &Chart, member: &Member, height: u64) -> String {
+    let seen = chart.crash_of(member);
+    let Some(crash) = seen.filter(|_| chart.scale.has(member.until)) else {
         return String::new();
     };
-    let (x, told) = (
-        picture.scale.x(member.until),
-        captions::crash(crash, member),
-    );
-    let told = escape(&told);
-    format!("<path class=\"crash\" d=\"M{x} 0v{height}\"><title>{told}</title></path>")
+    let (x, reported) = (chart.scale.x(member.until), captions::crash(crash, member));
+    let reported = escape(&reported);
+    format!("<path class=\"crash\" d=\"M{x} 0v{height}\"><title>{reported}</title></path>")
 }
 
 /// Bars, and the marks above and below them.
-fn layer(picture: &Picture, row: &Row, track: &Track, style: &Style) -> String {
+fn layer(chart: &Chart, row: &Row, track: &Track, style: &Style) -> String {
     let (height, mark) = (style.lane(), style.lane() / 3);
-    let scale = &picture.scale;
-    let bars = bars(picture, &model::bars(track, scale), style);
+    let scale = &chart.scale;
+    let bars = bars(chart, &model::bars(track, scale), style);
     let moves = model::seen(&row.moves, track).map(|mark| scale.x(mark.at));
     let moves = marks("moves", &moves.collect::<Vec<_>>(), height - mark, mark);
-    bars + &moves + &wakes(picture, &model::wakes(row, track, scale), mark)
+    bars + &moves + &wakes(chart, &model::wakes(row, track, scale), mark)
 }
 
 /// Those by one thread at one place together, with a tooltip, if they are not too many sorts.
-fn wakes(picture: &Picture, all: &[Mark], height: u64) -> String {
+fn wakes(chart: &Chart, all: &[Mark], height: u64) -> String {
     let mut sorts: BTreeMap<Option<By>, Vec<u64>> = BTreeMap::new();
     for mark in all {
         let has_room = sorts.len() < SORTS || sorts.contains_key(&mark.by);
         let by = mark.by.filter(|_| has_room);
-        sorts.entry(by).or_default().push(picture.scale.x(mark.at));
+        sorts.entry(by).or_default().push(chart.scale.x(mark.at));
     }
     let drawn = sorts.iter().map(|(by, places)| match by {
         Some(by) => {
-            let said = format!("woken by {}", captions::by(picture, by));
-            told("wakes", places, height, &said)
+            let message = format!("woken by {}", captions::by(chart, by));
+            reported("wakes", places, height, &message)
         }
         None => marks("wakes", places, 0, height),
     });
@@ -150,40 +147,40 @@ fn wakes(picture: &Picture, all: &[Mark], height: u64) -> String {
 }
 
 /// The ends of what it waited for, from edge to edge.
-fn closes(picture: &Picture, row: &Row, height: u64) -> String {
+fn closes(chart: &Chart, row: &Row, height: u64) -> String {
     let sign = |mark: &Mark| {
-        let said = captions::closed(picture, mark);
-        closing(picture.scale.x(mark.at), 0, height, &said)
+        let message = captions::closed(chart, mark);
+        closing(chart.scale.x(mark.at), 0, height, &message)
     };
     row.closes.all().iter().map(sign).collect()
 }
 
 /// The sign of a closed resource: yellow on black, so that it is seen on every colour.
-pub fn closing(x: u64, y: u64, height: u64, said: &str) -> String {
+pub fn closing(x: u64, y: u64, height: u64, message: &str) -> String {
     let path = |class| marks(class, &[x], y, height);
     format!(
         "<g class=\"closes\"><title>{}</title>{}{}</g>",
-        escape(said),
+        escape(message),
         path("under"),
         path("over")
     )
 }
 
 /// Marks with a tooltip.
-fn told(class: &str, places: &[u64], height: u64, said: &str) -> String {
-    let title = format!("><title>{}</title></path>", escape(said));
+fn reported(class: &str, places: &[u64], height: u64, message: &str) -> String {
+    let title = format!("><title>{}</title></path>", escape(message));
     marks(class, places, 0, height).replace("/>", &title)
 }
 
 /// Wide bars one by one, with tooltips; thin ones of the same look together.
-fn bars(picture: &Picture, bars: &[Bar], style: &Style) -> String {
+fn bars(chart: &Chart, bars: &[Bar], style: &Style) -> String {
     let (inset, height) = (style.inset, style.bar());
-    let told = style.told.max(TOLD * PIXEL);
+    let reported = style.reported.max(MAX_SHOWN * PIXEL);
     let mut thin: BTreeMap<Look, String> = BTreeMap::new();
     let mut drawn = String::new();
     for bar in bars {
-        if told <= bar.width {
-            drawn += &rect(bar, style, &captions::piece(picture, &bar.piece));
+        if reported <= bar.width {
+            drawn += &rect(bar, style, &captions::piece(chart, &bar.piece));
         } else {
             let path = thin.entry(bar.look).or_default();
             let (x, width) = (bar.x, bar.width);
@@ -200,7 +197,7 @@ fn bars(picture: &Picture, bars: &[Bar], style: &Style) -> String {
     drawn
 }
 
-fn rect(bar: &Bar, style: &Style, told: &str) -> String {
+fn rect(bar: &Bar, style: &Style, reported: &str) -> String {
     format!(
         "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
         class(bar.look),
@@ -208,7 +205,7 @@ fn rect(bar: &Bar, style: &Style, told: &str) -> String {
         style.inset,
         bar.width,
         style.bar(),
-        escape(told)
+        escape(reported)
     )
 }
 
@@ -224,21 +221,17 @@ fn marks(class: &str, places: &[u64], y: u64, height: u64) -> String {
 }
 
 /// Words in wide bars. The script moves them when zoomed; those that do not fit are not seen.
-fn labels(picture: &Picture, row: &Row, base: u64) -> String {
+fn labels(chart: &Chart, row: &Row, base: u64) -> String {
     let mut drawn = String::new();
     let wide = |bar: &&Bar| LABELLED * PIXEL <= bar.width;
-    let bars = model::bars(&row.far, &picture.scale);
+    let bars = model::bars(&row.far, &chart.scale);
     for bar in bars.iter().filter(wide) {
-        if let Some(words) = captions::label(picture, &bar.piece) {
+        if let Some(words) = captions::label(chart, &bar.piece) {
             drawn += &label(bar, base, &words);
         }
     }
-    if let Some(bar) = model::open(row, &picture.scale) {
-        drawn += &label(
-            &bar,
-            base,
-            &captions::open(picture, &row.member, &bar.piece),
-        );
+    if let Some(bar) = model::open(row, &chart.scale) {
+        drawn += &label(&bar, base, &captions::open(chart, &row.member, &bar.piece));
     }
     drawn
 }
@@ -261,22 +254,22 @@ fn label(bar: &Bar, base: u64, words: &str) -> String {
 }
 
 /// What became of it: a sign, and a word for the state.
-fn end(picture: &Picture, row: &Row, class: &str, base: u64) -> String {
-    let word = match picture.crash_of(&row.member) {
+fn end(chart: &Chart, row: &Row, class: &str, base: u64) -> String {
+    let word = match chart.crash_of(&row.member) {
         Some(crash) => crash.signal.clone(),
         None => captions::end(&row.member),
     };
     format!(
         "{}<text class=\"end {class}\" x=\"{}\" y=\"{base}\">{}</text>",
-        sign(picture, row, class, base - 10),
+        sign(chart, row, class, base - 10),
         RIGHT + 16,
         escape(&word)
     )
 }
 
 /// An open end points on, and a crash bursts.
-fn sign(picture: &Picture, row: &Row, class: &str, y: u64) -> String {
-    if picture.crash_of(&row.member).is_some() {
+fn sign(chart: &Chart, row: &Row, class: &str, y: u64) -> String {
+    if chart.crash_of(&row.member).is_some() {
         return burst(RIGHT + 1, y);
     }
     if row.open.is_some() && row.member.verdict < Verdict::Unknown {
@@ -300,7 +293,7 @@ fn class(look: Look) -> &'static str {
         Look::Timer => "timer",
         Look::Others => "others",
         Look::Turn => "turn",
-        Look::Untold => "untold",
+        Look::Unrecorded => "untold",
         Look::Mixed(0) => "m0",
         Look::Mixed(1) => "m1",
         Look::Mixed(2) => "m2",

@@ -3,10 +3,10 @@
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
-use super::{Picture, captions};
+use super::{Chart, captions};
 use crate::findings::crash::Crash;
 use crate::load::Model;
-use crate::load::ending::how_it_ended;
+use crate::load::exit_reason::exit_description;
 use crate::text;
 use crate::text::units::{counted, date, duration, grouped, moment};
 use crate::time_scale::Scale;
@@ -17,14 +17,14 @@ const FINDINGS: usize = 4;
 
 /// What was recorded.
 pub fn facts(model: &Model, threads: u64) -> String {
-    let totals = model.census.totals();
+    let totals = model.trace_model.totals();
     [
         counted(totals.coroutines, "coroutine"),
         counted(totals.events, "event"),
         format!("lost {}", grouped(model.lost())),
         counted(threads, "thread"),
         duration(model.duration()),
-        format!("ended: {}", how_it_ended(model)),
+        format!("ended: {}", exit_description(model)),
         format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
         format!("started {}", date(model.start.started_unix_ns)),
     ]
@@ -32,12 +32,12 @@ pub fn facts(model: &Model, threads: u64) -> String {
 }
 
 /// What to look at first, each with its class.
-pub fn findings(picture: &Picture) -> Vec<(&'static str, String)> {
-    let groups = &picture.selection.groups;
+pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
+    let groups = &chart.selection.groups;
     let notable = || groups.iter().filter(|it| it.verdict < Verdict::Waiting);
-    let mut found = alarms(picture);
-    if picture.selection.stuck() == 0 {
-        let known = match picture.model.has_all_events() {
+    let mut found = alarms(chart);
+    if chart.selection.stuck() == 0 {
+        let known = match chart.model.has_all_events() {
             true => "nothing is stuck",
             false => "nothing is known to be stuck",
         };
@@ -46,7 +46,7 @@ pub fn findings(picture: &Picture) -> Vec<(&'static str, String)> {
     found.extend(
         notable()
             .take(FINDINGS)
-            .map(|it| (captions::class(it.verdict), finding(picture, it))),
+            .map(|it| (captions::class(it.verdict), finding(chart, it))),
     );
     let more = notable().count().saturating_sub(FINDINGS);
     if 0 < more {
@@ -59,9 +59,9 @@ pub fn findings(picture: &Picture) -> Vec<(&'static str, String)> {
 }
 
 /// What no verdict says.
-fn alarms(picture: &Picture) -> Vec<(&'static str, String)> {
-    let crash = picture.crash.map(|it| format!("CRASH  {}", it.headline()));
-    let broken = picture.model.census.broken().len() as u64;
+fn alarms(chart: &Chart) -> Vec<(&'static str, String)> {
+    let crash = chart.crash.map(|it| format!("CRASH  {}", it.headline()));
+    let broken = chart.model.trace_model.broken().len() as u64;
     let broken = (0 < broken).then(|| {
         let coroutines = counted(broken, "coroutine");
         format!("BROKEN  events of {coroutines} contradict each other; their rows are unreliable")
@@ -73,8 +73,8 @@ fn alarms(picture: &Picture) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn finding(picture: &Picture, group: &Group) -> String {
-    let (verdict, rest) = heading_words(picture, group);
+fn finding(chart: &Chart, group: &Group) -> String {
+    let (verdict, rest) = heading_words(chart, group);
     format!("{verdict}  {rest}, {}", since(group))
 }
 
@@ -93,12 +93,12 @@ fn since(group: &Group) -> String {
     }
 }
 
-fn heading_words(picture: &Picture, group: &Group) -> (&'static str, String) {
-    let at = picture.names.at(group.site).unwrap_or_default();
+fn heading_words(chart: &Chart, group: &Group) -> (&'static str, String) {
+    let at = chart.names.at(group.site).unwrap_or_default();
     let name = group
         .members
         .first()
-        .map(|one| captions::function(picture, one));
+        .map(|one| captions::function(chart, one));
     let verdict = match group.verdict {
         Verdict::MaybeStuck => "STUCK? (likely)",
         verdict => verdict.word(),
@@ -108,14 +108,14 @@ fn heading_words(picture: &Picture, group: &Group) -> (&'static str, String) {
 }
 
 /// The verdict of a group, and what else its heading says.
-pub fn heading(picture: &Picture, group: &Group) -> (&'static str, String) {
-    let (verdict, rest) = heading_words(picture, group);
+pub fn heading(chart: &Chart, group: &Group) -> (&'static str, String) {
+    let (verdict, rest) = heading_words(chart, group);
     let since = match group.verdict {
         Verdict::Over => String::new(),
         _ => format!(", {}", since(group)),
     };
     let shown = group.members.len() as u64;
-    let crashed = group.members.first().and_then(|it| picture.crash_of(it));
+    let crashed = group.members.first().and_then(|it| chart.crash_of(it));
     let shown = match crashed {
         _ if shown == group.count => String::new(),
         Some(_) => format!("; showing the crashed one and {} more", grouped(shown - 1)),
@@ -125,14 +125,14 @@ pub fn heading(picture: &Picture, group: &Group) -> (&'static str, String) {
 }
 
 /// Who is shown, and of how many.
-pub fn shown(picture: &Picture) -> String {
-    let selection = picture.selection;
-    let total = format!("{}{}", grouped(selection.total), window(picture));
-    let first = match picture.crash.and_then(Crash::culprit) {
+pub fn shown(chart: &Chart) -> String {
+    let selection = chart.selection;
+    let total = format!("{}{}", grouped(selection.total), window(chart));
+    let first = match chart.crash.and_then(Crash::culprit) {
         Some(_) => "the crashed and the stuck ones",
         None => "the stuck ones",
     };
-    let mut said = match selection.grouped {
+    let mut message = match selection.grouped {
         false => format!("showing all {total}, {first} first"),
         true => format!(
             "showing {} of {total}: by verdict and site the longest of each, {first} first",
@@ -144,18 +144,18 @@ pub fn shown(picture: &Picture) -> String {
             counted(groups, "smaller group"),
             counted(coroutines, "coroutine"),
         );
-        said += &format!("; {groups} with {coroutines} not shown");
+        message += &format!("; {groups} with {coroutines} not shown");
     }
-    if picture.rows.iter().any(Row::is_merged) {
-        said += "; --time FROM,TO draws a part of it more finely";
+    if chart.rows.iter().any(Row::is_merged) {
+        message += "; --time FROM,TO draws a part of it more finely";
     }
-    said
+    message
 }
 
 /// Which part of the time is shown, if it is not all.
-fn window(picture: &Picture) -> String {
-    let Scale { from, to } = picture.scale;
-    match from == Nanos(0) && picture.model.duration() <= to {
+fn window(chart: &Chart) -> String {
+    let Scale { from, to } = chart.scale;
+    match from == Nanos(0) && chart.model.duration() <= to {
         true => String::new(),
         false => format!(" that lived between {} and {}", moment(from), moment(to)),
     }

@@ -1,6 +1,6 @@
 //! The threads, one thin row each, below the coroutines.
 
-use super::{CHART, LEFT, Picture, RIGHT, frame};
+use super::{CHART, Chart, LEFT, RIGHT, frame};
 use crate::text;
 use crate::text::units::{counted, grouped, moment};
 use crate::text::xml::escape;
@@ -15,22 +15,22 @@ const BAR: u64 = 8;
 const HEADING: u64 = 26;
 
 /// Draws them from `y` on, if there are any that told of themselves; and says where they end.
-pub fn draw(picture: &Picture, y: u64) -> (String, u64) {
-    let shown = picture.lives;
+pub fn draw(chart: &Chart, y: u64) -> (String, u64) {
+    let shown = chart.lives;
     if shown.threads.is_empty() {
         return (String::new(), y);
     }
-    let (mut drawn, mut y) = (heading(picture, y + 6), y + HEADING);
+    let (mut drawn, mut y) = (heading(chart, y + 6), y + HEADING);
     for thread in &shown.threads {
-        drawn += &row(picture, thread, y);
+        drawn += &row(chart, thread, y);
         y += ROW;
     }
     (drawn, y)
 }
 
-fn heading(picture: &Picture, y: u64) -> String {
-    let (shown, total) = (picture.lives.threads.len() as u64, picture.lives.total);
-    let said = match shown == total {
+fn heading(chart: &Chart, y: u64) -> String {
+    let (shown, total) = (chart.lives.threads.len() as u64, chart.lives.total);
+    let message = match shown == total {
         true => counted(total, "thread"),
         false => format!(
             "showing {} of {}: those that lost records, then the longest-lived",
@@ -38,32 +38,34 @@ fn heading(picture: &Picture, y: u64) -> String {
             counted(total, "thread")
         ),
     };
-    frame::band("group threads", y, &said)
+    frame::band("group threads", y, &message)
 }
 
-fn row(picture: &Picture, thread: &Thread, y: u64) -> String {
+fn row(chart: &Chart, thread: &Thread, y: u64) -> String {
     let base = y + 11;
     format!(
         "<g class=\"thread\"><title>{}</title><text x=\"10\" y=\"{base}\">tid {}</text>\
          {}<text class=\"end\" x=\"{}\" y=\"{base}\">{}</text></g>\n",
         escape(&about(thread)),
         thread.tid,
-        lane(picture, thread, y),
+        lane(chart, thread, y),
         RIGHT + 16,
         text::cut(&state(thread), 16)
     )
 }
 
-fn lane(picture: &Picture, thread: &Thread, y: u64) -> String {
-    let (scale, inset) = (&picture.scale, (ROW - BAR) / 2);
-    let (from, to) = (scale.x(thread.begun), scale.x(thread.until));
+fn lane(chart: &Chart, thread: &Thread, y: u64) -> String {
+    let (scale, inset) = (&chart.scale, (ROW - BAR) / 2);
+    let (from, to) = (scale.x(thread.started), scale.x(thread.until));
     let width = to.saturating_sub(from).max(1);
     let losses = thread.losses.iter().filter(|(at, _)| scale.has(*at));
     let losses: String = losses
         .map(|(at, records)| {
-            let (x, said) = (scale.x(*at), loss(*records));
+            let (x, message) = (scale.x(*at), loss(*records));
             let at = moment(*at);
-            format!("<path class=\"losses\" d=\"M{x} 0v{ROW}\"><title>{said} {at}</title></path>")
+            format!(
+                "<path class=\"losses\" d=\"M{x} 0v{ROW}\"><title>{message} {at}</title></path>"
+            )
         })
         .collect();
     format!(
@@ -92,6 +94,6 @@ fn about(thread: &Thread) -> String {
         false => String::new(),
     };
     let lost = counted(thread.lost, "record");
-    let (tid, begun) = (thread.tid, moment(thread.begun));
-    format!("thread {tid}: first seen {begun}{end}; {lost} of it lost")
+    let (tid, started) = (thread.tid, moment(thread.started));
+    format!("thread {tid}: first seen {started}{end}; {lost} of it lost")
 }

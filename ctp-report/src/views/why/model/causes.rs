@@ -6,18 +6,19 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use ctp_trace::Census;
-use ctp_trace::census::Occupant;
+use ctp_trace::TraceModel;
 use ctp_trace::record::{
-    Act, Birth, CoroutineId, Deed, Event, EventKind, Nanos, Record, SiteId, Wake, WakeCall, Waker,
+    Act, Birth, CoroutineId, Event, EventKind, Nanos, Record, SiteId, ThreadEvent, Wake, WakeCall,
+    Waker,
 };
+use ctp_trace::trace_model::ThreadOccupancy;
 
 /// Runs on the way to the latest one that are kept at least.
 pub const KEPT: usize = 16;
 
 /// Whose run it is.
 #[derive(Clone, Debug, Default)]
-pub struct Who {
+pub struct Subject {
     /// Its number.
     pub id: CoroutineId,
     /// Its name as recorded.
@@ -30,7 +31,7 @@ pub struct Who {
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The coroutine that ran.
-    pub who: Rc<Who>,
+    pub subject: Rc<Subject>,
     /// When it began to run.
     pub began: Nanos,
     /// The wait that this ended, if nothing is missing in between.
@@ -60,7 +61,7 @@ pub struct Cause {
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     /// Which coroutine it is.
-    pub who: Rc<Who>,
+    pub subject: Rc<Subject>,
     /// Its latest run.
     pub run: Option<Rc<Run>>,
     /// What made it ready since that began, first.
@@ -82,12 +83,12 @@ impl Causes {
     }
 
     /// Takes a record into account, of which the census does not know yet.
-    pub fn see(&mut self, census: &Census, record: &Record) {
+    pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
         match record {
             Record::Birth(birth) => self.birth(birth),
-            Record::Event(event) => self.event(census, event),
+            Record::Event(event) => self.event(trace_model, event),
             Record::Wake(wake) => self.wake(wake),
-            Record::Deed(Deed {
+            Record::ThreadEvent(ThreadEvent {
                 at,
                 act: Act::Wake(call),
                 ..
@@ -97,18 +98,18 @@ impl Causes {
     }
 
     fn birth(&mut self, birth: &Birth) {
-        let who = Who {
+        let subject = Subject {
             id: birth.coroutine,
             name: birth.name.clone(),
             spawn_site: birth.spawn_site,
         };
-        self.heads.entry(birth.coroutine).or_default().who = Rc::new(who);
+        self.heads.entry(birth.coroutine).or_default().subject = Rc::new(subject);
     }
 
-    fn event(&mut self, census: &Census, event: &Event) {
+    fn event(&mut self, trace_model: &TraceModel, event: &Event) {
         let id = event.coroutine;
         match event.kind {
-            EventKind::Birth => self.is_born(census, event),
+            EventKind::Birth => self.is_born(trace_model, event),
             EventKind::Run => self.heads.entry(id).or_default().begin(event),
             EventKind::Suspend | EventKind::Death => {}
         }
@@ -119,14 +120,14 @@ impl Causes {
         }
     }
 
-    fn is_born(&mut self, census: &Census, event: &Event) {
-        let by = match census.runs_there(event) {
-            Occupant::Coroutine(parent) => Waker::Coroutine(parent.id),
-            Occupant::Nobody => Waker::Thread(event.tid as u32),
-            Occupant::NotTold => Waker::Foreign,
+    fn is_born(&mut self, trace_model: &TraceModel, event: &Event) {
+        let by = match trace_model.runs_there(event) {
+            ThreadOccupancy::Coroutine(parent) => Waker::Coroutine(parent.id),
+            ThreadOccupancy::Empty => Waker::Thread(event.tid as u32),
+            ThreadOccupancy::NotRecorded => Waker::Foreign,
         };
         let head = self.heads.entry(event.coroutine).or_default();
-        let site = head.who.spawn_site;
+        let site = head.subject.spawn_site;
         self.ready(event.coroutine, event.at, by, site, true);
     }
 
@@ -172,7 +173,7 @@ impl Head {
         let cause = self.cause.take().filter(|cause| cause.at <= event.at);
         let before = cause.as_ref().and_then(|cause| cause.run.as_ref());
         let run = Rc::new(Run {
-            who: Rc::clone(&self.who),
+            subject: Rc::clone(&self.subject),
             began: event.at,
             wait,
             depth: before.map_or(0, |run| run.depth + 1),
@@ -221,10 +222,10 @@ mod tests {
             by: Waker::Coroutine(CoroutineId(by)),
             ..WakeCall::default()
         };
-        Record::Deed(Deed {
+        Record::ThreadEvent(ThreadEvent {
             at: Nanos(at),
             act: Act::Wake(call),
-            ..Deed::default()
+            ..ThreadEvent::default()
         })
     }
 
@@ -235,10 +236,13 @@ mod tests {
         let (mut at, mut longest) = (0, 0);
         for round in 0..100_000 {
             for (id, other) in [(1, 2), (2, 1)] {
-                causes.see(&Census::new(), &event(id, 2 * round, at, EventKind::Run));
-                causes.see(&Census::new(), &wake(other, id, at + 1));
                 causes.see(
-                    &Census::new(),
+                    &TraceModel::new(),
+                    &event(id, 2 * round, at, EventKind::Run),
+                );
+                causes.see(&TraceModel::new(), &wake(other, id, at + 1));
+                causes.see(
+                    &TraceModel::new(),
                     &event(id, 2 * round + 1, at + 2, EventKind::Suspend),
                 );
                 at += 10;
@@ -256,13 +260,13 @@ mod tests {
     #[test]
     fn of_several_wakes_the_first_since_a_run_began_led_to_the_next() {
         let mut causes = Causes::default();
-        causes.see(&Census::new(), &event(1, 0, 10, EventKind::Run));
+        causes.see(&TraceModel::new(), &event(1, 0, 10, EventKind::Run));
         for at in [5, 20, 30] {
-            causes.see(&Census::new(), &wake(1, 2, at));
+            causes.see(&TraceModel::new(), &wake(1, 2, at));
         }
-        causes.see(&Census::new(), &event(1, 1, 40, EventKind::Suspend));
-        causes.see(&Census::new(), &event(1, 2, 50, EventKind::Run));
-        causes.see(&Census::new(), &wake(1, 2, 45));
+        causes.see(&TraceModel::new(), &event(1, 1, 40, EventKind::Suspend));
+        causes.see(&TraceModel::new(), &event(1, 2, 50, EventKind::Run));
+        causes.see(&TraceModel::new(), &wake(1, 2, 45));
         let head = causes.of(CoroutineId(1)).unwrap();
         assert!(head.cause.is_none());
         let run = head.run.as_ref().unwrap();

@@ -1,0 +1,103 @@
+//! Rules of the coroutine that occupies a station, and of what goes with it.
+
+use ctp_nostd::layout::Interned;
+
+use super::Judged::{self, Broken, Kept, NotSeen};
+use super::Pair;
+use crate::check::look::Look;
+
+pub(super) fn id(pair: &Pair<'_>) -> Judged {
+    match (pair.now.dialect, pair.now.raw.probe_id) {
+        (None, _) => NotSeen,
+        (_, 0) => Broken("it has events and probe_id 0".to_owned()),
+        _ => Kept,
+    }
+}
+
+pub(super) fn is_dead(pair: &Pair<'_>) -> Judged {
+    let station_owner = |look: &Look| (look.raw.probe_id, look.raw.generation);
+    let before = pair
+        .before
+        .filter(|before| station_owner(before) == station_owner(pair.now));
+    match (pair.now.raw.is_dead, before) {
+        (dead @ 2.., _) => Broken(format!("is_dead is {dead}")),
+        // The look before may have copied the numbers before the death came.
+        (_, Some(before)) if before.raw.is_dead == 1 && before.still => {
+            match before.seqs == pair.now.seqs {
+                true => Kept,
+                false => Broken("it had events after its death".to_owned()),
+            }
+        }
+        (0, _) => NotSeen,
+        _ => Kept,
+    }
+}
+
+pub(super) fn free_bytes(pair: &Pair<'_>) -> Judged {
+    match pair.now.used {
+        _ if pair.now.extended() || pair.now.dialect.is_none() => NotSeen,
+        Some((word, Some(slot), value)) => Broken(format!("slot {slot}: {word} is {value:#x}")),
+        Some((word, None, value)) => Broken(format!("{word} is {value:#x}")),
+        None => Kept,
+    }
+}
+
+pub(super) fn extension(pair: &Pair<'_>) -> Judged {
+    let still = pair.now.still && pair.now.extended();
+    let Some(identity) = pair.now.identity.as_ref().filter(|_| still) else {
+        return NotSeen;
+    };
+    let uses = (identity.generation / 2) & 0xFFF;
+    match identity {
+        _ if identity.base_n > pair.now.head && !pair.is_jumbled => Broken(format!(
+            "base_n {} is beyond event_head {}",
+            identity.base_n, pair.now.head
+        )),
+        _ if identity.owner == 0 || identity.owner as usize > pair.attached => Broken(format!(
+            "owner {} is no row of the {} attached processes",
+            identity.owner, pair.attached
+        )),
+        _ if identity.kind > 4 => Broken(format!("kind is {}", identity.kind)),
+        _ if pair.now.raw.wake_use != uses => Broken(format!(
+            "the wake word is of use {}, the station in use {uses}",
+            pair.now.raw.wake_use
+        )),
+        _ => Kept,
+    }
+}
+
+pub(super) fn sites(pair: &Pair<'_>) -> Judged {
+    let mut judged = NotSeen;
+    let region = &pair.region;
+    let entries = region.sites.len() + region.chains.len();
+    for (n, id) in pair.now.sites() {
+        if let Some(fault) = fault_of(region.entry_of_site(id), entries) {
+            return Broken(format!("event {n} has site {id}, {fault}"));
+        }
+        judged = Kept;
+    }
+    judged
+}
+
+pub(super) fn names(pair: &Pair<'_>) -> Judged {
+    match pair.now.name() {
+        None => NotSeen,
+        Some(id) => match fault_of(
+            pair.region.names.get(id as usize - 1),
+            pair.region.names.len(),
+        ) {
+            Some(fault) => Broken(format!("meta is {id}, {fault}")),
+            None => Kept,
+        },
+    }
+}
+
+/// Who finds an entry that another thread still fills in may use its id. Nobody finds one that
+/// has no key yet.
+fn fault_of(entry: Option<&Interned>, entries: usize) -> Option<String> {
+    match entry {
+        None => Some(format!("the table has {entries} entries")),
+        Some(entry) if !entry.is_claimed() => Some("an entry without a key".to_owned()),
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,107 @@
+//! The end of a flight recorder's recording: the last snapshot, and the closing lines.
+
+use ctp_trace::record::{End, ExitReason, Nanos};
+
+use crate::cli::config::{Config, Launch, Verbosity};
+use crate::cli::words::counted;
+use crate::closing::{Closing, SnapshotExtent, Written, write};
+use crate::error::TraceError;
+use crate::flight::{Snapshot, SnapshotCounts};
+use crate::session::recording;
+use crate::session::{Over, Session};
+
+/// Takes the last snapshot, if there is to be one, and says what came of it all.
+///
+/// # Errors
+/// It could not be written, or is not to be taken and none of those before could.
+pub fn land(
+    config: &Config,
+    launch: &Launch,
+    session: &mut Session<'_>,
+    over: Over,
+    at: Nanos,
+) -> Result<(), TraceError> {
+    let written = session.last_snapshot();
+    let before = those_before(session);
+    if config.verbosity > Verbosity::Quiet {
+        let taken = written.as_ref().ok().and_then(Option::as_ref);
+        let end = taken.map_or(unwritten_end(session, over.exit_reason(), at), |it| {
+            it.summary.end
+        });
+        let mut closing = recording::closing_of(config, launch, session, end);
+        let closing = match (&written, taken) {
+            (_, Some(snapshot)) => {
+                closing.written.is_out_of_time = over.is_out_of_time();
+                of_snapshot(closing, snapshot)
+            }
+            (Ok(_), None) => unwritten(closing, none_at_this_end(before)),
+            (Err(_), None) => {
+                unwritten(closing, "the last snapshot could not be written".to_owned())
+            }
+        };
+        write::say(&closing, config.verbosity);
+    }
+    match written? {
+        Some(_) => Ok(()),
+        None => before.any(),
+    }
+}
+
+/// What became of the snapshots before the last, once that is known of all of them.
+fn those_before(session: &mut Session<'_>) -> SnapshotCounts {
+    let recorder = session.output.flight();
+    recorder.map_or(SnapshotCounts::default(), |recorder| {
+        recorder.wait();
+        recorder.taken()
+    })
+}
+
+/// Each of those taken before was told of when it was written, or could not be.
+fn none_at_this_end(before: SnapshotCounts) -> String {
+    let those_before = match before {
+        SnapshotCounts { requested: 0, .. } => ", and none was asked for before".to_owned(),
+        SnapshotCounts {
+            requested,
+            written: 0,
+        } => format!(
+            "; of {} that {} asked for before, none could be written",
+            counted(requested.into(), "snapshot"),
+            if requested == 1 { "was" } else { "were" }
+        ),
+        _ => "; those taken before are named above".to_owned(),
+    };
+    format!("no snapshot at this end, as --snapshot-on says{those_before}")
+}
+
+fn unwritten(mut closing: Closing<'_>, why: String) -> Closing<'_> {
+    closing.written.unwritten = Some(why);
+    closing
+}
+
+fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
+    let assembled = &snapshot.summary;
+    let metadata = snapshot.file.metadata().ok();
+    Closing {
+        stuck_summary: closing.stuck_summary_of(&snapshot.file, assembled.end.events),
+        written: Written {
+            bytes: metadata.map(|metadata| metadata.len()),
+            ..closing.written
+        },
+        totals: assembled.totals,
+        snapshot: SnapshotExtent {
+            window: Some(assembled.since.until(assembled.end.at)),
+            ended_before: assembled.ended_before,
+        },
+        ..closing
+    }
+}
+
+fn unwritten_end(session: &Session<'_>, how: ExitReason, at: Nanos) -> End {
+    End {
+        at,
+        how,
+        refused: session.regions.counters().refused.into(),
+        coroutines: session.regions.totals().coroutines.into(),
+        ..End::default()
+    }
+}

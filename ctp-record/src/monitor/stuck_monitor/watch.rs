@@ -1,0 +1,219 @@
+//! The account of a trace that is being written, and what the rule says of it so far.
+
+use std::collections::{BTreeMap, HashSet};
+
+use ctp_trace::TraceModel;
+use ctp_trace::record::{CoroutineId, Nanos, Record, SiteId, Start};
+use ctp_trace::verdict::{Confidence, Judgement, Verdict};
+
+use super::StuckObservation;
+use super::places::Places;
+use crate::harvest::IdleReport;
+use crate::memory::clock::processor_time;
+
+/// A site where somebody is stuck, or since which somebody keeps a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    /// Where they wait, else where they waited last, else where they were spawned.
+    pub site: SiteId,
+    /// This site in words.
+    pub place: String,
+    /// They are not stuck, but BUSY: the thread that is kept for longest.
+    pub keeps_tid: Option<u64>,
+    /// How many are so for certain.
+    pub certain: usize,
+    /// How many more most likely are.
+    pub likely: usize,
+    /// The longest that one of them has been so.
+    pub longest: Nanos,
+    /// The shortest.
+    pub shortest: Nanos,
+}
+
+impl Finding {
+    /// All of them.
+    pub fn count(&self) -> usize {
+        self.certain + self.likely
+    }
+
+    /// How many are stuck: nobody, where they are busy.
+    pub fn stuck(&self) -> usize {
+        match self.keeps_tid {
+            Some(_) => 0,
+            None => self.count(),
+        }
+    }
+
+    fn add(&mut self, judgement: &Judgement, keeps_tid: Option<u64>) {
+        if self.longest <= judgement.age {
+            self.keeps_tid = keeps_tid;
+        }
+        self.shortest = match self.count() {
+            0 => judgement.age,
+            _ => self.shortest.min(judgement.age),
+        };
+        match judgement.confidence {
+            Confidence::Certain => self.certain += 1,
+            _ => self.likely += 1,
+        }
+        self.longest = self.longest.max(judgement.age);
+    }
+}
+
+/// Takes in the records of a trace, and looks at what came of them.
+#[derive(Debug)]
+pub struct Watch {
+    trace_model: TraceModel,
+    places: Places,
+    thresholds: Vec<Nanos>,
+}
+
+impl Watch {
+    /// Of a trace that begins so.
+    pub fn new(start: &Start, thresholds: Vec<Nanos>) -> Self {
+        let mut watch = Watch {
+            trace_model: TraceModel::new(),
+            places: Places::default(),
+            thresholds,
+        };
+        watch.take(&Record::Start(start.clone()));
+        watch
+    }
+
+    /// Takes in one more.
+    pub fn take(&mut self, record: &Record) {
+        self.places.note(record);
+        self.trace_model.consume(record);
+    }
+
+    /// All that happened until `at` was taken in; of those that stand still this is told besides.
+    pub fn look(&mut self, at: Nanos, no_progress: IdleReport) -> StuckObservation {
+        let begin = processor_time();
+        for account in &no_progress.accounts {
+            self.trace_model.consume(account);
+        }
+        self.trace_model.advance_to(at);
+        let moving: HashSet<CoroutineId> = no_progress.moving.into_iter().collect();
+        let thresholds = self.thresholds.iter();
+        let findings = thresholds
+            .map(|threshold| self.findings(*threshold, &moving))
+            .collect();
+        let cost = processor_time().saturating_sub(begin);
+        StuckObservation { at, findings, cost }
+    }
+
+    /// By site, without those that have gone on.
+    fn findings(&self, threshold: Nanos, moving: &HashSet<CoroutineId>) -> Vec<Finding> {
+        let mut sites: BTreeMap<(SiteId, bool), Finding> = BTreeMap::new();
+        for (id, judgement) in self.trace_model.judge(threshold) {
+            let keeps_tid = self.keeps_tid(id, &judgement);
+            let is_reported = judgement.verdict.is_stuck() || keeps_tid.is_some();
+            if is_reported && !moving.contains(&id) {
+                let key = (self.site_of(id), keeps_tid.is_some());
+                sites.entry(key).or_default().add(&judgement, keeps_tid);
+            }
+        }
+        let described = |((site, _), finding)| Finding {
+            site,
+            place: self.places.text(site),
+            ..finding
+        };
+        sites.into_iter().map(described).collect()
+    }
+
+    /// The thread that one keeps who is BUSY.
+    fn keeps_tid(&self, id: CoroutineId, judgement: &Judgement) -> Option<u64> {
+        let last = self.trace_model.get(id)?.last?;
+        (judgement.verdict == Verdict::Busy).then_some(last.tid)
+    }
+
+    fn site_of(&self, id: CoroutineId) -> SiteId {
+        let one = self.trace_model.get(id);
+        one.map_or(SiteId(0), |one| self.trace_model.place_of(one))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::{Act, Birth, Event, EventKind, ThreadEvent};
+    use ctp_trace::verdict::{Fact, Reason};
+
+    const READ: SiteId = SiteId(7);
+    const SECOND: u64 = 1_000_000_000;
+
+    fn event(n: u64, kind: EventKind, site: SiteId) -> Record {
+        Record::Event(Event {
+            n,
+            at: Nanos(n),
+            tid: 9,
+            kind,
+            site,
+            ..Event::default()
+        })
+    }
+
+    // CT-26
+    #[test]
+    fn one_that_ran_on_a_thread_that_ended_is_where_it_waited_last() {
+        let spawn_site = SiteId(3);
+        let birth = Record::Birth(Birth {
+            spawn_site,
+            ..Birth::default()
+        });
+        let ends = Record::ThreadEvent(ThreadEvent {
+            at: Nanos(3),
+            tid: 9,
+            act: Act::End,
+            ..ThreadEvent::default()
+        });
+        let mut watch = Watch::new(&Start::default(), vec![Nanos(SECOND)]);
+        watch.take(&birth);
+        watch.take(&event(0, EventKind::Run, SiteId(0)));
+        watch.take(&event(1, EventKind::Suspend, READ));
+        watch.take(&event(2, EventKind::Run, SiteId(0)));
+        watch.take(&ends);
+        let stuck_observation = watch.look(Nanos(5 * SECOND), IdleReport::default());
+        let sites: Vec<SiteId> = stuck_observation.findings[0]
+            .iter()
+            .map(|it| it.site)
+            .collect();
+        assert_eq!(sites, [READ]);
+    }
+
+    // CT-26
+    #[test]
+    fn those_in_a_deadlock_are_stuck_for_certain() {
+        let mut finding = Finding::default();
+        for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
+            finding.add(
+                &Judgement {
+                    fact: Fact::NotWoken,
+                    verdict,
+                    confidence: verdict.confidence(),
+                    reason: Reason::Over,
+                    age: Nanos(1),
+                    close_call: false,
+                },
+                None,
+            );
+        }
+        assert_eq!((finding.certain, finding.likely), (2, 1));
+    }
+
+    // CT-26
+    #[test]
+    fn one_that_keeps_its_thread_is_found_but_is_not_stuck() {
+        let mut watch = Watch::new(&Start::default(), vec![Nanos(SECOND)]);
+        watch.take(&Record::Birth(Birth::default()));
+        watch.take(&event(0, EventKind::Run, SiteId(0)));
+        watch.take(&event(1, EventKind::Suspend, READ));
+        watch.take(&event(2, EventKind::Run, SiteId(0)));
+        let stuck_observation = watch.look(Nanos(5 * SECOND), IdleReport::default());
+        let [found] = &stuck_observation.findings[0][..] else {
+            panic!("one place: {stuck_observation:?}");
+        };
+        assert_eq!((found.site, found.keeps_tid), (READ, Some(9)));
+        assert_eq!((found.certain, found.stuck()), (1, 0));
+    }
+}

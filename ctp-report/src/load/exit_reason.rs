@@ -1,0 +1,40 @@
+//! How a recording ended, in words.
+
+use ctp_trace::record::ExitReason;
+
+use crate::load::Model;
+
+/// How the recording of a trace ended, in words; a snapshot is taken of one that goes on.
+pub fn exit_description(model: &Model) -> String {
+    match model.trace_model.window() {
+        Some(window) if window.goes_on => "it goes on (a snapshot)".to_owned(),
+        _ if model.goes_on => "it goes on (still recorded)".to_owned(),
+        _ => ended(model.exit_reason()),
+    }
+}
+
+fn ended(exit_reason: Option<ExitReason>) -> String {
+    match exit_reason {
+        Some(ExitReason::Exited(status)) => format!("exit {status}"),
+        Some(ExitReason::Signalled(signal)) => signal_name(signal),
+        Some(ExitReason::Stopped) => "recorder stopped".to_owned(),
+        Some(ExitReason::Image) => "memory image".to_owned(),
+        _ => "recorder did not finish".to_owned(),
+    }
+}
+
+/// What a signal is called.
+pub fn signal_name(signal: i32) -> String {
+    let index = usize::try_from(signal).unwrap_or_default();
+    match SIGNALS.get(index) {
+        None | Some(&"") => format!("signal {signal}"),
+        Some(name) => format!("SIG{name}"),
+    }
+}
+
+/// Those that end a process unless it handles them, by their numbers on Linux.
+const SIGNALS: [&str; 32] = [
+    "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+    "PIPE", "ALRM", "TERM", "STKFLT", "", "", "", "", "", "", "", "XCPU", "XFSZ", "VTALRM", "PROF",
+    "", "IO", "PWR", "SYS",
+];

@@ -1,0 +1,234 @@
+//! Deeds: what threads did between the rows of a block. Older readers pass over their columns.
+
+use super::decode::{Decoder, small, waker};
+use super::encode::{Encoder, waker_code};
+use super::{Column, wait};
+use crate::codec::varint::{put_int, put_uint};
+use crate::error::Malformed;
+use crate::hash::Map;
+use crate::record::{
+    Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record, SiteId, ThreadEvent, WaitKind,
+    WakeCall,
+};
+
+const BEGIN: u8 = 0;
+const END: u8 = 1;
+const WAKE: u8 = 2;
+const CLOSE: u8 = 3;
+const LOSS: u8 = 4;
+const ACQUIRE: u8 = 5;
+const RELEASE: u8 = 6;
+
+/// What the coming deed is foretold from. Both directions keep the same one, for one block.
+#[derive(Default)]
+pub(super) struct Expected {
+    /// Rows before the deed before.
+    rows: u64,
+    /// Of the row with a time or the deed before, once it is said that rows have come.
+    at: u64,
+    tid: u64,
+    process: u32,
+    woken: u32,
+    wakes: Map<u32, u32>,
+    wake_site: u32,
+    close: Resource,
+    acquire: Resource,
+    release: Resource,
+}
+
+/// What was closed, taken or given back last, and where.
+#[derive(Clone, Copy, Default)]
+struct Resource {
+    site: u32,
+    arg: u64,
+}
+
+impl Expected {
+    /// Rows since the deed before, if there are so many by now.
+    pub fn since(&self, rows: u64) -> u64 {
+        rows - self.rows
+    }
+
+    /// A deed comes behind so many rows; `at` and `tid` are what the next of these is foretold from.
+    pub fn comes_behind(&mut self, rows: u64, at: u64, tid: u64) {
+        if 0 < self.since(rows) {
+            (self.rows, self.at, self.tid) = (rows, at, tid);
+        }
+    }
+
+    /// Of the next wake of this coroutine.
+    fn count(&self, coroutine: u32) -> u32 {
+        let before = self.wakes.get(&coroutine);
+        before.map_or(0, |before| before.wrapping_add(1))
+    }
+
+    fn learn(&mut self, thread_event: &ThreadEvent) {
+        (self.at, self.tid, self.process) =
+            (thread_event.at.0, thread_event.tid, thread_event.process.0);
+        match thread_event.act {
+            Act::Wake(call) => {
+                self.woken = call.coroutine.0;
+                self.wakes.insert(self.woken, call.count);
+                self.wake_site = call.site.0;
+            }
+            Act::Close(close) => self.close = Resource::of(close.site, close.arg),
+            Act::Acquire(hold) => self.acquire = Resource::of(hold.site, hold.arg),
+            Act::Release(hold) => self.release = Resource::of(hold.site, hold.arg),
+            Act::Begin | Act::End | Act::Loss(_) => {}
+        }
+    }
+}
+
+impl Resource {
+    fn of(site: SiteId, arg: u64) -> Self {
+        Resource { site: site.0, arg }
+    }
+}
+
+impl Encoder {
+    pub(crate) fn thread_event(&mut self, thread_event: &ThreadEvent) {
+        let code = match thread_event.act {
+            Act::Begin => BEGIN,
+            Act::End => END,
+            Act::Wake(_) => WAKE,
+            Act::Close(_) => CLOSE,
+            Act::Loss(_) => LOSS,
+            Act::Acquire(_) => ACQUIRE,
+            Act::Release(_) => RELEASE,
+        };
+        self.column(Column::Act).push(code);
+        let rows = self.rows() as u64;
+        let since = self.expected.since(rows);
+        put_uint(self.column(Column::RowsBefore), since);
+        self.expected
+            .comes_behind(rows, self.oracle.at, self.oracle.tid);
+        let at = thread_event.at.0.wrapping_sub(self.expected.at);
+        put_int(self.column(Column::ThreadEventTime), at as i64);
+        self.put_step(
+            Column::ThreadEventProcess,
+            thread_event.process.0,
+            self.expected.process,
+        );
+        let tid = thread_event.tid.wrapping_sub(self.expected.tid);
+        put_int(self.column(Column::ThreadEventTid), tid as i64);
+        match thread_event.act {
+            Act::Wake(call) => self.wake_call(&call),
+            Act::Close(Close { wait, arg, site }) => {
+                self.resource(wait, arg, site, self.expected.close);
+            }
+            Act::Acquire(hold) => self.hold(&hold, self.expected.acquire),
+            Act::Release(hold) => self.hold(&hold, self.expected.release),
+            Act::Loss(records) => put_uint(self.column(Column::Lost), records),
+            Act::Begin | Act::End => {}
+        }
+        self.expected.learn(thread_event);
+    }
+
+    fn wake_call(&mut self, call: &WakeCall) {
+        self.put_step(Column::Woken, call.coroutine.0, self.expected.woken);
+        let count = self.expected.count(call.coroutine.0);
+        self.put_step(Column::WokenCount, call.count, count);
+        put_uint(self.column(Column::ThreadEventBy), waker_code(call.by));
+        self.put_step(
+            Column::ThreadEventSite,
+            call.site.0,
+            self.expected.wake_site,
+        );
+    }
+
+    fn hold(&mut self, hold: &Hold, predicted: Resource) {
+        put_uint(self.column(Column::ThreadEventBy), waker_code(hold.by));
+        self.resource(hold.wait, hold.arg, hold.site, predicted);
+    }
+
+    fn resource(&mut self, wait: WaitKind, arg: u64, site: SiteId, predicted: Resource) {
+        self.put_step(Column::ThreadEventSite, site.0, predicted.site);
+        let column = self.column(Column::Resource);
+        column.push(wait.code());
+        put_int(column, arg.wrapping_sub(predicted.arg) as i64);
+    }
+
+    fn put_step(&mut self, column: Column, value: u32, predicted: u32) {
+        put_int(self.column(column), i64::from(value) - i64::from(predicted));
+    }
+}
+
+impl Decoder<'_> {
+    /// The next deed, if it comes before the next row.
+    pub fn thread_event(&mut self) -> Result<Option<Record>, Malformed> {
+        if self.column(Column::Act).is_empty() {
+            return Ok(None);
+        }
+        let mut ahead = *self.column(Column::RowsBefore);
+        if ahead.uint()? != self.expected.since(self.row) {
+            return Ok(None);
+        }
+        self.expected
+            .comes_behind(self.row, self.oracle.at, self.oracle.tid);
+        *self.column(Column::RowsBefore) = ahead;
+        let thread_event = self.decode_thread_event()?;
+        self.expected.learn(&thread_event);
+        Ok(Some(Record::ThreadEvent(thread_event)))
+    }
+
+    fn decode_thread_event(&mut self) -> Result<ThreadEvent, Malformed> {
+        let code = self.column(Column::Act).byte()?;
+        let at = self.column(Column::ThreadEventTime).int()?;
+        let process = self.step(Column::ThreadEventProcess, self.expected.process)?;
+        let tid = self.column(Column::ThreadEventTid).int()?;
+        Ok(ThreadEvent {
+            process: ProcessId(process),
+            tid: self.expected.tid.wrapping_add_signed(tid),
+            at: Nanos(self.expected.at.wrapping_add_signed(at)),
+            act: match code {
+                BEGIN => Act::Begin,
+                END => Act::End,
+                WAKE => Act::Wake(self.wake_call()?),
+                CLOSE => Act::Close(self.close()?),
+                ACQUIRE => Act::Acquire(self.hold(self.expected.acquire)?),
+                RELEASE => Act::Release(self.hold(self.expected.release)?),
+                LOSS => Act::Loss(self.column(Column::Lost).uint()?),
+                _ => return Err(Malformed("an unknown sort of deed")),
+            },
+        })
+    }
+
+    fn wake_call(&mut self) -> Result<WakeCall, Malformed> {
+        let coroutine = self.step(Column::Woken, self.expected.woken)?;
+        let count = self.expected.count(coroutine);
+        Ok(WakeCall {
+            coroutine: CoroutineId(coroutine),
+            count: self.step(Column::WokenCount, count)?,
+            by: waker(self.column(Column::ThreadEventBy).uint()?)?,
+            site: SiteId(self.step(Column::ThreadEventSite, self.expected.wake_site)?),
+        })
+    }
+
+    fn close(&mut self) -> Result<Close, Malformed> {
+        let (wait, arg, site) = self.resource(self.expected.close)?;
+        Ok(Close { wait, arg, site })
+    }
+
+    fn hold(&mut self, predicted: Resource) -> Result<Hold, Malformed> {
+        let by = waker(self.column(Column::ThreadEventBy).uint()?)?;
+        let (wait, arg, site) = self.resource(predicted)?;
+        Ok(Hold {
+            wait,
+            arg,
+            by,
+            site,
+        })
+    }
+
+    fn resource(&mut self, predicted: Resource) -> Result<(WaitKind, u64, SiteId), Malformed> {
+        let site = self.step(Column::ThreadEventSite, predicted.site)?;
+        let column = self.column(Column::Resource);
+        let wait = wait(column.byte()?);
+        let arg = predicted.arg.wrapping_add_signed(column.int()?);
+        Ok((wait, arg, SiteId(site)))
+    }
+
+    fn step(&mut self, column: Column, predicted: u32) -> Result<u32, Malformed> {
+        small(u64::from(predicted).wrapping_add_signed(self.column(column).int()?))
+    }
+}

@@ -1,0 +1,130 @@
+//! How long those waited on whose resource was closed, and who went on all the same.
+//!
+//! A program may close first and resume later, and be fine. What it did to others tells how long
+//! that takes: at the place that closes, and at the place that waits.
+
+use super::closings::{Closing, Resource, resource};
+use crate::hash::Map;
+use crate::record::{Event, Nanos, ProcessId, SiteId, WaitKind};
+
+/// Closings that are remembered of one resource, of which the number may be used again.
+const CLOSINGS: usize = 4;
+/// Resources of which closings are remembered.
+const RESOURCES: usize = 1 << 14;
+
+#[derive(Clone, Debug, Default)]
+pub(in crate::model) struct UsualUse {
+    /// The latest closings of each resource with their places, the latest first.
+    closed: Map<Resource, [Option<(Nanos, SiteId)>; CLOSINGS]>,
+    /// The longest time from a closing at a place, or of what was waited for at a place, until the
+    /// wait was over.
+    longest: Map<SiteId, Nanos>,
+}
+
+impl UsualUse {
+    /// A resource is gone.
+    pub(in crate::model) fn closed(&mut self, resource: Resource, closing: &Closing) {
+        if self.closed.len() == RESOURCES && !self.closed.contains_key(&resource) {
+            self.closed.clear();
+        }
+        let closings = self.closed.entry(resource).or_default();
+        closings.rotate_right(1);
+        closings[0] = Some((closing.at, closing.site));
+    }
+
+    /// This wait of a coroutine is over.
+    #[inline]
+    pub(in crate::model) fn over(&mut self, process: ProcessId, suspend: &Event, at: Nanos) {
+        if self.closed.is_empty() {
+            return;
+        }
+        let resource = resource(process, suspend.wait, suspend.arg);
+        let closings = resource.and_then(|resource| self.closed.get(&resource));
+        // Who begins to wait for one that has ended waits for what has come.
+        let is_join = suspend.wait == WaitKind::Coroutine;
+        let amid =
+            |(closed, _): &(Nanos, SiteId)| (is_join || suspend.at < *closed) && *closed <= at;
+        let first = closings.and_then(|all| all.iter().flatten().rfind(|it| amid(it)));
+        if let Some(&(closed, place)) = first {
+            let time = closed.max(suspend.at).until(at);
+            self.took(suspend.site, time);
+            self.took(place, time);
+        }
+    }
+
+    fn took(&mut self, place: SiteId, time: Nanos) {
+        let longest = self.longest.entry(place).or_default();
+        *longest = time.max(*longest);
+    }
+
+    /// The longest that anybody went on waiting who waited where this one does, or whose resource
+    /// was closed where its own was. Zero if nobody is known.
+    pub(in crate::model) fn longest(&self, waits_at: SiteId, closed_at: SiteId) -> Nanos {
+        let of = |place| self.longest.get(&place).copied().unwrap_or_default();
+        of(waits_at).max(of(closed_at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READ: SiteId = SiteId(7);
+    const HANGUP: SiteId = SiteId(8);
+
+    fn close(usual_use: &mut UsualUse, at: u64, arg: u64) {
+        let closing = Closing {
+            at: Nanos(at),
+            site: HANGUP,
+            ..Closing::default()
+        };
+        let it = resource(ProcessId::default(), WaitKind::Readable, arg).expect("a descriptor");
+        usual_use.closed(it, &closing);
+    }
+
+    fn over(usual_use: &mut UsualUse, from: u64, to: u64, arg: u64) {
+        let suspend = Event {
+            at: Nanos(from),
+            site: READ,
+            wait: WaitKind::Writable,
+            arg,
+            ..Event::default()
+        };
+        usual_use.over(ProcessId(0), &suspend, Nanos(to));
+    }
+
+    // CT-14
+    #[test]
+    fn the_longest_way_from_a_closing_to_the_end_of_the_wait_is_known_at_both_places() {
+        let mut usual_use = UsualUse::default();
+        close(&mut usual_use, 50, 4);
+        over(&mut usual_use, 100, 110, 4); // closed before it waited
+        assert_eq!(usual_use.longest(READ, HANGUP), Nanos(0));
+        close(&mut usual_use, 200, 4);
+        over(&mut usual_use, 120, 230, 4);
+        over(&mut usual_use, 120, 220, 4);
+        over(&mut usual_use, 120, 900, 5);
+        assert_eq!(usual_use.longest(READ, SiteId(0)), Nanos(30));
+        assert_eq!(usual_use.longest(SiteId(9), HANGUP), Nanos(30));
+        assert_eq!(usual_use.longest(SiteId(9), SiteId(0)), Nanos(0));
+    }
+
+    // CT-14
+    #[test]
+    fn of_a_number_that_is_used_again_the_first_closing_counts() {
+        let mut usual_use = UsualUse::default();
+        for at in [200, 300, 400] {
+            close(&mut usual_use, at, 4);
+        }
+        over(&mut usual_use, 120, 450, 4);
+        assert_eq!(usual_use.longest(READ, HANGUP), Nanos(250));
+    }
+
+    // CT-14
+    #[test]
+    fn a_million_resources_are_bounded() {
+        let mut usual_use = UsualUse::default();
+        (0..1_000_000).for_each(|i| close(&mut usual_use, i, i));
+        assert!(usual_use.closed.len() <= RESOURCES);
+    }
+}

@@ -1,0 +1,77 @@
+//! What threads did: wakes, closings, locks taken and given back, and records that they lost.
+
+use super::TraceModel;
+use super::names::NameId;
+use super::resources::closings::{self, Closing, Resource};
+use super::wakers::Woken;
+use crate::record::{Act, Hold, Nanos, ThreadEvent, Waker};
+
+impl TraceModel {
+    /// One that is forgotten stays so, whoever wakes it.
+    pub(super) fn thread_event(&mut self, thread_event: &ThreadEvent) {
+        self.extent.note_complete_until(thread_event.at);
+        match &thread_event.act {
+            Act::Wake(call) => {
+                let caller = self.name_of(call.by);
+                if let Some(one) = self.coroutines.known(call.coroutine) {
+                    one.called(Woken::of(thread_event, call, caller), &mut self.places);
+                }
+            }
+            Act::Begin => self
+                .runners
+                .of(thread_event.process)
+                .begins(thread_event.tid),
+            Act::Loss(records) => {
+                self.missing.losses.note(thread_event, *records);
+                self.distrust_births(thread_event.process, thread_event.tid);
+            }
+            Act::Close(close) => {
+                if let Some(it) = closings::resource(thread_event.process, close.wait, close.arg) {
+                    let closing = Closing {
+                        at: thread_event.at,
+                        tid: thread_event.tid,
+                        site: close.site,
+                        ended: None,
+                    };
+                    self.close(it, closing);
+                    self.holds.close(thread_event.at, it);
+                }
+            }
+            Act::Acquire(hold) => {
+                let waited_since = self.waited_for(thread_event, hold);
+                self.holds.acquire(thread_event, hold, waited_since);
+            }
+            Act::Release(hold) => {
+                let name = self.name_of(hold.by);
+                self.holds.release(thread_event, hold, name);
+            }
+            Act::End => self.runners.of(thread_event.process).ends(thread_event.tid),
+        }
+    }
+
+    /// Those that wait for this wait for what has come.
+    pub(super) fn close(&mut self, resource: Resource, closing: Closing) {
+        let coroutines = self.coroutines.all();
+        self.resources.closings.note(resource, closing, coroutines);
+        self.resources.usual_use.closed(resource, &closing);
+    }
+
+    fn name_of(&self, waker: Waker) -> NameId {
+        let one = match waker {
+            Waker::Coroutine(id) => self.coroutines.get(id),
+            _ => None,
+        };
+        one.map(|one| one.name).unwrap_or_default()
+    }
+
+    /// When the taker of a lock began the wait for it that ended in its latest run. One that takes it
+    /// again in that run has not waited.
+    fn waited_for(&mut self, thread_event: &ThreadEvent, hold: &Hold) -> Option<Nanos> {
+        let Waker::Coroutine(id) = hold.by else {
+            return None;
+        };
+        let of = |wait, arg| closings::resource(thread_event.process, wait, arg);
+        let is_match = |wait, arg| of(wait, arg) == of(hold.wait, hold.arg);
+        self.coroutines.known(id)?.waits.take(is_match)
+    }
+}

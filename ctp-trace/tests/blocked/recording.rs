@@ -1,0 +1,222 @@
+//! What a program tells of coroutines that take locks and wait, as records.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ctp_trace::TraceModel;
+use ctp_trace::record::*;
+use ctp_trace::verdict::{Confidence, Reason, Verdict};
+
+pub const THRESHOLD: Nanos = Nanos(1_000_000_000);
+
+/// When the recording ends.
+pub const END: u64 = 10_000;
+
+/// The thread of those that share one.
+pub const SHARED: u64 = 77;
+
+/// Records, and what they come to for each coroutine.
+#[derive(Clone, Default)]
+pub struct Recording {
+    pub records: Vec<Record>,
+    pub events: BTreeMap<u32, u64>,
+    pub wakes: BTreeMap<u32, u32>,
+    seen: BTreeMap<u32, u32>,
+    /// Those that do not run on threads of their own.
+    pub together: BTreeSet<u32>,
+    /// Of those that are counted.
+    pub wakers: BTreeMap<u32, u32>,
+    /// Others of whom nothing is told.
+    pub refused: u64,
+}
+
+fn ms(at: u64) -> Nanos {
+    Nanos(at * 1_000_000)
+}
+
+/// The id by which a program knows a coroutine.
+pub fn probe_id(id: u32) -> u64 {
+    (1 << 48) | u64::from(id)
+}
+
+impl Recording {
+    /// So many coroutines, and threads that tell what they do.
+    pub fn of(coroutines: u32) -> Self {
+        let mut recording = Recording::default();
+        recording.thread_event(0, Act::Begin);
+        for id in 1..=coroutines {
+            recording.born(id, probe_id(id));
+            recording.runs(id, 1);
+        }
+        recording
+    }
+
+    pub fn born(&mut self, id: u32, probe_id: u64) {
+        self.thread_event_of(u64::from(id), 0, Act::Begin);
+        self.records.push(Record::Birth(Birth {
+            coroutine: CoroutineId(id),
+            process: ProcessId(1),
+            probe_id,
+            kind: CoroutineKind::Future,
+            ..Birth::default()
+        }));
+        self.wake(id, 0, 0);
+    }
+
+    fn wake(&mut self, id: u32, at: u64, count: u32) {
+        self.wakes.insert(id, count);
+        self.records.push(Record::Wake(Wake {
+            coroutine: CoroutineId(id),
+            count,
+            at: ms(at),
+            ..Wake::default()
+        }));
+    }
+
+    /// Woken, but not run.
+    pub fn woken(&mut self, id: u32, at: u64) {
+        let count = self.wakes[&id] + 1;
+        self.wake(id, at, count);
+    }
+
+    pub fn event(&mut self, id: u32, at: u64, event: Event) {
+        let n = self.events.entry(id).or_default();
+        let event = Event {
+            coroutine: CoroutineId(id),
+            n: *n,
+            at: ms(at),
+            tid: match self.together.contains(&id) {
+                true => SHARED,
+                false => id.into(),
+            },
+            wake_seen: self.seen.get(&id).copied().unwrap_or(0) as u16,
+            ..event
+        };
+        *n += 1;
+        self.records.push(Record::Event(event));
+    }
+
+    pub fn runs(&mut self, id: u32, at: u64) {
+        self.seen.insert(id, self.wakes[&id]);
+        let kind = EventKind::Run;
+        self.event(
+            id,
+            at,
+            Event {
+                kind,
+                ..Event::default()
+            },
+        );
+    }
+
+    pub fn waits(&mut self, id: u32, at: u64, wait: WaitKind, arg: u64) {
+        self.waits_marked(id, at, wait, arg, WaitMarks::default());
+    }
+
+    pub fn waits_marked(&mut self, id: u32, at: u64, wait: WaitKind, arg: u64, marks: WaitMarks) {
+        let event = Event {
+            kind: EventKind::Suspend,
+            site: SiteId(1),
+            wait,
+            arg,
+            marks,
+            ..Event::default()
+        };
+        self.event(id, at, event);
+    }
+
+    pub fn wants(&mut self, id: u32, at: u64, lock: u64) {
+        self.waits(id, at, WaitKind::Lock, lock);
+    }
+
+    pub fn joins(&mut self, id: u32, at: u64, other: u32) {
+        self.waits(id, at, WaitKind::Coroutine, probe_id(other));
+    }
+
+    pub fn ends(&mut self, id: u32, at: u64) {
+        let kind = EventKind::Death;
+        self.event(
+            id,
+            at,
+            Event {
+                kind,
+                ..Event::default()
+            },
+        );
+    }
+
+    pub fn thread_event(&mut self, at: u64, act: Act) {
+        self.thread_event_of(SHARED, at, act);
+    }
+
+    fn thread_event_of(&mut self, tid: u64, at: u64, act: Act) {
+        self.records.push(Record::ThreadEvent(ThreadEvent {
+            process: ProcessId(1),
+            tid,
+            at: ms(at),
+            act,
+        }));
+    }
+
+    pub fn takes(&mut self, id: u32, at: u64, lock: u64) {
+        self.thread_event(
+            at,
+            Act::Acquire(hold(lock, Waker::Coroutine(CoroutineId(id)))),
+        );
+    }
+
+    pub fn gives(&mut self, id: u32, at: u64, lock: u64) {
+        self.thread_event(
+            at,
+            Act::Release(hold(lock, Waker::Coroutine(CoroutineId(id)))),
+        );
+    }
+
+    /// All of it, with the closing accounts of all but those whose last record may be missing.
+    pub fn trace_model(&self, unaccounted: &[u32]) -> TraceModel {
+        let mut trace_model = TraceModel::new();
+        for record in &self.records {
+            trace_model.consume(record);
+        }
+        for (&id, &events) in self
+            .events
+            .iter()
+            .filter(|(id, _)| !unaccounted.contains(id))
+        {
+            trace_model.consume(&Record::EventCounts(EventCounts {
+                coroutine: CoroutineId(id),
+                attempted: events,
+                recorded: events,
+                wakers: self.wakers.get(&id).copied(),
+                ..EventCounts::default()
+            }));
+        }
+        let end = End {
+            at: ms(END),
+            refused: self.refused,
+            ..End::default()
+        };
+        trace_model.consume(&Record::End(end));
+        trace_model
+    }
+
+    /// Of each that is stuck: the verdict, how sure it is, and why.
+    pub fn stuck(&self) -> BTreeMap<u32, (Verdict, Confidence, Reason)> {
+        stuck(&self.trace_model(&[]))
+    }
+}
+
+pub fn stuck(trace_model: &TraceModel) -> BTreeMap<u32, (Verdict, Confidence, Reason)> {
+    let all = trace_model.judge(THRESHOLD).into_iter();
+    all.filter(|(_, it)| it.verdict.is_stuck())
+        .map(|(id, it)| (id.0, (it.verdict, it.confidence, it.reason)))
+        .collect()
+}
+
+fn hold(lock: u64, by: Waker) -> Hold {
+    Hold {
+        wait: WaitKind::Lock,
+        arg: lock,
+        by,
+        site: SiteId(2),
+    }
+}

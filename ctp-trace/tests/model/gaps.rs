@@ -1,0 +1,103 @@
+//! What is missing of a trace in which nothing looks stuck.
+
+use ctp_trace::TraceModel;
+use ctp_trace::record::*;
+use ctp_trace::trace_model::{Gap, gaps};
+
+use super::{SECOND, birth, thread_event};
+use crate::facts::{event, event_counts, trace_model};
+
+/// A coroutine that has waited for so long, and these records. It looks fine.
+fn waiting_for(ns: u64, more: impl IntoIterator<Item = Record>, end: End) -> TraceModel {
+    let mut records = vec![birth(1), event(1, 0, 10, EventKind::Suspend)];
+    records.extend(more);
+    let events = records.iter().filter(|it| matches!(it, Record::Event(_)));
+    let events = events.count() as u64;
+    records.push(event_counts(1, events, events));
+    records.push(Record::End(End {
+        at: Nanos(10 + ns),
+        ..end
+    }));
+    trace_model(&records)
+}
+
+fn gaps_of(trace_model: &TraceModel) -> Vec<Gap> {
+    let judged = trace_model.judge(SECOND);
+    assert!(judged.iter().all(|(_, it)| !it.verdict.is_stuck()));
+    trace_model.gaps(judged, SECOND)
+}
+
+fn control(at: u64, control: Control) -> Record {
+    let at = Nanos(at);
+    Record::Control(Control { at, ..control })
+}
+
+// CT-24, CTP-32
+#[test]
+fn a_trace_from_which_nothing_is_missing_has_no_gap() {
+    assert_eq!(gaps_of(&waiting_for(9 * SECOND.0, [], End::default())), []);
+    assert_eq!(gaps::caveat::<Gap>(&[]), None);
+}
+
+// CT-24, CTP-32
+#[test]
+fn what_the_end_says_to_be_missing_is_a_gap() {
+    let end = End {
+        refused: 1_204,
+        unrecorded: 1,
+        quarantined: 2,
+        ..End::default()
+    };
+    let found = gaps_of(&waiting_for(1, [], end));
+    let expected = [Gap::Refused(1_204), Gap::Unrecorded(1), Gap::Nonsense(2)];
+    assert_eq!(found, expected);
+    let message = "whether that is so cannot be told: 1 204 coroutines found no station and were not \
+                recorded; 1 process of the program is not in this trace, or only in part; 2 records \
+                made no sense and were left out";
+    assert_eq!(gaps::caveat(&found).as_deref(), Some(message));
+}
+
+// CT-24, LT-10
+#[test]
+fn a_recording_that_was_stopped_or_kept_one_process_has_a_gap() {
+    let stopped = Control {
+        stopped: true,
+        ..Control::default()
+    };
+    let one = Control {
+        only_process: 77,
+        ..Control::default()
+    };
+    for (change, gap) in [(stopped, Gap::Stopped), (one, Gap::SingleProcess(77))] {
+        let changes = [control(1, change), control(2, Control::default())];
+        let found = gaps_of(&waiting_for(1, changes, End::default()));
+        assert_eq!(found, [gap]);
+    }
+}
+
+// CT-24
+#[test]
+fn an_image_tells_of_those_that_wait_only_that_they_do() {
+    let image = End {
+        how: ExitReason::Image,
+        ..End::default()
+    };
+    assert_eq!(gaps_of(&waiting_for(0, [], image)), [Gap::Image]);
+    let over = [event(1, 1, 20, EventKind::Death)];
+    assert_eq!(gaps_of(&waiting_for(10, over, image)), []);
+}
+
+// CT-24
+#[test]
+fn lost_records_are_a_gap_for_those_that_have_waited_long_since() {
+    let loss = |at| thread_event(at, Act::Loss(0));
+    let long = 9 * SECOND.0;
+    for (ns, lost_at, gaps) in [
+        (long, 5, vec![]),
+        (long, 20, vec![Gap::Lost(1)]),
+        (SECOND.0 / 2, 20, vec![]),
+    ] {
+        let trace_model = waiting_for(ns, [loss(lost_at)], End::default());
+        assert_eq!(gaps_of(&trace_model), gaps, "{ns} {lost_at}");
+    }
+}

@@ -1,0 +1,76 @@
+//! What threads tell: wakes and closings.
+
+use ctp_trace::record::*;
+
+use super::{read_site, thread_event};
+use crate::facts::{event, event_counts, trace_model};
+
+fn call(id: u32, count: u32, site: u32) -> Act {
+    Act::Wake(WakeCall {
+        coroutine: CoroutineId(id),
+        count,
+        site: SiteId(site),
+        ..WakeCall::default()
+    })
+}
+
+// CT-14
+#[test]
+fn the_place_that_usually_wakes_a_site_is_counted_where_a_wake_ended_a_wait() {
+    use EventKind::{Run, Suspend};
+    let trace_model = trace_model(&[
+        event(1, 0, 10, Run),
+        thread_event(15, call(1, 1, 3)),
+        event(1, 1, 20, Suspend),
+        event(1, 2, 30, Run),
+        event(1, 3, 40, Suspend),
+        thread_event(45, call(1, 2, 4)),
+        thread_event(50, call(1, 3, 3)),
+        event(1, 4, 60, Run),
+        thread_event(65, call(1, 4, 4)),
+        event(1, 5, 70, Suspend),
+        thread_event(75, call(1, 5, 3)),
+    ]);
+    let wakers = read_site(&trace_model).wakers;
+    assert_eq!(wakers.places().collect::<Vec<_>>(), [&(SiteId(3), 1)]);
+    assert_eq!(wakers.count(), 1);
+    let woken = trace_model.get(CoroutineId(1)).unwrap().wakes.call.unwrap();
+    assert_eq!((woken.at, woken.tid, woken.count), (Nanos(75), 7, 5));
+}
+
+// CT-14
+#[test]
+fn who_is_forgotten_is_not_brought_back_by_a_late_wake() {
+    let trace_model = trace_model(&[
+        event(1, 0, 10, EventKind::Death),
+        event_counts(1, 1, 1),
+        thread_event(15, call(1, 1, 3)),
+    ]);
+    assert!(trace_model.coroutines().is_empty());
+}
+
+// CT-14
+#[test]
+fn a_closing_tells_what_a_coroutine_that_waits_has_lost() {
+    let close = |arg, site| {
+        Act::Close(Close {
+            wait: WaitKind::Readable,
+            arg,
+            site: SiteId(site),
+        })
+    };
+    let trace_model = trace_model(&[
+        thread_event(5, close(0, 1)),
+        event(1, 0, 10, EventKind::Suspend),
+        thread_event(20, close(0, 2)),
+        thread_event(30, close(0, 1)),
+        thread_event(40, close(9, 1)),
+    ]);
+    let lost = trace_model.closings();
+    let closing = lost[&CoroutineId(1)];
+    assert_eq!(
+        (closing.at, closing.tid, closing.site),
+        (Nanos(20), 7, SiteId(2))
+    );
+    assert_eq!((lost.len(), trace_model.end_at()), (1, Nanos(40)));
+}

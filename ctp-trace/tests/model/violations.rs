@@ -1,0 +1,114 @@
+//! Events that contradict each other.
+
+use ctp_trace::TraceModel;
+use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
+use ctp_trace::record::*;
+use ctp_trace::trace_model::{Contradiction, Violation};
+
+use crate::facts::event;
+
+/// The events of an accusation: what is wrong, and the threads of both events.
+fn accusations(dialect: Dialect, events: &[(u64, EventKind, u64)]) -> Vec<(Violation, u64, u64)> {
+    let mut trace_model = TraceModel::new();
+    trace_model.consume(&Record::Birth(Birth {
+        coroutine: CoroutineId(1),
+        dialect,
+        ..Birth::default()
+    }));
+    for &(n, kind, tid) in events {
+        trace_model.consume(&Record::Event(Event {
+            coroutine: CoroutineId(1),
+            n,
+            tid,
+            kind,
+            ..Event::default()
+        }));
+    }
+    let broken = trace_model.broken();
+    assert!(
+        broken
+            .iter()
+            .all(|one| one.count == one.proofs.len() as u64)
+    );
+    let proofs = broken.iter().flat_map(|one| &one.proofs);
+    let message = |it: &Contradiction| (it.violation, it.before.tid, it.after.tid);
+    proofs.map(message).collect()
+}
+
+// CTP-31
+#[test]
+fn what_no_scheduler_may_do_is_noticed() {
+    use Violation::*;
+    let of = |events: &[(u64, EventKind, u64)]| accusations(Dialect::Extended, events);
+    assert_eq!(
+        of(&[(0, Born, 7), (1, Run, 8), (2, Run, 9)]),
+        [(DoubleResume, 8, 9)]
+    );
+    assert_eq!(
+        of(&[(0, Suspend, 8), (1, Suspend, 9)]),
+        [(SuspendedTwice, 8, 9)]
+    );
+    assert_eq!(of(&[(0, Death, 8), (1, Run, 8)]), [(AfterDeath, 8, 8)]);
+    assert_eq!(of(&[(0, Born, 8), (1, Born, 8)]), [(BornTwice, 8, 8)]);
+}
+
+// CTP-31
+#[test]
+fn what_may_be_is_no_accusation() {
+    let of = |events: &[(u64, EventKind, u64)]| accusations(Dialect::Extended, events);
+    let wanders = [
+        (0, Born, 7),
+        (1, Run, 8),
+        (2, Suspend, 8),
+        (3, Run, 9),
+        (4, Death, 8),
+    ];
+    assert_eq!(of(&wanders), []);
+    assert_eq!(
+        of(&[(0, Run, 8), (1, Run, 8)]),
+        [],
+        "told twice on one thread"
+    );
+    assert_eq!(
+        of(&[(0, Run, 8), (2, Run, 9)]),
+        [],
+        "what came between is lost"
+    );
+    assert_eq!(
+        of(&[(5, Run, 8), (5, Run, 9), (4, Suspend, 9)]),
+        [],
+        "numbers went back"
+    );
+    assert_eq!(of(&[(0, Run, 0), (1, Run, 9)]), [], "a thread is not known");
+}
+
+/// Published v1 wrappers resume without a suspend where an awaited value was ready (D-T10).
+// CTP-31
+#[test]
+fn a_plain_v1_peer_is_never_accused() {
+    let odd = [
+        (0, Run, 8),
+        (1, Run, 9),
+        (2, Suspend, 8),
+        (3, Suspend, 9),
+        (4, Death, 9),
+        (5, Run, 8),
+    ];
+    assert_eq!(accusations(Dialect::V1PerSlot, &odd), []);
+    assert_eq!(accusations(Dialect::V1PerStation, &odd), []);
+}
+
+// CTP-31
+#[test]
+fn of_very_many_that_are_broken_the_first_thousand_are_kept_and_the_others_counted() {
+    let mut trace_model = TraceModel::new();
+    for id in 1..=1_200 {
+        for n in 0..3 {
+            trace_model.consume(&event(id, n, 0, Suspend));
+        }
+    }
+    let broken = trace_model.broken();
+    assert!(broken.iter().all(|one| one.count == 2));
+    assert_eq!(broken.len(), 1_000);
+    assert_eq!(trace_model.more_violations(), 400);
+}

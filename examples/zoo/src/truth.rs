@@ -1,0 +1,49 @@
+//! Who is in a wait, as the program itself notes it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Names of coroutines that wait, and the lines where they do.
+#[derive(Clone, Debug, Default)]
+pub struct GroundTruth(Arc<Mutex<BTreeMap<String, u32>>>);
+
+/// While it lives, a coroutine is in a wait.
+#[derive(Debug)]
+pub struct Waiting {
+    truth: GroundTruth,
+    name: String,
+}
+
+impl GroundTruth {
+    /// Nobody waits yet.
+    pub fn new() -> Self {
+        GroundTruth::default()
+    }
+
+    /// This one begins to wait at a line of its program.
+    pub fn enter(&self, name: &str, line: u32) -> Waiting {
+        self.all().insert(name.to_owned(), line);
+        Waiting {
+            truth: self.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Prints who never came back: `stuck NAME LINE` if it should have, else `waits NAME LINE`.
+    pub fn record(&self, should_have: impl Fn(&str) -> bool) {
+        for (name, line) in self.all().iter() {
+            let fate = if should_have(name) { "stuck" } else { "waits" };
+            println!("{fate} {name} {line}");
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.truth.all().remove(&self.name);
+    }
+}
