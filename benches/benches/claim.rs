@@ -34,7 +34,7 @@ struct Took {
 
 // LT-12
 fn main() {
-    let mut arguments = std::env::args().skip_while(|it| it != "--taken");
+    let mut arguments = std::env::args().skip_while(|arg| arg != "--taken");
     match arguments.nth(1) {
         Some(taken) => target(taken.parse().expect("a number")),
         None => all(),
@@ -98,7 +98,7 @@ fn row(what: &str, run: impl Fn() -> Output) {
 }
 
 fn target(taken: usize) {
-    let is_recorded = std::env::args().any(|it| it == "--recorded");
+    let is_recorded = std::env::args().any(|arg| arg == "--recorded");
     let _borrowed = (!is_recorded).then(Borrowed::attach);
     ctp_nostd::attach();
     let all_are_here = Barrier::new(taken + 1);
@@ -160,7 +160,8 @@ fn first_events(task: &Task) -> Took {
         black_box(rustix::thread::gettid());
     }
     let gettid = begin.elapsed() / CALLS;
-    let [first, second, gettid] = [first, second, gettid].map(|it| it.as_nanos() as f64);
+    let [first, second, gettid] =
+        [first, second, gettid].map(|duration| duration.as_nanos() as f64);
     Took {
         first,
         second,

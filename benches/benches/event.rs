@@ -173,7 +173,7 @@ fn kept_out(borrowed: &Borrowed, comparison: &Comparison) {
 /// The same events on one thread, and on two at once, each with a coroutine and a lane of its own.
 // CTP-36, LT-03
 fn two_threads(borrowed: &Borrowed) {
-    let one = pair(&Task::born("alone"), || borrowed.empty_lanes());
+    let times = pair(&Task::born("alone"), || borrowed.empty_lanes());
     let turn = AtomicU32::new(0);
     let is_over = AtomicBool::new(false);
     let two = thread::scope(|scope| {
@@ -201,7 +201,7 @@ fn two_threads(borrowed: &Borrowed) {
         two
     });
     two.report("event, beside another thread flat out", None);
-    let gain = 2.0 * one.least_ns / two.least_ns;
+    let gain = 2.0 * times.least_ns / two.least_ns;
     println!("  {:<42} {gain:>8.2} x", "two threads record, as one = 1");
 }
 

@@ -110,7 +110,7 @@ fn target() {
         thread::sleep(FOR);
         floor.is_over.store(true, Relaxed);
     });
-    let events = floor.events.each_ref().map(|it| it.load(Relaxed));
+    let events = floor.events.each_ref().map(|word| word.load(Relaxed));
     println!("{} {} {}", events[0], events[1], events[2]);
     // Whoever ends now would have one event more.
     std::mem::forget(floor);

@@ -126,8 +126,8 @@ fn main() {
         name: "1 000 in no order, each with its lock",
         coroutines: 1_000,
         next: |step| {
-            let one = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % 1_000;
-            (one, Wait::lock(0x7fff_1234_0000 + one * 64))
+            let index = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % 1_000;
+            (index, Wait::lock(0x7fff_1234_0000 + index * 64))
         },
         ..YIELDS
     });
@@ -147,13 +147,13 @@ fn measure(scene: &Scene) {
     let (mut ordered, mut written) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         for step in 0..EVENTS / 2 {
-            let (one, wait) = (scene.next)(round * EVENTS / 2 + step);
-            NAME_CHARS.store(one % scene.threads, Ordering::Relaxed);
+            let (index, wait) = (scene.next)(round * EVENTS / 2 + step);
+            NAME_CHARS.store(index % scene.threads, Ordering::Relaxed);
             if scene.has_closes {
                 probe.closed(7u64);
             }
-            tasks[one].run();
-            tasks[one].suspend(wait);
+            tasks[index].run();
+            tasks[index].suspend(wait);
         }
         ordered.push(timed(|| {
             while harvest.pass(&region, &mut outside, &mut trace).is_cut_short {}

@@ -102,13 +102,13 @@ impl Way {
 
 fn print(ways: &[Way]) {
     println!("ns a yield, medians of {ROUNDS}       processor   more      passed");
-    let base = median(&ways[0].runs, |it| it.processor);
+    let base = median(&ways[0].runs, |spent| spent.processor);
     for Way { what, runs, .. } in ways {
-        let processor = median(runs, |it| it.processor);
+        let processor = median(runs, |spent| spent.processor);
         println!(
             "{what:<32} {processor:>10.0} {:>6.0} {:>11.0}",
             processor - base,
-            median(runs, |it| it.passed)
+            median(runs, |spent| spent.passed)
         );
     }
 }

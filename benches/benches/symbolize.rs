@@ -98,7 +98,11 @@ fn with_addr2line(code: &Code) {
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.as_ref();
             black_box(name.map(|name| name.demangle().map(String::from)));
-            black_box(frame.location.and_then(|it| it.file.map(str::to_owned)));
+            black_box(
+                frame
+                    .location
+                    .and_then(|location| location.file.map(str::to_owned)),
+            );
         }
         black_box(loader.find_symbol(svma).map(str::to_owned));
     }

@@ -46,8 +46,8 @@ pub fn write(path: &Path, scene: Scene) -> io::Result<()> {
         alive.push(recording.spawn(station)?);
     }
     while recording.written < scene.events {
-        for one in &mut alive {
-            recording.visit(one, scene.events_each)?;
+        for other_alive in &mut alive {
+            recording.visit(other_alive, scene.events_each)?;
         }
     }
     recording.finish(&alive)
@@ -126,63 +126,65 @@ impl Recording {
 
     /// What a pass finds at a station: some events, its latest wake, and a successor for a
     /// coroutine that ended.
-    fn visit(&mut self, one: &mut Alive, events_each: u64) -> io::Result<()> {
+    fn visit(&mut self, alive: &mut Alive, events_each: u64) -> io::Result<()> {
         for _ in 0..BATCH {
-            let is_last = one.n + 1 == events_each;
-            self.event(one, is_last)?;
+            let is_last = alive.n + 1 == events_each;
+            self.event(alive, is_last)?;
             if is_last {
-                self.event_counts(one)?;
-                *one = self.spawn(one.station)?;
+                self.event_counts(alive)?;
+                *alive = self.spawn(alive.station)?;
                 return Ok(());
             }
         }
         self.writer.write(&Record::Wake(Wake {
-            coroutine: one.id,
-            count: one.wakes,
+            coroutine: alive.id,
+            count: alive.wakes,
             waker: Waker::Thread(4321),
             at: Nanos(self.clock_ns.saturating_sub(self.random.below(2_000))),
         }))
     }
 
-    fn event(&mut self, one: &mut Alive, is_last: bool) -> io::Result<()> {
+    fn event(&mut self, alive: &mut Alive, is_last: bool) -> io::Result<()> {
         self.clock_ns += 50 + self.random.below(400);
-        let kind = match one.n {
+        let kind = match alive.n {
             0 => EventKind::Birth,
             _ if is_last => EventKind::Death,
             n if n % 2 == 1 => EventKind::Run,
             _ => EventKind::Suspend,
         };
         let mut event = Event {
-            coroutine: one.id,
-            n: one.n,
+            coroutine: alive.id,
+            n: alive.n,
             at: Nanos(self.clock_ns),
-            tid: 4321 + (u64::from(one.station) + one.n / 2) % THREADS,
+            tid: 4321 + (u64::from(alive.station) + alive.n / 2) % THREADS,
             kind,
-            wake_seen: one.wakes as u16,
+            wake_seen: alive.wakes as u16,
             ..Event::default()
         };
         if kind == EventKind::Suspend {
-            one.wakes += 1;
-            event.site = SiteId(1 + (one.station + (one.n as u32 / 2) % 3) % SITES);
+            alive.wakes += 1;
+            event.site = SiteId(1 + (alive.station + (alive.n as u32 / 2) % 3) % SITES);
             event.wait = WaitKind::Readable;
-            event.arg = 10 + u64::from(one.station);
+            event.arg = 10 + u64::from(alive.station);
         }
-        one.n += 1;
+        alive.n += 1;
         self.written += 1;
         self.writer.write(&Record::Event(event))
     }
 
-    fn event_counts(&mut self, one: &Alive) -> io::Result<()> {
+    fn event_counts(&mut self, alive: &Alive) -> io::Result<()> {
         self.writer.write(&Record::EventCounts(EventCounts {
-            coroutine: one.id,
-            attempted: one.n,
-            recorded: one.n,
+            coroutine: alive.id,
+            attempted: alive.n,
+            recorded: alive.n,
             ..EventCounts::default()
         }))
     }
 
     fn finish(mut self, alive: &[Alive]) -> io::Result<()> {
-        alive.iter().try_for_each(|one| self.event_counts(one))?;
+        alive
+            .iter()
+            .try_for_each(|alive| self.event_counts(alive))?;
         let end = End {
             at: Nanos(self.clock_ns),
             how: ExitReason::Exited(0),

@@ -97,19 +97,19 @@ impl<'t> Carrier<'t> {
     /// How many events that made.
     fn carry(&mut self) -> u64 {
         let chosen = self.random.below(self.coroutines.len());
-        let Ok(mut one) = self.coroutines[chosen].try_lock() else {
+        let Ok(mut mutex_guard) = self.coroutines[chosen].try_lock() else {
             return 0;
         };
         let mut made = 0;
         for _ in 0..=self.random.below(6) {
-            if one.n + 1 >= self.events
+            if mutex_guard.n + 1 >= self.events
                 && let Some(next) = self.truth.birth()
             {
-                one.witness(|one| one.task = Task::mute());
-                *one = next;
+                mutex_guard.witness(|mortal| mortal.task = Task::mute());
+                *mutex_guard = next;
                 made += 2;
             }
-            one.step(self.tid);
+            mutex_guard.step(self.tid);
             made += 1;
         }
         made
@@ -127,9 +127,9 @@ struct Mortal<'t> {
 impl Mortal<'_> {
     fn step(&mut self, tid: u64) {
         let argument = argument(self.row as u64, self.n, tid);
-        self.witness(|one| match one.n % 2 {
-            1 => one.task.run(),
-            _ => one.task.suspend(Wait::user(argument)),
+        self.witness(|mortal| match mortal.n % 2 {
+            1 => mortal.task.run(),
+            _ => mortal.task.suspend(Wait::user(argument)),
         });
     }
 
@@ -171,15 +171,15 @@ impl Truth {
     fn birth(&self) -> Option<Mortal<'_>> {
         let row = self.taken.fetch_add(1, Relaxed);
         let words = self.row(row)?;
-        let mut one = Mortal {
+        let mut mortal = Mortal {
             row,
             words,
             task: Task::mute(),
             n: 0,
         };
-        one.witness(|one| one.task = Task::born("mortal"));
-        words[2].store(one.task.id(), Relaxed);
-        Some(one)
+        mortal.witness(|other_mortal| other_mortal.task = Task::born("mortal"));
+        words[2].store(mortal.task.id(), Relaxed);
+        Some(mortal)
     }
 
     fn row(&self, row: usize) -> Option<&[AtomicU64; 3]> {

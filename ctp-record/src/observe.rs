@@ -176,8 +176,9 @@ impl Looks {
     /// Is it open, and was it told last that nobody watches it?
     fn was_unwatched(&self, observation: &Observation) -> bool {
         let followed = self.followed.get(&observation.wait.coroutine);
-        let was =
-            followed.is_some_and(|it| it.since == observation.wait.since && it.was_unwatched());
+        let was = followed.is_some_and(|followed| {
+            followed.since == observation.wait.since && followed.was_unwatched()
+        });
         was && matches!(observation.held, Held::Open(_))
     }
 
@@ -236,7 +237,7 @@ impl Looks {
             self.followed.clear();
         }
         let before = self.followed.remove(&wait.coroutine);
-        let followed = before.filter(|it| it.since == wait.since);
+        let followed = before.filter(|before| before.since == wait.since);
         let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, held, at)) else {
             return;
         };

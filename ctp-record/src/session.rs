@@ -213,7 +213,7 @@ impl Session<'_> {
         // Since then the program may have ended, which makes nobody wait longer.
         let at = at.min(self.so_far.liveness.last_alive());
         let latest = self.regions.latest_event();
-        let is_due = |it: &mut Watermark| it.is_due(at, latest);
+        let is_due = |watermark: &mut Watermark| watermark.is_due(at, latest);
         if !found.is_behind() && self.watermark.as_mut().is_some_and(is_due) {
             self.output.take(Record::Watermark(at));
         }

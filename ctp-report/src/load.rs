@@ -117,7 +117,10 @@ impl Input<'_> {
     /// If nothing can be read.
     pub fn since(&self) -> Result<Nanos> {
         let is_row = |record: &Record| matches!(record, Record::Event(_) | Record::EventCounts(_));
-        let mut before_rows = self.reader()?.flatten().take_while(|it| !is_row(it));
+        let mut before_rows = self
+            .reader()?
+            .flatten()
+            .take_while(|record| !is_row(record));
         let since = before_rows.find_map(|record| match record {
             Record::Window(window) => Some(window.since),
             _ => None,
@@ -239,5 +242,5 @@ fn latest_snapshot(path: &Path) -> Option<PathBuf> {
         name.push(format!(".{number}"));
         PathBuf::from(name)
     };
-    (1..).map(numbered).take_while(|it| it.is_file()).last()
+    (1..).map(numbered).take_while(|path| path.is_file()).last()
 }

@@ -129,9 +129,9 @@ impl Names {
     }
 
     /// What the program calls a coroutine, else where it was spawned.
-    pub fn of_coroutine(&self, model: &Model, one: &Coroutine) -> String {
-        self.called(model.trace_model.name(one.name))
-            .unwrap_or_else(|| self.function(one.spawn_site, ""))
+    pub fn of_coroutine(&self, model: &Model, coroutine: &Coroutine) -> String {
+        self.called(model.trace_model.name(coroutine.name))
+            .unwrap_or_else(|| self.function(coroutine.spawn_site, ""))
     }
 
     /// A name that the program gave, rather than the path of a type.
@@ -162,18 +162,24 @@ impl Names {
         let Some(first) = all.next() else {
             return NO_NAME.to_owned();
         };
-        let differ = all.any(|one| one.name != first.name);
+        let differ = all.any(|coroutine| coroutine.name != first.name);
         self.of_row(model, site, first, differ)
     }
 
     /// What to call this one and others, by which rows are told apart.
-    pub fn name_of_row(&self, model: &Model, site: SiteId, one: &Coroutine) -> String {
-        self.of_row(model, site, one, true)
+    pub fn name_of_row(&self, model: &Model, site: SiteId, coroutine: &Coroutine) -> String {
+        self.of_row(model, site, coroutine, true)
     }
 
-    fn of_row(&self, model: &Model, site: SiteId, one: &Coroutine, names_differ: bool) -> String {
-        let name = model.trace_model.name(one.name);
-        if has_waited(model, one) {
+    fn of_row(
+        &self,
+        model: &Model,
+        site: SiteId,
+        coroutine: &Coroutine,
+        names_differ: bool,
+    ) -> String {
+        let name = model.trace_model.name(coroutine.name);
+        if has_waited(model, coroutine) {
             self.function_of_several(site, name, names_differ)
         } else {
             self.function_of_spawned(site, name, names_differ)
@@ -235,7 +241,9 @@ impl Names {
                 _ => "",
             };
             let awaits = chain.map(|chain| Awaits::of(symbolizer, chain, future));
-            let is_placed = awaits.as_ref().is_some_and(|it| !it.frames.is_empty());
+            let is_placed = awaits
+                .as_ref()
+                .is_some_and(|awaits| !awaits.frames.is_empty());
             if let Some(awaits) = awaits {
                 self.place_in_chain(site.id, &site.place, awaits);
             }
@@ -318,7 +326,7 @@ impl Names {
         // The kernel lists the program before its libraries.
         let program = modules
             .iter()
-            .find_map(|it| symbolizer.lacks_debug_info(it));
+            .find_map(|module| symbolizer.lacks_debug_info(module));
         if let Some(name) = program.filter(|_| self.misses.is_empty()) {
             self.misses.insert(format!(
                 "functions are missing: {} has no debug info; build it with some (`debug = 1` in \
@@ -378,8 +386,8 @@ fn elsewhere(miss: &Miss) -> &'static str {
 }
 
 /// Whether its place is one where it waits, or did.
-fn has_waited(model: &Model, one: &Coroutine) -> bool {
-    one.suspend().is_some() || model.trace_model.resumed_from(one).is_some()
+fn has_waited(model: &Model, coroutine: &Coroutine) -> bool {
+    coroutine.suspend().is_some() || model.trace_model.resumed_from(coroutine).is_some()
 }
 
 fn mapping(module: &Module) -> Mapping {

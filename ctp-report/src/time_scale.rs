@@ -142,7 +142,11 @@ mod tests {
 
     fn labels(from: u64, to: u64, most: u64) -> Vec<String> {
         let scale = Scale::new(Nanos(from), Nanos(to));
-        scale.ticks(most).into_iter().map(|it| it.label).collect()
+        scale
+            .ticks(most)
+            .into_iter()
+            .map(|tick| tick.label)
+            .collect()
     }
 
     // CT-19

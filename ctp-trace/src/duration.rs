@@ -69,7 +69,8 @@ fn parts(text: &str) -> Option<(&str, &str, u64)> {
     let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit)?;
     let number = number.trim_end_matches(' ');
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let are_digits = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
+    let are_digits =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     (are_digits(whole) && are_digits(fraction)).then_some((whole, fraction, *unit_ns))
 }
 

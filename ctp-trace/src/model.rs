@@ -112,10 +112,10 @@ impl TraceModel {
     }
 
     /// Where a coroutine is: where it waits, else where it waited last, else where it was spawned.
-    pub fn place_of(&self, one: &Coroutine) -> SiteId {
-        let waits = one.suspend().map(|wait| wait.site);
-        let waited = || self.resumed_from(one).map(|stats| stats.site);
-        waits.or_else(waited).unwrap_or(one.spawn_site)
+    pub fn place_of(&self, coroutine: &Coroutine) -> SiteId {
+        let waits = coroutine.suspend().map(|wait| wait.site);
+        let waited = || self.resumed_from(coroutine).map(|stats| stats.site);
+        waits.or_else(waited).unwrap_or(coroutine.spawn_site)
     }
 
     /// Where this coroutine waited before its latest run; `None` if that is not known.
@@ -154,19 +154,21 @@ impl TraceModel {
     /// The sites where coroutines waited, with the waits and the runs that are open at the end.
     pub fn sites(&self) -> Vec<SiteStats> {
         let mut places = self.places.clone();
-        for one in self.coroutines.all() {
-            let end = self.end_of(one.process);
-            if let Some(wait) = one.suspend() {
+        for coroutine in self.coroutines.all() {
+            let end = self.end_of(coroutine.process);
+            if let Some(wait) = coroutine.suspend() {
                 places
                     .at(wait.site, wait.wait)
                     .open
-                    .add(one.waits.since.until(end));
+                    .add(coroutine.waits.since.until(end));
             }
-            if let (Some(since), Some(from)) = (one.runs_since(), one.waits.resumed_at()) {
-                one.waits.count(&mut places);
+            if let (Some(since), Some(from)) =
+                (coroutine.runs_since(), coroutine.waits.resumed_at())
+            {
+                coroutine.waits.count(&mut places);
                 places.by_number(from).runs.add(since.until(end));
             }
-            one.distrust_sites(&mut places);
+            coroutine.distrust_sites(&mut places);
         }
         places.sites
     }
@@ -235,7 +237,7 @@ impl TraceModel {
     /// Whether a sum over the events of some coroutine may be wrong.
     pub fn is_approximate(&self) -> bool {
         let mut all = self.coroutines.all().iter();
-        self.totals().approximate || all.any(|one| one.account.is_approximate())
+        self.totals().approximate || all.any(|coroutine| coroutine.account.is_approximate())
     }
 
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
@@ -249,7 +251,11 @@ impl TraceModel {
 
     /// Events that are missing by the account of the coroutine that had them.
     fn lost_by_coroutines(&self) -> u64 {
-        let all = self.coroutines.all().iter().map(|one| one.account.lost());
+        let all = self
+            .coroutines
+            .all()
+            .iter()
+            .map(|coroutine| coroutine.account.lost());
         let seen = all.fold(0u64, u64::saturating_add);
         seen.saturating_add(self.totals().lost_by_the_dead)
     }

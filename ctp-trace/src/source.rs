@@ -21,7 +21,9 @@ impl Source for &[u8] {
     }
 
     fn read_at(&self, offset: u64, room: &mut [u8]) -> usize {
-        let rest = usize::try_from(offset).ok().and_then(|it| self.get(it..));
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|index| self.get(index..));
         let rest = rest.unwrap_or_default();
         let length = rest.len().min(room.len());
         room[..length].copy_from_slice(&rest[..length]);

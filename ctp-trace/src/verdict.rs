@@ -258,7 +258,7 @@ impl Case<'_> {
         self.evidence
             .threads
             .overtaker
-            .is_some_and(|it| at <= it.ready)
+            .is_some_and(|overtaker| at <= overtaker.ready)
     }
 
     /// Why somebody may have resumed it after all, or may still do so.
@@ -337,8 +337,9 @@ impl Case<'_> {
     /// A run of one that became ready at least the threshold later than this one. Those that were
     /// ready before may be before it in the queue, however many they are.
     fn overtaken_since(&self, ready: Nanos, overtaker: Option<Overtaker>) -> Option<Overtaker> {
-        let is_later =
-            |it: &Overtaker| ready <= it.ready && self.threshold <= ready.until(it.ready);
+        let is_later = |overtaker: &Overtaker| {
+            ready <= overtaker.ready && self.threshold <= ready.until(overtaker.ready)
+        };
         overtaker.filter(is_later)
     }
 }

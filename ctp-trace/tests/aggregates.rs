@@ -157,8 +157,8 @@ fn verdict_of_the_first(records: Vec<Record>) -> Verdict {
 
 #[test]
 fn what_is_usual_is_known_from_all_waits_of_that_name_not_from_the_last_few() {
-    let one = summed_up(1, &[900; 49], 1_000);
-    let with = |longest| [&one[..], &siblings(longest), &[end(60 * SECOND)]].concat();
+    let records = summed_up(1, &[900; 49], 1_000);
+    let with = |longest| [&records[..], &siblings(longest), &[end(60 * SECOND)]].concat();
     assert_eq!(verdict_of_the_first(with(1_000)), Verdict::MaybeStuck);
     assert_eq!(verdict_of_the_first(with(50 * SECOND)), Verdict::Waiting);
 }

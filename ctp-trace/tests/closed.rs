@@ -81,22 +81,22 @@ impl Program {
     }
 
     fn event(&mut self, task_id: u32, at: u64, kind: EventKind, number: u64) {
-        let one = self.all.entry(task_id).or_default();
+        let coroutine_state = self.all.entry(task_id).or_default();
         if kind == EventKind::Run {
-            one.seen = one.wakes;
+            coroutine_state.seen = coroutine_state.wakes;
         }
         let event = Event {
             coroutine: CoroutineId(task_id),
-            n: one.events,
+            n: coroutine_state.events,
             at: Nanos(at * 1000),
             kind,
             site: SiteId(number as u32 + 1),
             wait: WaitKind::Readable,
             arg: number,
-            wake_seen: one.seen as u16,
+            wake_seen: coroutine_state.seen as u16,
             ..Event::default()
         };
-        one.events += 1;
+        coroutine_state.events += 1;
         self.emit(at, Record::Event(event));
     }
 
@@ -114,14 +114,14 @@ impl Program {
 
     /// Woken, and run `queued` later.
     fn resume(&mut self, task_id: u32, at: u64, queued: u64, times: u32) {
-        let one = self.all.entry(task_id).or_default();
-        one.wakes += times;
-        one.doubtful = times > 1 && queued <= MS;
-        (one.waits, one.lost) = (None, None);
-        one.busy_until = at + queued;
+        let coroutine_state = self.all.entry(task_id).or_default();
+        coroutine_state.wakes += times;
+        coroutine_state.doubtful = times > 1 && queued <= MS;
+        (coroutine_state.waits, coroutine_state.lost) = (None, None);
+        coroutine_state.busy_until = at + queued;
         let wake = Wake {
             coroutine: CoroutineId(task_id),
-            count: one.wakes,
+            count: coroutine_state.wakes,
             at: Nanos(at * 1000),
             ..Wake::default()
         };
@@ -136,20 +136,29 @@ impl Program {
             site: SiteId(site),
         };
         self.thread_event(at, Act::Close(close));
-        for one in self.all.values_mut() {
-            if one.lost.is_none() && one.waits.is_some_and(|(waits, _)| waits == number) {
-                one.lost = Some((at, resumed));
+        for coroutine_state in self.all.values_mut() {
+            if coroutine_state.lost.is_none()
+                && coroutine_state
+                    .waits
+                    .is_some_and(|(waits, _)| waits == number)
+            {
+                coroutine_state.lost = Some((at, resumed));
             }
         }
     }
 
     /// Those whose time has come.
     fn resume_those_due(&mut self, now: u64) {
-        let due = |one: &CoroutineState| one.lost.and_then(|(_, at)| at).filter(|at| *at < now);
+        let due = |coroutine_state: &CoroutineState| {
+            coroutine_state
+                .lost
+                .and_then(|(_, at)| at)
+                .filter(|at| *at < now)
+        };
         let all: Vec<_> = self
             .all
             .iter()
-            .filter_map(|(task_id, one)| Some((*task_id, due(one)?)))
+            .filter_map(|(task_id, coroutine_state)| Some((*task_id, due(coroutine_state)?)))
             .collect();
         for (task_id, at) in all {
             self.resume(task_id, at, 0, 1);
@@ -157,10 +166,10 @@ impl Program {
     }
 
     fn step(&mut self, now: u64, step: &Step) {
-        let one = |task_id: &u32| self.all.get(task_id).cloned().unwrap_or_default();
+        let state_of = |task_id: &u32| self.all.get(task_id).cloned().unwrap_or_default();
         match step {
             Step::Wait { task_id, number }
-                if one(task_id).waits.is_none() && one(task_id).busy_until < now =>
+                if state_of(task_id).waits.is_none() && state_of(task_id).busy_until < now =>
             {
                 self.event(*task_id, now, EventKind::Suspend, *number);
                 self.all.entry(*task_id).or_default().waits = Some((*number, now));
@@ -169,7 +178,7 @@ impl Program {
                 task_id,
                 queued,
                 twice,
-            } if one(task_id).waits.is_some() && one(task_id).lost.is_none() => {
+            } if state_of(task_id).waits.is_some() && state_of(task_id).lost.is_none() => {
                 self.resume(*task_id, now, *queued, 1 + u32::from(*twice));
             }
             Step::CloseAndResume { number, after } => {
@@ -186,24 +195,30 @@ impl Program {
 
     /// Of those it forgot, those that nothing but time can hide.
     fn forgotten(&self, end: u64) -> BTreeSet<u32> {
-        let is_plain = |one: &CoroutineState| {
-            let (Some((_, since)), Some((closed, None))) = (one.waits, one.lost) else {
+        let is_plain = |coroutine_state: &CoroutineState| {
+            let (Some((_, since)), Some((closed, None))) =
+                (coroutine_state.waits, coroutine_state.lost)
+            else {
                 return false;
             };
             let is_whole = self.lost_at.is_none_or(|lost| lost < since);
-            is_whole && !one.doubtful && SECOND <= end - closed
+            is_whole && !coroutine_state.doubtful && SECOND <= end - closed
         };
         self.all
             .iter()
-            .filter(|(_, one)| is_plain(one))
+            .filter(|(_, coroutine_state)| is_plain(coroutine_state))
             .map(|(task_id, _)| *task_id)
             .collect()
     }
 
     fn finish(&mut self, end: u64) -> Vec<Record> {
         let mut records: Vec<Record> = self.records.values().cloned().collect();
-        for (task_id, one) in &self.all {
-            records.push(facts::event_counts(*task_id, one.events, one.events));
+        for (task_id, coroutine_state) in &self.all {
+            records.push(facts::event_counts(
+                *task_id,
+                coroutine_state.events,
+                coroutine_state.events,
+            ));
         }
         records.push(facts::end(end * 1000));
         records
@@ -241,7 +256,7 @@ proptest! {
         let (mut program, end) = run(&steps, rest);
         let forgotten = program.forgotten(end);
         let judged = trace_model(&program.finish(end)).judge(THRESHOLD);
-        let certain = judged.iter().filter(|(_, it)| it.verdict == Verdict::Stuck);
+        let certain = judged.iter().filter(|(_, judgement)| judgement.verdict == Verdict::Stuck);
         let certain: BTreeSet<u32> = certain.map(|(id, _)| id.0).collect();
         prop_assert_eq!(certain, forgotten, "{:?}", judged);
     }

@@ -205,6 +205,7 @@ fn a_tree_is_bounded_whatever_a_trace_says() {
     assert!(families.iter().all(|(_, family)| family.generation < 16));
     let all: u64 = families.iter().map(|(_, family)| family.coroutines).sum();
     assert_eq!(all, 1 << 17, "each is in one");
-    let is_later = |(id, family): &(FamilyId, Family)| family.parent.is_none_or(|it| it < *id);
+    let is_later =
+        |(id, family): &(FamilyId, Family)| family.parent.is_none_or(|parent| parent < *id);
     assert!(families.iter().all(is_later));
 }

@@ -71,7 +71,7 @@ fn what_came_before_the_window_is_in_totals_and_not_lost() {
 #[test]
 fn what_is_missing_within_the_window_is_lost() {
     let mut records = worker(1, &[40; 499]);
-    records.retain(|record| !matches!(record, Record::Event(it) if it.n == 995));
+    records.retain(|record| !matches!(record, Record::Event(event) if event.n == 995));
     records.pop();
     records.push(event_counts(1, 1_000, 9));
     let mut trace_model = trace_model(&records);
@@ -117,7 +117,7 @@ fn sums_that_are_full_stay_so() {
     assert!(
         trace_model
             .get(CoroutineId(2))
-            .is_some_and(|it| it.parent.is_some())
+            .is_some_and(|trace_model| trace_model.parent.is_some())
     );
     trace_model.consume(&lost);
     assert_eq!(trace_model.by_name()[0].coroutines, u64::MAX);

@@ -45,7 +45,8 @@ fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
         ..End::default()
     }));
     let all = trace_model.judge(THRESHOLD).into_iter();
-    all.map(|(_, it)| (it.verdict, it.reason)).collect()
+    all.map(|(_, judgement)| (judgement.verdict, judgement.reason))
+        .collect()
 }
 
 /// So many that end, then so many that wait.
@@ -61,7 +62,7 @@ fn where_all_that_come_wait_for_good_and_all_before_lived_for_moments_they_are_l
     let all = judged(&came_and_went(20, 8), 0);
     let lives = LivesEvidence {
         ended: 20,
-        p99: all.first().map_or(Nanos(0), |it| p99(it.1)),
+        p99: all.first().map_or(Nanos(0), |pair| p99(pair.1)),
         longest: ms(3),
         newest: 8,
     };
@@ -103,6 +104,6 @@ fn one_that_came_before_the_last_that_went_is_told_with_those_that_wait_where_it
     assert!(
         judged(&lives, 0)
             .iter()
-            .all(|it| it.0 == Verdict::MaybeStuck)
+            .all(|pair| pair.0 == Verdict::MaybeStuck)
     );
 }

@@ -83,8 +83,10 @@ impl Futures {
             ..End::default()
         }));
         let all = self.trace_model.judge(THRESHOLD);
-        let one = all.iter().find(|(it, _)| *it == CoroutineId(id));
-        let (_, judgement) = one.expect("it lives");
+        let pair = all
+            .iter()
+            .find(|(other_id, _)| *other_id == CoroutineId(id));
+        let (_, judgement) = pair.expect("it lives");
         let age = judgement.age.0 / 1_000_000;
         (judgement.verdict, judgement.reason.word(), age)
     }
@@ -105,8 +107,11 @@ fn one_that_is_polled_again_and_again_and_never_woken_is_as_stuck_as_if_it_were_
     assert_eq!(futures.waits_for_a_reply(), [10, 5]);
     let expected = (Verdict::MaybeStuck, Reason::FarBeyond.word(), 8_999);
     assert_eq!(futures.judged(2, 9_100), expected);
-    let one = futures.trace_model.get(CoroutineId(2)).expect("it lives");
-    assert_eq!((one.waits.since, one.waits.idle_polls), (ms(101), 29));
+    let coroutine = futures.trace_model.get(CoroutineId(2)).expect("it lives");
+    assert_eq!(
+        (coroutine.waits.since, coroutine.waits.idle_polls),
+        (ms(101), 29)
+    );
 }
 
 // CT-15

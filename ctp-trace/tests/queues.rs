@@ -59,7 +59,10 @@ fn queue_of(length: u32, next: fn(&mut Vec<u32>) -> u32) -> Vec<(u32, Verdict)> 
     }
     trace_model.consume(&end(5 * SECOND.0));
     let judged = trace_model.judge(SECOND);
-    judged.iter().map(|(id, it)| (id.0, it.verdict)).collect()
+    judged
+        .iter()
+        .map(|(id, judgement)| (id.0, judgement.verdict))
+        .collect()
 }
 
 /// CT-15
@@ -90,7 +93,7 @@ fn ten_short_waits() -> Vec<Record> {
         records.push(wake(1, n, at));
         let run = event(1, 2 * u64::from(n) + 1, at + 5, Run);
         let suspend = event(1, 2 * u64::from(n) + 2, at + 10, Suspend);
-        records.extend([run, suspend].map(|it| having_seen(it, n)));
+        records.extend([run, suspend].map(|record| having_seen(record, n)));
     }
     records
 }
@@ -173,8 +176,8 @@ fn woken_after_a_second(by: Waker, others: &[Record]) -> Verdict {
         records.push(wake(1, n, ms * 1_000_000 - 1));
         events.extend([(ms, Run, n), (ms + 5, Suspend, n)]);
     }
-    for (i, it) in on(7, 1, &events).into_iter().enumerate() {
-        records.insert(2 + i + i / 2, it); // each after its wake
+    for (i, record) in on(7, 1, &events).into_iter().enumerate() {
+        records.insert(2 + i + i / 2, record); // each after its wake
     }
     let call = WakeCall {
         coroutine: CoroutineId(1),

@@ -24,7 +24,7 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             sources(&path, found);
-        } else if path.extension().is_some_and(|it| it == "rs") {
+        } else if path.extension().is_some_and(|name| name == "rs") {
             found.push(path);
         }
     }
@@ -53,7 +53,7 @@ fn unsafe_items(text: &str) -> Vec<String> {
     let is_test = |line: &&str| line.starts_with("#[cfg(") && line.contains("test");
     for line in text.lines().take_while(|line| !is_test(line)) {
         let code = line.split("//").next().unwrap_or_default();
-        let mut blocks = UNSAFE.map(|it| code.matches(it).count()).iter().sum();
+        let mut blocks = UNSAFE.map(|text| code.matches(text).count()).iter().sum();
         attributes += code.matches("#[unsafe(").count();
         if let Some(name) = item_name(code) {
             item = name;
@@ -83,7 +83,7 @@ fn item_name(code: &str) -> Option<String> {
         .iter()
         .find_map(|word| code.split_once(word))
         .map(|(_, rest)| rest)?;
-    let is_end = |it: char| !it.is_alphanumeric() && it != '_';
+    let is_end = |character: char| !character.is_alphanumeric() && character != '_';
     let name = rest.split(is_end).next()?;
     (!name.is_empty()).then(|| name.to_owned())
 }

@@ -49,7 +49,7 @@ pub(crate) fn look_up(mapping: Mapping, places: Places) -> BTreeSet<String> {
                 let functions = resolved
                     .frames
                     .iter()
-                    .filter_map(|it| it.function.as_deref());
+                    .filter_map(|symbol| symbol.function.as_deref());
                 named.extend(functions.map(str::to_owned));
             }
         }

@@ -57,8 +57,8 @@ impl Program {
             4 => self.put_many(script),
             5 => self.coroutines.push(self.probe.born("fuzzed")),
             6 => self.with(script.byte(), Coroutine::run),
-            7 => self.with(script.byte(), |it| it.suspend(Wait::unknown())),
-            8 => self.with(script.byte(), |it| it.waker().wake()),
+            7 => self.with(script.byte(), |task| task.suspend(Wait::unknown())),
+            8 => self.with(script.byte(), |task| task.waker().wake()),
             9 => drop(self.coroutines.pop()),
             10 => return Some(MemoryRequest::Pass),
             11 => return Some(MemoryRequest::First),
@@ -88,10 +88,10 @@ impl Program {
     /// Enough to fill a lane.
     fn cycles(&self, script: &mut Script<'_>) {
         let (which, count) = (script.byte(), script.byte());
-        self.with(which, |it| {
+        self.with(which, |task| {
             for lock in 0..usize::from(count) {
-                it.run();
-                it.suspend(Wait::lock(lock));
+                task.run();
+                task.suspend(Wait::lock(lock));
             }
         });
     }

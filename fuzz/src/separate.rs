@@ -75,7 +75,7 @@ fn seal(files: &mut [Vec<u8>; FILES.len()]) {
 }
 
 fn find(bytes: &[u8], requested: &[u8]) -> Option<usize> {
-    bytes.windows(requested.len()).position(|it| it == requested)
+    bytes.windows(requested.len()).position(|window| window == requested)
 }
 
 fn write(root: &Path, files: &[Vec<u8>; FILES.len()]) {

@@ -77,7 +77,9 @@ impl Costs {
                 account.refuse();
                 return None;
             }
-            let unit = header.debug_info_offset().map_or(0, |it| it.0);
+            let unit = header
+                .debug_info_offset()
+                .map_or(0, |debug_info_offset| debug_info_offset.0);
             if let Ok(parsed) = sections.unit(header) {
                 let parsed = parsed.unit_ref(sections);
                 charge_line_header(parsed, &account)?;
@@ -115,11 +117,11 @@ impl Costs {
 
     /// Not more of them than show that there are too many.
     fn units_at(&self, Svma(address): Svma) -> HashSet<usize> {
-        let after = self.ranges.partition_point(|it| it.begin <= address);
+        let after = self.ranges.partition_point(|range| range.begin <= address);
         let before = self.ranges[..after].iter().rev();
-        let reaching = before.take_while(|it| address < it.reach);
+        let reaching = before.take_while(|unit_range| address < unit_range.reach);
         let mut units = HashSet::new();
-        for range in reaching.filter(|it| address < it.end) {
+        for range in reaching.filter(|reaching| address < reaching.end) {
             units.insert(range.unit);
             if MOST_UNITS_AT_ONCE < units.len() {
                 break;
@@ -142,7 +144,9 @@ impl Costs {
         charge_lines(parsed, &self.account)?;
         match parsed.dwo_id {
             None => charge_functions(parsed, &self.account),
-            Some(_) => functions().map_or(Some(()), |it| charge_functions(it, &self.account)),
+            Some(_) => functions().map_or(Some(()), |unit_ref| {
+                charge_functions(unit_ref, &self.account)
+            }),
         }
     }
 }
@@ -179,7 +183,7 @@ fn collect_ranges(
 }
 
 fn with_reach(mut ranges: Vec<UnitRange>) -> Vec<UnitRange> {
-    ranges.sort_unstable_by_key(|it| it.begin);
+    ranges.sort_unstable_by_key(|range| range.begin);
     let mut reach = 0;
     for range in &mut ranges {
         reach = reach.max(range.end);

@@ -185,11 +185,13 @@ impl<'i> Place<'_, 'i> {
 
     fn locate(&self, frame: &addr2line::Frame<'_, Reader<'i>>, known: &Known) -> Located {
         let location = frame.location.as_ref();
-        let column = location.and_then(|it| it.column);
+        let column = location.and_then(|location| location.column);
         Located {
             name: self.name(frame, known),
-            file: location.and_then(|it| it.file).map(|it| known.file(it)),
-            line: location.and_then(|it| it.line),
+            file: location
+                .and_then(|other_location| other_location.file)
+                .map(|text| known.file(text)),
+            line: location.and_then(|location| location.line),
             column: column.filter(|&column| column != 0),
         }
     }

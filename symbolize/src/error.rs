@@ -17,7 +17,7 @@ pub enum Miss {
         /// The byte that was looked up.
         address: Avma,
         /// One of the files.
-        one: String,
+        first: String,
         /// Another one.
         other: String,
     },
@@ -69,10 +69,10 @@ impl Miss {
             Self::NoModule(address) => format!("{address} is in no recorded mapping"),
             Self::Ambiguous {
                 address,
-                one,
+                first: text,
                 other,
             } => {
-                format!("{address} was in {one} and in {other} at different times")
+                format!("{address} was in {text} and in {other} at different times")
             }
             Self::NotAFile { path } if path.is_empty() => "the code is in anonymous memory".into(),
             Self::NotAFile { path } => format!("the code is in {path}, which is not a file"),
@@ -129,7 +129,7 @@ mod tests {
             Miss::NoModule(Avma(0x10)),
             Miss::Ambiguous {
                 address: Avma(0x10),
-                one: path(),
+                first: path(),
                 other: "/lib/b".to_owned(),
             },
             Miss::NotAFile {

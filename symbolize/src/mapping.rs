@@ -54,7 +54,7 @@ impl Mapping {
         self.path.ends_with(DELETED)
     }
 
-    /// Whether the path is meant as one: not `[vdso]`, not a memfd, not nothing.
+    /// Whether the path is meant as a path: not `[vdso]`, not a memfd, not nothing.
     pub(crate) fn is_file(&self) -> bool {
         self.path.starts_with(b"/") && !self.path.starts_with(b"/memfd:")
     }
@@ -108,7 +108,7 @@ impl Mappings {
             None => Ok(found),
             Some(other) => Err(Miss::Ambiguous {
                 address,
-                one: other.shown_path(),
+                first: other.shown_path(),
                 other: found.shown_path(),
             }),
         }

@@ -99,7 +99,9 @@ impl Places {
         let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
         let below = format!(".build-id/{first:02x}/{rest}.debug");
         let directories = self.debug_directories().into_iter();
-        directories.map(|it| it.join(&below)).collect()
+        directories
+            .map(|directory| directory.join(&below))
+            .collect()
     }
 
     /// Where it may be by the name that the binary gives, which lies here and was recorded there.
@@ -112,7 +114,7 @@ impl Places {
         let mut places = vec![directory.join(link), directory.join(".debug").join(link)];
         let recorded = relative(recorded.parent().unwrap_or(Path::new("/")));
         let installed = self.debug_directories().into_iter();
-        places.extend(installed.map(|it| it.join(&recorded).join(link)));
+        places.extend(installed.map(|installed| installed.join(&recorded).join(link)));
         places
     }
 
@@ -173,7 +175,8 @@ mod tests {
     fn a_build_id_is_a_directory_and_a_name() {
         let places = Places::recorded().with_debug_directory("/d".into());
         let found = places.by_build_id(&[0xab, 0xcd, 0x01]);
-        let expected = ["/d", "/usr/lib/debug"].map(|it| format!("{it}/.build-id/ab/cd01.debug"));
+        let expected =
+            ["/d", "/usr/lib/debug"].map(|text| format!("{text}/.build-id/ab/cd01.debug"));
         assert_eq!(found, expected.map(PathBuf::from));
         assert_eq!(places.by_build_id(&[]), Vec::<PathBuf>::new());
     }

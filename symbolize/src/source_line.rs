@@ -182,15 +182,15 @@ fn is_dependency(file: &str) -> bool {
 
 /// Compares whole components from the end, as far as the shorter, relative path goes.
 pub(crate) fn is_same_file(requested: &str, in_dwarf: &str) -> bool {
-    let (mut one, mut other) = (components(requested), components(in_dwarf));
-    if one.is_empty() || other.is_empty() {
+    let (mut texts, mut other) = (components(requested), components(in_dwarf));
+    if texts.is_empty() || other.is_empty() {
         return false;
     }
     match (requested.starts_with('/'), in_dwarf.starts_with('/')) {
-        (true, true) => one == other,
-        (true, false) => one.split_off(one.len().saturating_sub(other.len())) == other,
-        (false, true) => other.split_off(other.len().saturating_sub(one.len())) == one,
-        (false, false) => one == other,
+        (true, true) => texts == other,
+        (true, false) => texts.split_off(texts.len().saturating_sub(other.len())) == other,
+        (false, true) => other.split_off(other.len().saturating_sub(texts.len())) == texts,
+        (false, false) => texts == other,
     }
 }
 

@@ -195,7 +195,9 @@ impl Modules {
     /// Knows the files of these mappings, beside those that it knew. True if they are others than the latest ones.
     fn turn_to(&mut self, mappings: &Mappings) -> bool {
         let mut seen = HashSet::new();
-        let in_order = mappings.iter().filter(|it| seen.insert(identity(it)));
+        let in_order = mappings
+            .iter()
+            .filter(|mapping| seen.insert(identity(mapping)));
         let in_order: Vec<Mapping> = in_order.cloned().collect();
         for Mapping { path, build_id, .. } in &in_order {
             let of_path = self.by_path.entry(path.clone()).or_default();

@@ -170,7 +170,10 @@ fn a_debug_file_of_another_build_gives_no_name() {
     // Both builds have one id unless their bytes differ: the second is told apart by hand.
     let mut bytes = fs::read(&place).unwrap();
     let id = build_id(&program);
-    let at = bytes.windows(id.len()).position(|it| it == id).unwrap();
+    let at = bytes
+        .windows(id.len())
+        .position(|window| window == id)
+        .unwrap();
     bytes[at] ^= 1;
     fs::write(&place, bytes).unwrap();
     let places = Places::recorded().with_debug_directory(directory);
@@ -229,7 +232,7 @@ fn sees_the_inlined(reported: &ProgramOutput) -> bool {
     let start = reported.address("caller_of_inlined");
     (0..16).any(|byte| {
         let found = symbolizer.resolve(Avma(start.0 + byte), Lookup::Exact);
-        found.is_ok_and(|it| it.frames[0].function.as_deref() == Some("twice"))
+        found.is_ok_and(|resolved| resolved.frames[0].function.as_deref() == Some("twice"))
     })
 }
 

@@ -95,7 +95,7 @@ impl Unfinished {
         let odd = odd_of(now);
         let place = Place::Station(station);
         let is_left = self.is_left(place, odd);
-        let goes_on = before.is_some_and(|it| odd_of(it) == odd && it.seqs != now.seqs);
+        let goes_on = before.is_some_and(|before| odd_of(before) == odd && before.seqs != now.seqs);
         match odd {
             Some(Odd::Seq(slot, seq)) if is_left => accuse(
                 &mut self.events,

@@ -207,7 +207,11 @@ impl Args {
             stations: self.stations,
             lane_records: match self.summary {
                 true => 0,
-                false => lane_records(flight.as_ref().map_or(buffer, |it| it.room(buffer))),
+                false => lane_records(
+                    flight
+                        .as_ref()
+                        .map_or(buffer, |other_flight| other_flight.room(buffer)),
+                ),
             },
             summary: self.summary,
             flight,

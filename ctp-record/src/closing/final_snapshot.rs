@@ -25,8 +25,8 @@ pub fn land(
     let before = those_before(session);
     if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
-        let end = taken.map_or(unwritten_end(session, over.exit_reason(), at), |it| {
-            it.summary.end
+        let end = taken.map_or(unwritten_end(session, over.exit_reason(), at), |snapshot| {
+            snapshot.summary.end
         });
         let mut closing = recording::closing_of(config, launch, session, end);
         let closing = match (&written, taken) {

@@ -52,7 +52,11 @@ pub fn stuck_summary(mut trace: &File, events: u64) -> Option<StuckSummary> {
     }
     trace_model.reconcile(&reader);
     let all = trace_model.judge(THRESHOLD);
-    let of = |is: fn(Verdict) -> bool| all.iter().filter(|(_, it)| is(it.verdict)).count();
+    let of = |is: fn(Verdict) -> bool| {
+        all.iter()
+            .filter(|(_, judgement)| is(judgement.verdict))
+            .count()
+    };
     Some(StuckSummary {
         stuck: of(Verdict::is_stuck),
         busy: of(|verdict| verdict == Verdict::Busy),

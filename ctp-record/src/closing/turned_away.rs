@@ -160,7 +160,11 @@ mod tests {
             ..TurnedAway::default()
         });
         closing.end.how = ExitReason::Exited(0);
-        let says_wait = |it: &Closing<'_>| it.turned_away().any(|line| line.contains("--wait-all"));
+        let says_wait = |closing: &Closing<'_>| {
+            closing
+                .turned_away()
+                .any(|line| line.contains("--wait-all"))
+        };
         assert!(says_wait(&closing));
         closing.processes.program_ended = Some(Nanos(1));
         assert!(!says_wait(&closing));

@@ -63,7 +63,7 @@ fn is_left_draft(directory: impl AsFd, name: &OsStr) -> bool {
 /// A file of this user's with a trace that no recorder writes?
 pub fn is_trace_of_ours(directory: impl AsFd, name: &OsStr) -> bool {
     let is_trace = |file: &File| {
-        let is_empty = file.metadata().is_ok_and(|it| it.len() == 0);
+        let is_empty = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
         !is_empty && begins_as_a_trace(file)
     };
     file_of_ours(directory, name).is_some_and(|file| is_trace(&file) && is_free(&file))
@@ -155,7 +155,8 @@ pub fn names_in(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
 /// sort is refused before it disturbs a listener, and with another error than if there is none.
 fn is_dead_socket(directory: &OwnedFd) -> bool {
     let path = process::own_descriptor(directory).join("sock");
-    let is_socket = fs::symlink_metadata(&path).is_ok_and(|it| it.file_type().is_socket());
+    let is_socket =
+        fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_socket());
     let requested = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
     is_socket && requested.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }

@@ -137,7 +137,10 @@ pub fn answer_from_text(text: &str) -> Option<Answer> {
     if let Some(sentence) = body.strip_prefix("error ") {
         return Some(Err(sentence.to_owned()));
     }
-    let facts = body.strip_prefix("ok")?.lines().filter(|it| !it.is_empty());
+    let facts = body
+        .strip_prefix("ok")?
+        .lines()
+        .filter(|line| !line.is_empty());
     let fact = |line: &str| {
         let (name, value) = line.split_once(' ')?;
         Some((name.to_owned(), from_a_line(value)))

@@ -22,8 +22,8 @@ fn find(program: &OsStr) -> Option<PathBuf> {
         return Some(program.into());
     }
     let directories = std::env::var_os("PATH")?;
-    let mut places = std::env::split_paths(&directories).map(|it| it.join(program));
-    places.find(|it| it.is_file())
+    let mut places = std::env::split_paths(&directories).map(|split_path| split_path.join(program));
+    places.find(|place| place.is_file())
 }
 
 fn first_bytes(path: &Path) -> Option<Vec<u8>> {
@@ -42,6 +42,6 @@ fn named_in(script: &[u8]) -> Option<Vec<u8>> {
     let line = script.strip_prefix(b"#!")?.split(|&byte| byte == b'\n');
     let mut words = line
         .take(1)
-        .flat_map(|it| it.split(|byte| b" \t".contains(byte)));
+        .flat_map(|bytes| bytes.split(|byte| b" \t".contains(byte)));
     words.find(|word| !word.is_empty()).map(<[u8]>::to_vec)
 }

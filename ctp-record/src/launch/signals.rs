@@ -134,7 +134,8 @@ impl Signals {
     /// [`StartError::Interrupted`].
     pub fn check_none_ends_wait(&mut self) -> Result<(), StartError> {
         let mut arrived = self.arrived().into_iter();
-        let ends = arrived.find(|it| it.asks_for_an_end() || it.ends_the_recording());
+        let ends =
+            arrived.find(|arrived| arrived.asks_for_an_end() || arrived.ends_the_recording());
         ends.map_or(Ok(()), |signal| Err(StartError::Interrupted(signal)))
     }
 }

@@ -96,7 +96,7 @@ impl Drop for Status {
 
 /// As wide as the terminal is; 0 if it does not tell.
 fn columns() -> usize {
-    tcgetwinsize(io::stderr()).map_or(0, |it| it.ws_col.into())
+    tcgetwinsize(io::stderr()).map_or(0, |winsize| winsize.ws_col.into())
 }
 
 /// Who wrote in the last column might be on the next line, from where no return leads back.
@@ -110,7 +110,7 @@ fn cut(line: &str, columns: usize) -> &str {
 
 fn line(running: Duration, progress: Progress<'_>) -> String {
     let failure = progress.failure;
-    let failure = failure.map_or(String::new(), |it| format!("cannot write ({it}), "));
+    let failure = failure.map_or(String::new(), |error| format!("cannot write ({error}), "));
     format!(
         "{} s: {failure}{} events, {}/s, {} lost, {}",
         running.as_secs(),

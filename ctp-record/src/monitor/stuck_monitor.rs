@@ -151,7 +151,7 @@ impl StuckMonitor {
             let cost = self.took + stuck_observation.cost;
             self.next = Some(Instant::now() + self.pause.max(cost * self.share));
             let of_first = stuck_observation.findings.first();
-            self.latest = of_first.map_or(0, |it| it.iter().map(Finding::stuck).sum());
+            self.latest = of_first.map_or(0, |findings| findings.iter().map(Finding::stuck).sum());
             for (notifier, findings) in self.notifiers.iter_mut().zip(stuck_observation.findings) {
                 news.push((
                     notifier.purpose,

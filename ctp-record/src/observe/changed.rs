@@ -34,22 +34,24 @@ pub(super) fn confirm(pid: u32, changed: &mut [Changed]) {
 
 /// Of these nothing is known.
 pub(super) fn detach(changed: &mut [Changed]) {
-    changed.iter_mut().for_each(|it| *it.held = Held::Unknown);
+    changed
+        .iter_mut()
+        .for_each(|changed| *changed.held = Held::Unknown);
 }
 
 fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
-    for it in &mut *changed {
-        *it.held = tables.look(it.fd, it.was);
+    for other_changed in &mut *changed {
+        *other_changed.held = tables.look(other_changed.fd, other_changed.was);
     }
-    let is_closed = |it: &&mut Changed| *it.held == Held::Closed;
+    let is_closed = |changed: &&mut Changed| *changed.held == Held::Closed;
     let closed: Vec<_> = changed.iter_mut().filter(is_closed).collect();
-    let things = closed.iter().map(|it| it.was).collect();
+    let things = closed.iter().map(|closed| closed.was).collect();
     let left = what_is_left(tables, &things);
     let has_exited =
         |was: Descriptor| was.is_unique() && left.as_ref().is_some_and(|left| !left.contains(&was));
-    for it in closed {
-        if !has_exited(it.was) {
-            *it.held = Held::NumberClosed;
+    for other_changed in closed {
+        if !has_exited(other_changed.was) {
+            *other_changed.held = Held::NumberClosed;
         }
     }
 }
@@ -58,7 +60,7 @@ fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
 /// matter: it is not known which of several tables a number is of, there are too many links, or a
 /// ring of the kernel's (`io_uring`) may keep what has no number any more, or have numbers of its own.
 fn what_is_left(tables: &Tables, things: &HashSet<Descriptor>) -> Option<HashSet<Descriptor>> {
-    if tables.has_own || !things.iter().any(|it| it.is_unique()) {
+    if tables.has_own || !things.iter().any(|thing| thing.is_unique()) {
         return None;
     }
     let mut found = HashSet::new();

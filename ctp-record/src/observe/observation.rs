@@ -64,7 +64,7 @@ pub(super) fn watched_for(observations: &[Observation], now: Nanos) -> Lists {
     let of_those: HashSet<u32> = observations
         .iter()
         .filter(is_longer)
-        .map(|it| it.pid)
+        .map(|observation| observation.pid)
         .collect();
     let some = of_those.into_iter().take(MOST_LISTS);
     some.map(|pid| (pid, Watched::in_process(pid))).collect()

@@ -54,10 +54,14 @@ impl Tables {
     /// What a number is, which was this, if no table speaks against it. Where one of them still has
     /// that, it is open: who waits may go by that table.
     pub fn look(&self, fd: u64, was: Descriptor) -> Held {
-        let held: Vec<Held> = self.directories.iter().map(|it| look_in(it, fd)).collect();
+        let held: Vec<Held> = self
+            .directories
+            .iter()
+            .map(|directory| look_in(directory, fd))
+            .collect();
         match held[..] {
             _ if held.contains(&Held::Open(was)) => Held::Open(was),
-            [first, ref others @ ..] if others.iter().all(|it| *it == first) => first,
+            [first, ref others @ ..] if others.iter().all(|other| *other == first) => first,
             _ => Held::Unknown,
         }
     }
@@ -65,11 +69,11 @@ impl Tables {
 
 /// Whether two threads have one table. Nothing where one is gone, or the kernel does not tell: it
 /// was built without this call, or a container forbids it.
-fn is_shared(one: u32, other: u32) -> Option<bool> {
-    let (one, other) = (libc::c_long::from(one), libc::c_long::from(other));
+fn is_shared(number: u32, other: u32) -> Option<bool> {
+    let (other_number, other) = (libc::c_long::from(number), libc::c_long::from(other));
     // SAFETY: the kernel compares two of its own structures, and neither reads nor writes memory of
     // this process.
-    match unsafe { libc::syscall(libc::SYS_kcmp, one, other, FILES, 0, 0) } {
+    match unsafe { libc::syscall(libc::SYS_kcmp, other_number, other, FILES, 0, 0) } {
         0 => Some(true),
         1.. => Some(false),
         _ => None,
@@ -116,7 +120,10 @@ mod tests {
         let with = table("with", &[(17, "pipe:[7]")]);
         let another = table("another", &[(17, "pipe:[8]")]);
         let look = |directories: &[&PathBuf]| {
-            let directories = directories.iter().map(|it| it.to_path_buf()).collect();
+            let directories = directories
+                .iter()
+                .map(|directory| directory.to_path_buf())
+                .collect();
             let tables = Tables {
                 directories,
                 has_own: false,

@@ -53,9 +53,9 @@ impl Watched {
             _ => None,
         };
         let events = if reads { READ } else { WRITE };
-        let is_match = |it: &&Entry| it.fd == fd || inode == Some(it.inode);
+        let is_match = |entry: &&Entry| entry.fd == fd || inode == Some(entry.inode);
         let mut of_it = self.0.iter().filter(is_match);
-        of_it.any(|it| it.events & events != 0)
+        of_it.any(|entry| entry.events & events != 0)
     }
 }
 

@@ -270,7 +270,7 @@ impl Processes {
 
     fn covers(&self, pid: u32, address: u64) -> bool {
         let known = self.known.get(&pid);
-        known.is_some_and(|known| known.modules.iter().any(|it| it.covers(address)))
+        known.is_some_and(|known| known.modules.iter().any(|module| module.covers(address)))
     }
 }
 
@@ -307,7 +307,11 @@ impl Outside for Writers<'_> {
     /// a time namespace, one of these may have ended before it was met at all.
     fn clocks_ahead_ns(&mut self, peer: Peer) -> Vec<i64> {
         let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
-        let as_met = self.processes.known.get(&pid).and_then(|it| it.ahead_ns);
+        let as_met = self
+            .processes
+            .known
+            .get(&pid)
+            .and_then(|known| known.ahead_ns);
         let of_children = time_namespace::of_children_ahead_ns(self.processes.launched);
         let clocks = [time_namespace::ahead_ns(pid), as_met, of_children];
         clocks.into_iter().flatten().collect()
@@ -322,8 +326,8 @@ impl Outside for Writers<'_> {
 
     fn offset_in_program(&self, process: ProcessId, address: u64) -> Option<u64> {
         let known = self.processes.get(process)?;
-        let program = known.program.as_ref().filter(|it| it.is_proven)?;
-        let module = known.modules.iter().find(|it| it.covers(address))?;
+        let program = known.program.as_ref().filter(|program| program.is_proven)?;
+        let module = known.modules.iter().find(|module| module.covers(address))?;
         (module.path == program.path)
             .then(|| (address - module.start).wrapping_add(module.file_offset))
     }

@@ -106,8 +106,8 @@ impl Sockets {
             match table.read_line(&mut line) {
                 Ok(0) => break,
                 Ok(_) => {
-                    let one = parse(&line).filter(|(inode, _)| requested.contains(inode));
-                    self.seen.extend(one);
+                    let pair = parse(&line).filter(|(inode, _)| requested.contains(inode));
+                    self.seen.extend(pair);
                 }
                 Err(_) => {
                     self.is_cut = true;
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn one_that_is_of_another_sort_is_found_too() {
-        let (one, _other) = UnixStream::pair().expect("can be made");
-        let requested = HashSet::from([inode_of(&one)]);
+        let (unix_stream, _other) = UnixStream::pair().expect("can be made");
+        let requested = HashSet::from([inode_of(&unix_stream)]);
         assert_eq!(Sockets::of(std::process::id(), &requested).seen.len(), 1);
     }
 

@@ -70,7 +70,7 @@ pub fn seen_of(pid: u32, requested: &HashSet<u64>) -> Option<Answer> {
         return None;
     }
     let mut seen = Vec::new();
-    let is_requested = |it: &(u64, Seen)| requested.contains(&it.0);
+    let is_requested = |pair: &(u64, Seen)| requested.contains(&pair.0);
     let is_cut = !ask(|answer| {
         seen.extend(parse(answer).filter(is_requested));
         seen.len() < requested.len()
@@ -163,7 +163,7 @@ fn parse(answer: &[u8]) -> Option<(u64, Seen)> {
         return None;
     };
     let inode = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?);
-    let of = |sort| attributes(answer).find(|(it, _)| *it == sort);
+    let of = |sort| attributes(answer).find(|(value, _)| *value == sort);
     let to_read = of(TO_READ)?.1.get(..4)?.try_into().ok()?;
     let shutdown = of(SHUTDOWN).map_or(0, |(_, message)| {
         message.first().copied().unwrap_or_default()

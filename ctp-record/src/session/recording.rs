@@ -161,7 +161,7 @@ fn regions_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memory
 
 /// Those that ask a flight recorder for a snapshot.
 fn snapshot_signals(launch: &Launch) -> Vec<i32> {
-    let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
+    let triggers = launch.flight.iter().flat_map(|flight| &flight.triggers);
     let signal = |trigger: &Trigger| match trigger {
         Trigger::Signal(signal) => Some(signal.as_raw()),
         Trigger::Exit | Trigger::ExitNonzero | Trigger::Stuck(_) => None,
@@ -171,7 +171,7 @@ fn snapshot_signals(launch: &Launch) -> Vec<i32> {
 
 /// What is to be done about what becomes stuck.
 fn monitor_options(launch: &Launch) -> MonitorOptions {
-    let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
+    let triggers = launch.flight.iter().flat_map(|flight| &flight.triggers);
     let after = |trigger: &Trigger| match trigger {
         Trigger::Stuck(after) => Some(*after),
         _ => None,

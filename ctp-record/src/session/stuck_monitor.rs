@@ -35,7 +35,7 @@ impl Session<'_> {
         if self
             .stuck_monitor
             .as_mut()
-            .is_some_and(|it| it.passes_over(is_stopped))
+            .is_some_and(|stuck_monitor| stuck_monitor.passes_over(is_stopped))
         {
             return;
         }
@@ -92,7 +92,7 @@ impl Session<'_> {
         if flight::look(gathered, thresholds, sender).is_ok() {
             self.stuck_monitor
                 .iter_mut()
-                .for_each(|it| it.started(took));
+                .for_each(|stuck_monitor| stuck_monitor.started(took));
         }
     }
 }

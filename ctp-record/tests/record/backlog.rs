@@ -72,7 +72,10 @@ fn ages_end_when_the_program_did_however_long_the_rest_took_to_be_written() {
     let (flags, arguments) = (["--backlog", "64K"], ["truth", "2", "10", "20000"]);
     let started = SystemTime::now();
     record_while("1", &lab, &flags, "hot", &arguments);
-    let moved = lab.path("moved").metadata().and_then(|it| it.modified());
+    let moved = lab
+        .path("moved")
+        .metadata()
+        .and_then(|metadata| metadata.modified());
     let stood = moved.expect("it is there").duration_since(started);
     let end_ns = u128::from(Trace::read(&lab.path("copy")).end().at.0);
     assert!(end_ns < stood.expect("that was later").as_nanos());

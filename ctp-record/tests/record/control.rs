@@ -78,12 +78,12 @@ impl Recording {
 /// Each coroutine's account by its name, those of the short ones together.
 fn accounts(trace: &Trace) -> BTreeMap<&str, EventCounts> {
     let mut accounts: BTreeMap<&str, EventCounts> = BTreeMap::new();
-    for one in trace.coroutines.values() {
+    for coroutine in trace.coroutines.values() {
         let (event_counts, sum) = (
-            one.event_counts(),
-            accounts.entry(&one.birth.name).or_default(),
+            coroutine.event_counts(),
+            accounts.entry(&coroutine.birth.name).or_default(),
         );
-        assert!(!event_counts.inexact, "{one:?}");
+        assert!(!event_counts.inexact, "{coroutine:?}");
         sum.attempted += event_counts.attempted;
         sum.recorded += event_counts.recorded;
         sum.filtered += event_counts.filtered;
@@ -118,13 +118,17 @@ fn verdicts(lab: &Lab) -> BTreeMap<String, Verdict> {
     let name = |id| trace_model.name(trace_model.get(id).expect("it is there").name);
     let judged = trace_model.judge(ctp_trace::record::Nanos(1)).into_iter();
     judged
-        .map(|(id, it)| (name(id).to_owned(), it.verdict))
+        .map(|(id, judgement)| (name(id).to_owned(), judgement.verdict))
         .collect()
 }
 
-fn times(one: &Coroutine, trace: &Trace) -> Vec<u64> {
+fn times(coroutine: &Coroutine, trace: &Trace) -> Vec<u64> {
     let start = trace.start.started_monotonic_ns;
-    one.events.iter().map(|event| event.at.0 + start).collect()
+    coroutine
+        .events
+        .iter()
+        .map(|event| event.at.0 + start)
+        .collect()
 }
 
 /// Which resources were closed, as far as was told.
@@ -153,12 +157,16 @@ fn a_stop_is_exact(flags: &[&str]) -> Trace {
     );
     let trace = lab.trace();
     assert_nothing_is_missing(&lab, &trace);
-    for one in trace.coroutines.values() {
+    for coroutine in trace.coroutines.values() {
         let between = |at: &&u64| (stopped..resumed).contains(*at);
-        assert_eq!(times(one, &trace).iter().find(between), None, "{one:?}");
+        assert_eq!(
+            times(coroutine, &trace).iter().find(between),
+            None,
+            "{coroutine:?}"
+        );
         // A suspend began at the time that it carries, and its thread may have stood still since.
         let start = trace.start.started_monotonic_ns;
-        let mut events = one.events.iter().filter(|event| event.arg != 0);
+        let mut events = coroutine.events.iter().filter(|event| event.arg != 0);
         let is_early = |at: u64, began: u64| at < resumed && (stopped..resumed).contains(&began);
         assert!(!events.any(|event| is_early(event.at.0 + start, event.arg)));
     }
@@ -201,8 +209,8 @@ fn so_it_is_under_a_flight_recorder() {
 fn no_total_reaches_across_a_stop() {
     let trace = a_stop_is_exact(&["--summary"]);
     let counts = |name| {
-        let it = trace.named(name).aggregate.as_ref().expect("it was told");
-        (it.waiting.count, it.running.count)
+        let aggregate = trace.named(name).aggregate.as_ref().expect("it was told");
+        (aggregate.waiting.count, aggregate.running.count)
     };
     assert_eq!(counts("sleeper"), (0, 1));
     assert_eq!(counts("late"), (0, 1), "it ran once while recorded");
@@ -260,27 +268,30 @@ fn of_two_filters_in_turn_each_event_meets_one() {
     let trace = lab.trace();
     assert_nothing_is_missing(&lab, &trace);
     let start = trace.start.started_monotonic_ns;
-    let late = |one: &Coroutine| -> Vec<(u64, EventKind)> {
-        let late = one.events.iter().filter(|event| first < event.at.0 + start);
+    let late = |coroutine: &Coroutine| -> Vec<(u64, EventKind)> {
+        let late = coroutine
+            .events
+            .iter()
+            .filter(|event| first < event.at.0 + start);
         late.map(|event| (event.tid, event.kind)).collect()
     };
     let [a, b] = [a, b].map(|tid| tid.parse::<u64>().expect("an id"));
-    for one in trace.coroutines.values() {
-        for (tid, kind) in late(one) {
+    for coroutine in trace.coroutines.values() {
+        for (tid, kind) in late(coroutine) {
             assert!(is_kept(kind, tid, [a, b]), "{tid} {kind:?}");
         }
     }
     let short = trace
         .coroutines
         .values()
-        .filter(|one| one.birth.name == "short");
+        .filter(|coroutine| coroutine.birth.name == "short");
     assert!(
         short
-            .map(|one| one.last())
+            .map(|short| short.last())
             .all(|last| last == EventKind::Death)
     );
     let workers = ["worker-0", "worker-1"].map(|name| trace.named(name));
-    assert!(workers.into_iter().all(|one| !late(one).is_empty()));
+    assert!(workers.into_iter().all(|worker| !late(worker).is_empty()));
 }
 
 /// Does a filter for runs of the first thread, or one for suspends of the second, keep this event?
@@ -400,14 +411,16 @@ fn the_trace_says_what_was_in_force_and_when() {
             _ => None,
         })
         .collect();
-    let reported = changes.iter().map(|it| (it.stopped, it.without_suspends));
+    let reported = changes
+        .iter()
+        .map(|change| (change.stopped, change.without_suspends));
     assert!(reported.eq([(true, false), (true, true), (false, true)]));
     assert!(
         changes
             .iter()
-            .all(|it| it.pid == program && !it.without_runs)
+            .all(|change| change.pid == program && !change.without_runs)
     );
-    assert!(changes.is_sorted_by_key(|it| (it.generation, it.at)));
+    assert!(changes.is_sorted_by_key(|change| (change.generation, change.at)));
 }
 
 /// The process that this thread is of.
@@ -450,17 +463,22 @@ fn stop_second(recording: Recording) -> (Vec<Coroutine>, ProcessId) {
     fs::write(recording.lab.path("a/end"), "").expect("can be made");
     let (lab, _) = recording.end_of("b/end");
     let trace = lab.trace();
-    let stopped = trace.processes.iter().find(|it| it.pid == program);
+    let stopped = trace
+        .processes
+        .iter()
+        .find(|process| process.pid == program);
     let stopped = stopped.expect("it attached").id;
     let all = trace.coroutines.into_values();
-    let sleepers: Vec<_> = all.filter(|one| one.birth.name == "sleeper").collect();
+    let sleepers: Vec<_> = all
+        .filter(|coroutine| coroutine.birth.name == "sleeper")
+        .collect();
     assert_eq!(sleepers.len(), 2);
     (sleepers, stopped)
 }
 
 /// Has it memory that others have too?
-fn shares(one: &Coroutine) -> bool {
-    (one.birth.probe_id >> 48) < u64::from(FIRST_OWN_ID)
+fn shares(coroutine: &Coroutine) -> bool {
+    (coroutine.birth.probe_id >> 48) < u64::from(FIRST_OWN_ID)
 }
 
 // LT-11
@@ -469,10 +487,11 @@ fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
     let go = |lab: &Lab, _| fs::write(lab.path("go"), "").expect("can be made");
     let (sleepers, stopped) = stop_second(two(go));
     // On a busy machine the second may not have waited for memory of its own: then they are one.
-    let is_meant = |one: &Coroutine| one.birth.process == stopped || sleepers.iter().all(shares);
-    for one in &sleepers {
-        let filtered = if is_meant(one) { 2 } else { 0 };
-        assert_eq!(one.event_counts().filtered, filtered, "{one:?}");
+    let is_meant =
+        |coroutine: &Coroutine| coroutine.birth.process == stopped || sleepers.iter().all(shares);
+    for coroutine in &sleepers {
+        let filtered = if is_meant(coroutine) { 2 } else { 0 };
+        assert_eq!(coroutine.event_counts().filtered, filtered, "{coroutine:?}");
     }
 }
 
@@ -491,5 +510,9 @@ fn one_that_waited_in_vain_for_memory_of_its_own_is_stopped_in_that_which_it_sha
     };
     let (sleepers, _) = stop_second(two(late));
     assert!(sleepers.iter().all(shares));
-    assert!(sleepers.iter().all(|one| one.event_counts().filtered == 2));
+    assert!(
+        sleepers
+            .iter()
+            .all(|sleeper| sleeper.event_counts().filtered == 2)
+    );
 }

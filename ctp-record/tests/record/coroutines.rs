@@ -16,7 +16,7 @@ fn a_coroutine_that_is_dropped_while_suspended_is_dead() {
     let dead: Vec<_> = trace
         .coroutines
         .values()
-        .filter(|one| cancelled(&one.birth.name))
+        .filter(|coroutine| cancelled(&coroutine.birth.name))
         .collect();
     assert_eq!(dead.len(), 20);
     for coroutine in dead {
@@ -66,7 +66,7 @@ fn ids_are_unique_however_often_coroutines_are_made_anew() {
     let recorded: BTreeSet<_> = trace
         .coroutines
         .values()
-        .map(|one| one.birth.probe_id.to_string())
+        .map(|coroutine| coroutine.birth.probe_id.to_string())
         .collect();
     assert_eq!(given.len(), 3003);
     assert_eq!(recorded, given);

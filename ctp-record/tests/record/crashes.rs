@@ -43,7 +43,7 @@ fn crash(how: &str, signal: i32) {
     let running = trace
         .coroutines
         .values()
-        .filter(|one| one.last() == EventKind::Run);
+        .filter(|coroutine| coroutine.last() == EventKind::Run);
     assert_eq!(running.count(), 3);
     let last = trace.named(&truth[0][0]).events.last().expect("it ran");
     assert_eq!(last.tid.to_string(), truth[0][1]);
@@ -121,11 +121,17 @@ fn double_resume(how: &str) -> (Vec<Accusation>, Vec<u64>) {
         trace_model.consume(&record.expect("no chunk is damaged"));
     }
     let mut found = Vec::new();
-    for one in trace_model.broken() {
-        let name = trace_model.name(one.name);
-        let proof =
-            |it: &Contradiction| (name.to_owned(), it.violation, it.before.tid, it.after.tid);
-        found.extend(one.proofs.iter().map(proof));
+    for broken in trace_model.broken() {
+        let name = trace_model.name(broken.name);
+        let proof = |contradiction: &Contradiction| {
+            (
+                name.to_owned(),
+                contradiction.violation,
+                contradiction.before.tid,
+                contradiction.after.tid,
+            )
+        };
+        found.extend(broken.proofs.iter().map(proof));
     }
     let mut tids: Vec<u64> = lab.truth("truth")[0]
         .iter()

@@ -87,7 +87,10 @@ fn an_end_that_the_recorder_learns_of_late_is_not_late_in_the_trace() {
     // Longer than the recorder ever sleeps.
     let late = Duration::from_millis(1_500);
     for flag in ["", "--wait-all", "--summary", "--flight-recorder"] {
-        let flags: Vec<&str> = Some(flag).filter(|it| !it.is_empty()).into_iter().collect();
+        let flags: Vec<&str> = Some(flag)
+            .filter(|text| !text.is_empty())
+            .into_iter()
+            .collect();
         let lab = Lab::new();
         let mut command = lab.recorder(&flags, fixture("family"));
         let steps = "truth work parent 2 100 fork work child 3 100 await go work late 3 100";
@@ -107,7 +110,7 @@ fn an_end_that_the_recorder_learns_of_late_is_not_late_in_the_trace() {
         let (end, own) = (trace.end().at, trace.named("late"));
         assert!(trace.start.started_monotonic_ns + end.0 <= dead_ns);
         let mut ends = trace.process_ends.iter();
-        let left = ends.find(|it| it.process == own.birth.process);
+        let left = ends.find(|end| end.process == own.birth.process);
         let left = left.expect("the child has ended").at;
         assert!(own.events.last().expect("it has some").at <= left && left <= end);
     }
@@ -133,8 +136,11 @@ fn a_flight_recorder_that_learns_of_a_crash_late_has_what_came_before_it() {
     let trace = lab.trace();
     let (end, since) = (trace.end().at, trace.window.expect("it has one").since);
     assert!(trace.start.started_monotonic_ns + end.0 <= dead_ns);
-    let events = trace.coroutines.values().flat_map(|it| &it.events);
-    let kept = events.filter(|it| since <= it.at).count();
+    let events = trace
+        .coroutines
+        .values()
+        .flat_map(|coroutine| &coroutine.events);
+    let kept = events.filter(|event| since <= event.at).count();
     assert!(100 < kept, "{kept} events since {since:?} of {end:?}");
 }
 

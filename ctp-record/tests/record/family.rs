@@ -65,7 +65,10 @@ fn a_fork_is_a_process_of_its_own_however_it_was_made() {
         let (_, trace) = record(&lab, &[], &steps);
         everything_is_there(&lab, &trace);
         assert_eq!(trace.processes.len(), 3, "{way}");
-        let suspends = trace.coroutines.values().flat_map(|one| &one.events);
+        let suspends = trace
+            .coroutines
+            .values()
+            .flat_map(|coroutine| &coroutine.events);
         let sites = suspends.filter(|event| event.kind == EventKind::Suspend);
         let sites: BTreeSet<_> = sites.map(|event| event.site).collect();
         assert_eq!(sites.len(), 1, "they wait at one line of one program");
@@ -381,7 +384,10 @@ fn a_program_in_a_process_namespace_of_its_own_is_taken_for_nobody_else() {
         lab.run(program.args(steps.split(' ')));
         let trace = lab.trace();
         assert_eq!(trace.processes.len(), 2, "{proc:?}");
-        assert!(trace.processes.iter().all(|it| it.pid > 2), "{proc:?}");
+        assert!(
+            trace.processes.iter().all(|process| process.pid > 2),
+            "{proc:?}"
+        );
         for line in lab.truth("truth") {
             let attempted = trace.named(&line[0]).event_counts().attempted;
             assert_eq!(attempted.to_string(), line[2], "{proc:?}");

@@ -27,16 +27,22 @@ pub fn is_whole(trace: &Trace) {
     let window = trace.window.expect("it is a flight recorder's");
     assert_eq!(window.unattributed, 0);
     assert_eq!(trace.end().quarantined, 0);
-    for one in trace.coroutines.values() {
-        let event_counts = one.event_counts();
+    for coroutine in trace.coroutines.values() {
+        let event_counts = coroutine.event_counts();
         assert!(!event_counts.inexact);
-        assert_eq!(one.earlier + event_counts.recorded, event_counts.attempted);
-        assert!(!one.birth.name.is_empty(), "{one:?}");
+        assert_eq!(
+            coroutine.earlier + event_counts.recorded,
+            event_counts.attempted
+        );
+        assert!(!coroutine.birth.name.is_empty(), "{coroutine:?}");
     }
 }
 
 fn events_since(trace: &Trace, since: Nanos) -> u64 {
-    let all = trace.coroutines.values().flat_map(|one| &one.events);
+    let all = trace
+        .coroutines
+        .values()
+        .flat_map(|coroutine| &coroutine.events);
     all.filter(|event| since <= event.at).count() as u64
 }
 
@@ -49,15 +55,19 @@ fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() 
     let outcome = lab.record(&["--flight-recorder=64K"], "hot", &arguments);
     let trace = lab.trace();
     is_whole(&trace);
-    let one = trace.named("hot-0-0");
-    assert_eq!(one.event_counts().attempted, EVENTS);
+    let coroutine = trace.named("hot-0-0");
+    assert_eq!(coroutine.event_counts().attempted, EVENTS);
     // All that the thread told but its beginning is of this coroutine.
-    assert_eq!(one.event_counts().recorded, CAPACITY);
-    assert_eq!(one.earlier, EVENTS - CAPACITY, "the overrun count");
+    assert_eq!(coroutine.event_counts().recorded, CAPACITY);
+    assert_eq!(coroutine.earlier, EVENTS - CAPACITY, "the overrun count");
     let window = trace.window.expect("there is one");
     assert_eq!(window.overwritten, EVENTS + 1 - CAPACITY);
-    assert_eq!(window.since, one.events[0].at);
-    for event in one.events.iter().filter(|it| it.kind == EventKind::Suspend) {
+    assert_eq!(window.since, coroutine.events[0].at);
+    for event in coroutine
+        .events
+        .iter()
+        .filter(|other_event| other_event.kind == EventKind::Suspend)
+    {
         // The birth comes before those that the program numbers.
         assert_eq!(event.arg, event.n - 1);
     }
@@ -80,19 +90,22 @@ fn totals_are_of_all_events_and_the_window_of_several_threads_begins_where_all_h
     let since = trace.window.expect("there is one").since;
     let ended_sums =
         |count: fn(&EndedSums) -> u64| trace.all_ended_sums.iter().map(count).sum::<u64>();
-    let mut runs = ended_sums(|it| it.running.count);
-    let mut waits = ended_sums(|it| it.waiting.count);
-    for one in trace.coroutines.values() {
-        assert_eq!(one.event_counts().attempted, EVENTS);
-        let aggregate = one.aggregate.as_ref().expect("its totals");
+    let mut runs = ended_sums(|ended_sums| ended_sums.running.count);
+    let mut waits = ended_sums(|ended_sums| ended_sums.waiting.count);
+    for coroutine in trace.coroutines.values() {
+        assert_eq!(coroutine.event_counts().attempted, EVENTS);
+        let aggregate = coroutine.aggregate.as_ref().expect("its totals");
         assert!(!aggregate.stands_for_events);
         runs += aggregate.running.count;
         waits += aggregate.waiting.count;
-        let early = one.events.iter().filter(|event| event.at < since);
+        let early = coroutine.events.iter().filter(|event| event.at < since);
         assert!(early.count() <= 8, "older is only what its station held");
     }
     let reported = trace.coroutines.len() as u64;
-    assert_eq!(reported + ended_sums(|it| it.coroutines), 15);
+    assert_eq!(
+        reported + ended_sums(|ended_sums| ended_sums.coroutines),
+        15
+    );
     assert_eq!(trace.attempted(), 15 * EVENTS);
     // A birth, runs and waits in turn, and a death at the end of a wait, which is in no total.
     assert_eq!(
@@ -188,9 +201,9 @@ fn mortal(flags: &[&str]) -> Flight {
 }
 
 /// Each event that two snapshots both have is the same in both.
-fn agree(one: &Trace, other: &Trace) -> u64 {
+fn agree(trace: &Trace, other: &Trace) -> u64 {
     let mut shared = 0;
-    for (id, earlier) in &one.coroutines {
+    for (id, earlier) in &trace.coroutines {
         let Some(later) = other.coroutines.get(id) else {
             continue;
         };
@@ -198,7 +211,7 @@ fn agree(one: &Trace, other: &Trace) -> u64 {
         let by_n: BTreeMap<u64, _> = later
             .events
             .iter()
-            .map(|it| (it.n, (it.at, it.kind)))
+            .map(|event| (event.n, (event.at, event.kind)))
             .collect();
         for event in &earlier.events {
             if let Some(same) = by_n.get(&event.n) {
@@ -280,8 +293,11 @@ fn coroutines_that_ended_in_the_window_have_their_names() {
         .map(|line| (line[1].parse().expect("an id"), line[0].clone()))
         .collect();
     assert_eq!(trace.coroutines.len(), truth.len(), "each is in the lane");
-    for one in trace.coroutines.values() {
-        assert_eq!(Some(&one.birth.name), truth.get(&one.birth.probe_id));
+    for coroutine in trace.coroutines.values() {
+        assert_eq!(
+            Some(&coroutine.birth.name),
+            truth.get(&coroutine.birth.probe_id)
+        );
     }
 }
 
@@ -308,7 +324,11 @@ fn those_that_ended_before_the_window_are_in_sums() {
     );
     let trace = lab.trace();
     is_whole(&trace);
-    let ended_sums: u64 = trace.all_ended_sums.iter().map(|it| it.coroutines).sum();
+    let ended_sums: u64 = trace
+        .all_ended_sums
+        .iter()
+        .map(|all_ended_sum| all_ended_sum.coroutines)
+        .sum();
     assert_eq!(ended_sums + trace.coroutines.len() as u64, 20_003);
     assert_eq!(trace.attempted(), 20_000 * 4 + 1 + 2 + 3);
     assert_eq!(trace.all_ended_sums.len(), 100, "by name");
@@ -334,7 +354,12 @@ fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
     for (signal, name) in [(Signal::USR2, "ctp.data.1"), (Signal::ALARM, "ctp.data.2")] {
         send(signal, flight.recorder.id());
         flight.lab.wait_for_file(name);
-        assert!(flight.read(name).window.is_some_and(|it| it.goes_on));
+        assert!(
+            flight
+                .read(name)
+                .window
+                .is_some_and(|window| window.goes_on)
+        );
     }
     let (lab, message) = flight.kill();
     assert!(!lab.path("ctp.data").exists(), "only as it was told to");

@@ -32,9 +32,12 @@ fn processes_that_ended_meanwhile_stand_as_they_were() {
     is_whole(&trace);
     assert_eq!(trace.processes.len(), 3);
     assert_eq!(trace.process_ends.len(), 2);
-    for one in trace.coroutines.values() {
-        assert_eq!(one.last(), EventKind::Suspend);
-        assert_eq!(one.events.len() as u64, one.event_counts().attempted);
+    for coroutine in trace.coroutines.values() {
+        assert_eq!(coroutine.last(), EventKind::Suspend);
+        assert_eq!(
+            coroutine.events.len() as u64,
+            coroutine.event_counts().attempted
+        );
     }
 }
 

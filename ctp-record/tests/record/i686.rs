@@ -57,9 +57,12 @@ fn both_are_in_one_trace_with_the_same_records() {
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     let trace = lab.trace();
     let lives = |name: &str| {
-        let one = trace.named(name);
-        assert_eq!(one.event_counts().attempted, 41, "{name}");
-        (one.birth.dialect, one.events.len() as u64 + one.lost())
+        let coroutine = trace.named(name);
+        assert_eq!(coroutine.event_counts().attempted, 41, "{name}");
+        (
+            coroutine.birth.dialect,
+            coroutine.events.len() as u64 + coroutine.lost(),
+        )
     };
     for (wide, narrow) in [("wide", "narrow"), ("wide-child", "narrow-child")] {
         assert_eq!(lives(wide), lives(narrow));

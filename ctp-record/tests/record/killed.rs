@@ -48,10 +48,13 @@ fn a_program_that_is_killed_at_any_instant_has_what_it_had_done_in_the_trace() {
         if is_long {
             nothing_is_missing(&trace);
         }
-        let tallies = trace.coroutines.values().map(|one| one.event_counts().torn);
+        let tallies = trace
+            .coroutines
+            .values()
+            .map(|coroutine| coroutine.event_counts().torn);
         torn += tallies.flatten().count();
         whole += trace.end().events;
-        let births = trace.coroutines.values().map(|one| &one.birth);
+        let births = trace.coroutines.values().map(|coroutine| &coroutine.birth);
         moved_in += births.filter(|birth| birth.generation > 2).count();
     }
     println!("{torn} torn tails, {whole} events, {moved_in} coroutines in stations of others");
@@ -97,11 +100,12 @@ fn notes(lab: &Lab) -> Notes {
 
 fn agrees(trace: &Trace, notes: &Notes) {
     let within_birth = notes.iter().filter(|(id, _)| *id == 0).count();
-    let mut recorded: BTreeMap<u64, Truth> = notes.iter().copied().filter(|it| it.0 != 0).collect();
+    let mut recorded: BTreeMap<u64, Truth> =
+        notes.iter().copied().filter(|note| note.0 != 0).collect();
     let mut strangers = 0;
-    for one in trace.coroutines.values() {
-        match recorded.remove(&one.birth.probe_id) {
-            Some(recorded) => is_as_recorded(one, recorded),
+    for coroutine in trace.coroutines.values() {
+        match recorded.remove(&coroutine.birth.probe_id) {
+            Some(recorded) => is_as_recorded(coroutine, recorded),
             None => {
                 strangers += 1;
                 let born = Truth {
@@ -109,7 +113,7 @@ fn agrees(trace: &Trace, notes: &Notes) {
                     started: 1,
                     done: 0,
                 };
-                is_as_recorded(one, born);
+                is_as_recorded(coroutine, born);
             }
         }
     }
@@ -120,9 +124,9 @@ fn agrees(trace: &Trace, notes: &Notes) {
 
 fn nothing_is_missing(trace: &Trace) {
     assert_eq!(trace.end().lost, 0);
-    for one in trace.coroutines.values() {
-        let event_counts = one.event_counts();
-        let numbers: Vec<u64> = one.events.iter().map(|event| event.n).collect();
+    for coroutine in trace.coroutines.values() {
+        let event_counts = coroutine.event_counts();
+        let numbers: Vec<u64> = coroutine.events.iter().map(|event| event.n).collect();
         let all: Vec<u64> = (0..event_counts.attempted).collect();
         assert_eq!(numbers, all, "{event_counts:?}");
     }
@@ -132,23 +136,31 @@ fn nothing_is_missing(trace: &Trace) {
 pub fn agrees_with_notes(trace: &Trace, lab: &Lab) {
     let notes = notes(lab);
     let within_birth = notes.iter().filter(|(id, _)| *id == 0).count() as u64;
-    let mut recorded: BTreeMap<u64, Truth> = notes.into_iter().filter(|it| it.0 != 0).collect();
+    let mut recorded: BTreeMap<u64, Truth> = notes.into_iter().filter(|note| note.0 != 0).collect();
     let mut strangers = 0;
-    for one in trace.coroutines.values() {
-        match recorded.remove(&one.birth.probe_id) {
-            Some(recorded) => is_as_recorded(one, recorded),
+    for coroutine in trace.coroutines.values() {
+        match recorded.remove(&coroutine.birth.probe_id) {
+            Some(recorded) => is_as_recorded(coroutine, recorded),
             None => strangers += 1,
         }
     }
     assert!(strangers <= within_birth, "{strangers} of {within_birth}");
-    let ended_sums: u64 = trace.all_ended_sums.iter().map(|it| it.coroutines).sum();
+    let ended_sums: u64 = trace
+        .all_ended_sums
+        .iter()
+        .map(|all_ended_sum| all_ended_sum.coroutines)
+        .sum();
     assert_eq!(recorded.len() as u64, ended_sums);
     // One may be over and not have noted it: its thread stood still while others went on.
-    let is_over = |it: &Truth| EVENTS <= it.started && it.started <= it.done + 1;
+    let is_over = |truth: &Truth| EVENTS <= truth.started && truth.started <= truth.done + 1;
     assert!(recorded.values().all(is_over), "{recorded:?}");
-    let events: u64 = trace.all_ended_sums.iter().map(|it| it.events).sum();
-    let done: u64 = recorded.values().map(|it| it.done).sum();
-    let started: u64 = recorded.values().map(|it| it.started).sum();
+    let events: u64 = trace
+        .all_ended_sums
+        .iter()
+        .map(|all_ended_sum| all_ended_sum.events)
+        .sum();
+    let done: u64 = recorded.values().map(|recorded| recorded.done).sum();
+    let started: u64 = recorded.values().map(|recorded| recorded.started).sum();
     assert!((done..=started).contains(&events), "{events}: {recorded:?}");
     assert_eq!((trace.end().quarantined, trace.end().lost), (0, 0));
     trace.has_no_gaps();
@@ -169,17 +181,17 @@ pub fn coroutines(lab: &Lab) -> usize {
 /// What events of a program that runs on say is what it computed.
 pub fn events_are_as_computed(trace: &Trace, lab: &Lab) {
     let recorded: BTreeMap<u64, Truth> = notes(lab).into_iter().collect();
-    for one in trace.coroutines.values() {
-        if let Some(recorded) = recorded.get(&one.birth.probe_id) {
-            events_are_whole(one, *recorded);
+    for coroutine in trace.coroutines.values() {
+        if let Some(recorded) = recorded.get(&coroutine.birth.probe_id) {
+            events_are_whole(coroutine, *recorded);
         }
     }
 }
 
 /// What was done is accounted for, what was begun and not done is there, torn or not, never two of
 /// these; and the last whole events are what they were in the program.
-fn is_as_recorded(one: &Coroutine, recorded: Truth) {
-    let event_counts = one.event_counts();
+fn is_as_recorded(coroutine: &Coroutine, recorded: Truth) {
+    let event_counts = coroutine.event_counts();
     let context = format!("{recorded:?} {event_counts:?}");
     assert!(!event_counts.inexact, "{context}");
     assert!(
@@ -194,16 +206,16 @@ fn is_as_recorded(one: &Coroutine, recorded: Truth) {
     }
     let slots = if is_torn { 7 } else { 8 };
     // Of one that ended, only what lanes have is in a flight recorder's window.
-    let is_over = one
+    let is_over = coroutine
         .events
         .last()
-        .is_some_and(|it| it.kind == EventKind::Death);
-    let slots = if is_over && one.earlier > 0 {
-        slots.min(one.events.len())
+        .is_some_and(|event| event.kind == EventKind::Death);
+    let slots = if is_over && coroutine.earlier > 0 {
+        slots.min(coroutine.events.len())
     } else {
         slots
     };
-    let tail: Vec<u64> = one
+    let tail: Vec<u64> = coroutine
         .events
         .iter()
         .rev()
@@ -212,12 +224,12 @@ fn is_as_recorded(one: &Coroutine, recorded: Truth) {
         .collect();
     let expected: Vec<u64> = (0..event_counts.attempted).rev().take(slots).collect();
     assert_eq!(tail, expected, "{context}");
-    events_are_whole(one, recorded);
+    events_are_whole(coroutine, recorded);
 }
 
-fn events_are_whole(one: &Coroutine, recorded: Truth) {
+fn events_are_whole(coroutine: &Coroutine, recorded: Truth) {
     let last = recorded.started - 1;
-    for event in &one.events {
+    for event in &coroutine.events {
         let dies = event.n == last && event.kind == EventKind::Death && event.n + 1 >= EVENTS;
         let kind = match event.n {
             0 => EventKind::Birth,

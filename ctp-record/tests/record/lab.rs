@@ -164,7 +164,7 @@ pub fn program_of(recorder: u32) -> u32 {
     wait_until("the program", || {
         let environment = fs::read(format!("/proc/{program}/environ")).unwrap_or_default();
         let mut entries = environment.split(|&byte| byte == 0);
-        entries.any(|it| it.starts_with(b"CTP_SOCK_PATH="))
+        entries.any(|entry| entry.starts_with(b"CTP_SOCK_PATH="))
     });
     program
 }

@@ -50,7 +50,12 @@ fn a_disk_that_fills_in_the_middle_costs_what_comes_after() {
     says(&lab, &outcome, sentence);
     let (trace, completeness) = Trace::read_any(&lab.path("ctp.data"));
     assert!(matches!(completeness, Completeness::Truncated { .. }));
-    assert!(trace.coroutines.values().any(|one| !one.events.is_empty()));
+    assert!(
+        trace
+            .coroutines
+            .values()
+            .any(|coroutine| !coroutine.events.is_empty())
+    );
 }
 
 // CT-08
@@ -135,7 +140,7 @@ fn an_output_that_is_cut_is_told() {
     let recorder = hot(&lab, "ctp.data");
     lab.wait_for_file("ctp.data");
     let file = fs::File::options().write(true).open(lab.path("ctp.data"));
-    file.and_then(|it| it.set_len(0)).expect("is ours");
+    file.and_then(|file| file.set_len(0)).expect("is ours");
     let outcome = lab.outcome(recorder);
     let sentence =
         "ctp.data was written, but somebody has moved, removed, cut or replaced it since";

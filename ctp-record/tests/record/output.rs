@@ -145,7 +145,10 @@ fn where_no_file_can_be_made_nothing_is_started_and_one_sentence_says_why() {
         "/proc/ctp.data",
     ];
     let modes: [&[&str]; 2] = [&[], &["--flight-recorder"]];
-    for (place, mode) in places.iter().flat_map(|it| modes.map(|mode| (*it, mode))) {
+    for (place, mode) in places
+        .iter()
+        .flat_map(|text| modes.map(|mode| (*text, mode)))
+    {
         let flags = [&["-o", place], mode].concat();
         let mut command = lab.recorder(&flags, fixture("args_echo"));
         let outcome = lab.run(command.arg("started"));

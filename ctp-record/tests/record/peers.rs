@@ -87,9 +87,9 @@ pub fn latest(dialect: Dialect, name: &str) {
     lab.record(&["--flight-recorder"], "v1_writer", &arguments);
     let trace = lab.trace();
     Truth::read(&lab).bears_out(&trace, dialect, 1);
-    for one in trace.coroutines.values() {
-        assert!((7..=9).contains(&one.events.len()), "{one:?}");
-        assert_eq!(one.lost(), 0);
+    for coroutine in trace.coroutines.values() {
+        assert!((7..=9).contains(&coroutine.events.len()), "{coroutine:?}");
+        assert_eq!(coroutine.lost(), 0);
     }
 }
 

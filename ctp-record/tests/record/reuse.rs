@@ -19,7 +19,10 @@ fn coroutines_that_follow_each_other_in_a_station_are_told_apart() {
         .map(|line| line[0].parse().expect("an id"))
         .collect();
     assert_eq!(trace.end().refused.to_string(), refused[1]);
-    let recorded = trace.coroutines.values().map(|one| one.birth.probe_id);
+    let recorded = trace
+        .coroutines
+        .values()
+        .map(|coroutine| coroutine.birth.probe_id);
     assert_eq!(recorded.collect::<BTreeSet<_>>(), ids);
     assert_eq!(trace.coroutines.len(), ids.len(), "no id is given twice");
     for coroutine in trace.coroutines.values() {

@@ -131,8 +131,8 @@ fn nobody_is_named_of_a_program_in_which_nobody_is_stuck() {
     let status = || forgetful.status();
     wait_until("some seconds of it", || {
         let at_ns = status().split("\"at_ns\": ").nth(1).map(str::to_owned);
-        let digits = at_ns.as_deref().and_then(|it| it.split(',').next());
-        digits.is_some_and(|it| it.parse::<u64>().expect("a number") > 3_000_000_000)
+        let digits = at_ns.as_deref().and_then(|at_n| at_n.split(',').next());
+        digits.is_some_and(|digit| digit.parse::<u64>().expect("a number") > 3_000_000_000)
     });
     assert!(status().contains("\"stuck\": 0"), "{}", status());
     let (_, message) = forgetful.kill();
@@ -148,7 +148,7 @@ fn a_snapshot_is_taken_once_of_what_becomes_stuck() {
     let snapshot = crate::trace::Trace::read(&forgetful.lab.path("ctp.data.1"));
     assert!(snapshot.window.is_some_and(|window| window.goes_on));
     let forgotten = snapshot.coroutines.values();
-    let forgotten = forgotten.filter(|one| one.birth.name == "forgotten");
+    let forgotten = forgotten.filter(|forgotten| forgotten.birth.name == "forgotten");
     assert_eq!(forgotten.count(), 47);
     let (lab, message) = forgetful.kill();
     is_named_once(&message, "ctp-record/examples/forgetful.rs:", 47);

@@ -46,7 +46,11 @@ impl Row {
         let all: Vec<(bool, u64)> = spans
             .map(|(pair, before)| (before % 2 == 1, pair[1] - pair[0]))
             .collect();
-        let of = |is_run: bool| all.iter().filter(move |it| it.0 == is_run).map(|it| it.1);
+        let of = |is_run: bool| {
+            all.iter()
+                .filter(move |pair| pair.0 == is_run)
+                .map(|pair| pair.1)
+        };
         (figures(of(false)), figures(of(true)))
     }
 
@@ -79,8 +83,8 @@ fn figures(all: impl Iterator<Item = u64>) -> Durations {
     figures
 }
 
-fn aggregate(one: &Coroutine) -> &Aggregate {
-    let aggregate = one.aggregate.as_ref().expect("its totals were told");
+fn aggregate(coroutine: &Coroutine) -> &Aggregate {
+    let aggregate = coroutine.aggregate.as_ref().expect("its totals were told");
     assert_eq!(aggregate.bins, Bins { lo: 8, step: 2 });
     aggregate
 }
@@ -95,12 +99,16 @@ fn totals_are_those_of_all_events_though_hardly_one_is_in_the_trace() {
     lab.record(&["--summary"], "ledger", &[TRUTH, "3", &ODD.to_string()]);
     let trace = lab.trace();
     for row in rows(&lab, ODD) {
-        let one = trace.named(&row.name);
+        let coroutine = trace.named(&row.name);
         assert_eq!(row.done, ODD);
-        assert_eq!(one.event_counts().attempted, ODD as u64);
-        assert!(one.events.len() < 1_000, "{} events", one.events.len());
-        assert_eq!(one.last(), EventKind::Death);
-        row.is_summed_up_by(aggregate(one));
+        assert_eq!(coroutine.event_counts().attempted, ODD as u64);
+        assert!(
+            coroutine.events.len() < 1_000,
+            "{} events",
+            coroutine.events.len()
+        );
+        assert_eq!(coroutine.last(), EventKind::Death);
+        row.is_summed_up_by(aggregate(coroutine));
     }
     assert_eq!(trace.end().lost, 0, "what is summed up is not lost");
 }
@@ -176,10 +184,13 @@ fn each_of_many_that_come_and_go_has_totals_of_its_own() {
     let lab = Lab::new();
     lab.record(&["--summary", "-n", "64"], "relay", &["truth", "2", "2000"]);
     let trace = lab.trace();
-    for one in trace.coroutines.values() {
-        let it = aggregate(one);
+    for coroutine in trace.coroutines.values() {
+        let other_aggregate = aggregate(coroutine);
         // It was born, ran, and was dropped while it waited: only its run was over.
-        assert_eq!(one.event_counts().attempted, 4);
-        assert_eq!((it.waiting.count, it.running.count), (0, 1));
+        assert_eq!(coroutine.event_counts().attempted, 4);
+        assert_eq!(
+            (other_aggregate.waiting.count, other_aggregate.running.count),
+            (0, 1)
+        );
     }
 }

@@ -93,7 +93,7 @@ fn runs_and_suspends_tell_the_wakes_that_were_known_to_the_run() {
     for flag in ["-v", "--flight-recorder"] {
         let (trace, _) = recorded(&Lab::new(), flag);
         let sleeper = trace.named("sleeper");
-        let seen: Vec<u16> = sleeper.events.iter().map(|it| it.wake_seen).collect();
+        let seen: Vec<u16> = sleeper.events.iter().map(|event| event.wake_seen).collect();
         let all = THREADS as u16 * CALLS as u16;
         assert_eq!(
             seen,

@@ -93,7 +93,9 @@ fn verdicts_are_right(lab: &Lab) {
     }
     let name = |id| trace_model.name(trace_model.get(id).expect("it is there").name);
     let judged = trace_model.judge(Nanos(100_000_000)).into_iter();
-    let verdicts: BTreeMap<&str, Verdict> = judged.map(|(id, it)| (name(id), it.verdict)).collect();
+    let verdicts: BTreeMap<&str, Verdict> = judged
+        .map(|(id, judgement)| (name(id), judgement.verdict))
+        .collect();
     assert_eq!(verdicts["long-ago"], Verdict::MaybeStuck);
     for name in ["soon", "late", "in-an-hour"] {
         assert_eq!(verdicts[name], Verdict::Waiting, "{name}");

@@ -113,14 +113,19 @@ impl Trace {
                 assert_eq!(before, None);
             }
             Record::ThreadEvent(thread_event) => self.thread_events.push(thread_event),
-            Record::Aggregate(it) => {
-                let one = self.of(it.coroutine);
-                assert_eq!(one.event_counts, None, "totals come before the account");
-                one.aggregate = Some(*it);
+            Record::Aggregate(other_aggregate) => {
+                let other_coroutine = self.of(other_aggregate.coroutine);
+                assert_eq!(
+                    other_coroutine.event_counts, None,
+                    "totals come before the account"
+                );
+                other_coroutine.aggregate = Some(*other_aggregate);
             }
             Record::Window(window) => assert!(self.window.replace(window).is_none()),
-            Record::Earlier(it) => self.of(it.coroutine).earlier = it.events,
-            Record::EndedSums(it) => self.all_ended_sums.push(*it),
+            Record::Earlier(other_earlier) => {
+                self.of(other_earlier.coroutine).earlier = other_earlier.events
+            }
+            Record::EndedSums(ended_sums) => self.all_ended_sums.push(*ended_sums),
             Record::End(end) => self.end = Some(end),
             _ => {}
         }
@@ -137,7 +142,11 @@ impl Trace {
         let end = self.end();
         assert_eq!(end.coroutines, self.coroutines.len() as u64);
         assert_eq!(end.events, sum(|coroutine| coroutine.events.len() as u64));
-        let of_ended: u64 = self.all_ended_sums.iter().map(|it| it.lost).sum();
+        let of_ended: u64 = self
+            .all_ended_sums
+            .iter()
+            .map(|all_ended_sum| all_ended_sum.lost)
+            .sum();
         assert_eq!(end.lost, sum(Coroutine::lost) + of_ended);
         for coroutine in self.coroutines.values() {
             assert_eq!(
@@ -165,10 +174,14 @@ impl Trace {
             )
         };
         assert!(!gaps.iter().any(is_of_counts), "{gaps:?}");
-        for one in self.trace_model.coroutines() {
-            let is_woken = one.last.is_some_and(|last| last.wake_seen != 0);
-            let has_wake_word = one.wakes.word.is_some() || !is_woken || self.window.is_some();
-            assert!(one.account.is_closed() && has_wake_word, "{one:?}");
+        for coroutine in self.trace_model.coroutines() {
+            let is_woken = coroutine.last.is_some_and(|last| last.wake_seen != 0);
+            let has_wake_word =
+                coroutine.wakes.word.is_some() || !is_woken || self.window.is_some();
+            assert!(
+                coroutine.account.is_closed() && has_wake_word,
+                "{coroutine:?}"
+            );
         }
     }
 
@@ -178,11 +191,14 @@ impl Trace {
 
     /// All events that the program had, as a flight recorder counts them.
     pub fn attempted(&self) -> u64 {
-        let of_ended = self.all_ended_sums.iter().map(|it| it.events + it.lost);
+        let of_ended = self
+            .all_ended_sums
+            .iter()
+            .map(|all_ended_sum| all_ended_sum.events + all_ended_sum.lost);
         let known = self
             .coroutines
             .values()
-            .map(|one| one.event_counts().attempted);
+            .map(|coroutine| coroutine.event_counts().attempted);
         known.chain(of_ended).sum()
     }
 
@@ -191,9 +207,9 @@ impl Trace {
         let mut found = self
             .coroutines
             .values()
-            .filter(|one| one.birth.name == name);
+            .filter(|coroutine| coroutine.birth.name == name);
         match (found.next(), found.next()) {
-            (Some(one), None) => one,
+            (Some(coroutine), None) => coroutine,
             (None, _) => panic!("no coroutine {name}"),
             _ => panic!("several coroutines {name}"),
         }
@@ -239,7 +255,7 @@ impl Coroutine {
         let is_summed_up = self
             .aggregate
             .as_ref()
-            .is_some_and(|it| it.stands_for_events);
+            .is_some_and(|aggregate| aggregate.stands_for_events);
         if is_summed_up { 0 } else { missing }
     }
 

@@ -36,8 +36,8 @@ fn suffer_with(flags: &[&str], lab: &Lab, damage: &str, number: &str, sane: &[&s
     let trace = Trace::read_of_mad(&lab.path("ctp.data"));
     for name in sane {
         let all = trace.coroutines.values();
-        let named = all.filter(|one| one.birth.name == *name);
-        let reported: Vec<_> = named.map(|one| one.event_counts().attempted).collect();
+        let named = all.filter(|coroutine| coroutine.birth.name == *name);
+        let reported: Vec<_> = named.map(|named| named.event_counts().attempted).collect();
         assert!(
             reported.contains(&10),
             "{damage}: {name} had {reported:?} events"

@@ -59,7 +59,7 @@ fn all(views: &[&str]) -> String {
     let flags: Vec<String> = views.iter().map(|view| flag(view)).collect();
     match &flags[..] {
         [] => "the table of sites".to_owned(),
-        [one] => one.clone(),
+        [text] => text.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
@@ -71,7 +71,11 @@ mod tests {
     #[test]
     fn every_word_of_the_rules_is_an_option() {
         let command = crate::cli::command();
-        let is_known = |id: &&str| command.get_arguments().any(|it| it.get_id() == *id);
+        let is_known = |id: &&str| {
+            command
+                .get_arguments()
+                .any(|get_argument| get_argument.get_id() == *id)
+        };
         let rules = || RULES.into_iter();
         let words = rules().flat_map(|(options, views)| options.iter().chain(views));
         assert!(words.chain(&VIEWS).all(is_known));

@@ -8,7 +8,10 @@ use ctp_trace::record::Nanos;
 /// # Errors
 /// If it is anything else.
 pub fn parse_percent(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|it| (0.0..=100.0).contains(it));
+    let number = text
+        .parse()
+        .ok()
+        .filter(|value| (0.0..=100.0).contains(value));
     number.ok_or_else(|| "write a number from 0 to 100".to_owned())
 }
 
@@ -28,7 +31,7 @@ pub fn parse_window(text: &str) -> Result<(Nanos, Option<Nanos>), String> {
 }
 
 fn parse_moment(text: &str) -> Result<Option<Nanos>, String> {
-    let text = Some(text.trim()).filter(|it| !it.is_empty());
+    let text = Some(text.trim()).filter(|text| !text.is_empty());
     let moment = text.map(str::parse).transpose();
     moment.map_err(|why: BadDuration| why.to_string())
 }
@@ -60,9 +63,9 @@ mod tests {
     // CT-19
     #[test]
     fn windows_are_read() {
-        let (one, five) = (Nanos(1_000_000_000), Nanos(5_000_000_000));
-        assert_eq!(parse_window("1s,5s"), Ok((one, Some(five))));
-        assert_eq!(parse_window("1s,"), Ok((one, None)));
+        let (time, five) = (Nanos(1_000_000_000), Nanos(5_000_000_000));
+        assert_eq!(parse_window("1s,5s"), Ok((time, Some(five))));
+        assert_eq!(parse_window("1s,"), Ok((time, None)));
         assert_eq!(parse_window(" , 5s"), Ok((Nanos(0), Some(five))));
         for text in ["", "1s", "5s,1s", "1s,1s", "a,b"] {
             assert!(parse_window(text).is_err(), "{text}");

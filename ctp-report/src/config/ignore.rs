@@ -9,7 +9,8 @@ pub struct Ignore(pub Vec<Regex>);
 impl Ignore {
     /// Whether a place is meant, by its function or by where that is.
     pub fn is_of(&self, function: &str, at: Option<&str>) -> bool {
-        let is_meant = |it: &Regex| it.is_match(function) || at.is_some_and(|at| it.is_match(at));
+        let is_meant =
+            |regex: &Regex| regex.is_match(function) || at.is_some_and(|at| regex.is_match(at));
         self.0.iter().any(is_meant)
     }
 }

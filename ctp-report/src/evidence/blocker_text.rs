@@ -19,17 +19,17 @@ pub type Field = (&'static str, String);
 /// others there are.
 pub fn fields(all: &[KeptBy], others: usize, says_more: bool) -> Vec<Field> {
     let mut fields = Vec::new();
-    for it in all.iter().take(MAX_SHOWN) {
-        fields.push((field(it), text::cut_middle(&subject(it), ROOM)));
-        let more = does(it).filter(|_| says_more);
+    for blocker in all.iter().take(MAX_SHOWN) {
+        fields.push((field(blocker), text::cut_middle(&subject(blocker), ROOM)));
+        let more = does(blocker).filter(|_| says_more);
         fields.extend(more.map(|more| ("", text::cut_middle(&more, ROOM))));
     }
     fields.extend(and_others(all, MAX_SHOWN, others).map(|others| ("", others)));
     fields
 }
 
-fn field(it: &KeptBy) -> &'static str {
-    match it.how {
+fn field(blocker: &KeptBy) -> &'static str {
+    match blocker.how {
         "holder" | UNKNOWN_HOLDER => "held by",
         "host" => "polled by",
         "inside" => "it polls",
@@ -39,24 +39,24 @@ fn field(it: &KeptBy) -> &'static str {
 }
 
 /// `id 7 main_loop, taken at main.rs:40, 2.9 s ago`.
-fn subject(it: &KeptBy) -> String {
-    let subject = match (it.id, it.tid) {
-        (Some(id), _) => format!("id {id} {}", it.name).trim_end().to_owned(),
-        (None, Some(tid)) if it.how != UNKNOWN_HOLDER => {
+fn subject(blocker: &KeptBy) -> String {
+    let subject = match (blocker.id, blocker.tid) {
+        (Some(id), _) => format!("id {id} {}", blocker.name).trim_end().to_owned(),
+        (None, Some(tid)) if blocker.how != UNKNOWN_HOLDER => {
             format!("tid {tid}, which ran no coroutine")
         }
         (None, _) => "one that is not known".to_owned(),
     };
-    let on = it.tid.filter(|_| it.how == UNKNOWN_HOLDER);
+    let on = blocker.tid.filter(|_| blocker.how == UNKNOWN_HOLDER);
     let on = on.map(|tid| format!(" on tid {tid}")).unwrap_or_default();
-    let at = it.taken_at.as_ref();
-    let how = match it.how {
+    let at = blocker.taken_at.as_ref();
+    let how = match blocker.how {
         "former" => "given back",
         _ => "taken",
     };
     let at = at.map(|at| format!(", {how} at {at}{on}"));
     let at = at.unwrap_or_default();
-    let ago = it
+    let ago = blocker
         .taken_ns
         .map(|ns| format!(", {} ago", units::duration_ns(ns)));
     subject + &at + &ago.unwrap_or_default()
@@ -64,7 +64,7 @@ fn subject(it: &KeptBy) -> String {
 
 /// `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has run for 2.9 s`, of the first.
 pub fn in_a_clause(all: &[KeptBy], others: usize) -> String {
-    let first = all.first().map(|it| format!("; {}", clause(it)));
+    let first = all.first().map(|blocker| format!("; {}", clause(blocker)));
     let others = and_others(all, 1, others).map(|others| format!("; {others}"));
     first.unwrap_or_default() + &others.unwrap_or_default()
 }
@@ -86,42 +86,50 @@ pub fn lines(all: &[KeptBy]) -> Vec<String> {
     lines
 }
 
-fn clause(it: &KeptBy) -> String {
-    let does = does(it).map(|does| format!(", {does}")).unwrap_or_default();
-    format!("{} {}{does}", field(it), subject(it))
+fn clause(blocker: &KeptBy) -> String {
+    let does = does(blocker)
+        .map(|does| format!(", {does}"))
+        .unwrap_or_default();
+    format!("{} {}{does}", field(blocker), subject(blocker))
 }
 
 /// How it keeps, and who it is.
-pub fn reported(it: &KeptBy) -> (&'static str, String) {
-    (field(it), text::cut_middle(&subject(it), ROOM - 12))
+pub fn reported(blocker: &KeptBy) -> (&'static str, String) {
+    (
+        field(blocker),
+        text::cut_middle(&subject(blocker), ROOM - 12),
+    )
 }
 
 /// Why another one may keep it, or nobody.
 pub fn caveat(caveat: Option<Caveat>) -> Option<&'static str> {
-    let is_of_time = |it: &Caveat| matches!(it, Caveat::CloseCall | Caveat::Recent);
+    let is_of_time = |caveat: &Caveat| matches!(caveat, Caveat::CloseCall | Caveat::Recent);
     caveat
-        .filter(|it| !is_of_time(it))
-        .map(|it| sureness(Some(it)))
+        .filter(|caveat| !is_of_time(caveat))
+        .map(|caveat| sureness(Some(caveat)))
 }
 
 /// What that one does itself.
-pub fn does(it: &KeptBy) -> Option<String> {
-    if let Some(ns) = it.ended_ns {
+pub fn does(blocker: &KeptBy) -> Option<String> {
+    if let Some(ns) = blocker.ended_ns {
         let ago = units::duration_ns(ns);
         return Some(format!("which ended {ago} ago without giving it back"));
     }
-    activity(&it.activity)
+    activity(&blocker.activity)
 }
 
 /// `which waits for user: 3 at main.rs:40, for 2.9 s`.
-pub fn activity(it: &Activity) -> Option<String> {
-    if it.does == Some("woke") {
+pub fn activity(other_activity: &Activity) -> Option<String> {
+    if other_activity.does == Some("woke") {
         return Some("whose wake it had: it ran, and has not taken it".to_owned());
     }
-    let long = units::duration_ns(it.does_ns?);
-    let at = it.waits_at.as_ref().map(|at| format!(" at {at}"));
+    let long = units::duration_ns(other_activity.does_ns?);
+    let at = other_activity
+        .waits_at
+        .as_ref()
+        .map(|at| format!(" at {at}"));
     let at = at.unwrap_or_default();
-    Some(match (it.does?, &it.waits_for) {
+    Some(match (other_activity.does?, &other_activity.waits_for) {
         ("runs", _) => format!("which has run for {long}"),
         ("born", _) => format!("which was born {long} ago and never ran"),
         (_, None) => format!("which has waited{at} for {long}"),

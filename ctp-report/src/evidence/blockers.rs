@@ -96,8 +96,8 @@ pub enum LineEnd {
 }
 
 /// Who keeps this one, and who keeps that one, step by step; `None` if nobody is known to.
-pub fn line(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Option<Line> {
-    let (path, ends, cycle) = path(blocks, one.id);
+pub fn line(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) -> Option<Line> {
+    let (path, ends, cycle) = path(blocks, coroutine.id);
     let kept = |id: &CoroutineId| {
         let caveat = blocks.of(*id)?.caveat;
         Some(Kept {
@@ -136,23 +136,26 @@ fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u
 
 /// All that keep this one, as far as that was told. One that ended stands after those that did not:
 /// what it had may be another one's since.
-pub fn of(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Vec<KeptBy> {
-    let blockers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
+pub fn of(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) -> Vec<KeptBy> {
+    let blockers = blocks
+        .of(coroutine.id)
+        .into_iter()
+        .flat_map(|block| &block.by);
     let mut all: Vec<KeptBy> = blockers
-        .map(|blocker| kept_by(model, names, one, blocker))
+        .map(|blocker| kept_by(model, names, coroutine, blocker))
         .collect();
-    all.sort_by_key(|it| it.ended_ns.is_some());
+    all.sort_by_key(|blocker| blocker.ended_ns.is_some());
     all
 }
 
 /// How many others keep any of these, but not this one.
 pub fn others<'c>(
     blocks: &Blocks,
-    one: &Coroutine,
+    coroutine: &Coroutine,
     all: impl Iterator<Item = &'c Coroutine>,
 ) -> usize {
     let of = |id| blocks.of(id).into_iter().flat_map(|block| &block.by);
-    let of_it: BTreeSet<_> = of(one.id).map(subject).collect();
+    let of_it: BTreeSet<_> = of(coroutine.id).map(subject).collect();
     let of_all: BTreeSet<_> = all.flat_map(|other| of(other.id)).map(subject).collect();
     of_all.difference(&of_it).count()
 }
@@ -165,31 +168,33 @@ fn subject(blocker: &Blocker) -> (Option<CoroutineId>, Option<u64>) {
     }
 }
 
-fn kept_by(model: &Model, names: &Names, one: &Coroutine, blocker: &Blocker) -> KeptBy {
+fn kept_by(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> KeptBy {
     let (how, holding) = match blocker {
-        Blocker::Holder(it) if it.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(it)),
+        Blocker::Holder(other_holding) if other_holding.by == Waker::Foreign => {
+            (UNKNOWN_HOLDER, Some(other_holding))
+        }
         Blocker::Holder(holding) => ("holder", Some(holding)),
         Blocker::Host(_) => ("host", None),
         Blocker::Inside(_) => ("inside", None),
         Blocker::PreviousHolder(holding) => ("former", Some(holding)),
         _ => ("awaited", None),
     };
-    let end = model.trace_model.end_of(one.process);
+    let end = model.trace_model.end_of(coroutine.process);
     let other = blocker
         .coroutine()
         .and_then(|id| model.trace_model.get(id))
-        .filter(|it| it.is_alive());
+        .filter(|other_coroutine| other_coroutine.is_alive());
     let id = blocker.coroutine().or(holding.and_then(by));
     KeptBy {
         how,
         id: id.map(|id| id.0),
         name: id.map_or_else(String::new, |id| name(model, names, id, holding)),
-        tid: holding.map(|it| it.tid),
-        taken_at: holding.and_then(|it| names.short(it.site)),
-        taken_ns: holding.map(|it| it.at.until(end).0),
-        ended_ns: holding.and_then(|it| Some(it.ended?.until(end).0)),
+        tid: holding.map(|other_holding| other_holding.tid),
+        taken_at: holding.and_then(|other_holding| names.short(other_holding.site)),
+        taken_ns: holding.map(|other_holding| other_holding.at.until(end).0),
+        ended_ns: holding.and_then(|holding| Some(holding.ended?.until(end).0)),
         activity: other.map_or_else(
-            || woke(one, blocker),
+            || woke(coroutine, blocker),
             |other| Activity::of(model, names, other),
         ),
     }
@@ -197,23 +202,23 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, blocker: &Blocker) -> 
 
 impl Activity {
     /// Of one that has not ended.
-    pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Self {
-        let wait = one.suspend();
-        let end = model.trace_model.end_of(one.process);
+    pub fn of(model: &Model, names: &Names, coroutine: &Coroutine) -> Self {
+        let wait = coroutine.suspend();
+        let end = model.trace_model.end_of(coroutine.process);
         Activity {
-            does: Some(does(one)),
+            does: Some(does(coroutine)),
             waits_for: wait
                 .filter(|wait| wait.wait != WaitKind::Unknown)
                 .map(|wait| resource::of(model, wait)),
             waits_at: wait.and_then(|wait| names.short(wait.site)),
-            does_ns: Some(one.state().1.until(end).0),
+            does_ns: Some(coroutine.state().1.until(end).0),
         }
     }
 }
 
 /// What it gave back was this one's to take, which did not, or a future inside of it did not.
-fn woke(one: &Coroutine, blocker: &Blocker) -> Activity {
-    let woken = one.wakes.call.filter(|woken| match blocker {
+fn woke(coroutine: &Coroutine, blocker: &Blocker) -> Activity {
+    let woken = coroutine.wakes.call.filter(|woken| match blocker {
         Blocker::PreviousHolder(holding) => holding.at <= woken.at,
         _ => false,
     });
@@ -232,15 +237,20 @@ fn by(holding: &Holding) -> Option<CoroutineId> {
 
 /// What a coroutine is called; of one that has ended, what it was called when it did.
 pub fn name(model: &Model, names: &Names, id: CoroutineId, holding: Option<&Holding>) -> String {
-    let alive = model.trace_model.get(id).map(|one| one.name);
-    let name = alive.or(holding.map(|it| it.name)).unwrap_or_default();
+    let alive = model
+        .trace_model
+        .get(id)
+        .map(|trace_model| trace_model.name);
+    let name = alive
+        .or(holding.map(|holding| holding.name))
+        .unwrap_or_default();
     names
         .called(model.trace_model.name(name))
         .unwrap_or_default()
 }
 
-fn does(one: &Coroutine) -> &'static str {
-    match one.state().0 {
+fn does(coroutine: &Coroutine) -> &'static str {
+    match coroutine.state().0 {
         State::Running => "runs",
         State::Born => "born",
         _ => "waits",

@@ -34,11 +34,13 @@ pub struct Busy(BTreeMap<(ProcessId, u64), CoroutineId>);
 impl Busy {
     /// Those that have run for longer than the threshold, also if they are not to be told of.
     pub fn of<'c>(judged: impl IntoIterator<Item = (&'c Coroutine, Judgement)>) -> Self {
-        let is_busy = |it: &Judgement| {
-            it.verdict == Verdict::Busy || it.reason == Reason::Ignored(Verdict::Busy)
+        let is_busy = |judgement: &Judgement| {
+            judgement.verdict == Verdict::Busy || judgement.reason == Reason::Ignored(Verdict::Busy)
         };
-        let busy = judged.into_iter().filter(|(_, it)| is_busy(it));
-        let thread = |(one, _): (&Coroutine, _)| Some((thread(one)?, one.id));
+        let busy = judged
+            .into_iter()
+            .filter(|(_, judgement)| is_busy(judgement));
+        let thread = |(coroutine, _): (&Coroutine, _)| Some((thread(coroutine)?, coroutine.id));
         Busy(busy.filter_map(thread).collect())
     }
 
@@ -50,16 +52,16 @@ impl Busy {
         all: impl IntoIterator<Item = &'c Coroutine>,
     ) -> Vec<ThreadKeptBy> {
         let mut counts: BTreeMap<CoroutineId, usize> = BTreeMap::new();
-        for one in all {
-            let blocker = thread(one).and_then(|thread| self.0.get(&thread));
+        for coroutine in all {
+            let blocker = thread(coroutine).and_then(|thread| self.0.get(&thread));
             // One that runs there polls who keeps it, or does so itself.
-            if let Some(id) = blocker.filter(|_| one.state().0 != State::Running) {
+            if let Some(id) = blocker.filter(|_| coroutine.state().0 != State::Running) {
                 *counts.entry(*id).or_default() += 1;
             }
         }
         let blocker = |(id, count)| blocker(model, names, model.trace_model.get(id)?, count);
         let mut thread_blockers: Vec<_> = counts.into_iter().filter_map(blocker).collect();
-        thread_blockers.sort_by_key(|it| std::cmp::Reverse(it.count));
+        thread_blockers.sort_by_key(|thread_blocker| std::cmp::Reverse(thread_blocker.count));
         thread_blockers
     }
 }
@@ -74,17 +76,22 @@ impl ThreadKeptBy {
 }
 
 /// Where it was seen last.
-fn thread(one: &Coroutine) -> Option<(ProcessId, u64)> {
-    Some((one.process, one.last?.tid))
+fn thread(coroutine: &Coroutine) -> Option<(ProcessId, u64)> {
+    Some((coroutine.process, coroutine.last?.tid))
 }
 
-fn blocker(model: &Model, names: &Names, one: &Coroutine, count: usize) -> Option<ThreadKeptBy> {
-    let end = model.trace_model.end_of(one.process);
+fn blocker(
+    model: &Model,
+    names: &Names,
+    coroutine: &Coroutine,
+    count: usize,
+) -> Option<ThreadKeptBy> {
+    let end = model.trace_model.end_of(coroutine.process);
     Some(ThreadKeptBy {
-        id: one.id.0,
-        name: names.of_coroutine(model, one),
-        tid: one.last?.tid,
-        runs_ns: one.state().1.until(end).0,
+        id: coroutine.id.0,
+        name: names.of_coroutine(model, coroutine),
+        tid: coroutine.last?.tid,
+        runs_ns: coroutine.state().1.until(end).0,
         count,
     })
 }

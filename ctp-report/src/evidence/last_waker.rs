@@ -36,35 +36,40 @@ impl LastWaker {
 
 /// That of this one, if another coroutine woke it. Where parts of the trace cannot be read, one of which
 /// nothing is known need not have ended.
-pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Option<LastWaker> {
-    let (wake, id) = last(one)?;
+pub fn of(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<LastWaker> {
+    let (wake, id) = last(coroutine)?;
     let waker = model.trace_model.get(id);
     if waker.is_none() && !model.damage.is_empty() {
         return None;
     }
-    let alive = waker.filter(|it| it.is_alive());
-    let reported = one.wakes.call_of(&wake).map(|call| call.caller);
-    let name = waker.map(|it| it.name).or(reported).unwrap_or_default();
+    let alive = waker.filter(|waker| waker.is_alive());
+    let reported = coroutine.wakes.call_of(&wake).map(|call| call.caller);
+    let name = waker
+        .map(|waker| waker.name)
+        .or(reported)
+        .unwrap_or_default();
     Some(LastWaker {
         id: id.0,
         name: names
             .called(model.trace_model.name(name))
             .unwrap_or_default(),
         has_ended: alive.is_none(),
-        activity: alive.map_or_else(Activity::default, |it| Activity::of(model, names, it)),
+        activity: alive.map_or_else(Activity::default, |coroutine| {
+            Activity::of(model, names, coroutine)
+        }),
     })
 }
 
 /// How many other coroutines woke any of these the last time, but not this one.
-pub fn others<'c>(one: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) -> usize {
+pub fn others<'c>(coroutine: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) -> usize {
     let all: BTreeSet<CoroutineId> = all.filter_map(last).map(|(_, id)| id).collect();
-    all.len() - usize::from(last(one).is_some())
+    all.len() - usize::from(last(coroutine).is_some())
 }
 
-fn last(one: &Coroutine) -> Option<(Wake, CoroutineId)> {
-    let wake = one.wakes.word.filter(|wake| 0 < wake.count)?;
+fn last(coroutine: &Coroutine) -> Option<(Wake, CoroutineId)> {
+    let wake = coroutine.wakes.word.filter(|wake| 0 < wake.count)?;
     match wake.waker {
-        Waker::Coroutine(id) if id != one.id => Some((wake, id)),
+        Waker::Coroutine(id) if id != coroutine.id => Some((wake, id)),
         _ => None,
     }
 }

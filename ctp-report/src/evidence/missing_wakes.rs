@@ -121,12 +121,12 @@ impl Losses {
 /// waits for, where it is not known to be stuck; and the losses, the largest first.
 pub fn lost_meanwhile(
     model: &Model,
-    one: &Coroutine,
+    coroutine: &Coroutine,
     verdict: Verdict,
 ) -> Option<(Losses, Vec<LostRecords>)> {
     let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
-    let wait = one.suspend().filter(|_| is_open)?;
-    let losses = model.trace_model.losses_since(one.process, wait.at);
+    let wait = coroutine.suspend().filter(|_| is_open)?;
+    let losses = model.trace_model.losses_since(coroutine.process, wait.at);
     let lost = losses.iter().map(|loss| LostRecords {
         tid: loss.tid,
         at_ns: loss.at.0,
@@ -134,7 +134,7 @@ pub fn lost_meanwhile(
     });
     let mut lost: Vec<LostRecords> = lost.collect();
     lost.sort_by_key(|loss| std::cmp::Reverse(loss.records));
-    Some((Losses::since(model, one.process, wait.at)?, lost))
+    Some((Losses::since(model, coroutine.process, wait.at)?, lost))
 }
 
 /// Where that which each of these waits for was closed: what most of them lost first.
@@ -145,9 +145,11 @@ pub fn closed_by<'a>(
     members: impl Iterator<Item = &'a Coroutine>,
 ) -> Vec<ClosedBy> {
     let mut places: BTreeMap<_, Vec<(Closing, Nanos)>> = BTreeMap::new();
-    for one in members {
-        if let Some(closing) = closings.get(&one.id) {
-            let age = closing.at.until(model.trace_model.end_of(one.process));
+    for coroutine in members {
+        if let Some(closing) = closings.get(&coroutine.id) {
+            let age = closing
+                .at
+                .until(model.trace_model.end_of(coroutine.process));
             places
                 .entry((closing.site, closing.ended))
                 .or_default()
@@ -158,7 +160,7 @@ pub fn closed_by<'a>(
         .values()
         .map(|all| place(model, names, all))
         .collect();
-    places.sort_by_key(|it| std::cmp::Reverse(it.coroutines));
+    places.sort_by_key(|place| std::cmp::Reverse(place.coroutines));
     places
 }
 
@@ -173,8 +175,11 @@ fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedB
             .unwrap_or_default(),
     });
     let ages = || closings.iter().map(|(_, age)| age.0);
-    let threads: BTreeSet<u64> = closings.iter().map(|(it, _)| it.tid).collect();
-    let closes: BTreeSet<_> = closings.iter().map(|(it, _)| (it.at, it.tid)).collect();
+    let threads: BTreeSet<u64> = closings.iter().map(|(closing, _)| closing.tid).collect();
+    let closes: BTreeSet<_> = closings
+        .iter()
+        .map(|(closing, _)| (closing.at, closing.tid))
+        .collect();
     ClosedBy {
         function: label.and_then(|label| label.function.clone()),
         at: label.and_then(|label| label.at()),
@@ -198,8 +203,8 @@ pub fn caller<'n>(model: &Model, names: &'n Names, site: SiteId) -> Option<&'n L
 
 /// Who usually wakes those that wait where this one does. Ways that lead to one line are one, and so
 /// are those of which only a library's code is known.
-pub fn usual_waker(model: &Model, names: &Names, one: &Coroutine) -> Option<UsualWaker> {
-    let wait = one.suspend()?;
+pub fn usual_waker(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<UsualWaker> {
+    let wait = coroutine.suspend()?;
     let wakers = &model.trace_model.site(wait.site, wait.wait)?.wakers;
     let mut places: BTreeMap<_, u64> = BTreeMap::new();
     for (site, wakes) in wakers.places() {

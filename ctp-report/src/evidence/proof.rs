@@ -47,27 +47,28 @@ impl Step {
 pub fn of(
     model: &Model,
     names: &Names,
-    one: &Coroutine,
+    coroutine: &Coroutine,
     judgement: &Judgement,
     lost: Option<&Closing>,
     block: Option<&Block>,
 ) -> Proof {
-    let mut steps: Vec<Step> = last_event(model, names, one).into_iter().collect();
-    steps.extend(idle_polls(one));
-    steps.extend(wake(model, names, one));
-    steps.extend(lost.and_then(|closing| close(model, names, one, closing)));
+    let mut steps: Vec<Step> = last_event(model, names, coroutine).into_iter().collect();
+    steps.extend(idle_polls(coroutine));
+    steps.extend(wake(model, names, coroutine));
+    steps.extend(lost.and_then(|closing| close(model, names, coroutine, closing)));
     let blockers = block.into_iter().flat_map(|block| &block.by);
-    steps.extend(blockers.flat_map(|it| blocker(model, names, one, it)));
+    steps
+        .extend(blockers.flat_map(|other_blocker| blocker(model, names, coroutine, other_blocker)));
     // What has the number of something that was closed may be something else.
     if lost.is_none() {
-        steps.extend(looks(model, one));
+        steps.extend(looks(model, coroutine));
     }
     steps.extend(evidence(judgement.reason));
     steps.sort_by_key(|step| step.at_ns);
-    steps.push(end(model, one, judgement));
+    steps.push(end(model, coroutine, judgement));
     Proof {
-        id: one.id.0,
-        probe_id: one.probe_id,
+        id: coroutine.id.0,
+        probe_id: coroutine.probe_id,
         steps,
     }
 }
@@ -80,19 +81,21 @@ fn step(at: Nanos, by: &str, what: String) -> Step {
     }
 }
 
-fn last_event(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
-    let Some(last) = one.last else {
-        return Some(step(one.born, "", "birth; no event since".to_owned()));
+fn last_event(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step> {
+    let Some(last) = coroutine.last else {
+        return Some(step(coroutine.born, "", "birth; no event since".to_owned()));
     };
     Some(event(model, names, &last))
 }
 
 /// It has waited for longer than since its latest event.
-fn idle_polls(one: &Coroutine) -> Option<Step> {
-    let polls = one.suspend().map_or(0, |_| one.waits.idle_polls);
+fn idle_polls(coroutine: &Coroutine) -> Option<Step> {
+    let polls = coroutine
+        .suspend()
+        .map_or(0, |_| coroutine.waits.idle_polls);
     let polls = (0 < polls).then(|| units::counted(polls.into(), "time"))?;
     let what = format!("suspend for the same; polled {polls} since, and not woken");
-    Some(step(one.waits.since, "", what))
+    Some(step(coroutine.waits.since, "", what))
 }
 
 /// An event of a coroutine.
@@ -107,7 +110,12 @@ pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
 }
 
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {
-    let line = |it: &Label| Some(format!(" {}", label::source("", it.line?, it.in_function)));
+    let line = |other_label: &Label| {
+        Some(format!(
+            " {}",
+            label::source("", other_label.line?, other_label.in_function)
+        ))
+    };
     let at = names.of(event.site).and_then(line).unwrap_or_default();
     match event.wait {
         WaitKind::Unknown => format!("suspend #{}{at}", event.n),
@@ -120,8 +128,8 @@ fn suspend(model: &Model, names: &Names, event: &Event) -> String {
 }
 
 /// The end of what a coroutine waits for.
-fn close(model: &Model, names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
-    let wait = one.suspend()?;
+fn close(model: &Model, names: &Names, coroutine: &Coroutine, closing: &Closing) -> Option<Step> {
+    let wait = coroutine.suspend()?;
     let what = match closing.ended {
         Some((id, _)) => format!("end of id {}", id.0),
         None => format!(
@@ -134,8 +142,14 @@ fn close(model: &Model, names: &Names, one: &Coroutine, closing: &Closing) -> Op
 }
 
 /// What a coroutine waits for was taken or given back, as `verb` says.
-pub fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, verb: &str) -> Step {
-    let thing = one.suspend().map(|wait| resource::thing(model, wait));
+pub fn hold(
+    model: &Model,
+    names: &Names,
+    coroutine: &Coroutine,
+    holding: &Holding,
+    verb: &str,
+) -> Step {
+    let thing = coroutine.suspend().map(|wait| resource::thing(model, wait));
     let thing = thing.unwrap_or_default();
     let by = match holding.by {
         Waker::Coroutine(id) => format!("id {}", id.0),
@@ -146,23 +160,23 @@ pub fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, ve
 }
 
 /// Who keeps it took its lock, and ended, if it did; or gave it back.
-fn blocker(model: &Model, names: &Names, one: &Coroutine, blocker: &Blocker) -> Vec<Step> {
+fn blocker(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> Vec<Step> {
     let holding = match blocker {
         Blocker::Holder(holding) => holding,
         Blocker::PreviousHolder(holding) => {
-            return vec![hold(model, names, one, holding, "release")];
+            return vec![hold(model, names, coroutine, holding, "release")];
         }
         _ => return Vec::new(),
     };
-    let acquire = hold(model, names, one, holding, "acquire");
+    let acquire = hold(model, names, coroutine, holding, "acquire");
     let death = |at| step(at, &acquire.by, "death, and no release".to_owned());
     let death = holding.ended.map(death);
     [acquire].into_iter().chain(death).collect()
 }
 
 /// What was seen from outside of what it waits for.
-fn looks(model: &Model, one: &Coroutine) -> Vec<Step> {
-    let looked = model.trace_model.looked(one);
+fn looks(model: &Model, coroutine: &Coroutine) -> Vec<Step> {
+    let looked = model.trace_model.looked(coroutine);
     let lines = looked.map(observations::lines).unwrap_or_default();
     let step = |(at, what)| step(at, "(outside)", what);
     lines.into_iter().map(step).collect()
@@ -175,26 +189,29 @@ fn at(short: Option<String>) -> String {
 }
 
 /// Its latest wake, as far as it says anything of what it does now.
-pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
-    let mut wake = one.wakes.word.filter(|wake| wake.count > 0)?;
-    wake.at = one.wakes.at(&wake);
-    let reported = one.wakes.call_of(&wake);
+pub fn wake(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step> {
+    let mut wake = coroutine.wakes.word.filter(|wake| wake.count > 0)?;
+    wake.at = coroutine.wakes.at(&wake);
+    let reported = coroutine.wakes.call_of(&wake);
     let by = match wake.waker {
-        Waker::Foreign => {
-            reported.map_or_else(|| "unknown".to_owned(), |it| format!("tid {}", it.tid))
-        }
+        Waker::Foreign => reported.map_or_else(
+            || "unknown".to_owned(),
+            |woken| format!("tid {}", woken.tid),
+        ),
         Waker::Thread(tid) => format!("tid {tid}"),
         Waker::Coroutine(id) => {
             let alive = model.trace_model.get(id).map(|by| by.name);
-            let name = alive.or(reported.map(|it| it.caller)).unwrap_or_default();
+            let name = alive
+                .or(reported.map(|reported| reported.caller))
+                .unwrap_or_default();
             match names.called(model.trace_model.name(name)) {
                 None => format!("id {}", id.0),
                 Some(name) => format!("id {} {}", id.0, escape(&name)),
             }
         }
     };
-    let when = match (one.suspend(), one.state().0) {
-        (Some(_), _) => when(&wake, one),
+    let when = match (coroutine.suspend(), coroutine.state().0) {
+        (Some(_), _) => when(&wake, coroutine),
         (None, State::Born) => "before any run".to_owned(),
         _ => return None,
     };
@@ -205,8 +222,8 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
 }
 
 /// When the last wake of one that waits came: before its last run or after that began.
-fn when(wake: &Wake, one: &Coroutine) -> String {
-    match (one.wakes_since_run(), one.waits.ran_at) {
+fn when(wake: &Wake, coroutine: &Coroutine) -> String {
+    match (coroutine.wakes_since_run(), coroutine.waits.ran_at) {
         (Some(more @ 1..), _) => format!("{} since its last run began", units::grouped(more)),
         (_, Some(ran)) => format!("{} its last run", order(wake.at, ran)),
         (_, None) => "before its last run".to_owned(),
@@ -231,18 +248,18 @@ fn evidence(reason: Reason) -> Option<Step> {
     Some(step(witness.at, witness.by, what))
 }
 
-fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
+fn end(model: &Model, coroutine: &Coroutine, judgement: &Judgement) -> Step {
     let losses = match judgement.reason.caveat() {
-        Some(Caveat::Incomplete) => missing(model, one, one.state().1),
-        _ => losses(model, one),
+        Some(Caveat::Incomplete) => missing(model, coroutine, coroutine.state().1),
+        _ => losses(model, coroutine),
     };
-    let what = format!("{}; {losses}", since(one, judgement));
-    at_the_end(model, one, what)
+    let what = format!("{}; {losses}", since(coroutine, judgement));
+    at_the_end(model, coroutine, what)
 }
 
 /// What the threads of its process lost since then.
-pub fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
-    match Losses::since(model, one.process, since) {
+pub fn missing(model: &Model, coroutine: &Coroutine, since: Nanos) -> String {
+    match Losses::since(model, coroutine.process, since) {
         None if model.trace_model.window().is_some() => {
             "but a flight recorder may not have all of that time".to_owned()
         }
@@ -254,24 +271,24 @@ pub fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
 /// The longest that one of these has been ready without being run, if they were woken and it is known
 /// when, of each. Of several wakes the first made it ready, and the latest is what is known.
 pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
-    let ready = |(one, judgement): &Member| {
-        let wait = one
+    let ready = |(coroutine, judgement): &Member| {
+        let wait = coroutine
             .suspend()
             .filter(|_| judgement.fact == Fact::WokenNotRun)?;
-        let woken = one.wakes.at(&one.wakes.word?);
+        let woken = coroutine.wakes.at(&coroutine.wakes.word?);
         // A wake is counted first and dated later: that of an earlier one says nothing.
-        let is_known =
-            one.wakes_since_run() == Some(1) && one.waits.ran_at.is_none_or(|ran| ran <= woken);
+        let is_known = coroutine.wakes_since_run() == Some(1)
+            && coroutine.waits.ran_at.is_none_or(|ran| ran <= woken);
         let since = is_known.then(|| woken.max(wait.at))?;
-        Some(since.until(model.trace_model.end_of(one.process)).0)
+        Some(since.until(model.trace_model.end_of(coroutine.process)).0)
     };
     let all: Option<Vec<u64>> = members.iter().map(ready).collect();
     all?.into_iter().max()
 }
 
 /// What is so when the recording ends, or the process of this one.
-pub fn at_the_end(model: &Model, one: &Coroutine, what: String) -> Step {
-    let at = model.trace_model.end_of(one.process);
+pub fn at_the_end(model: &Model, coroutine: &Coroutine, what: String) -> Step {
+    let at = model.trace_model.end_of(coroutine.process);
     let by = match at < model.duration() {
         true => "(its process ended)",
         false => "(end)",
@@ -279,11 +296,11 @@ pub fn at_the_end(model: &Model, one: &Coroutine, what: String) -> Step {
     step(at, by, what)
 }
 
-fn since(one: &Coroutine, judgement: &Judgement) -> String {
+fn since(coroutine: &Coroutine, judgement: &Judgement) -> String {
     if let Some(what) = judgement.reason.describe().at_the_end {
         return what.to_owned();
     }
-    match (judgement.fact, one.wakes.word) {
+    match (judgement.fact, coroutine.wakes.word) {
         (Fact::Running, _) => "no suspend since".to_owned(),
         (Fact::WokenNotRun, Some(wake)) => format!("no run since wake {}", wake.count),
         (Fact::NoWaker, _) => "no waker is left; no wake, no run since".to_owned(),
@@ -293,13 +310,13 @@ fn since(one: &Coroutine, judgement: &Judgement) -> String {
 }
 
 /// What is missing of one, in words.
-pub fn losses(model: &Model, one: &Coroutine) -> String {
-    if let Some(n) = one.account.torn() {
+pub fn losses(model: &Model, coroutine: &Coroutine) -> String {
+    if let Some(n) = coroutine.account.torn() {
         return format!("the writer of its event #{n} died in the middle of it");
     }
-    match one.account.lost() {
-        _ if one.account.uncertain => "part of the trace cannot be read".to_owned(),
-        _ if one.account.inexact => "its counts cannot be trusted".to_owned(),
+    match coroutine.account.lost() {
+        _ if coroutine.account.uncertain => "part of the trace cannot be read".to_owned(),
+        _ if coroutine.account.inexact => "its counts cannot be trusted".to_owned(),
         0 if model.imported.is_some() => "what was lost is not known".to_owned(),
         0 if !model.is_readable() => "nothing of it lost in what could be read".to_owned(),
         0 => "nothing lost in between".to_owned(),

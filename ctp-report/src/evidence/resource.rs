@@ -35,11 +35,11 @@ pub fn word(wait: WaitKind) -> &'static str {
 
 /// All that a group waits for.
 pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> Vec<WaitsFor> {
-    let thing = |it: &Event| {
+    let thing = |event: &Event| {
         (
-            it.wait,
-            it.arg,
-            awaited(model, Some(it.coroutine), it.wait, it.arg),
+            event.wait,
+            event.arg,
+            awaited(model, Some(event.coroutine), event.wait, event.arg),
         )
     };
     let mut all: Vec<Thing> = waits.map(thing).collect();
@@ -53,7 +53,7 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
             WaitKind::Timer | WaitKind::Yield => Vec::new(),
             _ => group.iter().map(|(_, arg, _)| *arg).collect(),
         },
-        ids: group.iter().filter_map(|it| Some(it.2?.0)).collect(),
+        ids: group.iter().filter_map(|entry| Some(entry.2?.0)).collect(),
     };
     all.chunk_by(same)
         .filter(|group| group[0].0 != WaitKind::Unknown)
@@ -70,7 +70,10 @@ impl WaitsFor {
         match self.kind {
             "readable" | "writable" => format!("fd {}: {}", self.kind, text::few(&self.resources)),
             "lock" | "channel" => {
-                let addresses = self.resources.iter().map(|it| format!("{it:#x}"));
+                let addresses = self
+                    .resources
+                    .iter()
+                    .map(|resource| format!("{resource:#x}"));
                 format!(
                     "{}: {}",
                     self.kind,
@@ -113,7 +116,7 @@ pub fn thing(model: &Model, wait: &Event) -> String {
 
 /// What a coroutine waits for, whenever a timer of its own is due.
 pub fn of(model: &Model, wait: &Event) -> String {
-    one(model, Some(wait.coroutine), (wait.wait, wait.arg))
+    describe(model, Some(wait.coroutine), (wait.wait, wait.arg))
 }
 
 /// A coroutine of which nothing else is in the trace.
@@ -139,11 +142,11 @@ pub fn with_deadline(
         let due = arg.saturating_sub(model.start.started_monotonic_ns);
         return format!("timer due at {}", units::moment_ns(due));
     }
-    one(model, by, (wait, arg))
+    describe(model, by, (wait, arg))
 }
 
 /// What one coroutine waits for, `by` if that is known: `fd 17 readable`.
-pub fn one(model: &Model, by: Option<CoroutineId>, (wait, arg): (WaitKind, u64)) -> String {
+pub fn describe(model: &Model, by: Option<CoroutineId>, (wait, arg): (WaitKind, u64)) -> String {
     match wait {
         WaitKind::Readable | WaitKind::Writable => format!("fd {arg} {}", word(wait)),
         WaitKind::Lock | WaitKind::Channel => format!("{} {arg:#x}", word(wait)),

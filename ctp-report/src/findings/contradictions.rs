@@ -42,14 +42,14 @@ impl Finding for Vec<Broken> {
     const NAME: &'static str = "broken";
 
     fn find(model: &Model, names: &Names) -> Self {
-        let broken = model.trace_model.broken().into_iter().map(|one| Broken {
-            id: one.id.0,
-            name: names.function(SiteId(0), model.trace_model.name(one.name)),
-            count: one.count,
-            proofs: one
+        let broken = model.trace_model.broken().into_iter().map(|broken| Broken {
+            id: broken.id.0,
+            name: names.function(SiteId(0), model.trace_model.name(broken.name)),
+            count: broken.count,
+            proofs: broken
                 .proofs
                 .iter()
-                .map(|it| proof(model, names, it))
+                .map(|contradiction| proof(model, names, contradiction))
                 .collect(),
         });
         broken.collect()
@@ -64,11 +64,11 @@ impl Finding for Vec<Broken> {
         let rest = "contradict each other; figures in which they count are unreliable";
         let rest = format!("  events of {coroutines} {rest}");
         page.headline("BROKEN", &rest)?;
-        for one in self.iter().take(LISTED) {
-            let name = format!("  id {} {}", one.id, text::cut_middle(&one.name, 40));
-            let times = units::counted(one.count, "contradiction");
+        for broken in self.iter().take(LISTED) {
+            let name = format!("  id {} {}", broken.id, text::cut_middle(&broken.name, 40));
+            let times = units::counted(broken.count, "contradiction");
             page.line(&text::spread(&name, &times))?;
-            for proof in &one.proofs {
+            for proof in &broken.proofs {
                 proof.before.write(page)?;
                 proof.after.write(page)?;
             }
@@ -78,13 +78,13 @@ impl Finding for Vec<Broken> {
     }
 }
 
-fn proof(model: &Model, names: &Names, it: &Contradiction) -> Proof {
-    let mut after = proof::event(model, names, &it.after);
-    after.what += &format!(": {}", why(it));
+fn proof(model: &Model, names: &Names, contradiction: &Contradiction) -> Proof {
+    let mut after = proof::event(model, names, &contradiction.after);
+    after.what += &format!(": {}", why(contradiction));
     Proof {
-        violation: word(it.violation),
-        tids: [it.before.tid, it.after.tid],
-        before: proof::event(model, names, &it.before),
+        violation: word(contradiction.violation),
+        tids: [contradiction.before.tid, contradiction.after.tid],
+        before: proof::event(model, names, &contradiction.before),
         after,
     }
 }
@@ -98,11 +98,13 @@ fn word(violation: Violation) -> &'static str {
     }
 }
 
-fn why(it: &Contradiction) -> String {
-    let word = word(it.violation);
-    match it.violation {
-        Violation::DoubleResume => format!("{word}, while it ran on tid {}", it.before.tid),
-        Violation::SuspendedTwice if it.before.tid != it.after.tid => {
+fn why(contradiction: &Contradiction) -> String {
+    let word = word(contradiction.violation);
+    match contradiction.violation {
+        Violation::DoubleResume => {
+            format!("{word}, while it ran on tid {}", contradiction.before.tid)
+        }
+        Violation::SuspendedTwice if contradiction.before.tid != contradiction.after.tid => {
             format!("{word}, so it ran on both threads")
         }
         _ => word.to_owned(),

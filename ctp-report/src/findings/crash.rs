@@ -52,22 +52,23 @@ impl Finding for Option<Crash> {
             _ => return None,
         };
         let tid = (tid != 0).then_some(tid);
-        let there = |one: &&Coroutine| match tid {
-            Some(tid) => thread(one) == Some(tid),
-            None => !has_left(model, one),
+        let there = |coroutine: &&Coroutine| match tid {
+            Some(tid) => thread(coroutine) == Some(tid),
+            None => !has_left(model, coroutine),
         };
         let mut running: Vec<&Coroutine> = model.trace_model.coroutines();
-        let is_hidden =
-            |one: &&Coroutine| one.account.hidden == Some(EventKind::Run) && !has_left(model, one);
+        let is_hidden = |coroutine: &&Coroutine| {
+            coroutine.account.hidden == Some(EventKind::Run) && !has_left(model, coroutine)
+        };
         let has_hidden = running.iter().any(is_hidden);
-        running.retain(|one| thread(one).is_some() && there(one));
-        running.sort_by_key(|one| std::cmp::Reverse(one.waits.ran_at));
+        running.retain(|coroutine| thread(coroutine).is_some() && there(coroutine));
+        running.sort_by_key(|coroutine| std::cmp::Reverse(coroutine.waits.ran_at));
         let suspects = running.into_iter();
         Some(Crash {
             signal,
             tid,
             suspects: suspects
-                .filter_map(|one| suspect(model, names, one))
+                .filter_map(|coroutine| suspect(model, names, coroutine))
                 .collect(),
             has_hidden,
         })
@@ -78,8 +79,8 @@ impl Finding for Option<Crash> {
         let Some(crash) = self else { return Ok(()) };
         page.headline("CRASH", &format!("  {}", crash.headline()))?;
         let is_certain = crash.tid.is_some() || crash.suspects.len() == 1 && !crash.has_hidden;
-        for (index, one) in crash.suspects.iter().take(LISTED).enumerate() {
-            one.write(page, is_certain && index == 0)?;
+        for (index, suspect) in crash.suspects.iter().take(LISTED).enumerate() {
+            suspect.write(page, is_certain && index == 0)?;
         }
         and_more(page, crash.suspects.len())?;
         page.gap()
@@ -87,28 +88,28 @@ impl Finding for Option<Crash> {
 }
 
 /// Its process was gone before, or ended by itself: that is not the one that crashed.
-fn has_left(model: &Model, one: &Coroutine) -> bool {
-    let end = model.trace_model.ended_early(one.process);
+fn has_left(model: &Model, coroutine: &Coroutine) -> bool {
+    let end = model.trace_model.ended_early(coroutine.process);
     end.is_some_and(|end| !matches!(end.how, ProcessExit::Signalled(_)))
 }
 
 /// The thread on which it runs, if it does and no filter kept that out.
-fn thread(one: &Coroutine) -> Option<u64> {
-    let last = one.last.filter(|last| last.kind == EventKind::Run)?;
-    one.account.hidden.is_none().then_some(last.tid)
+fn thread(coroutine: &Coroutine) -> Option<u64> {
+    let last = coroutine.last.filter(|last| last.kind == EventKind::Run)?;
+    coroutine.account.hidden.is_none().then_some(last.tid)
 }
 
-fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {
-    let last = one.last?;
+fn suspect(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Suspect> {
+    let last = coroutine.last?;
     let mut proof = proof::event(model, names, &last);
-    if let Some(stats) = model.trace_model.resumed_from(one)
+    if let Some(stats) = model.trace_model.resumed_from(coroutine)
         && let Some(at) = names.at(stats.site)
     {
         proof.what += &format!(", resumed after its wait at {}", text::cut_middle(&at, 40));
     }
     Some(Suspect {
-        id: one.id.0,
-        name: names.of_coroutine(model, one),
+        id: coroutine.id.0,
+        name: names.of_coroutine(model, coroutine),
         tid: last.tid,
         proof,
     })
@@ -138,20 +139,22 @@ impl Crash {
     /// One sentence.
     pub fn headline(&self) -> String {
         let signal = &self.signal;
-        let subject = |one: &Suspect| format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
+        let subject = |suspect: &Suspect| {
+            format!("id {} {}", suspect.id, text::cut_middle(&suspect.name, 40))
+        };
         match (self.tid, &self.suspects[..]) {
             (_, []) if self.has_hidden => {
                 format!("a filter kept out who ran where, when {signal} came")
             }
             (Some(tid), []) => format!("no coroutine ran on tid {tid} when {signal} came"),
-            (Some(tid), [one, ..]) => {
-                format!("{} ran on tid {tid} when {signal} came", subject(one))
+            (Some(tid), [suspect, ..]) => {
+                format!("{} ran on tid {tid} when {signal} came", subject(suspect))
             }
             (None, []) => format!("no coroutine ran when {signal} came"),
-            (None, [one]) if !self.has_hidden => {
+            (None, [suspect]) if !self.has_hidden => {
                 format!(
                     "{} is the only one that ran when {signal} came",
-                    subject(one)
+                    subject(suspect)
                 )
             }
             (None, all) => format!(

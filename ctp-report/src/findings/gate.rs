@@ -24,7 +24,9 @@ pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status 
     if verdicts.any(|verdict| verdict.is_stuck()) {
         return Status::CheckFailed;
     }
-    let judged = members.iter().map(|(one, judgement)| (one.id, *judgement));
+    let judged = members
+        .iter()
+        .map(|(coroutine, judgement)| (coroutine.id, *judgement));
     let of_trace = model.trace_model.gaps(judged, threshold).into_iter();
     let mut gaps: Vec<String> = of_trace.map(|gap| message(model, gap)).collect();
     if model.imported.is_some() {

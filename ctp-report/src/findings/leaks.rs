@@ -44,18 +44,18 @@ impl Finding for Vec<Leak> {
         }
         let mut found: BTreeMap<(&str, String, SiteId), Vec<&Coroutine>> = BTreeMap::new();
         let mut all = model.trace_model.coroutines();
-        all.retain(|one| ended_cleanly(model, one.process));
-        for one in all {
-            if let Some(key) = key(model, names, one) {
-                found.entry(key).or_default().push(one);
+        all.retain(|coroutine| ended_cleanly(model, coroutine.process));
+        for coroutine in all {
+            if let Some(key) = key(model, names, coroutine) {
+                found.entry(key).or_default().push(coroutine);
             }
         }
         let mut leaks: Vec<Leak> = found
             .into_iter()
             .map(|((state, ..), all)| leak(model, names, state, &all))
             .collect();
-        let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
-        duplicates::distinguish(&mut leaks, look, |it| it.column, |it| &mut it.at);
+        let look = |leak: &Leak| (leak.at.clone(), leak.function.clone(), leak.state);
+        duplicates::distinguish(&mut leaks, look, |leak| leak.column, |leak| &mut leak.at);
         leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
         leaks
     }
@@ -87,15 +87,19 @@ fn ended_cleanly(model: &Model, process: ProcessId) -> bool {
     early.is_none_or(|end| end.how == ProcessExit::Exited(0))
 }
 
-fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, String, SiteId)> {
-    let state = match one.state().0 {
+fn key(
+    model: &Model,
+    names: &Names,
+    coroutine: &Coroutine,
+) -> Option<(&'static str, String, SiteId)> {
+    let state = match coroutine.state().0 {
         State::Born => "never started",
         State::Running => "running",
         State::Suspended => "suspended",
         State::Cancelled | State::Dead => return None,
     };
-    let site = model.trace_model.place_of(one);
-    Some((state, names.name_of_row(model, site, one), site))
+    let site = model.trace_model.place_of(coroutine);
+    Some((state, names.name_of_row(model, site, coroutine), site))
 }
 
 fn leak(model: &Model, names: &Names, state: &'static str, all: &[&Coroutine]) -> Leak {
@@ -109,6 +113,6 @@ fn leak(model: &Model, names: &Names, state: &'static str, all: &[&Coroutine]) -
         line: label.line,
         column: label.column,
         count: all.len(),
-        ids: all.iter().map(|one| one.id.0).collect(),
+        ids: all.iter().map(|coroutine| coroutine.id.0).collect(),
     }
 }

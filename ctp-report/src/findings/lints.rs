@@ -85,7 +85,11 @@ impl Watches {
     pub fn finish(self, model: &Model, names: &Names) -> Vec<LintPlace> {
         let is_whole = model.damage.is_empty();
         let mut found = Vec::new();
-        for (lint, watch) in self.0.into_iter().filter(|it| is_whole || it.0.of_parts) {
+        for (lint, watch) in self
+            .0
+            .into_iter()
+            .filter(|pair| is_whole || pair.0.of_parts)
+        {
             let mut places = places::named(model, names, lint, watch.finish(&model.trace_model));
             places.sort_by_key(|place| std::cmp::Reverse(place.coroutines));
             found.extend(places);

@@ -147,15 +147,15 @@ fn unattributed(model: &Model) -> Option<String> {
 /// The events that nobody will ever read, since their writer died amid them.
 fn torn(model: &Model) -> Option<String> {
     let coroutines = model.trace_model.coroutines().into_iter();
-    let torn = coroutines.filter_map(|one| Some((one.account.torn()?, one.id.0)));
+    let torn = coroutines.filter_map(|coroutine| Some((coroutine.account.torn()?, coroutine.id.0)));
     let tails: Vec<String> = torn
         .map(|(n, id)| format!("n={n} of coroutine {id}"))
         .collect();
     let ended = "the recording ended amid";
     match &tails[..] {
         [] => None,
-        [one] => Some(format!(
-            "torn tail, {one}: {ended} that event, which is not shown"
+        [text] => Some(format!(
+            "torn tail, {text}: {ended} that event, which is not shown"
         )),
         [first, rest @ ..] => {
             let more = units::grouped(rest.len() as u64);

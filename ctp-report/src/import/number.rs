@@ -61,10 +61,10 @@ impl Numbering {
 
     /// Whether the middle one of three seqs, in the order of time, is wrong: the two around it are
     /// in order without it, and none of them begins another coroutine with the same id.
-    pub fn contradicts(self, [before, it, after]: [u64; 3]) -> bool {
-        let leaps = before.saturating_add(self.round()) < it;
+    pub fn contradicts(self, [before, number, after]: [u64; 3]) -> bool {
+        let leaps = before.saturating_add(self.round()) < number;
         let begins_again = after <= self.round() && !leaps;
-        before <= after && (it < before || (after < it && !begins_again))
+        before <= after && (number < before || (after < number && !begins_again))
     }
 }
 

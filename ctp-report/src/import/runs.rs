@@ -106,7 +106,10 @@ fn cuts(lines: &[Line]) -> Vec<Cut> {
         } else {
             latest.max(line.ts)
         };
-        if let Some(last) = coroutines.get(&line.probe_id).filter(|it| it.goes_on(line)) {
+        if let Some(last) = coroutines
+            .get(&line.probe_id)
+            .filter(|coroutine| coroutine.goes_on(line))
+        {
             cuts.truncate(cuts.partition_point(|cut| cut.at <= last.at));
         }
         if let Some(last) = threads.insert(line.tid, at) {

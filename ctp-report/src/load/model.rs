@@ -144,9 +144,9 @@ impl Model {
 
     /// The coroutine that another one, which may have ended, knows by this number.
     pub fn awaited(&self, by: Option<CoroutineId>, number: u64) -> Option<CoroutineId> {
-        let one = by.and_then(|id| self.trace_model.get(id));
-        let process = match (one, &self.processes[..]) {
-            (Some(one), _) => one.process,
+        let coroutine = by.and_then(|id| self.trace_model.get(id));
+        let process = match (coroutine, &self.processes[..]) {
+            (Some(coroutine), _) => coroutine.process,
             (None, [process]) => process.id,
             _ => return None,
         };
@@ -253,7 +253,11 @@ fn bound_names(record: &mut Record) {
 /// About what is kept of a record, if it is.
 fn weight(record: &Record) -> u64 {
     let more = match record {
-        Record::Start(start) => start.argv.iter().map(|it| it.len() + ARGUMENT_BYTES).sum(),
+        Record::Start(start) => start
+            .argv
+            .iter()
+            .map(|argv| argv.len() + ARGUMENT_BYTES)
+            .sum(),
         Record::Module(module) => module.path.len() + module.build_id.len(),
         Record::Birth(birth) => birth.name.len(),
         Record::Chain(chain) => chain.addresses.len() * size_of::<u64>(),

@@ -47,14 +47,16 @@ impl Awaits {
             proven.functions.last_mut().map(end_at_poll);
         }
         let all: Vec<Label> = proven.functions.into_iter().flatten().collect();
-        let is_of_user = |it: &Label| match chain.is_of_the_call() {
-            true => is_leaf_of_user(it, future),
-            false => is_of_user(it),
+        let is_of_user = |label: &Label| match chain.is_of_the_call() {
+            true => is_leaf_of_user(label, future),
+            false => is_of_user(label),
         };
-        let before_users = all.iter().take_while(|it| !is_of_user(it));
-        let within = before_users.filter(|it| is_of_package(it)).last();
+        let before_users = all.iter().take_while(|label| !is_of_user(label));
+        let within = before_users
+            .filter(|before_user| is_of_package(before_user))
+            .last();
         Awaits {
-            within: within.and_then(|it| label::plain(it.function.as_deref()?)),
+            within: within.and_then(|within| label::plain(within.function.as_deref()?)),
             is_whole: proven.is_whole,
             outermost: None,
             frames: without_closures(all.into_iter().filter(is_of_user).collect()),
@@ -63,14 +65,14 @@ impl Awaits {
 
     /// This function was spawned. If the last one is the same, no other is between.
     pub fn end_at(&mut self, spawned: Label) {
-        let last = self.frames.last().map(|it| &it.function);
+        let last = self.frames.last().map(|frame| &frame.function);
         self.is_whole |= last == Some(&spawned.function);
         self.outermost = (!self.is_whole).then_some(spawned);
     }
 
     /// What they are called, and that there are more if there are.
     pub fn functions(&self) -> Vec<String> {
-        let name = |it: &Label| it.function.clone();
+        let name = |label: &Label| label.function.clone();
         let names = self.frames.iter().filter_map(name);
         let more = (!self.is_whole).then(|| MORE.to_owned());
         let outermost = self.outermost.as_ref().and_then(name);
@@ -83,16 +85,20 @@ impl Awaits {
         let mut file = from;
         let mut words = Vec::new();
         for frame in &self.frames {
-            words.push(one(frame, file));
+            words.push(frame_text(frame, file));
             file = frame.file.as_deref();
         }
         words.extend((!self.is_whole).then(|| MORE.to_owned()));
-        words.extend(self.outermost.as_ref().map(|it| one(it, file)));
+        words.extend(
+            self.outermost
+                .as_ref()
+                .map(|outermost| frame_text(outermost, file)),
+        );
         words
     }
 }
 
-fn one(frame: &Label, file: Option<&str>) -> String {
+fn frame_text(frame: &Label, file: Option<&str>) -> String {
     let function = text::cut_middle(frame.function.as_deref().unwrap_or("?"), 40);
     match (frame.line.filter(|_| !frame.in_function), frame.short()) {
         (Some(line), _) if frame.file.as_deref() == file => format!("{function} :{line}"),
@@ -137,7 +143,7 @@ fn end_at_poll(functions: &mut Vec<Label>) {
 
 /// A closure that a function hands to what it awaits, as `select!` does, is a part of it.
 fn without_closures(frames: Vec<Label>) -> Vec<Label> {
-    let callers: Vec<Option<String>> = frames.iter().map(|it| it.function.clone()).collect();
+    let callers: Vec<Option<String>> = frames.iter().map(|frame| frame.function.clone()).collect();
     let is_part = |i: usize, frame: &Label| match (&frame.function, callers.get(i + 1)) {
         (Some(function), Some(Some(caller))) => function
             .strip_prefix("closure in ")
@@ -185,8 +191,10 @@ fn is_in_package(file: &str, krate: &str) -> bool {
     let is_own = |folder: &str| {
         let folder = folder.replace('-', "_");
         let version = folder.strip_prefix(krate);
-        let is_number = |it: &str| it.starts_with(|c: char| c.is_ascii_digit());
-        version.is_some_and(|it| it.is_empty() || it.strip_prefix('_').is_some_and(is_number))
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        version.is_some_and(|version| {
+            version.is_empty() || version.strip_prefix('_').is_some_and(is_number)
+        })
     };
     file.split('/').any(is_own)
 }
@@ -210,9 +218,9 @@ const C_MODULES: [&str; 6] = [
 const C_SOURCES: [&str; 3] = ["./nptl/", "./csu/", "../sysdeps/"];
 
 fn is_of_c_library(label: &Label) -> bool {
-    let begins = |with: &[&str], it: &Option<String>| {
-        let it = it.as_deref().unwrap_or_default();
-        with.iter().any(|with| it.starts_with(with))
+    let begins = |with: &[&str], text: &Option<String>| {
+        let other_text = text.as_deref().unwrap_or_default();
+        with.iter().any(|with| other_text.starts_with(with))
     };
     begins(&C_MODULES, &label.module) || begins(&C_SOURCES, &label.file)
 }

@@ -58,7 +58,8 @@ impl Label {
     /// Whether it is what the program calls so: that knows a body without a name of its own as a closure.
     fn is_called(&self, name: &str) -> bool {
         let function = self.function.as_deref();
-        function.is_some_and(|it| symbolize::enclosing(it) == symbolize::enclosing(name))
+        function
+            .is_some_and(|function| symbolize::enclosing(function) == symbolize::enclosing(name))
     }
 
     /// File and line, without the directories.

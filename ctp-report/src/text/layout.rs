@@ -64,7 +64,7 @@ pub fn words(sentence: &str) -> Vec<String> {
 /// Words with a capital letter, to begin a sentence.
 pub fn capitalized(words: &str) -> String {
     let mut chars = words.chars();
-    let first = chars.next().map(|it| it.to_ascii_uppercase());
+    let first = chars.next().map(|character| character.to_ascii_uppercase());
     first.into_iter().chain(chars).collect()
 }
 

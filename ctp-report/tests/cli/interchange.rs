@@ -105,7 +105,7 @@ fn a_file_holds_what_standard_output_would() {
 type Tracks = BTreeMap<(u64, u64), (Option<String>, Vec<(u64, u64)>)>;
 
 fn tracks(document: &Value) -> Tracks {
-    let ns = |it: &Value| (it.as_f64().unwrap_or_default() * 1000.0).round() as u64;
+    let ns = |value: &Value| (value.as_f64().unwrap_or_default() * 1000.0).round() as u64;
     let mut tracks = Tracks::new();
     for event in document["traceEvents"].as_array().unwrap() {
         let key = (

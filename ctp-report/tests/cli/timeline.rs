@@ -149,7 +149,7 @@ fn who_wakes_and_who_closes_is_told_at_the_mark() {
     };
     let closed = "<title>what it waited for was closed +0.700000 s by thread 4126, vendor/";
     let reported =
-        |titles: Vec<String>, message: &str| titles.iter().any(|it| it.contains(message));
+        |titles: Vec<String>, message: &str| titles.iter().any(|title| title.contains(message));
     assert!(reported(titles("<g class=\"closes\""), closed));
     let woken = "<title>woken by thread 4126, vendor/";
     assert!(reported(titles("<path class=\"wakes\""), woken));
@@ -165,9 +165,9 @@ fn titles<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
     let row = svg.split("<g class=\"row\"").find(is_own).unwrap();
     let titles = row.split("<title>").skip(1);
     let all: Vec<&str> = titles
-        .map(|it| it.split("</title>").next().unwrap())
+        .map(|title| title.split("</title>").next().unwrap())
         .collect();
-    let open = |it: &&&str| it.contains("not woken since");
+    let open = |text: &&&str| text.contains("not woken since");
     [all.first(), all.iter().find(open)]
         .into_iter()
         .flatten()
@@ -185,7 +185,10 @@ fn who_keeps_one_that_waits_at_the_end_is_told_with_it() {
     for (name, message) in [("transfer #1", holder), ("report #5", awaited)] {
         let titles = titles(&svg, name);
         assert_eq!(titles.len(), 2, "{titles:?}");
-        assert!(titles.iter().all(|it| it.ends_with(message)), "{titles:?}");
+        assert!(
+            titles.iter().all(|title| title.ends_with(message)),
+            "{titles:?}"
+        );
     }
     let of_the_well = titles(&svg, "well #11");
     assert!(!of_the_well.concat().contains("by id"), "{of_the_well:?}");
@@ -196,7 +199,10 @@ fn where_others_may_have_the_lock_that_is_told_too() {
     let svg = scriptless(&draw(&TestDir::new(), "line", &[]));
     let message = "\nbut several hold a lock at once, and one may do";
     let titles = titles(&svg, "next #20");
-    assert!(titles.iter().all(|it| it.ends_with(message)), "{titles:?}");
+    assert!(
+        titles.iter().all(|title| title.ends_with(message)),
+        "{titles:?}"
+    );
     assert_eq!(titles[0].matches("\nheld by id 2").count(), 3, "{titles:?}");
 }
 

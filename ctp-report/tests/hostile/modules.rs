@@ -34,7 +34,7 @@ pub fn flat(run: &Run) -> String {
     let lines: Vec<&str> = run
         .stdout
         .lines()
-        .map(|it| it.trim_start_matches('#').trim())
+        .map(|line| line.trim_start_matches('#').trim())
         .collect();
     lines.join(" ")
 }
@@ -60,7 +60,7 @@ fn another_build_is_not_read() {
     }]);
     let at = program
         .windows(4)
-        .position(|it| it == elf::BUILD_ID)
+        .position(|window| window == elf::BUILD_ID)
         .unwrap();
     program[at] ^= 1;
     let path = room.write_sparse("app", &program, 15 * GIB);

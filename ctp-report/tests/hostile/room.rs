@@ -92,13 +92,13 @@ fn high_water_mark(child: &Child) -> u64 {
     let mut status = String::new();
     let file = fs::File::open(format!("/proc/{}/status", child.id()));
     if file
-        .and_then(|mut it| it.read_to_string(&mut status))
+        .and_then(|mut file| file.read_to_string(&mut status))
         .is_err()
     {
         return 0;
     }
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|it| it.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.unwrap_or_default() << 10
 }
 

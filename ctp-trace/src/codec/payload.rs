@@ -101,7 +101,7 @@ impl Compressors {
         if self.until_trial == 0 {
             self.until_trial = A_TRIAL;
             let both = [&mut self.text, &mut self.noise];
-            let [text, noise] = both.map(|it| it.compress_to_buffer(part, out));
+            let [text, noise] = both.map(|compressor| compressor.compress_to_buffer(part, out));
             let [text, noise] = [text, noise].map(|length| length.unwrap_or(part.len()));
             self.is_noise = noise - noise / 4 <= text;
         }

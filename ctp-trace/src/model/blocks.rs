@@ -28,7 +28,11 @@ impl Block {
             self.caveat,
             Some(Caveat::OneOfSeveral | Caveat::SeveralWakers)
         );
-        is_more && self.by.iter().any(|it| it.coroutine() == Some(id))
+        is_more
+            && self
+                .by
+                .iter()
+                .any(|blocker| blocker.coroutine() == Some(id))
     }
 }
 
@@ -147,11 +151,14 @@ impl Blocks {
     }
 
     /// Since when this one waits for those that keep it now.
-    fn since(&self, one: &Coroutine) -> Nanos {
-        let blockers = self.of(one.id).into_iter().flat_map(|block| &block.by);
+    fn since(&self, coroutine: &Coroutine) -> Nanos {
+        let blockers = self
+            .of(coroutine.id)
+            .into_iter()
+            .flat_map(|block| &block.by);
         blockers
             .map(Blocker::taken)
-            .fold(one.waits.wants_since, Nanos::max)
+            .fold(coroutine.waits.wants_since, Nanos::max)
     }
 
     fn caveat_of(&self, ids: &[CoroutineId]) -> Option<Caveat> {
@@ -166,7 +173,7 @@ impl TraceModel {
         let others = self.others();
         let all = self.coroutines.all().iter();
         let of: BTreeMap<_, _> = all
-            .filter_map(|one| Some((one.id, self.block(one, &others)?)))
+            .filter_map(|coroutine| Some((coroutine.id, self.block(coroutine, &others)?)))
             .collect();
         let cycles = deadlocks(&waits_for(&of));
         let mut blocks = Blocks {
@@ -186,8 +193,8 @@ impl TraceModel {
     /// The same for all of a cycle.
     fn cycle_evidence(&self, cycle: &[CoroutineId], blocks: &Blocks) -> Option<BlockEvidence> {
         let members = || cycle.iter().filter_map(|id| self.get(*id));
-        let since = members().map(|it| blocks.since(it)).max()?;
-        let ran_again = members().find_map(|it| self.ran_after(it, since));
+        let since = members().map(|member| blocks.since(member)).max()?;
+        let ran_again = members().find_map(|member| self.ran_after(member, since));
         Some(BlockEvidence {
             block_cause: BlockCause::Cycle,
             since,
@@ -196,21 +203,25 @@ impl TraceModel {
     }
 
     /// What the rule is to know of what keeps a coroutine, but for those that others keep.
-    pub(super) fn block_evidence(&self, one: &Coroutine, blocks: &Blocks) -> Option<BlockEvidence> {
-        if let Some(at) = blocks.cycle.get(&one.id) {
+    pub(super) fn block_evidence(
+        &self,
+        coroutine: &Coroutine,
+        blocks: &Blocks,
+    ) -> Option<BlockEvidence> {
+        if let Some(at) = blocks.cycle.get(&coroutine.id) {
             return blocks.all_evidence[*at];
         }
-        let block = blocks.of(one.id)?;
+        let block = blocks.of(coroutine.id)?;
         let [blocker] = block.by[..] else { return None };
         let (block_cause, at) = match blocker {
             Blocker::PreviousHolder(holding) => (BlockCause::Unclaimed, holding.at),
             _ => (BlockCause::Ended(blocker.coroutine()?), blocker.ended()?),
         };
-        let since = at.max(blocks.since(one));
+        let since = at.max(blocks.since(coroutine));
         Some(BlockEvidence {
             block_cause,
             since,
-            caveat: block.caveat.or(self.ran_after(one, since)),
+            caveat: block.caveat.or(self.ran_after(coroutine, since)),
         })
     }
 
@@ -218,30 +229,32 @@ impl TraceModel {
     /// already stays.
     pub(super) fn behind(
         &self,
-        one: &Coroutine,
+        coroutine: &Coroutine,
         blocks: &Blocks,
         judged: &BTreeMap<CoroutineId, Judgement>,
     ) -> Option<BlockEvidence> {
-        let own = judged.get(&one.id)?;
+        let own = judged.get(&coroutine.id)?;
         if own.verdict.is_stuck() && own.confidence == Confidence::Certain {
             return None;
         }
-        let (root, caveat) = blocks.root_of(one.id)?;
-        let root_is = judged.get(&root).filter(|it| it.verdict.is_stuck())?;
+        let (root, caveat) = blocks.root_of(coroutine.id)?;
+        let root_is = judged
+            .get(&root)
+            .filter(|judged| judged.verdict.is_stuck())?;
         let is_sure = root_is.confidence == Confidence::Certain;
         let of_blocker = (!is_sure).then_some(Caveat::OfBlocker);
-        let since = blocks.since(one);
+        let since = blocks.since(coroutine);
         Some(BlockEvidence {
             block_cause: BlockCause::Behind(root),
             since,
-            caveat: caveat.or(of_blocker).or(self.ran_after(one, since)),
+            caveat: caveat.or(of_blocker).or(self.ran_after(coroutine, since)),
         })
     }
 
     /// Whether it has but just run, and waits anew for what it waited for then already.
-    fn ran_after(&self, one: &Coroutine, since: Nanos) -> Option<Caveat> {
-        let (_, latest) = one.state();
-        let is_recent = latest.until(self.end_of(one.process)) < SURE_AFTER;
+    fn ran_after(&self, coroutine: &Coroutine, since: Nanos) -> Option<Caveat> {
+        let (_, latest) = coroutine.state();
+        let is_recent = latest.until(self.end_of(coroutine.process)) < SURE_AFTER;
         (since < latest && is_recent).then_some(Caveat::RanAgain)
     }
 }

@@ -60,13 +60,13 @@ pub(super) struct Breakages {
 }
 
 impl Breakages {
-    pub(super) fn note(&mut self, one: &Coroutine, contradiction: Contradiction) {
-        if self.kept.len() == MOST && !self.kept.contains_key(&one.id) {
+    pub(super) fn note(&mut self, coroutine: &Coroutine, contradiction: Contradiction) {
+        if self.kept.len() == MOST && !self.kept.contains_key(&coroutine.id) {
             self.others += 1;
             return;
         }
-        let broken = self.kept.entry(one.id).or_default();
-        (broken.id, broken.name) = (one.id, one.name);
+        let broken = self.kept.entry(coroutine.id).or_default();
+        (broken.id, broken.name) = (coroutine.id, coroutine.name);
         broken.count += 1;
         if broken.proofs.len() < PROOFS {
             broken.proofs.push(contradiction);

@@ -12,18 +12,20 @@ impl TraceModel {
     pub fn consume(&mut self, record: &Record) -> Option<Span> {
         self.missing.accounts.count(record);
         match record {
-            Record::Start(it) => self.extent.started_monotonic_ns = it.started_monotonic_ns,
+            Record::Start(start) => self.extent.started_monotonic_ns = start.started_monotonic_ns,
             Record::Birth(birth) => self.birth(birth),
             Record::Event(event) => return self.event(event),
             Record::Wake(wake) => self.wake(wake),
             Record::ThreadEvent(thread_event) => self.thread_event(thread_event),
             Record::EventCounts(event_counts) => self.event_counts(event_counts),
-            Record::Aggregate(it) => self.aggregate(it),
+            Record::Aggregate(aggregate) => self.aggregate(aggregate),
             Record::ProcessEnd(end) => self.process_end(end),
             Record::Control(control) => self.control(control),
             Record::Window(window) => self.extent.window = Some(*window),
-            Record::Earlier(it) => self.coroutines.of(it.coroutine).account.earlier = it.events,
-            Record::EndedSums(it) => self.ended_sums(it),
+            Record::Earlier(earlier) => {
+                self.coroutines.of(earlier.coroutine).account.earlier = earlier.events
+            }
+            Record::EndedSums(ended_sums) => self.ended_sums(ended_sums),
             Record::Look(look) => self.looks.note(look),
             Record::Watermark(at) => self.advance_to(*at),
             Record::End(end) => self.extent.end = Some(*end),
@@ -46,8 +48,8 @@ impl TraceModel {
 
     fn shake(&mut self) {
         // A damaged trace may shake without end: all others are as the latest time left them.
-        for one in self.coroutines.take_changed() {
-            one.account.note_damage();
+        for coroutine in self.coroutines.take_changed() {
+            coroutine.account.note_damage();
         }
     }
 
@@ -66,51 +68,53 @@ impl TraceModel {
     fn enter(&mut self, run: &Event, process: ProcessId) {
         let host = self.innermost(process, run.tid).map(|(host, _)| host.id);
         let is_recorded = self.is_recorded(process, run.tid, run.at);
-        let one = self.coroutines.of(run.coroutine);
-        one.polls.enter(host, is_recorded);
+        let coroutine = self.coroutines.of(run.coroutine);
+        coroutine.polls.enter(host, is_recorded);
     }
 
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.extent.note_complete_until(event.at);
-        let one = self.coroutines.of(event.coroutine);
-        let is_first_run = event.kind == EventKind::Run && one.waits.ran_at.is_none();
-        let (process, is_met) = (one.process, one.family.is_some());
+        let coroutine = self.coroutines.of(event.coroutine);
+        let is_first_run = event.kind == EventKind::Run && coroutine.waits.ran_at.is_none();
+        let (process, is_met) = (coroutine.process, coroutine.family.is_some());
         if !is_met {
             self.meet(event.coroutine, Some(event));
         }
         if is_first_run {
             self.enter(event, process);
         }
-        let one = self.coroutines.of(event.coroutine);
-        self.holds.event(one, event);
+        let coroutine = self.coroutines.of(event.coroutine);
+        self.holds.event(coroutine, event);
         let runners = self.runners.of(process);
         match event.kind {
             EventKind::Run => {
-                let ready = one.ready_before(event);
-                runners.ran(one.id, event.tid, event.at, ready);
+                let ready = coroutine.ready_before(event);
+                runners.ran(coroutine.id, event.tid, event.at, ready);
             }
-            EventKind::Suspend | EventKind::Death => runners.left(one.id, event.tid, event.at),
+            EventKind::Suspend | EventKind::Death => {
+                runners.left(coroutine.id, event.tid, event.at)
+            }
             EventKind::Birth => {}
         }
-        if let Some(contradiction) = one.contradiction(event) {
-            one.account.broken = true;
-            self.breakages.note(one, contradiction);
+        if let Some(contradiction) = coroutine.contradiction(event) {
+            coroutine.account.broken = true;
+            self.breakages.note(coroutine, contradiction);
         }
-        if let Some(suspend) = one.suspend() {
+        if let Some(suspend) = coroutine.suspend() {
             self.resources
                 .usual_use
-                .over(one.process, suspend, event.at);
+                .over(coroutine.process, suspend, event.at);
             self.looks.over(event.coroutine, suspend, event.at);
         }
-        let over = self.resources.joins.event(one, event);
-        let span = one.step(event, &mut self.places, &mut self.sums.totals);
+        let over = self.resources.joins.event(coroutine, event);
+        let span = coroutine.step(event, &mut self.places, &mut self.sums.totals);
         // A filter may keep out what comes next.
-        one.account.uncertain = self.missing.filtering.is_in_force();
+        coroutine.account.uncertain = self.missing.filtering.is_in_force();
         if let Some(span) = &span {
-            self.sums.note_span(one, span, event.kind);
+            self.sums.note_span(coroutine, span, event.kind);
         }
         if event.kind == EventKind::Death {
-            self.lives.ended(one, event);
+            self.lives.ended(coroutine, event);
         }
         if let Some((joined, closing)) = over {
             self.close(joined, closing);
@@ -121,8 +125,8 @@ impl TraceModel {
     /// Replaces what it had summed up before.
     fn aggregate(&mut self, aggregate: &Aggregate) {
         self.extent.note_complete_until(aggregate.at);
-        let one = self.coroutines.of(aggregate.coroutine);
-        one.account.aggregate = Some(Box::new(aggregate.clone()));
+        let coroutine = self.coroutines.of(aggregate.coroutine);
+        coroutine.account.aggregate = Some(Box::new(aggregate.clone()));
     }
 
     fn birth(&mut self, birth: &Birth) {
@@ -135,8 +139,8 @@ impl TraceModel {
 
     fn wake(&mut self, wake: &Wake) {
         self.extent.see(wake.at);
-        let one = self.coroutines.of(wake.coroutine);
-        one.wake(wake, &mut self.places);
+        let coroutine = self.coroutines.of(wake.coroutine);
+        coroutine.wake(wake, &mut self.places);
     }
 
     /// The final account; whoever is over is forgotten.
@@ -144,24 +148,24 @@ impl TraceModel {
         if self.coroutines.of(event_counts.coroutine).family.is_none() {
             self.meet(event_counts.coroutine, None);
         }
-        let one = self.coroutines.of(event_counts.coroutine);
-        one.close(event_counts);
-        self.missing.accounts.inexact |= one.account.inexact;
+        let coroutine = self.coroutines.of(event_counts.coroutine);
+        coroutine.close(event_counts);
+        self.missing.accounts.inexact |= coroutine.account.inexact;
         self.sums.totals.filtered = self
             .sums
             .totals
             .filtered
             .saturating_add(event_counts.filtered);
-        if !one.is_alive() {
+        if !coroutine.is_alive() {
             self.forget(event_counts.coroutine);
         }
     }
 
     fn forget(&mut self, id: CoroutineId) {
         self.looks.forget(id);
-        if let Some(one) = self.coroutines.remove(id) {
-            self.sums.forget(&one);
-            one.distrust_sites(&mut self.places);
+        if let Some(coroutine) = self.coroutines.remove(id) {
+            self.sums.forget(&coroutine);
+            coroutine.distrust_sites(&mut self.places);
         }
     }
 

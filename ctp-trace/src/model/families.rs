@@ -177,7 +177,7 @@ impl TraceModel {
 
     /// Who runs, at the moment that was read last, on the thread of this event.
     pub fn runs_there(&self, event: &Event) -> ThreadOccupancy {
-        let Some(process) = self.get(event.coroutine).map(|one| one.process) else {
+        let Some(process) = self.get(event.coroutine).map(|coroutine| coroutine.process) else {
             return ThreadOccupancy::NotRecorded;
         };
         let runners = self.runners.get(process);
@@ -198,10 +198,10 @@ impl TraceModel {
     pub(super) fn innermost(&self, process: ProcessId, tid: u64) -> Option<(Parent, Nanos)> {
         let mut inside = self.runners.get(process)?.inside(tid);
         inside.find_map(|id| {
-            let one = self.get(id)?;
-            let since = one.runs_since()?;
-            let (id, name) = (one.id, one.name);
-            let is_there = one.last.is_some_and(|last| last.tid == tid);
+            let coroutine = self.get(id)?;
+            let since = coroutine.runs_since()?;
+            let (id, name) = (coroutine.id, coroutine.name);
+            let is_there = coroutine.last.is_some_and(|last| last.tid == tid);
             is_there.then_some((Parent { id, name }, since))
         })
     }
@@ -235,19 +235,19 @@ impl TraceModel {
             };
         let family = parent.and_then(|parent| self.get(parent.id)?.family);
         self.register(id, family);
-        let one = self.coroutines.of(id);
-        one.parent = parent;
+        let coroutine = self.coroutines.of(id);
+        coroutine.parent = parent;
         if let (Some(birth), Some(_)) = (birth, parent) {
-            let runners = self.runners.of(one.process);
+            let runners = self.runners.of(coroutine.process);
             runners.born(id, birth.tid);
         }
     }
 
     fn register(&mut self, id: CoroutineId, parent: Option<FamilyId>) {
-        let one = self.coroutines.of(id);
-        let group_key = one.group_key();
+        let coroutine = self.coroutines.of(id);
+        let group_key = coroutine.group_key();
         let stem = self.names.stem(group_key.name);
-        one.family = Some(self.families.join(parent, group_key, stem, 1));
+        coroutine.family = Some(self.families.join(parent, group_key, stem, 1));
     }
 
     /// Those that a loss puts in doubt are not said to have a parent; those that are over stay where
@@ -255,11 +255,15 @@ impl TraceModel {
     pub(super) fn distrust_births(&mut self, process: ProcessId, tid: u64) {
         let runners = self.runners.of(process);
         for id in runners.lost(tid) {
-            let Some(one) = self.coroutines.known(id).filter(|one| one.parent.is_some()) else {
+            let Some(coroutine) = self
+                .coroutines
+                .known(id)
+                .filter(|other_coroutine| other_coroutine.parent.is_some())
+            else {
                 continue;
             };
-            one.parent = None;
-            self.families.leave(one.family);
+            coroutine.parent = None;
+            self.families.leave(coroutine.family);
             self.families.miss_parents(1);
             self.register(id, None);
         }

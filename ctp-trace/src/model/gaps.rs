@@ -94,18 +94,18 @@ impl TraceModel {
     /// Is a record missing that would tell more of this coroutine? It may be that of a closing, after which
     /// one that waits would be stuck. A timer is not closed.
     fn lacks_records_of(&self, id: CoroutineId, judgement: &Judgement, threshold: Nanos) -> bool {
-        let Some(one) = self.get(id) else {
+        let Some(coroutine) = self.get(id) else {
             return false;
         };
-        let (_, since) = one.state();
-        if since.until(self.end_of(one.process)) < threshold {
+        let (_, since) = coroutine.state();
+        if since.until(self.end_of(coroutine.process)) < threshold {
             return false;
         }
         match judgement.verdict {
             Verdict::Unknown => true,
-            Verdict::Waiting | Verdict::Busy if self.lacks_state_of(one) => true,
+            Verdict::Waiting | Verdict::Busy if self.lacks_state_of(coroutine) => true,
             Verdict::Waiting if judgement.reason.describe().may_miss_closing => {
-                self.missing.losses.any_since(one.process, since)
+                self.missing.losses.any_since(coroutine.process, since)
             }
             _ => false,
         }
@@ -114,10 +114,12 @@ impl TraceModel {
     /// Is a record missing that a whole trace has of each coroutine: its account, or its wake word if
     /// others mention wakes of it? Verdicts rest on both. A flight recorder leaves out the wake word
     /// of a coroutine that went on after the end of the window.
-    fn lacks_state_of(&self, one: &Coroutine) -> bool {
-        let is_woken = one.wakes.call.is_some() || one.last.is_some_and(|last| last.wake_seen != 0);
-        let has_no_wake_word = one.wakes.word.is_none() && is_woken && self.window().is_none();
-        self.end().is_some() && (!one.account.is_closed() || has_no_wake_word)
+    fn lacks_state_of(&self, coroutine: &Coroutine) -> bool {
+        let is_woken = coroutine.wakes.call.is_some()
+            || coroutine.last.is_some_and(|last| last.wake_seen != 0);
+        let has_no_wake_word =
+            coroutine.wakes.word.is_none() && is_woken && self.window().is_none();
+        self.end().is_some() && (!coroutine.account.is_closed() || has_no_wake_word)
     }
 }
 

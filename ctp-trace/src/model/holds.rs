@@ -123,7 +123,7 @@ impl Holds {
             return;
         };
         held.free_at = held.free_at.max(thread_event.at);
-        let is_own = |it: &Holding| it.by == hold.by && it.at <= thread_event.at;
+        let is_own = |holding: &Holding| holding.by == hold.by && holding.at <= thread_event.at;
         if let Some(own) = held.holders.iter().rposition(is_own) {
             held.holders.remove(own);
             held.shared &= !held.is_free();
@@ -138,9 +138,9 @@ impl Holds {
             held.shared &= !held.is_free();
             return;
         }
-        for it in held.take_those_until(thread_event.at) {
-            self.count(it.by, resource, -1);
-            self.given_back_by(hold.by, &it, thread_event.process);
+        for holding in held.take_those_until(thread_event.at) {
+            self.count(holding.by, resource, -1);
+            self.given_back_by(hold.by, &holding, thread_event.process);
         }
     }
 
@@ -154,18 +154,18 @@ impl Holds {
         let removed = held.take_those_until(at);
         removed
             .iter()
-            .for_each(|it| self.count(it.by, resource, -1));
+            .for_each(|holding| self.count(holding.by, resource, -1));
     }
 
     /// Something happened to this coroutine.
     #[inline]
-    pub(super) fn event(&mut self, one: &Coroutine, event: &Event) {
+    pub(super) fn event(&mut self, coroutine: &Coroutine, event: &Event) {
         if !(self.own.is_empty() && self.bereft.is_empty()) {
-            self.happened(one, event);
+            self.happened(coroutine, event);
         }
     }
 
-    fn happened(&mut self, one: &Coroutine, event: &Event) {
+    fn happened(&mut self, coroutine: &Coroutine, event: &Event) {
         let (id, is_over) = (event.coroutine, event.kind == EventKind::Death);
         if let Some(process) = self.bereft.remove(&id)
             && !is_over
@@ -173,13 +173,14 @@ impl Holds {
             self.moved.insert(process, ());
         }
         if is_over && event.gives_out() {
-            self.all_of(id, |it| it.by = Waker::Foreign);
+            self.all_of(id, |holding| holding.by = Waker::Foreign);
             self.forget(id);
         } else if is_over {
             let is_taken = |last: Event| last.kind == EventKind::Run && last.tid != event.tid;
-            let is_left = one.polls.host.is_some() || one.last.is_some_and(is_taken);
-            self.all_of(id, |it| {
-                (it.ended, it.name, it.is_left) = (Some(event.at), one.name, is_left);
+            let is_left = coroutine.polls.host.is_some() || coroutine.last.is_some_and(is_taken);
+            self.all_of(id, |holding| {
+                (holding.ended, holding.name, holding.is_left) =
+                    (Some(event.at), coroutine.name, is_left);
             });
         }
     }
@@ -198,7 +199,7 @@ impl Holds {
             let held = self.of.get_mut(&resource).into_iter();
             let holdings = held.flat_map(|held| &mut held.holders);
             holdings
-                .filter(|it| it.by == Waker::Coroutine(id))
+                .filter(|holding| holding.by == Waker::Coroutine(id))
                 .for_each(&change);
         }
     }
@@ -275,7 +276,9 @@ impl Held {
 
     fn take_those_until(&mut self, at: Nanos) -> Vec<Holding> {
         let holders = std::mem::take(&mut self.holders);
-        let (removed, rest) = holders.into_iter().partition(|it: &Holding| it.at <= at);
+        let (removed, rest) = holders
+            .into_iter()
+            .partition(|holder: &Holding| holder.at <= at);
         self.holders = rest;
         self.shared &= !self.is_free();
         removed
@@ -288,7 +291,7 @@ mod tests {
 
     const LOCK: u64 = 0x1000;
 
-    fn one(id: u32) -> Waker {
+    fn waker_of(id: u32) -> Waker {
         Waker::Coroutine(CoroutineId(id))
     }
 
@@ -329,28 +332,28 @@ mod tests {
     fn holders(holds: &Holds) -> Vec<(Waker, u64)> {
         let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
         let all = held.into_iter().flat_map(|held| &held.holders);
-        all.map(|it| (it.by, it.at.0)).collect()
+        all.map(|holding| (holding.by, holding.at.0)).collect()
     }
 
     #[test]
     fn whoever_took_it_last_holds_it_also_where_records_come_late() {
         let mut holds = Holds::default();
-        takes(&mut holds, 10, one(1));
-        takes(&mut holds, 30, one(2));
-        gives(&mut holds, 20, one(1));
-        assert_eq!(holders(&holds), [(one(2), 30)]);
-        gives(&mut holds, 40, one(2));
-        takes(&mut holds, 35, one(3));
+        takes(&mut holds, 10, waker_of(1));
+        takes(&mut holds, 30, waker_of(2));
+        gives(&mut holds, 20, waker_of(1));
+        assert_eq!(holders(&holds), [(waker_of(2), 30)]);
+        gives(&mut holds, 40, waker_of(2));
+        takes(&mut holds, 35, waker_of(3));
         assert_eq!(holders(&holds), [], "that is over");
     }
 
     #[test]
     fn one_that_takes_it_again_gives_it_back_as_often() {
         let mut holds = Holds::default();
-        takes(&mut holds, 10, one(1));
-        takes(&mut holds, 11, one(1));
-        gives(&mut holds, 12, one(1));
-        assert_eq!(holders(&holds), [(one(1), 10)]);
+        takes(&mut holds, 10, waker_of(1));
+        takes(&mut holds, 11, waker_of(1));
+        gives(&mut holds, 12, waker_of(1));
+        assert_eq!(holders(&holds), [(waker_of(1), 10)]);
         let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
         assert!(!held.unwrap().shared);
     }
@@ -362,12 +365,12 @@ mod tests {
             let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
             held.is_some_and(|held| held.shared)
         };
-        takes(&mut holds, 10, one(1));
-        takes(&mut holds, 11, one(2));
-        gives(&mut holds, 12, one(1));
+        takes(&mut holds, 10, waker_of(1));
+        takes(&mut holds, 11, waker_of(2));
+        gives(&mut holds, 12, waker_of(1));
         assert!(is_shared(&holds));
-        gives(&mut holds, 13, one(2));
-        takes(&mut holds, 14, one(3));
+        gives(&mut holds, 13, waker_of(2));
+        takes(&mut holds, 14, waker_of(3));
         assert!(!is_shared(&holds));
     }
 
@@ -376,12 +379,12 @@ mod tests {
         let mut holds = Holds::default();
         let ids = 1..=100_000;
         ids.clone()
-            .for_each(|id| takes(&mut holds, id.into(), one(id)));
+            .for_each(|id| takes(&mut holds, id.into(), waker_of(id)));
         assert_eq!(holders(&holds), []);
         ids.clone()
-            .for_each(|id| gives(&mut holds, 200_000, one(id)));
-        takes(&mut holds, 200_001, one(7));
-        assert_eq!(holders(&holds), [(one(7), 200_001)]);
+            .for_each(|id| gives(&mut holds, 200_000, waker_of(id)));
+        takes(&mut holds, 200_001, waker_of(7));
+        assert_eq!(holders(&holds), [(waker_of(7), 200_001)]);
         assert!(holds.are_recorded(ProcessId(0)) && holds.own.len() == 1);
     }
 
@@ -389,23 +392,23 @@ mod tests {
     fn a_hundred_thousand_that_end_with_a_lock_each_take_no_time_to_speak_of() {
         let mut holds = Holds::default();
         for id in 1..=100_000 {
-            let (thread_event, hold) = reported(1, u64::from(id) << 32, one(id));
+            let (thread_event, hold) = reported(1, u64::from(id) << 32, waker_of(id));
             holds.acquire(&thread_event, &hold, None);
             happens(&mut holds, id, 2, EventKind::Death);
         }
         let ended = holds.of.values().flat_map(|held| &held.holders);
-        assert_eq!(ended.filter(|it| it.ended.is_some()).count(), 100_000);
+        assert_eq!(ended.filter(|ended| ended.ended.is_some()).count(), 100_000);
     }
 
     #[test]
     fn a_lock_given_back_by_another_one_was_given_on_unless_its_taker_ends() {
         let mut holds = Holds::default();
-        takes(&mut holds, 10, one(1));
+        takes(&mut holds, 10, waker_of(1));
         gives(&mut holds, 11, Waker::Thread(7));
         happens(&mut holds, 1, 12, EventKind::Death);
         assert!(holds.are_recorded(ProcessId(0)), "it was dropped");
-        takes(&mut holds, 20, one(2));
-        gives(&mut holds, 21, one(3));
+        takes(&mut holds, 20, waker_of(2));
+        gives(&mut holds, 21, waker_of(3));
         happens(&mut holds, 2, 22, EventKind::Run);
         assert!(!holds.are_recorded(ProcessId(0)));
         assert!(holds.are_recorded(ProcessId(1)));
@@ -414,21 +417,21 @@ mod tests {
     #[test]
     fn a_lock_whose_taker_ended_first_was_given_on_if_it_is_given_back() {
         let mut holds = Holds::default();
-        takes(&mut holds, 10, one(1));
+        takes(&mut holds, 10, waker_of(1));
         happens(&mut holds, 1, 12, EventKind::Death);
         let ended = |holds: &Holds| {
             let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
             held.and_then(|held| held.holders[0].ended)
         };
         assert_eq!(ended(&holds), Some(Nanos(12)));
-        gives(&mut holds, 20, one(3));
+        gives(&mut holds, 20, waker_of(3));
         assert!(!holds.are_recorded(ProcessId(0)));
     }
 
     #[test]
     fn a_lock_that_its_taker_gave_out_is_held_by_one_who_is_not_known() {
         let mut holds = Holds::default();
-        takes(&mut holds, 10, one(1));
+        takes(&mut holds, 10, waker_of(1));
         let death = Event {
             coroutine: CoroutineId(1),
             at: Nanos(12),
@@ -438,7 +441,7 @@ mod tests {
         };
         holds.event(&Coroutine::named(CoroutineId(1)), &death);
         assert_eq!(holders(&holds), [(Waker::Foreign, 10)]);
-        gives(&mut holds, 20, one(3));
+        gives(&mut holds, 20, waker_of(3));
         assert_eq!(holders(&holds), []);
         assert!(
             holds.are_recorded(ProcessId(0)),
@@ -449,16 +452,16 @@ mod tests {
     #[test]
     fn a_million_locks_are_bounded_and_what_is_held_stays() {
         let mut holds = Holds::default();
-        takes(&mut holds, 1, one(1));
+        takes(&mut holds, 1, waker_of(1));
         for at in 2..1_000_000 {
-            let (thread_event, hold) = reported(at, at << 32, one(2));
+            let (thread_event, hold) = reported(at, at << 32, waker_of(2));
             holds.acquire(&thread_event, &hold, None);
             holds.release(&thread_event, &hold, NameId::default());
         }
         assert!(holds.of.len() <= 2 * ROOM && !holds.forgotten);
-        assert_eq!(holders(&holds), [(one(1), 1)]);
+        assert_eq!(holders(&holds), [(waker_of(1), 1)]);
         for at in 2..2_000_000 {
-            let (thread_event, hold) = reported(at, at << 32, one(2));
+            let (thread_event, hold) = reported(at, at << 32, waker_of(2));
             holds.acquire(&thread_event, &hold, None);
         }
         assert!(holds.of.len() <= MOST && holds.forgotten);

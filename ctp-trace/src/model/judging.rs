@@ -16,9 +16,13 @@ use crate::verdict::{
 
 /// Of the runs on the thread that ran it last, and on the one where a coroutine woke it: either may
 /// have it in a queue of its own.
-fn overtaker_on_thread(one: &Coroutine, runners: &Runners) -> Option<Overtaker> {
-    let overtaker = runners.thread(one.last?.tid)?.overtaker?;
-    let Some(woken) = one.wakes.call.filter(|call| call.may_be_from_coroutine) else {
+fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overtaker> {
+    let overtaker = runners.thread(coroutine.last?.tid)?.overtaker?;
+    let Some(woken) = coroutine
+        .wakes
+        .call
+        .filter(|call| call.may_be_from_coroutine)
+    else {
         return Some(overtaker);
     };
     let there = runners.thread(woken.tid)?.overtaker?;
@@ -33,19 +37,23 @@ impl TraceModel {
         let pasts = self.places.pasts();
         let named = self.named_if_needed();
         let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
-        let alive = || self.coroutines().into_iter().filter(|one| one.is_alive());
-        let judged = |one: &Coroutine, blocked: Option<BlockEvidence>| {
-            let mut evidence = self.evidence(one, &pasts, &named);
-            evidence.resource = self.resource_evidence(one, closings.get(&one.id));
-            evidence.resource.blocked = blocked;
-            evidence.lives = self.lives_evidence(one, &newest);
-            (one.id, judge(&evidence, threshold))
+        let alive = || {
+            self.coroutines()
+                .into_iter()
+                .filter(|coroutine| coroutine.is_alive())
         };
-        let by_itself = |one| judged(one, self.block_evidence(one, &blocks));
+        let judged = |coroutine: &Coroutine, blocked: Option<BlockEvidence>| {
+            let mut evidence = self.evidence(coroutine, &pasts, &named);
+            evidence.resource = self.resource_evidence(coroutine, closings.get(&coroutine.id));
+            evidence.resource.blocked = blocked;
+            evidence.lives = self.lives_evidence(coroutine, &newest);
+            (coroutine.id, judge(&evidence, threshold))
+        };
+        let by_itself = |coroutine| judged(coroutine, self.block_evidence(coroutine, &blocks));
         let mut all: BTreeMap<_, _> = alive().map(by_itself).collect();
-        let behind = |one: &Coroutine| {
-            let blocked = self.behind(one, &blocks, &all)?;
-            Some(judged(one, Some(blocked)))
+        let behind = |coroutine: &Coroutine| {
+            let blocked = self.behind(coroutine, &blocks, &all)?;
+            Some(judged(coroutine, Some(blocked)))
         };
         let behind: Vec<_> = alive().filter_map(behind).collect();
         all.extend(behind);
@@ -55,25 +63,25 @@ impl TraceModel {
     /// What is usual for those of each name, if that is asked of any coroutine: it takes a kilobyte a name.
     fn named_if_needed(&self) -> ByName {
         let mut all = self.coroutines.all().iter();
-        match all.any(|one| one.account.has_earlier_totals()) {
+        match all.any(|coroutine| coroutine.account.has_earlier_totals()) {
             true => self.all_named(),
             false => ByName::default(),
         }
     }
 
-    fn evidence(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Evidence {
-        let mut past = one
+    fn evidence(&self, coroutine: &Coroutine, pasts: &Pasts, named: &ByName) -> Evidence {
+        let mut past = coroutine
             .suspend()
             .and_then(|wait| pasts.get(&(wait.site, wait.wait)).copied())
             .unwrap_or_default();
-        if one.account.has_earlier_totals() {
-            past = one.past(past, named.get(one.group_key()));
+        if coroutine.account.has_earlier_totals() {
+            past = coroutine.past(past, named.get(coroutine.group_key()));
         }
-        let mut evidence = one.evidence(past, self.extent.started_monotonic_ns);
-        evidence.end = self.end_of(one.process);
-        evidence.polls.unrecorded = self.polls_unrecorded(one);
-        if let Some(runners) = self.runners.get(one.process) {
-            evidence.threads = self.thread_evidence(&evidence, one, runners);
+        let mut evidence = coroutine.evidence(past, self.extent.started_monotonic_ns);
+        evidence.end = self.end_of(coroutine.process);
+        evidence.polls.unrecorded = self.polls_unrecorded(coroutine);
+        if let Some(runners) = self.runners.get(coroutine.process) {
+            evidence.threads = self.thread_evidence(&evidence, coroutine, runners);
         }
         evidence
     }
@@ -81,15 +89,15 @@ impl TraceModel {
     fn thread_evidence(
         &self,
         evidence: &Evidence,
-        one: &Coroutine,
+        coroutine: &Coroutine,
         runners: &Runners,
     ) -> ThreadEvidence {
-        let thread = one.last.and_then(|last| runners.thread(last.tid));
-        let other = thread.filter(|thread| thread.coroutine != one.id);
+        let thread = coroutine.last.and_then(|last| runners.thread(last.tid));
+        let other = thread.filter(|thread| thread.coroutine != coroutine.id);
         let is_running = evidence.state == State::Running;
         ThreadEvidence {
             overtaker: runners.overtaker,
-            overtaker_on_thread: overtaker_on_thread(one, runners),
+            overtaker_on_thread: overtaker_on_thread(coroutine, runners),
             hosts: other.is_some_and(|other| is_running && evidence.since <= other.at),
             ended: thread.is_some_and(|thread| thread.has_ended),
             held_since: other.and_then(|other| self.get(other.coroutine)?.runs_since()),
@@ -97,45 +105,49 @@ impl TraceModel {
     }
 
     /// What is known of what it waits for, but for what keeps it.
-    fn resource_evidence(&self, one: &Coroutine, closing: Option<&Closing>) -> ResourceEvidence {
+    fn resource_evidence(
+        &self,
+        coroutine: &Coroutine,
+        closing: Option<&Closing>,
+    ) -> ResourceEvidence {
         ResourceEvidence {
-            closed: closing.and_then(|closing| self.close_evidence(one, closing)),
+            closed: closing.and_then(|closing| self.close_evidence(coroutine, closing)),
             blocked: None,
-            looked: self.look_evidence(one),
-            empty: self.empty_evidence(one),
-            turn: self.turn_evidence(one),
+            looked: self.look_evidence(coroutine),
+            empty: self.empty_evidence(coroutine),
+            turn: self.turn_evidence(coroutine),
         }
     }
 
-    fn close_evidence(&self, one: &Coroutine, closing: &Closing) -> Option<CloseEvidence> {
-        let suspend = one.suspend()?;
+    fn close_evidence(&self, coroutine: &Coroutine, closing: &Closing) -> Option<CloseEvidence> {
+        let suspend = coroutine.suspend()?;
         Some(CloseEvidence {
             at: closing.at.max(suspend.at),
             longest_after: self.resources.usual_use.longest(suspend.site, closing.site),
-            whole: self.is_whole_since(one, suspend),
+            whole: self.is_whole_since(coroutine, suspend),
         })
     }
 
     /// How the lock that it waits for has gone on since it does.
-    fn turn_evidence(&self, one: &Coroutine) -> Option<TurnEvidence> {
-        let wait = one.suspend()?;
-        let resource = closings::resource(one.process, wait.wait, wait.arg)?;
+    fn turn_evidence(&self, coroutine: &Coroutine) -> Option<TurnEvidence> {
+        let wait = coroutine.suspend()?;
+        let resource = closings::resource(coroutine.process, wait.wait, wait.arg)?;
         self.holds
             .turn(&resource)
             .filter(|turn| wait.at <= turn.taken)
     }
 
     /// Is nothing missing of what its process told since it waits?
-    pub(super) fn is_whole_since(&self, one: &Coroutine, suspend: &Event) -> bool {
-        let is_missing = self.missing.is_any_since(one.process, suspend.at);
-        one.account.is_closed() && !is_missing
+    pub(super) fn is_whole_since(&self, coroutine: &Coroutine, suspend: &Event) -> bool {
+        let is_missing = self.missing.is_any_since(coroutine.process, suspend.at);
+        coroutine.account.is_closed() && !is_missing
     }
 
     /// May others have polled it, without this being in the trace?
-    fn polls_unrecorded(&self, one: &Coroutine) -> bool {
-        one.polls.surroundings_unrecorded
+    fn polls_unrecorded(&self, coroutine: &Coroutine) -> bool {
+        coroutine.polls.surroundings_unrecorded
             || self.extent.has_refused()
-            || one.account.misses_events()
-            || self.missing.is_any(one.process)
+            || coroutine.account.misses_events()
+            || self.missing.is_any(coroutine.process)
     }
 }

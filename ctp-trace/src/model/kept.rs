@@ -33,48 +33,57 @@ impl TraceModel {
     /// By the id that programs know, those for whom anybody may wait.
     pub fn awaited(&self) -> Vec<((ProcessId, u64), CoroutineId)> {
         let all = || self.coroutines.all().iter();
-        let waits = |one: &Coroutine| {
-            one.suspend()
-                .is_some_and(|it| it.wait == WaitKind::Coroutine)
+        let waits = |coroutine: &Coroutine| {
+            coroutine
+                .suspend()
+                .is_some_and(|event| event.wait == WaitKind::Coroutine)
         };
         if !all().any(waits) {
             return Vec::new();
         }
-        let alive = all().filter(|one| one.is_alive() && one.probe_id != 0);
+        let alive = all().filter(|coroutine| coroutine.is_alive() && coroutine.probe_id != 0);
         alive
-            .map(|one| ((one.process, one.probe_id), one.id))
+            .map(|alive| ((alive.process, alive.probe_id), alive.id))
             .collect()
     }
 
     /// Those that run inside of each.
     fn inside(&self) -> Map<CoroutineId, Vec<CoroutineId>> {
         let mut inside = Map::<_, Vec<_>>::default();
-        let alive = self.coroutines.all().iter().filter(|one| one.is_alive());
-        for (host, id) in alive.filter_map(|one| Some((one.polls.host?, one.id))) {
+        let alive = self
+            .coroutines
+            .all()
+            .iter()
+            .filter(|coroutine| coroutine.is_alive());
+        for (host, id) in alive.filter_map(|coroutine| Some((coroutine.polls.host?, coroutine.id)))
+        {
             inside.entry(host).or_default().push(id);
         }
         inside
     }
 
     /// What keeps this one, if it is known to wait.
-    pub(super) fn block(&self, one: &Coroutine, others: &Others) -> Option<Block> {
-        if one.caveat().is_some() {
+    pub(super) fn block(&self, coroutine: &Coroutine, others: &Others) -> Option<Block> {
+        if coroutine.caveat().is_some() {
             return None;
         }
-        let Some(wait) = one.suspend() else {
-            return self.running_around(one, others);
+        let Some(wait) = coroutine.suspend() else {
+            return self.running_around(coroutine, others);
         };
-        let wake = one.wake_evidence();
+        let wake = coroutine.wake_evidence();
         if wake.is_some_and(|wake| wake.woken) {
-            return self.unpolled(one);
+            return self.unpolled(coroutine);
         }
         let (by, caveat) = match wait.wait {
             WaitKind::Coroutine => {
-                let id = *others.awaited.get(&(one.process, wait.arg))?;
-                (vec![Blocker::Awaited(id)], self.caveat_since(one, wait.at))
+                let id = *others.awaited.get(&(coroutine.process, wait.arg))?;
+                (
+                    vec![Blocker::Awaited(id)],
+                    self.caveat_since(coroutine, wait.at),
+                )
             }
-            WaitKind::Unknown => self.around(one, wait, others)?,
-            _ => self.held(one, wait, others)?,
+            WaitKind::Unknown => self.around(coroutine, wait, others)?,
+            _ => self.held(coroutine, wait, others)?,
         };
         let of_wake = match wake {
             None => Some(Caveat::WakesNotRecorded),
@@ -82,25 +91,28 @@ impl TraceModel {
         };
         let caveat = of_wake
             .or(caveat)
-            .or_else(|| caveat_of_others(wait.marks.one_of_several, one.wakes.wakers))
-            .or_else(|| self.host_of(one).map(|_| Caveat::DroppedInside));
+            .or_else(|| caveat_of_others(wait.marks.one_of_several, coroutine.wakes.wakers))
+            .or_else(|| self.host_of(coroutine).map(|_| Caveat::DroppedInside));
         Some(Block { by, caveat })
     }
 
     /// The one inside of which it ran first, if that is there.
-    fn host_of(&self, one: &Coroutine) -> Option<CoroutineId> {
-        one.polls.host.filter(|host| self.get(*host).is_some())
+    fn host_of(&self, coroutine: &Coroutine) -> Option<CoroutineId> {
+        coroutine
+            .polls
+            .host
+            .filter(|host| self.get(*host).is_some())
     }
 
     /// It tells of no wait of its own, and polls those that run inside of it.
     fn around(
         &self,
-        one: &Coroutine,
+        coroutine: &Coroutine,
         wait: &Event,
         others: &Others,
     ) -> Option<(Vec<Blocker>, Option<Caveat>)> {
-        let is_alone = one.wakes.wakers == Some(1) && !wait.marks.one_of_several;
-        let inside = others.inside.get(&one.id).filter(|_| is_alone)?;
+        let is_alone = coroutine.wakes.wakers == Some(1) && !wait.marks.one_of_several;
+        let inside = others.inside.get(&coroutine.id).filter(|_| is_alone)?;
         let is_woken = |id: &CoroutineId| self.get(*id).is_some_and(Coroutine::is_woken);
         if inside.iter().any(is_woken) {
             return None;
@@ -110,13 +122,13 @@ impl TraceModel {
     }
 
     /// It runs, and has polled another one in that run: it may block its thread until that is over.
-    fn running_around(&self, one: &Coroutine, others: &Others) -> Option<Block> {
-        let (since, tid) = (one.runs_since()?, one.last?.tid);
+    fn running_around(&self, coroutine: &Coroutine, others: &Others) -> Option<Block> {
+        let (since, tid) = (coroutine.runs_since()?, coroutine.last?.tid);
         let is_polled = |id: &&CoroutineId| {
             let wait = self.get(**id).and_then(Coroutine::suspend);
             wait.is_some_and(|wait| wait.tid == tid && since <= wait.at)
         };
-        let inside = others.inside.get(&one.id)?.iter();
+        let inside = others.inside.get(&coroutine.id)?.iter();
         let by: Vec<_> = inside
             .filter(is_polled)
             .copied()
@@ -129,8 +141,8 @@ impl TraceModel {
     }
 
     /// It was woken, and goes on once the one polls it inside of which it ran first.
-    fn unpolled(&self, one: &Coroutine) -> Option<Block> {
-        let host = self.host_of(one)?;
+    fn unpolled(&self, coroutine: &Coroutine) -> Option<Block> {
+        let host = self.host_of(coroutine)?;
         Some(Block {
             by: vec![Blocker::Host(host)],
             caveat: Some(Caveat::PolledInside),
@@ -140,17 +152,17 @@ impl TraceModel {
     /// Who holds the lock that it waits for.
     fn held(
         &self,
-        one: &Coroutine,
+        coroutine: &Coroutine,
         wait: &Event,
         others: &Others,
     ) -> Option<(Vec<Blocker>, Option<Caveat>)> {
         if !matches!(wait.wait, WaitKind::Lock | WaitKind::User) {
             return None; // a channel may lie where a lock does
         }
-        let resource = closings::resource(one.process, wait.wait, wait.arg)?;
+        let resource = closings::resource(coroutine.process, wait.wait, wait.arg)?;
         if let Some(holding) = self.holds.given_back(&resource) {
             let is_free = !others.claimed.contains_key(&resource);
-            let is_match = is_free && self.is_recorded_since(one, holding.at);
+            let is_match = is_free && self.is_recorded_since(coroutine, holding.at);
             return is_match.then(|| {
                 (
                     vec![Blocker::PreviousHolder(holding)],
@@ -159,22 +171,27 @@ impl TraceModel {
             });
         }
         let held = self.holds.get(&resource)?;
-        if held.holders.iter().any(|it| self.may_be_given_back(it)) {
+        if held
+            .holders
+            .iter()
+            .any(|holder| self.may_be_given_back(holder))
+        {
             return None;
         }
         let mut holders = held.holders.clone();
-        holders.dedup_by_key(|it| it.by); // one may take it again
+        holders.dedup_by_key(|holder| holder.by); // one may take it again
         let by = holders.into_iter().map(Blocker::Holder).collect();
-        Some((by, self.caveat_of_holders(one, held)))
+        Some((by, self.caveat_of_holders(coroutine, held)))
     }
 
     /// While recording is stopped nobody tells what is given back. Who has not run since has not done so.
     fn may_be_given_back(&self, holding: &Holding) -> bool {
         let last_ran = match (holding.ended, holding.by) {
             (Some(ended), _) => Some(ended),
-            (None, Waker::Coroutine(id)) => {
-                self.get(id).and_then(Coroutine::suspend).map(|it| it.at)
-            }
+            (None, Waker::Coroutine(id)) => self
+                .get(id)
+                .and_then(Coroutine::suspend)
+                .map(|event| event.at),
             (None, _) => None,
         };
         let until = last_ran.unwrap_or(Nanos(u64::MAX));
@@ -184,32 +201,34 @@ impl TraceModel {
     }
 
     /// Why those that took it may not be those that have it.
-    fn caveat_of_holders(&self, one: &Coroutine, held: &Held) -> Option<Caveat> {
-        let since = held.holders.iter().map(|it| it.at).min()?;
+    fn caveat_of_holders(&self, coroutine: &Coroutine, held: &Held) -> Option<Caveat> {
+        let since = held.holders.iter().map(|holder| holder.at).min()?;
         match () {
-            () if !self.is_recorded_since(one, since) => Some(Caveat::Incomplete),
-            () if self.extent.has_refused() && held.holders.iter().any(|it| it.ended.is_some()) => {
+            () if !self.is_recorded_since(coroutine, since) => Some(Caveat::Incomplete),
+            () if self.extent.has_refused()
+                && held.holders.iter().any(|holder| holder.ended.is_some()) =>
+            {
                 Some(Caveat::Incomplete)
             }
             () if held.shared => Some(Caveat::Shared),
-            () if !self.holds.are_recorded(one.process) => Some(Caveat::Moved),
-            () if held.holders.iter().any(|it| it.is_left) => Some(Caveat::Moved),
+            () if !self.holds.are_recorded(coroutine.process) => Some(Caveat::Moved),
+            () if held.holders.iter().any(|holder| holder.is_left) => Some(Caveat::Moved),
             () => None,
         }
     }
 
     /// Why what was told since may not be all.
-    fn caveat_since(&self, one: &Coroutine, since: Nanos) -> Option<Caveat> {
-        let since = since.min(one.state().1);
-        let is_missing = !one.account.is_closed() || self.missing.is_any_unread_since(since);
+    fn caveat_since(&self, coroutine: &Coroutine, since: Nanos) -> Option<Caveat> {
+        let since = since.min(coroutine.state().1);
+        let is_missing = !coroutine.account.is_closed() || self.missing.is_any_unread_since(since);
         is_missing.then_some(Caveat::Incomplete)
     }
 
     /// Whether nothing is missing of what tells of locks since.
-    fn is_recorded_since(&self, one: &Coroutine, since: Nanos) -> bool {
-        let runners = self.runners.get(one.process);
-        self.caveat_since(one, since).is_none()
-            && !self.missing.losses.any_since(one.process, since)
+    fn is_recorded_since(&self, coroutine: &Coroutine, since: Nanos) -> bool {
+        let runners = self.runners.get(coroutine.process);
+        self.caveat_since(coroutine, since).is_none()
+            && !self.missing.losses.any_since(coroutine.process, since)
             && self.window().is_none()
             && !self.holds.forgotten
             && runners.is_none_or(|runners| !runners.has_unrecorded)
@@ -218,23 +237,23 @@ impl TraceModel {
     /// What those may take that were woken, and are polled, or run after they waited for it.
     fn claimed(&self) -> Map<Resource, ()> {
         let all = self.coroutines.all().iter();
-        let of = |one: &Coroutine| {
-            let (wait, arg) = match (one.suspend(), one.waits.resumed_by()) {
-                (Some(wait), _) if self.may_go_on(one) => (wait.wait, wait.arg),
+        let of = |coroutine: &Coroutine| {
+            let (wait, arg) = match (coroutine.suspend(), coroutine.waits.resumed_by()) {
+                (Some(wait), _) if self.may_go_on(coroutine) => (wait.wait, wait.arg),
                 (None, Some(resumed)) => resumed,
                 _ => return None,
             };
-            Some((closings::resource(one.process, wait, arg)?, ()))
+            Some((closings::resource(coroutine.process, wait, arg)?, ()))
         };
         all.filter_map(of).collect()
     }
 
     /// One that was woken goes on, unless it runs inside of one that does not.
-    fn may_go_on(&self, one: &Coroutine) -> bool {
-        let host = one.polls.host.and_then(|host| self.get(host));
+    fn may_go_on(&self, coroutine: &Coroutine) -> bool {
+        let host = coroutine.polls.host.and_then(|host| self.get(host));
         let is_polled = host.is_none_or(|host| host.suspend().is_none() || host.is_woken());
-        let is_known = one.caveat().is_none() && one.wake_evidence().is_some();
-        !is_known || one.is_woken() && is_polled
+        let is_known = coroutine.caveat().is_none() && coroutine.wake_evidence().is_some();
+        !is_known || coroutine.is_woken() && is_polled
     }
 }
 

@@ -32,35 +32,39 @@ pub(super) type Newest = Map<Companions, u64>;
 
 impl Lives {
     /// One went to its end; who is dropped before that does not.
-    pub(super) fn ended(&mut self, one: &Coroutine, death: &Event) {
-        let Some(family) = separate_family(one).filter(|_| !one.waits.cancelled) else {
+    pub(super) fn ended(&mut self, coroutine: &Coroutine, death: &Event) {
+        let Some(family) = separate_family(coroutine).filter(|_| !coroutine.waits.cancelled) else {
             return;
         };
         let ended = self.0.entry(family).or_default();
-        ended.lives.add(one.born.until(death.at));
-        ended.youngest = ended.youngest.max(one.born);
+        ended.lives.add(coroutine.born.until(death.at));
+        ended.youngest = ended.youngest.max(coroutine.born);
     }
 }
 
 /// Its family, unless that is the one of all for whom there was no room.
-fn separate_family(one: &Coroutine) -> Option<FamilyId> {
-    one.family.filter(|family| *family != FamilyId::default())
+fn separate_family(coroutine: &Coroutine) -> Option<FamilyId> {
+    coroutine
+        .family
+        .filter(|family| *family != FamilyId::default())
 }
 
-fn companions(one: &Coroutine) -> Option<Companions> {
-    let wait = one.suspend().filter(|_| one.caveat().is_none())?;
-    Some((separate_family(one)?, wait.site, wait.wait))
+fn companions(coroutine: &Coroutine) -> Option<Companions> {
+    let wait = coroutine
+        .suspend()
+        .filter(|_| coroutine.caveat().is_none())?;
+    Some((separate_family(coroutine)?, wait.site, wait.wait))
 }
 
 impl TraceModel {
     pub(super) fn newest(&self) -> Newest {
         let mut newest = Newest::default();
-        for one in self.coroutines.all() {
-            let Some(companions) = companions(one) else {
+        for coroutine in self.coroutines.all() {
+            let Some(companions) = companions(coroutine) else {
                 continue;
             };
             let ended = self.lives.0.get(&companions.0);
-            if ended.is_some_and(|ended| ended.youngest < one.born) {
+            if ended.is_some_and(|ended| ended.youngest < coroutine.born) {
                 *newest.entry(companions).or_default() += 1;
             }
         }
@@ -69,8 +73,12 @@ impl TraceModel {
 
     /// How those like it lived that have ended. Nothing if some may have ended that are not in the
     /// trace.
-    pub(super) fn lives_evidence(&self, one: &Coroutine, newest: &Newest) -> Option<LivesEvidence> {
-        let companions = companions(one).filter(|_| !self.extent.has_refused())?;
+    pub(super) fn lives_evidence(
+        &self,
+        coroutine: &Coroutine,
+        newest: &Newest,
+    ) -> Option<LivesEvidence> {
+        let companions = companions(coroutine).filter(|_| !self.extent.has_refused())?;
         let Ended { lives, .. } = self.lives.0.get(&companions.0)?;
         Some(LivesEvidence {
             ended: lives.count(),

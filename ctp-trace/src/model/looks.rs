@@ -32,8 +32,8 @@ pub(super) struct Looks {
 impl TraceModel {
     /// What was seen from outside of what this one waits for, if that was remarkable, or if there
     /// was nothing to read.
-    pub fn looked(&self, one: &Coroutine) -> Option<&Looked> {
-        self.looks.of(one.id, one.suspend()?)
+    pub fn looked(&self, coroutine: &Coroutine) -> Option<&Looked> {
+        self.looks.of(coroutine.id, coroutine.suspend()?)
     }
 
     /// Whether the recorder was somewhere not allowed to look.
@@ -41,22 +41,22 @@ impl TraceModel {
         self.looks.hidden
     }
 
-    pub(super) fn look_evidence(&self, one: &Coroutine) -> Option<LookEvidence> {
-        let (suspend, looked) = (one.suspend()?, self.looked(one)?);
+    pub(super) fn look_evidence(&self, coroutine: &Coroutine) -> Option<LookEvidence> {
+        let (suspend, looked) = (coroutine.suspend()?, self.looked(coroutine)?);
         let first = looked.first?;
         Some(LookEvidence {
             seen: first.seen,
             first: first.at,
             latest: looked.latest.map_or(first.at, |latest| latest.at),
             longest_after: self.looks.longest(suspend.site),
-            whole: self.is_whole_since(one, suspend),
+            whole: self.is_whole_since(coroutine, suspend),
         })
     }
 
     /// The latest look, if it found nothing to read where this one waits for that.
-    pub(super) fn empty_evidence(&self, one: &Coroutine) -> Option<EmptyEvidence> {
-        let suspend = one.suspend()?;
-        let look = self.looked(one)?.empty()?;
+    pub(super) fn empty_evidence(&self, coroutine: &Coroutine) -> Option<EmptyEvidence> {
+        let suspend = coroutine.suspend()?;
+        let look = self.looked(coroutine)?.empty()?;
         let is_match = suspend.wait == WaitKind::Readable && suspend.arg == look.fd;
         is_match.then_some(EmptyEvidence {
             fd: look.fd,
@@ -156,7 +156,7 @@ mod tests {
             ..Event::default()
         };
         let looked = all.of(CoroutineId(1), &suspend)?;
-        Some((looked.first?.at.0, looked.latest.map(|it| it.at.0)))
+        Some((looked.first?.at.0, looked.latest.map(|latest| latest.at.0)))
     }
 
     // CT-15

@@ -62,15 +62,15 @@ impl TraceModel {
         let known = self.sums.by_name.get(group_key).cloned();
         named.all.extend(known.map(|known| (group_key, known)));
         let all = self.coroutines.all().iter();
-        all.filter(|one| one.group_key() == group_key)
-            .for_each(|one| named.add(one, self.end_of(one.process)));
+        all.filter(|coroutine| coroutine.group_key() == group_key)
+            .for_each(|coroutine| named.add(coroutine, self.end_of(coroutine.process)));
         named.all.remove(&group_key)
     }
 
     pub(super) fn all_named(&self) -> ByName {
         let mut named = self.sums.by_name.clone();
-        for one in self.coroutines.all() {
-            named.add(one, self.end_of(one.process));
+        for coroutine in self.coroutines.all() {
+            named.add(coroutine, self.end_of(coroutine.process));
         }
         named
     }
@@ -78,14 +78,15 @@ impl TraceModel {
     /// Events that no record tells of, but totals do.
     pub fn summed_up(&self) -> u64 {
         let all = self.coroutines.all().iter();
-        let all = all.map(|one| one.account.summed_up());
+        let all = all.map(|coroutine| coroutine.account.summed_up());
         all.fold(self.totals().summed_up_of_the_dead, u64::saturating_add)
     }
 
     /// Whether the program itself summed up what its coroutines did.
     pub fn has_aggregates(&self) -> bool {
         let mut all = self.coroutines.all().iter();
-        self.sums.by_name.has_aggregates || all.any(|one| one.account.aggregate.is_some())
+        self.sums.by_name.has_aggregates
+            || all.any(|coroutine| coroutine.account.aggregate.is_some())
     }
 }
 
@@ -103,19 +104,25 @@ impl ByName {
     }
 
     /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
-    pub(super) fn add(&mut self, one: &Coroutine, end: Nanos) {
-        self.has_aggregates |= one.account.aggregate.is_some();
-        let named = self.of(one.group_key());
+    pub(super) fn add(&mut self, coroutine: &Coroutine, end: Nanos) {
+        self.has_aggregates |= coroutine.account.aggregate.is_some();
+        let named = self.of(coroutine.group_key());
         named.coroutines = named.coroutines.saturating_add(1);
-        named.cancelled += u64::from(one.waits.cancelled);
-        named.approximate |= one.account.is_approximate();
-        if one.suspend().is_some() {
-            named.open.add(one.waits.since.until(end));
+        named.cancelled += u64::from(coroutine.waits.cancelled);
+        named.approximate |= coroutine.account.is_approximate();
+        if coroutine.suspend().is_some() {
+            named.open.add(coroutine.waits.since.until(end));
         }
-        match &one.account.aggregate {
-            Some(it) => named.merge(it.bins, &it.waiting, &it.running, it.left_out),
+        match &coroutine.account.aggregate {
+            Some(aggregate) => named.merge(
+                aggregate.bins,
+                &aggregate.waiting,
+                &aggregate.running,
+                aggregate.left_out,
+            ),
             None => {
-                named.approximate |= one.dialect == Dialect::Extended || one.account.earlier > 0
+                named.approximate |=
+                    coroutine.dialect == Dialect::Extended || coroutine.account.earlier > 0
             }
         }
     }

@@ -55,9 +55,9 @@ impl Population {
 
     /// Takes down what a birth tells.
     pub(super) fn describe(&mut self, birth: &Birth, name: NameId) {
-        let one = self.of(birth.coroutine);
-        let before = one.process;
-        one.describe(birth, name);
+        let coroutine = self.of(birth.coroutine);
+        let before = coroutine.process;
+        coroutine.describe(birth, name);
         if let Some(by_process) = &mut self.by_process {
             by_process.remove(&(before, birth.coroutine));
             by_process.insert((birth.process, birth.coroutine));
@@ -132,9 +132,10 @@ impl Population {
     /// Those of a process, by id.
     pub(super) fn of_process(&mut self, process: ProcessId) -> Vec<CoroutineId> {
         let all = self.coroutines.iter();
-        let by_process = self
-            .by_process
-            .get_or_insert_with(|| all.map(|one| (one.process, one.id)).collect());
+        let by_process = self.by_process.get_or_insert_with(|| {
+            all.map(|coroutine| (coroutine.process, coroutine.id))
+                .collect()
+        });
         let of_it = (process, CoroutineId(0))..=(process, CoroutineId(u32::MAX));
         by_process.range(of_it).map(|(_, id)| *id).collect()
     }
@@ -197,20 +198,26 @@ mod tests {
                     true
                 }
                 Step::Get => {
-                    let process = population.get(id).map(|one| one.process);
+                    let process = population.get(id).map(|population| population.process);
                     process == self.all.get(&id).copied()
                 }
                 Step::Remove => {
                     self.changed.remove(&id);
-                    population.remove(id).map(|one| one.process) == self.all.remove(&id)
+                    population.remove(id).map(|coroutine| coroutine.process) == self.all.remove(&id)
                 }
                 Step::TakeChanged => {
-                    let changed = population.take_changed().iter().map(|one| one.id);
+                    let changed = population
+                        .take_changed()
+                        .iter()
+                        .map(|coroutine| coroutine.id);
                     changed.collect::<BTreeSet<_>>() == std::mem::take(&mut self.changed)
                 }
                 Step::OfProcess => {
                     let process = ProcessId(id.0 % 3);
-                    let of_it = self.all.iter().filter(|(_, it)| **it == process);
+                    let of_it = self
+                        .all
+                        .iter()
+                        .filter(|(_, other_process)| **other_process == process);
                     population
                         .of_process(process)
                         .iter()
@@ -229,7 +236,7 @@ mod tests {
             for (step, id) in steps {
                 let id = CoroutineId(id);
                 prop_assert!(plain.agrees(&mut population, step, id), "{step:?} {id:?}: {plain:?}");
-                let ids: BTreeSet<_> = population.all().iter().map(|one| one.id).collect();
+                let ids: BTreeSet<_> = population.all().iter().map(|coroutine| coroutine.id).collect();
                 prop_assert!(ids.iter().eq(plain.all.keys()));
             }
         }
@@ -243,10 +250,17 @@ mod tests {
         }
         for removed_id in [5, 2, 1] {
             let removed = population.remove(CoroutineId(removed_id));
-            assert_eq!(removed.map(|one| one.probe_id), Some(removed_id.into()));
+            assert_eq!(
+                removed.map(|removed| removed.probe_id),
+                Some(removed_id.into())
+            );
         }
         assert!(population.remove(CoroutineId(2)).is_none());
-        let probe_id = |id| population.get(CoroutineId(id)).map(|one| one.probe_id);
+        let probe_id = |id| {
+            population
+                .get(CoroutineId(id))
+                .map(|population| population.probe_id)
+        };
         assert_eq!(
             [1, 2, 3, 4, 5].map(probe_id),
             [None, None, Some(3), Some(4), None]

@@ -59,7 +59,7 @@ impl OnThread {
     /// It need not be the innermost: where a scheduler runs the next one before the one that ran says
     /// that it waits, it is the one before.
     fn leave(&mut self, coroutine: CoroutineId) {
-        if let Some(depth) = self.inside.iter().rposition(|it| *it == coroutine) {
+        if let Some(depth) = self.inside.iter().rposition(|id| *id == coroutine) {
             self.inside.remove(depth);
         }
     }
@@ -113,7 +113,9 @@ impl Runners {
         thread.enter(coroutine);
         let run = ready.map(|ready| Overtaker { ready, ran: at });
         for overtaker in [&mut self.overtaker, &mut thread.overtaker] {
-            let is_later = |it: &Overtaker| overtaker.is_none_or(|before| before.ready <= it.ready);
+            let is_later = |other_overtaker: &Overtaker| {
+                overtaker.is_none_or(|before| before.ready <= other_overtaker.ready)
+            };
             *overtaker = run.filter(is_later).or(*overtaker);
         }
     }
@@ -173,7 +175,9 @@ mod tests {
         runners.ran(CoroutineId(1), 7, Nanos(10), Some(Nanos(8)));
         runners.ran(CoroutineId(2), 8, Nanos(20), Some(Nanos(5)));
         runners.ran(CoroutineId(3), 8, Nanos(30), None);
-        let overtaker = runners.overtaker.map(|it| (it.ready.0, it.ran.0));
+        let overtaker = runners
+            .overtaker
+            .map(|overtaker| (overtaker.ready.0, overtaker.ran.0));
         assert_eq!(overtaker, Some((8, 10)));
         let on = |tid| {
             runners

@@ -165,12 +165,14 @@ mod tests {
         let events = |site| {
             places
                 .find(SiteId(site), WaitKind::Lock)
-                .map(|it| it.events)
+                .map(|site_stats| site_stats.events)
         };
         assert_eq!([1, most / 2, most].map(events), [Some(1), Some(1), None]);
         let unknown = events(0).expect("some were beyond the most");
         let sites = places.sites;
-        let known = |it: &&SiteStats| it.wait == WaitKind::Lock && it.site != SiteId(0);
+        let known = |site_stats: &&SiteStats| {
+            site_stats.wait == WaitKind::Lock && site_stats.site != SiteId(0)
+        };
         assert_eq!(
             sites.iter().filter(known).count() as u64 + unknown,
             2 * u64::from(most)

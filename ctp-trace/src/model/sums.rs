@@ -16,20 +16,20 @@ pub(super) struct Sums {
 impl Sums {
     /// An event ended this. A plain peer sums up nothing itself.
     #[inline]
-    pub(super) fn note_span(&mut self, one: &Coroutine, span: &Span, by: EventKind) {
-        if one.dialect != Dialect::Extended {
-            self.by_name.add_span(one.group_key(), span, by);
+    pub(super) fn note_span(&mut self, coroutine: &Coroutine, span: &Span, by: EventKind) {
+        if coroutine.dialect != Dialect::Extended {
+            self.by_name.add_span(coroutine.group_key(), span, by);
         }
     }
 
     /// This coroutine is forgotten.
-    pub(super) fn forget(&mut self, one: &Coroutine) {
+    pub(super) fn forget(&mut self, coroutine: &Coroutine) {
         let lost = &mut self.totals.lost_by_the_dead;
-        *lost = lost.saturating_add(one.account.lost());
+        *lost = lost.saturating_add(coroutine.account.lost());
         let summed_up = &mut self.totals.summed_up_of_the_dead;
-        *summed_up = summed_up.saturating_add(one.account.summed_up());
-        self.totals.approximate |= one.account.is_approximate();
-        self.by_name.add(one, Nanos(0));
+        *summed_up = summed_up.saturating_add(coroutine.account.summed_up());
+        self.totals.approximate |= coroutine.account.is_approximate();
+        self.by_name.add(coroutine, Nanos(0));
     }
 
     /// These ended before the window of a flight recorder, and nothing else tells of them.

@@ -13,8 +13,8 @@ impl TraceModel {
         match &thread_event.act {
             Act::Wake(call) => {
                 let caller = self.name_of(call.by);
-                if let Some(one) = self.coroutines.known(call.coroutine) {
-                    one.called(Woken::of(thread_event, call, caller), &mut self.places);
+                if let Some(coroutine) = self.coroutines.known(call.coroutine) {
+                    coroutine.called(Woken::of(thread_event, call, caller), &mut self.places);
                 }
             }
             Act::Begin => self
@@ -26,15 +26,16 @@ impl TraceModel {
                 self.distrust_births(thread_event.process, thread_event.tid);
             }
             Act::Close(close) => {
-                if let Some(it) = closings::resource(thread_event.process, close.wait, close.arg) {
+                if let Some(entry) = closings::resource(thread_event.process, close.wait, close.arg)
+                {
                     let closing = Closing {
                         at: thread_event.at,
                         tid: thread_event.tid,
                         site: close.site,
                         ended: None,
                     };
-                    self.close(it, closing);
-                    self.holds.close(thread_event.at, it);
+                    self.close(entry, closing);
+                    self.holds.close(thread_event.at, entry);
                 }
             }
             Act::Acquire(hold) => {
@@ -57,11 +58,13 @@ impl TraceModel {
     }
 
     fn name_of(&self, waker: Waker) -> NameId {
-        let one = match waker {
+        let coroutine = match waker {
             Waker::Coroutine(id) => self.coroutines.get(id),
             _ => None,
         };
-        one.map(|one| one.name).unwrap_or_default()
+        coroutine
+            .map(|coroutine| coroutine.name)
+            .unwrap_or_default()
     }
 
     /// When the taker of a lock began the wait for it that ended in its latest run. One that takes it

@@ -32,7 +32,7 @@ impl Bins {
         let power = usize::from(self.lo) + bin * usize::from(self.step);
         let end = u32::try_from(power)
             .ok()
-            .and_then(|it| 1u64.checked_shl(it));
+            .and_then(|number| 1u64.checked_shl(number));
         end.filter(|_| bin < BINS - 1).map(Nanos)
     }
 
@@ -89,15 +89,15 @@ impl Durations {
 
     /// Takes one more into account.
     pub fn add(&mut self, duration: Nanos, bins: Bins) {
-        let mut one = Durations {
+        let mut durations = Durations {
             count: 1,
             sum: duration,
             min: duration,
             max: duration,
             ..Durations::default()
         };
-        one.bins[bins.of(duration)] = 1;
-        self.merge(&one);
+        durations.bins[bins.of(duration)] = 1;
+        self.merge(&durations);
     }
 
     /// Takes all of another one's durations into account, of the same bins.
@@ -146,7 +146,7 @@ mod tests {
     fn each_bin_begins_where_the_one_before_ends() {
         let bins = Bins { lo: 8, step: 2 };
         let ends: Vec<Option<u64>> = [0, 1, 14, 15]
-            .map(|bin| bins.end(bin).map(|it| it.0))
+            .map(|bin| bins.end(bin).map(|time| time.0))
             .into();
         assert_eq!(ends, [Some(256), Some(1024), Some(1 << 36), None]);
         assert_eq!(bins.start(0), Nanos(0));

@@ -12,8 +12,8 @@ impl Case<'_> {
             block_cause,
             caveat,
             ..
-        } = self.evidence.resource.blocked.filter(|it| {
-            let is_in_a_cycle = it.block_cause == BlockCause::Cycle;
+        } = self.evidence.resource.blocked.filter(|blocked| {
+            let is_in_a_cycle = blocked.block_cause == BlockCause::Cycle;
             let state = self.evidence.state;
             state == State::Suspended || is_in_a_cycle && state == State::Running
         })?;
@@ -36,6 +36,8 @@ impl Case<'_> {
     /// How long others have kept it. It may have run meanwhile, where nothing of that came.
     pub(super) fn kept_for(&self) -> Nanos {
         let blocked = self.evidence.resource.blocked;
-        blocked.map_or(Nanos(0), |it| it.since.until(self.evidence.end))
+        blocked.map_or(Nanos(0), |block_evidence| {
+            block_evidence.since.until(self.evidence.end)
+        })
     }
 }

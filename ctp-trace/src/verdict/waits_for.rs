@@ -115,10 +115,10 @@ mod tests {
         let mut stay = waits.clone();
         loop {
             let may = |id: &CoroutineId| stay[id].iter().any(|other| !stay.contains_key(other));
-            let Some(one) = stay.keys().copied().find(may) else {
+            let Some(other_id) = stay.keys().copied().find(may) else {
                 return stay.into_keys().collect();
             };
-            stay.remove(&one);
+            stay.remove(&other_id);
         }
     }
 

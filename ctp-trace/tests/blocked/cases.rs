@@ -22,7 +22,7 @@ fn crossed() -> Recording {
 
 fn is_certain(recording: &Recording) -> bool {
     let all = recording.stuck();
-    let is_match = |id| all.get(&id).map(|it| (it.0, it.2)) == Some(CERTAIN);
+    let is_match = |id| all.get(&id).map(|entry| (entry.0, entry.2)) == Some(CERTAIN);
     is_match(1) && is_match(2) && all.len() == 2
 }
 
@@ -97,7 +97,11 @@ fn what_was_given_back_or_closed_keeps_nobody() {
         site: SiteId(3),
     };
     closed.thread_event(30, Act::Close(close));
-    let reasons: Vec<_> = closed.stuck().values().map(|it| it.2.word()).collect();
+    let reasons: Vec<_> = closed
+        .stuck()
+        .values()
+        .map(|entry| entry.2.word())
+        .collect();
     assert!(!reasons.contains(&"deadlock"), "{reasons:?}");
 }
 
@@ -112,7 +116,8 @@ fn stopped_at(ms: u64) -> Recording {
         })
     };
     let mut stopped = crossed();
-    let is_later = |it: &Record| matches!(it, Record::Event(event) if ms * 1_000_000 < event.at.0);
+    let is_later =
+        |record: &Record| matches!(record, Record::Event(event) if ms * 1_000_000 < event.at.0);
     let records = &mut stopped.records;
     let at = records.iter().position(is_later).unwrap_or(records.len());
     records.splice(at..at, [control(true, 1), control(false, 2)]);
@@ -141,7 +146,7 @@ fn a_deadlock_of_one_inside_of_another_ends_where_that_drops_it() {
     let all: Vec<_> = recording
         .stuck()
         .into_iter()
-        .map(|(id, it)| (id, it.2))
+        .map(|(id, entry)| (id, entry.2))
         .collect();
     assert_eq!(all, [2, 3].map(|id| (id, Reason::Deadlock { caveat })));
 }
@@ -243,16 +248,16 @@ fn what_may_be_missing_makes_nothing_certain() {
 
     let mut unrecorded = crossed();
     let records = unrecorded.records.iter();
-    let begins = |it: &&Record| {
+    let begins = |record: &&Record| {
         matches!(
-            it,
+            record,
             Record::ThreadEvent(ThreadEvent {
                 act: Act::Begin,
                 ..
             })
         )
     };
-    unrecorded.records = records.filter(|it| !begins(it)).cloned().collect();
+    unrecorded.records = records.filter(|record| !begins(record)).cloned().collect();
     assert_eq!(
         caveat(&unrecorded),
         Some(Caveat::Incomplete),
@@ -306,7 +311,7 @@ fn a_runtime_that_tells_no_wakes_leaves_it_likely() {
     let mut recording = crossed();
     recording
         .records
-        .retain(|it| !matches!(it, Record::Wake(_)));
+        .retain(|record| !matches!(record, Record::Wake(_)));
     assert_eq!(caveat(&recording), Some(Caveat::WakesNotRecorded));
 }
 
@@ -432,10 +437,10 @@ fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
         holder,
         caveat: None,
     };
-    let of = |recording: &Recording| recording.stuck().get(&2).map(|it| (it.0, it.2));
+    let of = |recording: &Recording| recording.stuck().get(&2).map(|entry| (entry.0, entry.2));
     assert_eq!(of(&recording), Some((Verdict::Stuck, certain)));
     recording.refused = 1; // inside of which it may have run
-    assert_eq!(of(&recording).map(|it| it.0), Some(Verdict::MaybeStuck));
+    assert_eq!(of(&recording).map(|pair| pair.0), Some(Verdict::MaybeStuck));
 
     let mut dropped = Recording::of(2);
     dropped.takes(1, 10, A);
@@ -453,7 +458,11 @@ fn a_thread_may_have_taken_the_lock_where_the_one_it_ran_was_dropped_elsewhere()
     recording.together.insert(1);
     recording.ends(1, 15);
     recording.wants(2, 20, A);
-    let caveats: Vec<_> = recording.stuck().into_values().map(|it| it.2).collect();
+    let caveats: Vec<_> = recording
+        .stuck()
+        .into_values()
+        .map(|entry| entry.2)
+        .collect();
     let (holder, caveat) = (CoroutineId(1), Some(Caveat::Moved));
     assert_eq!(caveats, [Reason::NeverGivenBack { holder, caveat }]);
 }
@@ -490,7 +499,11 @@ fn a_lock_that_a_future_left_to_the_one_around_it_may_be_there() {
     recording.runs(2, 14);
     recording.wants(2, 15, A);
     recording.waits(1, 20, WaitKind::Timer, 0);
-    let caveats: Vec<_> = recording.stuck().into_values().map(|it| it.2).collect();
+    let caveats: Vec<_> = recording
+        .stuck()
+        .into_values()
+        .map(|entry| entry.2)
+        .collect();
     let holder = CoroutineId(3);
     let caveat = Some(Caveat::Moved);
     assert_eq!(caveats, [Reason::NeverGivenBack { holder, caveat }]);

@@ -142,19 +142,19 @@ impl Program {
     /// Those that wait however far all others go on.
     fn never_go_on(&self) -> BTreeSet<u32> {
         let mut rest = self.clone();
-        while let Some(one) = rest
+        while let Some(pair) = rest
             .activity
             .iter()
             .find(|(_, activity)| **activity == Activity::Runs)
         {
-            let one = *one.0;
-            rest.end(one, false);
+            let number = *pair.0;
+            rest.end(number, false);
         }
         let waits =
             |activity: &&Activity| matches!(activity, Activity::Wants(_) | Activity::Joins(_));
         rest.activity
             .iter()
-            .filter(|(_, it)| waits(it))
+            .filter(|(_, other_activity)| waits(other_activity))
             .map(|(id, _)| *id)
             .collect()
     }
@@ -176,7 +176,7 @@ proptest! {
         let stay = program.never_go_on();
         let mut stuck = program.recording.stuck();
         // Who waits far longer than others did is likely to be stuck, whoever could go on.
-        stuck.retain(|id, it| stay.contains(id) || it.2 != Reason::FarBeyond);
+        stuck.retain(|id, entry| stay.contains(id) || entry.2 != Reason::FarBeyond);
         for (id, (_, confidence, reason)) in &stuck {
             let is_certain = *confidence == Confidence::Certain;
             prop_assert!(!is_certain || stay.contains(id), "{}: {:?}", id, reason);
@@ -184,7 +184,7 @@ proptest! {
         if !loses {
             let message: BTreeSet<u32> = stuck.keys().copied().collect();
             prop_assert_eq!(&message, &stay);
-            let is_certain = |it: &(_, Confidence, Reason)| it.1 == Confidence::Certain;
+            let is_certain = |entry: &(_, Confidence, Reason)| entry.1 == Confidence::Certain;
             prop_assert!(stuck.values().all(is_certain), "{:?}", stuck);
         }
     }

@@ -207,8 +207,13 @@ impl Recording {
 
 pub fn stuck(trace_model: &TraceModel) -> BTreeMap<u32, (Verdict, Confidence, Reason)> {
     let all = trace_model.judge(THRESHOLD).into_iter();
-    all.filter(|(_, it)| it.verdict.is_stuck())
-        .map(|(id, it)| (id.0, (it.verdict, it.confidence, it.reason)))
+    all.filter(|(_, judgement)| judgement.verdict.is_stuck())
+        .map(|(id, judgement)| {
+            (
+                id.0,
+                (judgement.verdict, judgement.confidence, judgement.reason),
+            )
+        })
         .collect()
 }
 

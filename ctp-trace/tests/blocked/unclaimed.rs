@@ -27,7 +27,7 @@ fn given_back() -> Recording {
 
 fn stuck(recording: &Recording) -> Vec<u32> {
     let all = recording.stuck();
-    assert!(all.values().all(|it| *it == UNCLAIMED), "{all:?}");
+    assert!(all.values().all(|entry| *entry == UNCLAIMED), "{all:?}");
     all.into_keys().collect()
 }
 

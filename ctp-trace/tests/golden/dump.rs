@@ -31,102 +31,112 @@ pub fn dump(bytes: &[u8]) -> String {
 
 fn line(record: &Record) -> String {
     match record {
-        Record::Start(it) => start(it),
+        Record::Start(other_start) => start(other_start),
         Record::Process(Process {
             id, pid, attached, ..
         }) => {
             format!("process {} pid={pid} attached={}", id.0, attached.0)
         }
-        Record::Module(it) => module(it),
-        Record::Site(it) => {
+        Record::Module(other_module) => module(other_module),
+        Record::Site(site) => {
             format!(
                 "site {} process={} {}",
-                it.id.0,
-                it.process.0,
-                place(&it.place)
+                site.id.0,
+                site.process.0,
+                place(&site.place)
             )
         }
-        Record::Chain(it) => format!(
+        Record::Chain(chain) => format!(
             "chain {} whole={} {:x?}",
-            it.site.0, it.is_whole, it.addresses
+            chain.site.0, chain.is_whole, chain.addresses
         ),
-        Record::Birth(it) => birth(it),
-        Record::Event(it) => event(it),
-        Record::Wake(it) => format!(
+        Record::Birth(other_birth) => birth(other_birth),
+        Record::Event(other_event) => event(other_event),
+        Record::Wake(wake) => format!(
             "wake {} count={} waker={:?} at={}",
-            it.coroutine.0, it.count, it.waker, it.at.0
+            wake.coroutine.0, wake.count, wake.waker, wake.at.0
         ),
-        Record::EventCounts(it) => event_counts(it),
+        Record::EventCounts(other_event_counts) => event_counts(other_event_counts),
         Record::ThreadEvent(ThreadEvent {
             process,
             tid,
             at,
             act,
         }) => format!("deed process={} tid={tid} at={} {act:?}", process.0, at.0),
-        Record::Control(it) => control(it),
+        Record::Control(other_control) => control(other_control),
         Record::ProcessEnd(ProcessEnd { process, at, how }) => {
             format!("process end {} at={} how={how:?}", process.0, at.0)
         }
-        Record::Aggregate(it) => aggregate(it),
-        Record::Window(it) => format!(
+        Record::Aggregate(other_aggregate) => aggregate(other_aggregate),
+        Record::Window(window) => format!(
             "window since={} overwritten={} unattributed={} goes_on={}",
-            it.since.0, it.overwritten, it.unattributed, it.goes_on
+            window.since.0, window.overwritten, window.unattributed, window.goes_on
         ),
-        Record::Earlier(it) => format!("earlier {} events={}", it.coroutine.0, it.events),
-        Record::EndedSums(it) => ended_sums(it),
-        Record::Look(it) => format!(
+        Record::Earlier(earlier) => {
+            format!("earlier {} events={}", earlier.coroutine.0, earlier.events)
+        }
+        Record::EndedSums(other_ended_sums) => ended_sums(other_ended_sums),
+        Record::Look(look) => format!(
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
-            it.coroutine.0, it.since.0, it.at.0, it.fd, it.thing, it.seen
+            look.coroutine.0, look.since.0, look.at.0, look.fd, look.thing, look.seen
         ),
         Record::Watermark(at) => format!("watermark at={}", at.0),
-        Record::End(it) => end(it),
+        Record::End(other_end) => end(other_end),
         _ => panic!("version 1 has no such record: {record:?}"),
     }
 }
 
-fn aggregate(it: &Aggregate) -> String {
+fn aggregate(other_aggregate: &Aggregate) -> String {
     format!(
         "aggregate {} at={} stands_for_events={} left_out={} bins={}+{} waiting {} running {}",
-        it.coroutine.0,
-        it.at.0,
-        it.stands_for_events,
-        it.left_out,
-        it.bins.lo,
-        it.bins.step,
-        durations(&it.waiting),
-        durations(&it.running)
+        other_aggregate.coroutine.0,
+        other_aggregate.at.0,
+        other_aggregate.stands_for_events,
+        other_aggregate.left_out,
+        other_aggregate.bins.lo,
+        other_aggregate.bins.step,
+        durations(&other_aggregate.waiting),
+        durations(&other_aggregate.running)
     )
 }
 
-fn ended_sums(it: &EndedSums) -> String {
+fn ended_sums(other_ended_sums: &EndedSums) -> String {
     format!(
         "former process={} name={:?} spawn_site={} coroutines={} events={} lost={} filtered={} left_out={} \
              bins={}+{} waiting {} running {}",
-        it.process.0,
-        it.name,
-        it.spawn_site.0,
-        it.coroutines,
-        it.events,
-        it.lost,
-        it.filtered,
-        it.left_out,
-        it.bins.lo,
-        it.bins.step,
-        durations(&it.waiting),
-        durations(&it.running)
+        other_ended_sums.process.0,
+        other_ended_sums.name,
+        other_ended_sums.spawn_site.0,
+        other_ended_sums.coroutines,
+        other_ended_sums.events,
+        other_ended_sums.lost,
+        other_ended_sums.filtered,
+        other_ended_sums.left_out,
+        other_ended_sums.bins.lo,
+        other_ended_sums.bins.step,
+        durations(&other_ended_sums.waiting),
+        durations(&other_ended_sums.running)
     )
 }
 
-fn durations(it: &Durations) -> String {
+fn durations(other_durations: &Durations) -> String {
     format!(
         "count={} sum={} min={} max={} bins={:?}",
-        it.count, it.sum.0, it.min.0, it.max.0, it.bins
+        other_durations.count,
+        other_durations.sum.0,
+        other_durations.min.0,
+        other_durations.max.0,
+        other_durations.bins
     )
 }
 
-fn start(it: &Start) -> String {
-    let argv: Vec<String> = it.argv.iter().map(|argument| text(argument)).collect();
-    let precise = if it.precise_chains {
+fn start(other_start: &Start) -> String {
+    let argv: Vec<String> = other_start
+        .argv
+        .iter()
+        .map(|argument| text(argument))
+        .collect();
+    let precise = if other_start.precise_chains {
         " precise_chains"
     } else {
         ""
@@ -134,25 +144,25 @@ fn start(it: &Start) -> String {
     format!(
         "start trace_id={} recorder={:?} host={:?} argv=[{}] started_unix_ns={} \
          started_monotonic_ns={} capacity={}{precise}",
-        hex(&it.trace_id),
-        it.recorder,
-        it.host,
+        hex(&other_start.trace_id),
+        other_start.recorder,
+        other_start.host,
         argv.join(", "),
-        it.started_unix_ns,
-        it.started_monotonic_ns,
-        it.capacity
+        other_start.started_unix_ns,
+        other_start.started_monotonic_ns,
+        other_start.capacity
     )
 }
 
-fn module(it: &Module) -> String {
+fn module(other_module: &Module) -> String {
     format!(
         "module process={} {:#x}-{:#x} file_offset={:#x} path={} build_id={}",
-        it.process.0,
-        it.start,
-        it.end,
-        it.file_offset,
-        text(&it.path),
-        hex(&it.build_id)
+        other_module.process.0,
+        other_module.start,
+        other_module.end,
+        other_module.file_offset,
+        text(&other_module.path),
+        hex(&other_module.build_id)
     )
 }
 
@@ -166,56 +176,71 @@ fn place(place: &Place) -> String {
     }
 }
 
-fn birth(it: &Birth) -> String {
+fn birth(other_birth: &Birth) -> String {
     format!(
         "birth {} process={} station={} generation={} probe_id={} at={} dialect={:?} kind={:?} \
          name={:?} spawn_site={}",
-        it.coroutine.0,
-        it.process.0,
-        it.station,
-        it.generation,
-        it.probe_id,
-        it.at.0,
-        it.dialect,
-        it.kind,
-        it.name,
-        it.spawn_site.0
+        other_birth.coroutine.0,
+        other_birth.process.0,
+        other_birth.station,
+        other_birth.generation,
+        other_birth.probe_id,
+        other_birth.at.0,
+        other_birth.dialect,
+        other_birth.kind,
+        other_birth.name,
+        other_birth.spawn_site.0
     )
 }
 
-fn event(it: &Event) -> String {
+fn event(other_event: &Event) -> String {
     let marks = [
-        (it.marks.idle, " idle"),
-        (it.marks.one_of_several, " one_of_several"),
-        (it.after_filtered, " after_filtered"),
+        (other_event.marks.idle, " idle"),
+        (other_event.marks.one_of_several, " one_of_several"),
+        (other_event.after_filtered, " after_filtered"),
     ];
     let message = marks.iter().filter(|(is_set, _)| *is_set);
     let mark: String = message.map(|(_, word)| *word).collect();
     format!(
         "event {} n={} at={} tid={} kind={:?} site={} wait={:?} arg={} wake_seen={}{mark}",
-        it.coroutine.0, it.n, it.at.0, it.tid, it.kind, it.site.0, it.wait, it.arg, it.wake_seen
+        other_event.coroutine.0,
+        other_event.n,
+        other_event.at.0,
+        other_event.tid,
+        other_event.kind,
+        other_event.site.0,
+        other_event.wait,
+        other_event.arg,
+        other_event.wake_seen
     )
 }
 
-fn event_counts(it: &EventCounts) -> String {
+fn event_counts(other_event_counts: &EventCounts) -> String {
     let mut line = format!(
         "tally {} attempted={} recorded={} torn={:?} inexact={}",
-        it.coroutine.0, it.attempted, it.recorded, it.torn, it.inexact
+        other_event_counts.coroutine.0,
+        other_event_counts.attempted,
+        other_event_counts.recorded,
+        other_event_counts.torn,
+        other_event_counts.inexact
     );
-    if it.filtered > 0 {
-        line += &format!(" filtered={} hidden={:?}", it.filtered, it.hidden);
+    if other_event_counts.filtered > 0 {
+        line += &format!(
+            " filtered={} hidden={:?}",
+            other_event_counts.filtered, other_event_counts.hidden
+        );
     }
-    if let Some(wakers) = it.wakers {
+    if let Some(wakers) = other_event_counts.wakers {
         line += &format!(" wakers={wakers}");
     }
     line
 }
 
-fn control(it: &Control) -> String {
+fn control(other_control: &Control) -> String {
     let switches = [
-        (it.stopped, " stopped"),
-        (it.without_runs, " without_runs"),
-        (it.without_suspends, " without_suspends"),
+        (other_control.stopped, " stopped"),
+        (other_control.without_runs, " without_runs"),
+        (other_control.without_suspends, " without_suspends"),
     ];
     let on: String = switches
         .iter()
@@ -223,14 +248,25 @@ fn control(it: &Control) -> String {
         .collect();
     format!(
         "control {} at={} pid={}{on} only_thread={} only_process={}",
-        it.generation, it.at.0, it.pid, it.only_thread, it.only_process
+        other_control.generation,
+        other_control.at.0,
+        other_control.pid,
+        other_control.only_thread,
+        other_control.only_process
     )
 }
 
-fn end(it: &End) -> String {
+fn end(other_end: &End) -> String {
     format!(
         "end at={} how={:?} events={} lost={} refused={} coroutines={} unnamed={} quarantined={}",
-        it.at.0, it.how, it.events, it.lost, it.refused, it.coroutines, it.unnamed, it.quarantined
+        other_end.at.0,
+        other_end.how,
+        other_end.events,
+        other_end.lost,
+        other_end.refused,
+        other_end.coroutines,
+        other_end.unnamed,
+        other_end.quarantined
     )
 }
 

@@ -30,7 +30,7 @@ fn closed() -> Vec<Record> {
         birth(1),
         event(1, 0, 1, EventKind::Birth),
         event(1, 1, 2, EventKind::Run),
-        suspend(1, 2, 3, |it| it.arg = 5),
+        suspend(1, 2, 3, |event| event.arg = 5),
         thread_event(4, Act::Close(close)),
         wake(1, 0, 0),
         event_counts(1, 3, 3),
@@ -46,13 +46,13 @@ fn passed_over() -> Vec<Record> {
         event(1, 1, 2, EventKind::Run),
         suspend(1, 2, 3, |_| ()),
         event(1, 3, 4, EventKind::Run),
-        suspend(1, 4, 5, |it| it.wake_seen = 1),
+        suspend(1, 4, 5, |event| event.wake_seen = 1),
     ];
     for i in 0..20 {
         let at = 10 + u64::from(i) * SECOND.0;
         records.push(event(2, 2 * u64::from(i), at, EventKind::Run));
-        records.push(suspend(2, 2 * u64::from(i) + 1, at + 1, |it| {
-            it.wake_seen = i
+        records.push(suspend(2, 2 * u64::from(i) + 1, at + 1, |event| {
+            event.wake_seen = i
         }));
         records.push(wake(2, u32::from(i) + 1, at + SECOND.0 - 1));
     }
@@ -80,7 +80,7 @@ fn abandoned() -> Vec<Record> {
         event(1, 1, 1, EventKind::Run),
         event(1, 2, 2, EventKind::Suspend),
         event(1, 3, 4, EventKind::Run),
-        suspend(1, 4, 5, |it| it.wake_seen = 1),
+        suspend(1, 4, 5, |event| event.wake_seen = 1),
         wake(1, 1, 3),
         Record::EventCounts(account),
     ]
@@ -102,7 +102,7 @@ fn seen_closed() -> Vec<Record> {
         birth(1),
         event(1, 0, 1, EventKind::Birth),
         event(1, 1, 2, EventKind::Run),
-        suspend(1, 2, 3, |it| it.arg = 5),
+        suspend(1, 2, 3, |event| event.arg = 5),
         wake(1, 0, 0),
         look(5),
         look(29),
@@ -121,11 +121,11 @@ fn all() -> [(&'static str, Vec<Record>); 4] {
 
 /// The end that a recorder writes behind these records.
 fn end_of(records: &[Record]) -> End {
-    let count = |is: fn(&Record) -> bool| records.iter().filter(|it| is(it)).count() as u64;
+    let count = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count() as u64;
     End {
         at: Nanos(30 * SECOND.0),
-        events: count(|it| matches!(it, Record::Event(_))),
-        coroutines: count(|it| matches!(it, Record::Birth(_))),
+        events: count(|record| matches!(record, Record::Event(_))),
+        coroutines: count(|record| matches!(record, Record::Birth(_))),
         records: records.len() as u64,
         ..End::default()
     }
@@ -153,7 +153,9 @@ fn read(bytes: &[u8]) -> (bool, Vec<Gap>) {
     }
     trace_model.reconcile(&reader);
     let judged = trace_model.judge(SECOND);
-    let is_stuck = judged.iter().any(|(_, it)| it.verdict.is_stuck());
+    let is_stuck = judged
+        .iter()
+        .any(|(_, judgement)| judgement.verdict.is_stuck());
     (is_stuck, trace_model.gaps(judged, SECOND))
 }
 
@@ -306,16 +308,28 @@ fn counts_beyond_the_records_are_gaps() {
     };
     for (end, gaps) in [
         (end(|_| ()), vec![]),
-        (end(|it| it.events = 4), vec![Gap::AbsentEvents(2)]),
-        (end(|it| it.coroutines = 2), vec![Gap::AbsentCoroutines(1)]),
-        (end(|it| it.lost = 10), vec![Gap::UnattributedLosses(7)]),
-        (end(|it| it.records = 9), vec![Gap::AbsentRecords(5)]),
         (
-            end(|it| (it.events, it.records) = (3, 5)),
+            end(|other_end| other_end.events = 4),
+            vec![Gap::AbsentEvents(2)],
+        ),
+        (
+            end(|other_end| other_end.coroutines = 2),
+            vec![Gap::AbsentCoroutines(1)],
+        ),
+        (
+            end(|other_end| other_end.lost = 10),
+            vec![Gap::UnattributedLosses(7)],
+        ),
+        (
+            end(|other_end| other_end.records = 9),
+            vec![Gap::AbsentRecords(5)],
+        ),
+        (
+            end(|other_end| (other_end.events, other_end.records) = (3, 5)),
             vec![Gap::AbsentEvents(1)],
         ),
         (
-            end(|it| it.events = u64::MAX),
+            end(|other_end| other_end.events = u64::MAX),
             vec![Gap::AbsentEvents(u64::MAX - 2)],
         ),
     ] {

@@ -68,9 +68,12 @@ fn around_filtered_events() -> [Record; 6] {
 #[test]
 fn what_a_filter_kept_out_is_no_loss_and_bounds_no_wait() {
     let trace_model = trace_model(&around_filtered_events());
-    let one = trace_model.get(CoroutineId(1)).unwrap();
-    assert_eq!((one.waits.waited.count, one.waits.ran.count), (0, 2));
-    assert_eq!((one.account.lost(), trace_model.lost()), (0, 0));
+    let coroutine = trace_model.get(CoroutineId(1)).unwrap();
+    assert_eq!(
+        (coroutine.waits.waited.count, coroutine.waits.ran.count),
+        (0, 2)
+    );
+    assert_eq!((coroutine.account.lost(), trace_model.lost()), (0, 0));
     assert!(trace_model.broken().is_empty());
     assert_eq!(read_site(&trace_model).waits.count(), 0);
 }
@@ -91,7 +94,10 @@ fn judged(last: Record) -> (Vec<Verdict>, TraceModel) {
     trace_model.consume(&last);
     trace_model.consume(&end(2 * SECOND.0));
     let judgements = trace_model.judge(SECOND);
-    let verdicts = judgements.iter().map(|(_, it)| it.verdict).collect();
+    let verdicts = judgements
+        .iter()
+        .map(|(_, judgement)| judgement.verdict)
+        .collect();
     (verdicts, trace_model)
 }
 
@@ -185,5 +191,8 @@ fn of_very_many_changes_it_is_known_how_many_are_forgotten() {
     let filtering = trace_model.filtering();
     let known = filtering.changes.len() as u64;
     assert_eq!(known + filtering.forgotten, 5_000);
-    assert_eq!(filtering.turns().last().map(|it| it.at), Some(Nanos(5_000)));
+    assert_eq!(
+        filtering.turns().last().map(|turn| turn.at),
+        Some(Nanos(5_000))
+    );
 }

@@ -11,7 +11,9 @@ use crate::facts::{event, event_counts, trace_model};
 fn waiting_for(ns: u64, more: impl IntoIterator<Item = Record>, end: End) -> TraceModel {
     let mut records = vec![birth(1), event(1, 0, 10, EventKind::Suspend)];
     records.extend(more);
-    let events = records.iter().filter(|it| matches!(it, Record::Event(_)));
+    let events = records
+        .iter()
+        .filter(|record| matches!(record, Record::Event(_)));
     let events = events.count() as u64;
     records.push(event_counts(1, events, events));
     records.push(Record::End(End {
@@ -23,7 +25,11 @@ fn waiting_for(ns: u64, more: impl IntoIterator<Item = Record>, end: End) -> Tra
 
 fn gaps_of(trace_model: &TraceModel) -> Vec<Gap> {
     let judged = trace_model.judge(SECOND);
-    assert!(judged.iter().all(|(_, it)| !it.verdict.is_stuck()));
+    assert!(
+        judged
+            .iter()
+            .all(|(_, judgement)| !judgement.verdict.is_stuck())
+    );
     trace_model.gaps(judged, SECOND)
 }
 
@@ -64,11 +70,14 @@ fn a_recording_that_was_stopped_or_kept_one_process_has_a_gap() {
         stopped: true,
         ..Control::default()
     };
-    let one = Control {
+    let other_control = Control {
         only_process: 77,
         ..Control::default()
     };
-    for (change, gap) in [(stopped, Gap::Stopped), (one, Gap::SingleProcess(77))] {
+    for (change, gap) in [
+        (stopped, Gap::Stopped),
+        (other_control, Gap::SingleProcess(77)),
+    ] {
         let changes = [control(1, change), control(2, Control::default())];
         let found = gaps_of(&waiting_for(1, changes, End::default()));
         assert_eq!(found, [gap]);

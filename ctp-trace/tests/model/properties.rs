@@ -40,8 +40,8 @@ proptest! {
             step.emit(&mut trace_model, &plain);
             plain.take(step);
             let known = trace_model.coroutines();
-            let uncertain = known.iter().map(|one| (one.id.0, one.account.uncertain));
-            let expected = plain.all.iter().map(|(id, one)| (*id, one.uncertain));
+            let uncertain = known.iter().map(|coroutine| (coroutine.id.0, coroutine.account.uncertain));
+            let expected = plain.all.iter().map(|(id, coroutine_state)| (*id, coroutine_state.uncertain));
             prop_assert!(uncertain.eq(expected), "{step:?}: {plain:?}");
         }
     }
@@ -62,7 +62,7 @@ proptest! {
             *n = (n.0 + 1, clock);
         }
         let all = trace_model.coroutines();
-        prop_assert_eq!(all.iter().map(|one| one.waits.waited.sum.0 + one.waits.ran.sum.0).sum::<u64>(), spans);
+        prop_assert_eq!(all.iter().map(|coroutine| coroutine.waits.waited.sum.0 + coroutine.waits.ran.sum.0).sum::<u64>(), spans);
         prop_assert_eq!(trace_model.lost(), 0);
     }
 }
@@ -98,7 +98,10 @@ impl Step {
                 ..Birth::default()
             }),
             Step::Event(id, kind) => {
-                let n = plain.all.get(&id).map_or(0, |one| one.events);
+                let n = plain
+                    .all
+                    .get(&id)
+                    .map_or(0, |coroutine_state| coroutine_state.events);
                 event(id, n, 0, kind)
             }
             Step::EventCounts(id) => event_counts(id, 0, 0),
@@ -139,21 +142,24 @@ impl Plain {
             Step::Birth(id, process) => self.of(id).process = process,
             Step::Event(id, kind) => {
                 let stopped = self.stopped;
-                let one = self.of(id);
-                one.events += 1;
-                (one.is_over, one.uncertain) = (kind == Death, stopped);
+                let coroutine_state = self.of(id);
+                coroutine_state.events += 1;
+                (coroutine_state.is_over, coroutine_state.uncertain) = (kind == Death, stopped);
             }
             Step::EventCounts(id) => {
-                let one = self.of(id);
-                (one.is_recorded, one.uncertain) = (true, false);
-                self.all.retain(|of, one| *of != id || !one.is_over);
+                let coroutine_state = self.of(id);
+                (coroutine_state.is_recorded, coroutine_state.uncertain) = (true, false);
+                self.all
+                    .retain(|of, coroutine_state| *of != id || !coroutine_state.is_over);
             }
             Step::Control(stopped) => {
                 self.stopped = stopped;
                 self.shake(stopped);
             }
             Step::Damage => self.shake(true),
-            Step::Exec(process) => self.all.retain(|_, one| one.process != process),
+            Step::Exec(process) => self
+                .all
+                .retain(|_, coroutine_state| coroutine_state.process != process),
         }
     }
 
@@ -162,8 +168,8 @@ impl Plain {
     }
 
     fn shake(&mut self, is_in_force: bool) {
-        for one in self.all.values_mut().filter(|_| is_in_force) {
-            one.uncertain = !one.is_recorded;
+        for coroutine_state in self.all.values_mut().filter(|_| is_in_force) {
+            coroutine_state.uncertain = !coroutine_state.is_recorded;
         }
     }
 }

@@ -28,10 +28,16 @@ fn accusations(dialect: Dialect, events: &[(u64, EventKind, u64)]) -> Vec<(Viola
     assert!(
         broken
             .iter()
-            .all(|one| one.count == one.proofs.len() as u64)
+            .all(|broken| broken.count == broken.proofs.len() as u64)
     );
-    let proofs = broken.iter().flat_map(|one| &one.proofs);
-    let message = |it: &Contradiction| (it.violation, it.before.tid, it.after.tid);
+    let proofs = broken.iter().flat_map(|broken| &broken.proofs);
+    let message = |contradiction: &Contradiction| {
+        (
+            contradiction.violation,
+            contradiction.before.tid,
+            contradiction.after.tid,
+        )
+    };
     proofs.map(message).collect()
 }
 
@@ -108,7 +114,7 @@ fn of_very_many_that_are_broken_the_first_thousand_are_kept_and_the_others_count
         }
     }
     let broken = trace_model.broken();
-    assert!(broken.iter().all(|one| one.count == 2));
+    assert!(broken.iter().all(|broken| broken.count == 2));
     assert_eq!(broken.len(), 1_000);
     assert_eq!(trace_model.more_violations(), 400);
 }

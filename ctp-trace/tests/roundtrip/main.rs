@@ -335,8 +335,8 @@ fn a_full_disk_costs_what_it_could_not_take_and_is_reported() {
     assert!(!reading.errors().is_empty());
     let records = reading.records();
     let valid = |record: &Record| match record {
-        Record::Event(it) => *it == event(it.n),
-        Record::Birth(it) => *record == birth(it.coroutine.0),
+        Record::Event(other_event) => *other_event == event(other_event.n),
+        Record::Birth(other_birth) => *record == birth(other_birth.coroutine.0),
         _ => true,
     };
     assert!(records.len() > 50 && records.iter().all(valid));

@@ -26,17 +26,20 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
         wake: None,
         ..closed()
     };
-    let one_of_several = changed(closed(), |it| it.wait.one_of_several = true);
-    let with_a_timeout = changed(closed(), |it| it.polls.wakers = Some(2));
+    let one_of_several = changed(closed(), |evidence| evidence.wait.one_of_several = true);
+    let with_a_timeout = changed(closed(), |evidence| evidence.polls.wakers = Some(2));
     let recent = Evidence {
         since: ms(9_000),
         end: ms(9_900),
-        ..closed_but(|it| it.at = ms(9_001))
+        ..closed_but(|close_evidence| close_evidence.at = ms(9_001))
     };
     for (evidence, why) in [
         (unrecorded, Caveat::WakesNotRecorded),
         (close_call, Caveat::CloseCall),
-        (closed_but(|it| it.whole = false), Caveat::Incomplete),
+        (
+            closed_but(|close_evidence| close_evidence.whole = false),
+            Caveat::Incomplete,
+        ),
         (one_of_several, Caveat::OneOfSeveral),
         (with_a_timeout, Caveat::SeveralWakers),
         (recent, Caveat::Recent),
@@ -53,11 +56,11 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
 /// CT-14, CT-15: a program that closes first and resumes later is not accused before its time.
 #[test]
 fn closed_proves_nothing_while_others_were_resumed_as_late() {
-    let slow = closed_but(|it| it.longest_after = ms(4000));
+    let slow = closed_but(|close_evidence| close_evidence.longest_after = ms(4000));
     check(&slow, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond");
-    let quicker = closed_but(|it| it.longest_after = ms(3999));
+    let quicker = closed_but(|close_evidence| close_evidence.longest_after = ms(3999));
     check(&quicker, Fact::NotWoken, Verdict::Stuck, "closed");
-    let mut just = closed_but(|it| it.at = ms(9_001));
+    let mut just = closed_but(|close_evidence| close_evidence.at = ms(9_001));
     just.past = Past::default();
     check(&just, Fact::NotWoken, Verdict::Waiting, "no-past");
     let mut woken = closed();

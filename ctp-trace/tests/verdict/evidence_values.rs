@@ -20,19 +20,19 @@ pub fn changed(mut evidence: Evidence, change: impl FnOnce(&mut Evidence)) -> Ev
 
 /// Suspended since +1 s in a recording of 10 s, at a site that usually waits 2 ms.
 pub fn suspended() -> Evidence {
-    changed(Evidence::default(), |it| {
-        it.state = State::Suspended;
-        it.since = ms(1000);
-        it.end = ms(10_000);
-        it.past = Past {
+    changed(Evidence::default(), |evidence| {
+        evidence.state = State::Suspended;
+        evidence.since = ms(1000);
+        evidence.end = ms(10_000);
+        evidence.past = Past {
             waits: 8,
             p99: ms(2),
             longest: ms(3),
             queued: 8,
             longest_queued: ms(1),
         };
-        it.threads.overtaker = overtaker(9_900);
-        it.threads.overtaker_on_thread = overtaker(9_800);
+        evidence.threads.overtaker = overtaker(9_900);
+        evidence.threads.overtaker_on_thread = overtaker(9_800);
     })
 }
 
@@ -78,7 +78,9 @@ pub fn closed() -> Evidence {
         longest_after: Nanos(0),
         whole: true,
     };
-    changed(not_woken(), |it| it.resource.closed = Some(closed))
+    changed(not_woken(), |evidence| {
+        evidence.resource.closed = Some(closed)
+    })
 }
 
 pub fn closed_but(change: fn(&mut CloseEvidence)) -> Evidence {

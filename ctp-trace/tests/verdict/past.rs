@@ -71,9 +71,9 @@ fn where_nothing_is_usual_the_lives_of_its_like_are() {
 
 #[test]
 fn a_wait_that_is_meant_to_be_long_is_none_too_long_but_may_be_lost() {
-    let idle = changed(not_woken(), |it| it.wait.idle = true);
+    let idle = changed(not_woken(), |evidence| evidence.wait.idle = true);
     check(&idle, Fact::NotWoken, Verdict::Waiting, "idle");
-    let closed = changed(closed(), |it| it.wait.idle = true);
+    let closed = changed(closed(), |evidence| evidence.wait.idle = true);
     check(&closed, Fact::NotWoken, Verdict::Stuck, "closed");
 }
 
@@ -110,11 +110,13 @@ fn a_close_call_is_named() {
 /// CT-15: a pending timer waits, whatever its site usually waits.
 #[test]
 fn a_timer_is_judged_by_its_deadline() {
-    let pending = changed(not_woken(), |it| it.wait.deadline = Some(ms(12_000)));
+    let pending = changed(not_woken(), |evidence| {
+        evidence.wait.deadline = Some(ms(12_000))
+    });
     check(&pending, Fact::NotWoken, Verdict::Waiting, "timer");
-    let just = changed(pending, |it| it.wait.deadline = Some(ms(9_001)));
+    let just = changed(pending, |evidence| evidence.wait.deadline = Some(ms(9_001)));
     check(&just, Fact::NotWoken, Verdict::Waiting, "timer");
-    let overdue = changed(pending, |it| it.wait.deadline = Some(ms(9_000)));
+    let overdue = changed(pending, |evidence| evidence.wait.deadline = Some(ms(9_000)));
     check(&overdue, Fact::NotWoken, Verdict::MaybeStuck, "overdue");
     assert_eq!(
         judge(&pending, Nanos(0)).reason.word(),

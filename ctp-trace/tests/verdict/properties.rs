@@ -166,7 +166,7 @@ proptest! {
         at in 0u64..20_000,
     ) {
         let empty = EmptyEvidence { fd: 17, at: ms(at) };
-        let looked_at = changed(evidence, |it| it.resource.empty = Some(empty));
+        let looked_at = changed(evidence, |evidence| evidence.resource.empty = Some(empty));
         let (before, after) = (judge(&evidence, THRESHOLD), judge(&looked_at, THRESHOLD));
         if before != after {
             prop_assert!(matches!(before.reason, Reason::FarBeyond | Reason::BeyondLives(_)));
@@ -213,7 +213,7 @@ proptest! {
                 (first, longest_after, whole)
             };
             let (at, longest_after, whole) = evidence.resource.closed
-                .map_or_else(looked, |it| (it.at, it.longest_after, it.whole));
+                .map_or_else(looked, |close_evidence| (close_evidence.at, close_evidence.longest_after, close_evidence.whole));
             let ago = Nanos(evidence.end.0 - at.0);
             prop_assert!(whole && SURE_AFTER <= ago && longest_after < ago);
             if evidence.resource.closed.is_none() {

@@ -9,9 +9,9 @@ use crate::evidence_values::{changed, check, ms, not_woken, suspended, woken};
 /// CT-16, CTP-20: whoever is dead is over, however it ended and whatever is lost of it.
 #[test]
 fn the_dead_are_never_listed() {
-    let dead = changed(suspended(), |it| {
-        it.state = State::Dead;
-        it.missing.lost = Some(3);
+    let dead = changed(suspended(), |evidence| {
+        evidence.state = State::Dead;
+        evidence.missing.lost = Some(3);
     });
     check(&dead, Fact::Dead, Verdict::Over, "over");
     let cancelled = Evidence {
@@ -25,7 +25,7 @@ fn the_dead_are_never_listed() {
 #[test]
 fn what_depends_on_lost_events_is_unknown() {
     for evidence in [not_woken(), woken(), suspended()] {
-        let doubted = changed(evidence, |it| it.missing.lost = Some(212));
+        let doubted = changed(evidence, |evidence| evidence.missing.lost = Some(212));
         let judgement = check(&doubted, Fact::Suspended, Verdict::Unknown, "lost");
         assert_eq!(judgement.reason, Reason::Lost(212));
         assert_eq!(judgement.confidence, Confidence::Open);
@@ -43,9 +43,9 @@ fn running_for_long_is_busy() {
         check(&running, Fact::Running, Verdict::Busy, "runs").age,
         ms(9000)
     );
-    let host = changed(running, |it| it.threads.hosts = true);
+    let host = changed(running, |evidence| evidence.threads.hosts = true);
     check(&host, Fact::Running, Verdict::Waiting, "hosts");
-    let left = changed(running, |it| it.threads.ended = true);
+    let left = changed(running, |evidence| evidence.threads.ended = true);
     check(&left, Fact::Running, Verdict::MaybeStuck, "thread-ended");
     let brief = Evidence {
         since: ms(9001),
@@ -57,16 +57,16 @@ fn running_for_long_is_busy() {
 // CT-15
 #[test]
 fn one_that_nobody_can_wake_is_stuck() {
-    let abandoned = changed(not_woken(), |it| {
-        it.polls.wakers = Some(0);
-        it.polls.when_woken = true;
+    let abandoned = changed(not_woken(), |evidence| {
+        evidence.polls.wakers = Some(0);
+        evidence.polls.when_woken = true;
     });
     check(&abandoned, Fact::NoWaker, Verdict::Stuck, "no-waker");
-    let never_woken = changed(abandoned, |it| it.polls.when_woken = false);
+    let never_woken = changed(abandoned, |evidence| evidence.polls.when_woken = false);
     check(&never_woken, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
-    let polled = changed(abandoned, |it| {
-        it.polls.by_others = true;
-        it.past = Past::default();
+    let polled = changed(abandoned, |evidence| {
+        evidence.polls.by_others = true;
+        evidence.past = Past::default();
     });
     check(&polled, Fact::NoWaker, Verdict::Waiting, "no-past");
     let close = Evidence {
@@ -77,14 +77,14 @@ fn one_that_nobody_can_wake_is_stuck() {
         ..abandoned
     };
     check(&close, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
-    let unrecorded = changed(abandoned, |it| it.polls.unrecorded = true);
+    let unrecorded = changed(abandoned, |evidence| evidence.polls.unrecorded = true);
     check(&unrecorded, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
-    let last_left = changed(abandoned, |it| {
-        it.polls.wakers = Some(1);
-        it.past = Past::default();
+    let last_left = changed(abandoned, |evidence| {
+        evidence.polls.wakers = Some(1);
+        evidence.past = Past::default();
     });
     check(&last_left, Fact::NotWoken, Verdict::Waiting, "no-past");
-    let woken = changed(woken(), |it| it.polls.wakers = Some(0));
+    let woken = changed(woken(), |evidence| evidence.polls.wakers = Some(0));
     check(
         &woken,
         Fact::WokenNotRun,

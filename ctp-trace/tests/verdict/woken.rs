@@ -13,9 +13,11 @@ fn never_run_is_stuck_only_if_others_were_run() {
         ..suspended()
     };
     check(&born, Fact::NeverRun, Verdict::MaybeStuck, "overlooked");
-    let alone = changed(born, |it| it.threads.overtaker = None);
+    let alone = changed(born, |evidence| evidence.threads.overtaker = None);
     check(&alone, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
-    let idle = changed(born, |it| it.threads.overtaker = overtaker(1999));
+    let idle = changed(born, |evidence| {
+        evidence.threads.overtaker = overtaker(1999)
+    });
     check(&idle, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
     let young = Evidence {
         since: ms(9500),
@@ -51,7 +53,9 @@ fn woken_not_run_is_queueing_otherwise() {
     check(&slow, Fact::WokenNotRun, Verdict::Waiting, "queued");
     let slowly = past(|past| past.longest_queued = ms(3999));
     check(&slowly, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
-    let stalled = changed(woken(), |it| it.threads.overtaker = overtaker(2999));
+    let stalled = changed(woken(), |evidence| {
+        evidence.threads.overtaker = overtaker(2999)
+    });
     check(&stalled, Fact::WokenNotRun, Verdict::Waiting, "queued");
     let mut fresh = woken();
     fresh.wake = Some(WakeEvidence {
@@ -86,10 +90,14 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
         Verdict::MaybeStuck,
         "passed-over",
     );
-    let held = changed(woken(), |it| it.threads.held_since = Some(ms(9_000)));
+    let held = changed(woken(), |evidence| {
+        evidence.threads.held_since = Some(ms(9_000))
+    });
     check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "passed-over");
     for there in [None, overtaker(2_999)] {
-        let elsewhere = changed(woken(), |it| it.threads.overtaker_on_thread = there);
+        let elsewhere = changed(woken(), |evidence| {
+            evidence.threads.overtaker_on_thread = there
+        });
         check(
             &elsewhere,
             Fact::WokenNotRun,
@@ -97,13 +105,15 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
             "passed-over",
         );
     }
-    let recent = changed(woken(), |it| {
-        it.end = ms(2_999);
-        it.threads.overtaker = overtaker(2_900);
+    let recent = changed(woken(), |evidence| {
+        evidence.end = ms(2_999);
+        evidence.threads.overtaker = overtaker(2_900);
     });
     let judgement = judge(&recent, ms(500));
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
-    let passing = changed(woken(), |it| it.threads.held_since = Some(ms(9_001)));
+    let passing = changed(woken(), |evidence| {
+        evidence.threads.held_since = Some(ms(9_001))
+    });
     check(&passing, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
 }
 
@@ -136,7 +146,7 @@ fn a_wake_that_came_while_it_ran_may_be_used_up_where_there_are_permits() {
         ..woken()
     };
     check(&early, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
-    let permit = |evidence| changed(evidence, |it| it.polls.keeps_permits = true);
+    let permit = |evidence| changed(evidence, |evidence| evidence.polls.keeps_permits = true);
     let likely = Verdict::MaybeStuck;
     check(&permit(early), Fact::WokenNotRun, likely, "passed-over");
     check(

@@ -88,12 +88,16 @@ fn the_functions_that_await_each_other_are_those_that_the_program_says() {
     let truth = record_program(directory.path(), &program, &[]);
     assert_eq!(truth.len(), 3, "three ways lead there");
     let json = report_json(directory.path(), &["--stuck"]);
-    let of_readers = groups(&json).filter(|it| chain(it).starts_with("read_frame"));
-    let found = of_readers.map(|it| {
-        assert_eq!(it["awaited_by"]["whole"], true, "{it}");
-        let is_until_late = chain(it).contains("until_late");
-        assert_eq!(it["one_of_several"] == true, is_until_late, "{it}");
-        (chain(it), it["count"].as_u64().unwrap_or(0))
+    let of_readers = groups(&json).filter(|group| chain(group).starts_with("read_frame"));
+    let found = of_readers.map(|of_reader| {
+        assert_eq!(of_reader["awaited_by"]["whole"], true, "{of_reader}");
+        let is_until_late = chain(of_reader).contains("until_late");
+        assert_eq!(
+            of_reader["one_of_several"] == true,
+            is_until_late,
+            "{of_reader}"
+        );
+        (chain(of_reader), of_reader["count"].as_u64().unwrap_or(0))
     });
     assert_eq!(count(found), truth, "{json}");
     the_past_of_one_way_is_not_that_of_the_other(&json);
@@ -106,7 +110,7 @@ fn the_functions_that_await_each_other_are_those_that_the_program_says() {
 /// Others were served only where this one waits for a handshake; how long they took is the machine's.
 fn the_past_of_one_way_is_not_that_of_the_other(json: &Value) {
     let waits = |way: &str| {
-        let group = groups(json).find(|it| chain(it).contains(way));
+        let group = groups(json).find(|group| chain(group).contains(way));
         let usual = &group.expect("it waits")["usual"];
         usual["waits"].as_u64().unwrap_or(0)
     };
@@ -115,23 +119,27 @@ fn the_past_of_one_way_is_not_that_of_the_other(json: &Value) {
 }
 
 fn what_is_too_long_is_not_shown_as_whole(json: &Value) {
-    let deep = groups(json).find(|it| chain(it).starts_with("descend"));
+    let deep = groups(json).find(|group| chain(group).starts_with("descend"));
     let awaited_by = &deep.expect("it waits")["awaited_by"];
     assert_eq!(awaited_by["whole"], false, "{awaited_by}");
     let functions = awaited_by["functions"].as_array().expect("a list");
     assert!(3 < functions.len(), "{awaited_by}");
-    assert!(functions.iter().all(|it| short(it).starts_with("descend:")));
+    assert!(
+        functions
+            .iter()
+            .all(|function| short(function).starts_with("descend:"))
+    );
 }
 
 fn one_without_a_waker_is_not_where_it_waited_before(json: &Value) {
-    let forsaken = groups(json).find(|it| chain(it).starts_with("forsaken"));
+    let forsaken = groups(json).find(|group| chain(group).starts_with("forsaken"));
     let forsaken = forsaken.expect("it waits");
     assert_eq!(forsaken["in_function"], true, "{forsaken}");
     assert_eq!(forsaken["usual"]["waits"], Value::Null, "{forsaken}");
 }
 
 fn what_was_announced_by_one_that_is_gone_is_not_that_of_the_next_wait(json: &Value) {
-    let turned_away = groups(json).find(|it| chain(it).contains("turn_away:"));
+    let turned_away = groups(json).find(|group| chain(group).contains("turn_away:"));
     let turned_away = turned_away.expect("it waits");
     let line = line_of(PROGRAM, "// here, and not for the bell");
     assert_eq!(chain(turned_away), format!("turn_away:{line}"));
@@ -147,8 +155,8 @@ fn the_main_thread_has_chains_too(directory: &Path) {
 fn suspends_of(directory: &Path, name: &str) -> (BTreeSet<SiteId>, BTreeSet<SiteId>) {
     let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
     let (mut ids, mut sites, mut chains) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let is_wait = |it: &Event, ids: &BTreeSet<CoroutineId>| {
-        it.kind == EventKind::Suspend && ids.contains(&it.coroutine)
+    let is_wait = |event: &Event, ids: &BTreeSet<CoroutineId>| {
+        event.kind == EventKind::Suspend && ids.contains(&event.coroutine)
     };
     for record in Reader::new(&bytes).expect("a trace") {
         match record.expect("it is whole") {
@@ -168,14 +176,14 @@ fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
     let directory = tempdir().expect("room");
     record_program(directory.path(), &program, &["--flight-recorder"]);
     let json = report_json(directory.path(), &["--stuck"]);
-    let readers = groups(&json).filter(|it| chain(it).starts_with("read_frame"));
+    let readers = groups(&json).filter(|group| chain(group).starts_with("read_frame"));
     let ways: BTreeSet<String> = readers.map(chain).collect();
     assert_eq!(ways.len(), 3, "{json}");
 
     record_program(directory.path(), &program, &["--no-bell"]);
     let json = report_json(directory.path(), &["--stuck"]);
     assert!(
-        groups(&json).all(|it| it["awaited_by"] == Value::Null),
+        groups(&json).all(|group| group["awaited_by"] == Value::Null),
         "{json}"
     );
     let (_, chains) = suspends_of(directory.path(), "main");
@@ -193,7 +201,7 @@ fn without_frame_pointers_the_leaf_is_known_and_nobody_who_awaits_it() {
     record_program(directory.path(), &program, &[]);
     let json = report_json(directory.path(), &["--stuck"]);
     let (forsaken, others): (Vec<&Value>, Vec<&Value>) =
-        groups(&json).partition(|it| chain(it).starts_with("forsaken"));
+        groups(&json).partition(|group| chain(group).starts_with("forsaken"));
     for group in &others {
         let within = group["within"].as_str().unwrap_or_default();
         assert!(within.starts_with("tokio::"), "{group}");
@@ -201,14 +209,14 @@ fn without_frame_pointers_the_leaf_is_known_and_nobody_who_awaits_it() {
     }
     let leaves: BTreeSet<&str> = others
         .iter()
-        .filter_map(|it| it["within"].as_str())
+        .filter_map(|other| other["within"].as_str())
         .collect();
     assert!(
         1 < leaves.len(),
         "of a stream, a bell, a channel: {leaves:?}"
     );
     assert!(
-        forsaken.iter().all(|it| it["within"] == Value::Null),
+        forsaken.iter().all(|value| value["within"] == Value::Null),
         "{json}"
     );
 }
@@ -222,10 +230,10 @@ fn a_wait_whose_leaf_keeps_a_waker_has_its_chain_where_each_is_wanted() {
         let truth = record_program(directory.path(), &program, flags);
         assert_eq!(truth.values().sum::<u64>(), 5, "{truth:?}");
         let json = report_json(directory.path(), &["--stuck", "--threshold", "200ms"]);
-        assert!(groups(&json).all(|it| it["one_of_several"] != true));
+        assert!(groups(&json).all(|group| group["one_of_several"] != true));
         // Others may be usual on a busy machine, and then it is no matter where they wait.
         let mut stuck = json["stuck"].as_array().expect("a list").iter();
-        let is_open = flags.is_empty() && stuck.any(|it| it["in_function"] == true);
+        let is_open = flags.is_empty() && stuck.any(|value| value["in_function"] == true);
         let text = report(directory.path(), &["--stuck", "--threshold", "200ms"]).stdout;
         let text = String::from_utf8(text).expect("text");
         assert_eq!(
@@ -233,13 +241,17 @@ fn a_wait_whose_leaf_keeps_a_waker_has_its_chain_where_each_is_wanted() {
             is_open,
             "{text}"
         );
-        let found = groups(&json).map(|it| (awaiting(it), it["count"].as_u64().unwrap_or(0)));
+        let found =
+            groups(&json).map(|group| (awaiting(group), group["count"].as_u64().unwrap_or(0)));
         (count(found), truth)
     };
     let (found, truth) = last_waits(&["--precise-chains"]);
     assert_eq!(found, truth);
     let (found, _) = last_waits(&[]);
-    let functions: Vec<&str> = found.keys().filter_map(|it| it.split(':').next()).collect();
+    let functions: Vec<&str> = found
+        .keys()
+        .filter_map(|text| text.split(':').next())
+        .collect();
     assert_eq!(
         functions,
         ["choose", "guard", "quiet", "visit"],
@@ -257,8 +269,8 @@ fn awaiting(group: &Value) -> String {
 
 /// Who is woken, and `function:line` of the place that usually does it.
 fn usually_woken(json: &Value) -> Chains {
-    let usual = groups(json).filter_map(|it| {
-        let (usual, woken) = (&it["usual_waker"], it["function"].as_str()?);
+    let usual = groups(json).filter_map(|group| {
+        let (usual, woken) = (&group["usual_waker"], group["function"].as_str()?);
         let function = usual["function"].as_str()?.rsplit("::").next()?;
         let (_, line) = usual["at"].as_str()?.rsplit_once(':')?;
         let woken = woken.rsplit("::").next()?;

@@ -20,9 +20,9 @@ fn cycle(json: &Value) -> Vec<[String; 4]> {
         panic!("one cycle: {}", json["deadlocks"]);
     };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let link = |it: &Value| {
-        let by = &it["kept_by"][0];
-        [&it["name"], &by["name"], &by["how"], &by["taken_at"]].map(text)
+    let link = |value: &Value| {
+        let by = &value["kept_by"][0];
+        [&value["name"], &by["name"], &by["how"], &by["taken_at"]].map(text)
     };
     list(&deadlock["cycle"]).iter().map(link).collect()
 }

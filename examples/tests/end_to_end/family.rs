@@ -31,9 +31,11 @@ fn recorded(directory: &Path) -> Parents {
     }
     let name = |id| trace_model.name(id).to_owned();
     let all = trace_model.coroutines().into_iter();
-    all.map(|one| {
-        let parent = one.parent.map_or("-".to_owned(), |it| name(it.name));
-        (name(one.name), parent)
+    all.map(|coroutine| {
+        let parent = coroutine
+            .parent
+            .map_or("-".to_owned(), |parent| name(parent.name));
+        (name(coroutine.name), parent)
     })
     .collect()
 }

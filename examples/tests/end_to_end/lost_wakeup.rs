@@ -68,7 +68,9 @@ fn the_47_are_told_of_once_while_the_program_runs_and_are_in_a_snapshot() {
     assert_eq!(message.matches(&expected).count(), 1, "{message}");
     let flags = ["--stuck", "--threshold", "500ms", "-i", "ctp.data.1"];
     let json = report_json(directory.path(), &flags);
-    let here = list(&json["stuck"]).iter().filter(|it| it["line"] == line);
+    let here = list(&json["stuck"])
+        .iter()
+        .filter(|value| value["line"] == line);
     assert_eq!(here.map(count).sum::<u64>(), 47, "{json}");
 }
 
@@ -106,7 +108,9 @@ fn the_47_are_named(flags: &[&str]) {
     let reported: BTreeSet<u64> = fds.map(|fd| fd.as_u64().expect("a number")).collect();
     assert_eq!(reported, truth(&account));
     if flags.is_empty() {
-        let sure = stuck.iter().filter(|it| it["confidence"] == "CERTAIN");
+        let sure = stuck
+            .iter()
+            .filter(|stuck| stuck["confidence"] == "CERTAIN");
         assert_eq!(sure.map(count).sum::<u64>(), 47, "{json}");
     }
     if flags.is_empty() || flags == ["--flight-recorder"] {
@@ -114,7 +118,8 @@ fn the_47_are_named(flags: &[&str]) {
         the_reactor_is_named(directory.path(), stuck);
     } else {
         // Totals do not tell what threads did. Numbers that are used again may be seen closed.
-        let is_likely = |it: &Value| it["confidence"] == "LIKELY" || it["reason"] == "seen-closed";
+        let is_likely =
+            |value: &Value| value["confidence"] == "LIKELY" || value["reason"] == "seen-closed";
         assert!(stuck.iter().all(is_likely), "{json}");
     }
     assert_eq!(

@@ -7,8 +7,10 @@ use crate::support::{record, report_json};
 
 fn id_of(words: &Value, name: &str) -> u64 {
     let all = words["last_words"].as_array().expect("a list");
-    let one = all.iter().find(|one| one["name"] == name);
-    one.and_then(|one| one["id"].as_u64()).expect("it lives")
+    let value = all.iter().find(|other_value| other_value["name"] == name);
+    value
+        .and_then(|value| value["id"].as_u64())
+        .expect("it lives")
 }
 
 #[test]
@@ -18,7 +20,7 @@ fn a_consumer_is_where_it_is_because_of_its_producer_and_that_because_of_a_timer
     let words = report_json(directory.path(), &["--last-words"]);
     for i in 0..3 {
         let [consumer, producer] =
-            ["consumer", "producer"].map(|it| id_of(&words, &format!("{it}-{i}")));
+            ["consumer", "producer"].map(|text| id_of(&words, &format!("{text}-{i}")));
         let why = &report_json(directory.path(), &["--why", &consumer.to_string()])["why"];
         assert_eq!(why["origin"], "timer", "{why}");
         let links = why["links"].as_array().expect("a list");

@@ -80,7 +80,7 @@ fn verdict(group: &Value) -> Verdict {
 fn names(directory: &Path) -> BTreeMap<u64, String> {
     let words = report_json(directory, &["--last-words"]);
     let all = list(&words["last_words"]).iter();
-    all.map(|one| (one["id"].as_u64().expect("an id"), text(&one["name"])))
+    all.map(|value| (value["id"].as_u64().expect("an id"), text(&value["name"])))
         .collect()
 }
 
@@ -96,7 +96,7 @@ fn check_with(program: &str, arguments: &[&str]) {
     assert!(recorded.status.success(), "{program} ends by itself");
     let truth = truth(&stdout);
     let json = report_json(directory.path(), &["--stuck"]);
-    let names = match truth.iter().all(|it| it[0] == "waits") && is_empty(&json) {
+    let names = match truth.iter().all(|texts| texts[0] == "waits") && is_empty(&json) {
         true => BTreeMap::new(),
         false => names(directory.path()),
     };
@@ -113,7 +113,7 @@ fn check_with(program: &str, arguments: &[&str]) {
         &by_name(list(&json["busy"]), &names),
     );
     let broken = list(&json["trace"]["broken"]).iter();
-    let broken: Vec<String> = broken.map(|one| text(&one["name"])).collect();
+    let broken: Vec<String> = broken.map(|broken| text(&broken["name"])).collect();
     let known: Vec<&str> = with_fate(&truth, "broken")
         .map(|[_, name, _]| *name)
         .collect();
@@ -125,13 +125,13 @@ fn is_empty(json: &Value) -> bool {
 }
 
 fn with_fate<'a>(truth: &'a [[&'a str; 3]], fate: &str) -> impl Iterator<Item = &'a [&'a str; 3]> {
-    truth.iter().filter(move |it| it[0] == fate)
+    truth.iter().filter(move |texts| texts[0] == fate)
 }
 
 fn compare(program: &str, truth: &[[&str; 3]], fate: &str, message: &BTreeMap<String, &Value>) {
     let known: Vec<_> = with_fate(truth, fate).collect();
     let names: Vec<&str> = message.keys().map(String::as_str).collect();
-    let mut expected: Vec<&str> = known.iter().map(|it| it[1]).collect();
+    let mut expected: Vec<&str> = known.iter().map(|texts| texts[1]).collect();
     expected.sort_unstable();
     assert_eq!(names, expected, "{program}: {message:?}");
     for [_, name, number] in known {
@@ -188,7 +188,7 @@ fn a_task_that_panics_is_over() {
     let recorded = record(directory.path(), "zoo_panic", &[]);
     let stdout = String::from_utf8(recorded.stdout).expect("text");
     let truth = truth(&stdout);
-    let waiting: Vec<&str> = truth.iter().map(|it| it[1]).collect();
+    let waiting: Vec<&str> = truth.iter().map(|truth| truth[1]).collect();
     let mut left: Vec<String> = names(directory.path()).into_values().collect();
     left.sort_unstable();
     assert_eq!(left, waiting);
@@ -202,8 +202,10 @@ fn what_nobody_tells_is_seen_from_outside_in_every_mode() {
         record_with(&[flag], directory.path(), "zoo_unclosed", &[]);
         let json = report_json(directory.path(), &["--stuck"]);
         let seen = list(&json["stuck"]).iter();
-        let seen = seen.filter(|it| verdict(it) == ["STUCK", "CERTAIN", "seen-closed"]);
-        let count: u64 = seen.map(|it| it["count"].as_u64().expect("a count")).sum();
+        let seen = seen.filter(|value| verdict(value) == ["STUCK", "CERTAIN", "seen-closed"]);
+        let count: u64 = seen
+            .map(|value| value["count"].as_u64().expect("a count"))
+            .sum();
         assert_eq!(count, 3, "{flag}: {json}");
     }
 }
@@ -253,7 +255,7 @@ fn what_waits_beside_others_is_known_to_be_one_of_several() {
     let truth = truth(&stdout);
     let listeners: Vec<_> = truth
         .iter()
-        .filter(|it| it[1].starts_with("listener-"))
+        .filter(|truth| truth[1].starts_with("listener-"))
         .collect();
     assert_eq!(listeners.len(), 3, "{stdout}");
     for [_, name, line] in listeners {
@@ -270,8 +272,11 @@ fn those_that_nobody_can_wake_are_told_beside_the_sites() {
     let stdout = String::from_utf8(recorded.stdout).expect("text");
     let json = report_json(directory.path(), &[]);
     let lints = list(&json["lints"]);
-    assert!(lints.iter().all(|it| it["lint"] == "lost-waker"), "{json}");
-    let reported = lints.iter().filter_map(|it| it["coroutines"].as_u64());
+    assert!(
+        lints.iter().all(|lint| lint["lint"] == "lost-waker"),
+        "{json}"
+    );
+    let reported = lints.iter().filter_map(|lint| lint["coroutines"].as_u64());
     let known = with_fate(&truth(&stdout), "stuck").count();
     assert_eq!(reported.sum::<u64>(), known as u64, "{json}");
 }

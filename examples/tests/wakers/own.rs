@@ -76,7 +76,7 @@ fn work(queue: &'static Queue, is_fickle: bool) {
             false => Waker::from(slot.clone()),
         };
         let mut task = slot.task.lock().expect("whole");
-        let poll = |it: &mut Task| it.as_mut().poll(&mut Context::from_waker(&waker));
+        let poll = |pin: &mut Task| pin.as_mut().poll(&mut Context::from_waker(&waker));
         if task
             .as_mut()
             .map(poll)

@@ -108,7 +108,7 @@ impl Pipes {
         thread::sleep(Duration::from_millis(2));
         let all: Vec<Arc<Pipe>> = lock(&self.waiting)
             .values()
-            .map(|it| Arc::clone(&it.0))
+            .map(|entry| Arc::clone(&entry.0))
             .collect();
         for pipe in all {
             let Some(flags) = pipe.flags() else { continue };

@@ -19,8 +19,13 @@ pub(super) fn charge_lines(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> 
     let Some(program) = unit.line_program.clone() else {
         return Some(());
     };
-    let length = |value| unit.attr_string(value).map(|it| it.len() as u64);
-    let own = unit.comp_dir.map_or(0, |it| it.len() as u64);
+    let length = |value| {
+        unit.attr_string(value)
+            .map(|endian_slice| endian_slice.len() as u64)
+    };
+    let own = unit
+        .comp_dir
+        .map_or(0, |endian_slice| endian_slice.len() as u64);
     let header = program.header();
     for file in header.file_names() {
         let directory = file.directory(header).map_or(Ok(0), length);
@@ -60,7 +65,7 @@ pub(super) fn charge_functions(unit: UnitRef<'_, Reader<'_>>, account: &Account)
         };
         portion.take(cost)?;
         if cost == INLINED {
-            depths.truncate(depths.partition_point(|it| *it < depth));
+            depths.truncate(depths.partition_point(|isize| *isize < depth));
             depths.push(depth);
         }
         if DEEPEST_INLINING < depths.len() {

@@ -90,7 +90,10 @@ fn line_header_bytes(sections: &Dwarf<'_>, offset: usize) -> gimli::Result<u64> 
 
 /// The header of the line program is kept with each unit, also where units share one.
 pub(super) fn charge_line_header(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> Option<()> {
-    let header = unit.line_program.as_ref().map(|it| it.header());
+    let header = unit
+        .line_program
+        .as_ref()
+        .map(|line_program| line_program.header());
     let cost = header.map_or(0, |header| {
         let files = header.file_names().len() as u64;
         let directories = header.include_directories().len() as u64;

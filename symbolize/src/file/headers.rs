@@ -36,19 +36,23 @@ fn of<Elf: FileHeader<Endian = Endianness>>(image: &Image) -> Result<Headers, ob
     let sections = header.sections(endian, image)?;
     let loaded = programs
         .iter()
-        .filter(|it| it.p_type(endian) == elf::PT_LOAD);
-    let segments = loaded.map(|it| segment::<Elf>(it, endian));
+        .filter(|program| program.p_type(endian) == elf::PT_LOAD);
+    let segments = loaded.map(|loaded| segment::<Elf>(loaded, endian));
     let segments = segments.take(MOST_SEGMENTS).collect();
     let build_id = if sections.is_empty() {
-        let short = programs.iter().filter(|it| is_short(it.p_filesz(endian)));
+        let short = programs
+            .iter()
+            .filter(|program| is_short(program.p_filesz(endian)));
         short
-            .filter_map(|it| it.notes(endian, image).ok().flatten())
+            .filter_map(|segment| segment.notes(endian, image).ok().flatten())
             .find_map(|notes| build_id::<Elf>(notes, endian))
     } else {
         // Sections come first: in a separate debug file the segments have no bytes.
-        let short = sections.iter().filter(|it| is_short(it.sh_size(endian)));
+        let short = sections
+            .iter()
+            .filter(|section| is_short(section.sh_size(endian)));
         short
-            .filter_map(|it| it.notes(endian, image).ok().flatten())
+            .filter_map(|section| section.notes(endian, image).ok().flatten())
             .find_map(|notes| build_id::<Elf>(notes, endian))
     };
     Ok(Headers {

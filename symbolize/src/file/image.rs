@@ -305,12 +305,12 @@ mod tests {
         let room = tempfile::tempdir().expect("a directory");
         let (first, second) = (room.path().join("a"), room.path().join("b"));
         File::create(&first)
-            .and_then(|it| it.set_len(600))
+            .and_then(|file| file.set_len(600))
             .expect("a file");
         std::fs::hard_link(&first, &second).expect("another name");
         let other = room.path().join("c");
         File::create(&other)
-            .and_then(|it| it.set_len(600))
+            .and_then(|file| file.set_len(600))
             .expect("a file");
         let budget = Budget::new(1000);
         let sum = |path| Image::open(path, &budget).expect("it opens").checksum();

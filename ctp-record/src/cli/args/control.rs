@@ -116,7 +116,10 @@ fn wrong_control(kind: ErrorKind, why: impl Display) -> clap::Error {
 
 fn no_verb(words: &[OsString]) -> clap::Error {
     let verbs = VerbArgs::augment_subcommands(clap::Command::default());
-    let verbs: Vec<&str> = verbs.get_subcommands().map(|it| it.get_name()).collect();
+    let verbs: Vec<&str> = verbs
+        .get_subcommands()
+        .map(|get_subcommand| get_subcommand.get_name())
+        .collect();
     let word = words.first().map_or(&[][..], |word| word.as_bytes());
     let word = escaped_bytes(word);
     let why = format!("no verb '{word}'; there are: {}", verbs.join(", "));

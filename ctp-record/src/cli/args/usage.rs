@@ -47,7 +47,7 @@ pub fn answer(mut error: clap::Error) -> u8 {
 fn escape_context(error: &mut clap::Error) {
     let context: Vec<_> = error
         .context()
-        .map(|(kind, it)| (kind, it.clone()))
+        .map(|(kind, context_value)| (kind, context_value.clone()))
         .collect();
     for (kind, value) in context {
         let value = match value {

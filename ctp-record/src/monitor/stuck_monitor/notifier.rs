@@ -69,13 +69,13 @@ impl Notifier {
         let mut findings = findings;
         // Looks may be far apart: where nobody came since long, nobody is waited for.
         let long = self.after.0.saturating_add(self.after.0 / 2);
-        findings.retain(|it| {
-            let is_busy = it.keeps_tid.is_some();
+        findings.retain(|finding| {
+            let is_busy = finding.keeps_tid.is_some();
             if is_busy && self.purpose != Purpose::Say {
                 return false;
             }
-            let known = self.sites.entry((it.site, is_busy)).or_default();
-            known.is_news(it.count(), long <= it.shortest.0)
+            let known = self.sites.entry((finding.site, is_busy)).or_default();
+            known.is_news(finding.count(), long <= finding.shortest.0)
         });
         findings
     }

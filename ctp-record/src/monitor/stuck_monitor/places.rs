@@ -43,8 +43,9 @@ impl Places {
 
     /// The latest of the modules that were ever there.
     fn in_module(&self, process: ProcessId, address: u64) -> String {
-        let is_there =
-            |it: &&Module| it.process == process && (it.start..it.end).contains(&address);
+        let is_there = |module: &&Module| {
+            module.process == process && (module.start..module.end).contains(&address)
+        };
         let Some(module) = self.modules.iter().rev().find(is_there) else {
             return format!("{address:#x}");
         };

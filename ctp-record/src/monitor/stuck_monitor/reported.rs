@@ -14,10 +14,10 @@ const MOST_LINES: usize = 10;
 /// A line for each place, the worst first, as of this time.
 pub fn lines(at: Nanos, findings: &[Finding]) -> String {
     let mut findings: Vec<&Finding> = findings.iter().collect();
-    findings.sort_by_key(|it| {
+    findings.sort_by_key(|finding| {
         (
-            it.keeps_tid.is_some(),
-            std::cmp::Reverse((it.certain, it.likely)),
+            finding.keeps_tid.is_some(),
+            std::cmp::Reverse((finding.certain, finding.likely)),
         )
     });
     let (reported, others) = findings.split_at(findings.len().min(MOST_LINES));
@@ -27,8 +27,8 @@ pub fn lines(at: Nanos, findings: &[Finding]) -> String {
         let _ = writeln!(text, "ctp-record: at {}: {}", seconds(at.0), line(finding));
     }
     if !others.is_empty() {
-        let count: usize = others.iter().map(|it| it.count()).sum();
-        let what = match others.iter().all(|it| it.keeps_tid.is_none()) {
+        let count: usize = others.iter().map(|other| other.count()).sum();
+        let what = match others.iter().all(|other| other.keeps_tid.is_none()) {
             true => "stuck",
             false => "stuck or busy",
         };

@@ -128,8 +128,8 @@ impl Watch {
     }
 
     fn site_of(&self, id: CoroutineId) -> SiteId {
-        let one = self.trace_model.get(id);
-        one.map_or(SiteId(0), |one| self.trace_model.place_of(one))
+        let coroutine = self.trace_model.get(id);
+        coroutine.map_or(SiteId(0), |coroutine| self.trace_model.place_of(coroutine))
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
         let stuck_observation = watch.look(Nanos(5 * SECOND), IdleReport::default());
         let sites: Vec<SiteId> = stuck_observation.findings[0]
             .iter()
-            .map(|it| it.site)
+            .map(|finding| finding.site)
             .collect();
         assert_eq!(sites, [READ]);
     }

@@ -207,7 +207,8 @@ mod tests {
             (0..looks).for_each(|_| lines.hear_all());
             hangs_up(&mut lines, Some(7));
             lines.hear_all();
-            let requested: Vec<MemoryRequest> = lines.requests().map(|it| it.requested).collect();
+            let requested: Vec<MemoryRequest> =
+                lines.requests().map(|request| request.requested).collect();
             assert_eq!(
                 requested,
                 [MemoryRequest::Own, MemoryRequest::OwnOrShared],

@@ -112,7 +112,7 @@ fn a_checked_probe_may_have_another_clock() {
         let mut command = lab.recorder(&flags, way[0]);
         let outcome = lab.run(command.args(&way[1..]).arg(&program));
         assert!(!outcome.stdout.contains("FAIL"), "{}", outcome.stdout);
-        let verdict = outcome.stdout.lines().find(|it| it.ends_with(" clock"));
+        let verdict = outcome.stdout.lines().find(|line| line.ends_with(" clock"));
         assert_eq!(verdict, Some("PASS      clock"), "{}", outcome.stdout);
     }
 }
@@ -132,7 +132,9 @@ fn two_clocks_in_one_memory_are_in_doubt() {
     let message = "the memory of 3 coroutines held numbers that cannot be";
     assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     let coroutines = lab.trace().coroutines;
-    let inexact = coroutines.values().filter(|one| one.event_counts().inexact);
+    let inexact = coroutines
+        .values()
+        .filter(|coroutine| coroutine.event_counts().inexact);
     assert_eq!((coroutines.len(), inexact.count()), (6, 3));
 }
 

@@ -34,14 +34,16 @@ impl Watch for LostWaker {
     /// What the rule does not call stuck may be polled by another coroutine, which needs no waker.
     fn finish(self: Box<Self>, trace_model: &TraceModel) -> Groups {
         let mut groups = Groups::default();
-        for (one, judged) in members(trace_model, THRESHOLD) {
+        for (coroutine, judged) in members(trace_model, THRESHOLD) {
             if judged.fact == Fact::NoWaker && judged.verdict.is_stuck() {
-                let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);
+                let site = coroutine
+                    .suspend()
+                    .map_or(coroutine.spawn_site, |wait| wait.site);
                 let figures = Figures {
                     longest_ns: judged.age.0,
                     ..Figures::default()
                 };
-                groups.add(one, site, figures, true);
+                groups.add(coroutine, site, figures, true);
             }
         }
         groups

@@ -78,7 +78,11 @@ impl SoleRuns {
             self.going_on.remove(&id);
             self.note_host(event);
         }
-        if event.n <= 1 && trace_model.get(id).is_some_and(|one| is_first(one, event)) {
+        if event.n <= 1
+            && trace_model
+                .get(id)
+                .is_some_and(|trace_model| is_first(trace_model, event))
+        {
             let first = FirstRun {
                 n: event.n,
                 since: event.at,
@@ -122,30 +126,33 @@ impl SoleRuns {
         first: FirstRun,
         died: Option<Nanos>,
     ) {
-        let counts = |one: &&Coroutine| one.kind != CoroutineKind::Thread && !one.account.broken;
-        let Some(one) = trace_model.get(id).filter(counts) else {
+        let counts = |coroutine: &&Coroutine| {
+            coroutine.kind != CoroutineKind::Thread && !coroutine.account.broken
+        };
+        let Some(coroutine) = trace_model.get(id).filter(counts) else {
             return;
         };
         let length = first
             .since
-            .until(died.unwrap_or_else(|| trace_model.end_of(one.process)));
+            .until(died.unwrap_or_else(|| trace_model.end_of(coroutine.process)));
         if !first.hosts && THRESHOLD <= length {
             let figures = Figures {
                 longest_ns: length.0,
                 still_run: died.is_none().into(),
                 ..Figures::default()
             };
-            self.over.add(one, one.spawn_site, figures, true);
+            self.over
+                .add(coroutine, coroutine.spawn_site, figures, true);
         }
     }
 }
 
 /// No run and no wait was before it.
-fn is_first(one: &Coroutine, event: &Event) -> bool {
+fn is_first(coroutine: &Coroutine, event: &Event) -> bool {
     let is_birth = |last: Event| last.kind == EventKind::Birth && last.n == 0;
-    let follows_birth = event.n == 1 && one.last.is_some_and(is_birth);
-    let is_all = event.n == 0 && one.last.is_none();
-    (follows_birth || is_all) && !event.after_filtered && one.is_alive()
+    let follows_birth = event.n == 1 && coroutine.last.is_some_and(is_birth);
+    let is_all = event.n == 0 && coroutine.last.is_none();
+    (follows_birth || is_all) && !event.after_filtered && coroutine.is_alive()
 }
 
 #[cfg(test)]
@@ -190,7 +197,7 @@ mod tests {
         fn finish(self) -> Vec<(u64, u64)> {
             let groups = self.runs.finish(&self.trace_model).0.into_values();
             groups
-                .map(|it| (it.figures.longest_ns / SECOND, it.figures.still_run))
+                .map(|group| (group.figures.longest_ns / SECOND, group.figures.still_run))
                 .collect()
         }
     }

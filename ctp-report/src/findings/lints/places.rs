@@ -107,11 +107,11 @@ pub struct Group {
 
 impl Groups {
     /// Adds a coroutine.
-    pub fn add(&mut self, one: &Coroutine, site: SiteId, figures: Figures, is_exact: bool) {
-        let group = self.0.entry((one.name, site)).or_default();
+    pub fn add(&mut self, coroutine: &Coroutine, site: SiteId, figures: Figures, is_exact: bool) {
+        let group = self.0.entry((coroutine.name, site)).or_default();
         group.merge(Group {
             coroutines: 1,
-            ids: vec![one.id.0],
+            ids: vec![coroutine.id.0],
             figures,
             inexact: !is_exact,
         });

@@ -83,13 +83,16 @@ impl Watch for OwnWakes {
         let Some(counts) = self.alive.get_mut(&event.coroutine) else {
             return;
         };
-        let one = trace_model.get(event.coroutine);
+        let coroutine = trace_model.get(event.coroutine);
         self.pending -= usize::from(0 < counts.pending);
-        counts.end_run(event, one.is_some_and(|one| is_next(one, event)));
+        counts.end_run(
+            event,
+            coroutine.is_some_and(|other_coroutine| is_next(other_coroutine, event)),
+        );
         if event.kind == EventKind::Death
             && let Some(counts) = self.alive.remove(&event.coroutine)
         {
-            put(&mut self.over, one, &counts);
+            put(&mut self.over, coroutine, &counts);
         }
     }
 
@@ -115,7 +118,10 @@ impl Watch for OwnWakes {
 
 impl OwnWakes {
     fn called(&mut self, trace_model: &TraceModel, call: &WakeCall) {
-        let Some(one) = trace_model.get(call.coroutine).filter(|one| one.is_alive()) else {
+        let Some(coroutine) = trace_model
+            .get(call.coroutine)
+            .filter(|trace_model| trace_model.is_alive())
+        else {
             return;
         };
         let counts = self
@@ -126,7 +132,9 @@ impl OwnWakes {
                 ..RoundCounts::default()
             });
         counts.count(call.count, self.lost);
-        let runs = one.last.is_some_and(|last| last.kind == EventKind::Run);
+        let runs = coroutine
+            .last
+            .is_some_and(|last| last.kind == EventKind::Run);
         if runs && call.by == Waker::Coroutine(call.coroutine) {
             self.pending += usize::from(counts.pending == 0);
             counts.pending += 1;
@@ -134,23 +142,23 @@ impl OwnWakes {
     }
 }
 
-fn is_next(one: &Coroutine, event: &Event) -> bool {
+fn is_next(coroutine: &Coroutine, event: &Event) -> bool {
     let follows =
         |last: Event| last.kind == EventKind::Run && last.n.checked_add(1) == Some(event.n);
-    !event.after_filtered && one.last.is_some_and(follows)
+    !event.after_filtered && coroutine.last.is_some_and(follows)
 }
 
-fn put(groups: &mut Groups, one: Option<&Coroutine>, counts: &RoundCounts) {
+fn put(groups: &mut Groups, coroutine: Option<&Coroutine>, counts: &RoundCounts) {
     let own_wakes: u64 = counts.own.iter().map(|(_, count)| count).sum();
     let most = counts.own.iter().rev().max_by_key(|(_, count)| count);
     let is_most = ENOUGH <= own_wakes && counts.wakes / 2 < own_wakes && !counts.is_unsure;
-    if let (Some(one), Some((site, _)), true) = (one, most, is_most) {
+    if let (Some(other_coroutine), Some((site, _)), true) = (coroutine, most, is_most) {
         let figures = Figures {
             wakes: counts.wakes,
             own_wakes,
             ..Figures::default()
         };
-        groups.add(one, *site, figures, !counts.has_unrecorded);
+        groups.add(other_coroutine, *site, figures, !counts.has_unrecorded);
     }
 }
 
@@ -261,7 +269,7 @@ mod tests {
         fn finish(self) -> Vec<(u64, u64, bool)> {
             let groups = self.wakes.finish(&self.trace_model).0.into_values();
             groups
-                .map(|it| (it.figures.own_wakes, it.figures.wakes, !it.inexact))
+                .map(|group| (group.figures.own_wakes, group.figures.wakes, !group.inexact))
                 .collect()
         }
     }

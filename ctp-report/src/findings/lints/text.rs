@@ -38,13 +38,16 @@ fn of_sort(page: &mut Page, some: &[LintPlace], tool: &str) -> io::Result<()> {
     }
 }
 
-fn line(one: &LintPlace) -> String {
-    let function = text::cut_middle(&one.function, 30);
+fn line(lint_place: &LintPlace) -> String {
+    let function = text::cut_middle(&lint_place.function, 30);
     let left = format!(
         "    {} x {function}  {}",
-        grouped(one.coroutines),
-        (one.lint.message)(one)
+        grouped(lint_place.coroutines),
+        (lint_place.lint.message)(lint_place)
     );
-    let at = text::cut_middle(one.at.as_deref().unwrap_or("(place not recorded)"), 40);
+    let at = text::cut_middle(
+        lint_place.at.as_deref().unwrap_or("(place not recorded)"),
+        40,
+    );
     text::spread(&left, &at)
 }

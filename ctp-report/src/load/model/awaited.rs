@@ -16,8 +16,8 @@ impl Awaited {
         let closings = trace_model.closings().into_iter();
         let ended = closings.filter_map(|(id, closing)| {
             let (other, _) = closing.ended?;
-            let one = trace_model.get(id)?;
-            Some(((one.process, one.suspend()?.arg), other))
+            let coroutine = trace_model.get(id)?;
+            Some(((coroutine.process, coroutine.suspend()?.arg), other))
         });
         Awaited(ended.chain(trace_model.awaited()).collect())
     }

@@ -128,8 +128,8 @@ const EXTENSIONS: [&str; 29] = [
 ];
 
 fn has_name_of_source(path: &Path) -> bool {
-    let extension = path.extension().and_then(|it| it.to_str());
-    extension.is_some_and(|it| EXTENSIONS.contains(&it.to_ascii_lowercase().as_str()))
+    let extension = path.extension().and_then(|name| name.to_str());
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str()))
 }
 
 #[cfg(test)]

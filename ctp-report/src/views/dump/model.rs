@@ -25,25 +25,47 @@ pub struct Fields {
 /// Takes a record apart.
 pub fn of(record: &Record) -> Fields {
     match record {
-        Record::Start(it) => fields("start", None, start(it)),
-        Record::Process(it) => fields("process", Some(it.attached), process(it)),
-        Record::Module(it) => fields("module", None, module(it)),
-        Record::Site(it) => fields("site", None, site(it)),
-        Record::Chain(it) => fields("chain", None, chain(it)),
-        Record::Birth(it) => fields("birth", Some(it.at), birth(it)),
-        Record::Event(it) => fields(event_kind(it.kind), Some(it.at), event(it)),
-        Record::Wake(it) => fields("wake", Some(it.at), wake(it)),
-        Record::ThreadEvent(it) => thread_event(it),
-        Record::EventCounts(it) => fields("tally", None, event_counts(it)),
-        Record::ProcessEnd(it) => fields("leaves", Some(it.at), process_end(it)),
-        Record::Aggregate(it) => fields("totals", Some(it.at), aggregate(it)),
-        Record::Control(it) => fields("control", Some(it.at), control(it)),
-        Record::Window(it) => fields("window", Some(it.since), window(it)),
-        Record::Earlier(it) => fields("earlier", None, earlier(it)),
-        Record::EndedSums(it) => fields("former", None, ended_sums(it)),
-        Record::Look(it) => fields("look", Some(it.at), look(it)),
+        Record::Start(other_start) => fields("start", None, start(other_start)),
+        Record::Process(other_process) => fields(
+            "process",
+            Some(other_process.attached),
+            process(other_process),
+        ),
+        Record::Module(other_module) => fields("module", None, module(other_module)),
+        Record::Site(other_site) => fields("site", None, site(other_site)),
+        Record::Chain(other_chain) => fields("chain", None, chain(other_chain)),
+        Record::Birth(other_birth) => fields("birth", Some(other_birth.at), birth(other_birth)),
+        Record::Event(other_event) => fields(
+            event_kind(other_event.kind),
+            Some(other_event.at),
+            event(other_event),
+        ),
+        Record::Wake(other_wake) => fields("wake", Some(other_wake.at), wake(other_wake)),
+        Record::ThreadEvent(other_thread_event) => thread_event(other_thread_event),
+        Record::EventCounts(other_event_counts) => {
+            fields("tally", None, event_counts(other_event_counts))
+        }
+        Record::ProcessEnd(other_process_end) => fields(
+            "leaves",
+            Some(other_process_end.at),
+            process_end(other_process_end),
+        ),
+        Record::Aggregate(other_aggregate) => fields(
+            "totals",
+            Some(other_aggregate.at),
+            aggregate(other_aggregate),
+        ),
+        Record::Control(other_control) => {
+            fields("control", Some(other_control.at), control(other_control))
+        }
+        Record::Window(other_window) => {
+            fields("window", Some(other_window.since), window(other_window))
+        }
+        Record::Earlier(other_earlier) => fields("earlier", None, earlier(other_earlier)),
+        Record::EndedSums(other_ended_sums) => fields("former", None, ended_sums(other_ended_sums)),
+        Record::Look(other_look) => fields("look", Some(other_look.at), look(other_look)),
         Record::Watermark(at) => fields("watermark", Some(*at), vec![]),
-        Record::End(it) => fields("end", Some(it.at), end(it)),
+        Record::End(other_end) => fields("end", Some(other_end.at), end(other_end)),
         _ => fields("unknown", None, vec![]),
     }
 }
@@ -59,61 +81,86 @@ fn address(address: u64) -> Value {
     format!("{address:#x}").into()
 }
 
-fn start(it: &Start) -> Vec<Field> {
-    let argv: Vec<String> = it.argv.iter().map(|word| escape_bytes(word)).collect();
+fn start(other_start: &Start) -> Vec<Field> {
+    let argv: Vec<String> = other_start
+        .argv
+        .iter()
+        .map(|word| escape_bytes(word))
+        .collect();
     vec![
-        ("trace_id", units::hex(&it.trace_id).into()),
-        ("recorder", escape(&it.recorder).into()),
-        ("host", escape(&it.host).into()),
+        ("trace_id", units::hex(&other_start.trace_id).into()),
+        ("recorder", escape(&other_start.recorder).into()),
+        ("host", escape(&other_start.host).into()),
         ("argv", argv.into()),
-        ("started_unix_ns", it.started_unix_ns.into()),
-        ("started_monotonic_ns", it.started_monotonic_ns.into()),
-        ("capacity", it.capacity.into()),
-        ("precise_chains", it.precise_chains.then_some(true).into()),
+        ("started_unix_ns", other_start.started_unix_ns.into()),
+        (
+            "started_monotonic_ns",
+            other_start.started_monotonic_ns.into(),
+        ),
+        ("capacity", other_start.capacity.into()),
+        (
+            "precise_chains",
+            other_start.precise_chains.then_some(true).into(),
+        ),
     ]
 }
 
-fn process(it: &Process) -> Vec<Field> {
-    vec![("id", it.id.0.into()), ("pid", it.pid.into())]
+fn process(other_process: &Process) -> Vec<Field> {
+    vec![
+        ("id", other_process.id.0.into()),
+        ("pid", other_process.pid.into()),
+    ]
 }
 
-fn process_end(it: &ProcessEnd) -> Vec<Field> {
-    let how = match it.how {
+fn process_end(other_process_end: &ProcessEnd) -> Vec<Field> {
+    let how = match other_process_end.how {
         ProcessExit::Exited(status) => format!("exit {status}"),
         ProcessExit::Signalled(signal) => format!("signal {signal}"),
         ProcessExit::Exec => "exec".to_owned(),
         _ => "gone".to_owned(),
     };
-    vec![("process", it.process.0.into()), ("how", how.into())]
-}
-
-fn aggregate(it: &Aggregate) -> Vec<Field> {
     vec![
-        ("coroutine", it.coroutine.0.into()),
-        ("stands_for_events", it.stands_for_events.into()),
-        ("left_out", it.left_out.into()),
-        ("waiting", durations(&it.waiting, it.bins)),
-        ("running", durations(&it.running, it.bins)),
+        ("process", other_process_end.process.0.into()),
+        ("how", how.into()),
     ]
 }
 
-fn window(it: &Window) -> Vec<Field> {
+fn aggregate(other_aggregate: &Aggregate) -> Vec<Field> {
     vec![
-        ("overwritten", it.overwritten.into()),
-        ("unattributed", it.unattributed.into()),
-        ("goes_on", it.goes_on.into()),
+        ("coroutine", other_aggregate.coroutine.0.into()),
+        (
+            "stands_for_events",
+            other_aggregate.stands_for_events.into(),
+        ),
+        ("left_out", other_aggregate.left_out.into()),
+        (
+            "waiting",
+            durations(&other_aggregate.waiting, other_aggregate.bins),
+        ),
+        (
+            "running",
+            durations(&other_aggregate.running, other_aggregate.bins),
+        ),
     ]
 }
 
-fn earlier(it: &Earlier) -> Vec<Field> {
+fn window(other_window: &Window) -> Vec<Field> {
     vec![
-        ("coroutine", it.coroutine.0.into()),
-        ("events", it.events.into()),
+        ("overwritten", other_window.overwritten.into()),
+        ("unattributed", other_window.unattributed.into()),
+        ("goes_on", other_window.goes_on.into()),
     ]
 }
 
-fn look(it: &Look) -> Vec<Field> {
-    let (seen, amount) = match it.seen {
+fn earlier(other_earlier: &Earlier) -> Vec<Field> {
+    vec![
+        ("coroutine", other_earlier.coroutine.0.into()),
+        ("events", other_earlier.events.into()),
+    ]
+}
+
+fn look(other_look: &Look) -> Vec<Field> {
+    let (seen, amount) = match other_look.seen {
         Seen::Open => ("open", 0),
         Seen::Closed => ("closed", 0),
         Seen::Replaced => ("replaced", 0),
@@ -126,98 +173,110 @@ fn look(it: &Look) -> Vec<Field> {
         _ => ("unknown", 0),
     };
     vec![
-        ("coroutine", it.coroutine.0.into()),
-        ("since", it.since.0.into()),
-        ("fd", it.fd.into()),
-        ("thing", observations::thing(it.thing).into()),
+        ("coroutine", other_look.coroutine.0.into()),
+        ("since", other_look.since.0.into()),
+        ("fd", other_look.fd.into()),
+        ("thing", observations::thing(other_look.thing).into()),
         ("seen", seen.into()),
         ("amount", amount.into()),
     ]
 }
 
-fn ended_sums(it: &EndedSums) -> Vec<Field> {
+fn ended_sums(other_ended_sums: &EndedSums) -> Vec<Field> {
     vec![
-        ("process", it.process.0.into()),
-        ("name", escape(&it.name).into()),
-        ("spawn_site", it.spawn_site.0.into()),
-        ("coroutines", it.coroutines.into()),
-        ("events", it.events.into()),
-        ("lost", it.lost.into()),
-        ("filtered", it.filtered.into()),
-        ("left_out", it.left_out.into()),
-        ("waiting", durations(&it.waiting, it.bins)),
-        ("running", durations(&it.running, it.bins)),
+        ("process", other_ended_sums.process.0.into()),
+        ("name", escape(&other_ended_sums.name).into()),
+        ("spawn_site", other_ended_sums.spawn_site.0.into()),
+        ("coroutines", other_ended_sums.coroutines.into()),
+        ("events", other_ended_sums.events.into()),
+        ("lost", other_ended_sums.lost.into()),
+        ("filtered", other_ended_sums.filtered.into()),
+        ("left_out", other_ended_sums.left_out.into()),
+        (
+            "waiting",
+            durations(&other_ended_sums.waiting, other_ended_sums.bins),
+        ),
+        (
+            "running",
+            durations(&other_ended_sums.running, other_ended_sums.bins),
+        ),
     ]
 }
 
 /// Without any there is nothing to tell. A bin is told as its lower bound and its count.
-fn durations(it: &Durations, bins: Bins) -> Value {
-    if it.count == 0 {
+fn durations(other_durations: &Durations, bins: Bins) -> Value {
+    if other_durations.count == 0 {
         return Value::Null;
     }
-    let bars = it.bars(bins).filter(|(_, _, count)| *count > 0);
+    let bars = other_durations
+        .bars(bins)
+        .filter(|(_, _, count)| *count > 0);
     let bars: Vec<Value> = bars
         .map(|(from, _, count)| json!([from.0, count]))
         .collect();
     json!({
-        "count": it.count,
-        "sum_ns": it.sum.0,
-        "min_ns": it.min.0,
-        "max_ns": it.max.0,
+        "count": other_durations.count,
+        "sum_ns": other_durations.sum.0,
+        "min_ns": other_durations.min.0,
+        "max_ns": other_durations.max.0,
         "bins": bars,
     })
 }
 
-fn module(it: &Module) -> Vec<Field> {
+fn module(other_module: &Module) -> Vec<Field> {
     vec![
-        ("process", it.process.0.into()),
-        ("start", address(it.start)),
-        ("end", address(it.end)),
-        ("file_offset", address(it.file_offset)),
-        ("path", escape_bytes(&it.path).into()),
-        ("build_id", units::hex(&it.build_id).into()),
+        ("process", other_module.process.0.into()),
+        ("start", address(other_module.start)),
+        ("end", address(other_module.end)),
+        ("file_offset", address(other_module.file_offset)),
+        ("path", escape_bytes(&other_module.path).into()),
+        ("build_id", units::hex(&other_module.build_id).into()),
     ]
 }
 
-fn site(it: &Site) -> Vec<Field> {
-    let (place, value) = match &it.place {
+fn site(other_site: &Site) -> Vec<Field> {
+    let (place, value) = match &other_site.place {
         Place::Source { file, line, column } => {
             ("source", json!(format!("{}:{line}:{column}", escape(file))))
         }
         Place::Function { address, name } => {
             ("function", json!(format!("{address:#x} {}", escape(name))))
         }
-        Place::Address(it) => ("address", address(*it)),
-        Place::ReturnAddress(it) => ("return_address", address(*it)),
+        Place::Address(number) => ("address", address(*number)),
+        Place::ReturnAddress(number) => ("return_address", address(*number)),
         _ => ("unknown", Value::Null),
     };
     vec![
-        ("id", it.id.0.into()),
-        ("process", it.process.0.into()),
+        ("id", other_site.id.0.into()),
+        ("process", other_site.process.0.into()),
         (place, value),
     ]
 }
 
-fn chain(it: &Chain) -> Vec<Field> {
-    let addresses: Value = it.addresses.iter().map(|it| address(*it)).collect();
+fn chain(other_chain: &Chain) -> Vec<Field> {
+    let addresses: Value = other_chain
+        .addresses
+        .iter()
+        .map(|number| address(*number))
+        .collect();
     vec![
-        ("site", it.site.0.into()),
-        ("whole", it.is_whole.into()),
+        ("site", other_chain.site.0.into()),
+        ("whole", other_chain.is_whole.into()),
         ("addresses", addresses),
     ]
 }
 
-fn birth(it: &Birth) -> Vec<Field> {
+fn birth(other_birth: &Birth) -> Vec<Field> {
     vec![
-        ("coroutine", it.coroutine.0.into()),
-        ("process", it.process.0.into()),
-        ("station", it.station.into()),
-        ("generation", it.generation.into()),
-        ("probe_id", it.probe_id.into()),
-        ("dialect", dialect(it.dialect).into()),
-        ("kind", kind(it.kind).into()),
-        ("name", escape(&it.name).into()),
-        ("spawn_site", it.spawn_site.0.into()),
+        ("coroutine", other_birth.coroutine.0.into()),
+        ("process", other_birth.process.0.into()),
+        ("station", other_birth.station.into()),
+        ("generation", other_birth.generation.into()),
+        ("probe_id", other_birth.probe_id.into()),
+        ("dialect", dialect(other_birth.dialect).into()),
+        ("kind", kind(other_birth.kind).into()),
+        ("name", escape(&other_birth.name).into()),
+        ("spawn_site", other_birth.spawn_site.0.into()),
     ]
 }
 
@@ -240,27 +299,30 @@ fn kind(kind: CoroutineKind) -> &'static str {
     }
 }
 
-fn event(it: &Event) -> Vec<Field> {
+fn event(other_event: &Event) -> Vec<Field> {
     let mut fields = vec![
-        ("coroutine", it.coroutine.0.into()),
-        ("n", it.n.into()),
-        ("tid", it.tid.into()),
+        ("coroutine", other_event.coroutine.0.into()),
+        ("n", other_event.n.into()),
+        ("tid", other_event.tid.into()),
     ];
-    if it.kind == EventKind::Suspend {
+    if other_event.kind == EventKind::Suspend {
         fields.extend([
-            ("site", it.site.0.into()),
-            ("wait", resource::word(it.wait).into()),
-            ("arg", it.arg.into()),
-            ("wake_seen", it.wake_seen.into()),
+            ("site", other_event.site.0.into()),
+            ("wait", resource::word(other_event.wait).into()),
+            ("arg", other_event.arg.into()),
+            ("wake_seen", other_event.wake_seen.into()),
         ]);
-        fields.extend(marks(it.marks));
+        fields.extend(marks(other_event.marks));
     }
     fields
 }
 
 /// Those that are set.
-fn marks(it: WaitMarks) -> impl Iterator<Item = Field> {
-    let marks = [("idle", it.idle), ("one_of_several", it.one_of_several)];
+fn marks(wait_marks: WaitMarks) -> impl Iterator<Item = Field> {
+    let marks = [
+        ("idle", wait_marks.idle),
+        ("one_of_several", wait_marks.one_of_several),
+    ];
     let set = marks.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(mark, _)| (mark, true.into()))
 }
@@ -282,11 +344,14 @@ fn waker(waker: Waker) -> String {
     }
 }
 
-fn thread_event(it: &ThreadEvent) -> Fields {
-    let (word, rest) = act(&it.act);
-    let mut all = vec![("process", it.process.0.into()), ("tid", it.tid.into())];
+fn thread_event(other_thread_event: &ThreadEvent) -> Fields {
+    let (word, rest) = act(&other_thread_event.act);
+    let mut all = vec![
+        ("process", other_thread_event.process.0.into()),
+        ("tid", other_thread_event.tid.into()),
+    ];
     all.extend(rest);
-    fields(word, Some(it.at), all)
+    fields(word, Some(other_thread_event.at), all)
 }
 
 fn act(act: &Act) -> (&'static str, Vec<Field>) {
@@ -310,62 +375,62 @@ fn act(act: &Act) -> (&'static str, Vec<Field>) {
                 ("site", close.site.0.into()),
             ],
         ),
-        Act::Acquire(it) => ("acquires", hold(it)),
-        Act::Release(it) => ("releases", hold(it)),
+        Act::Acquire(other_hold) => ("acquires", hold(other_hold)),
+        Act::Release(other_hold) => ("releases", hold(other_hold)),
         Act::Loss(records) => ("loses", vec![("records", (*records).into())]),
         _ => ("unknown", vec![]),
     }
 }
 
-fn hold(it: &Hold) -> Vec<Field> {
+fn hold(other_hold: &Hold) -> Vec<Field> {
     vec![
-        ("wait", resource::word(it.wait).into()),
-        ("arg", it.arg.into()),
-        ("by", waker(it.by).into()),
-        ("site", it.site.0.into()),
+        ("wait", resource::word(other_hold.wait).into()),
+        ("arg", other_hold.arg.into()),
+        ("by", waker(other_hold.by).into()),
+        ("site", other_hold.site.0.into()),
     ]
 }
 
-fn wake(it: &Wake) -> Vec<Field> {
-    let waker = waker(it.waker);
+fn wake(other_wake: &Wake) -> Vec<Field> {
+    let waker = waker(other_wake.waker);
     vec![
-        ("coroutine", it.coroutine.0.into()),
-        ("count", it.count.into()),
+        ("coroutine", other_wake.coroutine.0.into()),
+        ("count", other_wake.count.into()),
         ("waker", waker.into()),
     ]
 }
 
 /// Who is 0 is everybody.
-fn control(it: &Control) -> Vec<Field> {
+fn control(other_control: &Control) -> Vec<Field> {
     vec![
-        ("generation", it.generation.into()),
-        ("pid", it.pid.into()),
-        ("stopped", it.stopped.into()),
-        ("without_runs", it.without_runs.into()),
-        ("without_suspends", it.without_suspends.into()),
-        ("only_thread", it.only_thread.into()),
-        ("only_process", it.only_process.into()),
+        ("generation", other_control.generation.into()),
+        ("pid", other_control.pid.into()),
+        ("stopped", other_control.stopped.into()),
+        ("without_runs", other_control.without_runs.into()),
+        ("without_suspends", other_control.without_suspends.into()),
+        ("only_thread", other_control.only_thread.into()),
+        ("only_process", other_control.only_process.into()),
     ]
 }
 
-fn event_counts(it: &EventCounts) -> Vec<Field> {
-    let filtered = (0 < it.filtered).then_some(it.filtered);
+fn event_counts(other_event_counts: &EventCounts) -> Vec<Field> {
+    let filtered = (0 < other_event_counts.filtered).then_some(other_event_counts.filtered);
     vec![
-        ("coroutine", it.coroutine.0.into()),
-        ("attempted", it.attempted.into()),
-        ("recorded", it.recorded.into()),
-        ("torn", it.torn.into()),
-        ("inexact", it.inexact.into()),
+        ("coroutine", other_event_counts.coroutine.0.into()),
+        ("attempted", other_event_counts.attempted.into()),
+        ("recorded", other_event_counts.recorded.into()),
+        ("torn", other_event_counts.torn.into()),
+        ("inexact", other_event_counts.inexact.into()),
         ("filtered", filtered.into()),
-        ("wakers", it.wakers.into()),
+        ("wakers", other_event_counts.wakers.into()),
     ]
 }
 
-fn end(it: &End) -> Vec<Field> {
-    let faulting_tid = (it.faulting_tid != 0).then_some(it.faulting_tid);
-    let unrecorded = (it.unrecorded != 0).then_some(it.unrecorded);
-    let records = (it.records != 0).then_some(it.records);
-    let how = match it.how {
+fn end(other_end: &End) -> Vec<Field> {
+    let faulting_tid = (other_end.faulting_tid != 0).then_some(other_end.faulting_tid);
+    let unrecorded = (other_end.unrecorded != 0).then_some(other_end.unrecorded);
+    let records = (other_end.records != 0).then_some(other_end.records);
+    let how = match other_end.how {
         ExitReason::Exited(status) => format!("exited {status}"),
         ExitReason::Signalled(signal) => format!("signal {signal}"),
         ExitReason::Stopped => "stopped".to_owned(),
@@ -374,12 +439,12 @@ fn end(it: &End) -> Vec<Field> {
     };
     vec![
         ("how", how.into()),
-        ("events", it.events.into()),
-        ("lost", it.lost.into()),
-        ("refused", it.refused.into()),
-        ("coroutines", it.coroutines.into()),
-        ("unnamed", it.unnamed.into()),
-        ("quarantined", it.quarantined.into()),
+        ("events", other_end.events.into()),
+        ("lost", other_end.lost.into()),
+        ("refused", other_end.refused.into()),
+        ("coroutines", other_end.coroutines.into()),
+        ("unnamed", other_end.unnamed.into()),
+        ("quarantined", other_end.quarantined.into()),
         ("faulting_tid", faulting_tid.into()),
         ("unrecorded", unrecorded.into()),
         ("records", records.into()),

@@ -22,7 +22,7 @@ pub fn write(reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// Says which lines of an imported file are not among the records.
 pub fn left_out(imported: Option<&Imported>, out: &mut dyn Write) -> io::Result<()> {
-    let reasons = imported.into_iter().flat_map(|it| &it.left_out);
+    let reasons = imported.into_iter().flat_map(|imported| &imported.left_out);
     for (fault, lines) in reasons {
         for number in lines {
             writeln!(out, "# note: line {number} left out: {}", fault.word())?;

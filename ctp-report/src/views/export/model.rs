@@ -109,11 +109,12 @@ impl Exporter {
         let mut given = HashSet::from([0]);
         let mut ids = HashMap::new();
         let unborn = self.rows.iter().map(|row| (coroutine_of(row), 0));
-        for (one, id) in self.births.iter().copied().chain(unborn) {
-            ids.entry(one).or_insert_with(|| match given.insert(id) {
-                true => id,
-                false => free.next().unwrap_or_default(),
-            });
+        for (other_id, id) in self.births.iter().copied().chain(unborn) {
+            ids.entry(other_id)
+                .or_insert_with(|| match given.insert(id) {
+                    true => id,
+                    false => free.next().unwrap_or_default(),
+                });
         }
         ids
     }

@@ -41,17 +41,17 @@ impl Folder {
 
     /// Adds a stretch of time that ended.
     pub fn add(&mut self, trace_model: &TraceModel, span: &Span) {
-        if let Some(one) = trace_model.get(span.coroutine) {
-            self.count(one, span.activity, false, span.length());
+        if let Some(coroutine) = trace_model.get(span.coroutine) {
+            self.count(coroutine, span.activity, false, span.length());
         }
     }
 
     /// Adds what had not ended when the recording, or its process, did, and names everything.
     pub fn finish(mut self, model: &Model, names: &Names) -> Stacks {
-        for one in model.trace_model.coroutines() {
-            if let Some((activity, since)) = open(&model.trace_model, one) {
-                let end = model.trace_model.end_of(one.process);
-                self.count(one, activity, true, since.until(end));
+        for coroutine in model.trace_model.coroutines() {
+            if let Some((activity, since)) = open(&model.trace_model, coroutine) {
+                let end = model.trace_model.end_of(coroutine.process);
+                self.count(coroutine, activity, true, since.until(end));
             }
         }
         let several = self.several(model);
@@ -83,7 +83,7 @@ impl Folder {
         several
     }
 
-    fn count(&mut self, one: &Coroutine, activity: Activity, open: bool, length: Nanos) {
+    fn count(&mut self, coroutine: &Coroutine, activity: Activity, open: bool, length: Nanos) {
         let by = if matches!(activity, Activity::Waiting(..)) {
             By::Wait
         } else {
@@ -91,8 +91,8 @@ impl Folder {
         };
         if by == self.by && length.0 > 0 {
             let key = Key {
-                name: one.name,
-                spawned: one.spawn_site,
+                name: coroutine.name,
+                spawned: coroutine.spawn_site,
                 activity,
                 open,
             };
@@ -102,13 +102,13 @@ impl Folder {
     }
 }
 
-fn open(trace_model: &TraceModel, one: &Coroutine) -> Option<(Activity, Nanos)> {
-    if let Some(wait) = one.suspend() {
+fn open(trace_model: &TraceModel, coroutine: &Coroutine) -> Option<(Activity, Nanos)> {
+    if let Some(wait) = coroutine.suspend() {
         return Some((Activity::Waiting(wait.site, wait.wait), wait.at));
     }
-    let from = trace_model.resumed_from(one);
+    let from = trace_model.resumed_from(coroutine);
     let from = from.map(|stats| (stats.site, stats.wait));
-    Some((Activity::Running(from), one.runs_since()?))
+    Some((Activity::Running(from), coroutine.runs_since()?))
 }
 
 fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {

@@ -71,14 +71,23 @@ pub struct Bin {
 pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
     let mut charts: Vec<Chart> = if model.trace_model.has_aggregates() {
         let all = model.trace_model.by_name();
-        all.iter().map(|it| of_name(model, names, it)).collect()
+        all.iter()
+            .map(|named| of_name(model, names, named))
+            .collect()
     } else {
         let all = model.trace_model.sites();
-        all.iter().map(|it| of_site(model, names, it)).collect()
+        all.iter()
+            .map(|site_stats| of_site(model, names, site_stats))
+            .collect()
     };
-    let look = |it: &Chart| (it.at.clone(), it.name.clone(), it.waits_for);
-    duplicates::distinguish(&mut charts, look, |it| it.column, |it| &mut it.at);
-    let rank = |it: &Chart| std::cmp::Reverse((it.waiting.sum_ns, it.oldest_open_ns));
+    let look = |chart: &Chart| (chart.at.clone(), chart.name.clone(), chart.waits_for);
+    duplicates::distinguish(
+        &mut charts,
+        look,
+        |chart| chart.column,
+        |chart| &mut chart.at,
+    );
+    let rank = |chart: &Chart| std::cmp::Reverse((chart.waiting.sum_ns, chart.oldest_open_ns));
     charts.sort_by(|a, b| {
         rank(a)
             .cmp(&rank(b))
@@ -101,7 +110,7 @@ fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
         waiting: Side::of_events(&site.waits),
         running: Side::of_events(&site.runs),
         open: site.open.count(),
-        oldest_open_ns: site.open.max().map(|it| it.0),
+        oldest_open_ns: site.open.max().map(|time| time.0),
         cancelled: site.cancelled.count(),
         left_out: 0,
         exact: !site.approximate && model.knows_losses(),
@@ -123,7 +132,7 @@ fn of_name(model: &Model, names: &Names, named: &Named) -> Chart {
         waiting: Side::of_totals(&named.waiting, named.bins),
         running: Side::of_totals(&named.running, named.bins),
         open: named.open.count(),
-        oldest_open_ns: named.open.max().map(|it| it.0),
+        oldest_open_ns: named.open.max().map(|time| time.0),
         cancelled: named.cancelled,
         left_out: named.left_out,
         exact: !named.approximate && model.knows_losses(),
@@ -135,19 +144,19 @@ impl Side {
         Side {
             count: all.count(),
             sum_ns: all.sum().0,
-            mean_ns: all.mean().map(|it| it.0),
-            min_ns: all.min().map(|it| it.0),
-            max_ns: all.max().map(|it| it.0),
+            mean_ns: all.mean().map(|time| time.0),
+            min_ns: all.min().map(|time| time.0),
+            max_ns: all.max().map(|time| time.0),
             bins: used(all.bins().map(bin).collect()),
         }
     }
 
     fn of_totals(all: &Durations, bins: Bins) -> Self {
-        let is_known = |it: Nanos| (all.count > 0).then_some(it.0);
+        let is_known = |time: Nanos| (all.count > 0).then_some(time.0);
         Side {
             count: all.count,
             sum_ns: all.sum.0,
-            mean_ns: all.mean().map(|it| it.0),
+            mean_ns: all.mean().map(|time| time.0),
             min_ns: is_known(all.min),
             max_ns: is_known(all.max),
             bins: used(all.bars(bins).map(bin).collect()),
@@ -158,7 +167,7 @@ impl Side {
 fn bin((from, below, count): (Nanos, Option<Nanos>, u64)) -> Bin {
     Bin {
         from_ns: from.0,
-        below_ns: below.map(|it| it.0),
+        below_ns: below.map(|below| below.0),
         count,
     }
 }

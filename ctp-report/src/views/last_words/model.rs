@@ -73,46 +73,51 @@ impl Listener {
         let crash = Option::<Crash>::find(model, names);
         let crash = crash.as_ref();
         let mut alive: Vec<&Coroutine> = model.trace_model.coroutines();
-        alive.retain(|one| one.is_alive());
-        let rank = |one: &&Coroutine| (state(one, crash).0, std::cmp::Reverse(one.state().1));
+        alive.retain(|coroutine| coroutine.is_alive());
+        let rank = |coroutine: &&Coroutine| {
+            (
+                state(coroutine, crash).0,
+                std::cmp::Reverse(coroutine.state().1),
+            )
+        };
         alive.sort_by_key(rank);
-        let words = alive.into_iter().enumerate().map(|(index, one)| {
-            let events = self.latest.get(&one.id).filter(|_| index < reported);
+        let words = alive.into_iter().enumerate().map(|(index, coroutine)| {
+            let events = self.latest.get(&coroutine.id).filter(|_| index < reported);
             let events = events.into_iter().flatten();
             LastWords {
                 events: events
                     .map(|event| proof::event(model, names, event))
                     .collect(),
-                ..stands(model, names, one, crash)
+                ..stands(model, names, coroutine, crash)
             }
         });
         words.collect()
     }
 }
 
-fn stands(model: &Model, names: &Names, one: &Coroutine, crash: Option<&Crash>) -> LastWords {
-    let label = one.suspend().and_then(|wait| names.of(wait.site));
-    let (_, Nanos(since_ns)) = one.state();
+fn stands(model: &Model, names: &Names, coroutine: &Coroutine, crash: Option<&Crash>) -> LastWords {
+    let label = coroutine.suspend().and_then(|wait| names.of(wait.site));
+    let (_, Nanos(since_ns)) = coroutine.state();
     LastWords {
-        id: one.id.0,
-        name: names.of_coroutine(model, one),
-        state: state(one, crash).1,
-        tid: one.last.map(|last| last.tid),
+        id: coroutine.id.0,
+        name: names.of_coroutine(model, coroutine),
+        state: state(coroutine, crash).1,
+        tid: coroutine.last.map(|last| last.tid),
         at: label.and_then(Label::at),
         since_ns,
-        until_ns: model.trace_model.end_of(one.process).0,
-        process_ended: model.trace_model.ended_early(one.process).is_some(),
-        torn: one.account.torn(),
-        lost: one.account.lost(),
+        until_ns: model.trace_model.end_of(coroutine.process).0,
+        process_ended: model.trace_model.ended_early(coroutine.process).is_some(),
+        torn: coroutine.account.torn(),
+        lost: coroutine.account.lost(),
         events: Vec::new(),
     }
 }
 
 /// The state as a word, with its rank.
-fn state(one: &Coroutine, crash: Option<&Crash>) -> (u8, &'static str) {
+fn state(coroutine: &Coroutine, crash: Option<&Crash>) -> (u8, &'static str) {
     let culprit = crash.and_then(Crash::culprit);
-    match one.state().0 {
-        _ if culprit.is_some_and(|culprit| culprit.id == one.id.0) => (0, "crashed"),
+    match coroutine.state().0 {
+        _ if culprit.is_some_and(|culprit| culprit.id == coroutine.id.0) => (0, "crashed"),
         State::Running => (1, "running"),
         State::Born => (3, "never run"),
         _ => (2, "suspended"),
@@ -122,8 +127,10 @@ fn state(one: &Coroutine, crash: Option<&Crash>) -> (u8, &'static str) {
 /// Many, counted by state and place: the most frequent first.
 pub fn groups(all: &[LastWords]) -> Vec<((&'static str, Option<&str>), usize)> {
     let mut counts = BTreeMap::<_, usize>::new();
-    for one in all {
-        *counts.entry((one.state, one.at.as_deref())).or_default() += 1;
+    for last_words in all {
+        *counts
+            .entry((last_words.state, last_words.at.as_deref()))
+            .or_default() += 1;
     }
     let mut groups: Vec<_> = counts.into_iter().collect();
     groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

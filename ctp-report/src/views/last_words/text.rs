@@ -22,39 +22,48 @@ pub fn page(page: &mut Page, all: &[LastWords], reported: usize, end: Nanos) -> 
     ))?;
     page.gap()?;
     let (first, rest) = all.split_at(reported.min(all.len()));
-    first.iter().try_for_each(|one| block(page, one))?;
+    first
+        .iter()
+        .try_for_each(|last_words| block(page, last_words))?;
     others(page, rest)
 }
 
-fn block(page: &mut Page, one: &LastWords) -> io::Result<()> {
-    let left = format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
-    page.line(&text::spread(&left, &stands(one)))?;
-    one.events.iter().try_for_each(|event| event.write(page))?;
-    if one.process_ended {
-        let moment = units::moment_ns(one.until_ns);
+fn block(page: &mut Page, last_words: &LastWords) -> io::Result<()> {
+    let left = format!(
+        "id {} {}",
+        last_words.id,
+        text::cut_middle(&last_words.name, 40)
+    );
+    page.line(&text::spread(&left, &stands(last_words)))?;
+    last_words
+        .events
+        .iter()
+        .try_for_each(|event| event.write(page))?;
+    if last_words.process_ended {
+        let moment = units::moment_ns(last_words.until_ns);
         page.line(&format!("     {moment:<15} (its process ended)"))?;
     }
-    if let Some(n) = one.torn {
+    if let Some(n) = last_words.torn {
         page.line(&format!(
             "     torn tail, n={n}: its writer died in the middle of this event"
         ))?;
     }
-    if one.lost > 0 {
+    if last_words.lost > 0 {
         page.line(&format!(
             "     {} of it lost",
-            units::counted(one.lost, "event")
+            units::counted(last_words.lost, "event")
         ))?;
     }
     page.gap()
 }
 
-fn stands(one: &LastWords) -> String {
-    let age = units::duration(Nanos(one.since_ns).until(Nanos(one.until_ns)));
-    match (one.state, one.tid, &one.at) {
+fn stands(last_words: &LastWords) -> String {
+    let age = units::duration(Nanos(last_words.since_ns).until(Nanos(last_words.until_ns)));
+    match (last_words.state, last_words.tid, &last_words.at) {
         ("suspended", _, Some(at)) => {
             format!("suspended at {} for {age}", text::cut_middle(at, 30))
         }
-        ("never run" | "suspended", ..) | (_, None, _) => format!("{} for {age}", one.state),
+        ("never run" | "suspended", ..) | (_, None, _) => format!("{} for {age}", last_words.state),
         ("crashed", Some(tid), _) => format!("crashed on tid {tid}, having run {age}"),
         (state, Some(tid), _) => format!("{state} on tid {tid} for {age}"),
     }

@@ -71,13 +71,15 @@ impl Row {
 /// it was spawned.
 pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
     let trace_model = &model.trace_model;
-    let run = |one: &Coroutine| {
-        let length = one.runs_since()?.until(trace_model.end_of(one.process));
-        let spawned = names.at(one.spawn_site).unwrap_or_default();
-        Some((length.0, names.of_coroutine(model, one), spawned))
+    let run = |coroutine: &Coroutine| {
+        let length = coroutine
+            .runs_since()?
+            .until(trace_model.end_of(coroutine.process));
+        let spawned = names.at(coroutine.spawn_site).unwrap_or_default();
+        Some((length.0, names.of_coroutine(model, coroutine), spawned))
     };
     let all = trace_model.coroutines().into_iter();
-    all.filter(|one| trace_model.resumed_from(one).is_none())
+    all.filter(|coroutine| trace_model.resumed_from(coroutine).is_none())
         .filter_map(run)
         .collect()
 }
@@ -86,10 +88,14 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
     let mut rows: Vec<Row> = if model.is_by_name() {
         let all = model.trace_model.by_name();
-        all.iter().map(|it| row_of_name(model, names, it)).collect()
+        all.iter()
+            .map(|named| row_of_name(model, names, named))
+            .collect()
     } else {
         let all = model.trace_model.sites();
-        all.iter().map(|it| row_of_site(model, names, it)).collect()
+        all.iter()
+            .map(|site_stats| row_of_site(model, names, site_stats))
+            .collect()
     };
     let all = rows.iter().map(|row| row.times.waited_ns);
     let total = Nanos(all.fold(0, u64::saturating_add));

@@ -115,9 +115,9 @@ impl<'r> Duplicates<'r> {
     /// All rows of the function and place of this one, and those of them that wait for the same.
     fn count(&self, row: &'r Row) -> (usize, usize) {
         let of_place = self.0.get(&(row.place.function.as_str(), row.at()));
-        let alike = of_place.and_then(|it| it.get(what(row)));
+        let alike = of_place.and_then(|b_tree_map| b_tree_map.get(what(row)));
         (
-            of_place.map_or(0, |it| it.values().sum()),
+            of_place.map_or(0, |b_tree_map| b_tree_map.values().sum()),
             alike.copied().unwrap_or_default(),
         )
     }

@@ -61,9 +61,14 @@ type Key = (Verdict, Fact, &'static str, SiteId, String);
 /// All coroutines that are not over. Of those that are to be ignored nothing bad is said.
 pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
     let judged = crate::evidence::members(&model.trace_model, view.threshold);
-    let member = |(one, judgement): Member<'m>| match is_ignored(model, names, one, &view.ignore) {
-        true => (one, judgement.ignored()),
-        false => (one, judgement),
+    let member = |(coroutine, judgement): Member<'m>| match is_ignored(
+        model,
+        names,
+        coroutine,
+        &view.ignore,
+    ) {
+        true => (coroutine, judgement.ignored()),
+        false => (coroutine, judgement),
     };
     judged.map(member).collect()
 }
@@ -71,9 +76,12 @@ pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Mem
 /// Coroutines in groups: the worst first, then the largest.
 pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
-    for (one, judgement) in all {
-        let key = key(context, one, judgement);
-        members.entry(key).or_default().push((*one, *judgement));
+    for (coroutine, judgement) in all {
+        let key = key(context, coroutine, judgement);
+        members
+            .entry(key)
+            .or_default()
+            .push((*coroutine, *judgement));
     }
     let groups = members.values().map(|members| group(context, members));
     let mut groups: Vec<Group> = groups.collect();
@@ -107,17 +115,17 @@ fn mark_duplicates(groups: &mut [Group]) {
     );
 }
 
-fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) -> bool {
-    let site = model.trace_model.place_of(one);
-    let function = names.function(site, model.trace_model.name(one.name));
+fn is_ignored(model: &Model, names: &Names, coroutine: &Coroutine, ignore: &Ignore) -> bool {
+    let site = model.trace_model.place_of(coroutine);
+    let function = names.function(site, model.trace_model.name(coroutine.name));
     let at = names.at(site);
     ignore.is_of(&function, at.as_deref())
 }
 
-fn key(context: &Context, one: &Coroutine, judgement: &Judgement) -> Key {
+fn key(context: &Context, coroutine: &Coroutine, judgement: &Judgement) -> Key {
     let Context { model, names, .. } = *context;
-    let site = model.trace_model.place_of(one);
-    let name = names.name_of_row(model, site, one);
+    let site = model.trace_model.place_of(coroutine);
+    let name = names.name_of_row(model, site, coroutine);
     (
         judgement.verdict,
         judgement.fact,
@@ -161,8 +169,10 @@ impl Group {
     /// they take speaks against them, and nearly all of that time it is so.
     pub fn is_kept_up(&self) -> bool {
         let blockers = &self.evidence.thread_kept_by;
-        let kept: usize = blockers.iter().map(|it| it.count).sum();
-        let is_long = |it: &ThreadKeptBy| self.members.oldest_ns / 10 * 9 <= it.runs_ns;
+        let kept: usize = blockers.iter().map(|blocker| blocker.count).sum();
+        let is_long = |thread_kept_by: &ThreadKeptBy| {
+            self.members.oldest_ns / 10 * 9 <= thread_kept_by.runs_ns
+        };
         self.group_verdict.is_of_time()
             && self.members.count == kept
             && blockers.iter().all(is_long)

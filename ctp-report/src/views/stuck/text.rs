@@ -88,10 +88,10 @@ fn no_progress(groups: &[Group], threshold: Nanos) -> Option<String> {
     let since = groups.iter().map(|group| group.members.youngest_ns).min()?;
     let all_wait = groups
         .iter()
-        .all(|it| it.verdict() == Verdict::Waiting || reasons::is_by_length(it));
+        .all(|group| group.verdict() == Verdict::Waiting || reasons::is_by_length(group));
     let is_unproven = groups
         .iter()
-        .any(|it| !reasons::is_as_usual(it) || reasons::is_by_length(it));
+        .any(|group| !reasons::is_as_usual(group) || reasons::is_by_length(group));
     let count: usize = groups.iter().map(|group| group.members.count).sum();
     let long = units::duration_ns(since);
     let subject = match count {
@@ -114,7 +114,7 @@ fn order(groups: &[Group]) -> [Verdict; 4] {
     ];
     match groups
         .iter()
-        .any(|it| it.verdict().is_stuck() && it.is_kept_up())
+        .any(|group| group.verdict().is_stuck() && group.is_kept_up())
     {
         true => [worst, busy, stuck, maybe],
         false => [worst, stuck, maybe, busy],
@@ -252,10 +252,14 @@ fn state_in_words(group: &Group) -> &'static str {
 
 /// `lost_wakeup::listen  lost_wakeup.rs:38, as session`.
 fn spawned(group: &Group) -> Option<(&'static str, String)> {
-    let at = group.members.spawned.as_ref().map(|it| match &it.function {
-        Some(function) => format!("{function}  {}", it.at),
-        None => it.at.clone(),
-    });
+    let at = group
+        .members
+        .spawned
+        .as_ref()
+        .map(|spawned| match &spawned.function {
+            Some(function) => format!("{function}  {}", spawned.at),
+            None => spawned.at.clone(),
+        });
     match (at, called(&group.members.names)) {
         (None, names) => Some(("named", text::cut(&names?, ROOM))),
         (Some(at), None) => Some(("spawned at", text::cut_middle(&at, ROOM))),

@@ -60,7 +60,11 @@ pub struct Chart<'a> {
 impl Chart<'_> {
     /// The crash, if it came from the thread that this one ran on.
     fn crash_of(&self, member: &Member) -> Option<&Crash> {
-        let is_match = |crash: &&Crash| crash.culprit().is_some_and(|it| it.id == member.id.0);
+        let is_match = |crash: &&Crash| {
+            crash
+                .culprit()
+                .is_some_and(|suspect| suspect.id == member.id.0)
+        };
         self.crash.filter(is_match)
     }
 }

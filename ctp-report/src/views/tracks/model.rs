@@ -36,7 +36,10 @@ pub struct Tracks<'a> {
 impl<'a> Tracks<'a> {
     /// Of what goes on within that time.
     pub fn new(model: &'a Model, names: &'a Names, scale: Scale) -> Self {
-        let pids = model.processes.iter().map(|it| (it.id, it.pid));
+        let pids = model
+            .processes
+            .iter()
+            .map(|process| (process.id, process.pid));
         Tracks {
             model,
             names,
@@ -66,8 +69,8 @@ impl<'a> Tracks<'a> {
     pub fn take(&mut self, trace_model: &TraceModel, record: &Record, sink: &mut Sink<'_>) {
         match record {
             Record::Event(event) => {
-                if let Some(one) = trace_model.get(event.coroutine) {
-                    self.event(one, event, sink);
+                if let Some(coroutine) = trace_model.get(event.coroutine) {
+                    self.event(coroutine, event, sink);
                 }
             }
             Record::ThreadEvent(thread_event) => self.thread_event(trace_model, thread_event, sink),
@@ -75,39 +78,39 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    fn event(&mut self, one: &Coroutine, event: &Event, sink: &mut Sink<'_>) {
-        match &one.last {
+    fn event(&mut self, coroutine: &Coroutine, event: &Event, sink: &mut Sink<'_>) {
+        match &coroutine.last {
             Some(last) if last.n.checked_add(1) == Some(event.n) && !event.after_filtered => {
-                self.stretch(one, last, event, sink);
+                self.stretch(coroutine, last, event, sink);
             }
-            Some(last) => self.gap(one, last, event, sink),
+            Some(last) => self.gap(coroutine, last, event, sink),
             None => {
-                let name = format!("id {} {}", one.id.0, self.name(one));
-                sink.thread(Track::of(one), &name);
+                let name = format!("id {} {}", coroutine.id.0, self.name(coroutine));
+                sink.thread(Track::of(coroutine), &name);
             }
         }
         match event.kind {
-            EventKind::Run => self.arrive(one, event, sink),
-            EventKind::Death => drop(self.calls.remove(&one.id)),
+            EventKind::Run => self.arrive(coroutine, event, sink),
+            EventKind::Death => drop(self.calls.remove(&coroutine.id)),
             _ => {}
         }
     }
 
     /// What one did from one event to the next.
-    fn stretch(&self, one: &Coroutine, from: &Event, to: &Event, sink: &mut Sink<'_>) {
+    fn stretch(&self, coroutine: &Coroutine, from: &Event, to: &Event, sink: &mut Sink<'_>) {
         if !self.shows(from.at, to.at) {
             return;
         }
         let span = (from.at, to.at);
-        let track = Track::of(one);
+        let track = Track::of(coroutine);
         match from.kind {
             EventKind::Birth => {
-                let details = self.at(one.spawn_site);
+                let details = self.at(coroutine.spawn_site);
                 sink.slice(track, "spawned", "queued", span, details);
             }
-            EventKind::Run => self.run(one, from, span, sink),
+            EventKind::Run => self.run(coroutine, from, span, sink),
             EventKind::Suspend => {
-                let name = self.place(one, from.site);
+                let name = self.place(coroutine, from.site);
                 sink.slice(track, &name, "wait", span, self.wait(from));
                 if to.kind == EventKind::Death {
                     sink.mark(track, "dropped", to.at, Details::new());
@@ -118,22 +121,22 @@ impl<'a> Tracks<'a> {
     }
 
     /// On the track of the coroutine, and on that of its thread.
-    fn run(&self, one: &Coroutine, run: &Event, span: (Nanos, Nanos), sink: &mut Sink<'_>) {
+    fn run(&self, coroutine: &Coroutine, run: &Event, span: (Nanos, Nanos), sink: &mut Sink<'_>) {
         let on = vec![("tid", run.tid.into())];
-        sink.slice(Track::of(one), "runs", "run", span, on);
-        let which = vec![("id", one.id.0.into())];
-        let thread = self.thread(one.process, run.tid);
-        sink.slice(thread, &self.name(one), "run", span, which);
+        sink.slice(Track::of(coroutine), "runs", "run", span, on);
+        let which = vec![("id", coroutine.id.0.into())];
+        let thread = self.thread(coroutine.process, run.tid);
+        sink.slice(thread, &self.name(coroutine), "run", span, which);
     }
 
-    fn gap(&self, one: &Coroutine, last: &Event, event: &Event, sink: &mut Sink<'_>) {
+    fn gap(&self, coroutine: &Coroutine, last: &Event, event: &Event, sink: &mut Sink<'_>) {
         let lost = event.n.saturating_sub(last.n).saturating_sub(1);
         let what = match event.after_filtered {
             true => "events kept out".to_owned(),
             false => format!("{lost} events missing"),
         };
         if self.shows(event.at, event.at) {
-            sink.mark(Track::of(one), &what, event.at, Details::new());
+            sink.mark(Track::of(coroutine), &what, event.at, Details::new());
         }
     }
 
@@ -148,7 +151,7 @@ impl<'a> Tracks<'a> {
             Act::Wake(call)
                 if trace_model
                     .get(call.coroutine)
-                    .is_some_and(|it| is_new(it, call)) =>
+                    .is_some_and(|trace_model| is_new(trace_model, call)) =>
             {
                 self.calls
                     .entry(call.coroutine)
@@ -168,39 +171,45 @@ impl<'a> Tracks<'a> {
 
     /// A run that a call of `wake()` led to: how long it was ready, and an arrow from where somebody
     /// called to the run. Arrows begin and end at slices.
-    fn arrive(&mut self, one: &Coroutine, run: &Event, sink: &mut Sink<'_>) {
-        let Some((thread_event, call)) = self.calls.remove(&one.id) else {
+    fn arrive(&mut self, coroutine: &Coroutine, run: &Event, sink: &mut Sink<'_>) {
+        let Some((thread_event, call)) = self.calls.remove(&coroutine.id) else {
             return;
         };
         if run.at < thread_event.at || !self.shows(thread_event.at, run.at) {
             return;
         }
-        let waited = one.suspend().map_or(run.at, |wait| wait.at);
+        let waited = coroutine.suspend().map_or(run.at, |wait| wait.at);
         let ready = (thread_event.at.max(waited), run.at);
-        sink.slice(Track::of(one), "ready", "queued", ready, Details::new());
+        sink.slice(
+            Track::of(coroutine),
+            "ready",
+            "queued",
+            ready,
+            Details::new(),
+        );
         self.arrows += 1;
         let caller = self.thread(thread_event.process, thread_event.tid);
-        let what = format!("wakes id {}", one.id.0);
+        let what = format!("wakes id {}", coroutine.id.0);
         let moment = (thread_event.at, thread_event.at);
         sink.slice(caller, &what, "wake", moment, self.at(call.site));
-        let runner = self.thread(one.process, run.tid);
+        let runner = self.thread(coroutine.process, run.tid);
         sink.arrow(self.arrows, (caller, thread_event.at), (runner, run.at));
     }
 
     /// What all that live did at the end, and what is to be said of that.
     pub fn finish(&self, threshold: Nanos, sink: &mut Sink<'_>) {
-        for (one, judgement) in evidence::members(&self.model.trace_model, threshold) {
-            self.end(one, &judgement, sink);
+        for (coroutine, judgement) in evidence::members(&self.model.trace_model, threshold) {
+            self.end(coroutine, &judgement, sink);
         }
     }
 
-    fn end(&self, one: &Coroutine, judgement: &Judgement, sink: &mut Sink<'_>) {
-        let end = self.model.trace_model.end_of(one.process);
-        let Some(last) = one.last.filter(|last| self.shows(last.at, end)) else {
+    fn end(&self, coroutine: &Coroutine, judgement: &Judgement, sink: &mut Sink<'_>) {
+        let end = self.model.trace_model.end_of(coroutine.process);
+        let Some(last) = coroutine.last.filter(|last| self.shows(last.at, end)) else {
             return;
         };
         let place = match last.kind {
-            EventKind::Suspend => self.place(one, last.site),
+            EventKind::Suspend => self.place(coroutine, last.site),
             EventKind::Birth => "spawned".to_owned(),
             _ => "runs".to_owned(),
         };
@@ -215,7 +224,7 @@ impl<'a> Tracks<'a> {
             ("verdict", judgement.verdict.word().into()),
             ("reason", judgement.reason.word().into()),
         ]);
-        let track = Track::of(one);
+        let track = Track::of(coroutine);
         let sort = if is_bad { "stuck" } else { "open" };
         let span = (last.at, end);
         match judgement.verdict {
@@ -232,13 +241,13 @@ impl<'a> Tracks<'a> {
         Track::of_thread(self.pids.get(&process).copied().unwrap_or_default(), tid)
     }
 
-    fn name(&self, one: &Coroutine) -> String {
-        self.names.of_coroutine(self.model, one)
+    fn name(&self, coroutine: &Coroutine) -> String {
+        self.names.of_coroutine(self.model, coroutine)
     }
 
     /// `read_frame main.rs:64`.
-    fn place(&self, one: &Coroutine, site: SiteId) -> String {
-        let name = self.model.trace_model.name(one.name);
+    fn place(&self, coroutine: &Coroutine, site: SiteId) -> String {
+        let name = self.model.trace_model.name(coroutine.name);
         let function = self.names.function(site, name);
         let at = self.names.short(site);
         at.map_or_else(|| function.clone(), |at| format!("{function} {at}"))
@@ -259,12 +268,12 @@ impl<'a> Tracks<'a> {
     }
 
     fn thing(&self, close: &Close) -> String {
-        resource::one(self.model, None, (close.wait, close.arg))
+        resource::describe(self.model, None, (close.wait, close.arg))
     }
 }
 
 /// No run of it knew of this call yet. One may: a wake is counted first and dated later.
-fn is_new(one: &Coroutine, call: &WakeCall) -> bool {
-    let known = one.last.map_or(0, |last| last.wake_seen);
-    one.is_alive() && wakes_since(call.count, known).is_some_and(|wakes| 0 < wakes)
+fn is_new(coroutine: &Coroutine, call: &WakeCall) -> bool {
+    let known = coroutine.last.map_or(0, |last| last.wake_seen);
+    coroutine.is_alive() && wakes_since(call.count, known).is_some_and(|wakes| 0 < wakes)
 }

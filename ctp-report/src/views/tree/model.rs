@@ -71,10 +71,12 @@ pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
 
 fn members(model: &Model, threshold: Nanos) -> BTreeMap<FamilyId, Members> {
     let mut members: BTreeMap<FamilyId, Members> = BTreeMap::new();
-    for (one, judged) in evidence::members(&model.trace_model, threshold) {
-        let Some(family) = one.family else { continue };
+    for (coroutine, judged) in evidence::members(&model.trace_model, threshold) {
+        let Some(family) = coroutine.family else {
+            continue;
+        };
         let of_it = members.entry(family).or_default();
-        of_it.ids.push(one.id.0);
+        of_it.ids.push(coroutine.id.0);
         of_it.stuck += u64::from(judged.verdict.is_stuck());
     }
     members
@@ -116,7 +118,7 @@ impl Branch {
 
 /// Those first of which most are stuck, else alive, else were there at all, with their descendants.
 fn sorted(mut branches: Vec<Branch>) -> Vec<Branch> {
-    let rank = |it: &Branch| std::cmp::Reverse(it.weight);
+    let rank = |branch: &Branch| std::cmp::Reverse(branch.weight);
     branches.sort_by(|a, b| (rank(a), &a.name).cmp(&(rank(b), &b.name)));
     branches
 }

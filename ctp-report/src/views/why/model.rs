@@ -144,22 +144,26 @@ pub enum Origin {
 
 /// The chain to one that lives; `None` if none of that number does.
 pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u32) -> Option<Why> {
-    let (one, judged) = all.iter().find(|(one, _)| one.id.0 == id)?;
+    let (coroutine, judged) = all
+        .iter()
+        .find(|(other_coroutine, _)| other_coroutine.id.0 == id)?;
     let busy = Busy::of(all.iter().copied());
-    let head = causes.of(one.id)?;
-    let end = model.trace_model.end_of(one.process);
+    let head = causes.of(coroutine.id)?;
+    let end = model.trace_model.end_of(coroutine.process);
     let reporter = Reporter { model, names };
     let pending = head.cause.as_ref();
     let woken_in = pending.and_then(|cause| cause.run.as_ref());
     let runs = runs(woken_in.or(head.run.as_ref()));
-    let until = woken_in.and(pending).map_or(until(one, end), |it| it.at);
-    let wait = one.suspend();
+    let until = woken_in
+        .and(pending)
+        .map_or(until(coroutine, end), |cause| cause.at);
+    let wait = coroutine.suspend();
     let ready_for = pending.map(|cause| cause.at.max(wait.map_or(cause.at, |wait| wait.at)));
-    let kept = blockers::line(model, names, &model.trace_model.blocks(), one);
+    let kept = blockers::line(model, names, &model.trace_model.blocks(), coroutine);
     let is_free = kept.is_none() && pending.is_none();
     Some(Why {
         id,
-        name: names.of_coroutine(model, one),
+        name: names.of_coroutine(model, coroutine),
         state: judged.fact.word(),
         verdict: judged.verdict.word(),
         origin: origin(&runs, pending),
@@ -167,17 +171,17 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         wait: wait.map_or_else(Wait::default, |wait| Wait {
             waits_for: reporter.thing(wait),
             waits_at: names.short(wait.site),
-            waits_ns: one.waits.since.until(end).0,
+            waits_ns: coroutine.waits.since.until(end).0,
         }),
         closed: pending
             .is_none()
-            .then(|| reporter.closed(one, judged))
+            .then(|| reporter.closed(coroutine, judged))
             .flatten(),
         last_waker: wait
             .filter(|_| is_free)
-            .and_then(|_| last_waker::of(model, names, one)),
+            .and_then(|_| last_waker::of(model, names, coroutine)),
         kept,
-        thread_kept_by: busy.thread_blockers(model, names, [*one]).pop(),
+        thread_kept_by: busy.thread_blockers(model, names, [*coroutine]).pop(),
         ready: pending.map(|cause| reporter.ready(cause, end)),
         queued_ns: ready_for.map_or(0, |since| since.until(end).0),
         end_ns: end.0,
@@ -185,8 +189,8 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
 }
 
 /// When its latest run ended, as far as it did.
-fn until(one: &Coroutine, end: Nanos) -> Nanos {
-    match one.state() {
+fn until(coroutine: &Coroutine, end: Nanos) -> Nanos {
+    match coroutine.state() {
         (State::Running, _) => end,
         (_, since) => since,
     }
@@ -274,7 +278,7 @@ impl Reporter<'_> {
         let ends = runs
             .iter()
             .skip(1)
-            .map(|next| next.cause.as_ref().map_or(until, |it| it.at));
+            .map(|next| next.cause.as_ref().map_or(until, |cause| cause.at));
         let ends = ends.chain([until]);
         runs.iter()
             .zip(ends)
@@ -314,10 +318,10 @@ impl Reporter<'_> {
         }
     }
 
-    fn closed(&self, one: &Coroutine, judged: &Judgement) -> Option<Closed> {
-        let closing = *self.model.trace_model.closings().get(&one.id)?;
-        let wait = one.suspend()?;
-        let end = self.model.trace_model.end_of(one.process);
+    fn closed(&self, coroutine: &Coroutine, judged: &Judgement) -> Option<Closed> {
+        let closing = *self.model.trace_model.closings().get(&coroutine.id)?;
+        let wait = coroutine.suspend()?;
+        let end = self.model.trace_model.end_of(coroutine.process);
         Some(Closed {
             at_ns: closing.at.0,
             tid: closing.tid,
@@ -344,9 +348,9 @@ impl Reporter<'_> {
 impl Why {
     /// Time from the first wake that is known, or the first run, until now.
     pub fn span_ns(&self) -> u64 {
-        let ready = |it: &Option<Ready>| it.as_ref().map(|ready| ready.at_ns);
+        let ready = |other_ready: &Option<Ready>| other_ready.as_ref().map(|ready| ready.at_ns);
         let first = self.links.first();
-        let first = first.map(|it| ready(&it.ready).unwrap_or(it.began_ns));
+        let first = first.map(|link| ready(&link.ready).unwrap_or(link.began_ns));
         let from = first.or(ready(&self.ready)).unwrap_or(self.end_ns);
         self.end_ns.saturating_sub(from)
     }

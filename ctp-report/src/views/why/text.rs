@@ -21,7 +21,9 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
     page.gap()?;
     for (i, link) in why.links.iter().enumerate() {
         let next = why.links.get(i + 1);
-        let next = next.map_or((why.id, by_a_link(why)), |it| (it.id, it.ready.as_ref()));
+        let next = next.map_or((why.id, by_a_link(why)), |link| {
+            (link.id, link.ready.as_ref())
+        });
         self::link(page, link, next)?;
     }
     now(page, why)?;
@@ -170,9 +172,9 @@ fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
 /// Who keeps one, and what those do, or what else is to be said of them.
 fn step_of(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<()> {
     let reported = &step.by[..step.by.len().min(blocker_text::MAX_SHOWN)];
-    for (i, it) in reported.iter().enumerate() {
-        let (how, subject) = blocker_text::reported(it);
-        let does = instead.clone().or_else(|| blocker_text::does(it));
+    for (i, blocker) in reported.iter().enumerate() {
+        let (how, subject) = blocker_text::reported(blocker);
+        let does = instead.clone().or_else(|| blocker_text::does(blocker));
         let caveat = blocker_text::caveat(step.doubted).filter(|_| i + 1 == reported.len());
         let comma = if does.is_some() { "," } else { "" };
         let mut parts = vec![subject + comma];

@@ -10,11 +10,11 @@ pub fn torn() -> Vec<u8> {
     let mut t = Trace::of("./torn");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     for torn in [Some(3), None] {
-        let one = t.born("session", spawn, MS);
-        t.wake(one, 0, 0, Waker::Foreign);
-        t.run(one, 2 * MS, 4128);
-        t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
-        t.event_counts(one, torn, torn.is_none());
+        let coroutine = t.born("session", spawn, MS);
+        t.wake(coroutine, 0, 0, Waker::Foreign);
+        t.run(coroutine, 2 * MS, 4128);
+        t.suspend(coroutine, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
+        t.event_counts(coroutine, torn, torn.is_none());
     }
     t.end.how = ExitReason::Signalled(9);
     t.finish()
@@ -24,11 +24,11 @@ pub fn torn() -> Vec<u8> {
 pub fn dubious() -> Vec<u8> {
     let mut t = Trace::of("./dubious");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
-    let one = t.born("session", spawn, MS);
-    t.run(one, 2 * MS, 4128);
-    t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
-    t.run(one, 4 * MS, 4128);
-    t.dubious_death(one, 5 * MS, true);
+    let coroutine = t.born("session", spawn, MS);
+    t.run(coroutine, 2 * MS, 4128);
+    t.suspend(coroutine, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
+    t.run(coroutine, 4 * MS, 4128);
+    t.dubious_death(coroutine, 5 * MS, true);
     t.finish()
 }
 
@@ -65,16 +65,16 @@ pub fn hostile() -> Vec<u8> {
     let read = t.source(&deep, 4_000_000_000);
     let name = format!("<script>&\";\x1b[31m 1 2 \u{ffff}{}", "x".repeat(300));
     for i in 0..3 {
-        let one = t.born(&name, spawn, MS);
-        t.wake(one, 0, 0, Waker::Foreign);
-        t.run(one, 2 * MS, u64::MAX);
+        let coroutine = t.born(&name, spawn, MS);
+        t.wake(coroutine, 0, 0, Waker::Foreign);
+        t.run(coroutine, 2 * MS, u64::MAX);
         t.suspend(
-            one,
+            coroutine,
             3 * MS,
             u64::MAX,
             wait(read, WaitKind::Lock, u64::MAX - i),
         );
-        t.event_counts(one, None, false);
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }
@@ -97,8 +97,8 @@ pub fn corrupt() -> Vec<u8> {
 pub fn idle() -> Vec<u8> {
     let mut t = Trace::of("./idle");
     let spawn = t.source(SESSION, 6);
-    let one = t.born("session", spawn, MS);
-    t.event_counts(one, None, false);
+    let coroutine = t.born("session", spawn, MS);
+    t.event_counts(coroutine, None, false);
     t.finish()
 }
 
@@ -113,8 +113,8 @@ pub fn refused_in_image() -> Vec<u8> {
     let mut t = Trace::of("");
     t.start.argv.clear();
     let spawn = t.source(SESSION, 6);
-    let one = t.born("session", spawn, MS);
-    t.event_counts(one, None, false);
+    let coroutine = t.born("session", spawn, MS);
+    t.event_counts(coroutine, None, false);
     t.end.refused = 12;
     t.end.how = ExitReason::Image;
     t.finish()

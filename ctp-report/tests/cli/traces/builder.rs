@@ -116,15 +116,22 @@ impl Trace {
 
     /// A coroutine of our probe, with its birth event.
     pub fn born(&mut self, name: &str, spawn_site: SiteId, at: u64) -> Coroutine {
-        let one = self.peer(Dialect::Extended, name, spawn_site, at);
-        self.event(one, EventKind::Birth, at, 4126, Event::default());
-        one
+        let coroutine = self.peer(Dialect::Extended, name, spawn_site, at);
+        self.event(coroutine, EventKind::Birth, at, 4126, Event::default());
+        coroutine
     }
 
-    fn event(&mut self, one: Coroutine, kind: EventKind, at: u64, tid: u64, rest: Event) {
-        let n = &mut self.events[one.0.0 as usize - 1];
+    fn event(
+        &mut self,
+        other_coroutine: Coroutine,
+        kind: EventKind,
+        at: u64,
+        tid: u64,
+        rest: Event,
+    ) {
+        let n = &mut self.events[other_coroutine.0.0 as usize - 1];
         let event = Event {
-            coroutine: one.0,
+            coroutine: other_coroutine.0,
             n: *n,
             at: Nanos(at),
             tid,
@@ -136,31 +143,31 @@ impl Trace {
         self.add(Record::Event(event));
     }
 
-    pub fn run(&mut self, one: Coroutine, at: u64, tid: u64) {
-        self.run_knowing(one, at, tid, 0);
+    pub fn run(&mut self, coroutine: Coroutine, at: u64, tid: u64) {
+        self.run_knowing(coroutine, at, tid, 0);
     }
 
     /// The same, where it knows of so many wakes.
-    pub fn run_knowing(&mut self, one: Coroutine, at: u64, tid: u64, wake_seen: u16) {
+    pub fn run_knowing(&mut self, coroutine: Coroutine, at: u64, tid: u64, wake_seen: u16) {
         let rest = Event {
             wake_seen,
             ..Event::default()
         };
-        self.event(one, EventKind::Run, at, tid, rest);
+        self.event(coroutine, EventKind::Run, at, tid, rest);
     }
 
     /// The same, after events that a filter kept out.
-    pub fn run_after_filtered(&mut self, one: Coroutine, at: u64, tid: u64) {
-        let number = one.0.0 as usize - 1;
+    pub fn run_after_filtered(&mut self, coroutine: Coroutine, at: u64, tid: u64) {
+        let number = coroutine.0.0 as usize - 1;
         self.events[number] += 1;
         let rest = Event {
             after_filtered: true,
             ..Event::default()
         };
-        self.event(one, EventKind::Run, at, tid, rest);
+        self.event(coroutine, EventKind::Run, at, tid, rest);
     }
 
-    pub fn suspend(&mut self, one: Coroutine, at: u64, tid: u64, wait: Wait) {
+    pub fn suspend(&mut self, coroutine: Coroutine, at: u64, tid: u64, wait: Wait) {
         let Wait {
             site,
             wait,
@@ -176,21 +183,21 @@ impl Trace {
             marks,
             ..Event::default()
         };
-        self.event(one, EventKind::Suspend, at, tid, rest);
+        self.event(coroutine, EventKind::Suspend, at, tid, rest);
     }
 
-    pub fn death(&mut self, one: Coroutine, at: u64) {
-        self.dubious_death(one, at, false);
+    pub fn death(&mut self, coroutine: Coroutine, at: u64) {
+        self.dubious_death(coroutine, at, false);
     }
 
-    pub fn dubious_death(&mut self, one: Coroutine, at: u64, inexact: bool) {
-        self.event(one, EventKind::Death, at, 4126, Event::default());
-        self.event_counts(one, None, inexact);
+    pub fn dubious_death(&mut self, coroutine: Coroutine, at: u64, inexact: bool) {
+        self.event(coroutine, EventKind::Death, at, 4126, Event::default());
+        self.event_counts(coroutine, None, inexact);
     }
 
-    pub fn wake(&mut self, one: Coroutine, count: u32, at: u64, waker: Waker) {
+    pub fn wake(&mut self, other_coroutine: Coroutine, count: u32, at: u64, waker: Waker) {
         self.add(Record::Wake(Wake {
-            coroutine: one.0,
+            coroutine: other_coroutine.0,
             count,
             waker,
             at: Nanos(at),
@@ -207,9 +214,16 @@ impl Trace {
     }
 
     /// A call of `wake()` that its thread tells of.
-    pub fn call(&mut self, one: Coroutine, count: u32, at: u64, tid: u64, site: SiteId) {
+    pub fn call(
+        &mut self,
+        other_coroutine: Coroutine,
+        count: u32,
+        at: u64,
+        tid: u64,
+        site: SiteId,
+    ) {
         let by = Waker::Thread(u32::try_from(tid).unwrap());
-        let coroutine = one.0;
+        let coroutine = other_coroutine.0;
         let call = WakeCall {
             coroutine,
             count,
@@ -224,28 +238,28 @@ impl Trace {
     }
 
     /// Events that happened but were not recorded.
-    pub fn lose(&mut self, one: Coroutine, events: u64) {
-        self.events[one.0.0 as usize - 1] += events;
+    pub fn lose(&mut self, coroutine: Coroutine, events: u64) {
+        self.events[coroutine.0.0 as usize - 1] += events;
         self.lost += events;
     }
 
     /// Events that are in totals only: so many waits and runs of a length each.
-    pub fn sum_up(&mut self, one: Coroutine, waits: &[(u64, u64)], runs: &[(u64, u64)]) {
-        self.sum_up_but(one, waits, runs, 0);
+    pub fn sum_up(&mut self, coroutine: Coroutine, waits: &[(u64, u64)], runs: &[(u64, u64)]) {
+        self.sum_up_but(coroutine, waits, runs, 0);
     }
 
     /// The same, but for some that a signal handler left out.
     pub fn sum_up_but(
         &mut self,
-        one: Coroutine,
+        other_coroutine: Coroutine,
         waits: &[(u64, u64)],
         runs: &[(u64, u64)],
         left_out: u64,
     ) {
         let events: u64 = waits.iter().chain(runs).map(|(_, times)| times).sum();
-        self.events[one.0.0 as usize - 1] += events;
+        self.events[other_coroutine.0.0 as usize - 1] += events;
         self.add(Record::Aggregate(Box::new(Aggregate {
-            coroutine: one.0,
+            coroutine: other_coroutine.0,
             at: self.end.at,
             stands_for_events: true,
             left_out,
@@ -256,37 +270,49 @@ impl Trace {
     }
 
     /// Totals of all that it did, of which so many events came before a flight recorder's window.
-    pub fn fly(&mut self, one: Coroutine, waits: &[(u64, u64)], runs: &[(u64, u64)], earlier: u64) {
+    pub fn fly(
+        &mut self,
+        other_coroutine: Coroutine,
+        waits: &[(u64, u64)],
+        runs: &[(u64, u64)],
+        earlier: u64,
+    ) {
         self.add(Record::Aggregate(Box::new(Aggregate {
-            coroutine: one.0,
+            coroutine: other_coroutine.0,
             at: self.end.at,
             bins: Bins::USUAL,
             waiting: durations(waits),
             running: durations(runs),
             ..Aggregate::default()
         })));
-        self.events[one.0.0 as usize - 1] = earlier;
+        self.events[other_coroutine.0.0 as usize - 1] = earlier;
         self.add(Record::Earlier(Earlier {
-            coroutine: one.0,
+            coroutine: other_coroutine.0,
             events: earlier,
         }));
     }
 
-    pub fn event_counts(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) {
-        let event_counts = self.account(one, torn, inexact);
+    pub fn event_counts(&mut self, coroutine: Coroutine, torn: Option<u64>, inexact: bool) {
+        let event_counts = self.account(coroutine, torn, inexact);
         self.add(Record::EventCounts(event_counts));
     }
 
-    pub fn account(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) -> EventCounts {
-        let of = |record: &&Record| matches!(record, Record::Event(e) if e.coroutine == one.0);
+    pub fn account(
+        &mut self,
+        other_coroutine: Coroutine,
+        torn: Option<u64>,
+        inexact: bool,
+    ) -> EventCounts {
+        let of = |record: &&Record| matches!(record, Record::Event(e) if e.coroutine == other_coroutine.0);
         let recorded = self.records.iter().filter(of).count() as u64;
         let breaks =
             |record: &&Record| of(record) && matches!(record, Record::Event(e) if e.after_filtered);
         let breaks = self.records.iter().filter(breaks).count() as u64;
-        let attempted = self.events[one.0.0 as usize - 1] - breaks + u64::from(torn.is_some());
+        let attempted =
+            self.events[other_coroutine.0.0 as usize - 1] - breaks + u64::from(torn.is_some());
         self.lost += u64::from(torn.is_some());
         EventCounts {
-            coroutine: one.0,
+            coroutine: other_coroutine.0,
             attempted,
             recorded,
             torn,
@@ -297,7 +323,7 @@ impl Trace {
 
     /// Waits that each end after `length`, one every `period`, from `from` on. Wakes are told, and
     /// each run follows its wake after `queued`.
-    pub fn healthy(&mut self, one: Coroutine, wait: Wait, beat: &Beat) -> u16 {
+    pub fn healthy(&mut self, coroutine: Coroutine, wait: Wait, beat: &Beat) -> u16 {
         let Beat {
             from,
             period,
@@ -308,7 +334,7 @@ impl Trace {
         for i in 0..times {
             let at = from + u64::from(i) * period;
             self.suspend(
-                one,
+                coroutine,
                 at,
                 4127,
                 Wait {
@@ -318,18 +344,18 @@ impl Trace {
             );
             let (count, woken) = (u32::from(i) + 1, at + length - queued);
             if let Some(site) = self.dispatch {
-                self.call(one, count, woken, 4126, site);
+                self.call(coroutine, count, woken, 4126, site);
             }
-            self.wake(one, count, woken, Waker::Thread(4126));
-            self.run(one, at + length, 4127);
+            self.wake(coroutine, count, woken, Waker::Thread(4126));
+            self.run(coroutine, at + length, 4127);
         }
         times
     }
 
     /// The same, and then the coroutine waits again, from `last` on.
-    pub fn healthy_until(&mut self, one: Coroutine, wait: Wait, beat: &Beat, last: u64) {
-        let wake_seen = self.healthy(one, wait, beat);
-        self.suspend(one, last, 4127, Wait { wake_seen, ..wait });
+    pub fn healthy_until(&mut self, coroutine: Coroutine, wait: Wait, beat: &Beat, last: u64) {
+        let wake_seen = self.healthy(coroutine, wait, beat);
+        self.suspend(coroutine, last, 4127, Wait { wake_seen, ..wait });
     }
 
     fn write(&self, end: Option<End>) -> Vec<u8> {

@@ -10,10 +10,10 @@ fn workers(how: ExitReason, faulting_tid: u64) -> Trace {
     let mut t = Trace::of("./server --workers 3");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     for tid in 4127..4130 {
-        let one = t.born("worker_loop", spawn, MS);
-        serve(&mut t, one, read, tid);
-        t.run(one, 2 * SECOND + tid * MS, tid);
-        t.event_counts(one, None, false);
+        let coroutine = t.born("worker_loop", spawn, MS);
+        serve(&mut t, coroutine, read, tid);
+        t.run(coroutine, 2 * SECOND + tid * MS, tid);
+        t.event_counts(coroutine, None, false);
     }
     let idle = t.born("session", spawn, MS);
     serve(&mut t, idle, read, 4127);
@@ -29,11 +29,11 @@ fn workers(how: ExitReason, faulting_tid: u64) -> Trace {
     t
 }
 
-fn serve(t: &mut Trace, one: Coroutine, read: SiteId, tid: u64) {
+fn serve(t: &mut Trace, coroutine: Coroutine, read: SiteId, tid: u64) {
     for round in 1..5 {
-        t.run(one, round * 10 * MS, tid);
+        t.run(coroutine, round * 10 * MS, tid);
         t.suspend(
-            one,
+            coroutine,
             round * 10 * MS + 3 * MS,
             tid,
             wait(read, WaitKind::Readable, tid),
@@ -65,12 +65,12 @@ pub fn after_another_process() -> Vec<u8> {
     }));
     for (process, runs) in [(2, true), (2, false), (1, true)] {
         t.process = ProcessId(process);
-        let one = t.born("worker_loop", spawn, MS);
-        serve(&mut t, one, read, 4127);
+        let coroutine = t.born("worker_loop", spawn, MS);
+        serve(&mut t, coroutine, read, 4127);
         if runs {
-            t.run(one, SECOND, 4200);
+            t.run(coroutine, SECOND, 4200);
         }
-        t.event_counts(one, None, false);
+        t.event_counts(coroutine, None, false);
     }
     t.add(Record::ProcessEnd(ProcessEnd {
         process: ProcessId(2),

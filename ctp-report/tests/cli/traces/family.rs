@@ -52,13 +52,13 @@ pub fn family() -> Vec<u8> {
 fn connection(t: &mut Trace, sites: &Sites, listener: Coroutine, id: u64) -> Coroutine {
     let at = id * 20 * MS;
     t.run(listener, at, TID);
-    let one = t.born(&format!("conn-{id}"), sites.session, at + MS);
+    let coroutine = t.born(&format!("conn-{id}"), sites.session, at + MS);
     let accept = wait(sites.accept, WaitKind::Readable, 3);
     t.suspend(listener, at + 2 * MS, TID, accept);
-    t.run(one, at + 3 * MS, TID);
+    t.run(coroutine, at + 3 * MS, TID);
     let writer = t.born("writer", sites.writer, at + 4 * MS);
     t.suspend(
-        one,
+        coroutine,
         at + 5 * MS,
         TID,
         wait(sites.accept, WaitKind::Channel, 0x7f00_1234),
@@ -70,19 +70,19 @@ fn connection(t: &mut Trace, sites: &Sites, listener: Coroutine, id: u64) -> Cor
         TID,
         wait(sites.wait, WaitKind::Readable, 30 + id),
     );
-    one
+    coroutine
 }
 
 fn walks(t: &mut Trace) {
     let site = t.source("src/walk.rs", 4);
     let mut step = |id: u64| {
         let at = 600 * MS + id * MS;
-        let one = t.born(&format!("walk-{id}"), site, at);
-        t.run(one, at, TID);
-        one
+        let coroutine = t.born(&format!("walk-{id}"), site, at);
+        t.run(coroutine, at, TID);
+        coroutine
     };
     let steps: Vec<Coroutine> = (0..3).map(&mut step).collect();
-    for one in steps.into_iter().rev() {
-        t.suspend(one, 650 * MS, TID, wait(site, WaitKind::Timer, 0));
+    for coroutine in steps.into_iter().rev() {
+        t.suspend(coroutine, 650 * MS, TID, wait(site, WaitKind::Timer, 0));
     }
 }

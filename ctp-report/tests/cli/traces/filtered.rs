@@ -11,17 +11,17 @@ pub fn stopped() -> Vec<u8> {
     let mut t = Trace::of("./server");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let [idle, hidden, dead, seen] = ["idle", "hidden", "dead", "seen"].map(|name| {
-        let one = t.born(name, spawn, MS);
+        let coroutine = t.born(name, spawn, MS);
         for round in 1..10 {
-            t.run(one, round * 100 * MS, 4127);
+            t.run(coroutine, round * 100 * MS, 4127);
             t.suspend(
-                one,
+                coroutine,
                 round * 100 * MS + 5 * MS,
                 4127,
                 wait(read, WaitKind::Readable, 7),
             );
         }
-        one
+        coroutine
     });
     control(&mut t, 1, SECOND, true, false);
     control(&mut t, 2, 3 * SECOND, false, false);
@@ -40,8 +40,8 @@ pub fn stopped() -> Vec<u8> {
 pub fn often() -> Vec<u8> {
     let mut t = Trace::of("./server");
     let spawn = t.source(SESSION, 6);
-    let one = t.born("session", spawn, MS);
-    t.run(one, 2 * MS, 4127);
+    let coroutine = t.born("session", spawn, MS);
+    t.run(coroutine, 2 * MS, 4127);
     let first = [(true, false), (true, false), (false, false), (false, false)];
     let filter = [(false, true)];
     let quick = [(true, true), (false, true)].repeat(6);
@@ -49,7 +49,7 @@ pub fn often() -> Vec<u8> {
     for (n, (stopped, without_runs)) in (1..).zip(all) {
         control(&mut t, n, u64::from(n) * SECOND / 2, stopped, without_runs);
     }
-    account(&mut t, one, 7, None);
+    account(&mut t, coroutine, 7, None);
     t.finish()
 }
 
@@ -57,10 +57,10 @@ pub fn often() -> Vec<u8> {
 pub fn crashed(hidden: EventKind) -> Vec<u8> {
     let mut t = Trace::of("./server");
     let spawn = t.source(SESSION, 6);
-    let one = t.born("innocent", spawn, MS);
-    t.run(one, 2 * MS, 4127);
+    let coroutine = t.born("innocent", spawn, MS);
+    t.run(coroutine, 2 * MS, 4127);
     control(&mut t, 1, SECOND, true, false);
-    account(&mut t, one, 1, Some(hidden));
+    account(&mut t, coroutine, 1, Some(hidden));
     t.end = End {
         how: ExitReason::Signalled(11),
         faulting_tid: 4127,
@@ -80,8 +80,8 @@ fn control(t: &mut Trace, generation: u32, at: u64, stopped: bool, without_runs:
     }));
 }
 
-fn account(t: &mut Trace, one: Coroutine, filtered: u64, hidden: Option<EventKind>) {
-    let event_counts = t.account(one, None, false);
+fn account(t: &mut Trace, coroutine: Coroutine, filtered: u64, hidden: Option<EventKind>) {
+    let event_counts = t.account(coroutine, None, false);
     t.add(Record::EventCounts(EventCounts {
         filtered,
         hidden,

@@ -26,14 +26,14 @@ fn server() -> Trace {
         ..EndedSums::default()
     })));
     for i in 0..8 {
-        let one = t.peer(Dialect::Extended, "session", spawn, 10 * MS);
-        t.fly(one, &[(2 * MS, 1_000)], &[(5 * US, 1_000)], 2_001);
+        let coroutine = t.peer(Dialect::Extended, "session", spawn, 10 * MS);
+        t.fly(coroutine, &[(2 * MS, 1_000)], &[(5 * US, 1_000)], 2_001);
         let wait = wait(read, WaitKind::Readable, 17 + i);
         if i < 2 {
-            t.run(one, 3_000 * SECOND, 4127);
-            t.suspend(one, 3_000 * SECOND + MS, 4127, wait);
+            t.run(coroutine, 3_000 * SECOND, 4127);
+            t.suspend(coroutine, 3_000 * SECOND + MS, 4127, wait);
         } else {
-            t.run(one, since + MS, 4127);
+            t.run(coroutine, since + MS, 4127);
             let beat = Beat {
                 from: since + 2 * MS,
                 period: 100 * MS,
@@ -41,9 +41,9 @@ fn server() -> Trace {
                 queued: 10 * US,
                 times: 19,
             };
-            t.healthy_until(one, wait, &beat, since + 1_999 * MS);
+            t.healthy_until(coroutine, wait, &beat, since + 1_999 * MS);
         }
-        t.event_counts(one, None, false);
+        t.event_counts(coroutine, None, false);
     }
     let listener = t.born("accept_loop", main, 2 * MS);
     t.run(listener, 3 * MS, 4127);

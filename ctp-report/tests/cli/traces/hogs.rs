@@ -14,7 +14,7 @@ pub fn kept_thread() -> Vec<u8> {
     let (read, tick) = (t.source(SESSION, 17), t.source(SESSION, 22));
     let accept = t.source(SESSION, 4);
     for _ in 0..2 {
-        let one = begin(&mut t, "polite", spawn, 4127);
+        let coroutine = begin(&mut t, "polite", spawn, 4127);
         let beat = Beat {
             from: 3 * MS,
             period: 12 * MS,
@@ -23,8 +23,8 @@ pub fn kept_thread() -> Vec<u8> {
             times: 498,
         };
         let wait = wait(tick, WaitKind::Unknown, 0);
-        t.healthy_until(one, wait, &beat, 5_980 * MS);
-        t.event_counts(one, None, false);
+        t.healthy_until(coroutine, wait, &beat, 5_980 * MS);
+        t.event_counts(coroutine, None, false);
     }
     let woken = begin(&mut t, "woken", spawn, 4127);
     t.suspend(woken, 5_990 * MS, 4127, wait(read, WaitKind::Readable, 9));
@@ -42,15 +42,15 @@ pub fn kept_thread() -> Vec<u8> {
     t.suspend(hog, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
     t.wake(hog, 1, 5_999 * MS, Waker::Thread(4126));
     t.run(hog, 6 * SECOND, 4127);
-    for one in [woken, first, elsewhere, hog] {
-        t.event_counts(one, None, false);
+    for coroutine in [woken, first, elsewhere, hog] {
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }
 
 fn begin(t: &mut Trace, name: &str, spawn: SiteId, tid: u64) -> Coroutine {
-    let one = t.born(name, spawn, MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 2 * MS, tid);
-    one
+    let coroutine = t.born(name, spawn, MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 2 * MS, tid);
+    coroutine
 }

@@ -20,8 +20,8 @@ pub fn late() -> Vec<u8> {
         ..wait(read, WaitKind::Channel, 7)
     };
     let [reported, helper, missing] =
-        ["told late", "helper", "gone"].map(|it| t.born(it, spawn, MS));
-    let by = |one: Coroutine| Waker::Coroutine(one.0);
+        ["told late", "helper", "gone"].map(|text| t.born(text, spawn, MS));
+    let by = |coroutine: Coroutine| Waker::Coroutine(coroutine.0);
     t.wake(reported, 0, 0, Waker::Foreign);
     t.run(reported, 2 * MS, 4127);
     t.suspend(reported, 100 * MS, 4127, waits(0));
@@ -44,13 +44,20 @@ pub fn late() -> Vec<u8> {
     t.finish()
 }
 
-fn call(t: &mut Trace, one: Coroutine, count: u32, at: u64, by: Coroutine, site: SiteId) {
+fn call(
+    t: &mut Trace,
+    other_coroutine: Coroutine,
+    count: u32,
+    at: u64,
+    by: Coroutine,
+    site: SiteId,
+) {
     let call = WakeCall {
-        coroutine: one.0,
+        coroutine: other_coroutine.0,
         count,
         by: Waker::Coroutine(by.0),
         site,
     };
     t.thread_event(at, 4126, Act::Wake(call));
-    t.wake(one, count, at, call.by);
+    t.wake(other_coroutine, count, at, call.by);
 }

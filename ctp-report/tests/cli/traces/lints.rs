@@ -38,31 +38,31 @@ fn waker_of_itself(
     i: u64,
     lost: u32,
 ) {
-    let one = t.born(name, spawn, 2 * MS);
-    t.run(one, 3 * MS, 4127);
+    let coroutine = t.born(name, spawn, 2 * MS);
+    t.run(coroutine, 3 * MS, 4127);
     let mut count = 0;
     for round in 0..210 {
         let at = 10 * MS + i * MS + round * 5 * MS;
         let is_own = round % 21 != 20;
         count += 1;
         if is_own {
-            call(t, one, count, at, Waker::Coroutine(one.0));
+            call(t, coroutine, count, at, Waker::Coroutine(coroutine.0));
         }
-        t.suspend(one, at + MS / 10, 4127, wait);
+        t.suspend(coroutine, at + MS / 10, 4127, wait);
         if !is_own {
             count += lost;
-            call(t, one, count, at + MS / 5, Waker::Thread(4126));
+            call(t, coroutine, count, at + MS / 5, Waker::Thread(4126));
         }
-        t.run(one, at + MS, 4127);
+        t.run(coroutine, at + MS, 4127);
     }
-    t.suspend(one, 12 * SECOND, 4127, wait);
-    t.wake(one, count, 11 * SECOND, Waker::Foreign);
-    t.event_counts(one, None, false);
+    t.suspend(coroutine, 12 * SECOND, 4127, wait);
+    t.wake(coroutine, count, 11 * SECOND, Waker::Foreign);
+    t.event_counts(coroutine, None, false);
 }
 
-fn call(t: &mut Trace, one: Coroutine, count: u32, at: u64, by: Waker) {
+fn call(t: &mut Trace, other_coroutine: Coroutine, count: u32, at: u64, by: Waker) {
     let call = WakeCall {
-        coroutine: one.0,
+        coroutine: other_coroutine.0,
         count,
         by,
         site: SiteId(0),
@@ -76,11 +76,11 @@ fn call(t: &mut Trace, one: Coroutine, count: u32, at: u64, by: Waker) {
 }
 
 fn cruncher(t: &mut Trace, main: SiteId, tid: u64, until: Option<u64>) {
-    let one = t.born("crunch", main, 2 * MS);
-    t.run(one, 2 * MS, tid);
+    let coroutine = t.born("crunch", main, 2 * MS);
+    t.run(coroutine, 2 * MS, tid);
     match until {
-        Some(at) => t.death(one, at),
-        None => t.event_counts(one, None, false),
+        Some(at) => t.death(coroutine, at),
+        None => t.event_counts(coroutine, None, false),
     }
 }
 
@@ -96,17 +96,17 @@ fn host(t: &mut Trace, main: SiteId, queue: SiteId) {
 
 /// A wake has led to a run of it, and nobody has a waker any more.
 fn forsaken(t: &mut Trace, spawn: SiteId, read: SiteId) {
-    let one = t.born("signal", spawn, 2 * MS);
-    t.run(one, 3 * MS, 4128);
-    t.suspend(one, 4 * MS, 4128, wait(read, WaitKind::Channel, 9));
-    t.wake(one, 1, 400 * MS, Waker::Thread(4126));
-    t.run(one, 401 * MS, 4128);
+    let coroutine = t.born("signal", spawn, 2 * MS);
+    t.run(coroutine, 3 * MS, 4128);
+    t.suspend(coroutine, 4 * MS, 4128, wait(read, WaitKind::Channel, 9));
+    t.wake(coroutine, 1, 400 * MS, Waker::Thread(4126));
+    t.run(coroutine, 401 * MS, 4128);
     let counted = builder::Wait {
         wake_seen: 1,
         ..wait(read, WaitKind::Channel, 9)
     };
-    t.suspend(one, 410 * MS, 4128, counted);
-    let event_counts = t.account(one, None, false);
+    t.suspend(coroutine, 410 * MS, 4128, counted);
+    let event_counts = t.account(coroutine, None, false);
     t.add(Record::EventCounts(EventCounts {
         wakers: Some(0),
         ..event_counts

@@ -30,11 +30,11 @@ fn lock(number: u64) -> u64 {
     0x7f00_0000_1000 + number * 0x40
 }
 
-fn hold(t: &mut Trace, at: u64, one: Coroutine, number: u64, site: SiteId) {
+fn hold(t: &mut Trace, at: u64, coroutine: Coroutine, number: u64, site: SiteId) {
     let hold = Hold {
         wait: WaitKind::Lock,
         arg: lock(number),
-        by: Waker::Coroutine(one.0),
+        by: Waker::Coroutine(coroutine.0),
         site,
     };
     t.thread_event(at, 4127, Act::Acquire(hold));
@@ -42,26 +42,31 @@ fn hold(t: &mut Trace, at: u64, one: Coroutine, number: u64, site: SiteId) {
 
 /// One that runs on a thread of its own.
 fn born(t: &mut Trace, sites: &Sites, name: &str) -> Coroutine {
-    let one = t.born(name, sites.spawn, 3 * MS);
-    let tid = 4127 + u64::from(one.0.0);
+    let coroutine = t.born(name, sites.spawn, 3 * MS);
+    let tid = 4127 + u64::from(coroutine.0.0);
     t.thread_event(3 * MS, tid, Act::Begin);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 4 * MS, tid);
-    one
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 4 * MS, tid);
+    coroutine
 }
 
-fn wants(t: &mut Trace, sites: &Sites, at: u64, one: Coroutine, number: u64) {
+fn wants(t: &mut Trace, sites: &Sites, at: u64, coroutine: Coroutine, number: u64) {
     t.suspend(
-        one,
+        coroutine,
         at,
         4127,
         wait(sites.want, WaitKind::Lock, lock(number)),
     );
 }
 
-fn joins(t: &mut Trace, sites: &Sites, at: u64, one: Coroutine, other: Coroutine) {
+fn joins(t: &mut Trace, sites: &Sites, at: u64, coroutine: Coroutine, other: Coroutine) {
     let other = t.numbers + u64::from(other.0.0);
-    t.suspend(one, at, 4127, wait(sites.join, WaitKind::Coroutine, other));
+    t.suspend(
+        coroutine,
+        at,
+        4127,
+        wait(sites.join, WaitKind::Coroutine, other),
+    );
 }
 
 /// One that waits for a lock, which another one has got before, and whose holder is well; and one that
@@ -82,8 +87,8 @@ pub fn held() -> Vec<u8> {
     wants(&mut t, &sites, 40 * MS, after, 0);
     t.suspend(woken, 40 * MS, 4131, fd);
     t.wake(woken, 1, 12_399 * MS + MS / 2, Waker::Foreign);
-    for one in [holder, after, woken] {
-        t.event_counts(one, None, false);
+    for coroutine in [holder, after, woken] {
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }
@@ -151,14 +156,14 @@ pub fn pairs() -> Vec<u8> {
     t.thread_event(2 * MS, 4127, Act::Begin);
     for pair in 0..7 {
         let both = ["left", "right"].map(|name| born(&mut t, &sites, name));
-        for (one, number) in both.into_iter().zip([2 * pair, 2 * pair + 1]) {
-            hold(&mut t, (10 + pair) * MS, one, number, sites.take);
+        for (coroutine, number) in both.into_iter().zip([2 * pair, 2 * pair + 1]) {
+            hold(&mut t, (10 + pair) * MS, coroutine, number, sites.take);
         }
-        for (one, number) in both.into_iter().zip([2 * pair + 1, 2 * pair]) {
-            wants(&mut t, &sites, (20 + pair) * MS, one, number);
+        for (coroutine, number) in both.into_iter().zip([2 * pair + 1, 2 * pair]) {
+            wants(&mut t, &sites, (20 + pair) * MS, coroutine, number);
         }
         both.into_iter()
-            .for_each(|one| t.event_counts(one, None, false));
+            .for_each(|coroutine| t.event_counts(coroutine, None, false));
     }
     t.thread_event(3 * SECOND, 4127, Act::Loss(1));
     t.finish()
@@ -175,15 +180,15 @@ pub fn joins_of_three() -> Vec<u8> {
     let names = ["living", "ends", "parent", "parent", "parent"];
     let [living, ends, parents @ ..] = names.map(|name| born(&mut t, &sites, name));
     t.suspend(living, 5 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
-    for (one, other) in parents
+    for (coroutine, other) in parents
         .into_iter()
         .zip([living, ends, Coroutine(CoroutineId(99))])
     {
-        joins(&mut t, &sites, 20 * MS, one, other);
+        joins(&mut t, &sites, 20 * MS, coroutine, other);
     }
     t.death(ends, SECOND);
-    for one in parents.into_iter().chain([living]) {
-        t.event_counts(one, None, false);
+    for coroutine in parents.into_iter().chain([living]) {
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }
@@ -193,11 +198,17 @@ pub fn ring() -> Vec<u8> {
     let mut t = Trace::of("./ring");
     let sites = sites(&mut t);
     let ring: Vec<Coroutine> = (0..40).map(|_| born(&mut t, &sites, "next")).collect();
-    for (i, one) in ring.iter().enumerate() {
-        joins(&mut t, &sites, 20 * MS, *one, ring[(i + 1) % ring.len()]);
+    for (i, coroutine) in ring.iter().enumerate() {
+        joins(
+            &mut t,
+            &sites,
+            20 * MS,
+            *coroutine,
+            ring[(i + 1) % ring.len()],
+        );
     }
     ring.iter()
-        .for_each(|one| t.event_counts(*one, None, false));
+        .for_each(|coroutine| t.event_counts(*coroutine, None, false));
     t.finish()
 }
 
@@ -209,16 +220,21 @@ pub fn two_locks() -> Vec<u8> {
     t.thread_event(2 * MS, 4127, Act::Begin);
     let names = ["gone", "heir", "holder", "wants", "wants"];
     let [missing, heir, holder, wants @ ..] = names.map(|name| born(&mut t, &sites, name));
-    for (one, number) in [(missing, 1), (heir, 1), (holder, 2)] {
-        hold(&mut t, 10 * MS, one, number, sites.take);
-        t.suspend(one, 11 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
+    for (coroutine, number) in [(missing, 1), (heir, 1), (holder, 2)] {
+        hold(&mut t, 10 * MS, coroutine, number, sites.take);
+        t.suspend(
+            coroutine,
+            11 * MS,
+            4127,
+            wait(sites.read, WaitKind::Timer, 0),
+        );
     }
     t.death(missing, 12 * MS);
-    for (one, number) in wants.into_iter().zip([1, 2]) {
-        self::wants(&mut t, &sites, 20 * MS + number, one, number);
+    for (coroutine, number) in wants.into_iter().zip([1, 2]) {
+        self::wants(&mut t, &sites, 20 * MS + number, coroutine, number);
     }
-    for one in wants.into_iter().chain([heir, holder]) {
-        t.event_counts(one, None, false);
+    for coroutine in wants.into_iter().chain([heir, holder]) {
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }
@@ -232,16 +248,21 @@ pub fn line() -> Vec<u8> {
     t.thread_event(2 * MS, 4127, Act::Begin);
     let line: Vec<Coroutine> = (0..20).map(|_| born(&mut t, &sites, "next")).collect();
     let readers: Vec<Coroutine> = (0..3).map(|_| born(&mut t, &sites, "reader")).collect();
-    for one in &readers {
-        hold(&mut t, 10 * MS, *one, 1, sites.take);
-        t.suspend(*one, 11 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
+    for coroutine in &readers {
+        hold(&mut t, 10 * MS, *coroutine, 1, sites.take);
+        t.suspend(
+            *coroutine,
+            11 * MS,
+            4127,
+            wait(sites.read, WaitKind::Timer, 0),
+        );
     }
     for two in line.windows(2) {
         joins(&mut t, &sites, 20 * MS, two[0], two[1]);
     }
     wants(&mut t, &sites, 21 * MS, line[19], 1);
-    for one in line.into_iter().chain(readers) {
-        t.event_counts(one, None, false);
+    for coroutine in line.into_iter().chain(readers) {
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }

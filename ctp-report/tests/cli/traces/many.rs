@@ -15,7 +15,7 @@ const MANY_SITES: [(u32, WaitKind); 5] = [
 
 struct Scribe {
     writer: Writer<Vec<u8>>,
-    one: CoroutineId,
+    other_id: CoroutineId,
     n: u64,
     wakes: u32,
     /// Who wakes each, if that is a coroutine.
@@ -29,7 +29,7 @@ pub fn many(count: u32, stuck: u32, rounds: u64) -> Vec<u8> {
 
 /// As many that never end, where each is woken by the one before it, which runs then.
 pub fn chained(count: u32, rounds: u64) -> Vec<u8> {
-    trace(count, 0, rounds, Some(|one| one.max(2) - 1))
+    trace(count, 0, rounds, Some(|number| number.max(2) - 1))
 }
 
 /// The same, where the first wakes all others.
@@ -47,7 +47,7 @@ fn trace(count: u32, stuck: u32, rounds: u64, waker: Option<fn(u32) -> u32>) -> 
     };
     let mut scribe = Scribe {
         writer: Writer::new(Vec::new(), &start).unwrap(),
-        one: CoroutineId(0),
+        other_id: CoroutineId(0),
         n: 0,
         wakes: 0,
         waker,
@@ -89,7 +89,7 @@ impl Scribe {
     }
 
     fn coroutine(&mut self, i: u32, stuck: bool, rounds: u64) {
-        (self.one, self.n, self.wakes) = (CoroutineId(i + 1), 0, 0);
+        (self.other_id, self.n, self.wakes) = (CoroutineId(i + 1), 0, 0);
         let born = match self.waker {
             Some(_) => u64::from(i % 17) * 40 * MS,
             None => u64::from(i % 1_000) * MS,
@@ -119,7 +119,7 @@ impl Scribe {
             let last = if stuck { at + MS } else { 9_900 * MS };
             self.event(EventKind::Suspend, last, 1, Some(kind));
         }
-        let (coroutine, attempted) = (self.one, self.n);
+        let (coroutine, attempted) = (self.other_id, self.n);
         self.put(Record::EventCounts(EventCounts {
             coroutine,
             attempted,
@@ -129,7 +129,7 @@ impl Scribe {
     }
 
     fn birth(&mut self, name: &str, at: u64) {
-        let coroutine = self.one;
+        let coroutine = self.other_id;
         self.put(Record::Birth(Birth {
             coroutine,
             process: ProcessId(1),
@@ -141,10 +141,12 @@ impl Scribe {
 
     fn wake(&mut self, more: u32, at: u64) {
         self.wakes += more;
-        let CoroutineId(one) = self.one;
-        let waker = self.waker.map(|of| Waker::Coroutine(CoroutineId(of(one))));
+        let CoroutineId(number) = self.other_id;
+        let waker = self
+            .waker
+            .map(|of| Waker::Coroutine(CoroutineId(of(number))));
         self.put(Record::Wake(Wake {
-            coroutine: self.one,
+            coroutine: self.other_id,
             count: self.wakes,
             waker: waker.unwrap_or(Waker::Thread(7)),
             at: Nanos(at),
@@ -158,13 +160,13 @@ impl Scribe {
             arg: if kind == 1 {
                 0
             } else {
-                17 + u64::from(self.one.0)
+                17 + u64::from(self.other_id.0)
             },
             wake_seen: u16::try_from(self.wakes & 0xffff).unwrap(),
             ..Event::default()
         });
         let event = Event {
-            coroutine: self.one,
+            coroutine: self.other_id,
             n: self.n,
             at: Nanos(at),
             tid,

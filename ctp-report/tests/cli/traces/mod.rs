@@ -136,27 +136,27 @@ fn lost_wakeup(bug: bool) -> Vec<u8> {
 }
 
 fn listener(t: &mut Trace, main: SiteId, accept: SiteId) {
-    let one = t.born("accept_loop", main, 2 * MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 3 * MS, 4127);
-    t.suspend(one, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
-    t.event_counts(one, None, false);
+    let coroutine = t.born("accept_loop", main, 2 * MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 3 * MS, 4127);
+    t.suspend(coroutine, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
+    t.event_counts(coroutine, None, false);
 }
 
 fn timer(t: &mut Trace, main: SiteId, tick: SiteId, i: u64) {
-    let one = t.born("ticker", main, 5 * MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 6 * MS, 4127);
+    let coroutine = t.born("ticker", main, 5 * MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 6 * MS, 4127);
     let due = MONOTONIC + 12_800 * MS + i * 100 * MS;
-    t.suspend(one, 7 * MS, 4127, wait(tick, WaitKind::Timer, due));
-    t.event_counts(one, None, false);
+    t.suspend(coroutine, 7 * MS, 4127, wait(tick, WaitKind::Timer, due));
+    t.event_counts(coroutine, None, false);
 }
 
 fn session(t: &mut Trace, spawn: SiteId, read: SiteId, i: u64, stuck: bool) {
     let from = 10 * MS + i * MS / 10;
-    let one = t.born("session", spawn, from);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, from + MS / 10, 4127);
+    let coroutine = t.born("session", spawn, from);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, from + MS / 10, 4127);
     let fd = wait(read, WaitKind::Readable, 17 + i);
     let length = 1_900_000;
     let times = if stuck { 190 } else { 4_100 };
@@ -167,10 +167,10 @@ fn session(t: &mut Trace, spawn: SiteId, read: SiteId, i: u64, stuck: bool) {
         queued: MS / 20,
         times,
     };
-    let woken = t.healthy(one, fd, &beat);
+    let woken = t.healthy(coroutine, fd, &beat);
     if stuck {
         t.suspend(
-            one,
+            coroutine,
             from + 600 * MS,
             4127 + i % 2,
             builder::Wait {
@@ -181,7 +181,7 @@ fn session(t: &mut Trace, spawn: SiteId, read: SiteId, i: u64, stuck: bool) {
     } else {
         let last = 12_398 * MS - from;
         t.suspend(
-            one,
+            coroutine,
             from + last,
             4127,
             builder::Wait {
@@ -190,7 +190,7 @@ fn session(t: &mut Trace, spawn: SiteId, read: SiteId, i: u64, stuck: bool) {
             },
         );
     }
-    t.event_counts(one, None, false);
+    t.event_counts(coroutine, None, false);
 }
 
 /// Coroutines of these names, spawned at one place, that wait at another.
@@ -198,10 +198,15 @@ pub fn named(names: &[&str]) -> Vec<u8> {
     let mut t = Trace::of("./named");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     for (i, name) in (0..).zip(names) {
-        let one = t.born(name, spawn, MS);
-        t.run(one, 2 * MS, 4127);
-        t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
-        t.event_counts(one, None, false);
+        let coroutine = t.born(name, spawn, MS);
+        t.run(coroutine, 2 * MS, 4127);
+        t.suspend(
+            coroutine,
+            3 * MS,
+            4127,
+            wait(read, WaitKind::Readable, 17 + i),
+        );
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }
@@ -212,11 +217,11 @@ fn duplicates() -> Vec<u8> {
     let spawn = t.source(SESSION, 6);
     for (i, (line, column)) in (0..).zip([(17, 22), (17, 52), (4, 9)]) {
         let site = t.source_at(SESSION, line, column);
-        let one = t.born("session", spawn, MS);
-        t.run(one, 2 * MS, 4127);
+        let coroutine = t.born("session", spawn, MS);
+        t.run(coroutine, 2 * MS, 4127);
         let number = 0x7f00_0000_1000 + i * 64;
-        t.suspend(one, 3 * MS, 4127, wait(site, WaitKind::Lock, number));
-        t.event_counts(one, None, false);
+        t.suspend(coroutine, 3 * MS, 4127, wait(site, WaitKind::Lock, number));
+        t.event_counts(coroutine, None, false);
     }
     t.end.how = ExitReason::Exited(0);
     t.finish()
@@ -227,10 +232,15 @@ fn cancelled() -> Vec<u8> {
     let mut t = Trace::of("./cancelled");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     for i in 0..20 {
-        let one = t.born("session", spawn, MS);
-        t.run(one, 2 * MS, 4127);
-        t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
-        t.death(one, 9 * SECOND + i * MS);
+        let coroutine = t.born("session", spawn, MS);
+        t.run(coroutine, 2 * MS, 4127);
+        t.suspend(
+            coroutine,
+            3 * MS,
+            4127,
+            wait(read, WaitKind::Readable, 17 + i),
+        );
+        t.death(coroutine, 9 * SECOND + i * MS);
     }
     t.end.how = ExitReason::Exited(0);
     t.finish()
@@ -250,10 +260,15 @@ fn peers() -> Vec<u8> {
     };
     t.add(Record::Module(missing));
     for i in 0..3 {
-        let one = t.peer(Dialect::V1PerSlot, "", SiteId(0), MS);
-        t.run(one, 2 * MS, 77);
-        t.suspend(one, (3 + i) * SECOND, 77, wait(here, WaitKind::Unknown, 0));
-        t.event_counts(one, None, false);
+        let coroutine = t.peer(Dialect::V1PerSlot, "", SiteId(0), MS);
+        t.run(coroutine, 2 * MS, 77);
+        t.suspend(
+            coroutine,
+            (3 + i) * SECOND,
+            77,
+            wait(here, WaitKind::Unknown, 0),
+        );
+        t.event_counts(coroutine, None, false);
     }
     let fresh = t.peer(Dialect::V1PerStation, "", SiteId(0), MS);
     t.run(fresh, 2 * MS, 78);
@@ -289,12 +304,17 @@ fn woken() -> Vec<u8> {
     let bee = busy_bee(&mut t, spawn, read, 1_000);
     t.event_counts(bee, None, false);
     for i in 0..2 {
-        let one = t.born("session", spawn, MS);
-        t.wake(one, 0, 0, Waker::Foreign);
-        t.run(one, 2 * MS, 4128);
-        t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17 + i));
-        t.wake(one, 1, 500 * MS, Waker::Coroutine(bee.0));
-        t.event_counts(one, None, false);
+        let coroutine = t.born("session", spawn, MS);
+        t.wake(coroutine, 0, 0, Waker::Foreign);
+        t.run(coroutine, 2 * MS, 4128);
+        t.suspend(
+            coroutine,
+            3 * MS,
+            4128,
+            wait(read, WaitKind::Readable, 17 + i),
+        );
+        t.wake(coroutine, 1, 500 * MS, Waker::Coroutine(bee.0));
+        t.event_counts(coroutine, None, false);
     }
     let later = t.born("session", spawn, 5 * SECOND);
     t.run(later, 5 * SECOND + MS, 4128);
@@ -308,12 +328,12 @@ fn queueing() -> Vec<u8> {
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let bee = busy_bee(&mut t, spawn, read, 20);
     t.event_counts(bee, None, false);
-    let one = t.born("session", spawn, MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 2 * MS, 4128);
-    t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
-    t.wake(one, 1, 500 * MS, Waker::Foreign);
-    t.event_counts(one, None, false);
+    let coroutine = t.born("session", spawn, MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 2 * MS, 4128);
+    t.suspend(coroutine, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
+    t.wake(coroutine, 1, 500 * MS, Waker::Foreign);
+    t.event_counts(coroutine, None, false);
     let newborn = t.born("session", spawn, 400 * MS);
     t.event_counts(newborn, None, false);
     t.finish()
@@ -346,10 +366,10 @@ fn busy() -> Vec<u8> {
 fn outlived() -> Vec<u8> {
     let mut t = Trace::of("./server --fork");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
-    let one = t.born("session", spawn, MS);
-    t.run(one, 2 * MS, 4127);
-    t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17));
-    t.event_counts(one, None, false);
+    let coroutine = t.born("session", spawn, MS);
+    t.run(coroutine, 2 * MS, 4127);
+    t.suspend(coroutine, 3 * MS, 4127, wait(read, WaitKind::Readable, 17));
+    t.event_counts(coroutine, None, false);
     t.add(Record::ProcessEnd(ProcessEnd {
         process: ProcessId(1),
         at: Nanos(303 * MS),
@@ -363,11 +383,16 @@ fn leaks() -> Vec<u8> {
     let mut t = Trace::of("./leaks --once");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     for i in 0..3 {
-        let one = t.born("session", spawn, MS);
-        t.wake(one, 0, 0, Waker::Foreign);
-        t.run(one, 2 * MS, 4127);
-        t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
-        t.event_counts(one, None, false);
+        let coroutine = t.born("session", spawn, MS);
+        t.wake(coroutine, 0, 0, Waker::Foreign);
+        t.run(coroutine, 2 * MS, 4127);
+        t.suspend(
+            coroutine,
+            3 * MS,
+            4127,
+            wait(read, WaitKind::Readable, 17 + i),
+        );
+        t.event_counts(coroutine, None, false);
     }
     let running = t.born("main_task", spawn, MS);
     t.run(running, 2 * MS, 4126);

@@ -33,13 +33,18 @@ pub fn looked_at() -> Vec<u8> {
         None,
     ];
     for (fd, seen) in (17..).zip(seen) {
-        let one = t.born("session", spawn, MS);
-        t.run(one, 150 * MS, 4127);
-        t.suspend(one, 200 * MS, 4127, wait(read, WaitKind::Readable, fd));
-        t.wake(one, 0, 0, Waker::Foreign);
+        let other_coroutine = t.born("session", spawn, MS);
+        t.run(other_coroutine, 150 * MS, 4127);
+        t.suspend(
+            other_coroutine,
+            200 * MS,
+            4127,
+            wait(read, WaitKind::Readable, fd),
+        );
+        t.wake(other_coroutine, 0, 0, Waker::Foreign);
         let look = |at: u64, seen| {
             Record::Look(Look {
-                coroutine: one.0,
+                coroutine: other_coroutine.0,
                 since: Nanos(200 * MS),
                 at: Nanos(at),
                 fd,
@@ -54,7 +59,7 @@ pub fn looked_at() -> Vec<u8> {
         } else {
             t.add(look(1200 * MS, Seen::Hidden));
         }
-        t.event_counts(one, None, false);
+        t.event_counts(other_coroutine, None, false);
     }
     t.event_counts(busy, None, false);
     t.finish()
@@ -68,13 +73,18 @@ pub fn nothing_to_read() -> Vec<u8> {
     let bee = busy_bee(&mut t, spawn, read, 500);
     t.event_counts(bee, None, false);
     for (fd, last) in [(17, 12_200), (18, 12_000), (19, 1_200)] {
-        let one = t.born("session", spawn, MS);
-        t.run(one, 150 * MS, 4127);
-        t.suspend(one, 200 * MS, 4127, wait(read, WaitKind::Readable, fd));
-        t.wake(one, 0, 0, Waker::Foreign);
+        let other_coroutine = t.born("session", spawn, MS);
+        t.run(other_coroutine, 150 * MS, 4127);
+        t.suspend(
+            other_coroutine,
+            200 * MS,
+            4127,
+            wait(read, WaitKind::Readable, fd),
+        );
+        t.wake(other_coroutine, 0, 0, Waker::Foreign);
         for at in [1_200, last] {
             t.add(Record::Look(Look {
-                coroutine: one.0,
+                coroutine: other_coroutine.0,
                 since: Nanos(200 * MS),
                 at: Nanos(at * MS),
                 fd,
@@ -82,7 +92,7 @@ pub fn nothing_to_read() -> Vec<u8> {
                 seen: Seen::Empty,
             }));
         }
-        t.event_counts(one, None, false);
+        t.event_counts(other_coroutine, None, false);
     }
     t.finish()
 }
@@ -92,10 +102,15 @@ pub fn closed_before() -> Vec<u8> {
     let mut t = Trace::of("./served");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let hangup = t.source("src/reactor.rs", 141);
-    let one = t.born("session", spawn, MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 150 * MS, 4127);
-    t.suspend(one, 200 * MS, 4127, wait(read, WaitKind::Readable, 17));
+    let other_coroutine = t.born("session", spawn, MS);
+    t.wake(other_coroutine, 0, 0, Waker::Foreign);
+    t.run(other_coroutine, 150 * MS, 4127);
+    t.suspend(
+        other_coroutine,
+        200 * MS,
+        4127,
+        wait(read, WaitKind::Readable, 17),
+    );
     let close = Close {
         wait: WaitKind::Readable,
         arg: 17,
@@ -104,7 +119,7 @@ pub fn closed_before() -> Vec<u8> {
     t.thread_event(300 * MS, 4128, Act::Close(close));
     for at in [5000, 5200] {
         t.add(Record::Look(Look {
-            coroutine: one.0,
+            coroutine: other_coroutine.0,
             since: Nanos(200 * MS),
             at: Nanos(at * MS),
             fd: 17,
@@ -112,6 +127,6 @@ pub fn closed_before() -> Vec<u8> {
             seen: Seen::Readable(5),
         }));
     }
-    t.event_counts(one, None, false);
+    t.event_counts(other_coroutine, None, false);
     t.finish()
 }

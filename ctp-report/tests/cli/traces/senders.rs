@@ -42,16 +42,16 @@ pub fn senders() -> Vec<u8> {
 }
 
 fn sender(t: &mut Trace, sites: &Sites, name: &str) -> Coroutine {
-    let one = t.born(name, sites.spawn, MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 2 * MS, 4126);
-    one
+    let coroutine = t.born(name, sites.spawn, MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 2 * MS, 4126);
+    coroutine
 }
 
 fn worker(t: &mut Trace, sites: &Sites, i: u64, last: Coroutine) {
-    let one = t.born("worker", sites.spawn, MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 3 * MS, 4127);
+    let other_coroutine = t.born("worker", sites.spawn, MS);
+    t.wake(other_coroutine, 0, 0, Waker::Foreign);
+    t.run(other_coroutine, 3 * MS, 4127);
     let queue = wait(sites.receive, WaitKind::Channel, 0x7f00_1000 + i * 64);
     let beat = Beat {
         from: 4 * MS,
@@ -60,20 +60,20 @@ fn worker(t: &mut Trace, sites: &Sites, i: u64, last: Coroutine) {
         queued: MS,
         times: 20,
     };
-    let woken = t.healthy(one, queue, &beat);
+    let woken = t.healthy(other_coroutine, queue, &beat);
     let (job, ends) = (900 * MS + i * MS, 910 * MS + i * MS);
-    t.suspend(one, 880 * MS, 4127, counted(queue, woken));
+    t.suspend(other_coroutine, 880 * MS, 4127, counted(queue, woken));
     let call = WakeCall {
-        coroutine: one.0,
+        coroutine: other_coroutine.0,
         count: u32::from(woken) + 1,
         by: Waker::Coroutine(last.0),
         site: sites.send,
     };
     t.thread_event(job, 4126, Act::Wake(call));
-    t.wake(one, call.count, job, call.by);
-    t.run(one, job + MS, 4127);
-    t.suspend(one, ends, 4127, counted(queue, woken + 1));
-    t.event_counts(one, None, false);
+    t.wake(other_coroutine, call.count, job, call.by);
+    t.run(other_coroutine, job + MS, 4127);
+    t.suspend(other_coroutine, ends, 4127, counted(queue, woken + 1));
+    t.event_counts(other_coroutine, None, false);
 }
 
 fn counted(wait: builder::Wait, wake_seen: u16) -> builder::Wait {

@@ -13,13 +13,18 @@ pub fn summary() -> Vec<u8> {
     let (spawn, main) = (t.source(SESSION, 6), t.source(SESSION, 2));
     let (read, accept) = (t.source(SESSION, 17), t.source(SESSION, 4));
     for i in 0..8 {
-        let one = t.born("session", spawn, 10 * MS);
+        let coroutine = t.born("session", spawn, 10 * MS);
         let waits = [(700 * US, 400), (2 * MS, 600), ((10 + i) * MS, 1)];
-        t.sum_up(one, &waits, &[(5 * US, 900), (70 * US, 101)]);
+        t.sum_up(coroutine, &waits, &[(5 * US, 900), (70 * US, 101)]);
         let since = if i < 2 { 1_400 * MS } else { 12_398 * MS };
-        t.run(one, since - MS, 4127);
-        t.suspend(one, since, 4127, wait(read, WaitKind::Readable, 17 + i));
-        t.event_counts(one, None, false);
+        t.run(coroutine, since - MS, 4127);
+        t.suspend(
+            coroutine,
+            since,
+            4127,
+            wait(read, WaitKind::Readable, 17 + i),
+        );
+        t.event_counts(coroutine, None, false);
     }
     let listener = t.born("accept_loop", main, 2 * MS);
     t.run(listener, 3 * MS, 4127);

@@ -32,7 +32,9 @@ pub fn forgotten() -> Vec<u8> {
 /// The same, where those that wake are known by an address only, in the text of these.
 pub fn woken_from(modules: Vec<Module>, address: u64) -> Vec<u8> {
     let mut t = Trace::of("./forgotten");
-    modules.into_iter().for_each(|it| t.add(Record::Module(it)));
+    modules
+        .into_iter()
+        .for_each(|module| t.add(Record::Module(module)));
     let dispatch = t.place(Place::ReturnAddress(address));
     close_readers_of(t, dispatch).finish()
 }
@@ -57,20 +59,20 @@ fn close_readers_of(mut t: Trace, dispatch: SiteId) -> Trace {
     t.thread_event(2 * MS, 4127, Act::Begin);
     let readers: Vec<_> = (0..10).map(|i| reader(&mut t, &sites, i)).collect();
     queuer(&mut t, &sites);
-    for (i, one) in (0..).zip(&readers) {
+    for (i, coroutine) in (0..).zip(&readers) {
         let at = 700 * MS + i * MS;
         let site = if i == 3 { sites.drop } else { sites.hangup };
         if i < 8 {
             t.close(at, 4126 + i % 2, WaitKind::Readable, 17 + i, site);
             t.close(at + SECOND, 4126, WaitKind::Readable, 17 + i, sites.drop);
         } else if i == 8 {
-            t.call(*one, 201, at, 4127, sites.dispatch);
-            t.wake(*one, 201, at, Waker::Thread(4127));
+            t.call(*coroutine, 201, at, 4127, sites.dispatch);
+            t.wake(*coroutine, 201, at, Waker::Thread(4127));
         }
     }
     readers
         .iter()
-        .for_each(|one| t.event_counts(*one, None, false));
+        .for_each(|reader| t.event_counts(*reader, None, false));
     t
 }
 
@@ -104,15 +106,15 @@ pub fn marked() -> Vec<u8> {
         ("listen", accept, 3, idle),
         ("session", read, 17, among_others),
     ] {
-        let one = t.born(name, spawn, 3 * MS);
-        t.wake(one, 0, 0, Waker::Foreign);
-        t.run(one, 4 * MS, 4127);
+        let coroutine = t.born(name, spawn, 3 * MS);
+        t.wake(coroutine, 0, 0, Waker::Foreign);
+        t.run(coroutine, 4 * MS, 4127);
         let fd = builder::Wait {
             marks,
             ..wait(site, WaitKind::Readable, fd)
         };
-        t.healthy_until(one, fd, &TEN, 40 * MS);
-        t.event_counts(one, None, false);
+        t.healthy_until(coroutine, fd, &TEN, 40 * MS);
+        t.event_counts(coroutine, None, false);
     }
     t.close(50 * MS, 4126, WaitKind::Readable, 17, hangup);
     t.finish()
@@ -126,22 +128,22 @@ pub fn robbed(torn: Option<u64>) -> Vec<u8> {
         t.source("src/session.rs", 6),
         t.source("src/session.rs", 17),
     );
-    let one = t.born("session", spawn, MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 2 * MS, 4128);
+    let coroutine = t.born("session", spawn, MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 2 * MS, 4128);
     t.thread_event(3 * MS, 4126, Act::Loss(7));
-    t.suspend(one, 4 * MS, 4128, wait(read, WaitKind::Readable, 17));
+    t.suspend(coroutine, 4 * MS, 4128, wait(read, WaitKind::Readable, 17));
     t.thread_event(3_100 * MS, 4127, Act::Loss(212));
     t.thread_event(3_200 * MS, 4128, Act::Loss(1));
-    t.event_counts(one, torn, false);
+    t.event_counts(coroutine, torn, false);
     t.finish()
 }
 
 /// The last one goes on to the end.
 fn reader(t: &mut Trace, sites: &Sites, i: u64) -> Coroutine {
-    let one = t.born("session", sites.spawn, 3 * MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 4 * MS, 4127);
+    let coroutine = t.born("session", sites.spawn, 3 * MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 4 * MS, 4127);
     let fd = wait(sites.read, WaitKind::Readable, 17 + i);
     let times = if i == 9 { 4_100 } else { 200 };
     let beat = Beat {
@@ -152,18 +154,18 @@ fn reader(t: &mut Trace, sites: &Sites, i: u64) -> Coroutine {
         times,
     };
     let last = beat.from + u64::from(times) * beat.period;
-    t.healthy_until(one, fd, &beat, last);
-    one
+    t.healthy_until(coroutine, fd, &beat, last);
+    coroutine
 }
 
 fn queuer(t: &mut Trace, sites: &Sites) {
-    let one = t.born("queuer", sites.spawn, 3 * MS);
-    t.wake(one, 0, 0, Waker::Foreign);
-    t.run(one, 4 * MS, 4127);
+    let coroutine = t.born("queuer", sites.spawn, 3 * MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 4 * MS, 4127);
     let queue = wait(sites.queue, WaitKind::Channel, 0x7f00_1234);
-    t.healthy_until(one, queue, &TEN, 40 * MS);
+    t.healthy_until(coroutine, queue, &TEN, 40 * MS);
     t.close(60 * MS, 4126, WaitKind::Lock, 0x7f00_1234, SiteId(0));
-    t.event_counts(one, None, false);
+    t.event_counts(coroutine, None, false);
 }
 
 /// A listener accepts, spawns a session on its thread, and that wakes a writer, which waits since.
@@ -219,8 +221,8 @@ pub fn chain() -> Vec<u8> {
     t.wake(listener, 1, 900 * MS, Waker::Thread(4127));
     t.wake(session, 0, 0, Waker::Foreign);
     t.wake(writer, 1, 914 * MS, Waker::Coroutine(session.0));
-    for one in [listener, writer, session] {
-        t.event_counts(one, None, false);
+    for other_coroutine in [listener, writer, session] {
+        t.event_counts(other_coroutine, None, false);
     }
     t.finish()
 }

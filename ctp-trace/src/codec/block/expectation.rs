@@ -127,7 +127,9 @@ impl UsualPattern {
             _ if site_arg == third => second,
             _ => site_arg,
         };
-        self.is_settled = site_args.iter().all(|one| *one == site_arg);
+        self.is_settled = site_args
+            .iter()
+            .all(|other_site_arg| *other_site_arg == site_arg);
         *site_args = [site_arg, latest, second];
     }
 }
@@ -182,7 +184,7 @@ mod tests {
         let seen = |all: [u16; 6]| {
             predicted(&all.map(|seen| (0, seen)))
                 .into_iter()
-                .map(|it| it.1)
+                .map(|pair| pair.1)
         };
         assert!(seen([3, 3, 3, 3, 3, 3]).eq([0, 3, 3, 3, 3, 3]));
         assert!(seen([3, 5, 7, 9, 11, 11]).eq([0, 3, 7, 9, 11, 13]));

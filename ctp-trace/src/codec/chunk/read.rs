@@ -55,7 +55,7 @@ impl<'a> Chunks<'a> {
     /// The next whole chunk: where the damaged one says that it ends, else wherever there is one.
     fn behind_damage(&mut self) -> Option<u64> {
         let source = &*self.source;
-        if let Some(next) = Header::at(source, self.offset).map(|it| it.end(self.offset))
+        if let Some(next) = Header::at(source, self.offset).map(|header| header.end(self.offset))
             && Chunk::at(source, next).is_some()
         {
             return Some(next);
@@ -66,7 +66,7 @@ impl<'a> Chunks<'a> {
             if Chunk::at(source, from).is_some() {
                 return Some(from);
             }
-            let stated = Header::at(source, from).map_or(0, |it| it.stored_bytes() as u64);
+            let stated = Header::at(source, from).map_or(0, |header| header.stored_bytes() as u64);
             self.false_marks += 1 + stated / FALSE_MARK_BYTES;
             from += 1;
         }
@@ -207,6 +207,6 @@ fn find_mark(source: &dyn Source, mut from: u64) -> Option<u64> {
         // A mark may begin in the last bytes of this part.
         from += read
             .checked_sub(CHUNK_MARK.len() - 1)
-            .filter(|it| *it > 0)? as u64;
+            .filter(|index| *index > 0)? as u64;
     }
 }

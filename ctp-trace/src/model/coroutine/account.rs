@@ -117,7 +117,7 @@ impl Account {
     /// Whether its aggregate stands for events that are not in the trace.
     pub fn is_summed_up(&self) -> bool {
         let aggregate = self.aggregate.as_ref();
-        aggregate.is_some_and(|it| it.stands_for_events)
+        aggregate.is_some_and(|aggregate| aggregate.stands_for_events)
     }
 
     /// Whether there are totals of it that tell of more than the events that are there.
@@ -128,7 +128,10 @@ impl Account {
     /// Whether its totals may be wrong: those of its aggregate, if it has one, else the sums over
     /// its events.
     pub fn is_approximate(&self) -> bool {
-        let left_out = self.aggregate.as_ref().map_or(0, |it| it.left_out);
+        let left_out = self
+            .aggregate
+            .as_ref()
+            .map_or(0, |aggregate| aggregate.left_out);
         self.lost() > 0
             || self.inexact
             || self.uncertain

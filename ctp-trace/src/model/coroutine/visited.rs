@@ -62,7 +62,13 @@ mod tests {
             let new = (0..1000).filter(|site| visited.insert(site * 7));
             assert_eq!(new.count(), if round == 0 { 1000 } else { 0 });
         }
-        assert!(visited.sites.iter().copied().eq((0..1000).map(|it| it * 7)));
+        assert!(
+            visited
+                .sites
+                .iter()
+                .copied()
+                .eq((0..1000).map(|number| number * 7))
+        );
     }
 
     #[test]

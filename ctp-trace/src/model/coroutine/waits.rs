@@ -108,7 +108,7 @@ impl Waits {
     /// future polls this one for reasons of its own, and changed nothing.
     #[inline]
     pub(super) fn go_on(&self, suspend: &Event, places: &mut Places) -> bool {
-        let Some(resumed) = self.resumed.filter(|it| it.uncounted) else {
+        let Some(resumed) = self.resumed.filter(|resumed| resumed.uncounted) else {
             return false;
         };
         suspend.wake_seen == resumed.wake_seen
@@ -129,7 +129,7 @@ impl Waits {
     /// That wait is over, for all that is known.
     #[inline]
     pub(in crate::model) fn count(&self, places: &mut Places) {
-        let resumed = self.resumed.filter(|it| it.uncounted);
+        let resumed = self.resumed.filter(|resumed| resumed.uncounted);
         if let (Some(resumed), Some(ran_at)) = (resumed, self.ran_at) {
             let length = self.since.until(ran_at);
             places.by_number(resumed.site).waits.add(length);
@@ -146,7 +146,7 @@ impl Waits {
         places: &mut Places,
     ) -> bool {
         let number = places.number(suspend.site, suspend.wait);
-        let is_same = |it: &&Resumed| gap == 0 && it.is_of(suspend, number);
+        let is_same = |resumed: &&Resumed| gap == 0 && resumed.is_of(suspend, number);
         if self.resumed.as_ref().filter(is_same).is_none() {
             self.wants_since = suspend.at;
         }

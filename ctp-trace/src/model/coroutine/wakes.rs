@@ -55,14 +55,17 @@ impl Wakes {
     /// Times of the latest wake, by its word and by its call.
     #[inline]
     pub(super) fn times(&self) -> impl Iterator<Item = Nanos> {
-        let times = [self.word.map(|it| it.at), self.call.map(|it| it.at)];
+        let times = [self.word.map(|word| word.at), self.call.map(|call| call.at)];
         times.into_iter().flatten()
     }
 
     /// Counts of wakes so far, by the latest word and by the latest call.
     #[inline]
     pub(super) fn counts(&self) -> impl Iterator<Item = u32> {
-        let counts = [self.word.map(|it| it.count), self.call.map(|it| it.count)];
+        let counts = [
+            self.word.map(|word| word.count),
+            self.call.map(|call| call.count),
+        ];
         counts.into_iter().flatten()
     }
 

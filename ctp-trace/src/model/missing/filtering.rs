@@ -74,7 +74,8 @@ impl Filtering {
 
     /// Was recording stopped within this time, of all processes or of some?
     pub(in crate::model) fn was_stopped_between(&self, from: Nanos, to: Nanos) -> bool {
-        let is_within = |it: &Control| it.stopped && from <= it.at && it.at <= to;
+        let is_within =
+            |control: &Control| control.stopped && from <= control.at && control.at <= to;
         self.changes.iter().any(is_within)
     }
 

@@ -42,11 +42,11 @@ pub(in crate::model) struct Closings {
 impl Closings {
     pub(in crate::model) fn note(
         &mut self,
-        it: Resource,
+        entry: Resource,
         closing: Closing,
         coroutines: &[Coroutine],
     ) {
-        self.log.push((it, closing));
+        self.log.push((entry, closing));
         if ROOM.max(coroutines.len()) <= self.log.len() {
             self.set_aside = self.lost(coroutines);
             self.log.drain(..self.log.len() / 2);
@@ -60,14 +60,17 @@ impl Closings {
     ) -> BTreeMap<CoroutineId, (u64, Closing)> {
         let mut sorted: Vec<_> = self.log.iter().collect();
         sorted.sort_by_key(|(resource, closing)| (*resource, closing.at));
-        let of = |one: &Coroutine| {
-            let suspend = one.suspend()?;
-            let known = self.set_aside.get(&one.id).filter(|(n, _)| *n == suspend.n);
+        let of = |coroutine: &Coroutine| {
+            let suspend = coroutine.suspend()?;
+            let known = self
+                .set_aside
+                .get(&coroutine.id)
+                .filter(|(n, _)| *n == suspend.n);
             let closing = match known {
                 Some((_, closing)) => *closing,
-                None => first(&sorted, one.process, suspend)?,
+                None => first(&sorted, coroutine.process, suspend)?,
             };
-            Some((one.id, (suspend.n, closing)))
+            Some((coroutine.id, (suspend.n, closing)))
         };
         coroutines.iter().filter_map(of).collect()
     }
@@ -76,15 +79,15 @@ impl Closings {
 impl Close {
     /// Whether one who waits so waits for what is closed here, if both are of one process.
     pub fn is_of(&self, wait: WaitKind, arg: u64) -> bool {
-        self.arg == arg && sort(wait).is_some_and(|it| sort(self.wait) == Some(it))
+        self.arg == arg && sort(wait).is_some_and(|wait_kind| sort(self.wait) == Some(wait_kind))
     }
 }
 
 fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -> Option<Closing> {
     let requested = resource(process, suspend.wait, suspend.arg)?;
     let after = Some(suspend.at).filter(|_| suspend.wait != WaitKind::Coroutine);
-    let is_before = |it: Resource, at| (it, Some(at)) <= (requested, after);
-    let place = sorted.partition_point(|(it, closing)| is_before(*it, closing.at));
+    let is_before = |entry: Resource, at| (entry, Some(at)) <= (requested, after);
+    let place = sorted.partition_point(|(entry, closing)| is_before(*entry, closing.at));
     let (found, closing) = sorted.get(place)?;
     (*found == requested).then_some(*closing)
 }
@@ -110,15 +113,15 @@ mod tests {
     use crate::record::EventKind;
 
     fn waits(id: u32, at: u64, wait: WaitKind, arg: u64) -> Coroutine {
-        let mut one = Coroutine::named(CoroutineId(id));
-        one.last = Some(Event {
+        let mut coroutine = Coroutine::named(CoroutineId(id));
+        coroutine.last = Some(Event {
             at: Nanos(at),
             kind: EventKind::Suspend,
             wait,
             arg,
             ..Event::default()
         });
-        one
+        coroutine
     }
 
     fn close(closings: &mut Closings, at: u64, wait: WaitKind, arg: u64, all: &[Coroutine]) {
@@ -126,8 +129,8 @@ mod tests {
             at: Nanos(at),
             ..Closing::default()
         };
-        let it = resource(ProcessId::default(), wait, arg).expect("it can be closed");
-        closings.note(it, closing, all);
+        let entry = resource(ProcessId::default(), wait, arg).expect("it can be closed");
+        closings.note(entry, closing, all);
     }
 
     fn when(closings: &Closings, all: &[Coroutine]) -> Vec<(u32, u64)> {

@@ -31,18 +31,18 @@ impl Joins {
     #[inline]
     pub(in crate::model) fn event(
         &mut self,
-        one: &Coroutine,
+        coroutine: &Coroutine,
         event: &Event,
     ) -> Option<(Resource, Closing)> {
         match (event.kind, event.wait) {
-            (EventKind::Death, _) => self.ends(one, event),
-            (EventKind::Suspend, WaitKind::Coroutine) => self.waits(one, event),
+            (EventKind::Death, _) => self.ends(coroutine, event),
+            (EventKind::Suspend, WaitKind::Coroutine) => self.waits(coroutine, event),
             _ => None,
         }
     }
 
-    fn waits(&mut self, one: &Coroutine, suspend: &Event) -> Option<(Resource, Closing)> {
-        let joined = joined(one, suspend.arg)?;
+    fn waits(&mut self, coroutine: &Coroutine, suspend: &Event) -> Option<(Resource, Closing)> {
+        let joined = joined(coroutine, suspend.arg)?;
         if let Some(closing) = self.ended.get(&joined) {
             return Some((joined, *closing));
         }
@@ -53,12 +53,12 @@ impl Joins {
         None
     }
 
-    fn ends(&mut self, one: &Coroutine, death: &Event) -> Option<(Resource, Closing)> {
-        let joined = joined(one, one.probe_id)?;
+    fn ends(&mut self, coroutine: &Coroutine, death: &Event) -> Option<(Resource, Closing)> {
+        let joined = joined(coroutine, coroutine.probe_id)?;
         let closing = Closing {
             at: death.at,
             tid: death.tid,
-            ended: Some((one.id, one.name)),
+            ended: Some((coroutine.id, coroutine.name)),
             ..Closing::default()
         };
         if self.ended.len() == ENDED {
@@ -70,6 +70,6 @@ impl Joins {
 }
 
 /// The one of the same process with this id; 0 is that of nobody.
-fn joined(one: &Coroutine, probe_id: u64) -> Option<Resource> {
-    resource(one.process, WaitKind::Coroutine, probe_id).filter(|_| probe_id != 0)
+fn joined(coroutine: &Coroutine, probe_id: u64) -> Option<Resource> {
+    resource(coroutine.process, WaitKind::Coroutine, probe_id).filter(|_| probe_id != 0)
 }

@@ -44,7 +44,7 @@ impl UsualUse {
         let is_join = suspend.wait == WaitKind::Coroutine;
         let amid =
             |(closed, _): &(Nanos, SiteId)| (is_join || suspend.at < *closed) && *closed <= at;
-        let first = closings.and_then(|all| all.iter().flatten().rfind(|it| amid(it)));
+        let first = closings.and_then(|all| all.iter().flatten().rfind(|pair| amid(pair)));
         if let Some(&(closed, place)) = first {
             let time = closed.max(suspend.at).until(at);
             self.took(suspend.site, time);
@@ -78,8 +78,8 @@ mod tests {
             site: HANGUP,
             ..Closing::default()
         };
-        let it = resource(ProcessId::default(), WaitKind::Readable, arg).expect("a descriptor");
-        usual_use.closed(it, &closing);
+        let entry = resource(ProcessId::default(), WaitKind::Readable, arg).expect("a descriptor");
+        usual_use.closed(entry, &closing);
     }
 
     fn over(usual_use: &mut UsualUse, from: u64, to: u64, arg: u64) {

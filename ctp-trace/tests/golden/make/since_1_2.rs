@@ -351,13 +351,13 @@ pub(super) fn holds() -> Vec<u8> {
         by,
         site: SiteId(site),
     };
-    let one = Waker::Coroutine(CoroutineId(1));
+    let waker = Waker::Coroutine(CoroutineId(1));
     let lock = |by, site| hold(WaitKind::Lock, 0x7fff_0000_1000, by, site);
     let own = |by, site| hold(WaitKind::User, u64::MAX, by, site);
     let records = [
-        thread_event(10, Act::Acquire(lock(one, 2))),
+        thread_event(10, Act::Acquire(lock(waker, 2))),
         thread_event(11, Act::Acquire(own(Waker::Thread(700), 3))),
-        thread_event(12, Act::Release(lock(one, 4))),
+        thread_event(12, Act::Release(lock(waker, 4))),
         thread_event(
             13,
             Act::Acquire(lock(Waker::Coroutine(CoroutineId(u32::MAX)), 2)),

@@ -148,7 +148,7 @@ fn main() -> io::Result<()> {
         match round {
             50 => others[2..]
                 .iter_mut()
-                .try_for_each(|it| it.write_all(b"pi"))?,
+                .try_for_each(|other| other.write_all(b"pi"))?,
             100 => others[2].write_all(b"ng")?,
             _ => {}
         }

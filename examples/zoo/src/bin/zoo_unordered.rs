@@ -84,8 +84,8 @@ fn listeners(truth: &GroundTruth, signal: Signal, lock: Mutex) -> [(&'static str
         let _waiting = received.1.enter(received.0, line!() + 1);
         receiver.recv().await;
     });
-    let [one, two, three] = names;
-    [(one, raised), (two, locked), (three, received)]
+    let [text, two, three] = names;
+    [(text, raised), (two, locked), (three, received)]
 }
 
 fn main() -> std::io::Result<()> {

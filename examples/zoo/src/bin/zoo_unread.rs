@@ -39,7 +39,7 @@ fn connect(listener: Option<&TcpListener>) -> io::Result<(File, OwnedFd)> {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let is_local = std::env::args().nth(1).is_some_and(|it| it == "local");
+    let is_local = std::env::args().nth(1).is_some_and(|text| text == "local");
     let (toy, pipes, truth) = (
         Toy::new(Order::FirstCome, 2),
         Pipes::new(),

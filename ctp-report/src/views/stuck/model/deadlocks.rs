@@ -66,13 +66,15 @@ pub struct Link {
 
 /// Those that nobody asked not to be told of, what is certain first.
 pub fn deadlocks(context: &Context, members: &[Member]) -> Vec<Deadlock> {
-    let judged: BTreeMap<CoroutineId, Judgement> =
-        members.iter().map(|(one, it)| (one.id, *it)).collect();
+    let judged: BTreeMap<CoroutineId, Judgement> = members
+        .iter()
+        .map(|(coroutine, judgement)| (coroutine.id, *judgement))
+        .collect();
     let cycles = context.blocks.cycles().iter();
     let mut all: Vec<Deadlock> = cycles
         .filter_map(|cycle| deadlock(context, cycle, &judged))
         .collect();
-    all.sort_by_key(|it| (it.judged.verdict, it.cycle[0].id));
+    all.sort_by_key(|deadlock| (deadlock.judged.verdict, deadlock.cycle[0].id));
     all
 }
 
@@ -82,8 +84,8 @@ fn deadlock(
     judged: &BTreeMap<CoroutineId, Judgement>,
 ) -> Option<Deadlock> {
     let of_it = cycle.iter().filter_map(|id| judged.get(id));
-    let (judgement, caveat) = of_it.clone().find_map(|it| match it.reason {
-        Reason::Deadlock { caveat } => Some((*it, caveat)),
+    let (judgement, caveat) = of_it.clone().find_map(|judgement| match judgement.reason {
+        Reason::Deadlock { caveat } => Some((*judgement, caveat)),
         _ => None,
     })?;
     let members = cycle
@@ -94,8 +96,11 @@ fn deadlock(
         verdict: judgement.verdict.word(),
         confidence: judgement.confidence.word(),
         caveat: caveat.map(Caveat::word),
-        since_ns: of_it.map(|it| it.age.0).min().unwrap_or_default(),
-        cycle: members.iter().map(|one| link(context, one)).collect(),
+        since_ns: of_it
+            .map(|other_judgement| other_judgement.age.0)
+            .min()
+            .unwrap_or_default(),
+        cycle: members.iter().map(|member| link(context, member)).collect(),
         behind: context.behind.those(cycle.iter().copied()),
         proof: proof(context, &members, caveat),
         judged: judgement,
@@ -103,42 +108,42 @@ fn deadlock(
     })
 }
 
-fn link(context: &Context, one: &Coroutine) -> Link {
+fn link(context: &Context, coroutine: &Coroutine) -> Link {
     let Context {
         model,
         names,
         blocks,
         ..
     } = context;
-    let wait = one.suspend().copied().unwrap_or_default();
+    let wait = coroutine.suspend().copied().unwrap_or_default();
     let label = names.of(wait.site);
-    let end = model.trace_model.end_of(one.process);
+    let end = model.trace_model.end_of(coroutine.process);
     Link {
-        id: one.id.0,
-        name: blockers::name(model, names, one.id, None),
+        id: coroutine.id.0,
+        name: blockers::name(model, names, coroutine.id, None),
         function: label.and_then(|label| label.function.clone()),
         at: label.and_then(Label::at),
-        waits_for: match one.suspend() {
+        waits_for: match coroutine.suspend() {
             Some(wait) => resource::of(model, wait),
             None => "nothing: it keeps its thread".to_owned(),
         },
-        waits_ns: one
+        waits_ns: coroutine
             .waits
             .wants_since
-            .max(one.runs_since().unwrap_or_default())
+            .max(coroutine.runs_since().unwrap_or_default())
             .until(end)
             .0,
-        woken_ns: unpolled(blocks, one).map(|wake| one.wakes.at(&wake).until(end).0),
-        kept_by: blockers::of(model, names, blocks, one),
+        woken_ns: unpolled(blocks, coroutine).map(|wake| coroutine.wakes.at(&wake).until(end).0),
+        kept_by: blockers::of(model, names, blocks, coroutine),
         site: wait.site,
     }
 }
 
 /// The wake since which its host has not polled it.
-fn unpolled(blocks: &Blocks, one: &Coroutine) -> Option<Wake> {
-    let by = &blocks.of(one.id)?.by;
+fn unpolled(blocks: &Blocks, coroutine: &Coroutine) -> Option<Wake> {
+    let by = &blocks.of(coroutine.id)?.by;
     let is_hosted = matches!(by[..], [Blocker::Host(_)]);
-    one.wakes.word.filter(|_| is_hosted)
+    coroutine.wakes.word.filter(|_| is_hosted)
 }
 
 /// Of each that others wait for in the end: those.
@@ -148,9 +153,9 @@ impl Behind {
     /// As all were judged.
     pub fn of(members: &[Member]) -> Self {
         let mut behind = BTreeMap::<_, Vec<u32>>::new();
-        for (one, judged) in members {
+        for (coroutine, judged) in members {
             if let Reason::Behind { root, .. } = judged.reason {
-                behind.entry(root).or_default().push(one.id.0);
+                behind.entry(root).or_default().push(coroutine.id.0);
             }
         }
         Behind(behind)
@@ -168,14 +173,18 @@ impl Behind {
 fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> Vec<Step> {
     let Context { model, names, .. } = *context;
     let mut steps = Vec::new();
-    for one in members {
-        let block = context.blocks.of(one.id);
+    for coroutine in members {
+        let block = context.blocks.of(coroutine.id);
         let blockers_of = block.into_iter().flat_map(|block| &block.by);
-        steps.extend(blockers_of.filter_map(|it| taken(model, names, one, it)));
-        let wait = one.suspend().map(|wait| proof::event(model, names, wait));
-        let by = format!("id {}", one.id.0);
+        steps.extend(blockers_of.filter_map(|blocker| taken(model, names, coroutine, blocker)));
+        let wait = coroutine
+            .suspend()
+            .map(|wait| proof::event(model, names, wait));
+        let by = format!("id {}", coroutine.id.0);
         steps.extend(wait.map(|step| Step { by, ..step }));
-        steps.extend(unpolled(&context.blocks, one).and_then(|_| woken(model, names, one)));
+        steps.extend(
+            unpolled(&context.blocks, coroutine).and_then(|_| woken(model, names, coroutine)),
+        );
     }
     steps.sort_by_key(|step| step.at_ns);
     let since = steps.first().map_or(Nanos(0), |step| Nanos(step.at_ns));
@@ -183,17 +192,17 @@ fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> V
     steps
 }
 
-fn woken(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
-    let step = proof::wake(model, names, one)?;
-    let what = format!("{}, of id {}", step.what, one.id.0);
+fn woken(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step> {
+    let step = proof::wake(model, names, coroutine)?;
+    let what = format!("{}, of id {}", step.what, coroutine.id.0);
     Some(Step { what, ..step })
 }
 
-fn taken(model: &Model, names: &Names, one: &Coroutine, blocker: &Blocker) -> Option<Step> {
+fn taken(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> Option<Step> {
     let Blocker::Holder(holding) = blocker else {
         return None;
     };
-    Some(proof::hold(model, names, one, holding, "acquire"))
+    Some(proof::hold(model, names, coroutine, holding, "acquire"))
 }
 
 fn end(
@@ -202,11 +211,11 @@ fn end(
     since: Nanos,
     caveat: Option<Caveat>,
 ) -> Option<Step> {
-    let worst = members.iter().max_by_key(|one| {
+    let worst = members.iter().max_by_key(|member| {
         (
-            one.account.uncertain,
-            one.account.inexact,
-            one.account.lost(),
+            member.account.uncertain,
+            member.account.inexact,
+            member.account.lost(),
         )
     })?;
     let losses = match caveat {
@@ -215,7 +224,7 @@ fn end(
     };
     let wake = match members
         .iter()
-        .any(|one| unpolled(&context.blocks, one).is_some())
+        .any(|member| unpolled(&context.blocks, member).is_some())
     {
         true => "",
         false => "no wake, ",

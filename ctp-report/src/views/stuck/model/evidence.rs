@@ -64,7 +64,7 @@ impl Evidence {
     /// Of these, which all have one verdict.
     pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
-        let all = || members.iter().map(|(one, _)| *one);
+        let all = || members.iter().map(|(coroutine, _)| *coroutine);
         let (oldest, judged) = oldest(members);
         let lost = missing_wakes::lost_meanwhile(model, oldest, judged.verdict);
         let (lost_meanwhile, lost_records) = lost.unzip();
@@ -76,7 +76,7 @@ impl Evidence {
             kept_by_others: blockers::others(&context.blocks, oldest, all()),
             thread_kept_by: context.busy.thread_blockers(model, names, all()),
             roots: roots(members),
-            behind: context.behind.those(all().map(|one| one.id)),
+            behind: context.behind.those(all().map(|coroutine| coroutine.id)),
             usual_waker: missing_wakes::usual_waker(model, names, oldest),
             last_waker: last_waker::of(model, names, oldest),
             other_last_wakers: last_waker::others(oldest, all()),
@@ -101,7 +101,7 @@ fn proof(context: &Context, members: &[Member]) -> Proof {
 }
 
 fn roots(members: &[Member]) -> Vec<u32> {
-    let root = |(_, it): &Member| match it.reason {
+    let root = |(_, judgement): &Member| match judgement.reason {
         Reason::Behind { root, .. } => Some(root.0),
         _ => None,
     };

@@ -54,22 +54,31 @@ impl Members {
     /// Of these, which are called so where they are.
     pub(super) fn of(context: &Context, members: &[Member], called: &str) -> Self {
         let Context { model, names, .. } = *context;
-        let all = || members.iter().map(|(one, _)| *one);
+        let all = || members.iter().map(|(coroutine, _)| *coroutine);
         let ages = || members.iter().map(|(_, judgement)| judgement.age);
         let (oldest, _) = oldest(members);
-        let threads: BTreeSet<u64> = all().filter_map(|one| Some(one.last?.tid)).collect();
+        let threads: BTreeSet<u64> = all()
+            .filter_map(|coroutine| Some(coroutine.last?.tid))
+            .collect();
         Members {
             count: members.len(),
-            ids: all().map(|one| one.id.0).collect(),
+            ids: all().map(|coroutine| coroutine.id.0).collect(),
             names: given_names(context, members, called),
             spawned: spawned(names, oldest.spawn_site),
             spawned_by: parents::of(model, names, all()),
             oldest_ns: ages().max().unwrap_or_default().0,
             youngest_ns: ages().min().unwrap_or_default().0,
-            waits_for: resource::waits_for(model, all().filter_map(|one| one.suspend())),
-            one_of_several: oldest.suspend().is_some_and(|it| it.marks.one_of_several),
+            waits_for: resource::waits_for(
+                model,
+                all().filter_map(|coroutine| coroutine.suspend()),
+            ),
+            one_of_several: oldest
+                .suspend()
+                .is_some_and(|event| event.marks.one_of_several),
             threads: threads.into_iter().collect(),
-            lost: all().fold(0, |sum: u64, one| sum.saturating_add(one.account.lost())),
+            lost: all().fold(0, |sum: u64, coroutine| {
+                sum.saturating_add(coroutine.account.lost())
+            }),
         }
     }
 }
@@ -78,8 +87,11 @@ impl Members {
 fn given_names(context: &Context, members: &[Member], called: &str) -> Vec<String> {
     let Context { model, names, .. } = *context;
     let mut seen = BTreeSet::new();
-    let fresh = members.iter().filter(|(one, _)| seen.insert(one.name));
-    let given = fresh.filter_map(|(one, _)| names.given(model.trace_model.name(one.name)));
+    let fresh = members
+        .iter()
+        .filter(|(coroutine, _)| seen.insert(coroutine.name));
+    let given =
+        fresh.filter_map(|(coroutine, _)| names.given(model.trace_model.name(coroutine.name)));
     let given: Vec<String> = given.collect();
     let is_recorded = |name: &String| name == called || label::numbered(name) == called;
     match given.iter().all(is_recorded) {

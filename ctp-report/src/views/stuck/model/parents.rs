@@ -37,7 +37,7 @@ pub fn of<'c>(
     children: impl Iterator<Item = &'c Coroutine>,
 ) -> Vec<Spawner> {
     let mut by_name: BTreeMap<String, Counted> = BTreeMap::new();
-    for Parent { id, name } in children.filter_map(|one| one.parent) {
+    for Parent { id, name } in children.filter_map(|coroutine| coroutine.parent) {
         let key = label::numbered(model.trace_model.name(name));
         let them = by_name.entry(key).or_default();
         them.entry(id).or_insert((name, 0)).1 += 1;
@@ -46,7 +46,7 @@ pub fn of<'c>(
         .iter()
         .map(|(name, them)| spawner(model, names, name, them));
     let mut all: Vec<Spawner> = all.collect();
-    all.sort_by_key(|it| std::cmp::Reverse(it.children));
+    all.sort_by_key(|spawner| std::cmp::Reverse(spawner.children));
     all
 }
 
@@ -70,7 +70,10 @@ fn spawner(model: &Model, names: &Names, all_of: &str, them: &Counted) -> Spawne
 
 /// In words, a line each, of so many coroutines.
 pub fn describe(spawners: &[Spawner], of: usize) -> Vec<String> {
-    let lines = spawners.iter().take(MOST).map(|it| it.describe(of));
+    let lines = spawners
+        .iter()
+        .take(MOST)
+        .map(|spawner| spawner.describe(of));
     let more = spawners.len().saturating_sub(MOST);
     let more = (more > 0).then(|| format!("and {} more", units::counted(more as u64, "name")));
     lines.chain(more).collect()

@@ -28,7 +28,7 @@ impl Place {
         let Context { model, names, .. } = *context;
         let site = model.trace_model.place_of(members[0].0);
         let label = names.of(site).cloned().unwrap_or_default();
-        let all = members.iter().map(|(one, _)| *one);
+        let all = members.iter().map(|(coroutine, _)| *coroutine);
         Place {
             awaited_by: names.awaits(site).cloned(),
             code: CodePlace::new(names.of_all(model, site, all), label),

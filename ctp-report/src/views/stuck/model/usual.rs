@@ -28,18 +28,18 @@ pub struct Usual {
 }
 
 /// What is usual where this one waits.
-pub fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
-    let (wait, past) = (one.suspend()?, model.trace_model.past(one));
-    let by_name = model.trace_model.is_past_of_name(one);
+pub fn usual(model: &Model, coroutine: &Coroutine) -> Option<Usual> {
+    let (wait, past) = (coroutine.suspend()?, model.trace_model.past(coroutine));
+    let by_name = model.trace_model.is_past_of_name(coroutine);
     let (mean, approximate) = if by_name {
-        let named = model.trace_model.named(one.group_key())?;
+        let named = model.trace_model.named(coroutine.group_key())?;
         (named.waiting.mean()?, named.approximate)
     } else {
         let site = model.trace_model.site(wait.site, wait.wait)?;
         (site.waits.mean()?, site.approximate)
     };
     Some(Usual {
-        exact: !approximate && !one.account.is_approximate() && model.knows_losses(),
+        exact: !approximate && !coroutine.account.is_approximate() && model.knows_losses(),
         waits: past.waits,
         mean_ns: mean.0,
         p99_ns: past.p99.0,

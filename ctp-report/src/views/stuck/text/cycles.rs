@@ -29,11 +29,11 @@ pub fn write(
 ) -> io::Result<()> {
     let of_it: Vec<&Deadlock> = all
         .iter()
-        .filter(|it| it.judged.verdict == verdict)
+        .filter(|deadlock| deadlock.judged.verdict == verdict)
         .collect();
     let reported = if view.all_ids { of_it.len() } else { MAX_SHOWN };
-    for one in of_it.iter().take(reported) {
-        cycle(page, one, names, view)?;
+    for deadlock in of_it.iter().take(reported) {
+        cycle(page, deadlock, names, view)?;
     }
     match &of_it[of_it.len().min(reported)..] {
         [] => Ok(()),
@@ -45,7 +45,7 @@ fn others(page: &mut Page, rest: &[&Deadlock]) -> io::Result<()> {
     let cycles = units::counted(rest.len() as u64, "other cycle");
     let ids: Vec<u32> = rest
         .iter()
-        .flat_map(|it| it.cycle.iter().map(|one| one.id))
+        .flat_map(|deadlock| deadlock.cycle.iter().map(|cycle| cycle.id))
         .collect();
     let verdict = rest[0].verdict;
     let message = format!(" {cycles}: ids {}   (--ids tells all)", text::few(&ids));
@@ -53,13 +53,13 @@ fn others(page: &mut Page, rest: &[&Deadlock]) -> io::Result<()> {
     page.gap()
 }
 
-fn cycle(page: &mut Page, it: &Deadlock, names: &Names, view: &StuckView) -> io::Result<()> {
-    let coroutines = units::counted(it.cycle.len() as u64, "coroutine");
+fn cycle(page: &mut Page, deadlock: &Deadlock, names: &Names, view: &StuckView) -> io::Result<()> {
+    let coroutines = units::counted(deadlock.cycle.len() as u64, "coroutine");
     let rest = format!(" {coroutines}, 1 cycle");
-    page.spread_headline(it.verdict, &rest, it.confidence)?;
-    page.sentence("  ", "  ", &why(it))?;
+    page.spread_headline(deadlock.verdict, &rest, deadlock.confidence)?;
+    page.sentence("  ", "  ", &why(deadlock))?;
     page.gap()?;
-    let (first, between, last) = ends(&it.cycle, view);
+    let (first, between, last) = ends(&deadlock.cycle, view);
     first
         .iter()
         .try_for_each(|link| self::link(page, link, names))?;
@@ -72,11 +72,11 @@ fn cycle(page: &mut Page, it: &Deadlock, names: &Names, view: &StuckView) -> io:
     }
     last.iter()
         .try_for_each(|link| self::link(page, link, names))?;
-    if let Some(behind) = blocker_text::behind(&it.behind, view.all_ids) {
+    if let Some(behind) = blocker_text::behind(&deadlock.behind, view.all_ids) {
         page.sentence("  behind them: ", &" ".repeat(15), &behind)?;
         page.gap()?;
     }
-    proof(page, &it.proof, view)
+    proof(page, &deadlock.proof, view)
 }
 
 /// The first of many, how many are left out, and the last.
@@ -91,9 +91,9 @@ fn ends<'t, T>(all: &'t [T], view: &StuckView) -> (&'t [T], usize, &'t [T]) {
 }
 
 /// `each waits for a lock that the next one holds, and the last for one of the first; no wake since`.
-fn why(it: &Deadlock) -> String {
+fn why(deadlock: &Deadlock) -> String {
     let holds = |link: &Link| link.kept_by.first().is_some_and(|by| by.how == "holder");
-    let what = match (&it.cycle[..], it.cycle.iter().all(holds)) {
+    let what = match (&deadlock.cycle[..], deadlock.cycle.iter().all(holds)) {
         ([_], true) => "it waits for a lock that it holds itself",
         ([_], false) => "it waits for itself",
         (_, true) => {
@@ -101,7 +101,10 @@ fn why(it: &Deadlock) -> String {
         }
         (_, false) => "each waits for the next one, and the last for the first",
     };
-    format!("deadlock: {what}; {}", blocker_text::sureness(it.doubted))
+    format!(
+        "deadlock: {what}; {}",
+        blocker_text::sureness(deadlock.doubted)
+    )
 }
 
 /// One of the cycle: where it waits, for what, and who keeps it.

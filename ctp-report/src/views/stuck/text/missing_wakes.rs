@@ -77,9 +77,9 @@ fn closer(by: &ClosedBy, is_first: bool) -> String {
     let field = |word| if is_first { word } else { "" };
     match &by.ended {
         None => place(field("closed by"), &by.function, &by.at),
-        Some(it) => {
-            let name = (!it.name.is_empty()).then(|| it.name.clone());
-            place(field("ended"), &name, &Some(format!("id {}", it.id)))
+        Some(ended) => {
+            let name = (!ended.name.is_empty()).then(|| ended.name.clone());
+            place(field("ended"), &name, &Some(format!("id {}", ended.id)))
         }
     }
 }

@@ -127,7 +127,7 @@ fn queueing(groups: &[&Group]) -> String {
     });
     if groups
         .iter()
-        .any(|group| group.evidence.usual.is_some_and(|it| it.by_name))
+        .any(|group| group.evidence.usual.is_some_and(|usual| usual.by_name))
     {
         let longest = units::duration_ns(longest);
         return format!("of its name none ever waited longer than {longest}, woken or not");
@@ -191,9 +191,11 @@ pub fn waiting(group: &Group) -> String {
         false => String::new(),
     };
     let within = group.place.code.within.as_deref().map(label::api);
-    let within = within.map(|it| format!("in {it} ")).unwrap_or_default();
+    let within = within
+        .map(|within| format!("in {within} "))
+        .unwrap_or_default();
     let awaits = group.place.awaited_by.as_ref();
-    let words = awaits.map(|it| it.describe(group.place.code.file.as_deref()));
+    let words = awaits.map(|awaits| awaits.describe(group.place.code.file.as_deref()));
     let by = words.and_then(|words| words.into_iter().next());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
     let kept = thread_kept(group).filter(|_| !is_kept_by_the_same(group));
@@ -207,8 +209,16 @@ pub fn waiting(group: &Group) -> String {
 
 /// Who holds its lock, or is awaited, keeps its thread too: that is told once.
 fn is_kept_by_the_same(group: &Group) -> bool {
-    let blocker = group.evidence.kept_by.first().and_then(|it| it.id);
-    let of_thread = group.evidence.thread_kept_by.first().map(|it| it.id);
+    let blocker = group
+        .evidence
+        .kept_by
+        .first()
+        .and_then(|kept_by| kept_by.id);
+    let of_thread = group
+        .evidence
+        .thread_kept_by
+        .first()
+        .map(|thread_kept_by| thread_kept_by.id);
     group.evidence.thread_kept_by.len() == 1 && blocker == of_thread
 }
 

@@ -83,13 +83,13 @@ mod tests {
     #[test]
     fn an_arrow_goes_from_one_row_to_another_in_sight() {
         let (scale, mut arrows) = (Scale::new(Nanos(10), Nanos(90)), Arrows::default());
-        for it in [
+        for other_arrow in [
             arrow(9, 0, 1),
             arrow(20, 0, 1),
             arrow(20, 1, 0),
             arrow(30, 1, 1),
         ] {
-            arrows.add(it, &scale);
+            arrows.add(other_arrow, &scale);
         }
         assert_eq!(arrows.all(), [arrow(20, 0, 1), arrow(20, 1, 0)]);
         assert_eq!(arrows.total(), 2);

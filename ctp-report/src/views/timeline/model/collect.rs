@@ -14,8 +14,10 @@ use crate::time_scale::Scale;
 pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
     let members = || selection.groups.iter().flat_map(|group| &group.members);
     let count = members().count().max(1);
-    let rows: Vec<Row> = members().map(|one| Row::new(one, scale, count)).collect();
-    let places = members().map(|it| it.id).zip(0..).collect();
+    let rows: Vec<Row> = members()
+        .map(|member| Row::new(member, scale, count))
+        .collect();
+    let places = members().map(|member| member.id).zip(0..).collect();
     let awaited = vec![None; rows.len()];
     let mut table = Table {
         rows,
@@ -49,9 +51,9 @@ impl Table {
                     self.awaited[place] = waits.then_some(event.arg);
                 }
             }
-            Record::Earlier(it) => {
-                if let Some(&place) = self.places.get(&it.coroutine) {
-                    self.rows[place].begins_after(it.events);
+            Record::Earlier(earlier) => {
+                if let Some(&place) = self.places.get(&earlier.coroutine) {
+                    self.rows[place].begins_after(earlier.events);
                 }
             }
             Record::Wake(wake) => {
@@ -127,7 +129,9 @@ mod tests {
             ..Birth::default()
         });
         writer.write(&birth).unwrap();
-        records.iter().for_each(|it| writer.write(it).unwrap());
+        records
+            .iter()
+            .for_each(|record| writer.write(record).unwrap());
         let end = End {
             at: Nanos(1_000),
             ..End::default()
@@ -145,7 +149,7 @@ mod tests {
     }
 
     fn near(row: &Row) -> Vec<(u64, u64, Activity)> {
-        let parts = |it: &Piece| (it.from.0, it.to.0, it.activity);
+        let parts = |piece: &Piece| (piece.from.0, piece.to.0, piece.activity);
         row.near.pieces().iter().map(parts).collect()
     }
 

@@ -95,15 +95,15 @@ impl ObservedPopulation {
     fn reap_process(&mut self, trace_model: &TraceModel, death: &Event) {
         let mut unknown = Coroutine::default();
         (unknown.id, unknown.born) = (death.coroutine, death.at);
-        let one = trace_model.get(death.coroutine).unwrap_or(&unknown);
-        if !one.is_alive() {
+        let coroutine = trace_model.get(death.coroutine).unwrap_or(&unknown);
+        if !coroutine.is_alive() {
             return;
         }
-        let fact = match one.suspend() {
+        let fact = match coroutine.suspend() {
             Some(_) => Fact::Cancelled,
             None => Fact::Dead,
         };
-        let member = member(trace_model, one, death.at, (Verdict::Over, fact));
+        let member = member(trace_model, coroutine, death.at, (Verdict::Over, fact));
         if member.is_in(&self.window) {
             self.ended.entry(member.site).or_default().add(member);
         }
@@ -140,27 +140,32 @@ impl Member {
 
 /// Those that are not over, as the rule judges them.
 pub fn alive(trace_model: &TraceModel, threshold: Nanos) -> Vec<Member> {
-    let of = |(one, judgement): evidence::Member| {
+    let of = |(coroutine, judgement): evidence::Member| {
         let rule = (judgement.verdict, judgement.fact);
-        member(trace_model, one, trace_model.end_of(one.process), rule)
+        member(
+            trace_model,
+            coroutine,
+            trace_model.end_of(coroutine.process),
+            rule,
+        )
     };
     evidence::members(trace_model, threshold).map(of).collect()
 }
 
 fn member(
     trace_model: &TraceModel,
-    one: &Coroutine,
+    coroutine: &Coroutine,
     until: Nanos,
     rule: (Verdict, Fact),
 ) -> Member {
-    let (_, since) = one.state();
+    let (_, since) = coroutine.state();
     Member {
-        id: one.id,
-        process: one.process,
-        name: one.name,
-        site: trace_model.place_of(one),
-        spawned: one.spawn_site,
-        born: one.born,
+        id: coroutine.id,
+        process: coroutine.process,
+        name: coroutine.name,
+        site: trace_model.place_of(coroutine),
+        spawned: coroutine.spawn_site,
+        born: coroutine.born,
         since,
         until,
         verdict: rule.0,

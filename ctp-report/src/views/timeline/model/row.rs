@@ -81,7 +81,7 @@ impl Row {
 
     /// Whether there is more to show than there is room for.
     pub fn is_merged(&self) -> bool {
-        let merged = |it: &Piece| matches!(it.activity, Activity::Mixed { .. });
+        let merged = |piece: &Piece| matches!(piece.activity, Activity::Mixed { .. });
         let thinned = self.wakes.is_thinned() || self.closes.is_thinned();
         thinned || self.near.pieces().iter().any(merged)
     }

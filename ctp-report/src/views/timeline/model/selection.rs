@@ -60,7 +60,7 @@ impl Selection {
 
     /// How many of them are stuck, certainly or likely, shown or not.
     pub fn stuck(&self) -> u64 {
-        let stuck = self.groups.iter().filter(|it| it.verdict.is_stuck());
+        let stuck = self.groups.iter().filter(|group| group.verdict.is_stuck());
         stuck.map(|group| group.count).sum()
     }
 }
@@ -113,13 +113,20 @@ fn put(groups: &mut BTreeMap<(Verdict, SiteId), Group>, member: Member) {
 fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
     let total = groups.iter().map(|group| group.count).sum();
     let grouped = ALL < total;
-    let is_other = |one: &Member| Some(one.id) != crashed;
-    groups.sort_by_key(|it| {
-        let others = it.members.iter().all(is_other);
-        (others, it.verdict, std::cmp::Reverse(it.count), it.site)
+    let is_other = |member: &Member| Some(member.id) != crashed;
+    groups.sort_by_key(|group| {
+        let others = group.members.iter().all(is_other);
+        (
+            others,
+            group.verdict,
+            std::cmp::Reverse(group.count),
+            group.site,
+        )
     });
     for group in &mut groups {
-        group.members.sort_by_key(|one| (is_other(one), one.rank()));
+        group
+            .members
+            .sort_by_key(|member| (is_other(member), member.rank()));
     }
     let mut left_out = (0, 0);
     if grouped {
@@ -234,9 +241,14 @@ mod tests {
         let selection = sample(groups, None);
         assert!(selection.grouped && selection.shown() <= SAMPLED);
         assert_eq!(selection.groups[0].members.len(), OF_STUCK);
-        assert!(selection.groups.iter().all(|it| !it.members.is_empty()));
+        assert!(
+            selection
+                .groups
+                .iter()
+                .all(|group| !group.members.is_empty())
+        );
         assert_eq!(selection.left_out, (20, 4_000));
-        let counted: u64 = selection.groups.iter().map(|it| it.count).sum();
+        let counted: u64 = selection.groups.iter().map(|group| group.count).sum();
         assert_eq!(counted + selection.left_out.1, selection.total);
     }
 }

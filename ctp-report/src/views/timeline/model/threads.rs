@@ -60,15 +60,15 @@ impl Threads {
         match thread_event.act {
             Act::Begin => self.begin(thread_event),
             Act::End => {
-                let one = self.of(thread_event);
-                (one.until, one.ended) = (thread_event.at, true);
+                let thread = self.of(thread_event);
+                (thread.until, thread.ended) = (thread_event.at, true);
                 self.alive.remove(&(thread_event.process, thread_event.tid));
             }
             Act::Loss(records) => {
-                let one = self.of(thread_event);
-                one.lost = one.lost.saturating_add(records);
-                if one.losses.len() < MARKED {
-                    one.losses.push((thread_event.at, records));
+                let thread = self.of(thread_event);
+                thread.lost = thread.lost.saturating_add(records);
+                if thread.losses.len() < MARKED {
+                    thread.losses.push((thread_event.at, records));
                 }
             }
             _ => {}
@@ -78,17 +78,21 @@ impl Threads {
     /// Those that lived in the time that is shown: first those that lost something, then the
     /// longest-lived.
     pub fn pick(mut self, trace_model: &TraceModel, scale: &Scale) -> Shown {
-        for one in self.all.iter_mut().filter(|one| !one.ended) {
-            one.until = trace_model.end_of(one.process);
+        for thread in self
+            .all
+            .iter_mut()
+            .filter(|other_thread| !other_thread.ended)
+        {
+            thread.until = trace_model.end_of(thread.process);
         }
         let forgotten = self.total - self.all.len() as u64;
-        let is_in = |one: &Thread| one.started <= scale.to && scale.from <= one.until;
+        let is_in = |thread: &Thread| thread.started <= scale.to && scale.from <= thread.until;
         self.all.retain(is_in);
         let total = forgotten + self.all.len() as u64;
         self.all.sort_by_key(Thread::rank);
         self.all.truncate(SHOWN);
         self.all
-            .sort_by_key(|one| (one.process, one.started, one.tid));
+            .sort_by_key(|thread| (thread.process, thread.started, thread.tid));
         Shown {
             threads: self.all,
             total,
@@ -125,9 +129,9 @@ impl Threads {
     fn forget(&mut self) {
         self.all.sort_by_key(Thread::rank);
         self.all.truncate(REMEMBERED);
-        let alive = self.all.iter().zip(0..).filter(|(one, _)| !one.ended);
+        let alive = self.all.iter().zip(0..).filter(|(thread, _)| !thread.ended);
         self.alive = alive
-            .map(|(one, place)| ((one.process, one.tid), place))
+            .map(|(thread, place)| ((thread.process, thread.tid), place))
             .collect();
     }
 }
@@ -156,13 +160,13 @@ mod tests {
     #[test]
     fn a_thread_is_told_from_the_next_one_of_its_id() {
         let mut threads = Threads::default();
-        for it in [
+        for other_thread_event in [
             thread_event(10, 7, Act::Begin),
             thread_event(20, 7, Act::Loss(5)),
             thread_event(30, 7, Act::End),
             thread_event(40, 7, Act::Begin),
         ] {
-            threads.see(&it);
+            threads.see(&other_thread_event);
         }
         let shown = threads.pick(&TraceModel::new(), &Scale::new(Nanos(0), Nanos(100)));
         assert_eq!((shown.total, shown.threads.len()), (2, 2));
@@ -189,6 +193,6 @@ mod tests {
         }
         let shown = threads.pick(&TraceModel::new(), &Scale::new(Nanos(0), Nanos(u64::MAX)));
         assert_eq!((shown.total, shown.threads.len()), (10_000, SHOWN));
-        assert!(shown.threads.iter().any(|one| one.tid == 77));
+        assert!(shown.threads.iter().any(|thread| thread.tid == 77));
     }
 }

@@ -165,7 +165,7 @@ mod tests {
             track.push(Piece::new(3 * i + 1, 3 * i + 3, WAIT));
         }
         let counts = track.pieces().iter().map(Piece::counts);
-        let sum = counts.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        let sum = counts.fold((0, 0), |sum, entry| (sum.0 + entry.0, sum.1 + entry.1));
         assert!((20..=100).contains(&track.pieces().len()));
         assert_eq!(sum, (2_000_000, 1_000_000));
         assert!(

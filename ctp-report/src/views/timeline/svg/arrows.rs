@@ -66,12 +66,12 @@ pub fn message(chart: &Chart) -> Option<String> {
 
 fn is_thicket(chart: &Chart) -> bool {
     let all = chart.arrows.all().iter();
-    FEW < all.filter(|it| is_seen_from_afar(chart, it)).count()
+    FEW < all.filter(|arrow| is_seen_from_afar(chart, arrow)).count()
 }
 
 fn is_near(chart: &Chart) -> bool {
     let mut all = chart.arrows.all().iter();
-    !all.all(|it| is_seen_from_afar(chart, it))
+    !all.all(|arrow| is_seen_from_afar(chart, arrow))
 }
 
 /// Where bars are only shades, an arrow would begin or end nowhere.

@@ -96,11 +96,11 @@ pub fn open_at_length(chart: &Chart, member: &Member, piece: &Piece) -> String {
 
 /// Who keeps it at the end, and what those do; and why that is not certain.
 fn kept(chart: &Chart, member: &Member) -> Vec<String> {
-    let (blocks, one) = (chart.blocks, chart.model.trace_model.get(member.id));
-    let (Some(block), Some(one)) = (blocks.of(member.id), one) else {
+    let (blocks, coroutine) = (chart.blocks, chart.model.trace_model.get(member.id));
+    let (Some(block), Some(other_coroutine)) = (blocks.of(member.id), coroutine) else {
         return Vec::new();
     };
-    let all = blockers::of(chart.model, chart.names, blocks, one);
+    let all = blockers::of(chart.model, chart.names, blocks, other_coroutine);
     let mut message = blocker_text::lines(&all);
     message.extend(blocker_text::caveat(block.caveat).map(str::to_owned));
     message
@@ -157,7 +157,11 @@ fn resource(chart: &Chart, wait: WaitKind, arg: u64) -> String {
 pub fn row(chart: &Chart, row: &Row) -> String {
     let member = &row.member;
     let mut message = vec![format!("{} #{}", name(chart, member), member.id.0)];
-    message.extend(chart.crash_of(member).map(|it| crash(it, member)));
+    message.extend(
+        chart
+            .crash_of(member)
+            .map(|other_crash| crash(other_crash, member)),
+    );
     message.extend([
         verdict(member),
         place(chart, member),
@@ -206,7 +210,9 @@ fn place(chart: &Chart, member: &Member) -> String {
 
 /// Who closed what it waited for, where and when.
 pub fn closed(chart: &Chart, mark: &Mark) -> String {
-    let by = mark.by.map(|it| format!(" by {}", by(chart, &it)));
+    let by = mark
+        .by
+        .map(|other_by| format!(" by {}", by(chart, &other_by)));
     let by = by.unwrap_or_default();
     format!("what it waited for was closed {}{by}", moment(mark.at))
 }
@@ -215,7 +221,9 @@ pub fn closed(chart: &Chart, mark: &Mark) -> String {
 pub fn by(chart: &Chart, by: &By) -> String {
     let label = missing_wakes::caller(chart.model, chart.names, by.site);
     let function = label.and_then(|label| label.function.as_ref());
-    let function = function.map(|it| format!(" in {it}")).unwrap_or_default();
+    let function = function
+        .map(|function| format!(" in {function}"))
+        .unwrap_or_default();
     let at = label.and_then(Label::at).map(|at| format!(", {at}"));
     format!("thread {}{function}{}", by.tid, at.unwrap_or_default())
 }

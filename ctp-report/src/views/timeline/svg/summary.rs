@@ -34,7 +34,11 @@ pub fn facts(model: &Model, threads: u64) -> String {
 /// What to look at first, each with its class.
 pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
     let groups = &chart.selection.groups;
-    let notable = || groups.iter().filter(|it| it.verdict < Verdict::Waiting);
+    let notable = || {
+        groups
+            .iter()
+            .filter(|group| group.verdict < Verdict::Waiting)
+    };
     let mut found = alarms(chart);
     if chart.selection.stuck() == 0 {
         let known = match chart.model.has_all_events() {
@@ -46,7 +50,7 @@ pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
     found.extend(
         notable()
             .take(FINDINGS)
-            .map(|it| (captions::class(it.verdict), finding(chart, it))),
+            .map(|group| (captions::class(group.verdict), finding(chart, group))),
     );
     let more = notable().count().saturating_sub(FINDINGS);
     if 0 < more {
@@ -60,7 +64,9 @@ pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
 
 /// What no verdict says.
 fn alarms(chart: &Chart) -> Vec<(&'static str, String)> {
-    let crash = chart.crash.map(|it| format!("CRASH  {}", it.headline()));
+    let crash = chart
+        .crash
+        .map(|crash| format!("CRASH  {}", crash.headline()));
     let broken = chart.model.trace_model.broken().len() as u64;
     let broken = (0 < broken).then(|| {
         let coroutines = counted(broken, "coroutine");
@@ -69,7 +75,7 @@ fn alarms(chart: &Chart) -> Vec<(&'static str, String)> {
     crash
         .into_iter()
         .chain(broken)
-        .map(|it| ("bad", it))
+        .map(|crash| ("bad", crash))
         .collect()
 }
 
@@ -98,7 +104,7 @@ fn heading_words(chart: &Chart, group: &Group) -> (&'static str, String) {
     let name = group
         .members
         .first()
-        .map(|one| captions::function(chart, one));
+        .map(|member| captions::function(chart, member));
     let verdict = match group.verdict {
         Verdict::MaybeStuck => "STUCK? (likely)",
         verdict => verdict.word(),
@@ -115,7 +121,10 @@ pub fn heading(chart: &Chart, group: &Group) -> (&'static str, String) {
         _ => format!(", {}", since(group)),
     };
     let shown = group.members.len() as u64;
-    let crashed = group.members.first().and_then(|it| chart.crash_of(it));
+    let crashed = group
+        .members
+        .first()
+        .and_then(|member| chart.crash_of(member));
     let shown = match crashed {
         _ if shown == group.count => String::new(),
         Some(_) => format!("; showing the crashed one and {} more", grouped(shown - 1)),

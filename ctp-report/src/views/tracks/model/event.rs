@@ -20,8 +20,8 @@ pub struct Track {
 
 impl Track {
     /// That of a coroutine.
-    pub fn of(one: &Coroutine) -> Self {
-        Track::of_coroutine(one.process, one.id)
+    pub fn of(coroutine: &Coroutine) -> Self {
+        Track::of_coroutine(coroutine.process, coroutine.id)
     }
 
     /// That of the one of this number.
