@@ -93,11 +93,11 @@ pub struct Args {
     verbose: bool,
 
     /// Never make the program ring: for one that filters its system calls
-    #[arg(help_heading = help::REACHED, long)]
+    #[arg(help_heading = help::REACHED, long = "no-bell")]
     no_doorbell: bool,
 
     /// Find who awaits whom in each wait; costs the program clones of wakers
-    #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["no_bell", "image"])]
+    #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["no_doorbell", "image"])]
     precise_chains: bool,
 
     /// Hand the memory over by descriptor (to another user or a container)
