@@ -66,6 +66,8 @@ pub struct Written {
     pub is_cut: bool,
     /// There is no time left to look at what is in it.
     pub is_out_of_time: bool,
+    /// Nothing was recorded, and the file at the destination is an earlier trace.
+    pub keeps_earlier: bool,
     /// Why there is nothing that was written.
     pub unwritten: Option<String>,
 }
@@ -128,7 +130,10 @@ impl<'c> Closing<'c> {
         let mut lines = vec![self.exit_description()];
         lines.extend(self.which.clone());
         match self.coroutines() {
-            0 => lines.push(self.nothing_attached()),
+            0 => {
+                lines.push(self.nothing_attached());
+                lines.extend(self.earlier_trace());
+            }
             _ if self.written.unwritten.is_some() => {}
             _ => lines.push(self.what_was_recorded()),
         }
@@ -249,6 +254,12 @@ impl<'c> Closing<'c> {
                   Link ctp-nostd and call ctp_nostd::attach() first thing in main"
                 .to_owned(),
         }
+    }
+
+    fn earlier_trace(&self) -> Option<String> {
+        let path = self.output.display();
+        let is_kept = self.written.keeps_earlier;
+        is_kept.then(|| format!("{path} is still the trace of an earlier run"))
     }
 
     /// It ended, and what it started was not waited for.

@@ -38,6 +38,8 @@ pub struct Output {
     clocks: ProgramClocks,
     /// The loss at the latest flush, if no record was taken since.
     flushed: Option<u64>,
+    /// An earlier trace stays at the destination until this one has a coroutine.
+    keeps_earlier: bool,
     /// The path where the file stays, and the reason, if it could not be moved to its destination.
     misplaced: Option<(PathBuf, io::Error)>,
 }
@@ -72,15 +74,35 @@ impl Output {
             encoder,
             clocks: ProgramClocks::default(),
             flushed: None,
+            keeps_earlier: false,
             misplaced: None,
         })
     }
 
-    /// Moves the file to its destination when the recording begins. An existing file is kept as `<path>.old`,
-    /// never appended to.
+    /// Moves the file to its destination when the recording begins. If an earlier trace lies there, the file is
+    /// moved with its first coroutine instead: a run that records nothing leaves the earlier trace in place.
     pub fn take_place(&mut self) {
+        if self.destination.is_occupied() {
+            self.keeps_earlier = true;
+        } else {
+            self.publish();
+        }
+    }
+
+    /// Moves the file to its destination. An existing file is kept as `<path>.old`, never appended to.
+    fn publish(&mut self) {
+        self.keeps_earlier = false;
         self.misplaced = self.destination.publish().err();
         self.flush(0);
+    }
+
+    /// Prepares the end of the trace. Returns whether an earlier trace stays at the destination, because nothing
+    /// was recorded. A trace in which coroutines or processes are missing is a result, and is kept.
+    pub fn keeps_earlier(&mut self, end: &End) -> bool {
+        if self.keeps_earlier && (end.refused, end.unrecorded) != (0, 0) {
+            self.publish();
+        }
+        self.keeps_earlier
     }
 
     /// Schedules writing everything taken so far to disk, with the present count of losses.
@@ -115,7 +137,8 @@ impl Output {
         self.encoder.allow_waiting();
     }
 
-    /// Ends the trace. Returns the file, open at its end.
+    /// Ends the trace. Returns the file, open at its end. The file has no name if an earlier trace stays at the
+    /// destination, see [`keeps_earlier`](Self::keeps_earlier).
     ///
     /// # Errors
     /// [`TraceError::CutShort`], if not all of it is on disk; [`TraceError::Misplaced`] and [`TraceError::Removed`], if
@@ -125,6 +148,7 @@ impl Output {
         match (self.encoder.finish(end), self.misplaced) {
             (Err(error), _) => Err(TraceError::CutShort(self.path, error)),
             (Ok(_), Some((draft, error))) => Err(TraceError::Misplaced(self.path, draft, error)),
+            (Ok(file), None) if self.keeps_earlier => Ok(file),
             (Ok(file), None) if !is_at(&self.path, &file) => Err(TraceError::Removed(self.path)),
             (Ok(file), None) if !is_whole(&file) => Err(TraceError::Removed(self.path)),
             (Ok(file), None) => Ok(file),
@@ -135,6 +159,9 @@ impl Output {
 impl Sink for Output {
     fn take(&mut self, record: Record) {
         self.flushed = None;
+        if self.keeps_earlier && matches!(record, Record::Birth(_)) {
+            self.publish();
+        }
         self.clocks.note_process(&record);
         self.clocks.note_coroutine(&record);
         self.encoder.take(&self.clocks.corrected(record));

@@ -17,13 +17,15 @@ use crate::session::processor_limit;
 /// # Errors
 /// The trace could not be written to its end.
 pub fn close(
-    output: Output,
+    mut output: Output,
     end: &End,
     closing: Option<Closing<'_>>,
     verbosity: Verbosity,
 ) -> Result<(), TraceError> {
+    let keeps_earlier = output.keeps_earlier(end);
     let written = output.finish(end);
     if let Some(mut closing) = closing {
+        closing.written.keeps_earlier = keeps_earlier;
         closing.written.is_cut = written.is_err();
         if let Ok(trace) = &written {
             let metadata = trace.metadata().ok();

@@ -67,6 +67,12 @@ impl Destination {
         self.0.is_some()
     }
 
+    /// Whether an earlier file lies at the destination.
+    pub fn is_occupied(&self) -> bool {
+        let pending = self.0.as_ref();
+        pending.is_some_and(|pending| pending.location.open_file().is_some())
+    }
+
     /// Moves the file to its destination. An existing file is kept as `NAME.old`, never appended to.
     ///
     /// # Errors

@@ -29,6 +29,31 @@ fn an_earlier_trace_is_kept_and_never_appended_to() {
 
 // CT-06
 #[test]
+fn a_run_without_coroutines_keeps_the_earlier_trace() {
+    let lab = Lab::new();
+    lab.record(&[], "paced", &["truth", "3", "2", "0"]);
+    let first = lab.trace().start.trace_id;
+    let message = "ctp.data is still the trace of an earlier run";
+    for _ in 0..2 {
+        let outcome = lab.run(&mut lab.recorder(&[], "true"));
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+    }
+    assert_eq!(lab.trace().start.trace_id, first);
+    let files =
+        fs::read_dir(lab.path("ctp.data").parent().expect("a folder")).expect("can be read");
+    let names = files.map(|entry| {
+        entry
+            .expect("can be read")
+            .file_name()
+            .into_string()
+            .expect("text")
+    });
+    let traces: Vec<String> = names.filter(|name| name.starts_with("ctp.data")).collect();
+    assert_eq!(traces, ["ctp.data"], "no draft and no .old file is left");
+}
+
+// CT-06
+#[test]
 fn a_trace_says_what_was_run_where_and_from_which_build() {
     let lab = Lab::new();
     lab.record(&[], "paced", &["truth", "1", "5", "1000"]);
