@@ -51,11 +51,11 @@ fn link(lab: &Lab, target: &str, name: &str, owner: u32) {
     lchown(lab.path(name), Some(owner), Some(owner)).expect("is root");
 }
 
-/// Records to `output`, a program that makes the file `started`.
+/// Records to `output`, a program with one coroutine that makes the file `started`.
 fn record(lab: &Lab, mode: &[&str], output: &str) -> Outcome {
     let flags = [&["-o", output], mode].concat();
-    let mut command = lab.recorder(&flags, fixture("args_echo"));
-    lab.run(command.arg("started"))
+    let mut command = lab.recorder(&flags, fixture("paced"));
+    lab.run(command.args(["started", "1", "2", "0"]))
 }
 
 fn is_refused(lab: &Lab, mode: &[&str], output: &str) {
@@ -266,7 +266,7 @@ fn an_earlier_trace_keeps_its_mode() {
         let lab = Lab::new();
         fs::write(lab.path("ctp.data"), "earlier").expect("can be written");
         set_mode(&lab.path("ctp.data"), earlier);
-        let outcome = under_umask(&lab, "0000", &[], &["args_echo", "started"]);
+        let outcome = under_umask(&lab, "0000", &[], &["paced", "started", "1", "2", "0"]);
         assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
         assert_eq!(mode_of(lab.path("ctp.data.old")), earlier);
         assert_eq!(mode_of(lab.path("ctp.data")), 0o600);
