@@ -1,7 +1,7 @@
 //! `--check-probe`: runs a program and says which rules of the protocol its probe keeps.
 //!
 //! Looking ([`watch`] and what it notes: [`look`], [`world`], [`threads`], [`unfinished`],
-//! [`bell`], all of the kernel by [`process`](crate::proc::process)), judging ([`rules`]) and printing (here) are apart.
+//! [`doorbell`], all of the kernel by [`process`](crate::proc::process)), judging ([`rules`]) and printing (here) are apart.
 
 mod doorbell;
 mod look;

@@ -139,7 +139,7 @@ impl TraceModel {
         past
     }
 
-    /// Whether [`past`](Census::past) is what is usual for coroutines of its name, not where it
+    /// Whether [`past`](TraceModel::past) is what is usual for coroutines of its name, not where it
     /// waits.
     pub fn is_past_of_name(&self, coroutine: &Coroutine) -> bool {
         coroutine.needs_past_of_name(&self.past_of_place(coroutine))

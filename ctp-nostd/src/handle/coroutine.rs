@@ -191,7 +191,7 @@ impl<P: Platform> Coroutine<P> {
         self.suspend_announced_or(SiteWord::default(), FoundChain::default());
     }
 
-    /// Like [`suspend_announced`](Self::suspend_noted), but without an announcement the wait is for
+    /// Like [`suspend_announced`](Self::suspend_announced), but without an announcement the wait is for
     /// something unknown at `otherwise`. In both cases the site is the end of the chain that was
     /// `found`, if the chain certainly belongs to this wait.
     #[inline]

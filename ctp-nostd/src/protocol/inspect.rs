@@ -57,7 +57,7 @@ pub enum WokenBy {
     Unknown,
     /// A thread that ran no coroutine.
     Thread(u32),
-    /// The coroutine with this [`coroutine_word`](crate::layout::seat_word).
+    /// The coroutine with this [`coroutine_word`](crate::layout::coroutine_word).
     Coroutine(u32),
 }
 

@@ -111,7 +111,7 @@ impl Attribution {
         self.only(at, payload.station, payload.uses.into(), USE_BITS)
     }
 
-    /// The coroutine of a [seat word](ctp_nostd::layout::seat_word).
+    /// The coroutine of a [coroutine word](ctp_nostd::layout::coroutine_word).
     pub fn coroutine_of_word(&self, at: u64, word: u32) -> Option<usize> {
         let station = ctp_nostd::layout::station_of(word)?;
         let uses = ctp_nostd::layout::uses_of(word);

@@ -125,7 +125,7 @@ pub(super) fn own_wakes(state: WakeState, birth_ts: u64) -> WakeState {
     }
 }
 
-/// The waker; `seated` returns the coroutine of a [seat word](ctp_nostd::layout::seat_word).
+/// The waker; `seated` returns the coroutine of a [coroutine word](ctp_nostd::layout::coroutine_word).
 pub(super) fn waker(by: WokenBy, seated: impl FnOnce(u32) -> Option<CoroutineId>) -> Waker {
     match by {
         WokenBy::Unknown => Waker::Foreign,

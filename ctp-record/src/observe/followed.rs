@@ -51,7 +51,7 @@ impl Followed {
 
     /// What is to be told after a look that found this. What goes on to be so is told twice, and
     /// then each time that it has been so for twice as long; that there is nothing to read, each time
-    /// that it has waited for half as long again, or, to save room, not before [`untold`](Self::untold).
+    /// that it has waited for half as long again, or, to save room, not before [`untold`](Self::unrecorded).
     pub fn see(&mut self, held: &Held, look: Look, saves_room: bool) -> Vec<Look> {
         let seen = match held {
             Held::Open(descriptor) if *descriptor != self.descriptor => Seen::Replaced,

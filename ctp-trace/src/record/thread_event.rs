@@ -34,7 +34,7 @@ pub enum Act {
     /// Somebody gives one back.
     Release(Hold),
     /// So many of its records found no room just before, of events or of deeds. The events are in
-    /// the [`EventCounts`](crate::record::Tally)s of their coroutines too, unless slots made up for them.
+    /// the [`EventCounts`](crate::record::EventCounts)s of their coroutines too, unless slots made up for them.
     Loss(u64),
 }
 

@@ -88,7 +88,7 @@ pub struct ResourceEvidence {
 pub struct ThreadEvidence {
     /// Of all runs in its process, the one of which the coroutine had become ready last.
     pub overtaker: Option<Overtaker>,
-    /// Like [`served`](Self::served), but of the threads that may have it in a queue of their own, of
+    /// Like [`served`](Self::overtaker), but of the threads that may have it in a queue of their own, of
     /// the one that is further behind; `None` if one of them is not known to have run any.
     pub overtaker_on_thread: Option<Overtaker>,
     /// It runs, and its thread has begun to run another one since, inside of it.

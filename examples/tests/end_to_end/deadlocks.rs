@@ -29,7 +29,7 @@ fn cycle(json: &Value) -> Vec<[String; 4]> {
 
 /// Each diner is kept by the one at its right.
 fn round_the_table() -> Vec<[String; 4]> {
-    let taken = line_of(TOKIO, "FORKS[seat].lock()");
+    let taken = line_of(TOKIO, "FORKS[slot].lock()");
     let name = |i: usize| format!("diner-{}", i % 3);
     let at = format!("zoo_deadlock_tokio.rs:{taken}");
     let link = |i| [name(i), name(i + 1), "holder".to_owned(), at.clone()];

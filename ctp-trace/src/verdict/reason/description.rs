@@ -38,7 +38,7 @@ pub struct Description {
     pub when: &'static str,
     /// When the verdict is likely only, for another cause than a doubt.
     pub likely_when: Option<&'static str>,
-    /// A [`Caveat`](crate::verdict::Doubt) makes a certain verdict likely.
+    /// A [`Caveat`](crate::verdict::Caveat) makes a certain verdict likely.
     pub may_be_doubted: bool,
     /// The heading in the documentation of the rule for the verdict.
     pub heading: Option<&'static str>,
