@@ -3,7 +3,7 @@
 //! - A leaf future clones the waker inside the poll, which records the await chain; compared with a
 //!   clone outside of the poll, which records nothing.
 //! - A wake by a waker, which finds the call site; compared with a wake by a handle, which has it.
-//! - A poll whose leaf keeps a waker, in the usual mode and with precise chains.
+//! - A poll where the leaf keeps a waker, in the usual mode and with precise chains.
 //!
 //! Needs frame pointers:
 //! `RUSTFLAGS="-C force-frame-pointers=yes" cargo bench -p ctp-benches --features wakers --bench chain`
@@ -111,7 +111,7 @@ fn clone_and_wake(waker: &Waker) {
     waker.clone().wake();
 }
 
-/// Measures a poll whose leaf clones the waker, and the wake that consumes the clone, for an untraced
+/// Measures a poll where the leaf clones the waker, and the wake that consumes the clone, for an untraced
 /// and a traced future. This is the whole cost of a yielding task, apart from the executor.
 fn yields(borrowed: &Borrowed) {
     let before = || borrowed.empty_lanes();

@@ -191,7 +191,7 @@ fn wakes(task: &Task, rounds: u32) {
     }
 }
 
-/// A poll whose leaf clones the waker, and the wake that consumes the clone.
+/// A poll where the leaf clones the waker, and the wake that consumes the clone.
 fn yields(rounds: u32) {
     let given = RefCell::new(None);
     let leaf = poll_fn(|context: &mut Context<'_>| {
