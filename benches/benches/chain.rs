@@ -1,8 +1,11 @@
-//! What does it cost to find who awaits whom, when a leaf future clones the waker? Beside a clone
-//! that comes outside of the poll, for which nothing is looked for. What is it to find who wakes,
-//! beside a handle that tells its line itself? And what is a poll whose leaf has
-//! kept a waker, where it may keep it and where the chain of each wait is wanted? Built with frame
-//! pointers:
+//! The cost of finding await chains and wakers' call sites:
+//!
+//! - A leaf future clones the waker inside the poll, which records the await chain; compared with a
+//!   clone outside of the poll, which records nothing.
+//! - A wake by a waker, which finds the call site; compared with a wake by a handle, which has it.
+//! - A poll where the leaf keeps a waker, in the usual mode and with precise chains.
+//!
+//! Needs frame pointers:
 //! `RUSTFLAGS="-C force-frame-pointers=yes" cargo bench -p ctp-benches --features wakers --bench chain`
 
 use std::cell::RefCell;
@@ -18,7 +21,7 @@ use ctp_benches::{CALLS, NoopWaker, anything_happens, report, this_program, time
 use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::{Task, TracedExt as _};
 
-/// Functions that await each other between the leaf and what is traced.
+/// Numbers of `async` functions between the leaf and the traced future.
 const DEPTHS: [u32; 3] = [1, 5, 12];
 const ROUNDS: usize = 501;
 
@@ -37,28 +40,28 @@ fn main() {
 fn run_self_in(memory: &Memory, role: &str) {
     let mut command = Command::new(this_program());
     let status = memory.lend(command.arg(role)).status();
-    assert!(status.expect("it runs").success());
+    assert!(status.expect("can run itself").success());
 }
 
 // CT-13
 fn target() {
     let borrowed = Borrowed::attach();
-    polls(&borrowed, "as it comes");
+    polls(&borrowed, "usual mode");
     wakes(&borrowed);
     pairs(&borrowed);
     yields(&borrowed);
     for depth in DEPTHS {
         let mut kept = None;
         let within = poll_once(depth, &mut kept, clones);
-        let waker = kept.expect("the leaf kept one");
+        let waker = kept.expect("the leaf kept a waker");
         let outside = clones(&waker);
         report("clone and drop, outside of the poll", outside, None);
-        let what = format!("the same in it, {depth} deep");
-        report(&what, within, Some(("that", outside)));
+        let what = format!("the same inside the poll, {depth} deep");
+        report(&what, within, Some(("outside", outside)));
     }
 }
 
-/// Of a traced future's waker, called in its poll.
+/// Measures a wake by a handle, and by a traced future's waker called in the poll.
 fn wakes(borrowed: &Borrowed) {
     let before = || borrowed.empty_lanes();
     let task = Task::born("handle");
@@ -77,12 +80,12 @@ fn wakes(borrowed: &Borrowed) {
         };
         let found = poll_once(depth, &mut None, called);
         let what = format!("wake, by a waker, {depth} deep");
-        report(&what, found, Some(("that", reported)));
+        report(&what, found, Some(("by a handle", reported)));
     }
 }
 
-/// Of a clone outside of the poll that wakes, and is so used up: the executor's waker, and that of a
-/// traced future around it.
+/// Measures a clone outside of the poll that is consumed by a wake: of the executor's waker, and of a
+/// traced future's waker.
 fn pairs(borrowed: &Borrowed) {
     let pair = |waker: &Waker| {
         let waker = black_box(waker);
@@ -92,24 +95,24 @@ fn pairs(borrowed: &Borrowed) {
     report("clone and wake, the executor's waker", plain, None);
     let mut kept = None;
     poll_once(1, &mut kept, |_| 0.0);
-    let traced = pair(&kept.expect("the leaf kept one"));
+    let traced = pair(&kept.expect("the leaf kept a waker"));
     report(
-        "clone and wake, a traced one's",
+        "clone and wake, a traced waker",
         traced,
-        Some(("that", plain)),
+        Some(("the executor's", plain)),
     );
 }
 
-/// By a call, so that the loop around it is not what decides what the register for frame pointers holds in
-/// a program without them: a wake looks for its callers where that may be one.
+/// Not inlined: without frame pointers, the surrounding loop would decide the content of that register.
+/// A wake follows the register if the content could be a frame pointer.
 #[inline(never)]
-#[expect(clippy::waker_clone_wake, reason = "that pair is what is measured")]
+#[expect(clippy::waker_clone_wake, reason = "measures this pair")]
 fn clone_and_wake(waker: &Waker) {
     waker.clone().wake();
 }
 
-/// A poll whose leaf clones the waker, and the wake which that clone is used up for: all that a task
-/// which yields costs besides its executor. Of the future itself, and of it traced.
+/// Measures a poll where the leaf clones the waker, and the wake that consumes the clone, for an untraced
+/// and a traced future. This is the whole cost of a yielding task, apart from the executor.
 fn yields(borrowed: &Borrowed) {
     let before = || borrowed.empty_lanes();
     for depth in DEPTHS {
@@ -120,15 +123,16 @@ fn yields(borrowed: &Borrowed) {
                 Poll::<()>::Pending
             });
             let future = descend(depth, Box::pin(leaf));
-            let mut future: Boxed<'_> = match is_traced {
-                true => Box::pin(future.traced()),
-                false => future,
+            let mut future: Boxed<'_> = if is_traced {
+                Box::pin(future.traced())
+            } else {
+                future
             };
             let waker = Waker::from(Arc::new(NoopWaker));
             let go = || {
                 let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
                 assert!(polled.is_pending());
-                given.take().expect("the leaf gave it").wake();
+                given.take().expect("a waker from the leaf").wake();
             };
             times(1, before, go).least_ns
         });
@@ -137,16 +141,16 @@ fn yields(borrowed: &Borrowed) {
     }
 }
 
-/// Of a leaf that has a waker, and one that takes none.
+/// Measures polls of a leaf that keeps a waker, and of a leaf that takes none.
 fn polls(borrowed: &Borrowed, mode: &str) {
     for depth in DEPTHS {
         let [takes_none, keeps] = [false, true].map(|keeps| polled_again(borrowed, depth, keeps));
         let what = format!("poll, leaf keeps a waker, {mode}, {depth} deep");
-        report(&what, keeps, Some(("one that takes none", takes_none)));
+        report(&what, keeps, Some(("without a waker", takes_none)));
     }
 }
 
-/// Nanoseconds of a poll that ends as the one before, in the quickest round.
+/// Nanoseconds of a poll that ends like the previous poll, in the quickest round.
 fn polled_again(borrowed: &Borrowed, depth: u32, keeps: bool) -> f64 {
     let mut kept: Option<Waker> = None;
     let leaf = poll_fn(move |context: &mut Context<'_>| {
@@ -166,13 +170,13 @@ fn polled_again(borrowed: &Borrowed, depth: u32, keeps: bool) -> f64 {
     times(1, || borrowed.empty_lanes(), poll).least_ns
 }
 
-/// Nanoseconds of a clone and its drop.
+/// Nanoseconds of cloning and dropping a waker.
 fn clones(waker: &Waker) -> f64 {
     let waker = black_box(waker);
     ctp_benches::median_ns(ROUNDS, CALLS, || drop(waker.clone()))
 }
 
-/// Measures in the leaf, which has kept the waker.
+/// Polls once, and measures in the leaf, which keeps the waker.
 fn poll_once(depth: u32, kept: &mut Option<Waker>, measure: impl Fn(&Waker) -> f64) -> f64 {
     let mut found = 0.0;
     let leaf = poll_fn(|context: &mut Context<'_>| {

@@ -1,5 +1,5 @@
-//! What does a thread's first event cost, in which it takes a lane, while so many live threads have one
-//! each? Beside the same where nobody has lanes, the event after it, and `gettid`.
+//! The cost of a thread's first event, which claims a lane, for various numbers of lanes in use.
+//! Compared with a memory without lanes, with the second event, and with `gettid`.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -13,19 +13,19 @@ use ctp_benches::{recorder, this_program};
 use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::{Task, Wait};
 
-/// Lanes that are taken.
+/// Numbers of lanes in use, each by a live thread.
 const TAKEN: [usize; 5] = [0, 8, 16, 128, 2000];
-/// Processes, each of which measures all of it.
+/// Processes for each row, each of which measures every column.
 const ROUNDS: usize = 15;
-/// Threads that come then and stay.
+/// Threads that start then and stay.
 const COMERS: usize = 8;
-/// Threads that come and go after that, one at a time.
+/// Threads that start and end after that, one at a time.
 const PASSERS: usize = 64;
 const CALLS: u32 = 1000;
-/// Before those come.
+/// How long the program waits before these threads start.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Nanoseconds of one thread.
+/// Nanoseconds of a thread's events.
 struct Took {
     first: f64,
     second: f64,
@@ -43,13 +43,13 @@ fn main() {
 
 fn all() {
     println!(
-        "ns, medians, quickest   first event of one that stays   of one that goes   second event   gettid"
+        "ns, medians, quickest   first event, staying thread   ending thread   second event   gettid"
     );
     for taken in TAKEN {
         let what = format!("{taken} lanes taken");
         row(&what, || in_memory(taken, &Memory::of_many_lanes()));
     }
-    row("nobody has lanes", || {
+    row("memory without lanes", || {
         in_memory(16, &Memory::new(0, MODE_HISTORY))
     });
     let Some(recorder) = recorder() else {
@@ -61,7 +61,7 @@ fn all() {
     }
 }
 
-/// What the program says in memory that nobody reads.
+/// The program's output, without a recorder.
 fn in_memory(taken: usize, memory: &Memory) -> Output {
     let mut command = Command::new(this_program());
     let command = memory.lend(&mut command);
@@ -69,7 +69,7 @@ fn in_memory(taken: usize, memory: &Memory) -> Output {
     output.expect("can run itself")
 }
 
-/// The same under the real recorder, which is given time for what it does ahead.
+/// The program's output under the recorder, which has time to prepare lanes in advance.
 fn under(recorder: &Path, taken: usize) -> Output {
     let trace = std::env::temp_dir().join(format!("ctp-claim-{}", std::process::id()));
     let mut command = Command::new(recorder);
@@ -118,17 +118,17 @@ fn target(taken: usize) {
             let (task, message) = (Task::born("comer"), message.clone());
             let is_over = &is_over;
             spawn(scope, move || {
-                message.send(first_events(&task)).expect("somebody hears");
+                message.send(first_events(&task)).expect("a receiver");
                 is_over.wait();
             });
-            hear.recv().expect("it says")
+            hear.recv().expect("the thread's times")
         };
         let comers: Vec<Took> = (0..COMERS).map(comer).collect();
         let passer = |_| {
             let task = Task::born("passer");
             spawn(scope, move || first_events(&task))
                 .join()
-                .expect("it says")
+                .expect("the thread's times")
         };
         let passers: Vec<Took> = (0..PASSERS).map(passer).collect();
         is_over.wait();
@@ -139,7 +139,7 @@ fn target(taken: usize) {
     });
 }
 
-/// On a small stack: there are thousands.
+/// Spawns a thread with a small stack, since there are thousands.
 fn spawn<'s, T: Send + 's>(
     scope: &'s Scope<'s, '_>,
     work: impl FnOnce() -> T + Send + 's,

@@ -1,7 +1,7 @@
-//! What does one event cost the program, beside a bare look at the processor's counter, one at the
-//! kernel's clock, and a reference writer that does what the published v1 SDKs do?
+//! The cost of an event for the program, compared with a bare read of the processor's counter, a read
+//! of the kernel's clock, and a reference writer that works like the published v1 SDKs.
 //!
-//! First in memory that nobody reads, then under the real recorder.
+//! Measures without a recorder first, and then under the real recorder.
 
 use std::hint::{black_box, spin_loop};
 use std::process::Command;
@@ -16,7 +16,7 @@ use ctp_nostd::control::Control;
 use ctp_nostd::layout::Station;
 use ctp_nostd::{Task, Wait, clock};
 
-/// What a role measures, and in what memory: lanes and mode.
+/// Each role: the argument, what an event writes, the number of lanes, and the mode.
 const ROLES: [(&str, &str, u32, u32); 4] = [
     ("--as=lane", "slot and lane", 4, MODE_HISTORY),
     ("--as=flight", "slot, lane and aggregate", 4, MODE_FLIGHT),
@@ -54,13 +54,13 @@ fn all() {
 }
 
 fn unattached() {
-    let task = Task::born("nobody records");
+    let task = Task::born("unrecorded");
     let event = pair(&task, || ());
     println!("not attached:");
     event.report("event", None);
 }
 
-/// A run and a suspend; the times are those of one of them.
+/// Measures a run and a suspend. The times are for a single event.
 fn pair(task: &Task, before: impl FnMut()) -> Times {
     let task = black_box(task);
     times(2, before, || {
@@ -71,18 +71,18 @@ fn pair(task: &Task, before: impl FnMut()) -> Times {
     })
 }
 
-/// The same, where little of what a coroutine needs is still in a cache when its turn comes.
+/// The same with many coroutines in turn, so that most of a coroutine's memory is no longer cached.
 fn by_turns(before: impl FnMut()) -> Times {
-    let tasks: Vec<Task> = (0..4_096).map(|_| Task::born("one of many")).collect();
+    let tasks: Vec<Task> = (0..4_096).map(|_| Task::born("many")).collect();
     let mut turns = tasks.iter().cycle();
     times(2, before, || {
-        let task = turns.next().expect("it never ends");
+        let task = turns.next().expect("an endless cycle");
         task.run();
         task.suspend(Wait::readable(3));
     })
 }
 
-/// What an event is compared with.
+/// What an event is compared to.
 struct Comparison {
     counter: Times,
 }
@@ -121,7 +121,7 @@ fn events(what: &str, comparison: &Comparison, before: impl Fn()) {
     let with = Some(&comparison.counter);
     let [task, other] = ["one", "other"].map(Task::born);
     pair(&task, &before).report("event", with);
-    by_turns(&before).report("event, of 4 096 coroutines by turns", with);
+    by_turns(&before).report("event, 4 096 coroutines in turn", with);
     let switch = times(2, &before, || {
         task.switch_to(Wait::to_yield(), &other);
         other.switch_to(Wait::to_yield(), &task);
@@ -161,7 +161,7 @@ fn kept_out(borrowed: &Borrowed, comparison: &Comparison) {
         without_suspends: true,
         ..Control::default()
     });
-    pair(&task, || ()).report("event of a kind that is kept out", with);
+    pair(&task, || ()).report("event of a filtered kind", with);
     borrowed.command(Control {
         stopped: true,
         ..Control::default()
@@ -170,7 +170,7 @@ fn kept_out(borrowed: &Borrowed, comparison: &Comparison) {
     borrowed.command(Control::default());
 }
 
-/// The same events on one thread, and on two at once, each with a coroutine and a lane of its own.
+/// Measures events on a single thread, and on two threads at once with a coroutine and a lane each.
 // CTP-36, LT-03
 fn two_threads(borrowed: &Borrowed) {
     let times = pair(&Task::born("alone"), || borrowed.empty_lanes());
@@ -200,9 +200,12 @@ fn two_threads(borrowed: &Borrowed) {
         turn.fetch_add(1, Ordering::Release);
         two
     });
-    two.report("event, beside another thread flat out", None);
+    two.report("event, while another thread records too", None);
     let gain = 2.0 * times.least_ns / two.least_ns;
-    println!("  {:<42} {gain:>8.2} x", "two threads record, as one = 1");
+    println!(
+        "  {:<42} {gain:>8.2} x",
+        "two threads, relative to a single thread"
+    );
 }
 
 fn recorded() {
@@ -214,7 +217,7 @@ fn recorded() {
     events(what.trim_end(), &Comparison::new(), pause);
 }
 
-/// One update of an aggregate, alone, and while somebody reads it without a pause.
+/// Measures an update of an aggregate, alone and while another thread reads without a pause.
 // AGG-04, AGG-20
 fn aggregates() {
     let station = Station::default();
@@ -240,7 +243,7 @@ fn aggregates() {
     });
     println!("update of an aggregate:");
     alone.report("alone", None);
-    read.report("read all the time by another processor", None);
+    read.report("while another processor reads", None);
 }
 
 /// The words of a v1 slot, and the header's flag.
@@ -255,7 +258,8 @@ struct Slot {
     is_active: AtomicU8,
 }
 
-/// gettid, clock_gettime, a release store before and after the payload, a full fence, the flag.
+/// Measures gettid, clock_gettime, a release store before and after the payload, a full fence, and a
+/// read of the flag.
 fn reference_writer() -> Times {
     let slots: [Slot; 8] = Default::default();
     let sleeping = AtomicU32::new(0);

@@ -1,5 +1,5 @@
-//! How quickly does a pass look over stations in which nothing happened? Beside a bare read of
-//! one word of each station, which is the least that any scan must do.
+//! The time of a pass over idle stations, compared with a bare read of one word per station, which any
+//! scan needs at least.
 
 use std::hint::black_box;
 
@@ -10,11 +10,11 @@ use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
 use ctp_trace::record::{ProcessId, Record};
 use memmap2::MmapMut;
 
-/// As on Linux, but with nobody to ring.
+/// Like [`Linux`], but without a recorder to notify.
 struct Quiet;
 
 #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
-// SAFETY: it has no `Local`.
+// SAFETY: this platform has no `Local`.
 unsafe impl Platform for Quiet {
     fn now_ns() -> u64 {
         Linux::now_ns()

@@ -1,6 +1,5 @@
-//! What does the recorder cost while 100 000 coroutines wait and nothing happens: processor time
-//! beside a `sleep` of the same length, and memory beyond the pages that the program touched? And
-//! what if it is to say at once what is stuck?
+//! The cost of the recorder while 100 000 coroutines wait and nothing happens: processor time, and
+//! memory beyond the pages that the program touched. Also with `--stuck-after` in each mode.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,7 +43,7 @@ fn measure(recorder: &Path, flags: &[&str]) {
         .spawn()
         .expect("can run the recorder");
     let proc = PathBuf::from(format!("/proc/{}", child.id()));
-    // By now the births are drained, all have been looked at once, and nothing happens any more.
+    // After this pause all births are drained, all coroutines were checked once, and nothing happens.
     std::thread::sleep(Duration::from_secs(SETTLE));
     let before = cpu_ticks(&proc);
     std::thread::sleep(Duration::from_secs(SECONDS));

@@ -1,8 +1,8 @@
-//! How many instructions does an event take? Unlike a time, that is the same on a busy machine.
+//! The number of instructions of an event, which is the same on a busy machine.
 //!
-//! Counted by valgrind's callgrind, and compared with `benches/instructions.txt`: a step that takes
-//! a tenth more than it says there fails. `CTP_BLESS=1` writes the file anew. Without valgrind
-//! nothing is counted, and it says so.
+//! Counts with valgrind's callgrind and compares with `benches/instructions.txt`. A step that takes a
+//! tenth more than expected fails. `CTP_BLESS=1` updates the file. Without valgrind the benchmark is
+//! skipped, with a message.
 //! `cargo bench -p ctp-benches --features wakers --bench instructions`
 
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
 use ctp_nostd::control::Control;
 use ctp_nostd::{Task, TracedExt as _, Wait};
 
-/// What is counted: its name, in how many lanes and in which mode, and how often a round does it.
+/// Each step: the name, the number of lanes, the mode, and how often a round repeats the step.
 const STEPS: [(&str, u32, u32, u64); 10] = [
     ("not attached", 0, MODE_HISTORY, 2),
     ("slot", 0, MODE_HISTORY, 2),
@@ -36,10 +36,10 @@ const STEPS: [(&str, u32, u32, u64); 10] = [
     ("yield of a traced future", 4, MODE_HISTORY, 1),
     ("clone and wake of a traced waker", 4, MODE_HISTORY, 1),
 ];
-/// The difference between so many rounds and twice as many is what counts. Both fit into a lane.
+/// Counts the difference between this number of rounds and twice as many. Both fit into a lane.
 const ROUNDS: u32 = 1_000;
 
-/// As many more or less say nothing.
+/// A difference up to this number of instructions is ignored.
 const FEW: u64 = 2;
 
 fn main() -> ExitCode {
@@ -76,7 +76,7 @@ fn to_text(counted: &[(&str, u64)]) -> String {
     text
 }
 
-/// Prints each step beside what was expected. Fails if one takes a tenth more.
+/// Prints each step and the expected count. Fails if a step takes a tenth more.
 fn judge(counted: &[(&str, u64)], table: &str) -> ExitCode {
     let lines = table.lines().filter_map(|line| line.split_once(": "));
     let expected: BTreeMap<&str, u64> = lines
@@ -87,19 +87,20 @@ fn judge(counted: &[(&str, u64)], table: &str) -> ExitCode {
         let limit = expected.get(step).copied().unwrap_or(0);
         let verdict = match () {
             () if *count > limit + limit / 10 + FEW => "  MORE THAN A TENTH MORE",
-            () if count + limit / 10 + FEW < limit => "  less: CTP_BLESS=1 notes it",
+            () if count + limit / 10 + FEW < limit => "  less: update with CTP_BLESS=1",
             () => "",
         };
         has_grown |= verdict.contains("MORE");
         println!("{step:<28} {count:>5} instructions, expected {limit:>5}{verdict}");
     }
-    match has_grown {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
+    if has_grown {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
     }
 }
 
-/// Instructions that one such step takes.
+/// Instructions of a single step.
 // LT-02, LT-31
 fn count((step, lanes, mode, each): &(&'static str, u32, u32, u64)) -> (&'static str, u64) {
     let memory = Memory::new(*lanes, *mode);
@@ -113,7 +114,7 @@ fn count((step, lanes, mode, each): &(&'static str, u32, u32, u64)) -> (&'static
     (step, (twice - once) / u64::from(ROUNDS) / each)
 }
 
-/// What callgrind tells at its end.
+/// The count that callgrind prints at the end.
 fn collected(command: &mut Command) -> u64 {
     let output = command.output().expect("valgrind can be run");
     let message = String::from_utf8_lossy(&output.stderr);
@@ -121,7 +122,7 @@ fn collected(command: &mut Command) -> u64 {
     let count = message
         .lines()
         .find_map(|line| line.split_once("Collected : "));
-    let (_, count) = count.expect("callgrind tells what it has counted");
+    let (_, count) = count.expect("callgrind prints a count");
     count.trim().parse().expect("a number")
 }
 
@@ -131,7 +132,7 @@ fn perform(step: &str, rounds: u32) {
     }
     let borrowed = Borrowed::attach();
     let [task, other] = ["one", "other"].map(Task::born);
-    task.run(); // the thread looks for its lane
+    task.run(); // the thread claims a lane
     borrowed.empty_lanes();
     match step {
         "switch_to, both events" => switches(&task, &other, rounds),
@@ -145,7 +146,7 @@ fn perform(step: &str, rounds: u32) {
     }
 }
 
-/// While no other coroutine runs here, as one around the future.
+/// Runs the step while no coroutine runs on this thread, as without an outer coroutine.
 fn alone(task: &Task, step: impl FnOnce()) {
     task.suspend(Wait::to_yield());
     step();
@@ -190,7 +191,7 @@ fn wakes(task: &Task, rounds: u32) {
     }
 }
 
-/// A poll whose leaf clones the waker, and the wake that uses the clone up.
+/// A poll where the leaf clones the waker, and the wake that consumes the clone.
 fn yields(rounds: u32) {
     let given = RefCell::new(None);
     let leaf = poll_fn(|context: &mut Context<'_>| {
@@ -202,12 +203,12 @@ fn yields(rounds: u32) {
     for _ in 0..rounds {
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
-        given.take().expect("the leaf gave it").wake();
+        given.take().expect("a waker from the leaf").wake();
     }
 }
 
-/// Outside of a poll, of a clone that is used up.
-#[expect(clippy::waker_clone_wake, reason = "that pair is what is counted")]
+/// A clone outside of a poll, consumed by a wake.
+#[expect(clippy::waker_clone_wake, reason = "counts this pair")]
 fn pairs(rounds: u32) {
     let mut kept = None;
     let leaf = poll_fn(|context: &mut Context<'_>| {
@@ -217,7 +218,7 @@ fn pairs(rounds: u32) {
     let waker = Waker::from(Arc::new(NoopWaker));
     let polled = pin!(leaf.traced()).poll(&mut Context::from_waker(&waker));
     assert!(polled.is_pending());
-    let kept = black_box(kept.as_ref().expect("the leaf kept it"));
+    let kept = black_box(kept.as_ref().expect("the leaf kept a waker"));
     for _ in 0..rounds {
         kept.clone().wake();
         anything_happens();

@@ -1,8 +1,9 @@
-//! What is recorded while far more comes than the recorder can take? For three seconds two threads are flat
-//! out, each with 64 coroutines, three others do a little every millisecond, and 16 coroutines go from
-//! thread to thread: by its defaults, and with lanes and a backlog that are much too small. It
-//! prints how many events a second became records, and the share of each kind that was lost; what
-//! threads did themselves they count, to compare.
+//! What is recorded under overload, when the program emits far more events than the recorder can drain.
+//!
+//! For three seconds two hot threads emit without a pause, with 64 coroutines each; three calm threads
+//! do a little every millisecond; and 16 wandering coroutines move between threads. Runs with default
+//! options, and with lanes and a backlog that are much too small. Prints the recorded events a second,
+//! and the share of each kind that was lost, compared with the counts of the threads themselves.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -60,7 +61,7 @@ impl Floor {
         self.events[kind].fetch_add(2, Relaxed);
     }
 
-    /// One of the wanderers goes on here, if any is free.
+    /// Runs a wandering coroutine on this thread, if any is free.
     fn receive(&self) {
         let next = self.wanderers().pop_front();
         if let Some(task) = next {
@@ -112,7 +113,7 @@ fn target() {
     });
     let events = floor.events.each_ref().map(|word| word.load(Relaxed));
     println!("{} {} {}", events[0], events[1], events[2]);
-    // Whoever ends now would have one event more.
+    // Dropping the tasks would emit uncounted events.
     std::mem::forget(floor);
 }
 

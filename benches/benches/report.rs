@@ -1,6 +1,6 @@
-//! How long does a report of 10 000 000 events take, and how much memory? Beside a plain decode
-//! of the same file, which is the least that any reader must do. Times are of the processor: with
-//! one thread, that is how long it takes where nothing else runs.
+//! Time and memory of a report of 10 000 000 events, compared with a plain decode of the same file,
+//! which any reader needs at least. Times are processor times: with a single thread, the time on an
+//! idle machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ const SCENES: [(&str, Scene); 3] = [
         },
     ),
     (
-        "1 000 000 short ones, 1 000 at a time",
+        "1 000 000 short coroutines, 1 000 at a time",
         Scene {
             events: EVENTS,
             alive: 1_000,
@@ -61,7 +61,7 @@ fn main() {
         traces::write(&trace, scene).expect("there is room for a trace");
         measure(what, &reporter, &trace);
     }
-    // If it stays behind, it is a file for temporary files.
+    // On failure a temporary file stays behind.
     let _ = fs::remove_file(trace);
 }
 
@@ -106,14 +106,14 @@ fn decode(bytes: &[u8]) -> f64 {
     now() - begin
 }
 
-/// What a process has used so far.
+/// Processor time and peak memory of a process so far.
 #[derive(Clone, Copy, Default)]
 struct Usage {
     seconds: f64,
     peak_kib: u64,
 }
 
-/// As last seen before its end, which was a moment before it.
+/// The usage in the last sample before the end, at most 2 ms earlier.
 fn report(reporter: &Path, trace: &Path, view: &[&str]) -> Usage {
     let mut child = Command::new(reporter)
         .arg("-i")
@@ -140,7 +140,7 @@ fn is_running(child: &mut Child) -> bool {
     }
 }
 
-/// Nothing once it is a zombie.
+/// `None` once the process is a zombie.
 fn usage_of(pid: u32) -> Option<Usage> {
     let proc = PathBuf::from(format!("/proc/{pid}"));
     let status = fs::read_to_string(proc.join("status")).ok()?;

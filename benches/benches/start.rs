@@ -1,5 +1,5 @@
-//! What does a recorder cost before a program's first line runs, and what does `attach()` in it?
-//! Beside the same program without one. Those without a recorder and those with one take turns.
+//! The cost of the recorder before the first line of a program runs, and the cost of `attach()`,
+//! compared with the same program alone. Runs with and without a recorder alternate.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,14 +10,14 @@ use ctp_nostd::{Linux, Platform as _};
 
 const ROUNDS: usize = 101;
 
-/// Microseconds of one run.
+/// Microseconds of a run.
 #[derive(Clone, Copy)]
 struct Run {
-    /// From the moment at which it was asked for to the first line of `main`.
+    /// From the request to the first line of `main`.
     start: f64,
     /// In `attach()`.
     attach: f64,
-    /// To the end of everything.
+    /// From the request to the end of the command.
     all: f64,
 }
 

@@ -1,6 +1,6 @@
-//! What do the recorder's steps take for each event: to copy records out of a lane, put them in order
-//! and encode them, and to compress what became of that? One thread does one after the other, without a
-//! program beside it, so that a step's own work shows and not what it waited for.
+//! The time of the recorder's steps for each event: copying records out of a lane, ordering and encoding
+//! them, and compressing the result. A single thread does the steps one after the other without a
+//! running program, so the times have no waiting in them.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -13,25 +13,25 @@ use ctp_trace::record::{Event, ProcessId, Record, Start};
 use ctp_trace::{ChunkWriter, Composer};
 use memmap2::MmapMut;
 
-/// Events of a round: all of them have room in the lane.
+/// Events of a round. All of them fit into the lane.
 const EVENTS: u64 = 1 << 16;
 const ROUNDS: u64 = 101;
 
-/// One thread that nobody interrupts, and nobody to ring. It can be taken for one of two.
+/// A single thread that can act as either of two threads, without a recorder to notify.
 struct Alone;
 
 static NOW_NS: AtomicU64 = AtomicU64::new(1);
 
-/// For which of the two it is taken.
+/// The thread that the single thread acts as.
 static NAME_CHARS: AtomicUsize = AtomicUsize::new(0);
 static LOCALS: [Local; 2] = [Local::new(), Local::new()];
-/// Each memory is another attachment's, so that the thread looks for a lane in it.
+/// Changes with each memory, so that the thread claims a lane there.
 static ATTACHMENT: AtomicU32 = AtomicU32::new(0);
 
 #[expect(unsafe_code, reason = "vouches for the `Local` of its threads")]
-// SAFETY: one thread uses this platform, and no other platform has its `Local`.
+// SAFETY: a single thread uses this platform, and no other platform uses these `Local`s.
 unsafe impl Platform for Alone {
-    /// 16 to 31 ns later each time.
+    /// Advances by 16 to 31 ns on each call.
     fn now_ns() -> u64 {
         let before = NOW_NS.load(Ordering::Relaxed);
         let now = before + 16 + (before.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60);
@@ -71,12 +71,12 @@ impl Outside for NullSink {
     }
 }
 
-/// As the recorder's: events become chunks where they are put in order.
+/// Like the recorder's sink: encodes events into chunks as soon as they are ordered.
 struct Trace(Composer);
 
 impl Sink for Trace {
     fn take(&mut self, record: Record) {
-        self.0.add(&record).expect("it is small");
+        self.0.add(&record).expect("a small record");
     }
 
     fn take_events(&mut self, events: &[Event]) {
@@ -88,16 +88,16 @@ impl Sink for Trace {
 struct Scene {
     name: &'static str,
     coroutines: usize,
-    /// Each coroutine stays on one, and they take turns.
+    /// Each coroutine stays on its thread.
     threads: usize,
-    /// Something is closed before each run.
+    /// Whether a close comes before each run.
     has_closes: bool,
-    /// Which coroutine comes next, and what it waits for.
+    /// The next coroutine, and its wait.
     next: fn(u64) -> (usize, Wait),
 }
 
 const YIELDS: Scene = Scene {
-    name: "64 in turns that yield",
+    name: "64 in turn that yield",
     coroutines: 64,
     threads: 1,
     has_closes: false,
@@ -107,23 +107,23 @@ const YIELDS: Scene = Scene {
 fn main() {
     println!("ns an event: quickest round, median round");
     measure(&Scene {
-        name: "64 in turns, eight resources",
+        name: "64 in turn, eight resources",
         next: |step| (step as usize % 64, Wait::user(step / 64 % 8)),
         ..YIELDS
     });
     measure(&YIELDS);
     measure(&Scene {
-        name: "64 in turns that yield, on two threads",
+        name: "64 in turn that yield, on two threads",
         threads: 2,
         ..YIELDS
     });
     measure(&Scene {
-        name: "64 in turns that yield, with a close before each run",
+        name: "64 in turn that yield, with a close before each run",
         has_closes: true,
         ..YIELDS
     });
     measure(&Scene {
-        name: "1 000 in no order, each with its lock",
+        name: "1 000 in random order, a lock each",
         coroutines: 1_000,
         next: |step| {
             let index = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % 1_000;
@@ -173,7 +173,7 @@ fn measure(scene: &Scene) {
     );
     assert_eq!(totals.lanes, scene.threads as u32);
     println!("{}:", scene.name);
-    report("copied, put in order, encoded", ordered);
+    report("copied, ordered, encoded", ordered);
     report("compressed", written);
     println!(
         "  {:.2} bytes an event",

@@ -1,8 +1,8 @@
-//! What does tracing cost tokio's scheduler where it does nothing else? 64 tasks yield 20 000 times
-//! each, on two workers: two events a yield, and with `--features wakers` a wake that is counted.
-//! Processor time of the whole program a yield, and the time that passed; those without a recorder
-//! and those with one take turns, and so does tokio-console's subscriber (`console/`), where that
-//! can be built.
+//! The cost of tracing for tokio's scheduler when tasks only yield: 64 tasks yield 20 000 times each,
+//! on two workers. Each yield emits two events, and with `--features wakers` a counted wake.
+//!
+//! Prints the processor time of the whole program and the elapsed time, per yield. Runs without and
+//! with a recorder alternate, and with tokio-console's subscriber (`console/`) if that can be built.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -38,14 +38,19 @@ fn compare() {
     let recorded = [recorder.as_os_str(), "-q".as_ref(), "-o".as_ref()];
     let recorded = [&recorded[..], &[trace.as_ref(), "--".as_ref()]].concat();
     let mut ways = vec![
-        Way::new("as it comes", &[], &me, "--as=plain"),
-        Way::new("traced, nobody records", &[], &me, "--as=traced"),
+        Way::new("untraced", &[], &me, "--as=plain"),
+        Way::new("traced, not recorded", &[], &me, "--as=traced"),
         Way::new("traced, recorded", &recorded, &me, "--as=traced"),
     ];
     if let Some(console) = console() {
         ways.extend([
-            Way::new("tokio's own tracing, not heard", &[], &console, ""),
-            Way::new("tokio-console's", &[], &console, "--as=subscribed"),
+            Way::new("tokio's tracing, no subscriber", &[], &console, ""),
+            Way::new(
+                "tokio-console's subscriber",
+                &[],
+                &console,
+                "--as=subscribed",
+            ),
         ]);
     }
     let mut distance = Distance::default();
@@ -59,7 +64,7 @@ fn compare() {
     print(&ways);
 }
 
-/// The same storm under tokio-console, built now: it wants another tokio than everybody else.
+/// Builds the same storm under tokio-console, which needs tokio with other compiler flags.
 fn console() -> Option<PathBuf> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("console");
     let mut cargo = Command::new(env!("CARGO"));
@@ -74,7 +79,7 @@ fn console() -> Option<PathBuf> {
     is_built.then(|| package.join("target/release/ctp-benches-console"))
 }
 
-/// One way to run the storm, and what that took.
+/// A way to run the storm, and the times of each run.
 struct Way {
     what: &'static str,
     command: Command,
@@ -82,7 +87,7 @@ struct Way {
 }
 
 impl Way {
-    /// Of a program with an argument, which other words may come before.
+    /// Runs a program with an argument, below the command `before` if that is not empty.
     fn new(what: &'static str, before: &[&OsStr], program: &Path, argument: &str) -> Self {
         let words: Vec<&OsStr> = before.iter().copied().chain([program.as_ref()]).collect();
         let mut command = Command::new(words[0]);
@@ -126,9 +131,9 @@ fn median(runs: &[Spent], of: impl Fn(&Spent) -> f64) -> f64 {
     all[all.len() / 2]
 }
 
-/// Runs it, and reads what it says of itself.
+/// Runs the command, and reads the times that it prints.
 fn run(command: &mut Command) -> Spent {
-    let output = command.output().expect("it runs");
+    let output = command.output().expect("can be run");
     let text = String::from_utf8(output.stdout).expect("text");
     let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>());
     let mut next = || numbers.next().expect("a number").expect("a number");
@@ -145,7 +150,7 @@ fn report_sizes(trace: &Path) {
         Ok(Record::End(end)) => Some(end),
         _ => None,
     });
-    let end = ends.last().expect("it ended");
+    let end = ends.last().expect("an end record");
     println!(
         "{} events, {} lost, {:.1} B each",
         end.events,

@@ -1,5 +1,5 @@
-//! What do names cost: 100 000 addresses of a large program, beside addr2line alone with
-//! demangling? `CTP_BENCH_BINARY` names another program than this one.
+//! The cost of names for 100 000 addresses of a large program, compared with addr2line and demangling
+//! alone. `CTP_BENCH_BINARY` names another program; the default is this benchmark.
 
 use std::hint::black_box;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,7 +13,7 @@ use symbolize::{Avma, FileOffset, Lookup, Mapping, Symbolizer};
 const ADDRESSES: u64 = 100_000;
 const ROUNDS: usize = 5;
 
-/// The code of a program: where it lies in the file, and where the file says it is to be.
+/// The code of a program: the path, the offset in the file, the stated address, and the length.
 struct Code {
     path: PathBuf,
     file_offset: u64,
@@ -23,7 +23,7 @@ struct Code {
 
 fn main() {
     let named = std::env::var_os("CTP_BENCH_BINARY").map(PathBuf::from);
-    let path = named.unwrap_or_else(|| std::env::current_exe().expect("it runs"));
+    let path = named.unwrap_or_else(|| std::env::current_exe().expect("has a path"));
     let code = code_of(path);
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -58,7 +58,7 @@ fn code_of(path: PathBuf) -> Code {
     }
 }
 
-/// Places all over the code, in no order (a linear congruential generator, Knuth's MMIX).
+/// Random offsets in the code (a linear congruential generator, Knuth's MMIX).
 fn places(code: &Code) -> impl Iterator<Item = u64> {
     let bytes = code.bytes;
     let next = |state: &u64| {
@@ -86,7 +86,7 @@ fn with_symbolize(code: &Code) {
     }]);
     for place in places(code) {
         let found = symbolizer.resolve(Avma(BASE + place), Lookup::Exact);
-        black_box(found.expect("it is in the program"));
+        black_box(found.expect("an address in the program"));
     }
 }
 
@@ -94,7 +94,7 @@ fn with_addr2line(code: &Code) {
     let loader = Loader::new(&code.path).expect("the program can be read");
     for place in places(code) {
         let svma = code.svma + place;
-        let mut frames = loader.find_frames(svma).expect("its debug info is sound");
+        let mut frames = loader.find_frames(svma).expect("sound debug info");
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.as_ref();
             black_box(name.map(|name| name.demangle().map(String::from)));

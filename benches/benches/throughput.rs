@@ -1,8 +1,9 @@
-//! How much of a program that is flat out is recorded, and what does that cost? One thread, 64
-//! coroutines, 10 000 000 events without a pause, under the recorder with its defaults. The time of
-//! each thread is what the kernel says that it ran, an event; beside it the program's own, by which
-//! to compare runs on machines that are busy with something else. The same with an account of what
-//! is stuck, in turns. With `--apart` the program has one processor and the recorder another.
+//! How much of a program at full speed is recorded, and the cost: a single thread emits 10 000 000
+//! events of 64 coroutines without a pause, under the recorder with default options.
+//!
+//! Prints the processor time per event of each recorder thread and of the program, according to the
+//! kernel; the program's own time allows a comparison of runs on busy machines. Runs with
+//! `--stuck-after` alternate. With `--apart` the program and the recorder have a processor each.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +39,7 @@ fn main() {
     }
 }
 
-/// This thread, and those that come from it, have only this processor, if that is asked for.
+/// If requested, restricts this thread and its children to this processor.
 fn stay_on(processor: usize, is_requested: bool) {
     if is_requested {
         machine::stay_on(processor).expect("there are two processors");
@@ -59,7 +60,7 @@ fn target() {
 }
 
 fn measure(recorder: &Path, me: &Path, flags: &[&str]) {
-    // A pipe, so that the recorder does not read its trace again to say what looks stuck.
+    // With a pipe the recorder cannot read its trace again to print what looks stuck.
     let pipe = std::env::temp_dir().join(format!("ctp-throughput-{}", std::process::id()));
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("can be made");
     let own = pipe.clone();
@@ -76,7 +77,7 @@ fn measure(recorder: &Path, me: &Path, flags: &[&str]) {
         .spawn()
         .expect("can run the recorder");
     let spent = watch(&mut child);
-    let trace = reader.join().expect("it reads");
+    let trace = reader.join().expect("the trace");
     let (lost, bytes) = (lost_in(&trace), trace.len());
     let each = |ns: u64| ns as f64 / EVENTS as f64;
     let list = spent
@@ -95,8 +96,8 @@ fn measure(recorder: &Path, me: &Path, flags: &[&str]) {
     fs::remove_file(pipe).expect("was made");
 }
 
-/// Time on a processor, in ns, of each of the recorder's threads and of the program, as far as it
-/// was seen before they ended.
+/// Processor time in ns of each recorder thread and of the program, from the last sample before each
+/// ended.
 fn watch(recorder: &mut Child) -> BTreeMap<String, u64> {
     let mut spent = BTreeMap::new();
     let threads = PathBuf::from(format!("/proc/{}/task", recorder.id()));
@@ -129,5 +130,5 @@ fn lost_in(trace: &[u8]) -> u64 {
         Ok(Record::End(end)) => Some(end.lost),
         _ => None,
     });
-    ends.last().expect("it ended")
+    ends.last().expect("an end record")
 }

@@ -1,5 +1,4 @@
-//! What the benchmarks share. Timing is by medians of many rounds, because the machines are
-//! shared and noisy.
+//! Shared by the benchmarks. Times are medians of many rounds, because machines are shared and noisy.
 
 pub mod machine;
 pub mod memory;
@@ -12,7 +11,7 @@ use std::sync::Arc;
 use std::task::Wake;
 use std::time::{Duration, Instant};
 
-/// Nanoseconds of one call: the median of `rounds` rounds of `calls` calls each.
+/// Nanoseconds of a call: the median of `rounds` rounds of `calls` calls each.
 pub fn median_ns(rounds: usize, calls: u32, mut call: impl FnMut()) -> f64 {
     let mut times: Vec<Duration> = (0..rounds)
         .map(|_| {
@@ -27,21 +26,21 @@ pub fn median_ns(rounds: usize, calls: u32, mut call: impl FnMut()) -> f64 {
     times[rounds / 2].as_nanos() as f64 / f64::from(calls)
 }
 
-/// Short rounds, of which the shortest were not interrupted on a machine that others use too.
+/// Rounds are short, so that some are not interrupted even on a shared machine.
 const SHORT_ROUNDS: usize = 2_001;
-/// Calls in each. What they record of two events each has room in a lane.
+/// Calls in each round. The records of two events per call fit into a lane.
 pub const CALLS: u32 = 2_000;
 
-/// What one event takes, by many short rounds.
+/// The time of an event, from many short rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// In the quickest round.
     pub least_ns: f64,
-    /// In the median one.
+    /// In the median round.
     pub median_ns: f64,
 }
 
-/// Measures a call of so many events; `before` each round something else is done.
+/// Measures a call that emits this number of events. `before` is called before each round.
 pub fn times(events: u32, mut before: impl FnMut(), mut call: impl FnMut()) -> Times {
     let each = f64::from(CALLS) * f64::from(events);
     let mut rounds: Vec<f64> = (0..SHORT_ROUNDS)
@@ -60,7 +59,7 @@ pub fn times(events: u32, mut before: impl FnMut(), mut call: impl FnMut()) -> T
 }
 
 impl Times {
-    /// Prints them, and how much more the least is than that of something else.
+    /// Prints the times, and the difference between the quickest round and that of `with`.
     pub fn report(&self, what: &str, with: Option<&Times>) {
         let Times {
             least_ns,
@@ -74,15 +73,14 @@ impl Times {
     }
 }
 
-/// What a program does between two events: the compiler does not know what is in memory afterwards.
-/// Where a reference is hidden from it instead, that is stored and loaded again each time: up to 0.6 ns
-/// of an event.
+/// Stands for the program's work between two events: the compiler must assume that memory changed.
+/// Hiding a reference instead would store and load that reference each time, up to 0.6 ns of an event.
 #[inline(always)]
 pub fn anything_happens() {
     black_box(());
 }
 
-/// Prints one figure, and how it compares with another of the same run.
+/// Prints a figure, and the ratio to another figure of the same run.
 pub fn report(what: &str, ns: f64, with: Option<(&str, f64)>) {
     match with {
         Some((name, other)) => {
@@ -92,12 +90,12 @@ pub fn report(what: &str, ns: f64, with: Option<(&str, f64)>) {
     }
 }
 
-/// This program, which runs itself as its own target.
+/// The path of this program, which runs itself as the target.
 pub fn this_program() -> PathBuf {
     std::env::current_exe().expect("has a path")
 }
 
-/// The recorder that was built beside it. Says so if there is none.
+/// The recorder built beside this program. Prints a message if there is none.
 pub fn recorder() -> Option<PathBuf> {
     let recorder = this_program().with_file_name("../ctp-record");
     if !recorder.exists() {

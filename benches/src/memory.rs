@@ -1,5 +1,5 @@
-//! Memory as a recorder makes it, lent to a program that nobody records: what an event costs is then
-//! that program's own work, and nobody takes its cache lines away.
+//! Memory laid out as by a recorder, for a program without a recorder. An event then costs only the
+//! program's own work, without a reader that takes cache lines away.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -17,10 +17,10 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::time::{ClockId, clock_gettime};
 
 const STATIONS: u32 = 8_192;
-/// Records of a lane: they fit into the second cache, as those of a recorder that keeps up do not.
+/// Records of a lane. They fit into the second-level cache; the lanes of a recorder do not.
 pub const LANE_RECORDS: u32 = 1 << 14;
 
-/// What is lent.
+/// Memory to lend to a program.
 #[derive(Debug)]
 pub struct Memory {
     file: OwnedFd,
@@ -28,18 +28,18 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// With so many lanes, in a mode of [`ctp_nostd::aggregate`]. Events need no fence in it, and may
-    /// use the processor's counter as their clock, as under `ctp-record`.
+    /// Memory with this number of lanes, in a mode of [`ctp_nostd::aggregate`]. As under `ctp-record`,
+    /// events need no fence and may use the processor's counter as the clock.
     pub fn new(lanes: u32, mode: u32) -> Self {
         Memory::calibrated(lanes, mode, false)
     }
 
-    /// The same of a history in which the await chain of each wait is wanted.
+    /// Memory in history mode with precise chains.
     pub fn of_precise_chains(lanes: u32) -> Self {
         Memory::calibrated(lanes, MODE_HISTORY, true)
     }
 
-    /// A history's, with lanes for thousands of threads, most of them short.
+    /// Memory in history mode with lanes for thousands of threads, most of them short.
     pub fn of_many_lanes() -> Self {
         let plan = Plan {
             stations: STATIONS,
@@ -74,7 +74,7 @@ impl Memory {
         memory
     }
 
-    /// Slots only, a full fence at each event, and the kernel's clock.
+    /// Memory with slots only, where events need a full fence and the kernel's clock.
     pub fn of_the_fallback() -> Self {
         Memory::of(Plan::without_lanes(STATIONS), &Recording::default())
     }
@@ -84,20 +84,20 @@ impl Memory {
         let file = memfd_create("bench", MemfdFlags::empty()).expect("a memfd");
         ftruncate(&file, plan.bytes()).expect("room");
         let map = MmapOptions::new().map_raw(&file).expect("a mapping");
-        // SAFETY: just mapped, zeroed, and mapped for as long as `map` is.
+        // SAFETY: zeroed memory, mapped for as long as `map` lives.
         unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, recording) }
             .expect("fresh memory is right");
         Memory { file, map }
     }
 
-    /// Of all lanes, as a recorder does it for the next few.
+    /// Maps the first page of each lane, as a recorder does for the next few lanes.
     fn lay_first_pages(&self) {
         let rings = (0..).map_while(|index| self.region().ring(index));
         for ring in rings {
             let first = ring.places(0..1);
             let offset = first.as_ptr().addr() - self.map.as_mut_ptr().addr();
             let advice = Advice::PopulateRead;
-            // Where the kernel cannot, threads wait for their pages.
+            // On failure threads wait for their pages.
             let _ = self.map.advise_range(advice, offset, size_of_val(first));
         }
     }
@@ -106,7 +106,7 @@ impl Memory {
         region(&self.map)
     }
 
-    /// A program that is run attaches to it.
+    /// Makes the command's program attach to this memory.
     pub fn lend<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         command
@@ -115,40 +115,40 @@ impl Memory {
     }
 }
 
-/// The memory that this program was lent, in which it plays the recorder.
+/// The memory that was lent to this program, which also acts as the recorder.
 #[derive(Debug)]
 pub struct Borrowed(MmapRaw);
 
 impl Borrowed {
-    /// Attaches to it.
+    /// Attaches to the memory.
     pub fn attach() -> Self {
         let path = std::env::var_os("CTP_SHM_PATH").expect("the parent lends memory");
         let mut options = File::options();
         let file = options.read(true).write(true).open(path);
-        let map = MmapOptions::new().map_raw(&file.expect("it is open"));
+        let map = MmapOptions::new().map_raw(&file.expect("an open file"));
         assert!(ctp_nostd::attach(), "the memory is right");
         Borrowed(map.expect("a mapping"))
     }
 
-    /// Gives all lanes their room back.
+    /// Releases all records of all lanes.
     pub fn empty_lanes(&self) {
         let region = region(&self.0);
         for index in 0..region.lanes.len() {
-            let ring = region.ring(index as u32).expect("it has records");
+            let ring = region.ring(index as u32).expect("a lane with records");
             ring.release(ring.head());
         }
     }
 
-    /// From now on this is kept.
+    /// Sets what is recorded from now on.
     pub fn command(&self, control: Control) {
         region(&self.0).header.command(control);
     }
 }
 
-#[expect(unsafe_code, reason = "vouches for the mapping that it is given")]
+#[expect(unsafe_code, reason = "vouches for the given mapping")]
 fn region(map: &MmapRaw) -> Region<'_> {
-    // SAFETY: mapped for as long as `map` is; touched through atomics only.
-    unsafe { Region::new(map.as_mut_ptr(), map.len(), u32::MAX) }.expect("it was just made")
+    // SAFETY: mapped for as long as `map` lives; accessed through atomics only.
+    unsafe { Region::new(map.as_mut_ptr(), map.len(), u32::MAX) }.expect("valid memory")
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC, by way of the vDSO.
@@ -157,7 +157,7 @@ pub fn kernel_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Of the processor's counter, near enough for a measurement.
+/// Calibrates the processor's counter, precisely enough for a measurement.
 fn calibration() -> Calibration {
     let (ticks, ns) = (clock::ticks(), kernel_ns());
     thread::sleep(Duration::from_millis(20));

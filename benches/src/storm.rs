@@ -1,4 +1,4 @@
-//! Tasks on tokio that do nothing but yield: what `benches/storm.rs` measures, also of other tools.
+//! Tasks on tokio that only yield, measured by `benches/storm.rs` with this and other tools.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,8 +13,8 @@ const WORKERS: usize = 2;
 /// A task of the storm.
 pub type Yielding = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs it, and prints the processor time of the whole program and the time that passed, each in
-/// nanoseconds a yield.
+/// Runs the storm, and prints the processor time of the whole program and the elapsed time, in
+/// nanoseconds per yield.
 pub fn run<H: Future + Send>(spawn: impl Fn(Yielding) -> H) {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(WORKERS).build().expect("a runtime");

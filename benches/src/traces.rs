@@ -1,4 +1,4 @@
-//! Traces as long as a day's work, made up, for what reads them.
+//! Makes large artificial traces to measure readers.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -10,13 +10,13 @@ use ctp_trace::record::{
     ProcessId, Record, Site, SiteId, Start, WaitKind, Wake, Waker,
 };
 
-/// Places in the made-up program where its coroutines wait.
+/// Sites where the coroutines wait.
 const SITES: u32 = 50;
 const THREADS: u64 = 8;
 /// Events that a pass finds at a station.
 const BATCH: u64 = 6;
 
-/// A program's coroutines, and how long each lives.
+/// The coroutines of a program, and how long each lives.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
     /// Events in all.
@@ -46,8 +46,8 @@ pub fn write(path: &Path, scene: Scene) -> io::Result<()> {
         alive.push(recording.spawn(station)?);
     }
     while recording.written < scene.events {
-        for other_alive in &mut alive {
-            recording.visit(other_alive, scene.events_each)?;
+        for coroutine in &mut alive {
+            recording.visit(coroutine, scene.events_each)?;
         }
     }
     recording.finish(&alive)
@@ -64,7 +64,7 @@ fn start(scene: Scene) -> Start {
     }
 }
 
-/// A coroutine that lives.
+/// A live coroutine.
 struct Alive {
     id: CoroutineId,
     station: u32,
@@ -124,8 +124,8 @@ impl Recording {
         })
     }
 
-    /// What a pass finds at a station: some events, its latest wake, and a successor for a
-    /// coroutine that ended.
+    /// Writes what a pass finds at a station: some events, the latest wake, and a successor for an
+    /// ended coroutine.
     fn visit(&mut self, alive: &mut Alive, events_each: u64) -> io::Result<()> {
         for _ in 0..BATCH {
             let is_last = alive.n + 1 == events_each;

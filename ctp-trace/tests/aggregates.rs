@@ -1,4 +1,4 @@
-//! What is made of what programs summed up themselves.
+//! Totals from aggregates, which programs sum up themselves.
 
 mod facts;
 
@@ -52,7 +52,7 @@ fn only_name(trace_model: &TraceModel) -> Named {
 
 use EventKind::{Death, Run, Suspend};
 
-/// One that had a hundred events, of which two are in the trace, and waits since.
+/// A coroutine with a hundred events, of which the trace has the last two. It waits since `since`.
 fn summed_up(id: u32, waits: &[u64], since: u64) -> [Record; 5] {
     [
         birth(id, "worker", Dialect::Extended),
@@ -65,7 +65,7 @@ fn summed_up(id: u32, waits: &[u64], since: u64) -> [Record; 5] {
 
 // CT-24, AGG-07
 #[test]
-fn totals_that_were_summed_up_are_exact_whatever_is_not_in_the_trace() {
+fn summed_up_totals_are_exact_without_their_events() {
     let mut trace_model = trace_model(&summed_up(1, &[40; 49], 1_000));
     trace_model.consume(&end(2_000));
     assert_eq!((trace_model.lost(), trace_model.summed_up()), (0, 98));
@@ -77,15 +77,12 @@ fn totals_that_were_summed_up_are_exact_whatever_is_not_in_the_trace() {
     );
     assert!(!named.approximate);
     let site = trace_model.sites().remove(0);
-    assert!(
-        site.approximate,
-        "what is known of the site comes from two events"
-    );
+    assert!(site.approximate, "the site is known from two events only");
 }
 
 // AGG-19
 #[test]
-fn a_wait_that_goes_on_is_an_age_and_in_no_total() {
+fn an_open_wait_is_an_age_outside_the_totals() {
     let mut trace_model = trace_model(&summed_up(1, &[40; 49], 1_000));
     trace_model.consume(&end(7_000));
     let named = only_name(&trace_model);
@@ -98,7 +95,7 @@ fn a_wait_that_goes_on_is_an_age_and_in_no_total() {
 
 // AGG-11
 #[test]
-fn an_aggregate_replaces_the_one_before() {
+fn an_aggregate_replaces_the_previous_aggregate() {
     let mut trace_model = trace_model(&summed_up(1, &[40; 49], 1_000));
     let before = only_name(&trace_model);
     trace_model.consume(&reported(aggregate(1, &[40; 49], &[1; 49])));
@@ -109,7 +106,7 @@ fn an_aggregate_replaces_the_one_before() {
 
 // AGG-16, CT-24
 #[test]
-fn totals_of_which_something_was_left_out_say_so() {
+fn left_out_updates_mark_the_totals() {
     let left_out = Record::Aggregate(Box::new(Aggregate {
         left_out: 3,
         ..aggregate(1, &[5], &[5])
@@ -122,7 +119,7 @@ fn totals_of_which_something_was_left_out_say_so() {
 
 // AGG-22, CT-24
 #[test]
-fn totals_of_a_plain_peer_come_from_its_events_and_say_when_some_are_lost() {
+fn plain_peer_totals_are_marked_after_a_loss() {
     let whole = [
         birth(1, "", Dialect::V1PerSlot),
         event(1, 0, 0, Run),
@@ -139,7 +136,7 @@ fn totals_of_a_plain_peer_come_from_its_events_and_say_when_some_are_lost() {
     assert!(only_name(&trace_model(&lossy)).approximate);
 }
 
-/// Seven of them come and go within a microsecond, and are over.
+/// Seven ended coroutines of the same name, each with one wait of `longest`.
 fn siblings(longest: u64) -> Vec<Record> {
     let mut records = Vec::new();
     for id in 2..9 {
@@ -156,7 +153,7 @@ fn verdict_of_the_first(records: Vec<Record>) -> Verdict {
 }
 
 #[test]
-fn what_is_usual_is_known_from_all_waits_of_that_name_not_from_the_last_few() {
+fn usual_waits_come_from_all_waits_of_a_name() {
     let records = summed_up(1, &[900; 49], 1_000);
     let with = |longest| [&records[..], &siblings(longest), &[end(60 * SECOND)]].concat();
     assert_eq!(verdict_of_the_first(with(1_000)), Verdict::MaybeStuck);
@@ -164,7 +161,7 @@ fn what_is_usual_is_known_from_all_waits_of_that_name_not_from_the_last_few() {
 }
 
 #[test]
-fn nothing_is_certain_by_a_past_of_which_only_totals_are_known() {
+fn totals_alone_give_no_certainty() {
     let wake = |id, at| {
         Record::Wake(Wake {
             coroutine: CoroutineId(id),
@@ -186,7 +183,7 @@ fn nothing_is_certain_by_a_past_of_which_only_totals_are_known() {
 proptest! {
     // AGG-10
     #[test]
-    fn the_totals_by_name_and_place_are_those_of_all_coroutines(
+    fn totals_by_name_and_site_add_up(
         all in prop::collection::vec(
             (0u8..3, 0u32..3, prop::collection::vec(any::<u32>(), 0..20), any::<bool>()), 1..30),
     ) {

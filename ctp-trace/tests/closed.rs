@@ -1,8 +1,8 @@
-//! Random histories of a program that closes things, resumes some of those who wait for them and
-//! forgets others. The program knows whom it forgot; the census sees only what it told.
-//! Times are in microseconds.
+//! Random histories of a program that closes resources, resumes some of the coroutines that wait for
+//! them and forgets others. The program knows which coroutines it forgot; the trace model sees only
+//! the records. Times are in microseconds.
 
-#[expect(dead_code, reason = "other tests need more of them")]
+#[expect(dead_code, reason = "other tests use the other functions")]
 mod facts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +16,11 @@ const MS: u64 = 1000;
 const SECOND: u64 = 1000 * MS;
 const COROUTINES: u32 = 6;
 const NUMBERS: u64 = 3;
-/// Whoever resumes those whose resource it closed does so within this time.
+/// A close that resumes its waiters does so within this time.
 const LATE: u64 = 400 * MS;
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
 
-/// What happens next, if it can.
+/// What happens next, unless the state of the program rules it out.
 #[derive(Clone, Debug)]
 enum Step {
     Wait {
@@ -54,16 +54,16 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A coroutine as its program knows it.
+/// A coroutine as the program knows it.
 #[derive(Clone, Debug, Default)]
 struct CoroutineState {
     events: u64,
     wakes: u32,
     seen: u32,
-    /// Two wakes came just before its last run: one of them may have led nowhere yet.
+    /// Two wakes came just before the last run, so the second may still be pending.
     doubtful: bool,
     waits: Option<(u64, u64)>,
-    /// Set aside by who closed what it waits for; it may be resumed at a time.
+    /// When the awaited resource was closed, and when the coroutine is to be resumed, if ever.
     lost: Option<(u64, Option<u64>)>,
     busy_until: u64,
 }
@@ -81,22 +81,22 @@ impl Program {
     }
 
     fn event(&mut self, task_id: u32, at: u64, kind: EventKind, number: u64) {
-        let coroutine_state = self.all.entry(task_id).or_default();
+        let state = self.all.entry(task_id).or_default();
         if kind == EventKind::Run {
-            coroutine_state.seen = coroutine_state.wakes;
+            state.seen = state.wakes;
         }
         let event = Event {
             coroutine: CoroutineId(task_id),
-            n: coroutine_state.events,
+            n: state.events,
             at: Nanos(at * 1000),
             kind,
             site: SiteId(number as u32 + 1),
             wait: WaitKind::Readable,
             arg: number,
-            wake_seen: coroutine_state.seen as u16,
+            wake_seen: state.seen as u16,
             ..Event::default()
         };
-        coroutine_state.events += 1;
+        state.events += 1;
         self.emit(at, Record::Event(event));
     }
 
@@ -112,16 +112,16 @@ impl Program {
         );
     }
 
-    /// Woken, and run `queued` later.
+    /// Wakes the coroutine and runs it `queued` later.
     fn resume(&mut self, task_id: u32, at: u64, queued: u64, times: u32) {
-        let coroutine_state = self.all.entry(task_id).or_default();
-        coroutine_state.wakes += times;
-        coroutine_state.doubtful = times > 1 && queued <= MS;
-        (coroutine_state.waits, coroutine_state.lost) = (None, None);
-        coroutine_state.busy_until = at + queued;
+        let state = self.all.entry(task_id).or_default();
+        state.wakes += times;
+        state.doubtful = times > 1 && queued <= MS;
+        (state.waits, state.lost) = (None, None);
+        state.busy_until = at + queued;
         let wake = Wake {
             coroutine: CoroutineId(task_id),
-            count: coroutine_state.wakes,
+            count: state.wakes,
             at: Nanos(at * 1000),
             ..Wake::default()
         };
@@ -136,29 +136,20 @@ impl Program {
             site: SiteId(site),
         };
         self.thread_event(at, Act::Close(close));
-        for coroutine_state in self.all.values_mut() {
-            if coroutine_state.lost.is_none()
-                && coroutine_state
-                    .waits
-                    .is_some_and(|(waits, _)| waits == number)
-            {
-                coroutine_state.lost = Some((at, resumed));
+        for state in self.all.values_mut() {
+            if state.lost.is_none() && state.waits.is_some_and(|(waits, _)| waits == number) {
+                state.lost = Some((at, resumed));
             }
         }
     }
 
-    /// Those whose time has come.
+    /// Resumes each coroutine for which the resume time has come.
     fn resume_those_due(&mut self, now: u64) {
-        let due = |coroutine_state: &CoroutineState| {
-            coroutine_state
-                .lost
-                .and_then(|(_, at)| at)
-                .filter(|at| *at < now)
-        };
+        let due = |state: &CoroutineState| state.lost.and_then(|(_, at)| at).filter(|at| *at < now);
         let all: Vec<_> = self
             .all
             .iter()
-            .filter_map(|(task_id, coroutine_state)| Some((*task_id, due(coroutine_state)?)))
+            .filter_map(|(task_id, state)| Some((*task_id, due(state)?)))
             .collect();
         for (task_id, at) in all {
             self.resume(task_id, at, 0, 1);
@@ -193,32 +184,27 @@ impl Program {
         }
     }
 
-    /// Of those it forgot, those that nothing but time can hide.
+    /// The forgotten coroutines that must be judged certainly stuck: nothing is lost or doubtful,
+    /// and the close was at least a second ago.
     fn forgotten(&self, end: u64) -> BTreeSet<u32> {
-        let is_plain = |coroutine_state: &CoroutineState| {
-            let (Some((_, since)), Some((closed, None))) =
-                (coroutine_state.waits, coroutine_state.lost)
-            else {
+        let is_plain = |state: &CoroutineState| {
+            let (Some((_, since)), Some((closed, None))) = (state.waits, state.lost) else {
                 return false;
             };
             let is_whole = self.lost_at.is_none_or(|lost| lost < since);
-            is_whole && !coroutine_state.doubtful && SECOND <= end - closed
+            is_whole && !state.doubtful && SECOND <= end - closed
         };
         self.all
             .iter()
-            .filter(|(_, coroutine_state)| is_plain(coroutine_state))
+            .filter(|(_, state)| is_plain(state))
             .map(|(task_id, _)| *task_id)
             .collect()
     }
 
     fn finish(&mut self, end: u64) -> Vec<Record> {
         let mut records: Vec<Record> = self.records.values().cloned().collect();
-        for (task_id, coroutine_state) in &self.all {
-            records.push(facts::event_counts(
-                *task_id,
-                coroutine_state.events,
-                coroutine_state.events,
-            ));
+        for (task_id, state) in &self.all {
+            records.push(facts::event_counts(*task_id, state.events, state.events));
         }
         records.push(facts::end(end * 1000));
         records
@@ -249,7 +235,7 @@ proptest! {
 
     // CT-15
     #[test]
-    fn certainly_stuck_are_those_that_were_forgotten_and_no_others(
+    fn exactly_the_forgotten_coroutines_are_certainly_stuck(
         steps in prop::collection::vec((1..50 * MS, any_step()), 1..80),
         rest in 1u64..3 * SECOND,
     ) {

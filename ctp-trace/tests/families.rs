@@ -1,8 +1,8 @@
-//! Who spawned whom, as far as that is told.
+//! The parent of each coroutine, where the trace proves it, and the tree of families.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
-#[expect(dead_code, reason = "other tests need more of them")]
+#[expect(dead_code, reason = "other tests use the other functions")]
 mod facts;
 
 use ctp_trace::TraceModel;
@@ -28,7 +28,7 @@ fn thread_event(at: u64, act: Act) -> Record {
     })
 }
 
-/// One that runs while another one is born on its thread, and what is told before and in between.
+/// A parent runs, and a child is born on the same thread, with records before and in between.
 fn born_with(before: &[Record], between: &[Record]) -> TraceModel {
     let runs = [described(1, "parent"), event(1, 0, 10, Run)];
     let birth = [described(2, "child"), event(2, 0, 20, Born)];
@@ -43,7 +43,7 @@ const BEGIN: Act = Act::Begin;
 
 // CT-25
 #[test]
-fn who_runs_where_one_is_born_has_spawned_it() {
+fn the_coroutine_running_at_a_birth_is_the_parent() {
     let reported = [thread_event(1, BEGIN)];
     let trace_model = born_with(&reported, &[]);
     assert_eq!(
@@ -64,7 +64,7 @@ fn who_runs_where_one_is_born_has_spawned_it() {
 
 // CT-25
 #[test]
-fn nobody_is_said_to_have_spawned_another_where_something_may_be_missing() {
+fn no_parent_where_records_may_be_missing() {
     let stop = |stopped| {
         Record::Control(Control {
             at: Nanos(12),
@@ -84,17 +84,17 @@ fn nobody_is_said_to_have_spawned_another_where_something_may_be_missing() {
     let later = [described(3, "later"), event(3, 0, 25, Run)];
     let of = |before: &[Record], between: &[Record]| parent(&born_with(before, between), 2);
     let reported = |between: &[Record]| of(&[thread_event(1, BEGIN)], between);
-    assert_eq!(of(&[], &[]), None, "what the thread did before is not told");
+    assert_eq!(of(&[], &[]), None, "the thread has no earlier history");
     assert_eq!(reported(&[lost]), None);
     assert_eq!(reported(&[stop(true), stop(false)]), None);
     assert_eq!(reported(&[elsewhere]), None);
-    assert_eq!(reported(&later), None, "it is told out of its order");
+    assert_eq!(reported(&later), None, "the birth is out of order");
     assert_eq!(reported(&[]), Some(1));
 }
 
 // CT-25
 #[test]
-fn a_loss_that_is_told_late_puts_in_doubt_who_was_born_before() {
+fn a_loss_reported_late_removes_earlier_parents() {
     let with = [
         thread_event(1, BEGIN),
         described(3, "other"),
@@ -114,7 +114,7 @@ fn a_loss_that_is_told_late_puts_in_doubt_who_was_born_before() {
 
 // CT-25
 #[test]
-fn a_thread_that_begins_runs_nobody_whoever_had_its_number() {
+fn a_new_thread_runs_no_coroutine() {
     let ran_before = [thread_event(15, BEGIN)];
     assert_eq!(
         parent(&born_with(&[thread_event(1, BEGIN)], &ran_before), 2),
@@ -125,7 +125,7 @@ fn a_thread_that_begins_runs_nobody_whoever_had_its_number() {
 
 // CT-25
 #[test]
-fn one_that_runs_before_the_one_before_it_says_that_it_waits_is_the_parent() {
+fn a_second_run_takes_over_before_the_first_suspends() {
     let next = [
         described(3, "next"),
         event(3, 0, 12, Run),
@@ -147,7 +147,7 @@ fn a_flight_recorder_knows_parents_where_its_window_is_whole() {
             ..Window::default()
         })
     };
-    // All that is summed up of somebody comes before what it did.
+    // The totals of a coroutine come before its events.
     let totals = Record::Aggregate(Box::new(Aggregate {
         coroutine: CoroutineId(2),
         at: Nanos(40),
@@ -161,7 +161,7 @@ fn a_flight_recorder_knows_parents_where_its_window_is_whole() {
     assert_eq!((of(window(11, 0)).0, of(window(5, 12)).0), (None, None));
 }
 
-/// A run of one, in which another one is born, and so on.
+/// Each coroutine is born while the previous coroutine runs.
 fn chain(names: &[&str]) -> TraceModel {
     let mut trace_model = trace_model(&[thread_event(1, BEGIN)]);
     for (id, name) in (1..).zip(names) {
@@ -180,7 +180,7 @@ fn families(trace_model: &TraceModel) -> Vec<(FamilyId, Family)> {
 
 // CT-25
 #[test]
-fn those_that_spawn_their_like_are_one_family_however_deep_it_goes() {
+fn recursive_spawns_share_a_family_at_any_depth() {
     let names: Vec<String> = (0..1000).map(|id| format!("{}-{id}", id % 2)).collect();
     let trace_model = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let families = families(&trace_model);
@@ -191,12 +191,12 @@ fn those_that_spawn_their_like_are_one_family_however_deep_it_goes() {
     assert_eq!((first.coroutines, second.coroutines), (500, 500));
     assert!(first.is_recursive && !second.is_recursive);
     assert!(first.names_differ && trace_model.name(first.name) == "0-0");
-    assert_eq!(parent(&trace_model, 1000), Some(999), "each has its own");
+    assert_eq!(parent(&trace_model, 1000), Some(999), "each has a parent");
 }
 
 // CT-25
 #[test]
-fn a_tree_is_bounded_whatever_a_trace_says() {
+fn the_family_tree_is_bounded() {
     let letters = |id: u32| format!("{id:b}").replace('0', "o").replace('1', "i");
     let names: Vec<String> = (0..1 << 17).map(letters).collect();
     let trace_model = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -204,7 +204,7 @@ fn a_tree_is_bounded_whatever_a_trace_says() {
     assert!(families.len() <= 1 << 16);
     assert!(families.iter().all(|(_, family)| family.generation < 16));
     let all: u64 = families.iter().map(|(_, family)| family.coroutines).sum();
-    assert_eq!(all, 1 << 17, "each is in one");
+    assert_eq!(all, 1 << 17, "each is in a family");
     let is_later =
         |(id, family): &(FamilyId, Family)| family.parent.is_none_or(|parent| parent < *id);
     assert!(families.iter().all(is_later));

@@ -1,4 +1,4 @@
-//! Traces of flight recorders: what is in the window, what is in totals, and what is lost.
+//! Traces of flight recorders: events in the window, events in totals, and lost events.
 
 mod facts;
 
@@ -42,7 +42,7 @@ fn earlier(id: u32, events: u64) -> Record {
     })
 }
 
-/// It had a thousand events, of which the window has the last ten.
+/// A coroutine with a thousand events, of which the window has the last ten.
 fn worker(id: u32, waits: &[u64]) -> Vec<Record> {
     let mut records = vec![birth(id), aggregate(id, waits), earlier(id, 990)];
     for i in 0..5 {
@@ -55,7 +55,7 @@ fn worker(id: u32, waits: &[u64]) -> Vec<Record> {
 
 // LT-08
 #[test]
-fn what_came_before_the_window_is_in_totals_and_not_lost() {
+fn events_before_the_window_are_in_totals_and_not_lost() {
     let mut trace_model = trace_model(&worker(1, &[40; 499]));
     trace_model.consume(&end(2 * SECOND));
     assert_eq!((trace_model.lost(), trace_model.summed_up()), (0, 990));
@@ -69,7 +69,7 @@ fn what_came_before_the_window_is_in_totals_and_not_lost() {
 
 // LT-08
 #[test]
-fn what_is_missing_within_the_window_is_lost() {
+fn events_missing_inside_the_window_are_lost() {
     let mut records = worker(1, &[40; 499]);
     records.retain(|record| !matches!(record, Record::Event(event) if event.n == 995));
     records.pop();
@@ -81,7 +81,7 @@ fn what_is_missing_within_the_window_is_lost() {
 }
 
 #[test]
-fn those_that_ended_before_the_window_are_in_the_totals_of_their_name() {
+fn coroutines_ended_before_the_window_are_in_the_totals() {
     let mut records = worker(1, &[40; 499]);
     records.push(Record::EndedSums(Box::new(EndedSums {
         name: "worker".into(),
@@ -98,9 +98,9 @@ fn those_that_ended_before_the_window_are_in_the_totals_of_their_name() {
     assert_eq!(trace_model.summed_up(), 990 + 70);
 }
 
-/// A trace may say that there were any number of them.
+/// A trace may state any number of coroutines, up to the largest number.
 #[test]
-fn sums_that_are_full_stay_so() {
+fn full_counters_saturate() {
     let ended_sums = Record::EndedSums(Box::new(EndedSums {
         name: "worker".into(),
         coroutines: u64::MAX,
@@ -130,7 +130,7 @@ fn verdict(trace_model: &TraceModel) -> Verdict {
 }
 
 #[test]
-fn a_wait_is_not_far_beyond_what_was_usual_before_the_window() {
+fn usual_waits_include_those_before_the_window() {
     let of_age = |waits: &[u64]| {
         let mut trace_model = trace_model(&worker(1, waits));
         trace_model.consume(&end(100 * SECOND));
@@ -143,7 +143,7 @@ fn a_wait_is_not_far_beyond_what_was_usual_before_the_window() {
 }
 
 #[test]
-fn one_of_which_no_event_is_left_is_not_judged() {
+fn a_coroutine_without_events_is_not_judged() {
     let mut trace_model = trace_model(&[
         birth(1),
         aggregate(1, &[40; 9]),

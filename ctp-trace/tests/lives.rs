@@ -1,4 +1,4 @@
-//! What follows from how long others of a kind lived. Times are in milliseconds.
+//! Verdicts that rest on how long similar coroutines lived. Times are in milliseconds.
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;
@@ -11,7 +11,7 @@ fn ms(ms: u64) -> Nanos {
     Nanos(ms * 1_000_000)
 }
 
-/// Of each coroutine: when it is born, and whether it ends 3 ms later, or waits from then on.
+/// Judges coroutines, each given by its birth and whether it ends 3 ms later or waits from then on.
 fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
     let mut trace_model = TraceModel::new();
     let mut consume = |record: Record| _ = trace_model.consume(&record);
@@ -23,9 +23,10 @@ fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
             name: format!("request-{i}"),
             ..Birth::default()
         }));
-        let last = match ends {
-            true => EventKind::Death,
-            false => EventKind::Suspend,
+        let last = if *ends {
+            EventKind::Death
+        } else {
+            EventKind::Suspend
         };
         let events = [(0, EventKind::Birth), (1, EventKind::Run), (3, last)];
         for (n, (after, kind)) in events.into_iter().enumerate() {
@@ -49,7 +50,7 @@ fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
         .collect()
 }
 
-/// So many that end, then so many that wait.
+/// `ended` coroutines that end, then `newest` coroutines that wait.
 fn came_and_went(ended: u64, newest: u64) -> Vec<(u64, bool)> {
     let ended = (0..ended).map(|i| (10 * i, true));
     let newest = (0..newest).map(|i| (1_000 + i, false));
@@ -58,7 +59,7 @@ fn came_and_went(ended: u64, newest: u64) -> Vec<(u64, bool)> {
 
 // CT-14
 #[test]
-fn where_all_that_come_wait_for_good_and_all_before_lived_for_moments_they_are_likely_stuck() {
+fn newest_all_waiting_after_short_lives_is_likely_stuck() {
     let all = judged(&came_and_went(20, 8), 0);
     let lives = LivesEvidence {
         ended: 20,
@@ -80,7 +81,7 @@ fn p99(reason: Reason) -> Nanos {
 
 // CT-14
 #[test]
-fn who_stays_while_others_still_come_and_go_is_a_guest_of_another_sort() {
+fn long_lived_among_later_short_lives_is_waiting() {
     let mut lives = came_and_went(20, 8);
     lives.push((2_000, true));
     let waiting = (Verdict::Waiting, Reason::NoPast);
@@ -91,14 +92,14 @@ fn who_stays_while_others_still_come_and_go_is_a_guest_of_another_sort() {
 
 // CT-24
 #[test]
-fn of_those_that_are_not_in_the_trace_some_may_have_ended() {
+fn refused_coroutines_may_have_ended() {
     let waiting = (Verdict::Waiting, Reason::NoPast);
     assert_eq!(judged(&came_and_went(20, 8), 1), vec![waiting; 8]);
 }
 
 // CT-14
 #[test]
-fn one_that_came_before_the_last_that_went_is_told_with_those_that_wait_where_it_does() {
+fn an_older_waiter_at_the_same_site_is_likely_stuck_too() {
     let mut lives = vec![(0, false)];
     lives.extend(came_and_went(20, 8));
     assert!(

@@ -1,4 +1,5 @@
-//! What follows from looks from outside. Times are in milliseconds.
+//! Verdicts that rest on looks: the recorder examined the awaited descriptor. Times are in
+//! milliseconds.
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;
@@ -41,7 +42,7 @@ fn look(at: u64, seen: Seen) -> Record {
     })
 }
 
-/// One waits from 10 ms on, another one is resumed at 8 s; the end is at 9 s.
+/// Judges a coroutine that waits from 10 ms on, while `OTHER` is resumed at 8 s. The end is at 9 s.
 fn judged(looks: &[(u64, Seen)], others: &[Record]) -> (Verdict, Reason) {
     let events = [
         event(WAITS, 0, 1, EventKind::Run),
@@ -57,7 +58,7 @@ fn judged(looks: &[(u64, Seen)], others: &[Record]) -> (Verdict, Reason) {
     judged_of(&events, looks, &[&resumed, others].concat())
 }
 
-/// The same, where another one at the same place is resumed every ten milliseconds.
+/// The same, but `OTHER` waits at the same site and is resumed every ten milliseconds.
 fn judged_with_many(looks: &[(u64, Seen)]) -> (Verdict, Reason) {
     let events = [
         event(WAITS, 0, 1, EventKind::Run),
@@ -102,7 +103,7 @@ fn judged_of(events: &[Record], looks: &[(u64, Seen)], later: &[Record]) -> (Ver
     let (_, judgement) = judged
         .iter()
         .find(|(id, _)| *id == WAITS)
-        .expect("it waits");
+        .expect("a waiting coroutine");
     (judgement.verdict, judgement.reason)
 }
 
@@ -115,7 +116,7 @@ fn caveat_of(reason: Reason) -> Option<Caveat> {
 
 // CT-15
 #[test]
-fn closed_when_looked_at_twice_and_not_woken_is_stuck_for_certain() {
+fn seen_closed_twice_without_a_wake_is_certainly_stuck() {
     let looks = [
         (1_000, Seen::Open),
         (4_000, Seen::Closed),
@@ -128,7 +129,7 @@ fn closed_when_looked_at_twice_and_not_woken_is_stuck_for_certain() {
 
 // CT-15
 #[test]
-fn one_look_or_two_at_once_prove_nothing() {
+fn a_single_look_or_two_close_looks_prove_nothing() {
     for looks in [
         &[(4_000, Seen::Closed)][..],
         &[(4_000, Seen::Closed), (4_050, Seen::Closed)],
@@ -142,7 +143,7 @@ fn one_look_or_two_at_once_prove_nothing() {
 
 // CT-15, CT-24
 #[test]
-fn what_may_hide_a_wake_leaves_it_likely() {
+fn a_possibly_hidden_wake_allows_only_likely() {
     let looks = [(4_000, Seen::Closed), (4_200, Seen::Closed)];
     let loss = Record::ThreadEvent(ThreadEvent {
         at: ms(5_000),
@@ -160,20 +161,20 @@ fn what_may_hide_a_wake_leaves_it_likely() {
 
 // CT-15
 #[test]
-fn what_may_have_another_number_is_likely_at_most() {
+fn a_possibly_different_descriptor_is_likely_at_most() {
     let seen = Seen::NumberClosed;
     let (verdict, reason) = judged(&[(4_000, seen), (4_200, seen)], &[]);
     let caveat = Some(Caveat::OtherNumber);
     assert_eq!((verdict, caveat_of(reason)), (Verdict::MaybeStuck, caveat));
     assert_eq!(reason.word(), "seen-number-closed");
-    // Once it is seen to be gone, that counts, and from then on.
+    // A look that sees it closed starts the evidence again, at the time of that look.
     let looks = [(4_000, seen), (4_200, seen), (8_100, Seen::Closed)];
     assert_eq!(judged(&looks, &[]).0, Verdict::Waiting);
 }
 
 // CT-15
 #[test]
-fn what_no_epoll_watches_is_likely_at_most() {
+fn an_unwatched_descriptor_is_likely_at_most() {
     let looks = [(4_000, Seen::Unwatched(0)), (4_200, Seen::Unwatched(5))];
     let (verdict, reason) = judged(&looks, &[]);
     let caveat = Some(Caveat::WatchedElsewhere);
@@ -187,7 +188,7 @@ fn what_no_epoll_watches_is_likely_at_most() {
 
 // CT-15
 #[test]
-fn what_the_program_tells_of_closing_counts_for_more() {
+fn a_recorded_close_takes_precedence_over_looks() {
     let looks = [(8_050, Seen::Closed), (8_200, Seen::Closed)];
     let close = Record::ThreadEvent(ThreadEvent {
         at: ms(2_000),
@@ -204,13 +205,13 @@ fn what_the_program_tells_of_closing_counts_for_more() {
 
 // CT-15
 #[test]
-fn what_could_be_read_and_is_not_is_likely_lost_while_others_go_on() {
+fn unread_input_is_likely_lost_while_others_progress() {
     for seen in [Seen::Readable(5), Seen::HungUp] {
         let (verdict, reason) = judged(&[(4_000, seen), (4_200, seen)], &[]);
         let caveat = Some(Caveat::HeldUp);
         assert_eq!((verdict, caveat_of(reason)), (Verdict::MaybeStuck, caveat));
         assert_eq!(reason.word(), "seen-ready");
-        // Nobody became ready after that: all of the program may stand still.
+        // No coroutine became ready after these looks: the whole program may stand still.
         let late = [(7_960, seen), (8_100, seen)];
         assert_eq!(judged(&late, &[]).0, Verdict::Waiting);
     }
@@ -218,14 +219,14 @@ fn what_could_be_read_and_is_not_is_likely_lost_while_others_go_on() {
 
 // CT-15
 #[test]
-fn who_has_nothing_to_read_is_not_stuck_for_waiting_longer_than_others() {
+fn an_empty_descriptor_explains_a_long_wait() {
     let empty = |at| (at, Seen::Empty);
     let far_beyond = (Verdict::MaybeStuck, Reason::FarBeyond);
     let nothing = |at| {
         let empty = EmptyEvidence { fd: 17, at: ms(at) };
         (Verdict::Waiting, Reason::NothingToRead(empty))
     };
-    assert_eq!(judged_with_many(&[]), far_beyond, "nobody looked");
+    assert_eq!(judged_with_many(&[]), far_beyond, "no look");
     let late = [empty(600), empty(5_000)];
     assert_eq!(judged_with_many(&late), nothing(5_000));
     let early = [empty(600), empty(4_000)];
@@ -246,7 +247,7 @@ fn who_has_nothing_to_read_is_not_stuck_for_waiting_longer_than_others() {
 
 // CT-15
 #[test]
-fn a_look_that_was_but_just_is_late_enough_however_short_the_wait_was() {
+fn a_look_two_seconds_ago_counts_for_short_waits() {
     let evidence = |at| Evidence {
         state: State::Suspended,
         since: ms(1_000),
@@ -266,5 +267,5 @@ fn a_look_that_was_but_just_is_late_enough_however_short_the_wait_was() {
     let reason = |at| judge(&evidence(at), THRESHOLD).reason.word();
     assert_eq!(reason(1_500), "nothing-to-read");
     assert_eq!(reason(1_499), "far-beyond");
-    assert_eq!(reason(999), "far-beyond", "before it waited");
+    assert_eq!(reason(999), "far-beyond", "before the wait");
 }

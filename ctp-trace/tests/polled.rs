@@ -1,4 +1,4 @@
-//! Futures that others poll for reasons of their own. Times are in milliseconds.
+//! Futures that are polled without having been woken. Times are in milliseconds.
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;
@@ -12,14 +12,14 @@ fn ms(ms: u64) -> Nanos {
     Nanos(ms * 1_000_000)
 }
 
-/// Coroutines of one kind, each fed event by event.
+/// Three coroutines of the same kind, each fed event by event.
 struct Futures {
     trace_model: TraceModel,
     next: [u64; 3],
 }
 
 impl Futures {
-    /// Three that tell of wakes, if they are futures.
+    /// Three coroutines with recorded wakes.
     fn of(kind: CoroutineKind) -> Self {
         let mut futures = Futures {
             trace_model: TraceModel::new(),
@@ -64,13 +64,13 @@ impl Futures {
         self.consume(Record::Event(event));
     }
 
-    /// It is polled, after so many wakes in all, and waits for a reply then, or elsewhere.
+    /// Polls the coroutine, which then suspends at a site, having seen this number of wakes in all.
     fn poll(&mut self, id: u32, at: u64, wait: (SiteId, u16)) {
         self.event(id, at, EventKind::Run, (SiteId(0), 0));
         self.event(id, at + 1, EventKind::Suspend, wait);
     }
 
-    /// Ten waits of 5 ms at that place, each of which ends by a wake.
+    /// Records ten waits of 5 ms at `REPLY`, each ended by a wake.
     fn run_once(&mut self, id: u32) {
         for i in 0..11 {
             self.poll(id, u64::from(i) * 6, (REPLY, i));
@@ -86,28 +86,28 @@ impl Futures {
         let pair = all
             .iter()
             .find(|(other_id, _)| *other_id == CoroutineId(id));
-        let (_, judgement) = pair.expect("it lives");
+        let (_, judgement) = pair.expect("a live coroutine");
         let age = judgement.age.0 / 1_000_000;
         (judgement.verdict, judgement.reason.word(), age)
     }
 
     fn waits_for_a_reply(&self) -> Vec<u64> {
         let site = self.trace_model.site(REPLY, WaitKind::Unknown);
-        let waits = &site.expect("somebody waited").waits;
+        let waits = &site.expect("a recorded wait").waits;
         vec![waits.count(), waits.max().unwrap_or_default().0 / 1_000_000]
     }
 }
 
 // CT-15
 #[test]
-fn one_that_is_polled_again_and_again_and_never_woken_is_as_stuck_as_if_it_were_not() {
+fn polls_without_a_wake_do_not_end_a_wait() {
     let mut futures = Futures::of(CoroutineKind::Future);
     futures.run_once(1);
     (0..30).for_each(|i| futures.poll(2, 100 + 300 * i, (REPLY, 0)));
     assert_eq!(futures.waits_for_a_reply(), [10, 5]);
     let expected = (Verdict::MaybeStuck, Reason::FarBeyond.word(), 8_999);
     assert_eq!(futures.judged(2, 9_100), expected);
-    let coroutine = futures.trace_model.get(CoroutineId(2)).expect("it lives");
+    let coroutine = futures.trace_model.get(CoroutineId(2)).expect("is live");
     assert_eq!(
         (coroutine.waits.since, coroutine.waits.idle_polls),
         (ms(101), 29)
@@ -116,13 +116,13 @@ fn one_that_is_polled_again_and_again_and_never_woken_is_as_stuck_as_if_it_were_
 
 // CT-15
 #[test]
-fn a_wait_is_over_when_it_was_woken_or_went_on_elsewhere() {
+fn a_wait_ends_at_a_wake_or_at_another_site() {
     let mut futures = Futures::of(CoroutineKind::Future);
     for at in [100, 400, 700] {
         futures.poll(1, at, (REPLY, 0));
     }
     futures.poll(1, 1_000, (ELSEWHERE, 0));
-    assert_eq!(futures.waits_for_a_reply(), [1, 899], "it was one wait");
+    assert_eq!(futures.waits_for_a_reply(), [1, 899], "a single wait");
     for (at, wakes) in [(100, 0), (400, 0), (700, 1)] {
         futures.poll(2, at, (REPLY, wakes));
     }
@@ -132,7 +132,7 @@ fn a_wait_is_over_when_it_was_woken_or_went_on_elsewhere() {
 
 // CT-15
 #[test]
-fn who_ends_in_a_poll_that_nobody_asked_for_has_waited_until_then() {
+fn a_death_in_an_unrequested_poll_ends_the_wait() {
     let mut futures = Futures::of(CoroutineKind::Future);
     futures.poll(1, 100, (REPLY, 0));
     futures.event(1, 400, EventKind::Run, (SiteId(0), 0));
@@ -143,7 +143,7 @@ fn who_ends_in_a_poll_that_nobody_asked_for_has_waited_until_then() {
 
 // CT-15
 #[test]
-fn what_is_no_future_is_run_by_who_need_not_be_asked() {
+fn stackful_coroutines_resume_without_wakes() {
     let mut stackful = Futures::of(CoroutineKind::Stackful);
     (0..30).for_each(|i| stackful.poll(2, 100 + 300 * i, (REPLY, 0)));
     assert_eq!(stackful.waits_for_a_reply(), [29, 299]);

@@ -1,6 +1,6 @@
-//! Who stands in a queue, and who is passed over.
+//! Ready coroutines: which are queued, and which were passed over.
 
-#[expect(dead_code, reason = "other tests need more of them")]
+#[expect(dead_code, reason = "other tests use the other functions")]
 mod facts;
 
 use ctp_trace::TraceModel;
@@ -40,8 +40,8 @@ fn call(id: u32, count: u32, at: u64) -> Record {
     })
 }
 
-/// Tasks that are born together, one a millisecond is run to its end, and each leaves a new one.
-/// What is judged is what a queue has in it after five seconds.
+/// Judges the tasks in a queue after five seconds. `length` tasks are born together; each
+/// millisecond `next` picks a task, which runs to its end and is replaced by a new task.
 fn queue_of(length: u32, next: fn(&mut Vec<u32>) -> u32) -> Vec<(u32, Verdict)> {
     let mut trace_model = TraceModel::new();
     let mut queue: Vec<u32> = (1..=length).collect();
@@ -67,7 +67,7 @@ fn queue_of(length: u32, next: fn(&mut Vec<u32>) -> u32) -> Vec<(u32, Verdict)> 
 
 /// CT-15
 #[test]
-fn however_long_a_queue_is_who_stands_in_it_is_not_stuck_unless_later_ones_are_served() {
+fn queued_is_not_stuck_unless_later_coroutines_run() {
     let first_come = queue_of(4_000, |queue| queue.remove(0));
     assert_eq!(first_come.len(), 4_000);
     assert!(
@@ -85,7 +85,7 @@ fn however_long_a_queue_is_who_stands_in_it_is_not_stuck_unless_later_ones_are_s
     assert_eq!(young, [(5_009, Verdict::Waiting)]);
 }
 
-/// Of coroutine 1, which is woken for each and waits at the end of the last, from 9 ms and 10 ns on.
+/// Ten wakes, runs and suspends of coroutine 1, which waits from 9 ms and 10 ns on.
 fn ten_short_waits() -> Vec<Record> {
     let mut records = vec![birth(1), event(1, 0, 0, Born)];
     for n in 0..10 {
@@ -100,7 +100,7 @@ fn ten_short_waits() -> Vec<Record> {
 
 /// CT-15
 #[test]
-fn a_wake_that_has_the_date_of_the_one_before_was_not_long_ago() {
+fn a_wake_with_a_stale_time_may_be_recent() {
     let verdict = |reported: &[Record]| {
         let mut records = ten_short_waits();
         records.extend([wake(1, 10, 9_000_000)]);
@@ -128,7 +128,7 @@ fn a_wake_that_has_the_date_of_the_one_before_was_not_long_ago() {
 
 /// CT-15
 #[test]
-fn who_is_woken_again_and_again_is_ready_since_the_first_time() {
+fn repeated_wakes_count_from_the_first() {
     let mut records = ten_short_waits();
     for n in 0..100 {
         let at = 20_000_000 + u64::from(n) * 49_000_000;
@@ -155,19 +155,25 @@ fn having_seen(record: Record, wakes: u32) -> Record {
     }
 }
 
-/// Events of a coroutine on a thread, each at so many milliseconds, with the wakes that it knows of.
+/// Events of a coroutine on a thread: the time in milliseconds, the kind, and the wakes seen.
 fn on(tid: u64, id: u32, events: &[(u64, EventKind, u32)]) -> Vec<Record> {
     let reported = |(n, &(ms, kind, seen)): (usize, &(u64, EventKind, u32))| {
-        let Record::Event(of_it) = event(id, n as u64, ms * 1_000_000, kind) else {
-            unreachable!("it is one")
+        let Record::Event(event_on_thread) = event(id, n as u64, ms * 1_000_000, kind) else {
+            unreachable!("`event` returns an event")
         };
-        having_seen(Record::Event(Event { tid, ..of_it }), seen)
+        having_seen(
+            Record::Event(Event {
+                tid,
+                ..event_on_thread
+            }),
+            seen,
+        )
     };
     events.iter().enumerate().map(reported).collect()
 }
 
-/// What is said after five seconds of coroutine 1, that was woken once a second has passed, having
-/// run eight times on thread 7; `others` is what became of others.
+/// Judges coroutine 1 after five seconds. It ran nine times on thread 7 and was woken again at one
+/// second. `others` are records of other coroutines.
 fn woken_after_a_second(by: Waker, others: &[Record]) -> Verdict {
     let mut records = vec![birth(1), wake(1, 0, 0)];
     let mut events = vec![(0, Born, 0)];
@@ -200,7 +206,7 @@ fn woken_after_a_second(by: Waker, others: &[Record]) -> Verdict {
 
 // CT-15
 #[test]
-fn whose_threads_have_run_nobody_since_may_be_in_a_queue_of_theirs() {
+fn an_idle_thread_may_still_queue_the_coroutine() {
     let later = |tid, id| {
         on(
             tid,
@@ -221,7 +227,7 @@ fn whose_threads_have_run_nobody_since_may_be_in_a_queue_of_theirs() {
 
 // CT-15
 #[test]
-fn one_that_is_woken_again_was_ready_before() {
+fn an_overtaker_with_several_wakes_was_ready_before() {
     let ran_after = |wakes: u32| {
         let mut records = on(7, 2, &[(900, Suspend, 0)]);
         records.extend((1..=wakes).map(|n| wake(2, n, u64::from(n) * SECOND.0 - 5)));

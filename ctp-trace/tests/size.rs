@@ -1,4 +1,4 @@
-//! What an event costs in the file, in streams that look like those of real schedulers.
+//! Bytes an event takes in the file, for streams that look like those of real schedulers.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use ctp_trace::record::{
 use ctp_trace::{Reader, Writer};
 
 const EVENTS: usize = 100_000;
-/// The bar. What was reached is 1.5 (one coroutine), 2.0 (by station), 2.8 (by thread), 4.6 (by time).
+/// The limit. Measured: 1.5 (one coroutine), 2.0 (by station), 2.8 (by thread), 4.6 (by time).
 const BYTES_AN_EVENT: f64 = 8.0;
 
-/// One coroutine that runs and waits, as a ping-pong does.
+/// A single coroutine that runs and waits in turn, as in a ping-pong.
 #[test]
 fn one_coroutine() {
     let mut program = Program::new(1, 1);
@@ -19,7 +19,8 @@ fn one_coroutine() {
     assert_small("one coroutine", events);
 }
 
-/// A thousand coroutines on eight threads; each thread's ring is emptied a thousand at a time.
+/// A thousand coroutines on eight threads; the ring of each thread is drained a thousand events at a
+/// time.
 #[test]
 fn by_thread() {
     let mut program = Program::new(1000, 8);
@@ -36,7 +37,7 @@ fn by_thread() {
     assert_small("by thread", events);
 }
 
-/// A thousand coroutines whose stations are read in turn, eight events each.
+/// A thousand coroutines; their stations are read in turn, eight events each.
 #[test]
 fn by_station() {
     let mut program = Program::new(1000, 8);

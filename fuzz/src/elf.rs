@@ -1,4 +1,4 @@
-//! Bytes as the file of a module.
+//! Interprets the input as the file of a module.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,22 +7,22 @@ use std::path::PathBuf;
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, SourceLine, Symbolizer};
 
 const BASE: u64 = 0x7f00_0000_0000;
-/// Addresses that are looked up in a file.
+/// The number of addresses that are looked up in a file.
 const LOOKUPS: usize = 256;
 
-/// There is an answer to every question: frames, or a named miss.
+/// Checks that every lookup returns frames or a miss.
 pub fn elf_lookup(bytes: &[u8]) {
-    let path = own_place();
+    let path = own_path();
     fs::write(&path, bytes).expect("there is room in the temporary directory");
     let mapping = Mapping {
         path: path.as_os_str().as_encoded_bytes().to_vec(),
         ..mapping(bytes.len())
     };
     look_up(mapping, Places::recorded());
-    fs::remove_file(path).expect("nobody else uses it");
+    fs::remove_file(path).expect("the file is still there");
 }
 
-/// Of a whole file, which is yet to be named.
+/// The mapping of a whole file, without a path.
 pub(crate) fn mapping(length: usize) -> Mapping {
     Mapping {
         start: Avma(BASE),
@@ -33,7 +33,7 @@ pub(crate) fn mapping(length: usize) -> Mapping {
     }
 }
 
-/// Asks for addresses all over the mapping, and for lines; the functions that were named.
+/// Looks up addresses throughout the mapping, and lines. Returns the names of all functions found.
 pub(crate) fn look_up(mapping: Mapping, places: Places) -> BTreeSet<String> {
     let Avma(end) = mapping.end;
     let length = (end - BASE) as usize;
@@ -67,17 +67,18 @@ fn line(line: u32) -> SourceLine {
     }
 }
 
-/// For a file or a directory of this thread alone.
-pub(crate) fn own_place() -> PathBuf {
+/// A path for a file or a directory that only this thread uses.
+pub(crate) fn own_path() -> PathBuf {
     let thread = std::thread::current().id();
     directory().join(format!("ctp-fuzz-{}-{thread:?}", std::process::id()))
 }
 
-/// In memory where there is such a place: files are written for every input.
+/// A directory in memory if possible, since every input is written to a file.
 fn directory() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
-    match memory.is_dir() {
-        true => memory,
-        false => std::env::temp_dir(),
+    if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
     }
 }

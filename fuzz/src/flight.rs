@@ -1,5 +1,6 @@
-//! Bytes as what a program does under a flight recorder, and as what somebody writes into the memory.
-#![allow(unsafe_code, reason = "lends a memory for as long as it holds it")]
+//! Interprets the input as the steps of a program under a flight recorder, with hostile writes into the
+//! memory.
+#![allow(unsafe_code, reason = "lends a memory while holding the memory")]
 
 use std::sync::Arc;
 
@@ -19,15 +20,15 @@ use crate::script::Script;
 use crate::stage;
 use crate::trace::count;
 
-/// Snapshots of whatever stands in the memory end, and are traces that can be read. A program that
-/// nobody disturbs is told of without a doubt. A first byte near its end says that there is a short
-/// lane too, besides being a step.
+/// Checks that snapshots of any memory content terminate and are readable traces.
+///
+/// The first byte is also a step. A value of at least `FIRST_OF_SHORT` adds a short lane.
 pub fn flight(bytes: &[u8]) {
     let _stage = stage::take();
     let has_short_lane = bytes.first().is_some_and(|byte| FIRST_OF_SHORT <= *byte);
     let memory = memory(has_short_lane.into());
     let region = memory.region();
-    // SAFETY: `memory` is held until all who have this are gone, at the end of this function.
+    // SAFETY: `memory` outlives every copy of this region: the copies are dropped in this function.
     let region: Region<'static> = unsafe { std::mem::transmute(region) };
     let mut program = Program::new(region, Room::of(&region), ALL_STEPS);
     let mut recorder = Recorder::new(&memory);
@@ -35,7 +36,7 @@ pub fn flight(bytes: &[u8]) {
     while !script.is_over() {
         match program.step(&mut script) {
             Some(MemoryRequest::Pass) => recorder.pass(),
-            Some(MemoryRequest::First) => recorder.snapshot(),
+            Some(MemoryRequest::CheckRegion) => recorder.snapshot(),
             None => {}
         }
     }
@@ -43,7 +44,8 @@ pub fn flight(bytes: &[u8]) {
     drop(program);
 }
 
-/// The first multiple of the number of steps that no input began with before there were short lanes.
+/// A multiple of the number of steps. When short lanes were added, no input in the corpus began with
+/// this value or a larger one.
 const FIRST_OF_SHORT: u8 = 13 * ALL_STEPS;
 
 fn memory(short_lanes: u32) -> Arc<Memory> {
@@ -84,36 +86,36 @@ impl<'m> Recorder<'m> {
     }
 
     fn snapshot(&mut self) {
-        let mut film = Film::new();
+        let mut trace = SnapshotTrace::new();
         let assembled = snapshot_of(
             self.memory,
             &mut self.harvest,
             &mut self.world,
             &mut self.flight_history,
-            &mut film,
+            &mut trace,
         );
-        film.verify(&assembled.end);
+        trace.verify(&assembled.end);
     }
 }
 
 /// The trace of a snapshot.
-struct Film {
+struct SnapshotTrace {
     writer: Writer<Vec<u8>>,
     events: u64,
     births: u64,
 }
 
-impl Film {
+impl SnapshotTrace {
     fn new() -> Self {
         let writer = Writer::new(Vec::new(), &Start::default());
-        Film {
+        SnapshotTrace {
             writer: writer.expect("memory takes everything"),
             events: 0,
             births: 0,
         }
     }
 
-    /// All of it can be read, and is what the end says.
+    /// Checks that the trace can be read completely, and agrees with the end record.
     fn verify(self, end: &End) {
         assert_eq!((end.events, end.coroutines), (self.events, self.births));
         let bytes = self.writer.finish(end).expect("memory takes everything");
@@ -124,7 +126,7 @@ impl Film {
     }
 }
 
-impl Sink for Film {
+impl Sink for SnapshotTrace {
     fn take(&mut self, record: Record) {
         self.events += u64::from(matches!(record, Record::Event(_)));
         self.births += u64::from(matches!(record, Record::Birth(_)));

@@ -1,16 +1,16 @@
-//! What the fuzzers feed with hostile bytes. A plain function each, so that the committed corpus
-//! is replayed without a fuzzer too (`tests/corpus.rs`).
+//! The fuzz targets. Each is a plain function over bytes, so `tests/corpus.rs` replays the committed
+//! corpus without a fuzzer.
 
 mod elf;
 mod flight;
 #[path = "../../ctp-trace/tests/roundtrip/frames.rs"]
-#[allow(dead_code, reason = "frames are put together here, not taken apart")]
+#[allow(dead_code, reason = "frames are built here, not split")]
 mod frames;
 mod mappings;
 mod memory;
 mod program;
 #[path = "../../ctp-trace/tests/roundtrip/properties.rs"]
-#[allow(dead_code, reason = "cut traces are the property tests' own")]
+#[allow(dead_code, reason = "only the property tests cut traces")]
 mod properties;
 mod region;
 mod report;

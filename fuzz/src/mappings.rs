@@ -1,8 +1,8 @@
-//! The text of `/proc/<pid>/maps`, where a path may hold any byte.
+//! Interprets the input as `/proc/<pid>/maps`, where a path may have any byte.
 
 use ctp_record::maps::{Mapping, executable};
 
-/// Every mapping that is read is one, and stands in the text.
+/// Checks that every parsed mapping is valid and has a path from the text.
 pub fn parse_mappings(text: &[u8]) {
     let mappings = executable(text);
     let lines = text.split(|&byte| byte == b'\n').count();

@@ -1,5 +1,5 @@
-//! Memory for the recorder to read: small, so that few bytes change much of it.
-#![allow(unsafe_code, reason = "lays out a memory, and writes over all of it")]
+//! Shared memory for the recorder to read. The memory is small, so a few bytes change much of it.
+#![allow(unsafe_code, reason = "lays out a memory, and overwrites any of it")]
 
 use std::mem::offset_of;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,7 +16,7 @@ const LANES: usize = 2;
 const RECORDS: usize = 32;
 const SHORT_RECORDS: usize = 8;
 
-/// Which tables are there, and what is kept in them.
+/// Which tables the memory has, and what is recorded there.
 #[derive(Clone, Copy, Debug)]
 pub struct Mode {
     pub sums_up: bool,
@@ -25,9 +25,9 @@ pub struct Mode {
     pub has_short_lanes: bool,
 }
 
-/// What a program without an operating system has, and what a recorder lays out besides.
+/// The memory of a program without an operating system, and the tables that a recorder adds.
 #[repr(C, align(1024))]
-pub struct Whole {
+pub struct WholeMemory {
     bare: Memory<STATIONS, ENTRIES>,
     chains: [Interned; ENTRIES],
     lanes: [Lane; LANES],
@@ -39,30 +39,34 @@ pub struct Whole {
 }
 
 impl Mode {
-    /// Of a memory: the first inputs that were kept mean what they meant before there was more of it.
+    /// The size of the memory. Without short lanes the size is as before they existed, so that old
+    /// inputs keep their meaning.
     fn bytes(self) -> usize {
-        match self.has_short_lanes {
-            true => size_of::<Whole>(),
-            false => offset_of!(Whole, short_lanes).next_multiple_of(align_of::<Whole>()),
+        if self.has_short_lanes {
+            size_of::<WholeMemory>()
+        } else {
+            offset_of!(WholeMemory, short_lanes).next_multiple_of(align_of::<WholeMemory>())
         }
     }
 }
 
-impl Whole {
-    /// One for all inputs, made anew for each: coroutines want it for ever.
+impl WholeMemory {
+    /// A zeroed memory for an input. All inputs on a thread share the allocation, which is never freed
+    /// because coroutines need a `'static` memory.
     pub fn fresh(mode: Mode) -> &'static Self {
         thread_local! {
-            static WHOLE: *mut Whole = Box::into_raw(Box::<Whole>::new_uninit()).cast();
+            static WHOLE: *mut WholeMemory = Box::into_raw(Box::<WholeMemory>::new_uninit()).cast();
         }
         WHOLE.with(|whole| {
-            // SAFETY: never freed; all who had it from an earlier call are gone, see `region`. All
-            // of it is atomics, for which zero is a value.
+            // SAFETY: the memory is never freed, and no reference from an earlier call is left (see
+            // `region`). The memory consists of atomics, for which zero is valid.
             let whole = unsafe {
                 whole.write_bytes(0, 1);
                 let bare = Memory::new();
-                (&raw mut (**whole).bare).write(match mode.sums_up {
-                    true => bare.with_aggregates(Bins::USUAL),
-                    false => bare,
+                (&raw mut (**whole).bare).write(if mode.sums_up {
+                    bare.with_aggregates(Bins::USUAL)
+                } else {
+                    bare
                 });
                 &**whole
             };
@@ -73,7 +77,7 @@ impl Whole {
         })
     }
 
-    /// Tells where the tables behind the bare memory lie, at the places of `ctp-nostd/LAYOUT.md`.
+    /// Writes the spans of the tables behind the bare memory, at the offsets in `ctp-nostd/LAYOUT.md`.
     fn extend(&'static self, mode: Mode) {
         self.place(0x1C0, &self.lanes);
         self.place(0x1E0, &self.chains);
@@ -97,9 +101,9 @@ impl Whole {
         room.put_word(span / 8 + 1, entry_bytes << 32 | entries);
     }
 
-    /// What the recorder makes of it, unless it refuses it.
+    /// The recorder's view of the memory; `None` if the recorder refuses the memory.
     pub fn view(&'static self, mode: Mode) -> Option<Region<'static>> {
-        // SAFETY: mapped for ever, all of it atomics.
+        // SAFETY: never freed, and consists of atomics.
         unsafe { Region::new(self.start(), mode.bytes(), u32::MAX) }.ok()
     }
 
@@ -112,11 +116,11 @@ impl Whole {
     }
 }
 
-/// Where to write: pieces of one memory, of whole words, one after the other.
+/// The writable pieces of a memory, addressed as if they were contiguous. Each piece has whole words.
 pub struct Room(Vec<(*mut u8, usize)>);
 
 impl Room {
-    /// Of a memory that a recorder made: all that events go through, and some of each table.
+    /// The pieces of a memory that a recorder made: everything that events use, and a part of each table.
     pub fn of(region: &Region<'static>) -> Self {
         Room(vec![
             piece(std::slice::from_ref(region.header)),
@@ -135,13 +139,13 @@ impl Room {
 
     pub fn put_byte(&self, at: usize, byte: u8) {
         let place = self.place(at);
-        // SAFETY: within leaked or held memory, all of it atomics, and nobody else is there.
+        // SAFETY: within live memory that consists of atomics and that only this thread accesses.
         unsafe { AtomicU8::from_ptr(place) }.store(byte, Relaxed);
     }
 
     pub fn put_word(&self, at: u16, word: u64) {
         let place = self.place(usize::from(at) * 8);
-        // SAFETY: as above; eight bytes from a multiple of eight, as all pieces are of words.
+        // SAFETY: as above; eight aligned bytes, since every piece has whole words.
         unsafe { AtomicU64::from_ptr(place.cast()) }.store(word, Relaxed);
     }
 
@@ -154,7 +158,7 @@ impl Room {
             }
             at -= bytes;
         }
-        unreachable!("it is less than their sum")
+        unreachable!("the offset is less than the sum of all pieces")
     }
 }
 

@@ -1,4 +1,4 @@
-//! A program that lives in the memory as its script says, and somebody who writes into it.
+//! A scripted program with coroutines in the memory, and hostile writes into the memory.
 
 use ctp_nostd::chain::{self, Chain};
 use ctp_nostd::site::SiteWord;
@@ -9,15 +9,15 @@ use crate::memory::Room;
 use crate::script::Script;
 use crate::stage::{self, Stage};
 
-/// Those of the first inputs that were kept, which so mean what they meant.
-pub const OLD_STEPS: u8 = 12;
+/// The number of kinds of steps for the oldest inputs, so that they keep their meaning.
+pub const FIRST_STEPS: u8 = 12;
 pub const ALL_STEPS: u8 = 18;
 
-/// What a script wants of the recorder.
+/// A step for the recorder.
 pub enum MemoryRequest {
     Pass,
-    /// The check that comes before the first pass.
-    First,
+    /// Checks the memory again, as before the first pass.
+    CheckRegion,
 }
 
 pub struct Program {
@@ -25,7 +25,7 @@ pub struct Program {
     room: Room,
     probe: Probe<Stage>,
     coroutines: Vec<Coroutine<Stage>>,
-    /// What a step can be.
+    /// The number of kinds of steps.
     steps: u8,
 }
 
@@ -61,7 +61,7 @@ impl Program {
             8 => self.with(script.byte(), |task| task.waker().wake()),
             9 => drop(self.coroutines.pop()),
             10 => return Some(MemoryRequest::Pass),
-            11 => return Some(MemoryRequest::First),
+            11 => return Some(MemoryRequest::CheckRegion),
             12 => stage::enter(script.byte()),
             13 => self.wait_in_a_chain(script),
             14 => self.probe.acquired(lock(script)),
@@ -85,7 +85,7 @@ impl Program {
         }
     }
 
-    /// Enough to fill a lane.
+    /// Many runs and suspends, enough to fill a lane.
     fn cycles(&self, script: &mut Script<'_>) {
         let (which, count) = (script.byte(), script.byte());
         self.with(which, |task| {
@@ -96,7 +96,7 @@ impl Program {
         });
     }
 
-    /// The latest event of a coroutine is said to be a wait that a chain leads to.
+    /// Rewrites the latest event of a coroutine as a wait with an await chain.
     fn wait_in_a_chain(&self, script: &mut Script<'_>) {
         let (which, site, count) = (script.byte(), script.byte(), script.byte() % 32);
         let addresses = (0..count)
@@ -120,7 +120,7 @@ impl Program {
     }
 }
 
-/// The address of one of a few locks.
+/// The address of a lock, out of a few.
 fn lock(script: &mut Script<'_>) -> usize {
     usize::from(script.byte() % 4)
 }

@@ -1,4 +1,4 @@
-//! Bytes as shared memory, and as what a program does to it between the looks of a recorder.
+//! Interprets the input as shared memory, or as what a program does to the memory between passes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,17 +8,22 @@ use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Process, ProcessId, Record, Start};
 
-use crate::memory::{Mode, Whole};
-use crate::program::{ALL_STEPS, MemoryRequest, OLD_STEPS, Program};
+use crate::memory::{Mode, WholeMemory};
+use crate::program::{ALL_STEPS, FIRST_STEPS, MemoryRequest, Program};
 use crate::properties::Reading;
 use crate::script::Script;
 use crate::stage;
 use crate::trace::count;
 
-/// Passes over whatever the bytes make of a memory end, and tell a trace whose figures agree with
-/// each other. The first byte chooses: the others are the memory itself, or writes into a sane one;
-/// with 2 there are lanes, with 4 they are a flight recorder's, with 8 and not 16 there is a short one
-/// too, with 128 probes keep aggregates, and totals are told instead of history.
+/// Checks that passes over any memory content terminate, and write a trace with consistent figures.
+///
+/// The first byte selects the mode, and the rest is the input:
+///
+/// - bit 0: the input is the memory itself (1), or a script that runs in valid memory (0)
+/// - bit 1: the memory has lanes
+/// - bit 2: the lanes are those of a flight recorder
+/// - bit 3, unless bit 4 is set: the memory has a short lane too
+/// - bit 7: probes keep aggregates, and the recorder writes totals instead of history
 pub fn region(bytes: &[u8]) {
     let Some((mode, rest)) = bytes.split_first() else {
         return;
@@ -30,19 +35,20 @@ pub fn region(bytes: &[u8]) {
         is_flight: mode & 4 != 0,
         has_short_lanes: mode & 24 == 8,
     });
-    match mode % 2 {
-        0 => bench.live(Script(rest)),
-        _ => bench.fill(rest),
+    if mode & 1 == 0 {
+        bench.live(Script(rest));
+    } else {
+        bench.fill(rest);
     }
     bench.verify();
 }
 
-/// Memory, its reader, and a trace.
+/// A memory, a program in the memory, the recorder, and the trace.
 struct Bench {
     mode: Mode,
-    memory: &'static Whole,
+    memory: &'static WholeMemory,
     program: Program,
-    /// Nothing, if the memory was refused.
+    /// `None` if the memory was refused.
     region: Option<Region<'static>>,
     passed: bool,
     harvest: Harvest,
@@ -52,26 +58,31 @@ struct Bench {
 
 impl Bench {
     fn new(mode: Mode) -> Self {
-        let memory = Whole::fresh(mode);
+        let memory = WholeMemory::fresh(mode);
         let region = memory.view(mode);
         let harvest = Harvest::new(0);
-        let steps = if mode.has_lanes { ALL_STEPS } else { OLD_STEPS };
+        let steps = if mode.has_lanes {
+            ALL_STEPS
+        } else {
+            FIRST_STEPS
+        };
         Bench {
             mode,
             memory,
-            program: Program::new(region.expect("it was just made"), memory.room(mode), steps),
+            program: Program::new(region.expect("valid memory"), memory.room(mode), steps),
             region,
             passed: false,
-            harvest: match mode.sums_up {
-                true => harvest.summing_up(Bins::USUAL),
-                false => harvest,
+            harvest: if mode.sums_up {
+                harvest.summing_up(Bins::USUAL)
+            } else {
+                harvest
             },
             outside: World::default(),
             record_buffer: RecordBuffer::new(),
         }
     }
 
-    /// The memory is these bytes from its first one on.
+    /// Overwrites the start of the memory with these bytes, and makes two passes.
     fn fill(&mut self, bytes: &[u8]) {
         let room = self.memory.room(self.mode);
         for (at, byte) in bytes.iter().enumerate() {
@@ -82,19 +93,19 @@ impl Bench {
         self.pass();
     }
 
-    /// A program lives in the memory, somebody writes into it, and the recorder looks at it.
+    /// Runs the script: steps of a program, hostile writes, and passes of the recorder.
     fn live(&mut self, mut script: Script<'_>) {
         while !script.is_over() {
             match self.program.step(&mut script) {
                 Some(MemoryRequest::Pass) => self.pass(),
-                Some(MemoryRequest::First) => self.look_first(),
+                Some(MemoryRequest::CheckRegion) => self.check_region(),
                 None => {}
             }
         }
     }
 
     /// The recorder checks a memory once, before its first pass.
-    fn look_first(&mut self) {
+    fn check_region(&mut self) {
         if !self.passed {
             self.region = self.memory.view(self.mode);
         }
@@ -103,7 +114,8 @@ impl Bench {
     fn pass(&mut self) {
         self.passed = true;
         if let Some(region) = &self.region {
-            self.harvest.pass(region, &mut self.outside, &mut self.record_buffer);
+            self.harvest
+                .pass(region, &mut self.outside, &mut self.record_buffer);
         }
     }
 
@@ -113,7 +125,7 @@ impl Bench {
                 .finish(region, &mut self.outside, &mut self.record_buffer);
         }
         let totals = self.harvest.totals();
-        agree(&totals, &self.record_buffer.reported);
+        assert_consistent(&totals, &self.record_buffer.reported);
         self.record_buffer.read_back(&totals, &self.harvest);
     }
 }
@@ -152,7 +164,7 @@ impl Outside for World {
     }
 }
 
-/// What a pass told, and the trace of it.
+/// The records from all passes, and the trace written from them.
 struct RecordBuffer {
     reported: Vec<Record>,
     writer: Writer<Vec<u8>>,
@@ -167,7 +179,7 @@ impl RecordBuffer {
         }
     }
 
-    /// The trace has each record that was told, and its census comes to the same figures.
+    /// Checks that the trace has every record, and that the trace model has the same figures.
     fn read_back(self, totals: &Totals, harvest: &Harvest) {
         let end = End {
             at: harvest.latest(),
@@ -183,7 +195,10 @@ impl RecordBuffer {
         let records = reading.records();
         assert_eq!(records.len(), self.reported.len() + 2);
         let trace_model = count(&records);
-        assert_eq!(trace_model.totals().coroutines, u64::from(totals.coroutines));
+        assert_eq!(
+            trace_model.totals().coroutines,
+            u64::from(totals.coroutines)
+        );
         assert_eq!(trace_model.end(), Some(&end));
     }
 }
@@ -195,8 +210,9 @@ impl Sink for RecordBuffer {
     }
 }
 
-/// Each coroutine is born once, before its events, and has as many as its tally says.
-fn agree(totals: &Totals, reported: &[Record]) {
+/// Checks that each coroutine is born once, before its events, and has as many events as its counts
+/// state.
+fn assert_consistent(totals: &Totals, reported: &[Record]) {
     let mut born = HashSet::new();
     let mut events: HashMap<_, u64> = HashMap::new();
     let mut tallies = 0;
@@ -219,6 +235,6 @@ fn agree(totals: &Totals, reported: &[Record]) {
     assert_eq!(born.len(), totals.coroutines as usize);
     assert_eq!(tallies, born.len());
     assert_eq!(events.values().sum::<u64>(), totals.events);
-    // In a lane, what makes no sense need not have been an event.
+    // An invalid record in a lane need not have been an event.
     assert!(totals.lanes > 0 || totals.quarantined <= totals.lost + totals.summed_up);
 }

@@ -1,4 +1,4 @@
-//! Bytes as a trace of which everything is told that the report can tell.
+//! Interprets the input as a trace, and writes every view of the report.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,24 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
 use symbolize::Places;
 
-use crate::elf::own_place;
+use crate::elf::own_path;
 use crate::trace::file;
 
-/// Every page is written, as text and as JSON, or refused in words.
+/// Checks that every view is written, as text and as JSON, or fails with an error.
 pub fn report(bytes: &[u8]) {
     let Some(trace) = file(bytes) else {
         return;
     };
-    let path = own_place();
+    let path = own_path();
     fs::write(&path, trace).expect("there is room in the temporary directory");
     let id = u32::from(bytes[bytes.len() / 2]);
     for view in views(id) {
         for json in [false, true] {
-            // A trace that cannot be read is an answer.
+            // An error is fine: the trace may be unreadable.
             drop(run(&config(&path, view.clone(), json), &mut Vec::new()));
         }
     }
-    fs::remove_file(path).expect("nobody else uses it");
+    fs::remove_file(path).expect("the file is still there");
 }
 
 fn config(input: &Path, view: View, json: bool) -> Config {

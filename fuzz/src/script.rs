@@ -1,6 +1,6 @@
-//! Fuzzer bytes, taken one operand after the other. At their end everything is zero.
+//! Reads operands from the input, and zeros after the end.
 
-/// What is left of the bytes.
+/// The rest of the input.
 pub struct Script<'b>(pub &'b [u8]);
 
 impl<'b> Script<'b> {
@@ -20,7 +20,7 @@ impl<'b> Script<'b> {
         u64::from_le_bytes(self.array())
     }
 
-    /// At most so many bytes.
+    /// Takes up to `most` bytes.
     pub fn bytes(&mut self, most: usize) -> &'b [u8] {
         let (bytes, rest) = self.0.split_at(most.min(self.0.len()));
         self.0 = rest;

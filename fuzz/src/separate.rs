@@ -1,6 +1,7 @@
-//! Bytes as the files of a program whose debug info lies apart.
+//! Interprets the input as the files of a program with separate debug info.
 //!
-//! An input is a list of files: the word `FILE`, a digit that says which of [`FILES`], its bytes.
+//! The input is a list of files: for each the word `FILE`, a digit that selects one of [`FILES`], and
+//! the content.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,9 +9,9 @@ use std::path::Path;
 
 use symbolize::{Mapping, Places};
 
-use crate::elf::{look_up, mapping, own_place};
+use crate::elf::{look_up, mapping, own_path};
 
-/// Where they lie below the directory that stands for `/`. The committed programs have this build id.
+/// Paths below the directory that stands for `/`. The committed programs have this build id.
 const FILES: [&str; 6] = [
     "app",
     "app.debug",
@@ -26,16 +27,16 @@ const SEPARATOR: &[u8] = b"FILE";
 /// The name of the linked file as `.gnu_debuglink` pads it; the checksum of that file follows.
 const LINK: &[u8] = b"app.debug\0\0\0";
 
-/// There is an answer to every question, whatever the files say of one another.
+/// Checks that every lookup returns an answer, however the files refer to each other.
 pub fn separate_debug(bytes: &[u8]) {
     functions_of(bytes);
 }
 
-/// The functions that the files name.
+/// Returns the names of all functions found.
 pub fn functions_of(bytes: &[u8]) -> BTreeSet<String> {
     let mut files = split(bytes);
     seal(&mut files);
-    let root = own_place();
+    let root = own_path();
     fs::create_dir_all(&root).expect("the temporary directory can be written");
     write(&root, &files);
     let mapping = Mapping {
@@ -43,11 +44,11 @@ pub fn functions_of(bytes: &[u8]) -> BTreeSet<String> {
         ..mapping(files[PROGRAM].len())
     };
     let functions = look_up(mapping, Places::below(root.clone()));
-    fs::remove_dir_all(root).expect("nobody else uses it");
+    fs::remove_dir_all(root).expect("the directory is still there");
     functions
 }
 
-/// The bytes of each of the files; none, where the input does not have it.
+/// The content of each file; empty if the input does not have the file.
 fn split(bytes: &[u8]) -> [Vec<u8>; FILES.len()] {
     let mut files = [const { Vec::new() }; FILES.len()];
     let mut rest = bytes;
@@ -62,7 +63,7 @@ fn split(bytes: &[u8]) -> [Vec<u8>; FILES.len()] {
     files
 }
 
-/// Writes into the program the checksum of the file that it links to, which a fuzzer would not find.
+/// Writes the checksum of the linked file into the program, since a fuzzer would not find the checksum.
 fn seal(files: &mut [Vec<u8>; FILES.len()]) {
     let checksum = crc32fast::hash(&files[LINKED]).to_le_bytes();
     let program = &mut files[PROGRAM];
@@ -75,7 +76,9 @@ fn seal(files: &mut [Vec<u8>; FILES.len()]) {
 }
 
 fn find(bytes: &[u8], requested: &[u8]) -> Option<usize> {
-    bytes.windows(requested.len()).position(|window| window == requested)
+    bytes
+        .windows(requested.len())
+        .position(|window| window == requested)
 }
 
 fn write(root: &Path, files: &[Vec<u8>; FILES.len()]) {

@@ -1,4 +1,4 @@
-//! A place with a clock that only counts, threads that take turns, and nobody to wake.
+//! A platform for fuzzing: a clock that counts calls, simulated threads, and no recorder to notify.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
@@ -11,16 +11,16 @@ const THREADS: usize = 3;
 pub struct Stage;
 
 static LOCALS: [Local; THREADS] = [const { Local::new() }; THREADS];
-static ON_STAGE: AtomicUsize = AtomicUsize::new(0);
+static CURRENT_THREAD: AtomicUsize = AtomicUsize::new(0);
 static ATTACHMENT: AtomicU32 = AtomicU32::new(1);
 
-/// From now on this thread runs.
+/// Makes this simulated thread the current thread.
 pub fn enter(thread: u8) {
-    ON_STAGE.store(usize::from(thread) % THREADS, Relaxed);
+    CURRENT_THREAD.store(usize::from(thread) % THREADS, Relaxed);
 }
 
-/// There is one stage: whoever has it may use it, and finds it empty. What its threads remember of
-/// another memory is of no use any more.
+/// Locks the platform for an input, since the state is global, and resets it. A new attachment number
+/// makes the threads forget their lanes in an earlier memory.
 pub fn take() -> MutexGuard<'static, ()> {
     static STAGE: Mutex<()> = Mutex::new(());
     let guard = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +37,7 @@ unsafe impl Platform for Stage {
     }
 
     fn thread() -> u64 {
-        7 + ON_STAGE.load(Relaxed) as u64
+        7 + CURRENT_THREAD.load(Relaxed) as u64
     }
 
     fn ring() {}
@@ -46,12 +46,12 @@ unsafe impl Platform for Stage {
         &ATTACHMENT
     }
 
-    /// The first one has left when the last one comes.
+    /// The first thread has exited while the last thread is current.
     fn has_exited(thread: u32) -> bool {
         thread == 7 && Self::thread() == 6 + THREADS as u64
     }
 
     unsafe fn local() -> Option<&'static Local> {
-        LOCALS.get(ON_STAGE.load(Relaxed))
+        LOCALS.get(CURRENT_THREAD.load(Relaxed))
     }
 }

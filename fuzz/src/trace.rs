@@ -1,4 +1,4 @@
-//! Bytes as a trace, or as chunks of one whose checksums are right.
+//! Interprets the input as a trace, or as the contents of chunks with valid checksums.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::frames::frame;
 use crate::properties::{Reading, any_bytes_can_be_read, written};
 use crate::script::Script;
 
-/// Any bytes are read, counted and judged.
+/// Checks that any bytes can be read, counted and judged.
 pub fn read_trace(bytes: &[u8]) {
     let Some(file) = file(bytes) else {
         return;
@@ -22,8 +22,8 @@ pub fn read_trace(bytes: &[u8]) {
     count(&reading.records());
 }
 
-/// The first byte chooses: the others are a file, or the contents of chunks, of a few kinds or of all
-/// that there are and some more: no fuzzer finds a checksum.
+/// The trace file of an input. The first byte selects whether the rest is the file itself, or the
+/// contents of chunks of some kinds or of all kinds. Chunks get checksums, which no fuzzer would find.
 pub(crate) fn file(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
     let (mode, rest) = bytes.split_first()?;
     Some(match mode % 4 {
@@ -33,7 +33,7 @@ pub(crate) fn file(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
     })
 }
 
-/// What both tools do with records.
+/// Builds the trace model, as both tools do, and checks that its size is bounded.
 pub fn count(records: &[Record]) -> TraceModel {
     let mut trace_model = TraceModel::new();
     for record in records {
@@ -47,7 +47,7 @@ pub fn count(records: &[Record]) -> TraceModel {
     trace_model
 }
 
-/// A start, then each chunk: kind, flags, length, payload.
+/// A start, and chunks that the script describes by kind, flags, length and payload.
 fn sealed(mut script: Script<'_>, kinds: u8) -> Vec<u8> {
     let mut file = written(&[]);
     file.truncate(crate::frames::frames(&file)[1]);

@@ -1,63 +1,63 @@
-//! What the fuzzers found worth keeping is survived, on any toolchain. A file that was survived
-//! once and is not any more fails here by its name.
+//! Replays the committed corpus of each fuzz target, on any toolchain. The output names the file that
+//! fails.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 // CTP-28
 #[test]
-fn every_memory_of_the_corpus_is_survived() {
+fn every_memory_in_the_corpus_is_handled() {
     replay("region", ctp_fuzz::region);
 }
 
 #[test]
-fn every_flight_of_the_corpus_is_survived() {
+fn every_flight_in_the_corpus_is_handled() {
     replay("flight", ctp_fuzz::flight);
 }
 
 #[test]
-fn every_trace_of_the_corpus_is_survived() {
+fn every_trace_in_the_corpus_is_handled() {
     replay("read_trace", ctp_fuzz::read_trace);
 }
 
 #[test]
-fn every_trace_of_the_corpus_is_reported() {
+fn every_trace_in_the_corpus_is_reported() {
     replay("read_trace", ctp_fuzz::report);
 }
 
 #[test]
-fn every_text_of_maps_of_the_corpus_is_survived() {
+fn every_maps_text_in_the_corpus_is_handled() {
     replay("parse_mappings", ctp_fuzz::parse_mappings);
 }
 
 #[test]
-fn every_elf_file_of_the_corpus_is_survived() {
+fn every_elf_file_in_the_corpus_is_handled() {
     replay("elf_lookup", ctp_fuzz::elf_lookup);
 }
 
 #[test]
-fn every_set_of_files_of_the_corpus_is_survived() {
+fn every_set_of_files_in_the_corpus_is_handled() {
     replay("separate_debug", ctp_fuzz::separate_debug);
 }
 
-/// A fuzzer starts from them: it would not find two files that belong together.
+/// A fuzzer starts from these seeds, because a fuzzer would not find two files that belong together.
 #[test]
-fn the_debug_info_apart_is_found_in_every_set_that_a_compiler_wrote() {
+fn compiler_made_seeds_have_separate_debug_info() {
     let mut seeds = files("separate_debug");
     seeds.retain(|path| path.to_string_lossy().contains("/seed-by-"));
-    assert!(!seeds.is_empty(), "there are such sets");
+    assert!(!seeds.is_empty(), "no seeds");
     for seed in seeds {
         let functions = ctp_fuzz::functions_of(&fs::read(&seed).expect("can be read"));
-        // It was inlined: no symbol has its name.
+        // The function was inlined, so only debug info has the name.
         assert!(functions.contains("twice"), "{}", seed.display());
     }
 }
 
-/// The test names the file before it is read: a panic says which one it was.
-fn replay(target: &str, survive: fn(&[u8])) {
+/// Prints the name of each file first, so that the output of a panic has the name.
+fn replay(target: &str, run: fn(&[u8])) {
     for file in files(target) {
         println!("{}", file.display());
-        survive(&fs::read(&file).expect("can be read"));
+        run(&fs::read(&file).expect("can be read"));
     }
 }
 

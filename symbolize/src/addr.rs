@@ -26,7 +26,7 @@ pub enum Lookup {
     Exact,
     /// The address is where a call returns to.
     ///
-    /// The byte before it is looked up: the call may be the last instruction of its line, or even of its function.
+    /// The preceding byte is looked up: the call may be the last instruction of a line, or even of a function.
     ReturnAddress,
 }
 
@@ -38,7 +38,7 @@ impl Avma {
         }
     }
 
-    /// Where in the mapped file this address is; the caller has checked that the mapping contains it.
+    /// The offset of this address in the mapped file. The caller has checked that the mapping contains the address.
     pub(crate) fn to_file_offset(self, mapping: &Mapping) -> FileOffset {
         let into_mapping = self.0.wrapping_sub(mapping.start.0);
         FileOffset(into_mapping.wrapping_add(mapping.file_offset.0))
@@ -48,7 +48,7 @@ impl Avma {
 impl FileOffset {
     /// `None` if the segment does not load this byte of the file.
     ///
-    /// The way over the segment is not a detour: with lld, `p_vaddr` and `p_offset` of the text differ.
+    /// The segment is needed: with lld, `p_vaddr` and `p_offset` of the text differ.
     pub(crate) fn to_svma(self, segment: &Segment) -> Option<Svma> {
         let into_segment = self.0.checked_sub(segment.file_offset.0)?;
         if segment.file_size <= into_segment {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_answers_only_for_its_own_bytes() {
+    fn a_segment_covers_only_loaded_bytes() {
         let segment = Segment {
             start: Svma(0x1000),
             file_offset: FileOffset(0x1000),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_address_belongs_to_the_call_before_it() {
+    fn a_return_address_belongs_to_the_preceding_call() {
         assert_eq!(Avma(0x10).looked_up(Lookup::Exact), Avma(0x10));
         assert_eq!(Avma(0x10).looked_up(Lookup::ReturnAddress), Avma(0xf));
         assert_eq!(Avma(0).looked_up(Lookup::ReturnAddress), Avma(0));

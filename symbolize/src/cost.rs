@@ -1,9 +1,9 @@
-//! What a lookup in debug info would cost, counted before it is made.
+//! The memory that a lookup in debug info takes, charged before the lookup.
 //!
-//! A few bytes of debug info can stand for very much: a byte of a line program for a row, a file name
-//! that all units use for a copy in each, a list of ranges for as many ranges in each function that
-//! refers to it. The tables that are made of a unit stay until the end, so each is charged to the
-//! budget first. What does not fit is refused: then only symbol tables give names there.
+//! A few bytes of debug info can expand enormously: a byte of a line program to a row, a shared file
+//! name to a copy in each unit, a list of ranges to as many ranges in each function that refers to the
+//! list. The tables made from a unit stay until the end, so each is charged to the budget first. A
+//! unit that does not fit is refused: then only symbol tables give names there.
 
 mod lookups;
 mod units;
@@ -23,7 +23,7 @@ pub(crate) use units::admit_abbreviations;
 
 type Dwarf<'i> = gimli::Dwarf<Reader<'i>>;
 
-/// The units by address, and which of them may be looked into.
+/// The units by address, and which of them are charged and may be used.
 pub(crate) struct Costs {
     account: Account,
     ranges: Vec<UnitRange>,
@@ -50,7 +50,7 @@ impl UnitRange {
     }
 }
 
-// What each takes, in bytes, with spare capacity of vectors that grow.
+// Bytes of memory that each takes, with the spare capacity of growing vectors.
 const UNIT: u64 = 1024;
 const UNIT_RANGE: u64 = 128;
 const DIRECTORY: u64 = 64;
@@ -58,12 +58,12 @@ const ROW: u64 = 48;
 /// For each byte of the index of addresses.
 const ARANGES_BYTE: u64 = 8;
 
-/// Units that cover one address.
+/// Units that cover the same address.
 const MOST_UNITS_AT_ONCE: usize = 64;
 
 impl Costs {
-    /// Charges what is made of all units at once, also of a file that others refer to. `None` if there is
-    /// not so much memory.
+    /// Charges the tables of all units together, including those of a supplementary file. `None` if there
+    /// is not enough memory.
     pub(crate) fn of_units(sections: &mut Dwarf<'_>, file: &ImageFile) -> Option<Self> {
         let account = file.account();
         admit_abbreviations(sections, &account)?;
@@ -93,7 +93,7 @@ impl Costs {
         })
     }
 
-    /// Whether all units with this address may be looked into. `functions` finds the unit that tells of
+    /// Whether all units with this address may be used. `functions` finds the unit that describes the
     /// functions there, which may be in another file.
     pub(crate) fn admit<'i: 'u, 'u>(
         &self,
@@ -115,7 +115,7 @@ impl Costs {
         units.len() <= MOST_UNITS_AT_ONCE && units.iter().all(&mut is_admitted)
     }
 
-    /// Not more of them than show that there are too many.
+    /// The units that contain an address, at most one more than the limit.
     fn units_at(&self, Svma(address): Svma) -> HashSet<usize> {
         let after = self.ranges.partition_point(|range| range.begin <= address);
         let before = self.ranges[..after].iter().rev();
@@ -130,7 +130,7 @@ impl Costs {
         units
     }
 
-    /// Charges what is made of one unit when it is first looked into.
+    /// Charges the tables of a unit on first use.
     fn charge_unit<'i: 'u, 'u>(
         &self,
         unit: usize,
@@ -151,7 +151,7 @@ impl Costs {
     }
 }
 
-/// The ranges of a unit, or, where it states none, those of its line program.
+/// The ranges of a unit, or those of the line program if the unit states none.
 fn collect_ranges(
     unit: UnitRef<'_, Reader<'_>>,
     offset: usize,

@@ -45,7 +45,7 @@ fn without_clone_suffix(name: &str) -> &str {
     name
 }
 
-/// The body of a C++ coroutine is a function of its own, named after the one that was written.
+/// The body of a C++ coroutine is a separate function, named after the function in the source.
 ///
 /// gcc: `_Z4leafiPZ4leafiE12_Z4leafi.Frame.actor`; clang: `_Z4leafi.resume`.
 fn cpp_coroutine(name: &str) -> Option<String> {
@@ -86,7 +86,7 @@ fn outside_lambda(name: &str) -> Option<String> {
 /// A few bytes of mangling can stand for gigabytes of name.
 struct Bounded(String);
 
-/// Longest name that is shown, in bytes; the rest of a longer one is cut off.
+/// Longest name that is shown, in bytes; longer names are cut.
 pub(crate) const LONGEST_NAME: usize = 16 * 1024;
 
 /// As much of a name as is shown.
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_explodes_is_left_alone() {
+    fn an_exploding_name_is_left_alone() {
         let mut bomb = String::from("_Z1fI1aE");
         for _ in 0..60 {
             bomb = bomb.replace("1aE", "St4pairI1aS_EE");

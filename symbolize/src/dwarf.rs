@@ -25,15 +25,15 @@ pub(crate) struct Dwarf {
     known: Known,
 }
 
-/// What texts of the debug info were made into, each once, by where they lie: neither the images nor the
-/// line tables that were read move.
+/// Names and paths made from texts of the debug info, each once. The key is the location of the text in
+/// memory, which is stable: neither the images nor the parsed line tables move.
 #[derive(Default)]
 struct Known {
     names: RefCell<HashMap<Lying, Name>>,
     files: RefCell<HashMap<Lying, Arc<str>>>,
 }
 
-/// Where a text begins, and how many bytes it has.
+/// The start of a text in memory, and the length in bytes.
 type Lying = (usize, usize);
 
 fn lying(text: &[u8]) -> Lying {
@@ -41,7 +41,7 @@ fn lying(text: &[u8]) -> Lying {
 }
 
 self_cell!(
-    /// Debug info beside the files that it is read from.
+    /// Debug info together with the files that the debug info borrows from.
     struct Loaded {
         owner: Images,
         #[not_covariant]
@@ -53,12 +53,12 @@ struct Info<'i> {
     sections: Arc<gimli::Dwarf<Reader<'i>>>,
     context: Context<Reader<'i>>,
     costs: Costs,
-    /// Of what `dwz` moved away.
+    /// For the parts that `dwz` moved to a supplementary file.
     _common_costs: Option<Costs>,
     split: Split<'i>,
 }
 
-/// One frame at an address.
+/// A frame at an address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Located {
     pub(crate) name: Option<Name>,
@@ -91,9 +91,9 @@ impl Dwarf {
 
     /// Innermost first; empty where nothing is known.
     ///
-    /// What is damaged ends the list: the frames before it are still true.
+    /// Damaged data ends the list; the frames up to there are valid.
     pub(crate) fn frames(&self, address: Svma) -> Vec<Located> {
-        // The reader of line tables adds 1 to an address. Code never lies at this one.
+        // The reader of line tables adds 1 to an address. No code lies at the largest address.
         if address == Svma(u64::MAX) {
             return Vec::new();
         }

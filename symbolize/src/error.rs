@@ -16,9 +16,9 @@ pub enum Miss {
     Ambiguous {
         /// The byte that was looked up.
         address: Avma,
-        /// One of the files.
+        /// The file of a mapping.
         first: String,
-        /// Another one.
+        /// The file of another mapping.
         other: String,
     },
     /// The mapping is not of a file: `[vdso]`, `[heap]`, generated code, a memfd.
@@ -38,7 +38,7 @@ pub enum Miss {
         /// What the system says.
         reason: String,
     },
-    /// The file is another build than the one that ran.
+    /// The file is not the build that ran.
     BuildIdMismatch {
         /// The file.
         path: String,
@@ -47,11 +47,11 @@ pub enum Miss {
         /// The build id of the file in hex, or `none`.
         found: String,
     },
-    /// The file is not an ELF file, or a damaged one.
+    /// The file is not an ELF file, or is damaged.
     NotElf {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         reason: String,
     },
     /// The file loads nothing from the place where the mapping says the address is.
@@ -97,7 +97,7 @@ impl Miss {
     fn way_out(&self) -> &'static str {
         match self {
             Self::NoModule(_) => {
-                "it is no code, or of a module that was loaded after the maps were taken"
+                "the address is no code, or in a module loaded after the mappings were recorded"
             }
             Self::Ambiguous { .. } => "the recording does not say which was meant",
             Self::NotAFile { .. } => "there is nothing to take names from",
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_miss_is_one_line_that_names_its_subject() {
+    fn every_miss_is_a_single_line_with_the_subject() {
         let path = || "/bin/app".to_owned();
         let misses = [
             Miss::NoModule(Avma(0x10)),

@@ -1,9 +1,9 @@
-//! Whether a frame pointer can be followed: what the module's own unwind table (`.eh_frame`) says of
-//! that register at an address. It is there in programs without debug info too.
+//! Whether a frame pointer can be followed at an address, according to the module's unwind table
+//! (`.eh_frame`). Programs without debug info have this table too.
 //!
-//! A function keeps one where its call frame's address, where it returns to and the caller's frame
-//! pointer all are at known distances from that register, the latter two as the ABIs of x86-64 and
-//! AArch64 want it: the pointer at the register's address, the return address one word above.
+//! A function keeps a frame pointer where the call frame address, the return address and the caller's
+//! frame pointer are at known distances from that register. The ABIs of x86-64 and AArch64 define the
+//! last two: the caller's frame pointer is at the register's address, the return address a word above.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, FrameDescriptionEntry, LittleEndian, Register,
@@ -16,7 +16,7 @@ use crate::file::image::Image;
 
 type Reader<'i> = gimli::EndianSlice<'i, LittleEndian>;
 
-/// The table, and which registers it is about.
+/// The unwind table, and the registers of the processor.
 pub(crate) struct UnwindTable {
     image: Image,
     index: Section,
@@ -25,14 +25,14 @@ pub(crate) struct UnwindTable {
     registers: Registers,
 }
 
-/// A section: where it is loaded, and where it lies in the file.
+/// The loaded address, file offset and size of a section.
 struct Section {
     start: u64,
     offset: u64,
     bytes: u64,
 }
 
-/// By the numbers that DWARF gives them.
+/// DWARF register numbers.
 #[derive(Clone, Copy)]
 struct Registers {
     frame_pointer: Register,
@@ -42,7 +42,7 @@ struct Registers {
 const WORD_BYTES: i64 = 8;
 
 impl UnwindTable {
-    /// `None` if there is none with an index, or the processor is another one.
+    /// `None` if the file has no table with an index, or is for another processor.
     pub(crate) fn of(image: Image) -> Option<Self> {
         let object = object::File::parse(&image).ok()?;
         let (frame_pointer, return_address) = match object.architecture() {
@@ -70,13 +70,13 @@ impl UnwindTable {
         })
     }
 
-    /// Can the frame pointer be followed when the code at this address runs?
+    /// Whether the frame pointer can be followed while the code at this address runs.
     pub(crate) fn can_follow(&self, address: Svma) -> bool {
         let is_there = |row: &UnwindTableRow<usize>| row.contains(address.0);
         self.any_row(address, is_there).unwrap_or(false)
     }
 
-    /// Can it be followed anywhere in the function with this address?
+    /// Whether the frame pointer can be followed anywhere in the function with this address.
     pub(crate) fn ever_follows(&self, address: Svma) -> Option<bool> {
         self.any_row(address, |_| true)
     }
@@ -128,7 +128,7 @@ impl Section {
         })
     }
 
-    /// From the file the first time, and from what was read then.
+    /// Reads from the file the first time, and from memory later.
     fn read<'i>(&self, image: &'i Image) -> Option<&'i [u8]> {
         image.read_bytes_at(self.offset, self.bytes).ok()
     }

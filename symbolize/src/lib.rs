@@ -5,7 +5,7 @@
 //! ```no_run
 //! use symbolize::{Avma, FileOffset, Lookup, Mapping, SourceLine, Symbolizer};
 //!
-//! // 1. Give it the executable mappings as they were recorded.
+//! // 1. Pass the executable mappings as they were recorded.
 //! let mut symbolizer = Symbolizer::new(vec![Mapping {
 //!     start: Avma(0x5555_5555_9000),
 //!     end: Avma(0x5555_5556_0000),
@@ -31,39 +31,40 @@
 //! | [`FileOffset`] | position in the ELF file | `0x52a0` |
 //! | [`Svma`] | stated virtual memory address: in the ELF file's own tables | `0x62a0` |
 //!
-//! An [`Avma`] becomes a [`FileOffset`] by the recorded mapping and then a [`Svma`] by the `PT_LOAD` that covers it.
+//! The recorded mapping turns an [`Avma`] into a [`FileOffset`], and the `PT_LOAD` that covers the offset turns that
+//! into a [`Svma`].
 //! A return address ([`Lookup::ReturnAddress`]) is looked up one byte earlier, in the call.
 //!
 //! # Names
 //!
-//! A name comes from DWARF, with the functions that were inlined; else from the symbol table; else there is none.
+//! Names come from DWARF, including inlined functions, and otherwise from the symbol table.
 //! Names are demangled (Rust, C++) and [tidied](tidy()): the body of an `async fn` has the name of the function.
-//! How much is known depends on the debug info of the traced program:
+//! What is known depends on the debug info of the traced program:
 //!
-//! | the program has | there are |
+//! | the program has | names are |
 //! | --- | --- |
 //! | full or limited debug info | functions, also inlined ones, files and lines |
 //! | line tables only | the same, but inlined functions have no path: `poll`, or just `async fn` |
 //! | a symbol table | functions, not inlined ones |
 //! | nothing | exported functions of libraries, else module and offset |
 //!
-//! # What you provide, what it provides, what it does not
+//! # What you provide, and what this crate provides
 //!
 //! You provide the mappings, taken while the process was alive, and the files, at their recorded paths or elsewhere ([`Places`]).
-//! Debug info may be in the file, in a separate one (found by build id or `.gnu_debuglink`, with what `dwz` moved away),
-//! or split (`.dwo`, `.dwp`).
-//! It provides names that are true: a file with another build id, or one that was replaced in the meantime,
-//! is a [`Miss`] and not a guess.
+//! Debug info may be in the file, in a separate file (found by build id or `.gnu_debuglink`, including parts that
+//! `dwz` moved), or split (`.dwo`, `.dwp`).
 //!
-//! Of an address in code it can also tell whether the frame pointer could be followed there
-//! ([`Symbolizer::can_follow_frame_pointer`]), which proves a chain of callers that was found so.
+//! Names are proven, not guessed: a file with another build id, or a file that was replaced in the meantime, is a
+//! [`Miss`].
 //!
-//! Files are opened without waiting, and only regular ones. Their build id is compared before anything else of
-//! them is read, then the parts that are needed, within a budget of memory that all files share
-//! ([`Places::with_most_bytes`]). Parts are read and not mapped: a process that truncates a mapped file ends its
-//! readers.
+//! [`Symbolizer::can_follow_frame_pointer`] returns whether the frame pointer can be followed at a code address. This
+//! proves a chain of callers that was found by frame pointers.
 //!
-//! It does not read `/proc`, unwind stacks, or use the network.
+//! Only regular files are opened, without waiting. The build id is compared first; then the needed parts are read,
+//! within a memory budget that all files share ([`Places::with_most_bytes`]). Parts are read and not mapped, because
+//! truncating a mapped file kills the process that reads from the mapping.
+//!
+//! This crate does not read `/proc`, unwind stacks, or use the network.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,7 @@ use crate::source_line::{SourceLine, is_same_file};
 /// Which rows are visited.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Those of a wanted line.
+    /// The rows of a wanted line.
     Line,
     /// All rows of the compilation units in which a wanted file occurs.
     Unit,
@@ -45,12 +45,12 @@ pub(crate) fn visit(
     }
 }
 
-/// What is still done: tables may be made so that it would take for ever.
+/// The work that is left. Hostile tables could take forever otherwise.
 struct Work(u64);
 
-/// Bytes of paths, comparisons and rows, each counted by what it takes: some ten seconds at most.
+/// Limit on bytes of paths, comparisons and rows, each weighted by cost: some ten seconds at most.
 const MOST_STEPS: u64 = 1 << 32;
-/// To find what a row is of takes as long as to look at so many bytes.
+/// Finding the frames of a row takes as long as comparing this number of bytes.
 const STEPS_PER_ROW: u64 = 512;
 
 impl Work {
@@ -171,7 +171,7 @@ fn text<'i>(
             work.spend(text.len() as u64);
             Some(text.to_string_lossy().into_owned())
         }
-        // It was searched for its end, up to that of the section.
+        // The search for the end of the text went through the rest of the section.
         Err(_) => {
             work.spend(MOST_STEPS / 64);
             None

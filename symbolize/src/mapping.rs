@@ -3,14 +3,14 @@
 use crate::addr::{Avma, FileOffset};
 use crate::error::Miss;
 
-/// One executable mapping of the recorded process.
+/// An executable mapping of the recorded process.
 ///
 /// The recorder parses `/proc/<pid>/maps`; this crate does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
     pub start: Avma,
-    /// First address behind it.
+    /// First address after the mapping.
     pub end: Avma,
     /// Where in the file `start` is.
     pub file_offset: FileOffset,
@@ -25,9 +25,9 @@ impl Mapping {
         self.start <= address && address < self.end
     }
 
-    /// The same byte of the same file at every address that both contain, as far as is known.
+    /// Whether both have the same byte of the same file at every shared address, as far as is known.
     ///
-    /// A file may be deleted between two looks at the same mapping.
+    /// A file may be deleted between two reads of the same mapping.
     fn agrees_with(&self, other: &Self) -> bool {
         let is_unknown = self.build_id.is_empty() || other.build_id.is_empty();
         self.live_path() == other.live_path()
@@ -35,7 +35,7 @@ impl Mapping {
             && self.start.to_file_offset(other) == self.file_offset
     }
 
-    /// Of mappings that agree, the one to rely on proves its file, or at least says that it is gone.
+    /// Among mappings that agree, the best has a build id, or at least states that the file was deleted.
     fn reliability(&self) -> (bool, bool) {
         (!self.build_id.is_empty(), self.is_deleted())
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn two_files_at_one_address_are_not_guessed() {
+    fn different_files_at_the_same_address_are_ambiguous() {
         let maps = Mappings::new(vec![
             mapping(0x1000, 0x2000, "/a"),
             mapping(0x1000, 0x3000, "/b"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_deleted_between_two_looks_is_one_file() {
+    fn a_file_deleted_between_two_reads_is_the_same_file() {
         let before = mapping(0x1000, 0x2000, "/a");
         let after = mapping(0x1000, 0x2000, "/a (deleted)");
         let both = |before: &Mapping| Mappings::new(vec![before.clone(), after.clone()]);

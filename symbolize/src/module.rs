@@ -1,4 +1,4 @@
-//! One ELF file: its bytes, build id and loaded segments, and the names in it.
+//! A module: an ELF file with its segments, debug info and symbols.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -32,16 +32,16 @@ pub(crate) struct Segment {
     pub(crate) is_code: bool,
 }
 
-/// What symbols made of the names that DWARF has, each once.
+/// Names from DWARF as completed by symbols, each computed once.
 type Completed = HashMap<((Option<Svma>, usize), Option<Name>), Option<Name>>;
 
-/// An ELF file that is proven to be the one that was mapped, as far as the recording knows.
+/// An ELF file that is proven to be the mapped file, as far as the recording has a build id.
 pub(crate) struct Module {
     /// The file name, without directories.
     pub(crate) name: Arc<str>,
     path: String,
     file: ImageFile,
-    /// Where the file lay when it ran.
+    /// The recorded path of the file.
     recorded: PathBuf,
     places: Places,
     separate: OnceCell<Option<ImageFile>>,
@@ -59,7 +59,7 @@ impl Module {
         if !mapping.is_file() {
             return Err(Miss::NotAFile { path });
         }
-        // Deleted does not mean lost: a build that changed nothing puts an equal file there, and the build id proves it.
+        // A build without changes replaces a deleted file by an equal file, which the build id proves.
         let is_provable = !mapping.build_id.is_empty();
         if mapping.is_deleted() && !is_provable {
             return Err(Miss::Deleted { path });
@@ -92,7 +92,7 @@ impl Module {
         })
     }
 
-    /// Where in this file's own addresses the address is.
+    /// The stated address of an address.
     pub(crate) fn svma(&self, address: Avma, mapping: &Mapping) -> Result<Svma, Miss> {
         let offset = address.to_file_offset(mapping);
         let found = self
@@ -120,7 +120,7 @@ impl Module {
         frames
     }
 
-    /// Reduced debug info names a function without its path, or not at all: the symbol table then says it in full.
+    /// Reduced debug info has a function without its path, or no name at all. Then the symbol table has the full name.
     fn name_by_symbol(&self, frame: &mut Located, address: Svma) {
         if matches!(frame.name, Some(Name::Full(_))) {
             return;
@@ -134,11 +134,11 @@ impl Module {
         frame.name = completed.entry(key).or_insert_with_key(complete).clone();
     }
 
-    /// The full name of what DWARF calls `short`, or that.
+    /// The full name of the function that DWARF calls `short`, or `short` itself.
     fn extended(&self, short: &str, address: Svma) -> Option<Name> {
-        // What a library calls a function among its own (`__GI__IO_puts`), users call `puts`.
+        // A library has internal names, such as `__GI__IO_puts`, for functions that users know as `puts`.
         let is_own = short.starts_with("__");
-        // Equal functions may share an address, so a symbol has to agree with what DWARF says.
+        // Equal functions may share an address, so the symbol has to agree with DWARF.
         let mut symbols = self.symbols().names_at(address).map(unmangled);
         let full = symbols.find_map(|symbol| {
             let says_more = !is_own || symbol != short;
@@ -169,13 +169,13 @@ impl Module {
         Dwarf::load(image, supplement, &self.file.path, &self.places)
     }
 
-    /// Can the frame pointer be followed when the code at this address runs?
+    /// Whether the frame pointer can be followed while the code at this address runs.
     pub(crate) fn can_follow_frame_pointer(&self, address: Svma) -> bool {
         let table = self.unwinding();
         table.is_some_and(|table| table.can_follow(address))
     }
 
-    /// Can it be followed anywhere in the function with this address? `None` if nothing says.
+    /// Whether the frame pointer can be followed anywhere in the function with this address. `None` if unknown.
     pub(crate) fn keeps_frame_pointer(&self, address: Svma) -> Option<bool> {
         self.unwinding()?.ever_follows(address)
     }
@@ -185,7 +185,7 @@ impl Module {
         self.unwinding.get_or_init(load).as_ref()
     }
 
-    /// The file that its debug info was moved to.
+    /// The separate debug file, if the debug info was moved.
     fn separate(&self) -> Option<&ImageFile> {
         let find = || {
             let image = self.file.reopen().ok()?;
@@ -209,7 +209,7 @@ impl Module {
     }
 }
 
-/// Opens an ELF file and reads its headers. The file is called `path` where something is wrong with it.
+/// Opens an ELF file and reads the headers. Errors name the file `path`.
 pub(crate) fn open(file: &Path, path: &str, places: &Places) -> Result<(Image, Headers), Miss> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::InvalidInput => not_elf(path, &reason(&error)),
@@ -221,7 +221,7 @@ pub(crate) fn open(file: &Path, path: &str, places: &Places) -> Result<(Image, H
     let image = Image::open(file, places.budget()).map_err(unreadable)?;
     match (&image).read_bytes_at(0, 4) {
         Ok(magic) if magic == elf::ELFMAG => {}
-        _ => return Err(not_elf(path, "it does not start like one")),
+        _ => return Err(not_elf(path, "the ELF magic number is missing")),
     }
     let headers = Headers::read(&image).map_err(|error| not_elf(path, &error.to_string()))?;
     Ok((image, headers))
@@ -234,7 +234,7 @@ fn not_elf(path: &str, reason: &str) -> Miss {
     }
 }
 
-/// What the system says, without its number.
+/// The system's error message, without the error number.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string().to_lowercase();
     match text.split_once(" (os error") {
@@ -261,7 +261,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Some linkers load a byte of the file in two segments; an address of code means the executable one.
+/// Some linkers load a byte of the file in two segments; for code the executable segment counts.
 fn code_first(mut segments: Vec<Segment>) -> Vec<Segment> {
     segments.sort_by_key(|segment| !segment.is_code);
     segments

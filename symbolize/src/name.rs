@@ -1,16 +1,16 @@
-//! What a function is called, and what a symbol adds to it.
+//! The name of a function from DWARF, completed by a symbol.
 
 use std::sync::Arc;
 
 use crate::path::with_last_body;
 use crate::tidy::tidy;
 
-/// A function as far as DWARF names it.
+/// The name of a function as DWARF has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Name {
-    /// With its path, for people.
+    /// The demangled name with the path.
     Full(Arc<str>),
-    /// The last part of the path only, as the compiler spells it.
+    /// The last part of the path only, as spelled by the compiler.
     Short(Arc<str>),
 }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbol_of_a_merged_twin_does_not() {
+    fn a_symbol_of_a_merged_function_is_ignored() {
         assert_eq!(full("a::twin", "f"), None);
         assert_eq!(full("a::f", "{closure#0}"), None);
         assert_eq!(full("a::f::{{closure}}", "f"), None);

@@ -1,6 +1,6 @@
-//! One path of a name: what the compiler calls a closure, a coroutine or a shim in it, said in words.
+//! A path in a name: rewrites the compiler's words for closures, coroutines and shims.
 
-/// A path while it is read.
+/// A path that is being read.
 #[derive(Default)]
 pub(crate) struct Path {
     written: String,
@@ -12,7 +12,7 @@ pub(crate) struct Path {
 /// Which body inside the written path is meant.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Inner {
-    /// None, or the one that the path itself names.
+    /// No inner body: the function that the path names.
     #[default]
     Itself,
     /// The body of an `async fn`, or perhaps a closure.
@@ -30,7 +30,7 @@ impl Path {
         self.written.is_empty() && self.separator.is_empty()
     }
 
-    /// Where the next part goes; what follows a body is an item of its own in it (`f::{closure#0}::g`).
+    /// Where the next part goes. A part after a body is an item inside that body (`f::{closure#0}::g`).
     pub(crate) fn written(&mut self) -> &mut String {
         if self.separator == "::" {
             self.inner = Inner::Itself;
@@ -108,8 +108,8 @@ const KINDS: [&str; 6] = [
     "closure",
 ];
 
-/// The function of a tidy name, or the one whose body it names: a type name of the compiler's
-/// ([`core::any::type_name`]) says `closure` of each, where debug info knows better.
+/// The function in a tidy name, without the kind of body. Type names ([`core::any::type_name`]) call every
+/// body a `closure`, while debug info has the exact kind, so comparisons need this form.
 ///
 /// ```
 /// assert_eq!(symbolize::enclosing("async block in app::serve"), "app::serve");
@@ -121,12 +121,12 @@ pub fn enclosing(name: &str) -> &str {
     KINDS.into_iter().find_map(function).unwrap_or(name)
 }
 
-/// Says in a demangled name what its last `{..}` really is, where DWARF knows: legacy names have only `{{closure}}`.
+/// Replaces the last `{..}` of a demangled name by what DWARF has: legacy names have only `{{closure}}`.
 pub(crate) fn with_last_body(name: &str, from_dwarf: &str) -> String {
     // The function's own name has no generic arguments either.
     let from_dwarf = from_dwarf.split('<').next().unwrap_or(from_dwarf);
     let known = match from_dwarf.split_once('#') {
-        // The `_env` form is the unmistakable one.
+        // Only the `_env` form is unambiguous.
         Some(("{closure", number)) => format!("{{closure_env#{number}"),
         Some(_) if from_dwarf.starts_with('{') => from_dwarf.to_owned(),
         _ => return name.to_owned(),
@@ -143,7 +143,7 @@ mod tests {
     use crate::tidy::tidy;
 
     #[test]
-    fn dwarf_says_which_body_it_is() {
+    fn dwarf_decides_the_kind_of_body() {
         let cases = [
             ("a::f::{{closure}}", "{async_fn#0}", "a::f"),
             ("a::f::{{closure}}", "{closure#0}", "closure in a::f"),

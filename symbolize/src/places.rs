@@ -43,7 +43,7 @@ impl Places {
         }
     }
 
-    /// What is read and made of all files together may take so much memory, rather than 256 MiB.
+    /// Limits the memory for all files together, instead of 256 MiB.
     ///
     /// Clones share the budget.
     #[must_use]
@@ -59,7 +59,7 @@ impl Places {
         self.budget.limit()
     }
 
-    /// The files that were not read, or only in part, since there was not so much memory left.
+    /// The files that were not read, or only in part, because not enough memory was left.
     pub fn refused(&self) -> Vec<Refused> {
         self.budget.refused()
     }
@@ -68,7 +68,7 @@ impl Places {
         &self.budget
     }
 
-    /// One more directory like `/usr/lib/debug`, taken as it is.
+    /// Adds a directory like `/usr/lib/debug`. The path is used unchanged, even with a root directory.
     #[must_use]
     pub fn with_debug_directory(mut self, directory: PathBuf) -> Self {
         self.debug.push(directory);
@@ -104,9 +104,10 @@ impl Places {
             .collect()
     }
 
-    /// Where it may be by the name that the binary gives, which lies here and was recorded there.
+    /// Where the separate debug file may be, by the name in the binary. `here` is the path of the binary,
+    /// `recorded` the recorded path.
     pub(crate) fn by_link(&self, link: &[u8], here: &Path, recorded: &Path) -> Vec<PathBuf> {
-        // The name is one without directories (GDB, ibid.): what has some is not to lead elsewhere.
+        // The name must not have directories (GDB, ibid.), so a name cannot lead elsewhere.
         let Some(link) = Path::new(OsStr::from_bytes(link)).file_name() else {
             return Vec::new();
         };
@@ -118,7 +119,7 @@ impl Places {
         places
     }
 
-    /// The file that one that lies here calls by this name, unless the name leads out of the places.
+    /// The file with this name as seen from the file `here`, unless the name leads out of the places.
     pub(crate) fn by_name(&self, name: &Path, here: &Path) -> Option<PathBuf> {
         if name.is_absolute() {
             return Some(self.file(name));
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn below_a_root_nothing_leads_out_of_it() {
+    fn recorded_paths_stay_below_the_root() {
         let places = Places::below("/r".into());
         let file = places.file(Path::new("/usr/../../etc/app"));
         assert_eq!(file, Path::new("/r/usr/etc/app"));
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn below_a_root_no_name_in_a_file_leads_out_of_it() {
+    fn names_in_files_stay_below_the_root() {
         let places = Places::below("/r".into()).with_debug_directory("/d".into());
         let by_name = |name: &str, here: &str| {
             let found = places.by_name(Path::new(name), Path::new(here));

@@ -1,4 +1,4 @@
-//! The debug sections of files, borrowed from images that are kept beside what reads in them.
+//! The debug sections of files, borrowed from images that live as long as their readers.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use typed_arena::Arena;
 
 use crate::file::image::{Account, Image, ImageFile};
 
-/// What reads DWARF: copied for every entry that is looked at, so it owns nothing.
+/// Reads DWARF. The reader owns nothing, because it is copied for every visited entry.
 pub(crate) type Reader<'i> = gimli::EndianSlice<'i, gimli::RunTimeEndian>;
 
 /// Files and unpacked sections. More may come while others are read.
@@ -17,7 +17,7 @@ pub(crate) struct Images {
     unpacked: Arena<Vec<u8>>,
 }
 
-/// The sections of one file.
+/// The sections of a file.
 pub(crate) struct Sections<'i> {
     object: object::File<'i, &'i Image>,
     image: &'i Image,
@@ -46,19 +46,19 @@ impl<'i> Sections<'i> {
         self.image.file()
     }
 
-    /// For what is kept of the file.
+    /// The account for tables made from the file.
     pub(crate) fn account(&self) -> &'i Account {
         self.image.own_account()
     }
 
-    /// Closes the file once all sections that are needed were read. `None` if there was not enough
-    /// memory for them: a part of the debug info is worth less than the memory that it takes.
+    /// Closes the file after all needed sections were read. `None` if there was not enough memory for
+    /// all of them: incomplete debug info is not worth the memory.
     pub(crate) fn close(&self) -> Option<()> {
         self.image.close();
         (!self.image.is_short()).then_some(())
     }
 
-    /// Those of a program or of its debug file; one that is absent or damaged is empty.
+    /// The sections of a program or of a debug file. An absent or damaged section is empty.
     pub(crate) fn whole(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
         |id| {
             if is_needed(id) {
@@ -95,7 +95,7 @@ impl<'i> Sections<'i> {
         }
     }
 
-    /// Whether a section can be what it states, and there is memory for that.
+    /// Whether the stated size of a section is possible, and the budget has room.
     fn can_unpack(&self, stored: &CompressedFileRange) -> bool {
         self.image.take(stored.uncompressed_size)
             && can_hold(stored.compressed_size, stored.uncompressed_size)
@@ -122,13 +122,13 @@ fn is_needed(id: gimli::SectionId) -> bool {
 
 type Loaded<'i> = Result<Reader<'i>, gimli::Error>;
 
-/// Can so many bytes unpack to so many? A damaged file may state any size, and room for all of it
-/// would be made.
+/// Whether the compressed bytes can unpack to the stated size. A damaged file may state any size, and
+/// the decompressor would allocate that size.
 fn can_hold(compressed: u64, uncompressed: u64) -> bool {
     uncompressed / MOST_PER_BYTE <= compressed
 }
 
-/// What a byte of deflate unpacks to at most; debug info comes nowhere near it in any format.
+/// The most bytes that a byte of deflate unpacks to. Debug info stays far below, in any format.
 const MOST_PER_BYTE: u64 = 1032;
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_compressed_section_cannot_state_more_than_it_can_hold() {
+    fn a_compressed_section_has_a_maximum_size() {
         assert!(can_hold(0, 0));
         assert!(can_hold(1000, 30_000));
         assert!(!can_hold(1000, 8 << 30));

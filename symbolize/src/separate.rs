@@ -1,5 +1,6 @@
-//! Debug info that lies in a file of its own, found as GDB finds it: by build id, or by the name
-//! and checksum in `.gnu_debuglink`. Only a file that proves to belong to the binary is taken.
+//! Separate debug files, found as in GDB: by build id, or by the name and checksum in
+//! `.gnu_debuglink`. A file is used only if the build id or checksum proves that the file belongs to
+//! the binary.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +12,7 @@ use crate::file::image::{Image, ImageFile};
 use crate::module::open;
 use crate::places::Places;
 
-/// The separate debug file of a binary that lies here and was recorded there.
+/// The separate debug file of a binary with this path and this recorded path.
 pub(crate) fn find<'i>(
     binary: &object::File<'i, &'i Image>,
     here: &Path,
@@ -30,8 +31,8 @@ pub(crate) fn find<'i>(
         .map(|image| image.file().clone())
 }
 
-/// What the debug info of several files has in common was moved to one (by `dwz`): the file that
-/// `.gnu_debugaltlink` names, proven by its build id.
+/// The supplementary file, to which `dwz` moved common debug info of several files. `.gnu_debugaltlink`
+/// has the name, and the build id as proof.
 pub(crate) fn supplement<'i>(
     debug: &object::File<'i, &'i Image>,
     here: &Path,
@@ -46,8 +47,7 @@ pub(crate) fn supplement<'i>(
         .find_map(|path| proven(path, build_id, None, places))
 }
 
-/// The file at this path if it is the wanted one: by its build id, else, where there is none, by the
-/// checksum of its bytes.
+/// The file at this path, if the build id matches, or without a build id the checksum of the file.
 fn proven(path: PathBuf, build_id: &[u8], crc: Option<u32>, places: &Places) -> Option<Image> {
     let (image, headers) = open(&path, "", places).ok()?;
     let is_proven = match build_id.is_empty() {

@@ -7,10 +7,10 @@ use crate::line_table::{self, Reach};
 use crate::module::Module;
 use crate::name::Name;
 
-/// A place in the source as the program itself recorded it, by a `#[track_caller]` location.
+/// A place in the source as recorded by the program, from a `#[track_caller]` location.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceLine {
-    /// The path as the compiler was given it, often relative to the workspace.
+    /// The path as passed to the compiler, often relative to the workspace.
     pub file: String,
     /// The line, from 1.
     pub line: u32,
@@ -27,7 +27,7 @@ pub struct FunctionAt {
     pub file: String,
 }
 
-/// One answer for each wanted line.
+/// Returns an answer for each wanted line.
 pub(crate) fn find<'m>(
     requested: &[SourceLine],
     modules: impl Iterator<Item = &'m Module>,
@@ -61,7 +61,7 @@ fn visit(module: &Module, searches: &mut [Search<'_>], reach: Reach) {
     dwarf.with_sections(|sections| line_table::visit(sections, &requested, reach, consider));
 }
 
-/// What was found for one wanted line.
+/// The candidates for a wanted line.
 struct Search<'w> {
     requested: &'w SourceLine,
     candidates: HashMap<FunctionAt, Evidence>,
@@ -82,7 +82,7 @@ impl<'w> Search<'w> {
         }
     }
 
-    /// Counts a frame whose own location is the wanted line.
+    /// Adds a frame if its location is the wanted line.
     fn consider(&mut self, frame: &Located) {
         let Some(file) = frame.file.as_deref() else {
             return;
@@ -123,7 +123,7 @@ impl<'w> Search<'w> {
     }
 }
 
-/// Keeps those that the test accepts, or all if it accepts none.
+/// Keeps the items that the test accepts, or all items if the test accepts none.
 fn prefer<T>(found: &mut Vec<T>, test: impl Fn(&T) -> bool) {
     if found.iter().any(&test) {
         found.retain(test);
@@ -135,8 +135,8 @@ fn is_nameless(name: &Name) -> bool {
     matches!(name, Name::Short(short) if short.starts_with('{'))
 }
 
-/// A source line is in the function, not in one of its instances, and not in the code that drops its coroutine
-/// at the await of this line.
+/// The name of the function in the source: without generic arguments, and without the wrapper for code that drops
+/// the coroutine at an await.
 fn as_in_source(name: &str) -> String {
     let dropped = name
         .strip_prefix("core::ptr::drop_in_place")
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_decides_between_functions_of_one_line() {
+    fn the_column_decides_between_functions_on_a_line() {
         let frames = [
             frame("/w/src/lib.rs", "f", 9),
             frame("/w/src/lib.rs", "f", 9),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_comes_before_its_dependencies() {
+    fn the_workspace_comes_before_dependencies() {
         let registry = frame("/c/registry/src/x/y-1.0.0/src/lib.rs", "y::f", 5);
         let local = frame("/w/src/lib.rs", "f", 9);
         assert_eq!(best(&[registry.clone(), local]).as_deref(), Some("f"));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_files_nothing_is_guessed() {
+    fn two_equally_good_files_give_no_answer() {
         let frames = [
             frame("/w/a/src/lib.rs", "f", 5),
             frame("/w/b/src/lib.rs", "g", 5),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_a_coroutine_is_its_own_line() {
+    fn drop_code_of_a_coroutine_counts_as_the_function() {
         let frames = [frame("/w/src/lib.rs", "core::ptr::drop_in_place<a::f>", 5)];
         assert_eq!(best(&frames).as_deref(), Some("a::f"));
     }

@@ -35,7 +35,7 @@ impl<'i> Split<'i> {
         }
     }
 
-    /// Answers a question, with the parts that it needs.
+    /// Completes a lookup, loading the parts that the lookup requests.
     pub(crate) fn answer<L>(&self, mut result: LookupResult<L>, images: &'i Images) -> L::Output
     where
         L: LookupContinuation<Buf = Reader<'i>>,
@@ -68,7 +68,7 @@ impl<'i> Split<'i> {
         packed.or_else(unpacked).map(Arc::new)
     }
 
-    /// The part in this file, if it is the one that is wanted.
+    /// The part in this file, if the file has the requested part.
     fn load_part(
         &self,
         path: &Path,
@@ -84,7 +84,7 @@ impl<'i> Split<'i> {
         is_requested.then_some(part)
     }
 
-    /// As the compiler wrote it, else beside the program.
+    /// The path as written by the compiler, and the path beside the program.
     fn places_of(&self, requested: &SplitDwarfLoad<Reader<'i>>) -> Option<[PathBuf; 2]> {
         let name = path_of(requested.path.as_ref()?);
         let directory = requested.comp_dir.as_ref().map(path_of).unwrap_or_default();
@@ -108,7 +108,7 @@ fn load_package<'i>(
     Some(package)
 }
 
-/// Split debug info has no build id: the id of each part decides whether that is the wanted one.
+/// Opens split debug info, which has no build id. Callers check the id of each part instead.
 fn trusted(path: &Path, places: &Places) -> Option<Image> {
     let (image, _) = open(path, "", places).ok()?;
     image.trust();

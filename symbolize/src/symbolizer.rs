@@ -1,4 +1,4 @@
-//! The caches, and the order in which names are looked for.
+//! [`Symbolizer`]: resolves addresses and source lines, and caches files and answers.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -13,10 +13,10 @@ use crate::name::Name;
 use crate::places::Places;
 use crate::source_line::{self, FunctionAt, SourceLine};
 
-/// One function at an address.
+/// A function at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// The name for people, if there is one.
+    /// The demangled name, if known.
     pub function: Option<Arc<str>>,
     /// The source file as DWARF has it, absolute where the directory of the compilation is known.
     pub file: Option<Arc<str>>,
@@ -24,7 +24,7 @@ pub struct Frame {
     pub line: Option<u32>,
     /// The column in `line`, if known.
     pub column: Option<u32>,
-    /// Whether the next frame is the function into which this one was inlined.
+    /// Whether this function was inlined into that of the next frame.
     pub inlined: bool,
 }
 
@@ -39,10 +39,10 @@ pub struct Resolved {
     pub offset: u64,
 }
 
-/// Names for the addresses of one process at a time.
+/// Resolves the addresses of a process at a time; [`turn_to`](Self::turn_to) changes the process.
 ///
-/// Every file is opened at most once, also when several processes have it mapped; every address of a process is
-/// resolved at most once.
+/// Every file is opened at most once, even if several processes map the file. Every address of a process is resolved
+/// at most once.
 pub struct Symbolizer {
     mappings: Mappings,
     modules: Modules,
@@ -68,7 +68,7 @@ impl Symbolizer {
         symbolizer
     }
 
-    /// From now on for another process.
+    /// Switches to another process, with these mappings.
     pub fn turn_to(&mut self, mappings: Vec<Mapping>) {
         self.mappings = Mappings::new(mappings);
         self.answers.clear();
@@ -79,11 +79,12 @@ impl Symbolizer {
 
     /// The frames at an address.
     ///
-    /// Where the module has no name for the address, the one frame is without a function: show module and offset.
+    /// If the module has no name for the address, the result is a single frame without a function: show module and
+    /// offset instead.
     ///
     /// # Errors
     ///
-    /// A [`Miss`] says why nothing true can be said about the address.
+    /// A [`Miss`] has the reason why the address cannot be resolved.
     pub fn resolve(&mut self, address: Avma, how: Lookup) -> Result<&Resolved, &Miss> {
         let (mappings, modules) = (&self.mappings, &self.modules);
         self.answers
@@ -92,21 +93,22 @@ impl Symbolizer {
             .as_ref()
     }
 
-    /// Whether, when the code at an address runs, the frame pointer leads to where that function
-    /// returns to, and to the frame pointer of its caller. False where nothing says so.
+    /// Whether, while the code at an address runs, the frame pointer leads to the return address and
+    /// to the frame pointer of the caller. False if unknown.
     pub fn can_follow_frame_pointer(&self, address: Avma, how: Lookup) -> bool {
         let found = stated(&self.mappings, &self.modules, address.looked_up(how));
         found.is_ok_and(|(module, address)| module.can_follow_frame_pointer(address))
     }
 
-    /// Whether it does so anywhere in the function that begins at an address: one that was compiled
-    /// without frame pointers does nowhere. `None` where nothing says.
+    /// Whether the frame pointer can be followed anywhere in the function that begins at an address.
+    /// False for a function that was compiled without frame pointers, `None` if unknown.
     pub fn keeps_frame_pointer(&self, function: Avma) -> Option<bool> {
         let (module, address) = stated(&self.mappings, &self.modules, function).ok()?;
         module.keeps_frame_pointer(address)
     }
 
-    /// The file of a mapping, if it can be read and has no debug info, neither in it nor apart.
+    /// The file name of a mapping, if the file can be read and has no debug info, not even in a
+    /// separate file.
     pub fn lacks_debug_info(&self, mapping: &Mapping) -> Option<&str> {
         let module = self.modules.open(mapping).ok()?;
         module.dwarf().is_none().then_some(&*module.name)
@@ -117,11 +119,11 @@ impl Symbolizer {
         self.mappings.contains(address)
     }
 
-    /// Which function contains the code of each of these source lines, in their order.
+    /// The function that contains the code of each of these source lines, in the same order.
     ///
-    /// `None` where no readable module has code for the line, where its debug info does not name the function,
-    /// and where several files match equally well.
-    /// One call for many lines costs one pass over the line tables of each module, a call for each line costs many.
+    /// `None` if no readable module has code for the line, if the debug info does not name the function, or if
+    /// several files match equally well.
+    /// Each call passes over the line tables of all modules, so pass many lines in a single call.
     pub fn functions_at(&mut self, requested: &[SourceLine]) -> Vec<Option<FunctionAt>> {
         let mut new: Vec<SourceLine> = requested.to_vec();
         new.retain(|line| !self.functions.contains_key(line));
@@ -150,7 +152,7 @@ fn look_up(
     })
 }
 
-/// The module that an address lies in, and where in it.
+/// The module that contains an address, and the stated address.
 fn stated<'m>(
     mappings: &Mappings,
     modules: &'m Modules,
@@ -173,14 +175,14 @@ fn shown(located: Vec<Located>) -> Vec<Frame> {
     located.into_iter().enumerate().map(frame).collect()
 }
 
-/// The distinct files of all mappings, opened when first needed, and which of them the present process has.
+/// The distinct files of all mappings, opened on first use, and the mappings of the present process.
 struct Modules {
     by_path: HashMap<Vec<u8>, Builds>,
     in_order: Vec<Mapping>,
     places: Places,
 }
 
-/// By build id: two builds may have had the same path during one recording.
+/// By build id: two builds may have had the same path during a recording.
 type Builds = HashMap<Vec<u8>, OnceCell<Result<Module, Miss>>>;
 
 impl Modules {
@@ -192,7 +194,8 @@ impl Modules {
         }
     }
 
-    /// Knows the files of these mappings, beside those that it knew. True if they are others than the latest ones.
+    /// Adds the files of these mappings, which become the present ones. Returns whether the files differ from the
+    /// previous ones.
     fn turn_to(&mut self, mappings: &Mappings) -> bool {
         let mut seen = HashSet::new();
         let in_order = mappings

@@ -19,7 +19,7 @@ pub(crate) struct SymbolTable {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Symbol {
     start: Svma,
-    /// The field order is the order of preference among symbols of one address.
+    /// The field order is the order of preference among symbols with the same address.
     is_reserved: bool,
     is_local: bool,
     name: Box<str>,
@@ -27,8 +27,8 @@ struct Symbol {
 }
 
 impl SymbolTable {
-    /// Of a binary, and of the file to which its symbols were moved. Those of a file whose symbols
-    /// do not all fit are left out: what is said of an address depends on the symbols around it.
+    /// Loads the symbols of a binary and of the separate debug file. If the symbols of a file do not all
+    /// fit into the budget, that file is left out: a lookup depends on the neighboring symbols.
     pub(crate) fn load(images: Vec<Image>, budget: &Arc<Budget>) -> Self {
         let mut charge = Charge::none(budget);
         let mut symbols = Vec::new();
@@ -48,8 +48,8 @@ impl SymbolTable {
         }
     }
 
-    /// What stands for the names at an address: where the last symbol before it begins, and how
-    /// many of those that begin there reach it. They are the same wherever both are.
+    /// A key for the names at an address: the start of the last preceding symbol, and the number of
+    /// symbols with this start that reach the address. Addresses with the same key have the same names.
     pub(crate) fn group_at(&self, address: Svma) -> (Option<Svma>, usize) {
         let names = self.names_at(address).take(MOST_NAMES);
         (self.start_at(address), names.count())
@@ -60,7 +60,7 @@ impl SymbolTable {
         self.symbols[..after].last().map(|s| s.start)
     }
 
-    /// The mangled names of the function at this address, the best one first.
+    /// The mangled names of the function at this address, best first.
     pub(crate) fn names_at(&self, address: Svma) -> impl Iterator<Item = &str> {
         let after = self.symbols.partition_point(|s| s.start <= address);
         let start = self.start_at(address);
@@ -72,7 +72,7 @@ impl SymbolTable {
     }
 }
 
-/// Names of one function that are counted: a table may be made up of symbols that all begin at one address.
+/// How many names of a function are considered. In a hostile table all symbols begin at the same address.
 const MOST_NAMES: usize = 1024;
 
 /// False if there is not enough memory for all of them.
@@ -132,7 +132,7 @@ fn function<'i>(
     })
 }
 
-/// Told by the flags: in a separate debug file a section of code has no bytes, and its type says so.
+/// Checks the flags, since the type of a code section differs in a separate debug file, where it has no bytes.
 fn is_code(flags: SectionFlags) -> bool {
     matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
 }
@@ -142,7 +142,7 @@ fn is_reserved(name: &str) -> bool {
     name.starts_with('_') && !name.starts_with("_Z") && !name.starts_with("_R")
 }
 
-/// A symbol without a size (assembly) was given its section's end; it ends earlier where the next symbol starts.
+/// Symbols without a size (assembly) extend to the end of the section at first. Ends each at the next symbol.
 fn bound_sizeless(symbols: &mut [Symbol]) {
     let mut next_start = Svma(u64::MAX);
     let mut current = Svma(u64::MAX);

@@ -13,8 +13,8 @@ use crate::path::Path;
 /// assert_eq!(tidy("app::Map<app::serve::{{closure}}>"), "app::Map<app::serve>");
 /// ```
 ///
-/// `{{closure}}` and `{closure#0}` directly in a function are its body if it is an `async fn`, and a closure if not.
-/// The name does not tell which, so both are shown as the function.
+/// `{{closure}}` and `{closure#0}` directly in a function are the body of an `async fn`, or a closure.
+/// The name is ambiguous, so both are shown as the function.
 pub fn tidy(name: &str) -> String {
     if !name.contains('{') && !name.contains(">::") {
         return name.to_owned();
@@ -77,7 +77,7 @@ impl Text<'_> {
         self.rest.starts_with(close).then(|| self.copy(1, out))
     }
 
-    /// One path, `a::b<C>::{{closure}}`, ends where no part of a path follows.
+    /// A path such as `a::b<C>::{{closure}}`, up to where no further part follows.
     fn path(&mut self, out: &mut String) -> Option<()> {
         let mut path = Path::default();
         while let Some(next) = self.rest.chars().next() {
@@ -116,7 +116,7 @@ impl Text<'_> {
         self.copy(end, out);
     }
 
-    /// A balanced `{..}`, as it stands.
+    /// A balanced `{..}`, unchanged.
     fn braces(&mut self) -> Option<&str> {
         let mut open = 0usize;
         let end = self.rest.bytes().position(|byte| {
@@ -189,7 +189,7 @@ mod tests {
         ("{async_fn#0}", "async fn"),
         ("{closure_env#0}", "closure"),
         ("größe::{{closure}}", "größe"),
-        // Nothing to do, or not understood: as it is.
+        // Already tidy, or not understood: unchanged.
         ("a::f", "a::f"),
         (
             "operator<<(std::ostream&, {unnamed})",

@@ -1,4 +1,4 @@
-//! Whatever bytes stand in the file, there is an answer: frames or a named miss, never a panic.
+//! Lookups in damaged files return frames or a miss, and never panic.
 
 #![expect(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ impl Numbers {
     }
 }
 
-/// Looks up everything that can be looked up in the program's file as it now is.
+/// Makes every kind of lookup in the program's present file.
 fn exercise(mappings: &[Mapping], program: &Path) {
     let path = program.to_str().unwrap().as_bytes();
     let own: Vec<Mapping> = mappings
@@ -85,7 +85,7 @@ fn flipped_bytes() {
 }
 
 #[test]
-fn code_that_is_said_to_lie_at_the_last_address() {
+fn code_stated_at_the_last_address() {
     let test_dir = TestDir::new();
     let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O2"]) else {
         return;

@@ -1,4 +1,4 @@
-//! A program says which of its frame pointers can be followed; the module's unwind table says the same.
+//! A program prints which of its frame pointers can be followed. The answers agree.
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #![expect(
     clippy::unwrap_used,
@@ -12,7 +12,8 @@ use std::process::Command;
 use support::{TestDir, executable_mappings};
 use symbolize::{Avma, Lookup, Symbolizer};
 
-/// What the program says of its functions, and what is found: at the address, and in its function at all.
+/// For each function: what the program printed, the answer at the address, and the answer for the
+/// whole function.
 fn answers(args: &[&str]) -> Vec<(bool, bool, Option<bool>)> {
     let test_dir = TestDir::new();
     let all = [&["--edition=2024"], args].concat();
@@ -47,7 +48,7 @@ fn with_frame_pointers_each_can_be_followed() {
 }
 
 #[test]
-fn none_is_believed_that_cannot_be_followed() {
+fn no_unfollowable_frame_pointer_is_accepted() {
     for opt in ["-Copt-level=0", "-Copt-level=3"] {
         for (truth, found, keeps) in answers(&[opt, "-Cforce-frame-pointers=no"]) {
             assert_eq!((found, keeps), (truth, Some(truth)), "{opt}");
@@ -56,7 +57,7 @@ fn none_is_believed_that_cannot_be_followed() {
 }
 
 #[test]
-fn where_no_module_is_nothing_can_be_followed() {
+fn outside_modules_nothing_can_be_followed() {
     let symbolizer = Symbolizer::new(support::own_mappings());
     for address in [0, 8, u64::MAX] {
         assert!(!symbolizer.can_follow_frame_pointer(Avma(address), Lookup::Exact));

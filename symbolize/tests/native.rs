@@ -1,4 +1,5 @@
-//! C and C++ programs tell where their functions are; the names must come out, whatever way they were linked.
+//! C and C++ programs print the addresses of their functions. The addresses resolve to the right names,
+//! however the programs were linked.
 
 #![expect(
     clippy::unwrap_used,
@@ -63,7 +64,7 @@ fn compressed_debug_sections() {
 }
 
 #[test]
-fn text_at_another_address_than_its_offset() {
+fn text_address_differs_from_the_file_offset() {
     let test_dir = TestDir::new();
     let args = ["-g", "-O0", "-fPIE", "-pie", "-Wl,-Ttext=0x30000"];
     let Some(program) = test_dir.compile("cc", "told.c", &args) else {
@@ -76,7 +77,7 @@ fn text_at_another_address_than_its_offset() {
     };
     assert!(
         object.segments().any(is_shifted),
-        "the linker did not do as it was told"
+        "the linker ignored the option"
     );
     assert_named(&program);
 }
@@ -139,7 +140,7 @@ fn without_any_name_there_is_module_and_offset() {
 }
 
 #[test]
-fn a_return_address_behind_the_last_byte_is_in_the_function() {
+fn a_return_address_after_the_last_byte_is_in_the_function() {
     let test_dir = TestDir::new();
     let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O0"]) else {
         return;
@@ -172,7 +173,7 @@ fn cpp_names() {
 }
 
 #[test]
-fn the_body_of_a_cpp_coroutine_has_its_name() {
+fn a_cpp_coroutine_body_has_the_function_name() {
     let test_dir = TestDir::new();
     for args in [
         ["-std=c++20", "-g", "-O0"],
@@ -221,7 +222,7 @@ fn another_build_is_never_used() {
 }
 
 #[test]
-fn a_deleted_file_is_used_only_if_its_build_id_proves_it() {
+fn a_deleted_file_is_used_only_with_a_matching_build_id() {
     let test_dir = TestDir::new();
     let Some(program) = test_dir.compile("cc", "told.c", &["-g", "-O0", "-Wl,--build-id"]) else {
         return;

@@ -1,4 +1,4 @@
-//! A Rust program records sites; whatever way it was built, each site is answered with its own function or with none.
+//! A Rust program prints its sites. For every kind of build, each site resolves to the enclosing function or to none.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,7 +10,7 @@ mod support;
 use support::{TestDir, executable_mappings};
 use symbolize::{SourceLine, Symbolizer};
 
-/// The sites that the program recorded, what it says they are in, and what is found: pairs (expected, found).
+/// The enclosing function of each site: as printed by the program, and as resolved.
 fn answers(args: &[&str]) -> Option<Vec<(String, Option<String>)>> {
     let test_dir = TestDir::new();
     let all = [&["--edition=2024", "--crate-name=sites"], args].concat();
@@ -88,7 +88,7 @@ fn release_with_line_tables_only() {
 }
 
 #[test]
-fn without_debug_info_of_its_own() {
+fn program_without_debug_info() {
     for (_, found) in answers(&["-Cdebuginfo=0"]).into_iter().flatten() {
         assert_eq!(found, None);
     }

@@ -117,7 +117,7 @@ fn a_missing_file_and_a_file_that_is_not_elf() {
 }
 
 #[test]
-fn ten_thousand_addresses_and_again_from_the_cache() {
+fn repeated_lookups_come_from_the_cache() {
     let mut symbolizer = Symbolizer::new(own_mappings());
     let plain = plain_function as fn(u64) -> u64 as usize as u64;
     let module = own_mappings()

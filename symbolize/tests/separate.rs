@@ -1,5 +1,5 @@
-//! Debug info that does not lie in the program: moved to another file, split off, or elsewhere
-//! altogether. A file that only looks as if it belonged to the program gives no name.
+//! Debug info outside the program: in a separate file, split, or below another directory. A file that
+//! only seems to belong to the program gives no name.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use std::process::Command;
 use support::{ProgramOutput, TestDir, build_id};
 use symbolize::{Avma, Lookup, Miss, Places, Symbolizer};
 
-/// Runs a tool of binutils; false, with a visible reason, where it is absent or refuses.
+/// Runs a tool of binutils. Returns false and prints the reason if the tool is absent or fails.
 fn run(tool: &str, words: &[&Path]) -> bool {
     match Command::new(tool).args(words).output() {
         Ok(output) if output.status.success() => true,
@@ -33,7 +33,7 @@ fn word(word: &str) -> &Path {
     Path::new(word)
 }
 
-/// Moves the debug info of a program to this file, and leaves nothing of it in the program.
+/// Moves the debug info of a program to this file and strips the program.
 fn move_debug_info(program: &Path, to: &Path) -> bool {
     fs::create_dir_all(to.parent().unwrap()).unwrap();
     run("objcopy", &[word("--only-keep-debug"), program, to]) && run("strip", &[program])
@@ -45,7 +45,7 @@ fn link(program: &Path, debug: &Path) -> bool {
     run("objcopy", &[word(&option), program])
 }
 
-/// The line of a function that no table of symbols gives away.
+/// The line of a function, which symbol tables do not have.
 fn line_of_hidden(reported: &ProgramOutput, places: Places) -> Result<Option<u32>, Miss> {
     let mut symbolizer = Symbolizer::with_places(reported.mappings.clone(), places);
     let found = symbolizer.resolve(reported.address("hidden"), Lookup::Exact);
@@ -71,7 +71,7 @@ fn by_id(directory: &Path, program: &Path) -> PathBuf {
 
 // LT-22
 #[test]
-fn a_stripped_program_is_named_by_the_file_that_it_links_to() {
+fn a_linked_debug_file_names_a_stripped_program() {
     for place in ["app.debug", ".debug/app.debug"] {
         let test_dir = TestDir::new();
         let Some(program) = compiled(&test_dir, &[]) else {
@@ -92,7 +92,7 @@ fn a_stripped_program_is_named_by_the_file_that_it_links_to() {
 
 // LT-22
 #[test]
-fn a_stripped_program_is_named_by_its_build_id() {
+fn a_build_id_names_a_stripped_program() {
     let test_dir = TestDir::new();
     let Some(program) = compiled(&test_dir, &["-Wl,--build-id"]) else {
         return;
@@ -105,7 +105,7 @@ fn a_stripped_program_is_named_by_its_build_id() {
     assert_eq!(
         line_of_hidden(&reported, Places::recorded()),
         Ok(None),
-        "it is stripped"
+        "the program is stripped"
     );
     let places = Places::recorded().with_debug_directory(directory);
     assert_eq!(line_of_hidden(&reported, places), Ok(Some(4)));
@@ -113,7 +113,7 @@ fn a_stripped_program_is_named_by_its_build_id() {
 
 // LT-22
 #[test]
-fn symbols_that_were_moved_away_are_read_where_they_are() {
+fn moved_symbols_are_read_from_the_debug_file() {
     let test_dir = TestDir::new();
     let Some(program) = test_dir.compile("cc", "told.c", &["-O0"]) else {
         return;
@@ -130,7 +130,7 @@ fn symbols_that_were_moved_away_are_read_where_they_are() {
 }
 
 #[test]
-fn a_debug_file_that_is_a_pipe_or_endless_is_not_waited_for() {
+fn a_pipe_or_an_endless_debug_file_does_not_block() {
     let test_dir = TestDir::new();
     let Some(program) = compiled(&test_dir, &[]) else {
         return;
@@ -167,7 +167,7 @@ fn a_debug_file_of_another_build_gives_no_name() {
     if !(move_debug_info(&program, &place) && move_debug_info(&other, &others)) {
         return;
     }
-    // Both builds have one id unless their bytes differ: the second is told apart by hand.
+    // Both builds have the same id unless their bytes differ, so the second id is changed by hand.
     let mut bytes = fs::read(&place).unwrap();
     let id = build_id(&program);
     let at = bytes
@@ -200,7 +200,7 @@ fn without_a_build_id_the_checksum_decides() {
 
 // LT-22
 #[test]
-fn split_debug_info_is_read_from_its_parts_and_from_their_package() {
+fn split_debug_info_is_read_from_parts_and_package() {
     for version in ["-gdwarf-4", "-gdwarf-5"] {
         let test_dir = TestDir::new();
         let (object, program) = (test_dir.path("told.o"), test_dir.path("told"));
@@ -213,21 +213,24 @@ fn split_debug_info_is_read_from_its_parts_and_from_their_package() {
         let reported = ProgramOutput::by(&program);
         let part = test_dir.path("told.dwo");
         assert!(part.exists(), "the compiler wrote no .dwo");
-        assert!(sees_the_inlined(&reported), "{version}: from its part");
+        assert!(has_inlined_function(&reported), "{version}: from its part");
 
         let package = test_dir.path("told.dwp");
         if !run("dwp", &[word("-e"), &program, word("-o"), &package]) {
             continue;
         }
         fs::remove_file(&part).unwrap();
-        assert!(sees_the_inlined(&reported), "{version}: from the package");
+        assert!(
+            has_inlined_function(&reported),
+            "{version}: from the package"
+        );
         fs::remove_file(package).unwrap();
-        assert!(!sees_the_inlined(&reported), "nothing else tells of it");
+        assert!(!has_inlined_function(&reported), "no other source");
     }
 }
 
-/// A function that was inlined is known to debug info only.
-fn sees_the_inlined(reported: &ProgramOutput) -> bool {
+/// Whether the inlined function is found, which only debug info has.
+fn has_inlined_function(reported: &ProgramOutput) -> bool {
     let mut symbolizer = Symbolizer::new(reported.mappings.clone());
     let start = reported.address("caller_of_inlined");
     (0..16).any(|byte| {
@@ -238,7 +241,7 @@ fn sees_the_inlined(reported: &ProgramOutput) -> bool {
 
 // LT-22
 #[test]
-fn a_program_from_another_machine_is_read_below_a_directory() {
+fn files_of_another_machine_are_read_below_a_root() {
     let test_dir = TestDir::new();
     let Some(program) = compiled(&test_dir, &["-Wl,--build-id"]) else {
         return;

@@ -1,6 +1,6 @@
-//! The storm of `benches/storm.rs` on a tokio that tells a subscriber of each spawn, poll and wake:
-//! with nobody who listens, or with tokio-console's. Nobody is connected to that one, but its
-//! aggregator runs, as it does in a program that somebody may want to look at.
+//! The storm of `benches/storm.rs` on a tokio that reports each spawn, poll and wake to a subscriber:
+//! without a subscriber, or with tokio-console's. No console is connected, but the subscriber's
+//! aggregator runs, as in a program that is ready for a console.
 
 #[path = "../../src/storm.rs"]
 mod storm;
@@ -11,7 +11,7 @@ use console_subscriber::ConsoleLayer;
 
 fn main() {
     if std::env::args().any(|argument| argument == "--as=subscribed") {
-        // Any port: another program may have the usual one.
+        // Any port: another program may use the default port.
         let address = (Ipv4Addr::LOCALHOST, 0);
         ConsoleLayer::builder().server_addr(address).init();
     }

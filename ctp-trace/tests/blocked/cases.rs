@@ -1,4 +1,4 @@
-//! Case by case.
+//! Deadlocks and blocked coroutines, case by case.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::recording::{Recording, probe_id, stuck};
 const A: u64 = 0x1000;
 const B: u64 = 0x2000;
 
-/// One has A and wants B, two has B and wants A.
+/// Coroutine 1 holds A and wants B; coroutine 2 holds B and wants A.
 fn crossed() -> Recording {
     let mut recording = Recording::of(2);
     recording.takes(1, 10, A);
@@ -28,7 +28,7 @@ fn is_certain(recording: &Recording) -> bool {
 
 const CERTAIN: (Verdict, Reason) = (Verdict::Deadlock, Reason::Deadlock { caveat: None });
 
-/// Why it is not certain, of those that are said to be in a deadlock all the same.
+/// The caveat of a deadlock of coroutine 1, which must be judged likely.
 fn caveat(recording: &Recording) -> Option<Caveat> {
     let (verdict, confidence, reason) = recording.stuck()[&1];
     assert_eq!(
@@ -43,7 +43,7 @@ fn caveat(recording: &Recording) -> Option<Caveat> {
 
 // CT-15
 #[test]
-fn each_waits_for_what_the_other_one_holds() {
+fn two_coroutines_wait_for_each_others_lock() {
     let recording = crossed();
     assert!(is_certain(&recording));
     let blocks = recording.trace_model(&[]).blocks();
@@ -52,7 +52,7 @@ fn each_waits_for_what_the_other_one_holds() {
 
 // CT-15
 #[test]
-fn one_waits_for_what_it_holds_itself() {
+fn taking_the_same_lock_twice_is_a_deadlock() {
     let mut recording = Recording::of(1);
     recording.takes(1, 10, A);
     recording.wants(1, 20, A);
@@ -62,7 +62,7 @@ fn one_waits_for_what_it_holds_itself() {
 
 // CT-15
 #[test]
-fn one_waits_for_the_end_of_another_that_waits_for_its_lock() {
+fn joining_a_waiter_for_the_own_lock_is_a_deadlock() {
     let mut recording = Recording::of(2);
     recording.takes(1, 10, A);
     recording.joins(1, 20, 2);
@@ -72,7 +72,7 @@ fn one_waits_for_the_end_of_another_that_waits_for_its_lock() {
 
 // CT-15
 #[test]
-fn whoever_moved_into_the_station_of_one_that_ended_is_not_waited_for() {
+fn a_reused_station_closes_no_cycle() {
     let mut recording = Recording::of(2);
     recording.joins(1, 20, 2);
     recording.ends(2, 30);
@@ -85,7 +85,7 @@ fn whoever_moved_into_the_station_of_one_that_ended_is_not_waited_for() {
 
 // CT-15
 #[test]
-fn what_was_given_back_or_closed_keeps_nobody() {
+fn a_released_or_closed_lock_blocks_no_coroutine() {
     let mut given = crossed();
     given.gives(2, 30, B);
     given.woken(1, 31);
@@ -105,7 +105,7 @@ fn what_was_given_back_or_closed_keeps_nobody() {
     assert!(!reasons.contains(&"deadlock"), "{reasons:?}");
 }
 
-/// Recording is stopped for a moment then.
+/// The same deadlock, with recording stopped for a moment at this time.
 fn stopped_at(ms: u64) -> Recording {
     let control = |stopped, generation| {
         Record::Control(Control {
@@ -126,14 +126,14 @@ fn stopped_at(ms: u64) -> Recording {
 
 // CT-24
 #[test]
-fn who_ran_after_a_stop_may_have_given_back_what_it_held_untold() {
+fn a_stop_may_hide_a_release() {
     assert!(stopped_at(15).stuck().is_empty());
-    assert_eq!(stopped_at(30).stuck().len(), 2, "nobody has run since");
+    assert_eq!(stopped_at(30).stuck().len(), 2, "no later run");
 }
 
 // CT-15
 #[test]
-fn a_deadlock_of_one_inside_of_another_ends_where_that_drops_it() {
+fn a_nested_deadlock_may_end_by_a_drop() {
     let mut recording = hosted();
     recording.runs(3, 13);
     recording.born(2, probe_id(2));
@@ -151,8 +151,7 @@ fn a_deadlock_of_one_inside_of_another_ends_where_that_drops_it() {
     assert_eq!(all, [2, 3].map(|id| (id, Reason::Deadlock { caveat })));
 }
 
-/// One, which has a lock, polls three, which wants that of two, which polls four, which wants that of
-/// one.
+/// Coroutine 1 holds A and polls 3, which wants B. Coroutine 2 holds B and polls 4, which wants A.
 fn crossed_inside() -> Recording {
     let mut recording = Recording::of(2);
     recording.together.extend([1, 3]);
@@ -175,7 +174,7 @@ fn crossed_inside() -> Recording {
 
 // CT-15
 #[test]
-fn a_deadlock_of_those_around_and_those_inside() {
+fn outer_and_nested_coroutines_form_a_deadlock() {
     let recording = crossed_inside();
     let caveat = Some(Caveat::DroppedInside);
     let all: Vec<_> = recording.stuck().into_iter().collect();
@@ -191,7 +190,7 @@ fn a_deadlock_of_those_around_and_those_inside() {
 
 // CT-15
 #[test]
-fn who_polls_one_inside_goes_on_once_that_is_woken_or_by_a_waker_for_something_else() {
+fn an_outer_coroutine_may_be_woken_for_other_work() {
     let mut woken = crossed_inside();
     woken.woken(3, 30);
     assert!(woken.stuck().is_empty());
@@ -202,7 +201,7 @@ fn who_polls_one_inside_goes_on_once_that_is_woken_or_by_a_waker_for_something_e
 
 // CT-15
 #[test]
-fn one_of_two_futures_in_a_coroutine_waits_for_what_the_other_has() {
+fn a_sibling_future_may_release_the_lock() {
     let mut recording = Recording::of(3);
     recording.takes(1, 10, A);
     let marks = WaitMarks {
@@ -215,12 +214,12 @@ fn one_of_two_futures_in_a_coroutine_waits_for_what_the_other_has() {
     recording.wants(3, 32, B);
     assert!(recording.stuck().is_empty());
     recording.waits(1, 40, WaitKind::Lock, A);
-    assert_eq!(recording.stuck().len(), 3, "it has nothing else to do");
+    assert_eq!(recording.stuck().len(), 3, "only the lock is awaited");
 }
 
 // CT-15
 #[test]
-fn who_runs_now_and_then_and_waits_for_the_same_is_in_a_deadlock_all_the_same() {
+fn repeated_runs_with_the_same_wait_stay_in_deadlock() {
     let mut recording = crossed();
     for at in [3_000, 6_000, 9_900] {
         recording.woken(2, at);
@@ -235,7 +234,7 @@ fn who_runs_now_and_then_and_waits_for_the_same_is_in_a_deadlock_all_the_same() 
 
 // CT-24
 #[test]
-fn what_may_be_missing_makes_nothing_certain() {
+fn missing_records_prevent_certainty() {
     let mut lost = crossed();
     lost.thread_event(5_000, Act::Loss(1));
     assert_eq!(caveat(&lost), Some(Caveat::Incomplete));
@@ -278,7 +277,7 @@ fn what_may_be_missing_makes_nothing_certain() {
 
 // CT-15
 #[test]
-fn who_may_wait_for_something_else_too_is_not_certainly_in_a_deadlock() {
+fn other_awaited_events_prevent_certainty() {
     let mut several = Recording::of(2);
     several.takes(1, 10, A);
     several.takes(2, 11, B);
@@ -299,7 +298,7 @@ fn who_may_wait_for_something_else_too_is_not_certainly_in_a_deadlock() {
 
 // CT-15
 #[test]
-fn who_was_woken_is_in_no_deadlock_nor_is_who_waits_for_it() {
+fn a_woken_coroutine_breaks_the_deadlock() {
     let mut recording = crossed();
     recording.woken(1, 5_000);
     assert!(recording.stuck().is_empty());
@@ -307,7 +306,7 @@ fn who_was_woken_is_in_no_deadlock_nor_is_who_waits_for_it() {
 
 // CT-15
 #[test]
-fn a_runtime_that_tells_no_wakes_leaves_it_likely() {
+fn a_deadlock_without_wake_records_is_likely() {
     let mut recording = crossed();
     recording
         .records
@@ -317,7 +316,7 @@ fn a_runtime_that_tells_no_wakes_leaves_it_likely() {
 
 // CT-15
 #[test]
-fn locks_that_are_shared_or_given_on_leave_it_likely() {
+fn a_deadlock_on_shared_or_moved_locks_is_likely() {
     let mut shared = Recording::of(3);
     shared.takes(3, 9, B);
     shared.takes(1, 10, A);
@@ -330,7 +329,7 @@ fn locks_that_are_shared_or_given_on_leave_it_likely() {
     let mut free = shared.clone();
     free.records.pop();
     free.events.insert(3, 1);
-    assert!(free.stuck().is_empty(), "one of the holders may go on");
+    assert!(free.stuck().is_empty(), "a holder may go on");
 
     let mut moved = Recording::of(2);
     moved.takes(1, 5, B);
@@ -345,7 +344,7 @@ fn locks_that_are_shared_or_given_on_leave_it_likely() {
 
 // CT-15
 #[test]
-fn a_channel_that_lies_where_a_lock_does_is_not_held() {
+fn a_channel_at_the_address_of_a_lock_is_not_held() {
     let mut recording = Recording::of(1);
     recording.takes(1, 10, A);
     recording.waits(1, 20, WaitKind::Channel, A);
@@ -354,7 +353,7 @@ fn a_channel_that_lies_where_a_lock_does_is_not_held() {
 
 // CT-15
 #[test]
-fn a_deadlock_that_is_young_is_none() {
+fn a_recent_cycle_is_no_deadlock() {
     let mut recording = Recording::of(2);
     recording.takes(1, 10, A);
     recording.takes(2, 11, B);
@@ -370,7 +369,7 @@ fn behind(root: u32) -> (Verdict, Reason) {
 
 // CT-15
 #[test]
-fn those_behind_are_told_with_the_one_for_whom_all_of_them_wait() {
+fn coroutines_behind_a_deadlock_name_the_root() {
     let mut recording = Recording::of(5);
     recording.takes(1, 10, A);
     recording.takes(2, 11, B);
@@ -382,12 +381,12 @@ fn those_behind_are_told_with_the_one_for_whom_all_of_them_wait() {
     let stuck = recording.stuck();
     let of = |id| (stuck[&id].0, stuck[&id].2);
     assert_eq!([of(3), of(4)], [behind(1), behind(1)]);
-    assert_eq!(stuck.len(), 4, "who waits for nobody is not stuck");
+    assert_eq!(stuck.len(), 4, "coroutine 5 waits for no coroutine");
 }
 
 // CT-15
 #[test]
-fn a_long_chain_behind_one_that_took_its_lock_twice() {
+fn a_long_chain_behind_a_self_deadlock() {
     let length = 20_000;
     let mut recording = Recording::of(length);
     recording.takes(1, 10, A);
@@ -402,7 +401,7 @@ fn a_long_chain_behind_one_that_took_its_lock_twice() {
 
 // CT-15
 #[test]
-fn one_that_is_stuck_for_another_reason_is_a_root_too() {
+fn a_coroutine_stuck_for_another_reason_is_a_root_too() {
     let mut recording = Recording::of(3);
     recording.takes(1, 10, A);
     recording.waits(1, 20, WaitKind::Readable, 7);
@@ -411,7 +410,7 @@ fn one_that_is_stuck_for_another_reason_is_a_root_too() {
     recording.waits(3, 23, WaitKind::Timer, 0);
     assert!(
         recording.stuck().is_empty(),
-        "its holder waits for what may come"
+        "the holder may still be woken"
     );
     let close = Close {
         wait: WaitKind::Readable,
@@ -427,7 +426,7 @@ fn one_that_is_stuck_for_another_reason_is_a_root_too() {
 
 // CT-15
 #[test]
-fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
+fn a_lock_of_an_ended_holder_blocks_forever() {
     let mut recording = Recording::of(2);
     recording.takes(1, 10, A);
     recording.ends(1, 15);
@@ -439,20 +438,20 @@ fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
     };
     let of = |recording: &Recording| recording.stuck().get(&2).map(|entry| (entry.0, entry.2));
     assert_eq!(of(&recording), Some((Verdict::Stuck, certain)));
-    recording.refused = 1; // inside of which it may have run
+    recording.refused = 1; // coroutine 1 may have run nested in the refused coroutine
     assert_eq!(of(&recording).map(|pair| pair.0), Some(Verdict::MaybeStuck));
 
     let mut dropped = Recording::of(2);
     dropped.takes(1, 10, A);
     dropped.wants(2, 12, A);
-    dropped.gives(2, 14, A); // whoever drops it gives it back
+    dropped.gives(2, 14, A); // dropping coroutine 1 releases the lock
     dropped.ends(1, 15);
     assert_eq!(of(&dropped), None);
 }
 
 // CT-15
 #[test]
-fn a_thread_may_have_taken_the_lock_where_the_one_it_ran_was_dropped_elsewhere() {
+fn a_thread_may_have_taken_the_lock_of_a_dropped_future() {
     let mut recording = Recording::of(2);
     recording.takes(1, 10, A);
     recording.together.insert(1);
@@ -467,7 +466,7 @@ fn a_thread_may_have_taken_the_lock_where_the_one_it_ran_was_dropped_elsewhere()
     assert_eq!(caveats, [Reason::NeverGivenBack { holder, caveat }]);
 }
 
-/// One is run, inside of it three is run first, takes the lock and waits.
+/// Coroutine 1 runs and polls coroutine 3, which takes the lock and waits.
 fn hosted() -> Recording {
     let mut recording = Recording::of(1);
     recording.together.extend([1, 3]);
@@ -481,10 +480,10 @@ fn hosted() -> Recording {
 
 // CT-15
 #[test]
-fn a_lock_that_is_held_by_a_future_which_nobody_polls_any_more() {
+fn a_lock_held_by_an_unpolled_future() {
     let mut recording = hosted();
     recording.wants(1, 20, A);
-    assert!(recording.stuck().is_empty(), "it may be woken");
+    assert!(recording.stuck().is_empty(), "coroutine 3 may be woken");
     recording.woken(3, 30);
     assert_eq!(caveat(&recording), Some(Caveat::PolledInside));
     assert_eq!(recording.stuck().len(), 2);
@@ -492,7 +491,7 @@ fn a_lock_that_is_held_by_a_future_which_nobody_polls_any_more() {
 
 // CT-15
 #[test]
-fn a_lock_that_a_future_left_to_the_one_around_it_may_be_there() {
+fn an_ended_nested_future_may_have_moved_the_lock() {
     let mut recording = hosted();
     recording.ends(3, 13);
     recording.born(2, probe_id(2));

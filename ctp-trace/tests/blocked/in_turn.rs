@@ -1,4 +1,4 @@
-//! Many queue for a lock: what is said of the last one.
+//! Several coroutines queue for a lock; the verdict is that of the last in the queue.
 
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Reason, TurnEvidence, Verdict};
@@ -9,8 +9,8 @@ const A: u64 = 0x1000;
 const LAST: u32 = 4;
 const LATER: u32 = 5;
 
-/// Waits of a moment; then two has the lock for seconds, and one and three wait for it before the
-/// last one does.
+/// After short waits, coroutine 2 holds the lock for seconds. Coroutines 1, 3 and `LAST` queue for
+/// it in this order.
 fn queue() -> Recording {
     let mut recording = Recording::of(LATER);
     for round in 0..10 {
@@ -28,7 +28,7 @@ fn queue() -> Recording {
     recording
 }
 
-/// At a site of its own, so that it is not usual to wait that long where the last one does.
+/// Waits at another site, so that long waits do not become usual at the site of `LAST`.
 fn wants_elsewhere(recording: &mut Recording, id: u32, at: u64) {
     let wait = Event {
         kind: EventKind::Suspend,
@@ -46,7 +46,7 @@ fn gets(recording: &mut Recording, id: u32, at: u64) {
     recording.takes(id, at, A);
 }
 
-/// One gets it, and then three.
+/// Coroutine 1 gets the lock, and then coroutine 3.
 fn goes_on(recording: &mut Recording) {
     gets(recording, 1, 5001);
     recording.gives(1, 9500, A);
@@ -57,7 +57,7 @@ fn goes_on(recording: &mut Recording) {
 fn message(recording: &Recording) -> (Verdict, Reason) {
     let all = recording.trace_model(&[]).judge(THRESHOLD);
     let last = all.iter().find(|(id, _)| *id == CoroutineId(LAST));
-    let (_, judged) = last.expect("it waits");
+    let (_, judged) = last.expect("`LAST` waits");
     (judged.verdict, judged.reason)
 }
 
@@ -69,7 +69,7 @@ fn ms(at: u64) -> Nanos {
 
 // CT-15
 #[test]
-fn who_queues_for_a_lock_that_goes_from_one_to_the_next_waits_in_turn() {
+fn a_queued_waiter_for_a_moving_lock_waits_in_turn() {
     let mut recording = queue();
     goes_on(&mut recording);
     let turn = TurnEvidence {
@@ -85,7 +85,7 @@ fn who_queues_for_a_lock_that_goes_from_one_to_the_next_waits_in_turn() {
 
 // CT-15
 #[test]
-fn who_is_passed_over_in_a_queue_for_a_lock_is_not_waiting_in_turn() {
+fn an_overtaken_waiter_is_not_waiting_in_turn() {
     let mut recording = queue();
     wants_elsewhere(&mut recording, LATER, 3000);
     goes_on(&mut recording);
@@ -93,17 +93,17 @@ fn who_is_passed_over_in_a_queue_for_a_lock_is_not_waiting_in_turn() {
     recording.ends(3, 9600);
     let mut barged = recording.clone();
     gets(&mut recording, LATER, 9601);
-    assert_eq!(message(&recording), FAR_BEYOND, "by one that came later");
-    barged.takes(SOMEBODY, 9601, A);
-    assert_eq!(message(&barged), FAR_BEYOND, "by one that did not wait");
+    assert_eq!(message(&recording), FAR_BEYOND, "by a later waiter");
+    barged.takes(NEWCOMER, 9601, A);
+    assert_eq!(message(&barged), FAR_BEYOND, "without a wait");
 }
 
-/// One of whom no wait is known.
-const SOMEBODY: u32 = 6;
+/// A coroutine without any recorded wait.
+const NEWCOMER: u32 = 6;
 
 // CT-15
 #[test]
-fn who_takes_a_lock_again_in_one_run_has_not_waited_for_it_again() {
+fn a_lock_retaken_in_the_same_run_is_no_turn() {
     let mut recording = queue();
     goes_on(&mut recording);
     recording.gives(3, 9600, A);
@@ -113,7 +113,7 @@ fn who_takes_a_lock_again_in_one_run_has_not_waited_for_it_again() {
 
 // CT-15
 #[test]
-fn a_lock_that_one_keeps_for_long_goes_to_nobody() {
+fn a_long_held_lock_does_not_move() {
     let mut recording = queue();
     gets(&mut recording, 1, 5001);
     assert_eq!(message(&recording), FAR_BEYOND);

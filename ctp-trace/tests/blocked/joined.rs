@@ -1,11 +1,11 @@
-//! Those who wait for the end of one that has ended.
+//! Coroutines that wait for the end of an ended coroutine.
 
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Confidence, Reason, Verdict};
 
 use crate::recording::Recording;
 
-/// Since when one is stuck, for certain, for the end of what it waits for.
+/// Since when coroutine 1 is certainly stuck because the joined coroutine has ended.
 fn lost_since(recording: &Recording) -> Option<u64> {
     let stuck = recording.stuck();
     let (verdict, confidence, reason) = *stuck.get(&1)?;
@@ -15,13 +15,13 @@ fn lost_since(recording: &Recording) -> Option<u64> {
             at: Nanos(at),
             caveat: None,
         } => Some(at / 1_000_000),
-        other => panic!("it ended: {other:?}"),
+        other => panic!("not closed: {other:?}"),
     }
 }
 
 // CT-15
 #[test]
-fn an_end_that_wakes_nobody_leaves_those_who_wait_for_it_stuck() {
+fn an_end_without_a_wake_leaves_waiters_stuck() {
     let mut recording = Recording::of(2);
     recording.joins(1, 20, 2);
     assert_eq!(lost_since(&recording), None);
@@ -33,7 +33,7 @@ fn an_end_that_wakes_nobody_leaves_those_who_wait_for_it_stuck() {
 
 // CT-15
 #[test]
-fn who_begins_to_wait_for_one_that_has_ended_is_stuck_from_the_beginning() {
+fn joining_an_ended_coroutine_is_stuck_from_the_start() {
     let mut recording = Recording::of(3);
     recording.ends(2, 19);
     recording.joins(1, 20, 2);
@@ -44,7 +44,7 @@ fn who_begins_to_wait_for_one_that_has_ended_is_stuck_from_the_beginning() {
 
 // CT-15
 #[test]
-fn an_id_that_is_used_again_is_that_of_the_one_who_has_it_now() {
+fn a_reused_id_belongs_to_the_newest_coroutine() {
     let mut recording = Recording::of(2);
     recording.ends(2, 10);
     recording.born(3, crate::recording::probe_id(2));
@@ -55,7 +55,7 @@ fn an_id_that_is_used_again_is_that_of_the_one_who_has_it_now() {
 
 // CT-15
 #[test]
-fn who_is_resumed_late_as_others_were_is_not_stuck() {
+fn resumes_as_late_as_those_of_others_are_not_stuck() {
     let mut recording = Recording::of(4);
     recording.joins(1, 9_000, 2);
     recording.joins(3, 10, 4);
@@ -68,7 +68,7 @@ fn who_is_resumed_late_as_others_were_is_not_stuck() {
 
 // CT-15
 #[test]
-fn who_began_after_the_end_and_was_resumed_late_tells_how_long_that_takes() {
+fn a_late_resume_after_an_end_sets_the_usual_delay() {
     let mut recording = Recording::of(4);
     recording.ends(2, 10);
     recording.joins(3, 100, 2);
@@ -80,7 +80,7 @@ fn who_began_after_the_end_and_was_resumed_late_tells_how_long_that_takes() {
 
 // CT-15
 #[test]
-fn ends_that_nobody_waits_for_are_bounded() {
+fn remembered_ends_are_bounded() {
     let mut recording = Recording::of(1);
     for id in 2..40_000 {
         recording.born(id, crate::recording::probe_id(id));

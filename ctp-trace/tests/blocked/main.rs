@@ -1,4 +1,4 @@
-//! Who waits for whom, and what is said of those that never go on. Times are in milliseconds.
+//! Coroutines that block each other, and their verdicts. Times are in milliseconds.
 
 mod cases;
 mod in_turn;

@@ -1,5 +1,5 @@
-//! Random programs that take locks, give them back, wait for each other's end, and end. The program
-//! knows who can still go on; the census sees only what was told.
+//! Random programs whose coroutines take and release locks, join each other, and end. The program
+//! knows which coroutines can still go on; the trace model sees only the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::recording::Recording;
 const COROUTINES: u32 = 6;
 const LOCKS: u64 = 4;
 
-/// What one does next, if it runs.
+/// What a coroutine does next, if it runs.
 #[derive(Clone, Debug)]
 enum Step {
     Take(u64),
@@ -45,7 +45,7 @@ struct Program {
     activity: BTreeMap<u32, Activity>,
     holders: BTreeMap<u64, u32>,
     at: u64,
-    /// The next deed is not told.
+    /// The next thread event is lost.
     loses: bool,
 }
 
@@ -139,7 +139,7 @@ impl Program {
         joined.into_iter().for_each(|id| self.resume(id));
     }
 
-    /// Those that wait however far all others go on.
+    /// Coroutines that wait even after all others have run to their end.
     fn never_go_on(&self) -> BTreeSet<u32> {
         let mut rest = self.clone();
         while let Some(pair) = rest
@@ -165,7 +165,7 @@ proptest! {
 
     // CT-15, CT-24
     #[test]
-    fn those_that_never_go_on_are_stuck_and_for_certain_only_if_nothing_is_lost(
+    fn exactly_the_blocked_coroutines_are_stuck(
         steps in prop::collection::vec(any_step(), 0..60),
         loses in any::<bool>(),
     ) {
@@ -175,7 +175,7 @@ proptest! {
         }
         let stay = program.never_go_on();
         let mut stuck = program.recording.stuck();
-        // Who waits far longer than others did is likely to be stuck, whoever could go on.
+        // A wait far beyond the usual is likely stuck even where the holder could go on.
         stuck.retain(|id, entry| stay.contains(id) || entry.2 != Reason::FarBeyond);
         for (id, (_, confidence, reason)) in &stuck {
             let is_certain = *confidence == Confidence::Certain;

@@ -1,4 +1,4 @@
-//! What a program tells of coroutines that take locks and wait, as records.
+//! Builds the records of coroutines that take locks and wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,21 @@ pub const THRESHOLD: Nanos = Nanos(1_000_000_000);
 /// When the recording ends.
 pub const END: u64 = 10_000;
 
-/// The thread of those that share one.
+/// The thread of the coroutines in [`Recording::together`].
 pub const SHARED: u64 = 77;
 
-/// Records, and what they come to for each coroutine.
+/// Records, and the counts of each coroutine.
 #[derive(Clone, Default)]
 pub struct Recording {
     pub records: Vec<Record>,
     pub events: BTreeMap<u32, u64>,
     pub wakes: BTreeMap<u32, u32>,
     seen: BTreeMap<u32, u32>,
-    /// Those that do not run on threads of their own.
+    /// Coroutines that run on the shared thread. All others have a thread each.
     pub together: BTreeSet<u32>,
-    /// Of those that are counted.
+    /// Live wakers of each coroutine for which they are counted.
     pub wakers: BTreeMap<u32, u32>,
-    /// Others of whom nothing is told.
+    /// Coroutines that found no station.
     pub refused: u64,
 }
 
@@ -33,13 +33,13 @@ fn ms(at: u64) -> Nanos {
     Nanos(at * 1_000_000)
 }
 
-/// The id by which a program knows a coroutine.
+/// The probe's id of a coroutine.
 pub fn probe_id(id: u32) -> u64 {
     (1 << 48) | u64::from(id)
 }
 
 impl Recording {
-    /// So many coroutines, and threads that tell what they do.
+    /// Coroutines 1 to `coroutines`, on threads with complete history.
     pub fn of(coroutines: u32) -> Self {
         let mut recording = Recording::default();
         recording.thread_event(0, Act::Begin);
@@ -72,7 +72,7 @@ impl Recording {
         }));
     }
 
-    /// Woken, but not run.
+    /// Wakes the coroutine without running it.
     pub fn woken(&mut self, id: u32, at: u64) {
         let count = self.wakes[&id] + 1;
         self.wake(id, at, count);
@@ -84,9 +84,10 @@ impl Recording {
             coroutine: CoroutineId(id),
             n: *n,
             at: ms(at),
-            tid: match self.together.contains(&id) {
-                true => SHARED,
-                false => id.into(),
+            tid: if self.together.contains(&id) {
+                SHARED
+            } else {
+                id.into()
             },
             wake_seen: self.seen.get(&id).copied().unwrap_or(0) as u16,
             ..event
@@ -171,7 +172,8 @@ impl Recording {
         );
     }
 
-    /// All of it, with the closing accounts of all but those whose last record may be missing.
+    /// The trace model of all records. Coroutines in `unaccounted` get no final event counts, so
+    /// their last record may be missing.
     pub fn trace_model(&self, unaccounted: &[u32]) -> TraceModel {
         let mut trace_model = TraceModel::new();
         for record in &self.records {
@@ -199,7 +201,7 @@ impl Recording {
         trace_model
     }
 
-    /// Of each that is stuck: the verdict, how sure it is, and why.
+    /// The verdict, confidence and reason of each stuck coroutine.
     pub fn stuck(&self) -> BTreeMap<u32, (Verdict, Confidence, Reason)> {
         stuck(&self.trace_model(&[]))
     }

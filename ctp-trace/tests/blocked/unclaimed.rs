@@ -1,4 +1,4 @@
-//! Those who wait for a lock that was given back, and that nobody takes.
+//! Coroutines that wait for a released lock that no coroutine takes.
 
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Caveat, Confidence, Reason, Verdict};
@@ -15,7 +15,7 @@ const UNCLAIMED: (Verdict, Confidence, Reason) = (
     },
 );
 
-/// One had the lock; two and three wait for it.
+/// Coroutine 1 had the lock; coroutines 2 and 3 wait for it.
 fn given_back() -> Recording {
     let mut recording = Recording::of(3);
     recording.takes(1, 10, A);
@@ -33,33 +33,33 @@ fn stuck(recording: &Recording) -> Vec<u32> {
 
 // CT-15
 #[test]
-fn a_lock_that_was_given_back_without_a_wake_leaves_those_who_wait_for_it_stuck() {
+fn a_release_without_a_wake_leaves_waiters_stuck() {
     assert_eq!(stuck(&given_back()), [2, 3]);
     let mut again = given_back();
     again.woken(2, 31);
     again.runs(2, 32);
     again.wants(2, 33, A);
-    assert_eq!(stuck(&again), [2, 3], "it ran, and did not take it");
+    assert_eq!(stuck(&again), [2, 3], "ran without taking the lock");
     let mut late = given_back();
     late.wants(1, 9_500, A);
-    assert_eq!(stuck(&late), [2, 3], "one has waited but just");
+    assert_eq!(stuck(&late), [2, 3], "coroutine 1 began to wait recently");
 }
 
 // CT-15
 #[test]
-fn one_who_was_woken_may_be_about_to_take_it() {
+fn a_woken_waiter_may_take_the_lock() {
     let mut woken = given_back();
     woken.woken(3, 31);
     assert_eq!(stuck(&woken), []);
     woken.runs(3, 32);
-    assert_eq!(stuck(&woken), [], "it runs, and may take it in that run");
+    assert_eq!(stuck(&woken), [], "this run may take the lock");
     woken.waits(3, 33, WaitKind::Timer, 0);
     assert_eq!(stuck(&woken), [2]);
 }
 
 // CT-15
 #[test]
-fn a_lock_that_is_taken_or_closed_or_was_given_back_but_now_is_not_unclaimed() {
+fn taken_closed_or_just_released_is_not_unclaimed() {
     let mut taken = given_back();
     taken.takes(1, 40, A);
     assert_eq!(stuck(&taken), []);
@@ -81,13 +81,13 @@ fn a_lock_that_is_taken_or_closed_or_was_given_back_but_now_is_not_unclaimed() {
 
 // CT-24
 #[test]
-fn where_a_record_may_be_missing_somebody_may_have_taken_it() {
+fn a_lost_record_may_hide_an_acquisition() {
     let mut lost = given_back();
     lost.thread_event(5_000, Act::Loss(1));
     assert_eq!(stuck(&lost), []);
 }
 
-/// Inside of two, four waits for the lock as well. It was woken for it, and is polled no more.
+/// Nested in coroutine 2, coroutine 4 waits for the lock too. It was woken but is not polled again.
 fn with_inner() -> Recording {
     let mut recording = Recording::of(2);
     recording.takes(1, 10, A);
@@ -104,7 +104,7 @@ fn with_inner() -> Recording {
 
 // CT-15
 #[test]
-fn a_future_that_is_polled_no_more_keeps_what_it_was_given() {
+fn an_unpolled_future_keeps_the_lock_handed_over() {
     let recording = with_inner();
     assert_eq!(recording.stuck().get(&2), Some(&UNCLAIMED));
     let mut woken = recording.clone();

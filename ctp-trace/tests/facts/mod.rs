@@ -1,4 +1,4 @@
-//! Records with what a test says of them, and a census of some.
+//! Builds records with the few fields that a test sets, and a trace model from records.
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;

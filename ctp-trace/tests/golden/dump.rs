@@ -1,5 +1,5 @@
-//! A trace as text, one record a line, with the fields that version 1 has. What a later version
-//! added is there only where it says something.
+//! Prints a trace as text, a record per line, with the fields of version 1.0. A field of a later
+//! version is printed only where it differs from the default.
 
 use ctp_trace::record::{
     Aggregate, Birth, Control, Durations, End, EndedSums, Event, EventCounts, Module, Place,
@@ -31,43 +31,43 @@ pub fn dump(bytes: &[u8]) -> String {
 
 fn line(record: &Record) -> String {
     match record {
-        Record::Start(other_start) => start(other_start),
+        Record::Start(start) => dump_start(start),
         Record::Process(Process {
             id, pid, attached, ..
         }) => {
             format!("process {} pid={pid} attached={}", id.0, attached.0)
         }
-        Record::Module(other_module) => module(other_module),
+        Record::Module(module) => dump_module(module),
         Record::Site(site) => {
             format!(
                 "site {} process={} {}",
                 site.id.0,
                 site.process.0,
-                place(&site.place)
+                dump_place(&site.place)
             )
         }
         Record::Chain(chain) => format!(
             "chain {} whole={} {:x?}",
             chain.site.0, chain.is_whole, chain.addresses
         ),
-        Record::Birth(other_birth) => birth(other_birth),
-        Record::Event(other_event) => event(other_event),
+        Record::Birth(birth) => dump_birth(birth),
+        Record::Event(event) => dump_event(event),
         Record::Wake(wake) => format!(
             "wake {} count={} waker={:?} at={}",
             wake.coroutine.0, wake.count, wake.waker, wake.at.0
         ),
-        Record::EventCounts(other_event_counts) => event_counts(other_event_counts),
+        Record::EventCounts(event_counts) => dump_event_counts(event_counts),
         Record::ThreadEvent(ThreadEvent {
             process,
             tid,
             at,
             act,
         }) => format!("deed process={} tid={tid} at={} {act:?}", process.0, at.0),
-        Record::Control(other_control) => control(other_control),
+        Record::Control(control) => dump_control(control),
         Record::ProcessEnd(ProcessEnd { process, at, how }) => {
             format!("process end {} at={} how={how:?}", process.0, at.0)
         }
-        Record::Aggregate(other_aggregate) => aggregate(other_aggregate),
+        Record::Aggregate(aggregate) => dump_aggregate(aggregate),
         Record::Window(window) => format!(
             "window since={} overwritten={} unattributed={} goes_on={}",
             window.since.0, window.overwritten, window.unattributed, window.goes_on
@@ -75,68 +75,60 @@ fn line(record: &Record) -> String {
         Record::Earlier(earlier) => {
             format!("earlier {} events={}", earlier.coroutine.0, earlier.events)
         }
-        Record::EndedSums(other_ended_sums) => ended_sums(other_ended_sums),
+        Record::EndedSums(ended_sums) => dump_ended_sums(ended_sums),
         Record::Look(look) => format!(
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
             look.coroutine.0, look.since.0, look.at.0, look.fd, look.thing, look.seen
         ),
         Record::Watermark(at) => format!("watermark at={}", at.0),
-        Record::End(other_end) => end(other_end),
+        Record::End(end) => dump_end(end),
         _ => panic!("version 1 has no such record: {record:?}"),
     }
 }
 
-fn aggregate(other_aggregate: &Aggregate) -> String {
+fn dump_aggregate(aggregate: &Aggregate) -> String {
     format!(
         "aggregate {} at={} stands_for_events={} left_out={} bins={}+{} waiting {} running {}",
-        other_aggregate.coroutine.0,
-        other_aggregate.at.0,
-        other_aggregate.stands_for_events,
-        other_aggregate.left_out,
-        other_aggregate.bins.lo,
-        other_aggregate.bins.step,
-        durations(&other_aggregate.waiting),
-        durations(&other_aggregate.running)
+        aggregate.coroutine.0,
+        aggregate.at.0,
+        aggregate.stands_for_events,
+        aggregate.left_out,
+        aggregate.bins.lo,
+        aggregate.bins.step,
+        dump_durations(&aggregate.waiting),
+        dump_durations(&aggregate.running)
     )
 }
 
-fn ended_sums(other_ended_sums: &EndedSums) -> String {
+fn dump_ended_sums(ended_sums: &EndedSums) -> String {
     format!(
         "former process={} name={:?} spawn_site={} coroutines={} events={} lost={} filtered={} left_out={} \
              bins={}+{} waiting {} running {}",
-        other_ended_sums.process.0,
-        other_ended_sums.name,
-        other_ended_sums.spawn_site.0,
-        other_ended_sums.coroutines,
-        other_ended_sums.events,
-        other_ended_sums.lost,
-        other_ended_sums.filtered,
-        other_ended_sums.left_out,
-        other_ended_sums.bins.lo,
-        other_ended_sums.bins.step,
-        durations(&other_ended_sums.waiting),
-        durations(&other_ended_sums.running)
+        ended_sums.process.0,
+        ended_sums.name,
+        ended_sums.spawn_site.0,
+        ended_sums.coroutines,
+        ended_sums.events,
+        ended_sums.lost,
+        ended_sums.filtered,
+        ended_sums.left_out,
+        ended_sums.bins.lo,
+        ended_sums.bins.step,
+        dump_durations(&ended_sums.waiting),
+        dump_durations(&ended_sums.running)
     )
 }
 
-fn durations(other_durations: &Durations) -> String {
+fn dump_durations(durations: &Durations) -> String {
     format!(
         "count={} sum={} min={} max={} bins={:?}",
-        other_durations.count,
-        other_durations.sum.0,
-        other_durations.min.0,
-        other_durations.max.0,
-        other_durations.bins
+        durations.count, durations.sum.0, durations.min.0, durations.max.0, durations.bins
     )
 }
 
-fn start(other_start: &Start) -> String {
-    let argv: Vec<String> = other_start
-        .argv
-        .iter()
-        .map(|argument| text(argument))
-        .collect();
-    let precise = if other_start.precise_chains {
+fn dump_start(start: &Start) -> String {
+    let argv: Vec<String> = start.argv.iter().map(|argument| text(argument)).collect();
+    let precise = if start.precise_chains {
         " precise_chains"
     } else {
         ""
@@ -144,29 +136,29 @@ fn start(other_start: &Start) -> String {
     format!(
         "start trace_id={} recorder={:?} host={:?} argv=[{}] started_unix_ns={} \
          started_monotonic_ns={} capacity={}{precise}",
-        hex(&other_start.trace_id),
-        other_start.recorder,
-        other_start.host,
+        hex(&start.trace_id),
+        start.recorder,
+        start.host,
         argv.join(", "),
-        other_start.started_unix_ns,
-        other_start.started_monotonic_ns,
-        other_start.capacity
+        start.started_unix_ns,
+        start.started_monotonic_ns,
+        start.capacity
     )
 }
 
-fn module(other_module: &Module) -> String {
+fn dump_module(module: &Module) -> String {
     format!(
         "module process={} {:#x}-{:#x} file_offset={:#x} path={} build_id={}",
-        other_module.process.0,
-        other_module.start,
-        other_module.end,
-        other_module.file_offset,
-        text(&other_module.path),
-        hex(&other_module.build_id)
+        module.process.0,
+        module.start,
+        module.end,
+        module.file_offset,
+        text(&module.path),
+        hex(&module.build_id)
     )
 }
 
-fn place(place: &Place) -> String {
+fn dump_place(place: &Place) -> String {
     match place {
         Place::Source { file, line, column } => format!("source {file:?} {line} {column}"),
         Place::Function { address, name } => format!("function {address:#x} {name:?}"),
@@ -176,71 +168,71 @@ fn place(place: &Place) -> String {
     }
 }
 
-fn birth(other_birth: &Birth) -> String {
+fn dump_birth(birth: &Birth) -> String {
     format!(
         "birth {} process={} station={} generation={} probe_id={} at={} dialect={:?} kind={:?} \
          name={:?} spawn_site={}",
-        other_birth.coroutine.0,
-        other_birth.process.0,
-        other_birth.station,
-        other_birth.generation,
-        other_birth.probe_id,
-        other_birth.at.0,
-        other_birth.dialect,
-        other_birth.kind,
-        other_birth.name,
-        other_birth.spawn_site.0
+        birth.coroutine.0,
+        birth.process.0,
+        birth.station,
+        birth.generation,
+        birth.probe_id,
+        birth.at.0,
+        birth.dialect,
+        birth.kind,
+        birth.name,
+        birth.spawn_site.0
     )
 }
 
-fn event(other_event: &Event) -> String {
+fn dump_event(event: &Event) -> String {
     let marks = [
-        (other_event.marks.idle, " idle"),
-        (other_event.marks.one_of_several, " one_of_several"),
-        (other_event.after_filtered, " after_filtered"),
+        (event.marks.idle, " idle"),
+        (event.marks.one_of_several, " one_of_several"),
+        (event.after_filtered, " after_filtered"),
     ];
     let message = marks.iter().filter(|(is_set, _)| *is_set);
     let mark: String = message.map(|(_, word)| *word).collect();
     format!(
         "event {} n={} at={} tid={} kind={:?} site={} wait={:?} arg={} wake_seen={}{mark}",
-        other_event.coroutine.0,
-        other_event.n,
-        other_event.at.0,
-        other_event.tid,
-        other_event.kind,
-        other_event.site.0,
-        other_event.wait,
-        other_event.arg,
-        other_event.wake_seen
+        event.coroutine.0,
+        event.n,
+        event.at.0,
+        event.tid,
+        event.kind,
+        event.site.0,
+        event.wait,
+        event.arg,
+        event.wake_seen
     )
 }
 
-fn event_counts(other_event_counts: &EventCounts) -> String {
+fn dump_event_counts(event_counts: &EventCounts) -> String {
     let mut line = format!(
         "tally {} attempted={} recorded={} torn={:?} inexact={}",
-        other_event_counts.coroutine.0,
-        other_event_counts.attempted,
-        other_event_counts.recorded,
-        other_event_counts.torn,
-        other_event_counts.inexact
+        event_counts.coroutine.0,
+        event_counts.attempted,
+        event_counts.recorded,
+        event_counts.torn,
+        event_counts.inexact
     );
-    if other_event_counts.filtered > 0 {
+    if event_counts.filtered > 0 {
         line += &format!(
             " filtered={} hidden={:?}",
-            other_event_counts.filtered, other_event_counts.hidden
+            event_counts.filtered, event_counts.hidden
         );
     }
-    if let Some(wakers) = other_event_counts.wakers {
+    if let Some(wakers) = event_counts.wakers {
         line += &format!(" wakers={wakers}");
     }
     line
 }
 
-fn control(other_control: &Control) -> String {
+fn dump_control(control: &Control) -> String {
     let switches = [
-        (other_control.stopped, " stopped"),
-        (other_control.without_runs, " without_runs"),
-        (other_control.without_suspends, " without_suspends"),
+        (control.stopped, " stopped"),
+        (control.without_runs, " without_runs"),
+        (control.without_suspends, " without_suspends"),
     ];
     let on: String = switches
         .iter()
@@ -248,25 +240,21 @@ fn control(other_control: &Control) -> String {
         .collect();
     format!(
         "control {} at={} pid={}{on} only_thread={} only_process={}",
-        other_control.generation,
-        other_control.at.0,
-        other_control.pid,
-        other_control.only_thread,
-        other_control.only_process
+        control.generation, control.at.0, control.pid, control.only_thread, control.only_process
     )
 }
 
-fn end(other_end: &End) -> String {
+fn dump_end(end: &End) -> String {
     format!(
         "end at={} how={:?} events={} lost={} refused={} coroutines={} unnamed={} quarantined={}",
-        other_end.at.0,
-        other_end.how,
-        other_end.events,
-        other_end.lost,
-        other_end.refused,
-        other_end.coroutines,
-        other_end.unnamed,
-        other_end.quarantined
+        end.at.0,
+        end.how,
+        end.events,
+        end.lost,
+        end.refused,
+        end.coroutines,
+        end.unnamed,
+        end.quarantined
     )
 }
 

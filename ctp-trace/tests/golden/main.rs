@@ -1,16 +1,15 @@
-//! Traces of every version of the format stay readable, and mean what they meant.
+//! Traces of every version of the format stay readable, and keep their meaning.
 //!
-//! Each `*.ctp` here has a `*.txt` that says what is in it. If you broke one of these tests:
+//! Each `*.ctp` here has a `*.txt` with its content. If a change breaks these tests:
 //!
-//! - Never write an existing file anew. Traces like it lie on other people's disks, and a reader
-//!   that cannot read this one cannot read those. Mend the reader.
-//! - A field that was added to a record does not appear in the text of old traces: give it the
-//!   value that old traces are to have, and leave [`dump`] alone.
-//! - A change of what is written means files with a new prefix (`v1.3-`, `v2-`) beside the old
-//!   ones, and a look at "How this may change" in `FORMAT.md`.
+//! - Never overwrite an existing file. Users have traces like it, and a reader that cannot read this
+//!   file cannot read theirs. Fix the reader.
+//! - A field that was added to a record does not appear in the text of old traces: give the field
+//!   the value that old traces are to have, and leave [`dump`] alone.
+//! - A change of the written bytes needs new files with a new prefix (`v1.3-`, `v2-`). Read "How this
+//!   may change" in `FORMAT.md` first.
 //!
-//! `CTP_BLESS=1 cargo test -p ctp-trace --test golden` writes the files that are not there yet,
-//! and only those.
+//! `CTP_BLESS=1 cargo test -p ctp-trace --test golden` writes only files that do not exist yet.
 
 mod dump;
 #[path = "../roundtrip/frames.rs"]
@@ -39,14 +38,14 @@ fn old_traces_mean_what_they_meant() {
 }
 
 #[test]
-fn the_document_is_of_the_version_that_is_written() {
+fn the_format_document_has_the_written_version() {
     let (major, minor) = (format::MAJOR, format::MINOR);
     let title = format!("# Format of a trace, version {major}.{minor}");
     assert_eq!(FORMAT.lines().next(), Some(title.as_str()));
 }
 
 #[test]
-fn a_field_that_was_added_is_absent_from_old_traces() {
+fn an_added_field_is_absent_from_old_traces() {
     bless();
     assert_eq!(end_of("v1-everything.ctp").faulting_tid, 0);
     assert_eq!(end_of("v1.1-everything.ctp").faulting_tid, 701);
@@ -73,9 +72,9 @@ fn end_of(name: &str) -> End {
     }
 }
 
-/// Small chunks are not compressed, so these bytes depend on nothing but the format.
+/// Small chunks are not compressed, so these bytes depend on the format only.
 #[test]
-fn what_is_written_has_not_changed() {
+fn written_bytes_have_not_changed() {
     bless();
     let golden = fs::read(directory().join("v1.5-minimal.ctp")).expect("a golden trace");
     assert_eq!(make::minimal(), golden);

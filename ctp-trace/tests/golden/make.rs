@@ -1,4 +1,4 @@
-//! How the golden traces were made.
+//! Makes the golden traces.
 
 use ctp_trace::Writer;
 use ctp_trace::record::*;
@@ -15,7 +15,7 @@ use since_1_2::{
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
-/// Each trace since version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
+/// Each trace since version 1.2, by file name. Those of 1.0 and 1.1 were made in the same way.
 pub const ALL: [(&str, Make); 25] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
@@ -44,7 +44,7 @@ pub const ALL: [(&str, Make); 25] = [
     ("v1.5-counted.ctp", counted),
 ];
 
-/// The example of the format document: one coroutine that waits for ever.
+/// The example in the format document: a coroutine that waits forever.
 pub fn minimal() -> Vec<u8> {
     let end = End {
         at: Nanos(1_000_000),
@@ -119,7 +119,7 @@ fn minimal_records() -> [Record; 5] {
     ]
 }
 
-/// Every sort of record with every sort of value, and chunks that are compressed.
+/// Every kind of record with every kind of value, and compressed chunks.
 fn everything() -> Vec<u8> {
     let start = Start {
         trace_id: [0xab; 16],
@@ -245,7 +245,7 @@ fn births() -> Vec<Record> {
     ]
 }
 
-/// Each sort of wait and of event once, with gaps, and times that go back.
+/// Each kind of wait and of event once, with gaps, and times that go back.
 fn first_events() -> Vec<Record> {
     let waits = [
         WaitKind::Unknown,
@@ -282,7 +282,7 @@ fn first_events() -> Vec<Record> {
     (0..).zip(waits).map(event).collect()
 }
 
-/// One coroutine that reads and writes, with the wakes between.
+/// A coroutine that reads and writes, with the wakes in between.
 fn many_events() -> Vec<Record> {
     let mut records = Vec::new();
     for round in 0..200 {
@@ -346,7 +346,7 @@ fn last_facts() -> Vec<Record> {
     ]
 }
 
-/// As a recorder leaves it that was killed while it wrote.
+/// A trace of a recorder that was killed while writing.
 fn cut() -> Vec<u8> {
     let mut bytes = everything();
     let last = frames(&bytes);
@@ -354,7 +354,7 @@ fn cut() -> Vec<u8> {
     bytes
 }
 
-/// One chunk has a wrong bit, and one is missing.
+/// A trace with a flipped bit in a chunk, and with a missing chunk.
 fn damaged() -> Vec<u8> {
     let mut bytes = everything();
     let starts = frames(&bytes);
@@ -363,7 +363,7 @@ fn damaged() -> Vec<u8> {
     bytes
 }
 
-/// As a later version 1 might write: another chunk type, more fields, another column.
+/// A trace of a possible later version 1: another chunk type, more fields, another column.
 fn future() -> Vec<u8> {
     let minimal = minimal();
     let starts = frames(&minimal);
@@ -403,7 +403,7 @@ fn written(start: &Start, records: &[Record], end: &End) -> Vec<u8> {
     writer.finish(end).expect("memory")
 }
 
-/// Processes that end in each way, each with a coroutine that outlived it by no event.
+/// Processes that end in each way, each with a coroutine without a death.
 fn processes() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory");
     let exit_reasons = [
@@ -442,7 +442,7 @@ fn processes() -> Vec<u8> {
     writer.finish(&End::default()).expect("memory")
 }
 
-/// Processes of the program are not in it.
+/// Watermarks between and after events, with the largest possible time.
 fn watermark() -> Vec<u8> {
     let event = |n, at, kind| {
         Record::Event(Event {

@@ -1,5 +1,5 @@
-//! A trace with a stuck coroutine, from which something is missing: the coroutine still looks stuck,
-//! or the trace has a gap.
+//! Traces with a stuck coroutine from which a part is missing: the coroutine still looks stuck, or
+//! the trace has a gap.
 
 use ctp_trace::record::*;
 use ctp_trace::trace_model::Gap;
@@ -13,13 +13,13 @@ const MS: u64 = 1_000_000;
 
 fn suspend(id: u32, n: u64, at: u64, change: impl FnOnce(&mut Event)) -> Record {
     let Record::Event(mut suspend) = event(id, n, at, EventKind::Suspend) else {
-        unreachable!("it is an event")
+        unreachable!("`event` returns an event")
     };
     change(&mut suspend);
     Record::Event(suspend)
 }
 
-/// It waits for a descriptor that is closed, and is not resumed.
+/// The coroutine waits for a descriptor that is closed, and is not resumed.
 fn closed() -> Vec<Record> {
     let close = Close {
         wait: WaitKind::Readable,
@@ -37,7 +37,7 @@ fn closed() -> Vec<Record> {
     ]
 }
 
-/// It was woken, and others that became ready later were run.
+/// Coroutine 1 was woken and not run, while coroutine 2 became ready later and ran.
 fn passed_over() -> Vec<Record> {
     let mut records = vec![
         birth(1),
@@ -64,7 +64,7 @@ fn passed_over() -> Vec<Record> {
     records
 }
 
-/// Its last waker was dropped.
+/// The last waker of the coroutine was dropped.
 fn abandoned() -> Vec<Record> {
     let account = EventCounts {
         coroutine: CoroutineId(1),
@@ -86,7 +86,7 @@ fn abandoned() -> Vec<Record> {
     ]
 }
 
-/// A look from outside saw what it waits for closed.
+/// Two looks saw that the awaited descriptor was closed.
 fn seen_closed() -> Vec<Record> {
     let look = |second| {
         Record::Look(Look {
@@ -119,7 +119,7 @@ fn all() -> [(&'static str, Vec<Record>); 4] {
     ]
 }
 
-/// The end that a recorder writes behind these records.
+/// The end record that a recorder writes after these records.
 fn end_of(records: &[Record]) -> End {
     let count = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count() as u64;
     End {
@@ -131,7 +131,7 @@ fn end_of(records: &[Record]) -> End {
     }
 }
 
-/// The trace, with a chunk for each record.
+/// The bytes of the trace, with a chunk for each record.
 fn written(records: &[Record], end: &End) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
     for record in records {
@@ -191,7 +191,7 @@ fn no_trace_passes_without_one_of_its_records() {
     }
 }
 
-/// Older recorders did not count all records, so that deeds and looks can be missing unnoticed.
+/// Older recorders did not count all records, so a missing thread event or look goes unnoticed.
 // CT-24
 #[test]
 fn no_older_trace_passes_without_a_counted_record() {
@@ -220,13 +220,14 @@ fn chunks(bytes: &[u8]) -> Vec<Vec<u8>> {
     pairs.map(|pair| bytes[pair[0]..pair[1]].to_vec()).collect()
 }
 
-/// The chunks behind the file header; the first and the last are the start and the end.
+/// A file header and chunks, of which the first is the start and the last is the end.
 fn joined(header: &[u8], chunks: &[Vec<u8>], is_renumbered: bool) -> Vec<u8> {
     let mut bytes = header.to_vec();
     for (number, chunk) in chunks.iter().enumerate() {
-        match is_renumbered {
-            true => bytes.extend(renumbered(chunk, number as u32)),
-            false => bytes.extend(chunk),
+        if is_renumbered {
+            bytes.extend(renumbered(chunk, number as u32));
+        } else {
+            bytes.extend(chunk);
         }
     }
     bytes
@@ -264,7 +265,7 @@ fn no_trace_passes_with_a_damaged_chunk() {
 
 // CT-24
 #[test]
-fn no_trace_passes_that_is_cut_and_given_an_end() {
+fn no_cut_trace_with_an_appended_end_passes() {
     for (name, records) in all() {
         let whole = written(&records, &end_of(&records));
         let chunks = chunks(&whole);
@@ -281,7 +282,7 @@ fn no_trace_passes_that_is_cut_and_given_an_end() {
     }
 }
 
-/// The gaps of a trace in which one coroutine has ended, with this end.
+/// The gaps of a trace with a single, ended coroutine and this end record.
 fn gaps_of(end: End) -> Vec<Gap> {
     let records = [
         birth(1),
@@ -308,28 +309,19 @@ fn counts_beyond_the_records_are_gaps() {
     };
     for (end, gaps) in [
         (end(|_| ()), vec![]),
+        (end(|end| end.events = 4), vec![Gap::AbsentEvents(2)]),
         (
-            end(|other_end| other_end.events = 4),
-            vec![Gap::AbsentEvents(2)],
-        ),
-        (
-            end(|other_end| other_end.coroutines = 2),
+            end(|end| end.coroutines = 2),
             vec![Gap::AbsentCoroutines(1)],
         ),
+        (end(|end| end.lost = 10), vec![Gap::UnattributedLosses(7)]),
+        (end(|end| end.records = 9), vec![Gap::AbsentRecords(5)]),
         (
-            end(|other_end| other_end.lost = 10),
-            vec![Gap::UnattributedLosses(7)],
-        ),
-        (
-            end(|other_end| other_end.records = 9),
-            vec![Gap::AbsentRecords(5)],
-        ),
-        (
-            end(|other_end| (other_end.events, other_end.records) = (3, 5)),
+            end(|end| (end.events, end.records) = (3, 5)),
             vec![Gap::AbsentEvents(1)],
         ),
         (
-            end(|other_end| other_end.events = u64::MAX),
+            end(|end| end.events = u64::MAX),
             vec![Gap::AbsentEvents(u64::MAX - 2)],
         ),
     ] {
@@ -339,7 +331,7 @@ fn counts_beyond_the_records_are_gaps() {
 
 // CT-24
 #[test]
-fn a_loss_in_a_chunk_header_is_a_gap_if_nothing_accounts_for_it() {
+fn an_unattributed_loss_in_a_chunk_header_is_a_gap() {
     for (attempted, gaps) in [(9, vec![]), (2, vec![Gap::UnattributedLosses(7)])] {
         let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
         writer.set_lost(7);
@@ -380,7 +372,7 @@ fn without_trusted_counts_no_loss_is_in_excess() {
 
 // CT-24
 #[test]
-fn parts_of_a_later_version_are_a_gap() {
+fn chunks_of_a_later_version_are_a_gap() {
     let later = include_bytes!("../golden/v1.2-future.ctp");
     let (_, gaps) = read(later);
     let is_of_later = |gap: &Gap| matches!(gap, Gap::UnknownChunks(count) if 0 < *count);
@@ -399,7 +391,7 @@ fn a_trace_without_an_end_has_a_gap() {
 
 // CT-24
 #[test]
-fn a_coroutine_without_an_account_is_a_gap_once_it_has_waited_long() {
+fn a_long_wait_without_event_counts_is_a_gap() {
     for (at, gaps) in [(9 * SECOND.0, vec![Gap::Lost(1)]), (5, vec![])] {
         let records = [birth(1), event(1, 0, 1, EventKind::Suspend), end(at)];
         let trace_model = crate::facts::trace_model(&records);

@@ -1,4 +1,4 @@
-//! Recordings that were stopped, and filters.
+//! Stopped recordings and filters.
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;
@@ -9,24 +9,19 @@ use crate::facts::{end, event, trace_model};
 
 // LT-10
 #[test]
-fn a_closing_after_a_stop_may_not_have_been_the_first() {
+fn a_close_after_a_stop_may_not_be_the_first() {
     let close = Act::Close(Close {
         wait: WaitKind::Readable,
         ..Close::default()
     });
     let waits = event(1, 0, 10, EventKind::Suspend);
-    let stopped_before = trace_model(&[
-        stop(5),
-        stop_no_more(7),
-        waits.clone(),
-        thread_event(20, close),
-    ]);
+    let stopped_before = trace_model(&[stop(5), resume(7), waits.clone(), thread_event(20, close)]);
     assert_eq!(stopped_before.closings().len(), 1);
-    let stopped_since = trace_model(&[waits, stop(12), stop_no_more(17), thread_event(20, close)]);
+    let stopped_since = trace_model(&[waits, stop(12), resume(17), thread_event(20, close)]);
     assert_eq!(stopped_since.closings().len(), 0);
 }
 
-fn stop_no_more(at: u64) -> Record {
+fn resume(at: u64) -> Record {
     Record::Control(Control {
         at: Nanos(at),
         ..Control::default()
@@ -51,7 +46,7 @@ fn stop(at: u64) -> Record {
     })
 }
 
-/// It waits from 200 on, is seen to run at 900, and waits again from 1000 on.
+/// The coroutine waits from 200 on, runs at 900 after filtered events, and waits again from 1000 on.
 fn around_filtered_events() -> [Record; 6] {
     use EventKind::{Birth, Run, Suspend};
     [
@@ -66,7 +61,7 @@ fn around_filtered_events() -> [Record; 6] {
 
 // LT-11
 #[test]
-fn what_a_filter_kept_out_is_no_loss_and_bounds_no_wait() {
+fn filtered_events_are_no_loss_and_bound_no_wait() {
     let trace_model = trace_model(&around_filtered_events());
     let coroutine = trace_model.get(CoroutineId(1)).unwrap();
     assert_eq!(
@@ -103,7 +98,7 @@ fn judged(last: Record) -> (Vec<Verdict>, TraceModel) {
 
 // LT-10
 #[test]
-fn no_verdict_is_built_on_what_came_before_filtered_events() {
+fn no_verdict_uses_a_state_before_filtered_events() {
     let (verdicts, trace_model) = judged(reported(Some(EventKind::Run)));
     assert_eq!(verdicts, [Verdict::Unknown]);
     assert_eq!(trace_model.totals().filtered, 9);
@@ -116,16 +111,17 @@ fn no_verdict_is_built_on_what_came_before_filtered_events() {
 
 // LT-10
 #[test]
-fn until_it_is_told_what_was_kept_out_nothing_is_sure_of_a_recording_that_was_stopped() {
+fn a_stop_without_final_counts_leaves_states_unknown() {
     let (verdicts, trace_model) = judged(stop(1500));
     assert_eq!(verdicts, [Verdict::Unknown]);
     let stopped = trace_model.filtering().stopped_until(Nanos(1900));
     assert_eq!(stopped, Nanos(400));
 }
 
-/// None of them goes through all coroutines, of which each is a process of its own here.
+/// No change, damage or exec may visit all coroutines: with 100,000 processes of a single coroutine
+/// each, that would take quadratic time.
 #[test]
-fn a_trace_of_very_many_changes_and_execs_is_read_to_its_end() {
+fn many_control_changes_and_execs_stay_fast() {
     let mut trace_model = TraceModel::new();
     for id in 1..=100_000 {
         trace_model.consume(&Record::Birth(Birth {
@@ -148,9 +144,9 @@ fn a_trace_of_very_many_changes_and_execs_is_read_to_its_end() {
     assert!(left[0].account.uncertain && left[0].id == CoroutineId(100_000));
 }
 
-/// Changes of one process, of another, and of all.
+/// Changes of two processes, and of all processes (pid 0).
 #[test]
-fn a_command_that_makes_no_difference_is_no_turn() {
+fn a_command_without_effect_is_no_turn() {
     let change = |at, pid, stopped, only_thread| Control {
         at: Nanos(at),
         pid,
@@ -180,11 +176,11 @@ fn a_command_that_makes_no_difference_is_no_turn() {
 }
 
 #[test]
-fn of_very_many_changes_it_is_known_how_many_are_forgotten() {
+fn forgotten_control_changes_are_counted() {
     let changes: Vec<Record> = (1..=5_000)
         .map(|at| match at % 2 {
             0 => stop(at),
-            _ => stop_no_more(at),
+            _ => resume(at),
         })
         .collect();
     let trace_model = trace_model(&changes);

@@ -1,4 +1,4 @@
-//! What is missing of a trace in which nothing looks stuck.
+//! Gaps of traces in which no coroutine looks stuck.
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;
@@ -7,7 +7,7 @@ use ctp_trace::trace_model::{Gap, gaps};
 use super::{SECOND, birth, thread_event};
 use crate::facts::{event, event_counts, trace_model};
 
-/// A coroutine that has waited for so long, and these records. It looks fine.
+/// A coroutine that has waited for `ns` and does not look stuck, with further records.
 fn waiting_for(ns: u64, more: impl IntoIterator<Item = Record>, end: End) -> TraceModel {
     let mut records = vec![birth(1), event(1, 0, 10, EventKind::Suspend)];
     records.extend(more);
@@ -40,14 +40,14 @@ fn control(at: u64, control: Control) -> Record {
 
 // CT-24, CTP-32
 #[test]
-fn a_trace_from_which_nothing_is_missing_has_no_gap() {
+fn a_complete_trace_has_no_gap() {
     assert_eq!(gaps_of(&waiting_for(9 * SECOND.0, [], End::default())), []);
     assert_eq!(gaps::caveat::<Gap>(&[]), None);
 }
 
 // CT-24, CTP-32
 #[test]
-fn what_the_end_says_to_be_missing_is_a_gap() {
+fn losses_in_the_end_record_are_gaps() {
     let end = End {
         refused: 1_204,
         unrecorded: 1,
@@ -65,18 +65,18 @@ fn what_the_end_says_to_be_missing_is_a_gap() {
 
 // CT-24, LT-10
 #[test]
-fn a_recording_that_was_stopped_or_kept_one_process_has_a_gap() {
+fn a_stop_or_a_process_filter_is_a_gap() {
     let stopped = Control {
         stopped: true,
         ..Control::default()
     };
-    let other_control = Control {
+    let single_process = Control {
         only_process: 77,
         ..Control::default()
     };
     for (change, gap) in [
         (stopped, Gap::Stopped),
-        (other_control, Gap::SingleProcess(77)),
+        (single_process, Gap::SingleProcess(77)),
     ] {
         let changes = [control(1, change), control(2, Control::default())];
         let found = gaps_of(&waiting_for(1, changes, End::default()));
@@ -86,7 +86,7 @@ fn a_recording_that_was_stopped_or_kept_one_process_has_a_gap() {
 
 // CT-24
 #[test]
-fn an_image_tells_of_those_that_wait_only_that_they_do() {
+fn a_memory_image_with_waiting_coroutines_has_a_gap() {
     let image = End {
         how: ExitReason::Image,
         ..End::default()
@@ -98,7 +98,7 @@ fn an_image_tells_of_those_that_wait_only_that_they_do() {
 
 // CT-24
 #[test]
-fn lost_records_are_a_gap_for_those_that_have_waited_long_since() {
+fn lost_records_are_a_gap_for_longer_waits() {
     let loss = |at| thread_event(at, Act::Loss(0));
     let long = 9 * SECOND.0;
     for (ns, lost_at, gaps) in [

@@ -1,4 +1,4 @@
-//! What is counted of a stream of records.
+//! What the trace model derives from a stream of records.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
@@ -6,7 +6,7 @@ mod absent;
 mod control;
 #[path = "../facts/mod.rs"]
 mod facts;
-#[expect(dead_code, reason = "other tests need more of them")]
+#[expect(dead_code, reason = "other tests use the other functions")]
 #[path = "../roundtrip/frames.rs"]
 mod frames;
 mod gaps;
@@ -59,7 +59,7 @@ fn thread_event(at: u64, act: Act) -> Record {
 
 // LT-23
 #[test]
-fn without_an_end_waits_are_as_long_as_until_the_latest_watermark() {
+fn open_waits_last_until_the_latest_watermark() {
     let waits = facts::event(1, 0, 10, EventKind::Suspend);
     let open = |after: &[Record]| {
         let mut trace_model = facts::trace_model(&[birth(1), waits.clone()]);

@@ -1,4 +1,4 @@
-//! What holds of any stream of records.
+//! Properties of any stream of records.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,21 +32,21 @@ proptest! {
         trace_model.lost();
     }
 
-    /// Beside a list of which each shake goes through all, and each exec too.
+    /// Compares the trace model with a plain model that visits every coroutine at each change.
     #[test]
-    fn who_is_shaken_and_who_is_over(steps in prop::collection::vec(any_step(), 0..150)) {
+    fn uncertain_and_ended_coroutines_match_a_plain_model(steps in prop::collection::vec(any_step(), 0..150)) {
         let (mut trace_model, mut plain) = (TraceModel::new(), Plain::default());
         for step in steps {
             step.emit(&mut trace_model, &plain);
-            plain.take(step);
+            plain.apply(step);
             let known = trace_model.coroutines();
             let uncertain = known.iter().map(|coroutine| (coroutine.id.0, coroutine.account.uncertain));
-            let expected = plain.all.iter().map(|(id, coroutine_state)| (*id, coroutine_state.uncertain));
+            let expected = plain.all.iter().map(|(id, state)| (*id, state.uncertain));
             prop_assert!(uncertain.eq(expected), "{step:?}: {plain:?}");
         }
     }
 
-    /// Without a loss, the spans fill each coroutine's life, and the sums are those of the spans.
+    /// Without a loss, the spans cover the life of each coroutine, and the sums are those of the spans.
     #[test]
     fn spans_are_complete(steps in prop::collection::vec((1u32..4, 1u64..1000), 1..100)) {
         let mut trace_model = trace_model(&[birth(1), birth(2), birth(3)]);
@@ -98,10 +98,7 @@ impl Step {
                 ..Birth::default()
             }),
             Step::Event(id, kind) => {
-                let n = plain
-                    .all
-                    .get(&id)
-                    .map_or(0, |coroutine_state| coroutine_state.events);
+                let n = plain.all.get(&id).map_or(0, |state| state.events);
                 event(id, n, 0, kind)
             }
             Step::EventCounts(id) => event_counts(id, 0, 0),
@@ -120,7 +117,7 @@ impl Step {
     }
 }
 
-/// What a census knows of a coroutine, as far as it matters for that.
+/// What decides whether a coroutine is uncertain or removed.
 #[derive(Debug, Default)]
 struct CoroutineState {
     process: u32,
@@ -137,29 +134,26 @@ struct Plain {
 }
 
 impl Plain {
-    fn take(&mut self, step: Step) {
+    fn apply(&mut self, step: Step) {
         match step {
             Step::Birth(id, process) => self.of(id).process = process,
             Step::Event(id, kind) => {
                 let stopped = self.stopped;
-                let coroutine_state = self.of(id);
-                coroutine_state.events += 1;
-                (coroutine_state.is_over, coroutine_state.uncertain) = (kind == Death, stopped);
+                let state = self.of(id);
+                state.events += 1;
+                (state.is_over, state.uncertain) = (kind == Death, stopped);
             }
             Step::EventCounts(id) => {
-                let coroutine_state = self.of(id);
-                (coroutine_state.is_recorded, coroutine_state.uncertain) = (true, false);
-                self.all
-                    .retain(|of, coroutine_state| *of != id || !coroutine_state.is_over);
+                let state = self.of(id);
+                (state.is_recorded, state.uncertain) = (true, false);
+                self.all.retain(|of, state| *of != id || !state.is_over);
             }
             Step::Control(stopped) => {
                 self.stopped = stopped;
-                self.shake(stopped);
+                self.mark_uncertain(stopped);
             }
-            Step::Damage => self.shake(true),
-            Step::Exec(process) => self
-                .all
-                .retain(|_, coroutine_state| coroutine_state.process != process),
+            Step::Damage => self.mark_uncertain(true),
+            Step::Exec(process) => self.all.retain(|_, state| state.process != process),
         }
     }
 
@@ -167,9 +161,9 @@ impl Plain {
         self.all.entry(id).or_default()
     }
 
-    fn shake(&mut self, is_in_force: bool) {
-        for coroutine_state in self.all.values_mut().filter(|_| is_in_force) {
-            coroutine_state.uncertain = !coroutine_state.is_recorded;
+    fn mark_uncertain(&mut self, is_in_force: bool) {
+        for state in self.all.values_mut().filter(|_| is_in_force) {
+            state.uncertain = !state.is_recorded;
         }
     }
 }

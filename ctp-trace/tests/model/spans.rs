@@ -1,4 +1,4 @@
-//! Waits and runs, from which event to which, and what is known of a coroutine by its events.
+//! Spans of waiting and running, and the state of a coroutine that follows from its events.
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
@@ -39,7 +39,7 @@ fn a_wait_lasts_from_a_suspend_to_the_next_event() {
 
 // CT-08
 #[test]
-fn births_and_wakes_that_are_told_early_make_nobody_older() {
+fn early_births_and_wakes_do_not_move_the_end() {
     let mut trace_model = trace_model(&[
         birth(1),
         event(1, 0, 0, Run),
@@ -54,7 +54,7 @@ fn births_and_wakes_that_are_told_early_make_nobody_older() {
 }
 
 #[test]
-fn of_however_many_sites_no_wait_is_missing() {
+fn no_wait_is_missing_beyond_the_site_limit() {
     let mut trace_model = trace_model(&[birth(1), event(1, 0, 0, Run)]);
     let sites = MOST_SITES as u32 + 1000;
     for at in 1..u64::from(sites) {
@@ -84,7 +84,7 @@ fn of_however_many_sites_no_wait_is_missing() {
 
 /// CT-16
 #[test]
-fn a_wait_that_ends_in_death_is_no_completed_wait() {
+fn a_wait_ended_by_death_counts_as_cancelled() {
     let trace_model = trace_model(&[
         birth(1),
         event(1, 0, 0, Run),
@@ -163,11 +163,11 @@ fn events_that_could_not_be_read_make_the_state_unknown() {
     assert_ne!(
         gap.judge(Nanos(0))[0].1.verdict,
         Verdict::Unknown,
-        "all that is missing is before"
+        "only earlier events are missing"
     );
 }
 
-/// Wakes are sampled after the events of a pass, so a wake may be told after the run it led to.
+/// Wakes are sampled after the events of a pass, so a wake may be recorded after the resulting run.
 #[test]
 fn queueing_is_counted_once_whichever_comes_first() {
     let begin = [birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)];
@@ -184,7 +184,7 @@ fn queueing_is_counted_once_whichever_comes_first() {
 }
 
 #[test]
-fn wakes_outside_the_wait_tell_nothing_of_queueing() {
+fn wakes_outside_the_wait_add_no_queueing() {
     for at in [5, 10, 30] {
         let trace_model = trace_model(&[
             birth(1),
@@ -208,7 +208,7 @@ fn the_fact_follows_from_the_wake_word() {
         });
         trace_model.judge(Nanos(0))[0].1.fact
     };
-    assert_eq!(fact(&[]), Fact::Suspended, "the runtime does not tell");
+    assert_eq!(fact(&[]), Fact::Suspended, "wakes are not recorded");
     assert_eq!(fact(&[wake(1, 0, 0)]), Fact::NotWoken);
     assert_eq!(fact(&[wake(1, 0, 0), wake(1, 1, 20)]), Fact::WokenNotRun);
     assert_eq!(
@@ -219,7 +219,7 @@ fn the_fact_follows_from_the_wake_word() {
 }
 
 #[test]
-fn who_is_over_and_accounted_for_is_forgotten() {
+fn ended_and_counted_coroutines_are_removed() {
     let mut trace_model = TraceModel::new();
     for id in 1..=1000 {
         for record in [
@@ -261,7 +261,7 @@ fn process_end(process: u32, at: u64, how: ProcessExit) -> Record {
     })
 }
 
-/// A coroutine of a process that suspends for ever at once.
+/// A coroutine of `process` with a suspend as its only event.
 fn waits(id: u32, process: u32) -> [Record; 2] {
     let birth = Record::Birth(Birth {
         coroutine: CoroutineId(id),
@@ -273,7 +273,7 @@ fn waits(id: u32, process: u32) -> [Record; 2] {
 
 // CTP-33, CTP-34
 #[test]
-fn ages_are_measured_to_the_end_of_the_process_and_an_image_that_was_replaced_is_over() {
+fn ages_end_with_the_process_and_exec_ends_coroutines() {
     let mut trace_model = TraceModel::new();
     let records = [waits(1, 1), waits(2, 2), waits(3, 3)]
         .into_iter()

@@ -1,4 +1,4 @@
-//! What threads tell: wakes and closings.
+//! Events of threads: wakes and closes.
 
 use ctp_trace::record::*;
 
@@ -16,7 +16,7 @@ fn call(id: u32, count: u32, site: u32) -> Act {
 
 // CT-14
 #[test]
-fn the_place_that_usually_wakes_a_site_is_counted_where_a_wake_ended_a_wait() {
+fn only_wakes_that_end_a_wait_count_for_the_usual_waker() {
     use EventKind::{Run, Suspend};
     let trace_model = trace_model(&[
         event(1, 0, 10, Run),
@@ -40,7 +40,7 @@ fn the_place_that_usually_wakes_a_site_is_counted_where_a_wake_ended_a_wait() {
 
 // CT-14
 #[test]
-fn who_is_forgotten_is_not_brought_back_by_a_late_wake() {
+fn a_late_wake_does_not_bring_back_a_removed_coroutine() {
     let trace_model = trace_model(&[
         event(1, 0, 10, EventKind::Death),
         event_counts(1, 1, 1),
@@ -51,7 +51,7 @@ fn who_is_forgotten_is_not_brought_back_by_a_late_wake() {
 
 // CT-14
 #[test]
-fn a_closing_tells_what_a_coroutine_that_waits_has_lost() {
+fn the_first_close_during_a_wait_is_kept() {
     let close = |arg, site| {
         Act::Close(Close {
             wait: WaitKind::Readable,

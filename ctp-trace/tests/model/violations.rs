@@ -1,4 +1,4 @@
-//! Events that contradict each other.
+//! Violations: events that contradict each other.
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
@@ -7,8 +7,8 @@ use ctp_trace::trace_model::{Contradiction, Violation};
 
 use crate::facts::event;
 
-/// The events of an accusation: what is wrong, and the threads of both events.
-fn accusations(dialect: Dialect, events: &[(u64, EventKind, u64)]) -> Vec<(Violation, u64, u64)> {
+/// The violations found in these events, each with the threads of both contradicting events.
+fn violations(dialect: Dialect, events: &[(u64, EventKind, u64)]) -> Vec<(Violation, u64, u64)> {
     let mut trace_model = TraceModel::new();
     trace_model.consume(&Record::Birth(Birth {
         coroutine: CoroutineId(1),
@@ -43,9 +43,9 @@ fn accusations(dialect: Dialect, events: &[(u64, EventKind, u64)]) -> Vec<(Viola
 
 // CTP-31
 #[test]
-fn what_no_scheduler_may_do_is_noticed() {
+fn contradicting_events_are_violations() {
     use Violation::*;
-    let of = |events: &[(u64, EventKind, u64)]| accusations(Dialect::Extended, events);
+    let of = |events: &[(u64, EventKind, u64)]| violations(Dialect::Extended, events);
     assert_eq!(
         of(&[(0, Born, 7), (1, Run, 8), (2, Run, 9)]),
         [(DoubleResume, 8, 9)]
@@ -60,8 +60,8 @@ fn what_no_scheduler_may_do_is_noticed() {
 
 // CTP-31
 #[test]
-fn what_may_be_is_no_accusation() {
-    let of = |events: &[(u64, EventKind, u64)]| accusations(Dialect::Extended, events);
+fn possible_histories_are_no_violation() {
+    let of = |events: &[(u64, EventKind, u64)]| violations(Dialect::Extended, events);
     let wanders = [
         (0, Born, 7),
         (1, Run, 8),
@@ -73,25 +73,25 @@ fn what_may_be_is_no_accusation() {
     assert_eq!(
         of(&[(0, Run, 8), (1, Run, 8)]),
         [],
-        "told twice on one thread"
+        "recorded twice on the same thread"
     );
     assert_eq!(
         of(&[(0, Run, 8), (2, Run, 9)]),
         [],
-        "what came between is lost"
+        "events in between are lost"
     );
     assert_eq!(
         of(&[(5, Run, 8), (5, Run, 9), (4, Suspend, 9)]),
         [],
-        "numbers went back"
+        "event numbers went back"
     );
-    assert_eq!(of(&[(0, Run, 0), (1, Run, 9)]), [], "a thread is not known");
+    assert_eq!(of(&[(0, Run, 0), (1, Run, 9)]), [], "unknown thread");
 }
 
 /// Published v1 wrappers resume without a suspend where an awaited value was ready (D-T10).
 // CTP-31
 #[test]
-fn a_plain_v1_peer_is_never_accused() {
+fn a_plain_v1_peer_never_violates() {
     let odd = [
         (0, Run, 8),
         (1, Run, 9),
@@ -100,13 +100,13 @@ fn a_plain_v1_peer_is_never_accused() {
         (4, Death, 9),
         (5, Run, 8),
     ];
-    assert_eq!(accusations(Dialect::V1PerSlot, &odd), []);
-    assert_eq!(accusations(Dialect::V1PerStation, &odd), []);
+    assert_eq!(violations(Dialect::V1PerSlot, &odd), []);
+    assert_eq!(violations(Dialect::V1PerStation, &odd), []);
 }
 
 // CTP-31
 #[test]
-fn of_very_many_that_are_broken_the_first_thousand_are_kept_and_the_others_counted() {
+fn violations_beyond_a_thousand_are_only_counted() {
     let mut trace_model = TraceModel::new();
     for id in 1..=1_200 {
         for n in 0..3 {

@@ -1,6 +1,6 @@
-//! Chunks taken apart and put together, from what `FORMAT.md` says rather than from the code.
+//! Splits and builds chunks according to `FORMAT.md`, independently of the code.
 
-/// Where the chunks of an undamaged trace begin, read as the format document says.
+/// The offset of each chunk of an undamaged trace.
 pub fn frames(bytes: &[u8]) -> Vec<usize> {
     let mut starts = vec![32];
     loop {
@@ -14,7 +14,7 @@ pub fn frames(bytes: &[u8]) -> Vec<usize> {
     }
 }
 
-/// A chunk as the format document says.
+/// The bytes of a chunk.
 pub fn frame(kind: u16, flags: u16, number: u32, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u32).to_le_bytes();
     let mut frame = b"\xC7tpk".to_vec();

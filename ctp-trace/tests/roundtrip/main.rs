@@ -1,4 +1,4 @@
-//! Records to bytes to records, whatever the records, whatever the bytes.
+//! Writes and reads arbitrary records, and reads arbitrary bytes.
 
 mod frames;
 mod properties;
@@ -105,11 +105,11 @@ fn each_damaged_byte_costs_at_most_its_chunk() {
     }
 }
 
-/// Rows of a block at most, as the format document says.
+/// The maximum number of rows in a block, from the format document.
 const ROWS: u32 = 16_384;
 
 #[test]
-fn a_block_is_as_long_as_it_may_be() {
+fn a_block_holds_up_to_the_maximum_of_rows() {
     let event = |n: u32| {
         Record::Event(Event {
             coroutine: CoroutineId(1),
@@ -214,7 +214,7 @@ fn chunks_in_another_order_are_reported() {
 }
 
 #[test]
-fn an_unknown_chunk_type_is_passed_over() {
+fn an_unknown_chunk_type_is_skipped() {
     let bytes = sample();
     let starts = frames(&bytes);
     let mut longer = bytes[..starts[2]].to_vec();
@@ -231,7 +231,7 @@ fn an_unknown_chunk_type_is_passed_over() {
 }
 
 #[test]
-fn fields_that_a_later_version_appends_are_passed_over() {
+fn fields_appended_by_a_later_version_are_skipped() {
     let mut bytes = written(&[]);
     bytes.truncate(frames(&bytes)[1]);
     bytes.extend(frame(2, 0, 1, &[5, 1, 2, 3, 99, 99, 3, 4, 5, 6]));
@@ -244,7 +244,7 @@ fn fields_that_a_later_version_appends_are_passed_over() {
 }
 
 #[test]
-fn what_lies_behind_the_end_is_not_read() {
+fn bytes_after_the_end_are_not_read() {
     let mut bytes = sample();
     let records = Reading::of(&bytes).unwrap().records();
     bytes.extend(b"anything");
@@ -254,14 +254,14 @@ fn what_lies_behind_the_end_is_not_read() {
 }
 
 #[test]
-fn a_trace_without_its_start_is_refused() {
+fn a_trace_without_a_start_is_refused() {
     let bytes = written(&[]);
     let error = Reader::new(&bytes[..40]).err();
     assert_eq!(error, Some(Error::NoStart { offset: 32 }));
 }
 
 #[test]
-fn what_was_flushed_can_be_read_while_the_recording_goes_on() {
+fn flushed_records_are_readable_during_recording() {
     let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
     writer.write(&Record::Event(event(0))).unwrap();
     writer.set_lost(3);
@@ -279,7 +279,7 @@ fn what_was_flushed_can_be_read_while_the_recording_goes_on() {
 }
 
 #[test]
-fn a_start_or_an_end_is_not_written_amid_a_trace() {
+fn a_start_or_an_end_inside_a_trace_is_refused() {
     let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
     for record in [Record::Start(Start::default()), Record::End(End::default())] {
         let error = writer.write(&record).unwrap_err();
@@ -288,7 +288,7 @@ fn a_start_or_an_end_is_not_written_amid_a_trace() {
 }
 
 #[test]
-fn a_record_that_is_too_large_is_refused_and_harms_no_other() {
+fn a_too_large_record_is_refused_and_harms_no_other() {
     let birth = |id, name| {
         Record::Birth(Birth {
             coroutine: CoroutineId(id),
@@ -316,7 +316,7 @@ fn a_record_that_is_too_large_is_refused_and_harms_no_other() {
 }
 
 #[test]
-fn a_full_disk_costs_what_it_could_not_take_and_is_reported() {
+fn a_full_disk_loses_unwritten_records_and_is_reported() {
     let disk = Disk {
         bytes: Vec::new(),
         full_at: 250,
@@ -335,14 +335,14 @@ fn a_full_disk_costs_what_it_could_not_take_and_is_reported() {
     assert!(!reading.errors().is_empty());
     let records = reading.records();
     let valid = |record: &Record| match record {
-        Record::Event(other_event) => *other_event == event(other_event.n),
-        Record::Birth(other_birth) => *record == birth(other_birth.coroutine.0),
+        Record::Event(read) => *read == event(read.n),
+        Record::Birth(read) => *record == birth(read.coroutine.0),
         _ => true,
     };
     assert!(records.len() > 50 && records.iter().all(valid));
 }
 
-/// Takes nothing for a while once it is full, then is emptied by someone else.
+/// A disk that fails one write when full, and then has room again.
 struct Disk {
     bytes: Vec<u8>,
     full_at: usize,
@@ -365,7 +365,7 @@ impl Write for Disk {
     }
 }
 
-/// Every sort of chunk, some of them compressed, and some events lost.
+/// Every kind of chunk, some of them compressed, and some events lost.
 fn sample() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory");
     writer.set_lost(7);

@@ -1,11 +1,11 @@
-//! What holds for every trace and for every sequence of bytes.
+//! Properties of every trace and of every sequence of bytes.
 //!
-//! Plain functions over plain data, so that a fuzz target can include this file and call them.
+//! These are plain functions over plain data, so a fuzz target can include this file and call them.
 
 use ctp_trace::record::{End, Record, Start};
 use ctp_trace::{Completeness, Error, Reader, Writer};
 
-/// What a reader gives, errors included.
+/// The items that a reader returns, including errors.
 pub struct Reading {
     pub items: Vec<Result<Record, Error>>,
     pub completeness: Completeness,
@@ -33,8 +33,8 @@ impl Reading {
     }
 }
 
-/// Any bytes are read without panic, errors lie within the bytes, and what was read can be written
-/// and read again.
+/// Checks that any bytes are read without panic, that error offsets lie within the bytes, and that
+/// the records can be written and read again.
 pub fn any_bytes_can_be_read(bytes: &[u8]) {
     let reading = match Reading::of(bytes) {
         Ok(reading) => reading,
@@ -50,8 +50,8 @@ pub fn any_bytes_can_be_read(bytes: &[u8]) {
     any_records_survive(&reading.records());
 }
 
-/// Any records that can stand in a trace are read as they were written, in an order in which each
-/// still comes after those that it may refer to. The first must be the start.
+/// Checks that valid records are read as they were written, and that each still comes after the
+/// records that it may refer to. The first must be the start.
 pub fn any_records_survive(records: &[Record]) {
     let bytes = written(records);
     let reading = Reading::of(&bytes).expect("what was written can be read");
@@ -62,10 +62,10 @@ pub fn any_records_survive(records: &[Record]) {
         read.pop();
     }
     assert_same_but_for_order(records, &read);
-    assert_nothing_fell_behind(records, &read);
+    assert_no_record_precedes_its_references(records, &read);
 }
 
-/// A trace that was cut off anywhere gives the first records of the whole one, and no error.
+/// Checks that a trace cut off anywhere yields the first records of the whole trace, and no error.
 pub fn any_beginning_can_be_read(bytes: &[u8], length: usize) {
     let whole = Reading::of(bytes).expect("a trace").records();
     let Ok(cut) = Reading::of(&bytes[..length]) else {
@@ -94,7 +94,7 @@ pub fn written(records: &[Record]) -> Vec<u8> {
     writer.finish(&last).expect("memory")
 }
 
-/// Where the error is, there is a byte, or the end of the bytes.
+/// Checks that the offset of the error is that of a byte, or of the end of the bytes.
 fn assert_within(error: &Error, bytes: &[u8]) {
     assert!(
         error.offset() <= bytes.len() as u64,
@@ -117,8 +117,8 @@ fn assert_same_but_for_order(written: &[Record], read: &[Record]) {
     }
 }
 
-/// Before each record stand at least as many of each class that it may refer to as before.
-fn assert_nothing_fell_behind(written: &[Record], read: &[Record]) {
+/// Checks that reading keeps each record behind all records that it may refer to.
+fn assert_no_record_precedes_its_references(written: &[Record], read: &[Record]) {
     let mut read = by_class(read).map(Vec::into_iter);
     for (class, records) in by_class(written).into_iter().enumerate() {
         for before in records {
@@ -126,7 +126,7 @@ fn assert_nothing_fell_behind(written: &[Record], read: &[Record]) {
             let kept = (0..class).all(|other| before[other] <= after[other]);
             assert!(
                 kept,
-                "a record of class {class} came before what it may refer to"
+                "a record of class {class} precedes a record that it may refer to"
             );
         }
     }
@@ -134,7 +134,7 @@ fn assert_nothing_fell_behind(written: &[Record], read: &[Record]) {
 
 const CLASSES: usize = 12;
 
-/// A class may refer to those with a smaller number.
+/// A record may refer to records of a class with a smaller number.
 fn class(record: &Record) -> usize {
     match record {
         Record::Start(_) => 0,
@@ -152,7 +152,7 @@ fn class(record: &Record) -> usize {
     }
 }
 
-/// For each record of each class, how many of each class stand before it.
+/// For each record of each class, the number of preceding records of each class.
 fn by_class(records: &[Record]) -> [Vec<[usize; CLASSES]>; CLASSES] {
     let mut before = [0; CLASSES];
     let mut result = [const { Vec::new() }; CLASSES];

@@ -1,4 +1,4 @@
-//! Records as programs make them, and as they never should.
+//! Strategies for records, both usual and unusual.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ pub fn traces() -> impl Strategy<Value = Vec<Record>> {
     })
 }
 
-/// Numbers near to zero, near to the limits, and between.
+/// Numbers near zero, near the limits, and in between.
 fn any_u64() -> impl Strategy<Value = u64> {
     prop_oneof![
         0..100u64,
@@ -334,7 +334,7 @@ fn row() -> impl Strategy<Value = Record> {
     ]
 }
 
-/// An event as schedulers cause them: few coroutines, few places, times that go on.
+/// An event as schedulers cause: few coroutines, few sites, increasing times.
 fn orderly() -> impl Strategy<Value = Record> {
     let task_id = (1..6u32, 0..9u64, 0..4u64);
     let seen = (0..5u16, any::<bool>(), marks());

@@ -1,10 +1,10 @@
-//! What it waits for was closed.
+//! Verdicts where the awaited resource was closed.
 
 use ctp_trace::verdict::{Caveat, Confidence, Evidence, Fact, Past, Reason, Verdict, judge};
 
 use crate::evidence_values::{changed, check, closed, closed_but, ms};
 
-/// CT-14, CT-15: a lost wakeup is one that was not woken though its event happened.
+/// CT-14, CT-15: the wakeup is lost if the awaited event happened without a wake.
 #[test]
 fn closed_and_not_woken_is_certain() {
     let stuck = check(&closed(), Fact::NotWoken, Verdict::Stuck, "closed");
@@ -14,7 +14,7 @@ fn closed_and_not_woken_is_certain() {
     check(&new_site, Fact::NotWoken, Verdict::Stuck, "closed");
 }
 
-/// CT-14, CT-24: whatever may hide a wake leaves it likely.
+/// CT-14, CT-24: whatever may hide a wake makes the verdict likely instead of certain.
 #[test]
 fn closed_is_likely_where_a_wake_may_be_hidden() {
     let mut close_call = closed();
@@ -53,7 +53,7 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
     }
 }
 
-/// CT-14, CT-15: a program that closes first and resumes later is not accused before its time.
+/// CT-14, CT-15: a program that closes first and resumes later gets the time it usually takes.
 #[test]
 fn closed_proves_nothing_while_others_were_resumed_as_late() {
     let slow = closed_but(|close_evidence| close_evidence.longest_after = ms(4000));

@@ -1,4 +1,4 @@
-//! What the rule is told of one coroutine, and what a test asks of it.
+//! Evidence about a coroutine, and a check of the verdict that follows.
 
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{
@@ -12,7 +12,7 @@ pub fn ms(ms: u64) -> Nanos {
     Nanos(ms * MS)
 }
 
-/// The same, with one difference.
+/// The evidence with a change applied.
 pub fn changed(mut evidence: Evidence, change: impl FnOnce(&mut Evidence)) -> Evidence {
     change(&mut evidence);
     evidence
@@ -36,7 +36,7 @@ pub fn suspended() -> Evidence {
     })
 }
 
-/// One that became ready at this time was run a millisecond later.
+/// A coroutine that became ready at this time ran a millisecond later.
 pub fn overtaker(ready: u64) -> Option<Overtaker> {
     Some(Overtaker {
         ready: ms(ready),
@@ -71,7 +71,7 @@ pub fn check(evidence: &Evidence, fact: Fact, verdict: Verdict, reason: &str) ->
     judgement
 }
 
-/// Its descriptor was closed at +2 s, 8 s before the end.
+/// Not woken, though the awaited descriptor was closed at +2 s, 8 s before the end.
 pub fn closed() -> Evidence {
     let closed = CloseEvidence {
         at: ms(2000),

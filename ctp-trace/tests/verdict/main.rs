@@ -1,4 +1,4 @@
-//! The rule, case by case. Times are in milliseconds.
+//! The verdict rule, case by case. Times are in milliseconds.
 
 mod closed;
 mod evidence_values;

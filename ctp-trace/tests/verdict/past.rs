@@ -1,4 +1,4 @@
-//! Not woken, beside what is usual.
+//! Coroutines that were not woken, judged by what is usual at their site.
 
 use ctp_trace::record::{Dialect, Nanos};
 use ctp_trace::verdict::{
@@ -7,9 +7,10 @@ use ctp_trace::verdict::{
 
 use crate::evidence_values::{THRESHOLD, changed, check, closed, ms, not_woken, suspended};
 
-/// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and so not for certain.
+/// CT-14, CT-15: a coroutine that was not woken is stuck only far beyond the usual waits at the site,
+/// and only likely so.
 #[test]
-fn not_woken_is_judged_by_the_past_of_its_site() {
+fn not_woken_is_judged_by_earlier_waits_at_the_site() {
     for (evidence, fact) in [
         (not_woken(), Fact::NotWoken),
         (suspended(), Fact::Suspended),
@@ -26,7 +27,7 @@ fn not_woken_is_judged_by_the_past_of_its_site() {
         once.past.longest = ms(9000);
         check(&once, fact, Verdict::Waiting, "usual");
         let mut record = evidence;
-        record.past.longest = ms(4501); // not quite half of what this one waits
+        record.past.longest = ms(4501); // just over half of this wait
         check(&record, fact, Verdict::Waiting, "usual");
         let young = Evidence {
             since: ms(9001),
@@ -36,10 +37,10 @@ fn not_woken_is_judged_by_the_past_of_its_site() {
     }
 }
 
-/// Nobody has waited there, but hundreds like it have lived and ended: it was their way to wait for
-/// nothing, until a day came.
+/// The site has no past, but similar coroutines lived and ended without waiting there, and all of the
+/// newest wait.
 #[test]
-fn where_nothing_is_usual_the_lives_of_its_like_are() {
+fn without_a_past_similar_lifetimes_decide() {
     let lives = LivesEvidence {
         ended: 8,
         p99: ms(900),
@@ -70,7 +71,7 @@ fn where_nothing_is_usual_the_lives_of_its_like_are() {
 }
 
 #[test]
-fn a_wait_that_is_meant_to_be_long_is_none_too_long_but_may_be_lost() {
+fn an_idle_wait_is_never_too_long_but_may_be_lost() {
     let idle = changed(not_woken(), |evidence| evidence.wait.idle = true);
     check(&idle, Fact::NotWoken, Verdict::Waiting, "idle");
     let closed = changed(closed(), |evidence| evidence.wait.idle = true);
@@ -78,7 +79,7 @@ fn a_wait_that_is_meant_to_be_long_is_none_too_long_but_may_be_lost() {
 }
 
 #[test]
-fn what_is_ignored_is_no_failure_and_says_what_it_was() {
+fn an_ignored_verdict_keeps_the_original_verdict() {
     let stuck = judge(&closed(), THRESHOLD).ignored();
     assert_eq!(stuck.reason, Reason::Ignored(Verdict::Stuck));
     assert_eq!(stuck.verdict, Verdict::Waiting);
@@ -107,9 +108,9 @@ fn a_close_call_is_named() {
     assert!(!judge(&evidence, THRESHOLD).close_call);
 }
 
-/// CT-15: a pending timer waits, whatever its site usually waits.
+/// CT-15: a pending timer waits, whatever is usual at the site.
 #[test]
-fn a_timer_is_judged_by_its_deadline() {
+fn a_timer_is_judged_by_the_deadline() {
     let pending = changed(not_woken(), |evidence| {
         evidence.wait.deadline = Some(ms(12_000))
     });
@@ -126,7 +127,7 @@ fn a_timer_is_judged_by_its_deadline() {
 }
 
 #[test]
-fn a_plain_v1_coroutine_is_likely_stuck_when_suspended_to_the_end() {
+fn a_silent_plain_v1_coroutine_is_likely_stuck() {
     for dialect in [Dialect::V1PerSlot, Dialect::V1PerStation] {
         let peer = Evidence {
             dialect,

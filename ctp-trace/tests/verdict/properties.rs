@@ -1,4 +1,4 @@
-//! What holds of everything that the rule may be told.
+//! Properties of the verdict rule for any evidence.
 
 use ctp_trace::record::{CoroutineId, Dialect, Nanos, Seen};
 use ctp_trace::verdict::{
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(evidence in any_evidence()) {
+    fn certain_verdicts_have_complete_evidence(evidence in any_evidence()) {
         let judgement = judge(&evidence, THRESHOLD);
         if let Reason::Deadlock { caveat } | Reason::NeverGivenBack { caveat, .. }
             | Reason::Unclaimed { caveat } | Reason::Behind { caveat, .. } = judgement.reason
@@ -204,7 +204,7 @@ proptest! {
             prop_assert!(!evidence.polls.unrecorded);
             prop_assert!(!judgement.close_call && SURE_AFTER <= judgement.age);
         } else if judgement.verdict == Verdict::Stuck {
-            // A future without wakers that others poll is judged by what it waits for.
+            // A future without wakers that others poll is judged by the awaited resource.
             let is_polled_by_others = judgement.fact == Fact::NoWaker && evidence.polls.by_others;
             prop_assert!(judgement.fact == Fact::NotWoken || is_polled_by_others);
             prop_assert!(!judgement.close_call);

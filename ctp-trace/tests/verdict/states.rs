@@ -1,4 +1,4 @@
-//! What follows from what a coroutine was last seen doing, and from its wakers.
+//! Verdicts that follow from the last state of a coroutine and from its wakers.
 
 use ctp_trace::verdict::{
     Confidence, Evidence, Fact, Past, Reason, State, Verdict, WakeEvidence, wakes_since,
@@ -6,9 +6,9 @@ use ctp_trace::verdict::{
 
 use crate::evidence_values::{changed, check, ms, not_woken, suspended, woken};
 
-/// CT-16, CTP-20: whoever is dead is over, however it ended and whatever is lost of it.
+/// CT-16, CTP-20: a dead coroutine is over, however it ended and whatever is lost.
 #[test]
-fn the_dead_are_never_listed() {
+fn dead_coroutines_are_never_listed() {
     let dead = changed(suspended(), |evidence| {
         evidence.state = State::Dead;
         evidence.missing.lost = Some(3);
@@ -21,9 +21,9 @@ fn the_dead_are_never_listed() {
     check(&cancelled, Fact::Cancelled, Verdict::Over, "over");
 }
 
-/// CT-24: no state is judged that may not be the last one.
+/// CT-24: a state is not judged if later events may be lost.
 #[test]
-fn what_depends_on_lost_events_is_unknown() {
+fn a_state_after_lost_events_is_unknown() {
     for evidence in [not_woken(), woken(), suspended()] {
         let doubted = changed(evidence, |evidence| evidence.missing.lost = Some(212));
         let judgement = check(&doubted, Fact::Suspended, Verdict::Unknown, "lost");
@@ -32,7 +32,7 @@ fn what_depends_on_lost_events_is_unknown() {
     }
 }
 
-/// CTP-21: one that runs without a suspend is reported as running.
+/// CTP-21: a coroutine that runs without a suspend is reported as running.
 #[test]
 fn running_for_long_is_busy() {
     let running = Evidence {
@@ -56,7 +56,7 @@ fn running_for_long_is_busy() {
 
 // CT-15
 #[test]
-fn one_that_nobody_can_wake_is_stuck() {
+fn a_coroutine_without_wakers_is_stuck() {
     let abandoned = changed(not_woken(), |evidence| {
         evidence.polls.wakers = Some(0);
         evidence.polls.when_woken = true;

@@ -1,4 +1,4 @@
-//! Ready, and not run.
+//! Coroutines that are ready and not run.
 
 use ctp_trace::verdict::{
     Confidence, Evidence, Fact, Past, Reason, State, Verdict, WakeEvidence, judge,
@@ -28,7 +28,7 @@ fn never_run_is_stuck_only_if_others_were_run() {
 
 /// CT-15: woken, never run again.
 #[test]
-fn woken_not_run_is_certain_beyond_all_queueing_while_workers_progress() {
+fn woken_not_run_is_certain_while_others_progress() {
     let stuck = check(&woken(), Fact::WokenNotRun, Verdict::Stuck, "passed-over");
     assert_eq!(stuck.confidence, Confidence::Certain);
     assert_eq!(
@@ -67,18 +67,18 @@ fn woken_not_run_is_queueing_otherwise() {
     check(&fresh, Fact::WokenNotRun, Verdict::Waiting, "queued");
 }
 
-/// A wake is counted before it is dated: at the end of a program the date may never come.
+/// A wake is counted before its time is stored. At the end of a program the time may be missing.
 #[test]
-fn one_that_was_woken_at_a_time_that_is_not_known_may_have_been_so_just_now() {
+fn a_wake_without_a_time_may_be_recent() {
     let mut undated = woken();
     undated.wake.iter_mut().for_each(|wake| wake.at = None);
     check(&undated, Fact::WokenNotRun, Verdict::Waiting, "queued");
 }
 
-/// A wake that came when its run began may have led to that run; and where one that runs keeps the
-/// thread, or it is not known to have passed it over, those that are bound to it wait for their turn.
+/// A wake at the start of a run may have led to that run. Where a running coroutine keeps the thread,
+/// or the thread is not known to have run another coroutine since, the coroutine may be queued there.
 #[test]
-fn woken_not_run_is_likely_where_another_reading_is_left() {
+fn woken_not_run_is_likely_if_another_reading_remains() {
     let mut close_call = woken();
     close_call
         .wake
@@ -117,7 +117,7 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
     check(&passing, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
 }
 
-/// A wake during the run cannot be followed before that run has ended.
+/// A wake during a run cannot lead to another run before that run has ended.
 #[test]
 fn queueing_begins_with_the_suspend() {
     let mut evidence = woken();
@@ -135,7 +135,7 @@ fn queueing_begins_with_the_suspend() {
 
 // CT-15
 #[test]
-fn a_wake_that_came_while_it_ran_may_be_used_up_where_there_are_permits() {
+fn a_wake_during_the_run_may_have_become_a_permit() {
     let early = Evidence {
         wake: Some(WakeEvidence {
             woken: true,

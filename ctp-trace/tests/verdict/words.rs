@@ -1,5 +1,5 @@
-//! `docs/verdicts.md` has the tables of reasons and of doubts as the rule has them. `CTP_BLESS=1`
-//! writes them there.
+//! Checks the tables of reasons and caveats in `docs/verdicts.md` against the code. `CTP_BLESS=1`
+//! writes them into the document.
 
 use std::fmt::Write;
 use std::{env, fs};
@@ -7,10 +7,10 @@ use std::{env, fs};
 use ctp_trace::verdict::{Caveat, Confidence, Description, REASONS, Verdict};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
-const HEADER_OF_REASONS: &str = "| verdict | sure | reason | when |\n| --- | --- | --- | --- |\n";
+const REASONS_HEADER: &str = "| verdict | sure | reason | when |\n| --- | --- | --- | --- |\n";
 const CAVEATS_HEADER: &str = "| caveat | what speaks against it |\n| --- | --- |\n";
-/// When a verdict is likely that would be certain without a doubt.
-const DOUBTED: &str = "as where that is certain, but a doubt speaks against it; of `seen-closed` \
+/// When a verdict is likely that would be certain without a caveat.
+const WITH_CAVEAT: &str = "as where that is certain, but a doubt speaks against it; of `seen-closed` \
                        also where it was seen to be used for something else";
 const VERDICTS: [Verdict; 7] = [
     Verdict::Deadlock,
@@ -39,12 +39,12 @@ fn rows_of(table: &mut String, verdict: Verdict, reason: &Description) {
 }
 
 fn reasons() -> String {
-    let mut table = HEADER_OF_REASONS.to_owned();
+    let mut table = REASONS_HEADER.to_owned();
     for verdict in VERDICTS {
         if verdict == Verdict::MaybeStuck {
             let doubted = REASONS.iter().filter(|reason| reason.may_be_doubted);
             let words: Vec<_> = doubted.map(|reason| format!("`{}`", reason.word)).collect();
-            row(&mut table, verdict, &words.join(", "), DOUBTED);
+            row(&mut table, verdict, &words.join(", "), WITH_CAVEAT);
         }
         for reason in REASONS {
             rows_of(&mut table, verdict, reason);
@@ -60,7 +60,7 @@ fn caveats() -> String {
     CAVEATS_HEADER.to_owned() + &rows.collect::<String>()
 }
 
-/// The page has this table, which begins with this header.
+/// Checks that the document has this table, found by `header`.
 fn assert_documented(header: &str, table: &str) {
     let page = fs::read_to_string(FILE).expect("the documentation");
     let (before, rest) = page.split_once(header).expect("the header of the table");
@@ -73,13 +73,13 @@ fn assert_documented(header: &str, table: &str) {
 }
 
 #[test]
-fn every_reason_and_doubt_is_documented() {
-    assert_documented(HEADER_OF_REASONS, &reasons());
+fn every_reason_and_caveat_is_documented() {
+    assert_documented(REASONS_HEADER, &reasons());
     assert_documented(CAVEATS_HEADER, &caveats());
 }
 
 #[test]
-fn every_reason_has_its_heading() {
+fn every_reason_has_a_heading() {
     let page = include_str!("../../../docs/verdicts.md");
     for heading in REASONS.iter().filter_map(|reason| reason.heading) {
         assert!(page.contains(&format!("\n## {heading}\n")), "{heading}");
@@ -87,7 +87,7 @@ fn every_reason_has_its_heading() {
 }
 
 #[test]
-fn only_certain_verdicts_are_doubted() {
+fn only_certain_verdicts_have_caveats() {
     for reason in REASONS.iter().filter(|reason| reason.may_be_doubted) {
         let confidence = reason.verdict.confidence();
         assert_eq!(confidence, Confidence::Certain, "{}", reason.word);

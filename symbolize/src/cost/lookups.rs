@@ -1,4 +1,4 @@
-//! What is made of one unit when an address in it is looked up: rows of lines, functions, inlined calls.
+//! Charges the tables made from a unit when an address is looked up: line rows, functions, inlined calls.
 
 use gimli::{Abbreviation, EntriesRaw, Reader as _, UnitRef};
 
@@ -116,7 +116,7 @@ fn charge_ranges<'i>(
     Some(())
 }
 
-/// Small costs, charged when they have become a large one.
+/// Collects small costs, and charges the sum once large enough.
 struct Portion<'c>(&'c Account, u64);
 
 impl Portion<'_> {

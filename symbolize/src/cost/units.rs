@@ -1,4 +1,4 @@
-//! What is made of all units at once: abbreviations, and the headers of line programs.
+//! Charges the tables made from all units together: abbreviations, and the headers of line programs.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ pub(crate) fn admit_abbreviations(sections: &mut Dwarf<'_>, account: &Account) -
     Some(())
 }
 
-/// Up to its end, or to where it cannot be read.
+/// The length up to the end of the table, or up to an unreadable entry.
 fn length_of_table(table: Reader<'_>) -> usize {
     let mut rest = table;
     // An error ends the table.
@@ -88,7 +88,7 @@ fn line_header_bytes(sections: &Dwarf<'_>, offset: usize) -> gimli::Result<u64> 
     Ok(program.read_length(format)? as u64)
 }
 
-/// The header of the line program is kept with each unit, also where units share one.
+/// Each unit keeps a copy of the line program's header, even if units share a line program.
 pub(super) fn charge_line_header(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> Option<()> {
     let header = unit
         .line_program

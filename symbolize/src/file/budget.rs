@@ -27,8 +27,8 @@ pub(crate) struct Budget {
     left: AtomicU64,
     /// The sizes of the files that were refused.
     refused: Mutex<BTreeMap<PathBuf, u64>>,
-    /// Of files that may be debug files. More bytes than may be kept are not read for these: not all
-    /// of those files would fit.
+    /// Checksums of files that may be debug files. No more bytes are read for checksums than the
+    /// budget holds, since files beyond that would not fit anyway.
     pub(crate) checksums: Checksums,
 }
 
@@ -77,7 +77,7 @@ impl Budget {
 /// No reader needs a longer list.
 const MOST_REFUSED: usize = 4096;
 
-/// What one holder has taken of a budget; given back when it is dropped.
+/// Memory taken from a budget, which is given back on drop.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,
@@ -92,7 +92,7 @@ impl Charge {
         }
     }
 
-    /// Takes more; false, with nothing taken, if so much is not left.
+    /// Takes more memory. Returns false, and takes nothing, if not enough is left.
     #[must_use]
     pub(crate) fn take(&mut self, bytes: u64) -> bool {
         let is_taken = self.budget.take(bytes);

@@ -1,7 +1,7 @@
 //! Checksums of whole files, each computed once.
 //!
-//! Many modules may lead to one file by different paths, and many files may be large and have holes,
-//! so both the computing and the reading are bounded.
+//! Many modules may lead to the same file by different paths, and sparse files may be huge. So each
+//! checksum is computed once, and the bytes that are read have a limit.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub(crate) struct Checksums {
 
 #[derive(Debug)]
 struct Inner {
-    /// `None` of a file that could not be read.
+    /// `None` for a file that could not be read.
     known: HashMap<Identity, Option<u32>>,
     bytes_left: u64,
 }
@@ -23,14 +23,14 @@ struct Inner {
 /// Why there is no checksum.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoChecksum {
-    /// The file and those before are longer than what may be read.
+    /// The file is longer than what is left of the limit.
     TooLong,
     /// The file cannot be read.
     Unreadable,
 }
 
 impl Checksums {
-    /// Files of so many bytes may be read.
+    /// Reads at most `bytes` of all files together.
     pub(crate) fn up_to(bytes: u64) -> Self {
         Self {
             inner: Mutex::new(Inner {
@@ -40,7 +40,7 @@ impl Checksums {
         }
     }
 
-    /// The checksum of this file, which is computed unless it is known.
+    /// The checksum of this file, computed on the first call.
     pub(crate) fn get(
         &self,
         file: Identity,

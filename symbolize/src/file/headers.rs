@@ -8,12 +8,12 @@ use crate::addr::{FileOffset, Svma};
 use crate::file::image::Image;
 use crate::module::Segment;
 
-/// Segments that are looked at for each address. A linker makes a dozen.
+/// How many segments are searched for an address. A linker makes about a dozen.
 const MOST_SEGMENTS: usize = 1024;
 
 /// Read from the headers and the notes alone.
 pub(crate) struct Headers {
-    /// Empty if there is none.
+    /// Empty if the file has no build id.
     pub(crate) build_id: Vec<u8>,
     /// The segments that are loaded.
     pub(crate) segments: Vec<Segment>,
@@ -71,7 +71,7 @@ fn segment<Elf: FileHeader>(of: &Elf::ProgramHeader, endian: Elf::Endian) -> Seg
     }
 }
 
-/// Notes are read before the file is known to be the wanted one.
+/// Notes are read before the file is trusted, so long notes are skipped.
 fn is_short(bytes: impl Into<u64>) -> bool {
     bytes.into() <= 64 << 10
 }

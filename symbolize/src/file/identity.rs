@@ -1,9 +1,9 @@
-//! Whether two opened files are one, with the same content.
+//! Whether two opened files are the same file, with the same content.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// What changes when another file is put in the place of one, or when its content changes.
+/// Changes when another file takes the place of a file, or when the content changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub(crate) device: u64,

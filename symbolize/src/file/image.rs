@@ -1,7 +1,7 @@
-//! An ELF file of which only the parts that are needed are read, each once, within the budget.
+//! An ELF file that is read in parts: only the needed parts, each once, and within the budget.
 //!
-//! The parts are read into memory rather than mapped: a mapped file that another process truncates
-//! ends this one with SIGBUS. `pread` of such a file comes up short, which is an error.
+//! The parts are read into memory rather than mapped. If another process truncates a mapped file,
+//! SIGBUS ends this process; `pread` of a truncated file returns fewer bytes, which is an error.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::file::checksums::NoChecksum;
 use crate::file::identity::Identity;
 use crate::file::regular::open_regular;
 
-/// A file that can be opened again to read more of it, if it still is the same file by then.
+/// A file that can be opened again to read more, if the path still leads to the same file.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageFile {
     pub(crate) path: PathBuf,
@@ -27,34 +27,34 @@ pub(crate) struct ImageFile {
     budget: Arc<Budget>,
 }
 
-/// No program comes near it, debug info included. `/proc/kcore` starts like an ELF file, and states the
-/// size of all memory.
+/// Programs are far smaller, debug info included. `/proc/kcore` starts like an ELF file, and its
+/// stated size is that of all memory.
 const MOST_FILE_BYTES: u64 = 16 << 30;
-/// What is read of a file before it is known to be the wanted one: the headers and the notes.
+/// How much may be read before the file is known to be the wanted file: the headers and the notes.
 const MOST_HEADER_BYTES: u64 = 4 << 20;
 
 /// The parts of a file that were read so far.
 pub(crate) struct Image {
     parts: ReadCache<Source>,
-    /// Where the parts begin, and how long they are.
+    /// The length of each part, by offset.
     known: RefCell<BTreeMap<u64, u64>>,
     file: SharedFile,
     length: u64,
-    /// What has still to be left unread; `None` once the file is known to be the wanted one.
+    /// How much may still be read; `None`, without this limit, once the file is trusted.
     header_bytes_left: RefCell<Option<u64>>,
     account: Account,
-    /// Something that was asked for did not fit.
+    /// Whether a requested part did not fit into the budget.
     is_short: Cell<bool>,
 }
 
-/// What is charged for one file, which is listed as refused where something does not fit.
+/// What is charged for a file. The file is listed as refused when a part does not fit.
 pub(crate) struct Account {
     charge: RefCell<Charge>,
     of: ImageFile,
 }
 
 impl Account {
-    /// Takes memory; false if there is not so much.
+    /// Takes memory from the budget; false if not enough is left.
     #[must_use]
     pub(crate) fn take(&self, bytes: u64) -> bool {
         let is_taken = self.charge.borrow_mut().take(bytes);
@@ -73,12 +73,12 @@ impl Account {
 type SharedFile = Arc<Mutex<Option<File>>>;
 
 impl Image {
-    /// Opens a file of which nothing is known. Only a little can be read before [`trust`](Self::trust).
+    /// Opens an unknown file. Only `MOST_HEADER_BYTES` can be read before [`trust`](Self::trust).
     pub(crate) fn open(path: &Path, budget: &Arc<Budget>) -> io::Result<Self> {
         let file = open_regular(path)?;
         let metadata = file.metadata()?;
         if MOST_FILE_BYTES < metadata.len() {
-            let too_large = "it is too large";
+            let too_large = "too large";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, too_large));
         }
         let of = ImageFile {
@@ -108,7 +108,7 @@ impl Image {
         }
     }
 
-    /// From here on everything may be read for which there is memory.
+    /// Lifts the limit on reads; the budget still applies.
     pub(crate) fn trust(&self) {
         self.header_bytes_left.replace(None);
     }
@@ -118,17 +118,17 @@ impl Image {
         &self.account.of
     }
 
-    /// What this file is charged to, while what was read of it is kept.
+    /// The account that this file is charged to while the image is kept.
     pub(crate) fn own_account(&self) -> &Account {
         &self.account
     }
 
-    /// Closes the file; what was read stays.
+    /// Closes the file; the parts that were read stay.
     pub(crate) fn close(&self) {
         lock(&self.file).take();
     }
 
-    /// Takes memory for what is made of this file; false if there is not so much.
+    /// Takes memory for tables made from this file; false if not enough is left.
     #[must_use]
     pub(crate) fn take(&self, bytes: u64) -> bool {
         let is_taken = self.account.take(bytes);
@@ -136,12 +136,13 @@ impl Image {
         is_taken
     }
 
-    /// Whether something is missing of what was asked for, since there was no memory for it.
+    /// Whether a requested part is missing because the budget had no room.
     pub(crate) fn is_short(&self) -> bool {
         self.is_short.get()
     }
 
-    /// The CRC-32 of the whole file, which is not kept. `None` if the file is too large or cannot be read.
+    /// The CRC-32 of the whole file; the bytes are not kept. `None` if the file is too large or
+    /// cannot be read.
     pub(crate) fn checksum(&self) -> Option<u32> {
         let of = &self.account.of;
         let sum = of
@@ -167,7 +168,7 @@ impl Image {
         Some(sum.finalize())
     }
 
-    /// A part within one that was read before.
+    /// These bytes, if an earlier part contains them.
     fn known(&self, offset: u64, size: u64) -> Option<&[u8]> {
         let end = offset.checked_add(size)?;
         let known = self.known.borrow();
@@ -177,7 +178,7 @@ impl Image {
         part.get((offset - start) as usize..(end - start) as usize)
     }
 
-    /// The memory that a part of this size takes, before it is allocated.
+    /// Charges the memory of a part, before the memory is allocated.
     fn admit(&self, size: u64) -> Result<(), ()> {
         let cost = size.saturating_add(PER_PART_BYTES);
         if let Some(left) = &mut *self.header_bytes_left.borrow_mut() {
@@ -189,20 +190,20 @@ impl Image {
 
 /// For the entries of a part in two maps.
 const PER_PART_BYTES: u64 = 128;
-/// Parts that begin before the wanted one, of which one may contain it.
+/// How many earlier parts are checked for the wanted bytes.
 const PARTS_TRIED: usize = 4;
 
 impl ImageFile {
-    /// Opens it again.
+    /// Opens the file again, without the limit on reads.
     pub(crate) fn reopen(&self) -> io::Result<Image> {
         let file = open_regular(&self.path)?;
         if Identity::of(&file.metadata()?) != self.identity {
-            return Err(io::Error::other("it was changed in the meantime"));
+            return Err(io::Error::other("changed in the meantime"));
         }
         Ok(Image::new(file, self.clone(), None))
     }
 
-    /// For what is made of the file and outlives what was read of it.
+    /// A new account, for tables that outlive the image.
     pub(crate) fn account(&self) -> Account {
         Account {
             charge: RefCell::new(Charge::none(&self.budget)),
@@ -210,7 +211,7 @@ impl ImageFile {
         }
     }
 
-    /// Its size.
+    /// The size of the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.identity.bytes
     }
@@ -243,7 +244,7 @@ impl<'i> ReadRef<'i> for &'i Image {
         Ok(part)
     }
 
-    /// A string. What follows it is read along with it, since strings lie side by side.
+    /// A string. The bytes after it are read too, since strings lie side by side.
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'i [u8], ()> {
         let size = range.end.checked_sub(range.start).ok_or(())?;
         for most in [USUAL_STRING_BYTES, LONGEST_STRING_BYTES] {
@@ -301,7 +302,7 @@ mod tests {
 
     // CT-21
     #[test]
-    fn paths_of_one_file_share_its_checksum() {
+    fn hard_links_share_a_checksum() {
         let room = tempfile::tempdir().expect("a directory");
         let (first, second) = (room.path().join("a"), room.path().join("b"));
         File::create(&first)

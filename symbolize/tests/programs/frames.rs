@@ -1,5 +1,5 @@
-//! Says of some of its functions whether their frame pointers lead to their callers: `at ADDRESS BOOL`,
-//! then its mappings.
+//! Prints for some functions whether the frame pointer leads to the caller (`at ADDRESS BOOL`), and
+//! then the mappings of this process.
 
 use std::arch::asm;
 use std::hint::black_box;
@@ -21,8 +21,8 @@ fn here() -> (usize, usize) {
     (pc, fp)
 }
 
-/// Is there a frame record at `fp` whose caller has `callers_fp`? Read only near a local of the
-/// caller's.
+/// Whether the frame record at `fp` has the frame pointer `callers_fp`. Reads only near a local of
+/// the caller.
 fn leads_to(fp: usize, callers_fp: usize, local: &usize) -> bool {
     let near = (std::ptr::from_ref(local).addr()).abs_diff(fp) < 4096;
     // SAFETY: aligned, and within a page of a local, on this thread's stack.

@@ -1,4 +1,5 @@
-//! Prints the sites that a runtime would record, each with the function it is in, and its own maps.
+//! Prints the sites that a runtime would record, each with the enclosing function, and the mappings of
+//! this process.
 
 use std::panic::Location;
 use std::pin::pin;

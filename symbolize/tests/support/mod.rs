@@ -1,4 +1,4 @@
-//! What several tests need: mappings of a live process, and programs compiled for the occasion.
+//! Shared by tests: mappings of a live process, and compiled test programs.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
@@ -35,7 +35,7 @@ pub fn own_mappings() -> Vec<Mapping> {
     executable_mappings(&std::fs::read_to_string("/proc/self/maps").unwrap())
 }
 
-/// A directory for the programs of one test.
+/// A directory for the programs of a test.
 pub struct TestDir(tempfile::TempDir);
 
 impl TestDir {
@@ -47,7 +47,7 @@ impl TestDir {
         self.0.path().join(name)
     }
 
-    /// Compiles `tests/programs/<source>`; `None`, with a visible reason, where that compiler is absent or refuses.
+    /// Compiles `tests/programs/<source>`. Returns `None` and prints the reason if the compiler is absent or fails.
     pub fn compile(&self, compiler: &str, source: &str, args: &[&str]) -> Option<PathBuf> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/programs")
@@ -73,14 +73,14 @@ fn skip(compiler: &str, reason: &str) -> Option<PathBuf> {
     None
 }
 
-/// What a program in `tests/programs` said about itself.
+/// The output of a program in `tests/programs`.
 pub struct ProgramOutput {
     pub mappings: Vec<Mapping>,
     functions: Vec<(String, Avma)>,
 }
 
 impl ProgramOutput {
-    /// Runs a program that prints `function <name> <address>` lines and its own maps.
+    /// Runs a program that prints `function <name> <address>` lines and its mappings.
     pub fn by(program: &Path) -> Self {
         let output = Command::new(program).output().unwrap();
         assert!(output.status.success());
@@ -98,11 +98,11 @@ impl ProgramOutput {
     pub fn address(&self, name: &str) -> Avma {
         let found = self.functions.iter().find(|(known, _)| known == name);
         found
-            .unwrap_or_else(|| panic!("the program did not tell {name}"))
+            .unwrap_or_else(|| panic!("the program did not print {name}"))
             .1
     }
 
-    /// With the build id that the recorder would have stored for the program.
+    /// Sets the build id that the recorder would have stored for the program.
     pub fn with_build_id(mut self, program: &Path, build_id: &[u8]) -> Self {
         let path = program.to_str().unwrap().as_bytes();
         for mapping in self

@@ -1,11 +1,11 @@
-//! What there is since 1.2.
+//! Traces with features added since version 1.2.
 
 use ctp_trace::Writer;
 use ctp_trace::record::*;
 
 use super::written;
 
-/// What threads did, before, between and behind the rows, and in a block without rows.
+/// Thread events before, between and after the rows, and in a block without rows.
 pub(super) fn thread_events() -> Vec<u8> {
     let event = |n, at, kind| {
         Record::Event(Event {
@@ -66,7 +66,7 @@ pub(super) fn thread_events() -> Vec<u8> {
     writer.finish(&End::default()).expect("memory")
 }
 
-/// A coroutine of which two events are there, and twice what it had summed up; and one with no data.
+/// A coroutine with two events and two aggregates, and a coroutine without data.
 pub(super) fn aggregates() -> Vec<u8> {
     let event = |n, at, kind| {
         Record::Event(Event {
@@ -128,7 +128,7 @@ pub(super) fn aggregates() -> Vec<u8> {
     written(&Start::default(), &records, &end)
 }
 
-/// Recording that is stopped, resumed and filtered, and what coroutines do meanwhile.
+/// Recording that is stopped, resumed and filtered, with events in between.
 pub(super) fn control() -> Vec<u8> {
     let event = |n, at, kind| Event {
         coroutine: CoroutineId(1),
@@ -190,7 +190,7 @@ pub(super) fn control() -> Vec<u8> {
     written(&Start::default(), &records, &end)
 }
 
-/// Waits with every set of marks, and one like the first.
+/// Waits with every set of marks, and a last wait like the first.
 pub(super) fn marks() -> Vec<u8> {
     let suspend = |n, idle, one_of_several| Event {
         coroutine: CoroutineId(1),
@@ -222,8 +222,8 @@ pub(super) fn marks() -> Vec<u8> {
     written(&Start::default(), &events.map(Record::Event), &end)
 }
 
-/// What a flight recorder kept while its program went on: two events of one coroutine, totals of
-/// all of its events, and what seven others come to that ended earlier.
+/// A flight recorder's snapshot of a running program: two events of a coroutine, the totals of all of
+/// its events, and the sums of seven coroutines that ended earlier.
 pub(super) fn flight() -> Vec<u8> {
     let event = |n, at, kind| {
         Record::Event(Event {
@@ -307,8 +307,8 @@ fn ended_sums() -> EndedSums {
     }
 }
 
-/// Coroutines of which somebody has wakers, nobody has one, and nobody counted them; the second also
-/// had filtered events.
+/// Coroutines with wakers, without wakers, and with uncounted wakers. The second also has filtered
+/// events.
 pub(super) fn wakers() -> Vec<u8> {
     let event_counts = |id, wakers, filtered| {
         Record::EventCounts(EventCounts {
@@ -335,7 +335,7 @@ pub(super) fn wakers() -> Vec<u8> {
     written(&Start::default(), &records, &end)
 }
 
-/// Locks that are taken and given back, by coroutines, threads and somebody who is not known.
+/// Locks that are taken and released by coroutines, by threads, and by an unknown holder.
 pub(super) fn holds() -> Vec<u8> {
     let thread_event = |at, act| {
         Record::ThreadEvent(ThreadEvent {
@@ -367,7 +367,7 @@ pub(super) fn holds() -> Vec<u8> {
     written(&Start::default(), &records, &End::default())
 }
 
-/// One wait whose chain is whole, one whose chain is cut, and one without.
+/// Waits with a complete chain, with a cut chain, and without a chain.
 pub(super) fn chains() -> Vec<u8> {
     let site = |id| {
         Record::Site(Site {
@@ -425,7 +425,7 @@ pub(super) fn chains() -> Vec<u8> {
     written(&Start::default(), &records, &End::default())
 }
 
-/// Each wait was to have one.
+/// The same, recorded with a chain for each wait.
 pub(super) fn precise_chains() -> Vec<u8> {
     let start = Start {
         precise_chains: true,
@@ -434,7 +434,7 @@ pub(super) fn precise_chains() -> Vec<u8> {
     written(&start, &[], &End::default())
 }
 
-/// Everything that can be seen from outside, of things of every sort.
+/// Every result of a look, at descriptors of every kind.
 pub(super) fn looks() -> Vec<u8> {
     looks_that_saw(&[
         (Thing::Socket, Seen::Open),
@@ -447,7 +447,7 @@ pub(super) fn looks() -> Vec<u8> {
     ])
 }
 
-/// Numbers that are closed, while what they stood for is perhaps not.
+/// Closed descriptor numbers; the file behind a number may still be open elsewhere.
 pub(super) fn numbers() -> Vec<u8> {
     looks_that_saw(&[
         (Thing::Pipe, Seen::Open),
@@ -456,7 +456,7 @@ pub(super) fn numbers() -> Vec<u8> {
     ])
 }
 
-/// Nothing to read, and of one thing it is not known.
+/// Descriptors with nothing to read, and one of unknown state.
 pub(super) fn nothing_to_read() -> Vec<u8> {
     looks_that_saw(&[
         (Thing::Socket, Seen::Empty),
@@ -465,7 +465,7 @@ pub(super) fn nothing_to_read() -> Vec<u8> {
     ])
 }
 
-/// Of what nobody is told when it is ready.
+/// Descriptors that no epoll instance watches.
 pub(super) fn unwatched() -> Vec<u8> {
     looks_that_saw(&[
         (Thing::Socket, Seen::Unwatched(0)),

@@ -1,4 +1,5 @@
-//! That nobody polls a coroutine but for its own wakes is certain only if all of its polls are known.
+//! A suspended coroutine without wakers is certainly stuck only if the trace has all of its polls:
+//! otherwise another coroutine may poll it for reasons of its own.
 
 mod facts;
 
@@ -46,12 +47,12 @@ fn having_refused(refused: u64, end: Record) -> Record {
     }
 }
 
-/// One that was woken once and waits without any waker, among other records.
+/// Judges a coroutine that was woken once and waits without any waker. `others` come first.
 fn judged_without_wakers(others: &[Record]) -> Judgement {
-    judged_woken_before(1, others)
+    judged_after_wakes(1, others)
 }
 
-fn judged_woken_before(wakes: u16, others: &[Record]) -> Judgement {
+fn judged_after_wakes(wakes: u16, others: &[Record]) -> Judgement {
     judged_woken(wakes, others, 0)
 }
 
@@ -83,7 +84,7 @@ fn judged_woken(wakes: u16, others: &[Record], refused: u64) -> Judgement {
 
 // CT-15
 #[test]
-fn without_wakers_it_is_stuck_if_its_thread_told_all() {
+fn no_waker_is_stuck_if_all_polls_are_known() {
     let judgement = judged_without_wakers(&[begins()]);
     assert_eq!(judgement.verdict, Verdict::Stuck);
     assert_eq!(judgement.reason, Reason::NoWaker);
@@ -91,7 +92,7 @@ fn without_wakers_it_is_stuck_if_its_thread_told_all() {
 
 // CT-15
 #[test]
-fn it_is_likely_where_its_thread_has_no_history() {
+fn no_waker_is_likely_without_thread_history() {
     let judgement = judged_without_wakers(&[]);
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
     assert_eq!(judgement.reason, Reason::NoWaker);
@@ -99,21 +100,21 @@ fn it_is_likely_where_its_thread_has_no_history() {
 
 // CT-15
 #[test]
-fn it_is_likely_where_records_are_lost() {
+fn no_waker_is_likely_if_records_are_lost() {
     let judgement = judged_without_wakers(&[begins(), lost()]);
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
 }
 
 // CT-15
 #[test]
-fn it_is_likely_where_it_may_have_been_polled_inside_of_one_that_found_no_room() {
+fn no_waker_is_likely_if_a_coroutine_was_refused() {
     let judgement = judged_woken(1, &[begins()], 1);
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
 }
 
 // CT-15
 #[test]
-fn it_is_polled_by_others_where_it_runs_inside_of_one_that_has_polled_another_before() {
+fn an_outer_coroutine_that_polled_before_may_poll_again() {
     let born = |id| {
         Record::Birth(Birth {
             coroutine: CoroutineId(id),
@@ -134,7 +135,7 @@ fn it_is_polled_by_others_where_it_runs_inside_of_one_that_has_polled_another_be
 
 // CT-15
 #[test]
-fn it_is_likely_where_a_window_began_after_its_first_poll() {
+fn no_waker_is_likely_if_the_window_misses_a_poll() {
     let window = |since| {
         Record::Window(Window {
             since: Nanos(since),
@@ -150,12 +151,12 @@ fn it_is_likely_where_a_window_began_after_its_first_poll() {
 
 // CT-15
 #[test]
-fn one_that_runs_without_being_woken_may_do_so_again() {
-    let judgement = judged_woken_before(0, &[begins()]);
+fn an_unwoken_run_may_happen_again() {
+    let judgement = judged_after_wakes(0, &[begins()]);
     assert_eq!(judgement.verdict, Verdict::Waiting);
 }
 
-/// One that waits after these events, of which its wake word says so many, the last of them then.
+/// Judges a coroutine with these events and a wake word of this count and time.
 fn judged_woken_at(events: &[Record], count: u32, at: u64) -> Judgement {
     let coroutine = CoroutineId(1);
     let birth = Record::Birth(Birth {
@@ -169,15 +170,15 @@ fn judged_woken_at(events: &[Record], count: u32, at: u64) -> Judgement {
         at: Nanos(at),
         ..Wake::default()
     });
-    let had = events.len() as u64;
-    let account = [wake, event_counts(1, had, had), end(3 * SECOND)];
+    let count = events.len() as u64;
+    let account = [wake, event_counts(1, count, count), end(3 * SECOND)];
     let records = [&[birth], events, &account].concat();
     trace_model(&records).judge(Nanos(SECOND))[0].1
 }
 
 // CT-15
 #[test]
-fn a_wake_that_half_of_the_count_does_not_show_leaves_it_likely() {
+fn a_wake_hidden_by_a_wrapped_counter_is_a_close_call() {
     let events = [
         event(1, 0, 0, EventKind::Birth),
         event(1, 1, 1, EventKind::Run),
@@ -187,15 +188,12 @@ fn a_wake_that_half_of_the_count_does_not_show_leaves_it_likely() {
     ];
     let woken_at = |at| judged_woken_at(&events, 1 + (1 << 16), at);
     assert!(woken_at(2 * SECOND).close_call);
-    assert!(
-        !woken_at(4).close_call,
-        "it is the one that led to the last run"
-    );
+    assert!(!woken_at(4).close_call, "the wake led to the last run");
 }
 
 // CT-15
 #[test]
-fn wakes_without_number_are_wakes() {
+fn very_many_wakes_are_recognized() {
     let events = [
         event(1, 0, 0, EventKind::Birth),
         event(1, 1, 1, EventKind::Run),
