@@ -1,7 +1,8 @@
-//! What may speak against a verdict: a table with one entry for each doubt.
+//! Reasons to doubt a verdict: a table with one entry for each caveat.
 
-/// Defines [`Caveat`] and its descriptions. An entry is the word for programs, what speaks against
-/// the verdict, and the clauses of pages: of a resource that is gone, and of others that keep it.
+/// Defines [`Caveat`] and its descriptions. An entry has the word for programs, the meaning for the
+/// documentation, and two clauses for pages: for a resource that was closed, and for coroutines that
+/// others block.
 macro_rules! caveats {
     ($($caveat:ident {
         word: $word:literal,
@@ -9,7 +10,7 @@ macro_rules! caveats {
         $(of_resource: $of_resource:literal,)?
         $(of_blocker: $of_blocker:literal,)?
     })*) => {
-        /// Why one that waits for what is closed, or is held, or is there, may not be stuck.
+        /// Why a coroutine whose resource is closed, held or ready may not be stuck after all.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Caveat {
@@ -17,25 +18,25 @@ macro_rules! caveats {
         }
 
         impl Caveat {
-            /// All doubts, in the order of the documentation.
+            /// All caveats, in the order of the documentation.
             pub const ALL: &[Caveat] = &[$(Caveat::$caveat),*];
 
-            /// A word for the doubt, for programs.
+            /// The word for the caveat, for programs.
             pub fn word(self) -> &'static str {
                 match self { $(Caveat::$caveat => $word,)* }
             }
 
-            /// What speaks against the verdict, as the documentation says it.
+            /// The meaning of the caveat, as documented.
             pub fn meaning(self) -> &'static str {
                 match self { $(Caveat::$caveat => $meaning,)* }
             }
 
-            /// The clause where what it waits for is gone; `{ago}` stands for how long.
+            /// The clause for a closed resource; `{ago}` stands for the time since then.
             pub fn of_resource(self) -> &'static str {
                 match self { $(Caveat::$caveat => first![$($of_resource,)? NOT_COUNTED],)* }
             }
 
-            /// The clause where others keep it.
+            /// The clause for a coroutine that others block.
             pub fn of_blocker(self) -> &'static str {
                 match self { $(Caveat::$caveat => first![$($of_blocker,)? NOT_COUNTED],)* }
             }
@@ -49,7 +50,7 @@ macro_rules! first {
     };
 }
 
-/// The clause of a verdict against which nothing speaks.
+/// The clause of a verdict without a caveat.
 pub const NO_CAVEAT: &str = "no wake since (exact)";
 
 const NOT_COUNTED: &str = "no wake counted since";

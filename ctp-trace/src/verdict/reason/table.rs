@@ -1,18 +1,18 @@
-//! The table of reasons: what is said of each, once.
+//! The table of reasons, which describes each reason in a single place.
 
 use super::Reason;
 use super::description::{Basis, Description, of};
 use crate::record::Seen;
 use crate::verdict::Verdict;
 
-/// Each entry is a reason and its [`Description`]. The first pattern that fits counts.
+/// Each entry has a reason and its [`Description`]. The first matching pattern counts.
 macro_rules! reasons {
     ($($reason:pat => $description:expr,)*) => {
         /// The descriptions of all reasons, in the order of the documentation.
         pub static REASONS: &[Description] = &[$($description),*];
 
         impl Reason {
-            /// What is the same wherever this reason occurs.
+            /// The description that is common to all occurrences of this reason.
             pub fn describe(&self) -> &'static Description {
                 match self {
                     $($reason => const { &$description },)*
