@@ -73,7 +73,7 @@ impl Breakages {
         }
     }
 
-    /// By id.
+    /// All coroutines with contradictions, by id.
     pub(super) fn list(&self) -> Vec<&Broken> {
         let mut all: Vec<&Broken> = self.kept.values().collect();
         all.sort_unstable_by_key(|broken| broken.id);
@@ -82,7 +82,7 @@ impl Breakages {
 }
 
 impl Coroutine {
-    /// What is wrong with its next event, if anything.
+    /// The contradiction between the latest event and the next, if there is one.
     #[inline]
     pub(super) fn contradiction(&self, after: &Event) -> Option<Contradiction> {
         let before = self.last.as_ref()?;
@@ -101,8 +101,9 @@ impl Coroutine {
     }
 }
 
-/// A coroutine that runs may be resumed again on the same thread (its run was told twice). Another
-/// thread may end it, and may tell that it was suspended: a scheduler may do so on its own thread.
+/// What is wrong with this sequence, if anything. A running coroutine may be resumed again on the same
+/// thread (its run was recorded twice). Another thread may end it or record its suspend: a scheduler may
+/// do so on its own thread.
 #[inline]
 fn violation(before: &Event, after: &Event) -> Option<Violation> {
     use EventKind::{Birth, Death, Run, Suspend};

@@ -1,4 +1,4 @@
-//! What was seen from outside of the descriptors that coroutines wait for, wait by wait.
+//! What the recorder found when it looked at awaited descriptors from outside, per wait.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -6,26 +6,26 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Look, Nanos, Seen, SiteId, WaitKind};
 use crate::verdict::{EmptyEvidence, LookEvidence};
 
-/// What was seen since a coroutine waits.
+/// The looks during the current wait of a coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// When the wait began.
+    /// The start of the wait.
     pub since: Nanos,
-    /// The latest look at which nothing was remarkable.
+    /// The latest look without a notable finding.
     pub open: Option<Look>,
-    /// The first look that found what all later ones found too.
+    /// The first look with the finding that all later looks share.
     pub first: Option<Look>,
-    /// The latest of these, if there were several.
+    /// The latest of these looks, if there are several.
     pub latest: Option<Look>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Looks {
     waits: Map<CoroutineId, Looked>,
-    /// The longest that a wait went on at a place after its descriptor was seen to be closed, or
-    /// watched by nobody.
+    /// Per site, the longest time that a wait continued after its descriptor was seen closed or
+    /// unwatched.
     longest: Map<SiteId, Nanos>,
-    /// Looks were not allowed everywhere.
+    /// Some looks were not permitted.
     pub(super) hidden: bool,
 }
 
@@ -127,7 +127,8 @@ impl Looks {
         self.waits.remove(&id);
     }
 
-    /// The longest that anybody waited on there; zero if nobody is known to have gone on.
+    /// The longest time that a wait at this site continued after such a look. Zero if none is known to
+    /// have ended.
     pub(super) fn longest(&self, site: SiteId) -> Nanos {
         self.longest.get(&site).copied().unwrap_or_default()
     }
@@ -147,7 +148,7 @@ mod tests {
         }
     }
 
-    /// When the first and the latest look were that agree.
+    /// The times of the first and of the latest look with the same finding.
     fn found(looks: &[Look], suspended_at: u64) -> Option<(u64, Option<u64>)> {
         let mut all = Looks::default();
         looks.iter().for_each(|look| all.note(look));
