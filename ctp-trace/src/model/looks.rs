@@ -30,13 +30,13 @@ pub(super) struct Looks {
 }
 
 impl TraceModel {
-    /// What was seen from outside of what this one waits for, if that was remarkable, or if there
-    /// was nothing to read.
+    /// What the recorder found about the descriptor that the coroutine waits for, if that was notable or
+    /// if there was nothing to read.
     pub fn looked(&self, coroutine: &Coroutine) -> Option<&Looked> {
         self.looks.of(coroutine.id, coroutine.suspend()?)
     }
 
-    /// Whether the recorder was somewhere not allowed to look.
+    /// Whether the recorder lacked the permission to look in some process.
     pub fn were_looks_refused(&self) -> bool {
         self.looks.hidden
     }
@@ -53,7 +53,7 @@ impl TraceModel {
         })
     }
 
-    /// The latest look, if it found nothing to read where this one waits for that.
+    /// The latest look, if it found nothing to read where the coroutine waits to read.
     pub(super) fn empty_evidence(&self, coroutine: &Coroutine) -> Option<EmptyEvidence> {
         let suspend = coroutine.suspend()?;
         let look = self.looked(coroutine)?.empty()?;
@@ -95,7 +95,7 @@ impl Looks {
         }
     }
 
-    /// What was seen since this coroutine waits as it does.
+    /// The looks during the coroutine's current wait, if they found anything.
     pub(super) fn of(&self, id: CoroutineId, suspend: &Event) -> Option<&Looked> {
         let looked = self.waits.get(&id)?;
         let says_more = looked.first.is_some() || looked.empty().is_some();
@@ -103,7 +103,7 @@ impl Looks {
         is_of_resource.then_some(looked)
     }
 
-    /// This wait is over, whatever was seen.
+    /// Takes the end of a wait.
     pub(super) fn over(&mut self, id: CoroutineId, suspend: &Event, at: Nanos) {
         let looked = self.waits.get(&id);
         let Some(looked) = looked.filter(|looked| looked.since == suspend.at) else {
