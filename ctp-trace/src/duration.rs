@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_number_holds_is_refused() {
+    fn too_long_durations_are_refused() {
         for text in [
             "18446744073709551616ns",
             "18446744073709551.616us",

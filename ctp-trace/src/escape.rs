@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn safe_text_is_borrowed_as_it_is() {
+    fn safe_text_is_borrowed() {
         for text in [
             "",
             "caf\u{e9} \\n 'x'",

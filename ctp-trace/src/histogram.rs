@@ -128,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_has_no_figures() {
+    fn empty_histogram_has_no_figures() {
         let none = Histogram::default();
         assert_eq!((none.count(), none.sum()), (0, Nanos(0)));
         assert_eq!(
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bin_begins_where_the_one_before_ends() {
+    fn bins_are_adjacent() {
         let mut all = Histogram::default();
         [0, 1, 3, u64::MAX]
             .map(Nanos)
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn figures_are_exact_and_the_bound_is_within_twice(
+        fn figures_are_exact_and_bounds_within_twice(
             mut values in prop::collection::vec(0u64..1 << 40, 1..200),
             percent in 1u8..=100,
         ) {
@@ -179,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_is_adding_all(
+        fn merging_equals_adding_all(
             left in prop::collection::vec(any::<u64>(), 0..50),
             right in prop::collection::vec(any::<u64>(), 0..50),
         ) {

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_ends_where_it_ends() {
+    fn reads_stop_at_the_end_of_memory() {
         let read = |offset, size| {
             let mut room = vec![0; size];
             let read = b"abc".as_slice().read_at(offset, &mut room);

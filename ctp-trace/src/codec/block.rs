@@ -162,17 +162,17 @@ impl Oracle {
         let (owner, recent) = self.recent[coroutine as usize % RECENT];
         self.latest = match owner == coroutine {
             true => recent as usize,
-            false => self.look_up(coroutine) as usize,
+            false => self.find_or_add(coroutine) as usize,
         };
         &mut self.states[self.latest]
     }
 
     #[inline(never)]
-    fn look_up(&mut self, coroutine: u32) -> u32 {
+    fn find_or_add(&mut self, coroutine: u32) -> u32 {
         let next = self.states.len() as u32;
         let index = *self.indices.entry(coroutine).or_insert(next);
         if index == next {
-            let state = self.states[self.latest].of_a_stranger();
+            let state = self.states[self.latest].for_new_coroutine();
             self.states.push(state);
         }
         self.recent[coroutine as usize % RECENT] = (coroutine, index);

@@ -42,7 +42,7 @@ variants!(Place {
     1 => Function { address: address, name: name },
     2 => Address { 0: address },
     3 => ReturnAddress { 0: address },
-} else Err(Malformed("an unknown sort of place")));
+} else Err(Malformed("an unknown kind of place")));
 
 fields!(Chain {
     site,
@@ -247,4 +247,4 @@ numbered_codes!(ExitReason of i32 {
     1 => Signalled(signal),
     2 => Stopped,
     3 => Image,
-} else Err(Malformed("an unknown ending")));
+} else Err(Malformed("an unknown way to end")));

@@ -80,12 +80,12 @@ mod tests {
     }
 
     #[test]
-    fn its_own_header_is_accepted() {
+    fn written_header_is_accepted() {
         assert_eq!(decode(&encode()), Ok(FILE_HEADER_BYTES));
     }
 
     #[test]
-    fn a_newer_minor_version_is_accepted_and_a_newer_major_version_is_not() {
+    fn only_newer_minor_versions_are_accepted() {
         assert_eq!(with(10, 9), Ok(FILE_HEADER_BYTES));
         assert_eq!(
             with(8, 2),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn invalid_headers_are_refused() {
         assert_eq!(decode(b""), Err(Error::Empty));
         assert_eq!(
             decode(b"\x7fELF"),

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_noise_after_all_is_searched_for_what_comes_again() {
+    fn regular_data_is_not_compressed_as_noise() {
         let mut compressors = Compressors::new().expect("there is memory");
         let mut room = vec![0; BYTES];
         let mut length = |part: &[u8], sort| {

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn invalid_numbers_are_refused() {
         let refused = |bytes: &[u8]| Input::new(bytes).uint().is_err();
         assert!(refused(&[]));
         assert!(refused(&[0x80]));

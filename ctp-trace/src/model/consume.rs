@@ -44,10 +44,10 @@ impl TraceModel {
     /// known state may be outdated.
     pub fn damaged(&mut self) {
         self.missing.note_damage();
-        self.shake();
+        self.mark_uncertain();
     }
 
-    fn shake(&mut self) {
+    fn mark_uncertain(&mut self) {
         // A damaged trace may have very many such places, so only coroutines that changed since the last
         // are visited.
         for coroutine in self.coroutines.take_changed() {
@@ -59,7 +59,7 @@ impl TraceModel {
     /// coroutine.
     fn control(&mut self, control: &Control) {
         if control.is_in_force() {
-            self.shake();
+            self.mark_uncertain();
         }
         self.missing.filtering.note(control);
     }

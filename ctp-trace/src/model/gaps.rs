@@ -152,7 +152,7 @@ impl fmt::Display for Gap {
             }
             Gap::Stopped => out.write_str("recording was stopped for a while"),
             Gap::SingleProcess(pid) => {
-                write!(out, "of other processes than {pid} nothing was kept for a while")
+                write!(out, "only events of process {pid} were kept for a while")
             }
             Gap::Nonsense(count) => {
                 let records = counted(count, "record");
@@ -189,7 +189,7 @@ impl fmt::Display for Gap {
             ),
             Gap::Lost(count) => {
                 let coroutines = counted(count, "coroutine");
-                write!(out, "of {coroutines} records are missing that would tell")
+                write!(out, "records are missing that could explain the state of {coroutines}")
             }
         }
     }

@@ -62,7 +62,7 @@ pub(super) struct Holds {
     own: BTreeMap<(CoroutineId, Resource), usize>,
     /// Coroutines whose lock another coroutine or thread released. Either they end now, or the lock was
     /// handed over.
-    bereft: Map<CoroutineId, ProcessId>,
+    released_elsewhere: Map<CoroutineId, ProcessId>,
     /// Processes in which locks are handed over without a record.
     moved: Map<ProcessId, ()>,
     /// The number of resources above which free resources are forgotten.
@@ -161,14 +161,14 @@ impl Holds {
     /// Takes an event of a coroutine, which may affect locks that it holds.
     #[inline]
     pub(super) fn event(&mut self, coroutine: &Coroutine, event: &Event) {
-        if !(self.own.is_empty() && self.bereft.is_empty()) {
+        if !(self.own.is_empty() && self.released_elsewhere.is_empty()) {
             self.happened(coroutine, event);
         }
     }
 
     fn happened(&mut self, coroutine: &Coroutine, event: &Event) {
         let (id, is_over) = (event.coroutine, event.kind == EventKind::Death);
-        if let Some(process) = self.bereft.remove(&id)
+        if let Some(process) = self.released_elsewhere.remove(&id)
             && !is_over
         {
             self.moved.insert(process, ());
@@ -240,7 +240,7 @@ impl Holds {
         match holding.by {
             _ if by == Waker::Foreign || holding.by == Waker::Foreign => {}
             Waker::Coroutine(id) if holding.ended.is_none() => {
-                self.bereft.insert(id, process);
+                self.released_elsewhere.insert(id, process);
             }
             _ => {
                 self.moved.insert(process, ());
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_took_it_last_holds_it_also_where_records_come_late() {
+    fn last_acquirer_holds_lock_despite_late_records() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         takes(&mut holds, 30, waker_of(2));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_takes_it_again_gives_it_back_as_often() {
+    fn reentrant_lock_needs_equally_many_releases() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         takes(&mut holds, 11, waker_of(1));
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn several_holders_stay_doubtful_until_it_is_free() {
+    fn lock_stays_shared_until_free() {
         let mut holds = Holds::default();
         let is_shared = |holds: &Holds| {
             let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_holders_none_is_named_until_all_but_a_few_have_given_it_back() {
+    fn too_many_holders_are_not_reported() {
         let mut holds = Holds::default();
         let ids = 1..=100_000;
         ids.clone()
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_that_end_with_a_lock_each_take_no_time_to_speak_of() {
+    fn many_deaths_with_a_lock_are_fast() {
         let mut holds = Holds::default();
         for id in 1..=100_000 {
             let (thread_event, hold) = reported(1, u64::from(id) << 32, waker_of(id));
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_given_back_by_another_one_was_given_on_unless_its_taker_ends() {
+    fn lock_released_elsewhere_is_moved_unless_acquirer_dies() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         gives(&mut holds, 11, Waker::Thread(7));
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_whose_taker_ended_first_was_given_on_if_it_is_given_back() {
+    fn lock_released_after_acquirer_death_is_moved() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         happens(&mut holds, 1, 12, EventKind::Death);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_its_taker_gave_out_is_held_by_one_who_is_not_known() {
+    fn returned_guard_has_unknown_holder() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         let death = Event {
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_locks_are_bounded_and_what_is_held_stays() {
+    fn million_locks_are_bounded_and_held_locks_stay() {
         let mut holds = Holds::default();
         takes(&mut holds, 1, waker_of(1));
         for at in 2..1_000_000 {

@@ -181,7 +181,7 @@ impl TraceModel {
             return None;
         }
         let mut holders = held.holders.clone();
-        holders.dedup_by_key(|holder| holder.by); // one may take it again
+        holders.dedup_by_key(|holder| holder.by); // a holder may acquire the lock again
         let by = holders.into_iter().map(Blocker::Holder).collect();
         Some((by, self.caveat_of_holders(coroutine, held)))
     }

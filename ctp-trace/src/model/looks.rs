@@ -162,7 +162,7 @@ mod tests {
 
     // CT-15
     #[test]
-    fn only_what_all_looks_of_this_wait_found_counts() {
+    fn finding_must_be_shared_by_all_looks_of_a_wait() {
         let open = look(10, 20, Seen::Open);
         let closed = [30, 40, 50].map(|at| look(10, at, Seen::Closed));
         assert_eq!(found(&[open], 10), None);

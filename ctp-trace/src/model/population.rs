@@ -33,13 +33,13 @@ impl Population {
     pub(super) fn of(&mut self, id: CoroutineId) -> &mut Coroutine {
         let latest = self.coroutines.get(self.latest);
         if latest.is_none_or(|latest| latest.id != id) {
-            self.latest = self.look_up(id);
+            self.latest = self.find_or_add(id);
         }
         &mut self.coroutines[self.latest]
     }
 
     #[inline]
-    fn look_up(&mut self, id: CoroutineId) -> usize {
+    fn find_or_add(&mut self, id: CoroutineId) -> usize {
         match self.index.get(&id) {
             Some(at) => self.change(*at as usize),
             None => self.add(id),
@@ -136,8 +136,11 @@ impl Population {
             all.map(|coroutine| (coroutine.process, coroutine.id))
                 .collect()
         });
-        let of_it = (process, CoroutineId(0))..=(process, CoroutineId(u32::MAX));
-        by_process.range(of_it).map(|(_, id)| *id).collect()
+        let of_this_process = (process, CoroutineId(0))..=(process, CoroutineId(u32::MAX));
+        by_process
+            .range(of_this_process)
+            .map(|(_, id)| *id)
+            .collect()
     }
 }
 
@@ -214,14 +217,14 @@ mod tests {
                 }
                 Step::OfProcess => {
                     let process = ProcessId(id.0 % 3);
-                    let of_it = self
+                    let of_this_process = self
                         .all
                         .iter()
                         .filter(|(_, other_process)| **other_process == process);
                     population
                         .of_process(process)
                         .iter()
-                        .eq(of_it.map(|(id, _)| id))
+                        .eq(of_this_process.map(|(id, _)| id))
                 }
             }
         }
@@ -229,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_was_changed_and_whose_each_is(
+        fn population_agrees_with_plain_maps(
             steps in prop::collection::vec((any_step(), 0u32..12), 0..200),
         ) {
             let (mut population, mut plain) = (Population::default(), Plain::default());
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_found_by_its_id_whoever_is_forgotten() {
+    fn coroutines_are_found_after_removals() {
         let mut population = Population::default();
         for id in 1..=5 {
             population.of(CoroutineId(id)).probe_id = id.into();

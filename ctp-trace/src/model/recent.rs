@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_value_is_found_by_its_key_whoever_was_asked_for_last() {
+    fn values_are_found_by_key() {
         let mut recent: Recent<u64, u64> = Recent::default();
         for key in [7, 8, 7, 9, 8] {
             *recent.of(key) += key;

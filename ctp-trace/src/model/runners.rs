@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_became_ready_last_counts_and_not_who_ran_last() {
+    fn overtaker_is_the_latest_ready_not_the_latest_run() {
         let mut runners = Runners::default();
         assert_eq!(runners.overtaker, None);
         runners.ran(CoroutineId(1), 7, Nanos(10), Some(Nanos(8)));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_is_the_one_that_began_last_and_has_not_left() {
+    fn innermost_is_the_latest_unfinished_run() {
         let mut runners = Runners::default();
         for id in 1..=3 {
             runners.ran(CoroutineId(id), 7, Nanos(id.into()), None);

@@ -81,13 +81,13 @@ impl Places {
     pub(super) fn number(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         let latest = self.sites.get(self.latest as usize);
         if latest.is_none_or(|latest| (latest.site, latest.wait) != (site, wait)) {
-            self.latest = self.look_up(site, wait);
+            self.latest = self.find_or_add(site, wait);
         }
         self.latest
     }
 
     #[inline]
-    fn look_up(&mut self, site: SiteId, wait: WaitKind) -> u32 {
+    fn find_or_add(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         match self.index.get(&(site, wait)) {
             Some(&known) => known,
             None => self.meet(site, wait),
@@ -98,7 +98,7 @@ impl Places {
     fn meet(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         match self.sites.len() < MOST_SITES || site == SiteId(0) {
             true => self.add(site, wait),
-            false => self.look_up(SiteId(0), wait),
+            false => self.find_or_add(SiteId(0), wait),
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sites_beyond_the_most_are_counted_as_the_one_that_is_not_known() {
+    fn excess_sites_count_as_the_unknown_site() {
         let mut places = Places::default();
         let most = MOST_SITES as u32;
         for site in 1..=2 * most {

@@ -72,7 +72,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn the_first_places_are_told_apart_of_however_many() {
+    fn first_wakers_are_counted_separately() {
         let mut wakers = Wakers::default();
         assert_eq!((wakers.places().count(), wakers.count()), (0, 0));
         wakers.add(SiteId(0));

@@ -143,7 +143,7 @@ mod tests {
 
     // AGG-15
     #[test]
-    fn each_bin_begins_where_the_one_before_ends() {
+    fn bins_are_adjacent() {
         let bins = Bins { lo: 8, step: 2 };
         let ends: Vec<Option<u64>> = [0, 1, 14, 15]
             .map(|bin| bins.end(bin).map(|time| time.0))

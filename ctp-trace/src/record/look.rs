@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_makes_no_other_finding() {
+    fn amount_does_not_change_the_finding() {
         assert!(Seen::Readable(1).is_like(Seen::Readable(9)));
         assert!(!Seen::Readable(1).is_like(Seen::Unwatched(1)));
         assert!(!Seen::Closed.is_like(Seen::NumberClosed));

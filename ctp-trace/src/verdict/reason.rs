@@ -140,11 +140,11 @@ impl Reason {
     pub fn witness(&self) -> Option<Witness> {
         let (at, by, what, time) = match *self {
             Reason::Overlooked(overtaker) | Reason::PassedOver { overtaker, .. } => {
-                let what = "run of one that was ready only at {time}";
+                let what = "run of a coroutine that became ready only at {time}";
                 (overtaker.ran, "others", what, overtaker.ready)
             }
             Reason::InTurn(turn) => {
-                let what = "acquire by one that waited for it since {time}";
+                let what = "acquire by a coroutine that waited since {time}";
                 (turn.taken, "others", what, turn.waited_since)
             }
             Reason::Overdue(due) => (due, "timer", "was due", due),

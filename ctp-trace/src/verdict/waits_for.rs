@@ -25,7 +25,7 @@ pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
             continue;
         };
         if let Some(begin) = path.iter().position(|id| *id == first) {
-            cycles.push(from_the_smallest(&path[begin..]));
+            cycles.push(rotate_to_smallest(&path[begin..]));
         }
     }
     cycles.sort_unstable();
@@ -66,7 +66,7 @@ fn path_from(
     path
 }
 
-fn from_the_smallest(cycle: &[CoroutineId]) -> Vec<CoroutineId> {
+fn rotate_to_smallest(cycle: &[CoroutineId]) -> Vec<CoroutineId> {
     let smallest = cycle.iter().enumerate().min_by_key(|(_, id)| **id);
     let at = smallest.map_or(0, |(at, _)| at);
     [&cycle[at..], &cycle[..at]].concat()
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_begins_with_its_smallest() {
+    fn cycles_begin_with_the_smallest_id() {
         assert_eq!(cycles(&[(3, &[1]), (1, &[2]), (2, &[3])]), [[1, 2, 3]]);
         assert_eq!(cycles(&[(7, &[7])]), [[7]]);
         let two: &[(u32, &[u32])] = &[(1, &[5]), (5, &[1]), (2, &[9]), (9, &[2])];
@@ -100,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_no_cycle_and_who_waits_for_one_is_not_in_it() {
+    fn chains_are_not_part_of_cycles() {
         assert!(cycles(&[(1, &[2]), (2, &[3])]).is_empty());
         assert_eq!(cycles(&[(4, &[1]), (1, &[2]), (2, &[1])]), [[1, 2]]);
     }
 
     #[test]
-    fn who_waits_for_several_gets_on_with_one_of_them() {
+    fn one_free_blocker_suffices() {
         assert!(cycles(&[(1, &[2, 3]), (2, &[1])]).is_empty());
         assert_eq!(cycles(&[(1, &[2, 3]), (2, &[1]), (3, &[1])]), [[1, 2]]);
     }
@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cycles_are_those_of_a_program_that_goes_on_as_far_as_it_can(
+        fn cycles_match_the_reference(
             edges in prop::collection::btree_map(0u32..12, prop::collection::vec(0u32..12, 1..3), 0..12)
         ) {
             let ids = |all: Vec<u32>| all.into_iter().map(CoroutineId).collect();

@@ -79,7 +79,7 @@ impl Composer {
             Record::ProcessEnd(end) => self.mark(PROCESS_END, end),
             Record::Control(control) => self.mark(CONTROL, control),
             Record::Watermark(at) => self.mark(WATERMARK, at),
-            _ => Err(refused("a start or an end amid the records of a trace")),
+            _ => Err(refused("a start or an end among the records of a trace")),
         }
     }
 

@@ -10,8 +10,8 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
 const HEADER_OF_REASONS: &str = "| verdict | sure | reason | when |\n| --- | --- | --- | --- |\n";
 const CAVEATS_HEADER: &str = "| caveat | what speaks against it |\n| --- | --- |\n";
 /// When a verdict is likely that would be certain without a doubt.
-const DOUBTED: &str = "as where that is certain, but a doubt speaks against it; of `seen-closed` \
-                       also where it was seen to be used for something else";
+const DOUBTED: &str = "as for CERTAIN, but with a caveat (see below); `seen-closed` also if the \
+                       descriptor was seen to be used for something else";
 const VERDICTS: [Verdict; 7] = [
     Verdict::Deadlock,
     Verdict::Stuck,

@@ -112,7 +112,7 @@ impl<'a> Decoder<'a> {
             EVENT_COUNTS => self.event_counts(control),
             code => match EventKind::of_code(code) {
                 Some(kind) => self.event(control, kind),
-                None => Err(Malformed("an unknown sort of row")),
+                None => Err(Malformed("an unknown kind of row")),
             },
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Decoder<'a> {
         let column = self.column(Column::EventCounts);
         let flags = column.byte()?;
         if flags & !(TORN | INEXACT) != 0 {
-            return Err(Malformed("a tally has unknown flags"));
+            return Err(Malformed("event counts have unknown flags"));
         }
         let attempted = column.uint()?;
         let recorded = attempted.wrapping_sub(column.int()? as u64);
@@ -202,7 +202,9 @@ impl<'a> Decoder<'a> {
             code => Some(EventKind::of_code(code).ok_or(Malformed("an unknown kind of event"))?),
         };
         if flags & TORN != 0 || (event_counts.filtered == 0 && event_counts.hidden.is_none()) {
-            return Err(Malformed("a tally of no filtered events"));
+            return Err(Malformed(
+                "filtered event counts without any filtered event",
+            ));
         }
         self.hidden = self.next_row(Column::Hidden)?;
         Ok(())
@@ -257,7 +259,7 @@ impl<'a> Decoder<'a> {
                 .site_args
                 .get(index)
                 .copied()
-                .ok_or(Malformed("an unknown spot"));
+                .ok_or(Malformed("an unknown site and argument"));
         }
         let site = self.column(Column::Site).int()?;
         let code = self.column(Column::Wait).byte()?;

@@ -20,7 +20,7 @@ const _: () = assert!(MAX_ROWS.is_multiple_of(RECORDS_A_LOOK));
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
     /// The latest rows, which are not in the columns yet.
-    at_hand: Rows,
+    pending: Rows,
     /// Records until the next check of the size.
     until_look: usize,
     pub(super) oracle: Oracle,
@@ -34,7 +34,7 @@ impl Encoder {
     pub(crate) fn new() -> Self {
         Encoder {
             columns: Default::default(),
-            at_hand: Rows::default(),
+            pending: Rows::default(),
             until_look: RECORDS_A_LOOK,
             oracle: Oracle::new(),
             expected: Expected::default(),
@@ -73,7 +73,7 @@ impl Encoder {
         let predicted = expectation.meet(event, kind, site_arg, tid_before);
         let numbers = match predicted.are_numbers_of(event) {
             true => N_HIT | TID_HIT | SEEN_HIT,
-            false => self.surprise(event, predicted.n, predicted.tid, predicted.seen),
+            false => self.unpredicted_numbers(event, predicted.n, predicted.tid, predicted.seen),
         };
         numbers | self.site_arg(site_arg, predicted.site_arg)
     }
@@ -87,7 +87,7 @@ impl Encoder {
 
     /// Appends the numbers that were not predicted. Returns the bits of those that were.
     #[inline(never)]
-    fn surprise(&mut self, event: &Event, n: u64, tid: u64, seen: u16) -> u8 {
+    fn unpredicted_numbers(&mut self, event: &Event, n: u64, tid: u64, seen: u16) -> u8 {
         let (now, predicted) = (event.wake_seen.into(), seen.into());
         self.number(Column::N, N_HIT, event.n, n)
             | self.number(Column::Tid, TID_HIT, event.tid, tid)
@@ -109,7 +109,7 @@ impl Encoder {
             self.filtered(event_counts);
         }
         let control = EVENT_COUNTS | self.coroutine(event_counts.coroutine);
-        self.at_hand.settle(&mut self.columns);
+        self.pending.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         let column = self.column(Column::EventCounts);
         // Readers before 1.2 would otherwise base a verdict on an event that is not the latest.
@@ -149,7 +149,7 @@ impl Encoder {
     }
 
     pub(super) fn rows(&self) -> usize {
-        self.columns[Column::Control.index()].len() + self.at_hand.len()
+        self.columns[Column::Control.index()].len() + self.pending.len()
     }
 
     /// Must be called once after each record.
@@ -161,7 +161,7 @@ impl Encoder {
 
     fn is_full_now(&mut self) -> bool {
         self.until_look = RECORDS_A_LOOK;
-        self.at_hand.settle(&mut self.columns);
+        self.pending.settle(&mut self.columns);
         let records = self.rows() + self.columns[Column::Act.index()].len();
         let bytes = self.columns.iter().map(Vec::len).sum::<usize>();
         records >= MAX_ROWS || FULL_PAYLOAD_BYTES <= bytes
@@ -169,7 +169,7 @@ impl Encoder {
 
     /// Appends the block to `out` and starts the next block.
     pub(crate) fn finish(&mut self, out: &mut Payload) {
-        self.at_hand.settle(&mut self.columns);
+        self.pending.settle(&mut self.columns);
         self.until_look = RECORDS_A_LOOK;
         for (number, column) in (1..).zip(&mut self.columns) {
             if !column.is_empty() {
@@ -203,14 +203,14 @@ impl Encoder {
     fn row(&mut self, control: u8, at: Nanos) {
         let before = core::mem::replace(&mut self.oracle.at, at.0);
         let step = step(Nanos(before), at);
-        if !self.at_hand.push(control, step) {
+        if !self.pending.push(control, step) {
             self.long_row(control, step);
         }
     }
 
     #[inline(never)]
     fn long_row(&mut self, control: u8, step: u64) {
-        self.at_hand.settle(&mut self.columns);
+        self.pending.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         self.column(Column::Time).push(step as u8);
         put_uint(self.column(Column::TimeHigh), step >> 8);

@@ -45,7 +45,7 @@ pub(super) struct Predicted {
 }
 
 impl Expectation {
-    pub fn of_a_stranger(&self) -> Self {
+    pub fn for_new_coroutine(&self) -> Self {
         let mut like_this = *self;
         for usual_pattern in [&mut like_this.suspended, &mut like_this.other] {
             (usual_pattern.met, usual_pattern.is_settled) = (false, false);
@@ -164,7 +164,7 @@ mod tests {
 
     /// Files of all versions depend on these predictions, which must never change.
     #[test]
-    fn loops_of_up_to_three_spots_are_foretold_from_their_second_round_on() {
+    fn loops_of_three_sites_are_predicted_from_round_two() {
         let places = |args: &[u64]| {
             let suspends: Vec<_> = args.iter().map(|arg| (*arg, 0)).collect();
             predicted(&suspends)
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn wakes_are_expected_to_go_on_as_they_did() {
+    fn wake_counts_are_predicted_to_keep_their_step() {
         let seen = |all: [u16; 6]| {
             predicted(&all.map(|seen| (0, seen)))
                 .into_iter()

@@ -188,7 +188,7 @@ impl Decoder<'_> {
                 ACQUIRE => Act::Acquire(self.hold(self.expected.acquire)?),
                 RELEASE => Act::Release(self.hold(self.expected.release)?),
                 LOSS => Act::Loss(self.column(Column::Lost).uint()?),
-                _ => return Err(Malformed("an unknown sort of deed")),
+                _ => return Err(Malformed("an unknown kind of thread event")),
             },
         })
     }

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_there_once_however_many_there_are() {
+    fn sites_are_unique_however_many_there_are() {
         let mut visited = Visited::default();
         for round in 0..3 {
             let new = (0..1000).filter(|site| visited.insert(site * 7));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_new_are_told_once() {
+    fn new_sites_are_returned_once() {
         let mut visited = Visited::default();
         assert!(visited.insert(5) && visited.insert(3));
         assert_eq!(visited.take_new(), [5, 3]);

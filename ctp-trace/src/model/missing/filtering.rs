@@ -50,9 +50,9 @@ impl Filtering {
         let mut before = Filtering::default();
         let mut turns = self.changes.clone();
         turns.retain(|change| {
-            let is_one = before.differs_after(change);
+            let is_effective = before.differs_after(change);
             before.note(change);
-            is_one
+            is_effective
         });
         turns
     }

@@ -77,7 +77,7 @@ mod tests {
 
     // CT-24
     #[test]
-    fn the_latest_losses_are_known_however_many_there_were() {
+    fn latest_losses_are_kept() {
         let mut losses = Losses::default();
         for at in 0..10_000 {
             let thread_event = ThreadEvent {

@@ -144,7 +144,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn the_first_closing_since_the_wait_began_is_what_was_lost() {
+    fn first_close_during_the_wait_counts() {
         let (mut closings, fd) = (Closings::default(), WaitKind::Readable);
         let all = [
             waits(1, 100, fd, 7),
@@ -159,7 +159,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn a_closing_is_of_both_directions_and_of_one_sort_and_process() {
+    fn close_covers_both_directions_of_one_resource() {
         let all = [
             waits(1, 1, WaitKind::Writable, 7),
             waits(2, 1, WaitKind::Channel, 7),
@@ -184,7 +184,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn a_million_closings_are_bounded_and_what_somebody_lost_stays() {
+    fn million_closes_are_bounded_and_missed_closes_stay() {
         let mut closings = Closings::default();
         let all = [waits(1, 10, WaitKind::Lock, 4)];
         for i in 0..1_000_000 {

@@ -42,9 +42,10 @@ impl UsualUse {
         let closings = resource.and_then(|resource| self.closed.get(&resource));
         // A coroutine that awaits another after its end need not wait at all.
         let is_join = suspend.wait == WaitKind::Coroutine;
-        let amid =
+        let is_during_wait =
             |(closed, _): &(Nanos, SiteId)| (is_join || suspend.at < *closed) && *closed <= at;
-        let first = closings.and_then(|all| all.iter().flatten().rfind(|pair| amid(pair)));
+        let first =
+            closings.and_then(|all| all.iter().flatten().rfind(|pair| is_during_wait(pair)));
         if let Some(&(closed, place)) = first {
             let time = closed.max(suspend.at).until(at);
             self.took(suspend.site, time);
@@ -95,7 +96,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn the_longest_way_from_a_closing_to_the_end_of_the_wait_is_known_at_both_places() {
+    fn longest_time_after_close_is_kept_at_both_sites() {
         let mut usual_use = UsualUse::default();
         close(&mut usual_use, 50, 4);
         over(&mut usual_use, 100, 110, 4); // closed before it waited
@@ -111,7 +112,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn of_a_number_that_is_used_again_the_first_closing_counts() {
+    fn first_close_of_a_reused_number_counts() {
         let mut usual_use = UsualUse::default();
         for at in [200, 300, 400] {
             close(&mut usual_use, at, 4);
