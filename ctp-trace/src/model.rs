@@ -121,7 +121,7 @@ impl TraceModel {
         waits.or_else(waited).unwrap_or(coroutine.spawn_site)
     }
 
-    /// Where the coroutine waited before its latest run, if that is known.
+    /// Where the coroutine waited before its latest run, if known.
     pub fn resumed_from(&self, coroutine: &Coroutine) -> Option<&SiteStats> {
         let resumed_at = coroutine.waits.resumed_at()?;
         Some(self.places.get(resumed_at))

@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         self.chunks.most_lost
     }
 
-    /// Chunks read so far whose type a later version added. Their records are skipped.
+    /// Chunks read so far with types that a later version added. Their records are skipped.
     #[must_use]
     pub fn passed_over(&self) -> u64 {
         self.passed_over

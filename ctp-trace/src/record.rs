@@ -224,7 +224,7 @@ pub enum CoroutineKind {
 pub struct Birth {
     /// Number of the coroutine in this trace.
     pub coroutine: CoroutineId,
-    /// The process it belongs to.
+    /// The process of the coroutine.
     pub process: ProcessId,
     /// Index of its station in the shared memory.
     pub station: u32,
@@ -232,7 +232,7 @@ pub struct Birth {
     pub generation: u32,
     /// The id that the probe assigned.
     pub probe_id: u64,
-    /// When it was born.
+    /// Time of the birth.
     pub at: Nanos,
     /// The writer of the coroutine's events.
     pub dialect: Dialect,
@@ -240,7 +240,7 @@ pub struct Birth {
     pub kind: CoroutineKind,
     /// Name given by the program (or the type of its future), empty if none.
     pub name: String,
-    /// Where it was spawned.
+    /// The spawn site.
     pub spawn_site: SiteId,
 }
 
@@ -296,18 +296,18 @@ pub struct WaitMarks {
 /// A change of a coroutine's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// The coroutine whose event it is.
+    /// The coroutine of this event.
     pub coroutine: CoroutineId,
     /// Index among this coroutine's events, from 0. A gap means that the events in between are lost. A
     /// run of consecutive filtered events takes a single index.
     pub n: u64,
-    /// When it happened.
+    /// Time of the event.
     pub at: Nanos,
     /// On which thread (the kernel's id on Linux).
     pub tid: u64,
     /// What happened.
     pub kind: EventKind,
-    /// Where it suspended.
+    /// The site of the suspend.
     pub site: SiteId,
     /// What the coroutine waits for.
     pub wait: WaitKind,
@@ -364,7 +364,7 @@ pub struct EventCounts {
     pub attempted: u64,
     /// Events of the coroutine in this trace.
     pub recorded: u64,
-    /// Index of an event whose writer died while writing it: reported, never decoded.
+    /// Index of an event that is incomplete because its writer died: reported, never decoded.
     pub torn: Option<u64>,
     /// The counts cannot be trusted (a sequence went back, or two processes wrote).
     pub inexact: bool,
@@ -372,7 +372,7 @@ pub struct EventCounts {
     pub filtered: u64,
     /// Kind of the coroutine's latest event, if a filter kept that event out.
     pub hidden: Option<EventKind>,
-    /// How many of the coroutine's wakers are alive, if that is known; clones may share a count. At 0,
+    /// How many of the coroutine's wakers are alive, if known; clones may share a count. At 0,
     /// nothing can wake the coroutine.
     pub wakers: Option<u32>,
 }
@@ -392,9 +392,9 @@ pub struct Control {
     pub without_runs: bool,
     /// No suspend is kept.
     pub without_suspends: bool,
-    /// The only thread whose runs and suspends are kept; 0: all are.
+    /// Runs and suspends are kept of this thread only; 0: of all threads.
     pub only_thread: u32,
-    /// The only process whose events are kept (the kernel's id); 0: all are.
+    /// Events are kept of this process only (the kernel's id); 0: of all processes.
     pub only_process: u32,
 }
 
@@ -411,9 +411,9 @@ impl Control {
 pub struct ProcessEnd {
     /// The process that ended.
     pub process: ProcessId,
-    /// When it ended, as [`End::at`].
+    /// Time of the end, as [`End::at`].
     pub at: Nanos,
-    /// How it ended.
+    /// How the process ended.
     pub how: ProcessExit,
 }
 

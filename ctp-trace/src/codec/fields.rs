@@ -82,7 +82,7 @@ macro_rules! codes {
                 match self { $($type::$variant => $code,)* }
             }
 
-            /// The variant of this byte, if it is known.
+            /// The variant of this byte, if known.
             pub(crate) fn of_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some($type::$variant),)*

@@ -42,7 +42,7 @@ impl Block {
 pub enum Blocker {
     /// The holder of the awaited lock.
     Holder(Holding),
-    /// The coroutine whose completion, or message, is awaited.
+    /// The coroutine from which a completion or message is awaited.
     Awaited(CoroutineId),
     /// The coroutine that polls the blocked coroutine inside itself, and does not do so now.
     Host(CoroutineId),
@@ -67,7 +67,7 @@ impl Blocker {
         }
     }
 
-    /// The blocking coroutine, if it has not ended.
+    /// The blocking coroutine, unless that has ended.
     fn alive(&self) -> Option<CoroutineId> {
         self.coroutine().filter(|_| self.ended().is_none())
     }
@@ -80,7 +80,7 @@ impl Blocker {
         }
     }
 
-    /// When the blocker ended, if it has.
+    /// When the blocker ended; `None` if alive.
     fn ended(&self) -> Option<Nanos> {
         match self {
             Blocker::Holder(holding) => holding.ended,
@@ -226,7 +226,7 @@ impl TraceModel {
         })
     }
 
-    /// The evidence about a coroutine whose chain of blockers ends at a stuck coroutine. A verdict that
+    /// The evidence about a coroutine that is blocked, through a chain, by a stuck coroutine. A verdict that
     /// is already certain stays.
     pub(super) fn behind(
         &self,

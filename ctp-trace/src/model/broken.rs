@@ -1,4 +1,4 @@
-//! Coroutines whose events contradict each other: sequences that no scheduler produces.
+//! Coroutines with contradicting events: sequences that no scheduler produces.
 //!
 //! Only consecutive events without a loss between them prove anything, and only those of this project's
 //! probe, which records every change of state. A plain v1 peer may resume without a preceding suspend,
@@ -48,7 +48,7 @@ pub struct Broken {
 
 /// Maximum number of contradictions that are kept of each coroutine.
 const PROOFS: usize = 4;
-/// Maximum number of coroutines whose contradictions are kept.
+/// Maximum number of coroutines of which contradictions are kept.
 const MOST: usize = 1000;
 
 /// All coroutines with contradictions.

@@ -8,7 +8,7 @@ use crate::record::{
 };
 
 impl TraceModel {
-    /// Takes the next record of the trace. Returns the span of time that an event ended, if it did.
+    /// Takes the next record of the trace. Returns the span of time that an event ended, if any.
     pub fn consume(&mut self, record: &Record) -> Option<Span> {
         self.missing.accounts.count(record);
         match record {

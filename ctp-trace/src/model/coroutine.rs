@@ -32,7 +32,7 @@ pub use step::Totals;
 pub struct Coroutine {
     /// Number of the coroutine in this trace.
     pub id: CoroutineId,
-    /// The process it belongs to.
+    /// The process of the coroutine.
     pub process: ProcessId,
     /// The id that the probe assigned.
     pub probe_id: u64,
@@ -49,7 +49,7 @@ pub struct Coroutine {
     /// Similar coroutines with similar ancestors; `None` if only the existence of the coroutine is
     /// known.
     pub family: Option<FamilyId>,
-    /// The coroutine that spawned this coroutine, if it is known.
+    /// The coroutine that spawned this coroutine, if known.
     pub parent: Option<Parent>,
     /// The latest event.
     pub last: Option<Event>,

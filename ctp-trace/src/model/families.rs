@@ -215,7 +215,7 @@ impl TraceModel {
             && !self.missing.filtering.was_in_force_since(since)
     }
 
-    /// The number of coroutines whose parent, if any, is unknown.
+    /// The number of coroutines with an unknown parent, if any.
     pub fn parents_unknown(&self) -> u64 {
         self.families.parents_unknown
     }

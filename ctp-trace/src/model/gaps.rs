@@ -30,13 +30,13 @@ pub enum Gap {
     Unreadable(u64),
     /// This many chunks have types that a later version added.
     UnknownChunks(u64),
-    /// The trace has this many coroutines fewer than it states.
+    /// The trace has this many coroutines fewer than stated.
     AbsentCoroutines(u64),
-    /// The trace has this many events fewer than it states.
+    /// The trace has this many events fewer than stated.
     AbsentEvents(u64),
-    /// The trace has this many records fewer than it states.
+    /// The trace has this many records fewer than stated.
     AbsentRecords(u64),
-    /// The trace states this many lost events that belong to no coroutine in it.
+    /// The trace states this many lost events that belong to no known coroutine.
     UnattributedLosses(u64),
     /// A memory image does not say when it was taken, and has coroutines that have not ended.
     Image,

@@ -30,11 +30,11 @@ pub struct Holding {
     pub by: Waker,
     /// When the lock was acquired.
     pub at: Nanos,
-    /// The thread on which it was acquired.
+    /// The thread of the acquire.
     pub tid: u64,
-    /// Where it was acquired; 0 if unknown.
+    /// The site of the acquire; 0 if unknown.
     pub site: SiteId,
-    /// When the holder ended, if it has.
+    /// When the holder ended; `None` if alive.
     pub ended: Option<Nanos>,
     /// The holder's name, if the holder has ended or released the lock.
     pub name: NameId,
@@ -60,7 +60,7 @@ pub(super) struct Holds {
     of: Map<Resource, Held>,
     /// How often each coroutine holds each resource.
     own: BTreeMap<(CoroutineId, Resource), usize>,
-    /// Coroutines whose lock another coroutine or thread released. Either they end now, or the lock was
+    /// Coroutines with a lock that another coroutine or thread released. Either they end now, or the lock was
     /// handed over.
     released_elsewhere: Map<CoroutineId, ProcessId>,
     /// Processes in which locks are handed over without a record.
@@ -88,7 +88,7 @@ pub(super) struct Held {
 }
 
 impl Holds {
-    /// Takes an acquire. `waited_since` is the start of the acquirer's wait, if it waited.
+    /// Takes an acquire. `waited_since` is the start of the wait of the acquirer, if any.
     pub(super) fn acquire(
         &mut self,
         thread_event: &ThreadEvent,

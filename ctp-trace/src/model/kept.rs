@@ -63,7 +63,7 @@ impl TraceModel {
         inside
     }
 
-    /// What blocks the coroutine, if it is known to wait.
+    /// What blocks the coroutine, if known to wait.
     pub(super) fn block(&self, coroutine: &Coroutine, others: &Others) -> Option<Block> {
         if coroutine.caveat().is_some() {
             return None;
@@ -97,7 +97,7 @@ impl TraceModel {
         Some(Block { by, caveat })
     }
 
-    /// The coroutine inside which this coroutine first ran, if it still exists.
+    /// The coroutine inside which this coroutine first ran, if still alive.
     fn host_of(&self, coroutine: &Coroutine) -> Option<CoroutineId> {
         coroutine
             .polls

@@ -31,7 +31,7 @@ type Companions = (FamilyId, SiteId, WaitKind);
 pub(super) type Newest = Map<Companions, u64>;
 
 impl Lives {
-    /// Takes a death. Coroutines that were dropped while they waited do not count.
+    /// Takes a death. Coroutines that were dropped during a wait do not count.
     pub(super) fn ended(&mut self, coroutine: &Coroutine, death: &Event) {
         let Some(family) = separate_family(coroutine).filter(|_| !coroutine.waits.cancelled) else {
             return;

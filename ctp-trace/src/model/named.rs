@@ -34,7 +34,7 @@ pub struct Named {
     pub running: Durations,
     /// Waits that are still open, measured to the end. No total includes them.
     pub open: Histogram,
-    /// Coroutines that were dropped while they waited. No total includes these waits.
+    /// Coroutines that were dropped during a wait. No total includes these waits.
     pub cancelled: u64,
     /// Durations that no total includes, because a signal handler left them out.
     pub left_out: u64,

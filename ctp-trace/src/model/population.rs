@@ -28,7 +28,7 @@ impl Population {
         self.coroutines.get(self.find(id)?)
     }
 
-    /// The coroutine with this id; created without any data if it is new.
+    /// The coroutine with this id; a new id gets an empty coroutine.
     #[inline]
     pub(super) fn of(&mut self, id: CoroutineId) -> &mut Coroutine {
         let latest = self.coroutines.get(self.latest);
@@ -46,7 +46,7 @@ impl Population {
         }
     }
 
-    /// The coroutine with this id, if it is known and not forgotten.
+    /// The coroutine with this id, if known and not forgotten.
     pub(super) fn known(&mut self, id: CoroutineId) -> Option<&mut Coroutine> {
         let at = self.find(id)?;
         self.latest = self.change(at);

@@ -46,7 +46,7 @@ impl<K: Copy + Eq + Hash, V: Default> Recent<K, V> {
         self.all.get_mut(self.latest).map(|(_, value)| value)
     }
 
-    /// The value of this key; created with its default if it is new.
+    /// The value of this key; a new key gets the default.
     #[inline]
     pub(super) fn of(&mut self, key: K) -> &mut V {
         self.latest = self.find(key).unwrap_or_else(|| self.add(key));

@@ -7,7 +7,7 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Nanos};
 use crate::verdict::Overtaker;
 
-/// Maximum number of threads whose runs are known.
+/// Maximum number of threads with known runs.
 const THREADS: usize = 1 << 16;
 
 /// Maximum depth of nested runs that is known of a thread; the innermost are kept.
@@ -19,10 +19,10 @@ const BIRTHS: usize = 1 << 10;
 /// The runs of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
-    /// Of all runs, the run whose coroutine had become ready last.
+    /// Of all runs, the run of the coroutine that became ready last.
     pub(super) overtaker: Option<Overtaker>,
     threads: Recent<u64, OnThread>,
-    /// Threads whose events are complete and in order.
+    /// Threads with complete events in order.
     histories: Map<u64, ()>,
     /// Another thread ran coroutines, and its other actions are not recorded.
     pub(super) has_unrecorded: bool,
@@ -35,7 +35,7 @@ pub(super) struct OnThread {
     pub(super) coroutine: CoroutineId,
     /// When that run began.
     pub(super) at: Nanos,
-    /// Of all runs of the thread, the run whose coroutine had become ready last.
+    /// Of all runs of the thread, the run of the coroutine that became ready last.
     pub(super) overtaker: Option<Overtaker>,
     /// The thread announced its end after that run.
     pub(super) has_ended: bool,
@@ -95,7 +95,7 @@ impl Runners {
     }
 
     /// Takes the start of a run. `ready` is the earliest time at which the coroutine can have become
-    /// ready, if that is known.
+    /// ready, if known.
     pub(super) fn ran(
         &mut self,
         coroutine: CoroutineId,
@@ -153,7 +153,7 @@ impl Runners {
         }
     }
 
-    /// Takes a loss of records on this thread. Returns the coroutines whose births are now uncertain:
+    /// Takes a loss of records on this thread. Returns the coroutines with births that are now uncertain:
     /// earlier events of the thread may have been found elsewhere, out of order.
     pub(super) fn lost(&mut self, tid: u64) -> VecDeque<CoroutineId> {
         let thread = self.threads.get_mut(tid);

@@ -77,7 +77,7 @@ pub(super) struct Places {
 pub(super) type Pasts = Map<(SiteId, WaitKind), Past>;
 
 impl Places {
-    /// Number of a site, which is added if it is new.
+    /// Number of a site; a new site is added.
     pub(super) fn number(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         let latest = self.sites.get(self.latest as usize);
         if latest.is_none_or(|latest| (latest.site, latest.wait) != (site, wait)) {

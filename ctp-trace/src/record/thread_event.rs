@@ -10,7 +10,7 @@ pub struct ThreadEvent {
     pub process: ProcessId,
     /// The thread (the kernel's id on Linux).
     pub tid: u64,
-    /// When it happened.
+    /// Time of the event.
     pub at: Nanos,
     /// What happened.
     pub act: Act,

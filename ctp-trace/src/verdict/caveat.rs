@@ -10,7 +10,7 @@ macro_rules! caveats {
         $(of_resource: $of_resource:literal,)?
         $(of_blocker: $of_blocker:literal,)?
     })*) => {
-        /// Why a coroutine whose resource is closed, held or ready may not be stuck after all.
+        /// Why a coroutine with a closed, held or ready resource may not be stuck after all.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Caveat {
@@ -86,7 +86,7 @@ caveats! {
     }
     PolledInside {
         word: "polled-inside",
-        meaning: "the coroutine could continue if the coroutine inside which it ran polled or dropped it",
+        meaning: "the coroutine could continue if the coroutine around it polled or dropped it",
         of_blocker: "but a coroutine was woken, and continues if the coroutine inside which it ran polls it",
     }
     DroppedInside {

@@ -44,7 +44,7 @@ pub struct MissingEvidence {
 /// How a coroutine is polled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PollEvidence {
-    /// How many of the coroutine's wakers are alive, if that is known.
+    /// How many of the coroutine's wakers are alive, if known.
     pub wakers: Option<u32>,
     /// The coroutine was polled without a wake of its own, or inside another coroutine. So it may
     /// continue without a wake.
@@ -66,7 +66,7 @@ pub struct WaitEvidence {
     pub idle: bool,
     /// The coroutine waits for other things too, which are not recorded.
     pub one_of_several: bool,
-    /// The deadline of the awaited timer, if it is known.
+    /// The deadline of the awaited timer, if known.
     pub deadline: Option<Nanos>,
 }
 
@@ -88,7 +88,7 @@ pub struct ResourceEvidence {
 /// What the threads that may run a coroutine are doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadEvidence {
-    /// Of all runs in the process, the run whose coroutine had become ready last.
+    /// Of all runs in the process, the run of the coroutine that became ready last.
     pub overtaker: Option<Overtaker>,
     /// Like [`overtaker`](Self::overtaker), but only of the threads that may have the coroutine in a
     /// queue of their own, and of the thread that is furthest behind. `None` if one of these threads is
@@ -149,11 +149,11 @@ pub struct CloseEvidence {
 /// A coroutine is blocked by another coroutine, which does not continue either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvidence {
-    /// What blocks it.
+    /// The cause of the block.
     pub block_cause: BlockCause,
-    /// Since when it is blocked.
+    /// Start of the block.
     pub since: Nanos,
-    /// Why it may continue all the same.
+    /// The caveat, if any.
     pub caveat: Option<Caveat>,
 }
 
@@ -175,9 +175,9 @@ pub enum BlockCause {
 pub struct LookEvidence {
     /// What was found.
     pub seen: Seen,
-    /// When it was first found.
+    /// Time of the first look with this finding.
     pub first: Nanos,
-    /// When it was last found; equals `first` if there was no second look.
+    /// Time of the last look with this finding; equals `first` if there was no second look.
     pub latest: Nanos,
     /// The longest time that other waiters at the same site took to resume after their descriptor was
     /// seen closed. Zero if none is known to have resumed.
@@ -200,7 +200,7 @@ pub struct EmptyEvidence {
 pub struct TurnEvidence {
     /// When the lock was last acquired.
     pub taken: Nanos,
-    /// When the wait of that acquirer began; equals `taken` if it did not wait.
+    /// When the wait of that acquirer began; equals `taken` without a wait.
     pub waited_since: Nanos,
     /// The latest start of a wait among all acquirers.
     pub youngest: Nanos,
@@ -232,7 +232,7 @@ pub struct LivesEvidence {
 /// A coroutine that was run before another coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overtaker {
-    /// The earliest time at which it can have become ready.
+    /// The earliest time at which the coroutine can have become ready.
     pub ready: Nanos,
     /// When that run began.
     pub ran: Nanos,

@@ -52,19 +52,19 @@ pub enum Reason {
     Closed {
         /// When the resource was closed.
         at: Nanos,
-        /// Why this is not certain; `None` if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
     /// The coroutine is in a cycle of coroutines that wait for each other.
     Deadlock {
-        /// Why this is not certain; `None` if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
     /// The holder of the awaited lock has ended without releasing it.
     NeverGivenBack {
         /// The coroutine that took the lock.
         holder: CoroutineId,
-        /// Why this is not certain; `None` if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
     /// The awaited lock was released, and has not been acquired since.
@@ -76,16 +76,16 @@ pub enum Reason {
     Behind {
         /// The coroutine at the end of the chain, for which all others wait.
         root: CoroutineId,
-        /// Why this is not certain; `None` if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
     /// Two looks of the recorder found this, and the coroutine was not resumed.
     Looked {
         /// What was found.
         seen: Seen,
-        /// When it was first found.
+        /// Time of the first look with this finding.
         first: Nanos,
-        /// Why this is not certain; `None` if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
     /// The coroutine was not woken, and no waker is left.
@@ -157,7 +157,7 @@ impl Reason {
 /// A record that does not belong to the coroutine.
 #[derive(Clone, Copy, Debug)]
 pub struct Witness {
-    /// When it happened.
+    /// Time of the event.
     pub at: Nanos,
     /// What acted.
     pub by: &'static str,

@@ -31,7 +31,7 @@ struct Stated {
     attempted: u64,
     /// Events of the coroutine in the trace.
     recorded: u64,
-    /// Index of an event whose writer died while writing it.
+    /// Index of an event that is incomplete because its writer died.
     torn: Option<u64>,
     /// Events that a filter kept out.
     filtered: u64,
@@ -77,7 +77,7 @@ impl Account {
         self.stated.is_some()
     }
 
-    /// Index of an event whose writer died while writing it.
+    /// Index of an event that is incomplete because its writer died.
     pub fn torn(&self) -> Option<u64> {
         self.stated?.torn
     }

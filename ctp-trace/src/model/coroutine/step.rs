@@ -22,7 +22,7 @@ pub struct Totals {
     pub filtered: u64,
     /// A total over the events of an ended coroutine may be wrong.
     pub approximate: bool,
-    /// Coroutines that were dropped while they waited.
+    /// Coroutines that were dropped during a wait.
     pub cancelled: u64,
     /// Runs without a known wait before them.
     pub first_runs: Histogram,

@@ -21,7 +21,7 @@ pub(super) struct Visited {
 struct Index(Map<u32, ()>);
 
 impl Visited {
-    /// Adds a site. Returns whether it is new.
+    /// Adds a site. Returns whether the site is new.
     #[inline]
     pub(super) fn insert(&mut self, site: u32) -> bool {
         let is_new = match &self.index {

@@ -10,7 +10,7 @@ use crate::record::{Event, Nanos, SiteId, WaitKind, Wake};
 pub struct Waits {
     /// Start of the latest run.
     pub ran_at: Option<Nanos>,
-    /// Since when the coroutine has been waiting for the same resource at the same place, if it waits.
+    /// Since when the coroutine has been waiting for the same resource at the same place, if any.
     /// Runs in between do not end this time.
     pub wants_since: Nanos,
     /// Start of the current wait, if there is one. Polls without a wake, after which the coroutine waits
@@ -22,7 +22,7 @@ pub struct Waits {
     pub waited: Total,
     /// Total time spent in runs that are over.
     pub ran: Total,
-    /// The coroutine was dropped while it waited.
+    /// The coroutine was dropped during a wait.
     pub cancelled: bool,
     /// The wait before the latest run; `None` if events after it are missing.
     pub(super) resumed: Option<Resumed>,
@@ -137,7 +137,7 @@ impl Waits {
         }
     }
 
-    /// Takes a suspend that follows `gap` missing events. Returns whether it begins another wait.
+    /// Takes a suspend that follows `gap` missing events. Returns whether another wait begins.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -169,7 +169,7 @@ impl Waits {
         true
     }
 
-    /// The coroutine is dropped while it waits.
+    /// Takes the death of a waiting coroutine.
     pub(super) fn cancel(&mut self, from: &Event, at: Nanos, places: &mut Places) {
         self.cancelled = true;
         let length = self.since.until(at);
@@ -203,7 +203,7 @@ impl Waits {
         });
     }
 
-    /// Takes the end of a run. Returns the site of the preceding wait, if it is known.
+    /// Takes the end of a run. Returns the site of the preceding wait, if known.
     #[inline]
     pub(super) fn pause(
         &mut self,

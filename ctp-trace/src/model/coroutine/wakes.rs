@@ -21,7 +21,7 @@ pub struct Wakes {
     pub call: Option<Woken>,
     /// The first known wake since the wait began; 0 if there is none.
     pub(super) first: Nanos,
-    /// How many wakers of the coroutine are alive, if that is known.
+    /// How many wakers of the coroutine are alive, if known.
     pub wakers: Option<u32>,
 }
 

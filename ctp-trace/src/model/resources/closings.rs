@@ -22,9 +22,9 @@ const ROOM: usize = 1 << 14;
 pub struct Closing {
     /// When the resource was closed.
     pub at: Nanos,
-    /// The thread that closed it.
+    /// The thread of the close.
     pub tid: u64,
-    /// Where it was closed; 0 if unknown.
+    /// The site of the close; 0 if unknown.
     pub site: SiteId,
     /// For the end of a coroutine: its id and name.
     pub ended: Option<(CoroutineId, NameId)>,

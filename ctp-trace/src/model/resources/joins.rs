@@ -14,7 +14,7 @@ const ENDED: usize = 1 << 14;
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Joins {
-    /// Coroutines whose end is awaited.
+    /// Coroutines that others await.
     awaited: Map<Resource, ()>,
     /// Coroutines that ended recently.
     ended: Map<Resource, Closing>,

@@ -44,12 +44,12 @@ pub struct Description {
     pub heading: Option<&'static str>,
     /// The loss of a close record could hide that the coroutine is stuck.
     pub may_miss_closing: bool,
-    /// The state at the end, if it differs from what the fact says.
+    /// The state at the end, if different from what the fact says.
     pub at_the_end: Option<&'static str>,
     pub(super) sentence: &'static str,
-    /// The sentence for several coroutines, if it differs.
+    /// The sentence for several coroutines, if different.
     pub(super) several: Option<&'static str>,
-    /// The sentence for a likely verdict, if it differs.
+    /// The sentence for a likely verdict, if different.
     pub(super) if_likely: Option<&'static str>,
 }
 
