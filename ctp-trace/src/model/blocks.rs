@@ -1,4 +1,4 @@
-//! Which coroutines block each other: in a cycle, behind a stuck coroutine, or by a lock whose holder
+//! Which coroutines block each other: in a cycle, behind a stuck coroutine, or by a lock of a coroutine that
 //! has ended.
 
 use std::collections::BTreeMap;

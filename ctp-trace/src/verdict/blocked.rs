@@ -1,5 +1,5 @@
-//! The rule for coroutines that others block: in a cycle, behind a stuck coroutine, or by a lock whose
-//! holder has ended.
+//! The rule for coroutines that others block: in a cycle, behind a stuck coroutine, or by a lock of a
+//! coroutine that has ended.
 
 use super::evidence::{BlockCause, BlockEvidence, State};
 use super::{Case, Caveat, Reason, SURE_AFTER, Verdict};
