@@ -1,4 +1,4 @@
-//! The bytes of a trace: the file header, chunks, and what stands in their payloads.
+//! The bytes of a trace: the file header, the chunks, and their payloads.
 
 pub(crate) mod block;
 pub(crate) mod chunk;

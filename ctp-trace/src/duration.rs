@@ -1,4 +1,4 @@
-//! Durations as people type them.
+//! Parses durations such as `500us` or `1.5s`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -16,18 +16,18 @@ const UNITS: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// More digits than these after the point are a part of a nanosecond, whatever the unit.
+/// Digits beyond this number after the point are a fraction of a nanosecond in any unit.
 const MOST_DIGITS: usize = 18;
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadDuration {
-    /// It is not a number and a unit.
+    /// Not a number and a unit.
     Syntax(String),
-    /// It is more than 584 years.
+    /// More than 584 years.
     TooLong(String),
-    /// It has a part of a nanosecond.
+    /// Includes a fraction of a nanosecond.
     TooFine(String),
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for BadDuration {
 
 impl core::error::Error for BadDuration {}
 
-/// Digits, perhaps a point and more digits, and a unit, perhaps after a space: `500us`, `1.5 s`.
+/// Digits, optionally a point and more digits, an optional space, and a unit: `500us`, `1.5 s`.
 impl FromStr for Nanos {
     type Err = BadDuration;
 
@@ -74,7 +74,7 @@ fn parts(text: &str) -> Option<(&str, &str, u64)> {
     (are_digits(whole) && are_digits(fraction)).then_some((whole, fraction, *unit_ns))
 }
 
-/// What the digits after the point come to, if that is a whole number.
+/// The value of the digits after the point in nanoseconds, if that is a whole number.
 fn part_of(unit_ns: u64, fraction: &str) -> Option<u64> {
     let digits = fraction.trim_end_matches('0');
     let share: u64 = match digits.len() {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_number_holds_is_refused() {
+    fn too_long_durations_are_refused() {
         for text in [
             "18446744073709551616ns",
             "18446744073709551.616us",

@@ -1,33 +1,33 @@
-//! What can be wrong with a trace.
+//! Errors in a trace.
 
 use core::fmt;
 
 use crate::format::{FEATURES, MAGIC, MAJOR, MINOR};
 
-/// What is wrong with a trace, and at which byte of it.
+/// What is wrong with a trace, and at which byte of the file.
 ///
-/// From [`Reader::new`](crate::Reader::new) it means that nothing can be read. As an item of the
-/// iteration it means that a part is missing, and that the next item goes on behind it.
+/// From [`Reader::new`](crate::Reader::new), an error means that nothing can be read. As an item of the
+/// iteration, an error means that a part is missing; the next item follows that part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file has no bytes.
+    /// The file is empty.
     Empty,
-    /// The file does not begin as a trace does.
+    /// The file does not begin like a trace.
     NotATrace {
-        /// Its first bytes, at most eight.
+        /// The first bytes of the file, at most eight.
         found: Vec<u8>,
     },
-    /// The file ends within its own header.
+    /// The file ends within the file header.
     ShortHeader {
-        /// Bytes that there are.
+        /// The length of the file.
         length: u64,
     },
     /// The file header is damaged.
     CorruptHeader {
-        /// The byte of the file where that is.
+        /// The offset of the damage in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// What is wrong.
         what: &'static str,
     },
     /// The format is of another major version.
@@ -37,38 +37,38 @@ pub enum Error {
         /// The version that this reader knows best.
         supported: (u16, u16),
     },
-    /// The file needs abilities that this reader has not.
+    /// The file needs features that this reader lacks.
     Features {
         /// Feature bits of the file.
         found: u64,
         /// Feature bits that this reader knows.
         supported: u64,
     },
-    /// The first chunk is damaged, cut off or of another type.
+    /// The first chunk is damaged, truncated or of another type.
     NoStart {
-        /// Where it should be.
+        /// The offset where the first chunk should be.
         offset: u64,
     },
     /// A chunk cannot be read. The records in it are missing.
     CorruptChunk {
-        /// Where the chunk begins.
+        /// The offset of the chunk.
         offset: u64,
-        /// What is wrong with it.
+        /// What is wrong.
         what: &'static str,
     },
-    /// Chunks are missing, or stand in another order than they were written.
+    /// Chunks are missing, or are in another order than they were written.
     MissingChunk {
-        /// Where the chunk begins that has the wrong number.
+        /// The offset of the chunk with the unexpected number.
         offset: u64,
-        /// Number that it should have.
+        /// The expected number.
         expected: u32,
-        /// Number that it has.
+        /// The number of the chunk.
         found: u32,
     },
 }
 
 impl Error {
-    /// The byte of the file at which something is wrong.
+    /// The offset of the problem in the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         match self {
@@ -166,7 +166,7 @@ fn version_sentence(
 
 impl core::error::Error for Error {}
 
-/// Why a payload makes no sense. The reader adds where.
+/// Why a payload is invalid. The reader adds the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 

@@ -1,14 +1,14 @@
-//! Text of unknown origin, made safe to print: names, paths and arguments come from programs.
+//! Makes text of unknown origin safe to print: names, paths and arguments that come from programs.
 //!
-//! A terminal obeys control characters, and some others turn or hide the text around them. Both
-//! tools print these as escapes such as `\u{1b}` and `\n`. A backslash itself stays as it is:
-//! escaped text is for reading, and is not meant to be turned back.
+//! Terminals obey control characters, and some other characters reorder or hide the text around them.
+//! Both tools print these as escapes such as `\u{1b}` and `\n`. A backslash stays as it is: escaped text
+//! is for reading, and need not be decoded.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Escapes each character that [`is_unsafe`] names, also the ends of lines and tabs: what is
-/// escaped is one piece of a line.
+/// Escapes each character for which [`is_unsafe`] is true, including line ends and tabs: the result is
+/// part of a single line.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
@@ -33,7 +33,7 @@ pub fn escaped_bytes(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Like [`escaped`], for whole lines: these still end where they ended.
+/// Like [`escaped`], for several lines: line ends are kept.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     let has_other = |c| c != '\n' && is_unsafe(c);
     if !text.contains(has_other) {
@@ -43,12 +43,12 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// Whether a terminal may obey this character, or a reader may not see that it is there.
+/// Whether a terminal may obey this character, or a reader may not notice it.
 ///
-/// These are the control characters (C0, DEL and C1) and what Unicode calls default ignorable:
-/// directional marks and overrides, joiners and spaces of no width, fillers, tags. Line and
-/// paragraph separators belong to them, and the two noncharacters that XML refuses. Variation
-/// selectors do not: they choose between two pictures of the character before them.
+/// These are the control characters (C0, DEL and C1) and the characters that Unicode calls default
+/// ignorable: directional marks and overrides, joiners and zero-width spaces, fillers, tags. Line and
+/// paragraph separators are included, and so are the two noncharacters that XML rejects. Variation
+/// selectors are not: they choose between two glyphs of the preceding character.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn safe_text_is_borrowed_as_it_is() {
+    fn safe_text_is_borrowed() {
         for text in [
             "",
             "caf\u{e9} \\n 'x'",

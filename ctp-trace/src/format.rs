@@ -6,19 +6,18 @@ pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
 pub const MAJOR: u16 = 1;
 /// Grows when something is added that an older reader skips.
 pub const MINOR: u16 = 5;
-/// Feature bit, since 1.3: a block may have as many rows as [`MAX_ROWS`] says, and not only as many as
-/// [`MAX_RECORDS`].
+/// Feature bit, since 1.3: a block may have up to [`MAX_ROWS`] rows instead of [`MAX_RECORDS`].
 pub const LONG_BLOCKS: u64 = 1;
-/// Feature bits of the file header that this version understands, and writes.
+/// Feature bits of the file header that this version understands and writes.
 pub const FEATURES: u64 = LONG_BLOCKS;
-/// Bytes of the file header that every version has.
+/// Size of the part of the file header that every version has, in bytes.
 pub const FILE_HEADER_BYTES: usize = 32;
 /// Largest file header that a reader accepts.
 pub const MAX_FILE_HEADER_BYTES: usize = 4096;
 
-/// First bytes of every chunk, by which a reader finds the next one behind damage.
+/// First bytes of every chunk; a reader searches for them after damage.
 pub const CHUNK_MARK: [u8; 4] = *b"\xC7tpk";
-/// Bytes before the payload of a chunk.
+/// Size of a chunk header in bytes.
 pub const CHUNK_HEADER_BYTES: usize = 32;
 /// Flag of a chunk: the payload is one or more zstd frames.
 pub const COMPRESSED: u16 = 1;
@@ -35,9 +34,9 @@ pub const MODULE: u16 = 3;
 pub const SITE: u16 = 4;
 /// Chunk type: coroutines, with their names.
 pub const BIRTH: u16 = 5;
-/// Chunk type: events, wakes and tallies.
+/// Chunk type: events, wakes, event counts and thread events.
 pub const BLOCK: u16 = 6;
-/// Chunk type: the closing account.
+/// Chunk type: the final account.
 pub const END: u16 = 7;
 
 /// Chunk type, since 1.1: processes that ended.
@@ -45,39 +44,41 @@ pub const PROCESS_END: u16 = 8;
 /// Chunk type, since 1.2: aggregates.
 pub const AGGREGATE: u16 = 10;
 
-/// Chunk type, since 1.2: changes of what is kept.
+/// Chunk type, since 1.2: changes of the filter.
 pub const CONTROL: u16 = 11;
 
-/// Chunk type, since 1.2: what only flight recorders tell.
+/// Chunk type, since 1.2: records of flight recorders only.
 pub const FLIGHT: u16 = 12;
 
 /// Chunk type, since 1.2: await chains.
 pub const CHAIN: u16 = 13;
 
-/// Chunk type, since 1.2: looks from outside.
+/// Chunk type, since 1.2: looks at descriptors.
 pub const LOOK: u16 = 16;
 
-/// Chunk type, since 1.4: up to when all is told.
+/// Chunk type, since 1.4: the time up to which the trace is complete.
 pub const WATERMARK: u16 = 17;
 
-/// Largest payload of a chunk before compression. Only one huge record comes near to it.
+/// Maximum payload of a chunk before compression. Only a single huge record comes near this size.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
-/// Most records in one chunk that is no block.
+/// Maximum number of records in a chunk that is not a block.
 pub const MAX_RECORDS: usize = 4096;
-/// Most rows and deeds in one block: each begins to learn anew what to foretell, and how to compress.
+/// Maximum number of rows and thread events in a block. The limit is high because predictions and
+/// compression start afresh in each block.
 pub const MAX_ROWS: usize = 16384;
-/// Most arguments of a command that a reader accepts: the kernel takes no longer command either.
+/// Maximum number of a command's arguments that a reader accepts; the kernel's limit is lower.
 pub const MAX_ARGUMENTS: u64 = 1 << 20;
-/// Most bytes of all arguments together that a reader accepts: more than the kernel takes.
+/// Maximum total size of all arguments that a reader accepts; the kernel's limit is lower.
 pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
-/// Longest name or path in bytes that a reader accepts. A probe keeps no more than 512 bytes of a name, and a
-/// path has 4096 at most.
+/// Maximum length of a name or path in bytes that a reader accepts. A probe keeps at most 512 bytes of a
+/// name, and a path has at most 4096.
 pub const MAX_NAME_BYTES: usize = 1 << 20;
-/// Most addresses of a chain that a reader accepts.
+/// Maximum number of addresses in a chain that a reader accepts.
 pub const MAX_ADDRESSES: u64 = 4096;
-/// Largest definition that the writer accepts, so that it fits behind those that wait.
+/// Maximum size of a definition that the writer accepts. It leaves room for the definitions that are
+/// already waiting.
 pub const MAX_RECORD_BYTES: usize = MAX_PAYLOAD_BYTES - 2 * FULL_PAYLOAD_BYTES;
-/// Payload at which the writer ends a chunk.
+/// Payload size at which the writer ends a chunk.
 pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;
-/// Payload below which the writer does not try to compress.
+/// Payload size below which the writer does not try to compress.
 pub const SMALL_PAYLOAD_BYTES: usize = 128;

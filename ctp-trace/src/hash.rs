@@ -1,12 +1,12 @@
-//! A quick hash for small numbers: one or two of them are looked up for each event.
+//! A fast hash for small numbers. Each event looks up one or two.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map from ids, which nobody chooses so that they collide.
+/// A map with ids as keys, which no attacker can choose to collide.
 pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
-/// Multiplies by an odd number, so that neighbours are spread over the upper bits.
+/// Multiplies by an odd number, which spreads neighboring ids over the upper bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdHasher(u64);
 
@@ -30,7 +30,7 @@ impl Hasher for IdHasher {
         self.0 = mixed ^ (mixed >> 32);
     }
 
-    /// The discriminant of an enum.
+    /// Hashes the discriminant of an enum.
     fn write_isize(&mut self, number: isize) {
         self.write_u64(number.cast_unsigned() as u64);
     }

@@ -1,4 +1,4 @@
-//! Durations summed up: exact count, sum, least and most, and a coarse picture of the rest.
+//! Durations in a histogram: exact count, sum, minimum and maximum, and bins by powers of two.
 
 use crate::record::Nanos;
 
@@ -7,19 +7,19 @@ const BINS: usize = 65;
 
 const NONE: [u64; BINS] = [0; BINS];
 
-/// What is kept of many durations. Bin 0 counts zeros, bin i counts 2^(i-1) up to 2^i - 1.
+/// Statistics of many durations. Bin 0 counts zeros, bin i counts 2^(i-1) up to 2^i - 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     count: u64,
     sum: u128,
     min: u64,
     max: u64,
-    /// There once there is anything to count: a trace may have many sites, and no wait at most.
+    /// Allocated with the first duration, because a trace may have many sites without any wait.
     bins: Option<Box<[u64; BINS]>>,
 }
 
 impl Histogram {
-    /// Takes one more duration into account.
+    /// Counts one more duration.
     pub fn add(&mut self, duration: Nanos) {
         let ns = duration.0;
         self.min = if self.count == 0 {
@@ -33,7 +33,7 @@ impl Histogram {
         self.bins_mut()[bin_of(ns)] += 1;
     }
 
-    /// Takes all of another one's durations into account.
+    /// Adds the durations of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -59,34 +59,33 @@ impl Histogram {
         self.bins.as_deref().unwrap_or(&NONE)
     }
 
-    /// How many there were.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// The sum of all durations.
     pub fn sum(&self) -> Nanos {
         Nanos(u64::try_from(self.sum).unwrap_or(u64::MAX))
     }
 
-    /// The shortest.
+    /// The shortest duration.
     pub fn min(&self) -> Option<Nanos> {
         (self.count > 0).then_some(Nanos(self.min))
     }
 
-    /// The longest.
+    /// The longest duration.
     pub fn max(&self) -> Option<Nanos> {
         (self.count > 0).then_some(Nanos(self.max))
     }
 
-    /// Their arithmetic mean.
+    /// The arithmetic mean.
     pub fn mean(&self) -> Option<Nanos> {
         let mean = self.sum.checked_div(u128::from(self.count))?;
         u64::try_from(mean).ok().map(Nanos)
     }
 
-    /// Each bin: the shortest duration that it counts, the shortest that it does not count any more,
-    /// and how many there were.
+    /// For each bin: its shortest duration, the first duration above it, and its count.
     pub fn bins(&self) -> impl Iterator<Item = (Nanos, Option<Nanos>, u64)> + '_ {
         (0..BINS).map(|bin| {
             let first = bin.checked_sub(1).map_or(0, |before| last_of(before) + 1);
@@ -95,15 +94,15 @@ impl Histogram {
         })
     }
 
-    /// At least `percent` of 100 were not longer than this: an upper bound, at most twice the
-    /// true value and never above the longest.
+    /// An upper bound for `percent` of 100 durations: at most twice the true value, and never more than
+    /// the longest duration.
     pub fn bound(&self, percent: u8) -> Option<Nanos> {
         let bin = bin_of_percentile(self.all_bins(), percent)?;
         Some(Nanos(last_of(bin).min(self.max)))
     }
 }
 
-/// The first bin up to which at least `percent` of 100 are counted; `None` if there are none.
+/// The first bin up to which at least `percent` of 100 are counted; `None` if all bins are empty.
 pub(crate) fn bin_of_percentile(bins: &[u64], percent: u8) -> Option<usize> {
     let total: u128 = bins.iter().map(|count| u128::from(*count)).sum();
     let requested = (total * u128::from(percent.min(100))).div_ceil(100).max(1);
@@ -118,7 +117,7 @@ fn bin_of(ns: u64) -> usize {
     (u64::BITS - ns.leading_zeros()) as usize
 }
 
-/// The largest value that a bin counts.
+/// The largest value in a bin.
 fn last_of(bin: usize) -> u64 {
     if bin < 64 { (1 << bin) - 1 } else { u64::MAX }
 }
@@ -129,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_has_no_figures() {
+    fn empty_histogram_has_no_figures() {
         let none = Histogram::default();
         assert_eq!((none.count(), none.sum()), (0, Nanos(0)));
         assert_eq!(
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bin_begins_where_the_one_before_ends() {
+    fn bins_are_adjacent() {
         let mut all = Histogram::default();
         [0, 1, 3, u64::MAX]
             .map(Nanos)
@@ -164,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn figures_are_exact_and_the_bound_is_within_twice(
+        fn figures_are_exact_and_bounds_within_twice(
             mut values in prop::collection::vec(0u64..1 << 40, 1..200),
             percent in 1u8..=100,
         ) {
@@ -180,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_is_adding_all(
+        fn merging_equals_adding_all(
             left in prop::collection::vec(any::<u64>(), 0..50),
             right in prop::collection::vec(any::<u64>(), 0..50),
         ) {

@@ -1,24 +1,25 @@
-//! The trace file: records, writer, reader, and the rule that says what is stuck.
+//! The trace file: records, writer, reader, and the rule that decides what is stuck.
 //!
-//! A trace is what a recorder learnt of the coroutines of a program, as one file: who they are,
-//! when each ran and waited, where and for what, and how much of that was lost. It is written once
-//! and read on any machine, also when the recorder, the program or the disk failed on the way.
+//! A trace is a file with what a recorder learnt of a program's coroutines: their identity, when each
+//! ran and waited, where and for what, and how much of this was lost. A trace is written once and can be
+//! read on any machine, also when the recorder, the program or the disk failed on the way.
 //!
-//! You provide a sink or the bytes of a file, and records in an order in which each comes after
-//! those that it refers to. The crate provides
+//! You provide a sink or the bytes of a file, and records in an order in which each follows those that
+//! it refers to. The crate provides
 //!
-//! - [`record`], what a trace can say, one type a fact,
+//! - [`record`], the contents of a trace, with one type per kind of fact,
 //! - [`Writer`] and [`Reader`], the two directions, with the same records on both sides,
-//! - [`Composer`] and [`ChunkWriter`], the halves of a writer, for one that has two threads,
-//! - [`format`](mod@format), the document that says what each byte of the file means,
-//! - [`TraceModel`], which takes the records in, and [`verdict`], the one rule for what is stuck,
-//! - [`escape`], the one rule for what may be printed of a program's own text, and [`quantity`], for numbers.
+//! - [`Composer`] and [`ChunkWriter`], the halves of a writer, for writing with two threads,
+//! - [`format`](mod@format), the document that defines each byte of the file,
+//! - [`TraceModel`], which takes the records, and [`verdict`], the rule that decides what is stuck,
+//! - [`escape`], the rule for printing text of unknown origin, and [`quantity`], for printing numbers.
 //!
-//! With the feature `output` it also finds the place of an output file, by the one rule of both tools for
-//! what another user planted on the way.
+//! With the feature `output`, the crate also finds the place of an output file without following links
+//! or files that another user planted.
 //!
-//! Without that feature it does not open files. It does not map or rename any, has no threads and no clock, looks up no names, and does
-//! not check that a coroutine that an event names was ever born: a report has to cope with gaps.
+//! Without that feature, the crate opens, maps and renames no files. It has no threads and no clock,
+//! looks up no names, and does not check that an event's coroutine was ever born: a report has to cope
+//! with gaps.
 #![forbid(unsafe_code)]
 
 pub mod record;

@@ -1,8 +1,9 @@
-//! One pass over the records: what became of each coroutine, and what is usual at each site.
+//! The trace model: one pass over the records derives the state of each coroutine and the usual behavior
+//! of each site.
 //!
-//! The recorder feeds each record that it writes, the reporter each one that it reads, and both
-//! come to the same verdicts. No event is kept: memory grows with the coroutines that live, the
-//! locks that are held and the sites that exist, not with the length of the recording.
+//! The recorder feeds every record that it writes and the reporter every record that it reads, so both
+//! come to the same verdicts. No event is kept: memory grows with the live coroutines, the held locks
+//! and the sites, not with the length of the recording.
 
 mod blocks;
 mod broken;
@@ -65,7 +66,8 @@ pub use site::{MOST_SITES, SiteStats};
 pub use span::{Activity, Span};
 pub use wakers::{Wakers, Woken};
 
-/// The account of a trace, kept up record by record: each part takes the records that concern it.
+/// The state derived from a trace, updated record by record. Each part takes the records that concern
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct TraceModel {
     extent: Extent,
@@ -84,53 +86,54 @@ pub struct TraceModel {
 }
 
 impl TraceModel {
-    /// Nothing counted yet.
+    /// An empty model.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// When something was kept out, and what.
+    /// When a filter kept events out, and which events.
     pub fn filtering(&self) -> &Filtering {
         &self.missing.filtering
     }
 
-    /// The coroutines that are not known to be over, by id.
+    /// The coroutines that are not known to have ended, by id.
     pub fn coroutines(&self) -> Vec<&Coroutine> {
         let mut all: Vec<_> = self.coroutines.all().iter().collect();
         all.sort_unstable_by_key(|coroutine| coroutine.id);
         all
     }
 
-    /// One coroutine, unless it is unknown or over and accounted for.
+    /// The coroutine with this id, unless it is unknown, or has ended and was accounted for.
     pub fn get(&self, id: CoroutineId) -> Option<&Coroutine> {
         self.coroutines.get(id)
     }
 
-    /// The name of this number, empty if a coroutine has none.
+    /// The name with this number; empty for a coroutine without a name.
     pub fn name(&self, name: NameId) -> &str {
         self.names.get(name)
     }
 
-    /// Where a coroutine is: where it waits, else where it waited last, else where it was spawned.
+    /// The place of a coroutine: where it waits, otherwise where it last waited, otherwise where it was
+    /// spawned.
     pub fn place_of(&self, coroutine: &Coroutine) -> SiteId {
         let waits = coroutine.suspend().map(|wait| wait.site);
         let waited = || self.resumed_from(coroutine).map(|stats| stats.site);
         waits.or_else(waited).unwrap_or(coroutine.spawn_site)
     }
 
-    /// Where this coroutine waited before its latest run; `None` if that is not known.
+    /// Where the coroutine waited before its latest run, if known.
     pub fn resumed_from(&self, coroutine: &Coroutine) -> Option<&SiteStats> {
         let resumed_at = coroutine.waits.resumed_at()?;
         Some(self.places.get(resumed_at))
     }
 
-    /// The waits of one sort at one place, without those that are open.
+    /// Completed waits of one kind at one site.
     pub fn site(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {
         self.places.find(site, wait)
     }
 
-    /// What is usual where this coroutine waits. Where too few events are known for that, what is
-    /// usual for those of its name.
+    /// The history of the place where the coroutine waits. If too little is known of that place, the
+    /// history of all coroutines with the same name.
     pub fn past(&self, coroutine: &Coroutine) -> Past {
         let past = self.past_of_place(coroutine);
         if coroutine.account.has_earlier_totals() {
@@ -139,8 +142,8 @@ impl TraceModel {
         past
     }
 
-    /// Whether [`past`](TraceModel::past) is what is usual for coroutines of its name, not where it
-    /// waits.
+    /// Whether [`past`](TraceModel::past) is the history of the coroutine's name rather than of the
+    /// place where it waits.
     pub fn is_past_of_name(&self, coroutine: &Coroutine) -> bool {
         coroutine.needs_past_of_name(&self.past_of_place(coroutine))
     }
@@ -151,7 +154,7 @@ impl TraceModel {
         stats.map(SiteStats::past).unwrap_or_default()
     }
 
-    /// The sites where coroutines waited, with the waits and the runs that are open at the end.
+    /// The sites where coroutines waited, including the waits and runs that are still open at the end.
     pub fn sites(&self) -> Vec<SiteStats> {
         let mut places = self.places.clone();
         for coroutine in self.coroutines.all() {
@@ -173,43 +176,44 @@ impl TraceModel {
         places.sites
     }
 
-    /// Sums over all coroutines.
+    /// Totals over all coroutines.
     pub fn totals(&self) -> &Totals {
         &self.sums.totals
     }
 
-    /// The closing account, if the trace has one.
+    /// The final account, if the trace has one.
     pub fn end(&self) -> Option<&End> {
         self.extent.end.as_ref()
     }
 
-    /// When the recording ended, as far as known: every age is measured to this. While it goes on, or
-    /// where the recorder was killed, it is the time until which events are told. Births and wakes are read
-    /// from stations, and may be told before events of lanes that are earlier: by those, coroutines whose
-    /// history is still to come would seem to stand still.
+    /// When the recording ended, from which every age is measured. For an unfinished recording: the time
+    /// up to which events are complete. Births and wakes are read from stations and may arrive before
+    /// earlier events of lanes. A later end would make coroutines seem idle whose events have not
+    /// arrived yet.
     pub fn end_at(&self) -> Nanos {
         self.extent.end_at()
     }
 
-    /// For how long nothing but births and wakes is told at the end of a recording that was not closed.
+    /// The length of the time at the end of an unfinished recording for which only births and wakes are
+    /// known.
     pub fn incomplete_tail(&self) -> Nanos {
         self.extent.incomplete_tail()
     }
 
-    /// When this process ended, or the recording of it: ages of its coroutines are measured to
-    /// this.
+    /// When the process ended, or the recording of it. The ages of its coroutines are measured from
+    /// there.
     pub fn end_of(&self, process: ProcessId) -> Nanos {
         let ended = self.ended_early(process);
         ended.map_or_else(|| self.end_at(), |end| end.at)
     }
 
-    /// How this process ended, if that was before the recording did.
+    /// How the process ended, if it ended before the recording.
     pub fn ended_early(&self, process: ProcessId) -> Option<&ProcessEnd> {
         self.extent.ends.get(&process)
     }
 
-    /// The first closing of what each that waits does wait for, since it does. Not if recording was
-    /// stopped in between: an earlier one may have gone unseen.
+    /// For each waiting coroutine, the first close of the awaited resource since the wait began. A close
+    /// is left out if recording was stopped in between, because an earlier close may have been missed.
     pub fn closings(&self) -> BTreeMap<CoroutineId, Closing> {
         let lost = self.resources.closings.lost(self.coroutines.all());
         let seen = |(id, (_, closing)): (CoroutineId, (u64, Closing))| {
@@ -223,24 +227,24 @@ impl TraceModel {
         lost.into_iter().filter_map(seen).collect()
     }
 
-    /// Losses of threads of a process after a moment, the latest of each thread, in order. Of very
-    /// many threads only the latest losses are known.
+    /// Losses of the threads of a process after this time: the latest of each thread, in order. If there
+    /// are very many threads, only the latest losses are known.
     pub fn losses_since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
         self.missing.losses.since(process, since)
     }
 
-    /// What threads lost in all.
+    /// Total losses of all threads.
     pub fn lost_records(&self) -> LostRecords {
         self.missing.losses.all
     }
 
-    /// Whether a sum over the events of some coroutine may be wrong.
+    /// Whether a total over the events of any coroutine may be wrong.
     pub fn is_approximate(&self) -> bool {
         let mut all = self.coroutines.all().iter();
         self.totals().approximate || all.any(|coroutine| coroutine.account.is_approximate())
     }
 
-    /// Events known to be missing: as the recorder counted, or more if more cannot be read.
+    /// Events known to be missing: the recorder's count, or more if more cannot be read.
     pub fn lost(&self) -> u64 {
         let reported = self.end().map_or(0, |end| {
             end.lost
@@ -249,7 +253,7 @@ impl TraceModel {
         reported.max(self.lost_by_coroutines())
     }
 
-    /// Events that are missing by the account of the coroutine that had them.
+    /// Missing events according to the accounts of the coroutines that had them.
     fn lost_by_coroutines(&self) -> u64 {
         let all = self
             .coroutines
@@ -260,17 +264,17 @@ impl TraceModel {
         seen.saturating_add(self.totals().lost_by_the_dead)
     }
 
-    /// The coroutines whose events contradict each other, by id. Of very many, the first thousand.
+    /// The coroutines with contradicting events, by id; at most a thousand.
     pub fn broken(&self) -> Vec<&Broken> {
         self.breakages.list()
     }
 
-    /// Contradictions of coroutines that are not in that list.
+    /// Contradictions of coroutines beyond those in the list.
     pub fn more_violations(&self) -> u64 {
         self.breakages.others
     }
 
-    /// Whether all that a thread did from that moment on is told in its order.
+    /// Whether the trace has all that the thread did since this time, in order.
     fn is_recorded(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
         match self.window() {
             Some(window) => window.since <= since,

@@ -1,13 +1,13 @@
 //! Finds the place of an output file, without following what another user planted on the way.
 //!
-//! In a directory where every user may make files, such as /tmp, a symbolic link, a pipe or a file is
-//! used only if it belongs to the user of this process or to the owner of the directory. Linux does
-//! the same for links where `fs.protected_symlinks` is set; here the rule also holds for links in the
-//! middle of a path. A *directory* of another user in such a place is entered, but of its entries
-//! only those of the user of this process are used.
+//! In a directory where every user may create files, such as /tmp, a symbolic link, a pipe or a file is
+//! used only if it belongs to the user of this process or to the owner of the directory. Linux applies
+//! the same rule to links if `fs.protected_symlinks` is set; here it also holds for links in the middle
+//! of a path. A *directory* of another user in such a place is entered, but only entries that belong to
+//! the user of this process are used there.
 //!
-//! Each entry is opened before it is judged, and used through the same descriptor, so that nothing
-//! can take its place in between.
+//! Each entry is opened before it is checked, and used through the same descriptor, so that nothing can
+//! replace it in between.
 
 mod owner;
 mod walk;
@@ -25,22 +25,22 @@ use rustix::io::Errno;
 pub use owner::ForeignEntry;
 use walk::End;
 
-/// What becomes of a regular file that is there already.
+/// What happens to an existing regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// A new file takes its name. In a directory that every user may write to, the earlier file may
+    /// A new file takes its name. In a directory that every user may write to, the existing file may
     /// belong to any user.
     Replaced,
-    /// It is emptied and written to.
+    /// The file is truncated and written to.
     Overwritten,
 }
 
-/// What a path leads to.
+/// The destination of a path.
 #[derive(Debug)]
 pub enum Found {
-    /// The name for a file that does not exist yet, or is to be replaced.
+    /// The name of a file that does not exist yet or will be replaced.
     File(Name),
-    /// A device, a pipe or a socket; also a regular file that is to be overwritten.
+    /// A device, a pipe or a socket; also a regular file that will be overwritten.
     Existing(Existing),
 }
 
@@ -51,25 +51,25 @@ pub struct Name {
     pub directory: Rc<OwnedFd>,
     /// The name in the directory.
     pub name: OsString,
-    /// Both, for messages.
+    /// The path of the directory and the name, for messages.
     pub path: PathBuf,
 }
 
-/// Something that is written to as it is.
+/// An existing file that is written to in place.
 #[derive(Debug)]
 pub struct Existing {
     directory: Rc<OwnedFd>,
     name: OsString,
-    /// An `O_PATH` descriptor of what was judged.
+    /// An `O_PATH` descriptor of the file that was checked.
     judged: OwnedFd,
-    /// The name is a link of procfs, which leads to an open file rather than to a path.
+    /// The name is a procfs link, which leads to an open file rather than to a path.
     is_open_file: bool,
 }
 
-/// Where this path leads.
+/// Finds the destination of a path.
 ///
 /// # Errors
-/// Those of the kernel, a directory, and [`ForeignEntry`].
+/// Those of the kernel, `EISDIR` for a directory, and [`ForeignEntry`].
 pub fn resolve(path: &Path, earlier: Earlier) -> io::Result<Found> {
     match walk::walk(path, earlier)? {
         End::Found(found) => Ok(found),
@@ -77,10 +77,10 @@ pub fn resolve(path: &Path, earlier: Earlier) -> io::Result<Found> {
     }
 }
 
-/// The directory that the last name of this path is in, as an `O_PATH` descriptor.
+/// The parent directory of this path, as an `O_PATH` descriptor.
 ///
 /// # Errors
-/// Those of the kernel, what is no directory, and [`ForeignEntry`].
+/// Those of the kernel, `ENOTDIR`, and [`ForeignEntry`].
 pub fn directory_of(path: &Path) -> io::Result<Rc<OwnedFd>> {
     let parent = path.parent().unwrap_or(path).join(".");
     match walk::walk(&parent, Earlier::Replaced)? {
@@ -92,10 +92,10 @@ pub fn directory_of(path: &Path) -> io::Result<Rc<OwnedFd>> {
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
 impl Name {
-    /// Makes a new file, with the rights that the umask leaves, and opens it for writing.
+    /// Creates a new file, with the permissions that the umask leaves, and opens it for writing.
     ///
     /// # Errors
-    /// Those of the kernel; there is something of this name by now.
+    /// Those of the kernel; the name may exist by now.
     pub fn create(&self) -> io::Result<File> {
         let flags = WRITE | OFlags::CREATE | OFlags::EXCL;
         let file = openat(&self.directory, &self.name, flags, Mode::from(0o666))?;
@@ -104,10 +104,10 @@ impl Name {
 }
 
 impl Existing {
-    /// Opens it for writing only, so that a pipe without a reader is noticed.
+    /// Opens the file for writing only, so that a pipe without a reader is noticed.
     ///
     /// # Errors
-    /// Those of the kernel; something else has taken its place.
+    /// Those of the kernel; an error if another file has taken its place.
     pub fn open(&self) -> io::Result<File> {
         let follow = if self.is_open_file {
             OFlags::empty()
@@ -121,7 +121,7 @@ impl Existing {
         Ok(file.into())
     }
 
-    /// Whether it is a regular file.
+    /// Whether this is a regular file.
     ///
     /// # Errors
     /// Those of the kernel.

@@ -1,4 +1,4 @@
-//! Numbers of things in words, as both tools print them.
+//! Formats counts the way both tools print them.
 
 /// Digits in groups of three: `1 204 551`.
 pub fn grouped(number: u64) -> String {
@@ -19,8 +19,7 @@ pub fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", grouped(number))
 }
 
-/// The same for words of which the plural is not made with an `s` at the end: `1 process is`,
-/// `2 processes are`.
+/// Like [`counted`], for words with another plural than an added `s`: `1 process is`, `2 processes are`.
 pub fn counted_as(number: u64, singular: &str, plural: &str) -> String {
     let words = if number == 1 { singular } else { plural };
     format!("{} {words}", grouped(number))

@@ -1,4 +1,4 @@
-//! Bytes to records.
+//! Decodes the bytes of a trace to records.
 
 use std::vec;
 
@@ -17,10 +17,10 @@ use crate::format::{
 use crate::record::{Record, Start};
 use crate::source::Source;
 
-/// Reads a trace: an iterator over its records, the start first.
+/// Reads a trace: an iterator over its records, beginning with the start.
 ///
-/// An item that is an error stands for a part that is missing; the next item goes on behind it.
-/// It never panics, whatever the bytes are, and holds one chunk's records in memory.
+/// An item that is an error stands for a part that is missing; the next item follows that part. The
+/// reader never panics, whatever the bytes are, and holds the records of a single chunk in memory.
 pub struct Reader<'a> {
     chunks: Chunks<'a>,
     start: Start,
@@ -29,16 +29,16 @@ pub struct Reader<'a> {
     passed_over: u64,
 }
 
-/// Whether a trace has all that was written to it.
+/// Whether a trace is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completeness {
-    /// Its end was read.
+    /// The end was read.
     Whole,
-    /// The recorder was ended before it could finish, or the file is cut off.
+    /// The recorder was killed before it could finish, or the file is truncated.
     Truncated {
-        /// The first byte that could not be read, which may be the length of the file.
+        /// The offset of the first byte that could not be read, which may be the length of the file.
         offset: u64,
-        /// Events that were lost before the last chunk that could be read.
+        /// Events that were lost before the last readable chunk.
         lost_so_far: u64,
     },
 }
@@ -47,17 +47,17 @@ impl<'a> Reader<'a> {
     /// Checks the file header and reads the start.
     ///
     /// # Errors
-    /// When nothing can be read: what is given is no trace, or one of another version, or damaged
-    /// before its first event.
+    /// If nothing can be read: `bytes` is not a trace, or has another version, or is damaged before its
+    /// first event.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::of(bytes)
     }
 
-    /// Like [`new`](Self::new), of bytes that are read as they are needed: at no time more than one
-    /// chunk of them is in memory.
+    /// Like [`new`](Self::new), but reads the bytes when they are needed. At most one chunk is in memory
+    /// at a time.
     ///
     /// # Errors
-    /// The same.
+    /// As for [`new`](Self::new).
     pub fn of(source: impl Source + 'a) -> Result<Self, Error> {
         let mut header = [0; FILE_HEADER_BYTES];
         let read = source.read_at(0, &mut header);
@@ -84,8 +84,8 @@ impl<'a> Reader<'a> {
         &self.start
     }
 
-    /// Whether the end was read. Ask when the iteration is over: before, it tells of what was
-    /// read so far.
+    /// Whether the end was read. Ask after the iteration; an earlier answer only covers what was read so
+    /// far.
     #[must_use]
     pub fn completeness(&self) -> Completeness {
         if self.ended {
@@ -97,13 +97,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The most events that any chunk read so far states as lost.
+    /// The largest number of lost events that any chunk read so far states.
     #[must_use]
     pub fn stated_lost(&self) -> u64 {
         self.chunks.most_lost
     }
 
-    /// Chunks read so far whose type a later version added: their records are not given.
+    /// Chunks read so far with types that a later version added. Their records are skipped.
     #[must_use]
     pub fn passed_over(&self) -> u64 {
         self.passed_over
@@ -144,7 +144,7 @@ fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
     Plain.get(&mut Input::new(&chunk.payload().ok()?)).ok()
 }
 
-/// Nothing, for a type that a later version added.
+/// The records of a chunk; none for a type that a later version added.
 fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
     if !is_known(chunk.kind) {
         return Ok(Vec::new());
@@ -194,7 +194,8 @@ fn births(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     })
 }
 
-/// Each record has its length before it; what a later version added at its end is passed over.
+/// Decodes records, each of which is preceded by its length. Fields that a later version added at the
+/// end of a record are skipped.
 fn each(
     payload: &[u8],
     mut decode: impl FnMut(&mut Input) -> Result<Record, Malformed>,

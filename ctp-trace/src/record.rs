@@ -1,4 +1,5 @@
-//! What a trace says: one [`Record`] per fact, in the order in which the recorder learnt it.
+//! The contents of a trace: a sequence of [`Record`]s, each stating one fact, in the order in which the
+//! recorder learnt them.
 
 mod aggregate;
 mod flight;
@@ -14,31 +15,31 @@ pub use thread_event::{Act, Close, Hold, ThreadEvent, WakeCall};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
-/// A coroutine of this trace: a small number, from 1, in the order of discovery.
+/// Identifies a coroutine within a trace: counted from 1 in the order of discovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CoroutineId(pub u32);
 
-/// A process of this trace: a small number, from 1.
+/// Identifies a process within a trace: counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessId(pub u32);
 
-/// A [`Site`] of this trace: a small number, from 1; 0 says that no site is known.
+/// Identifies a [`Site`] within a trace: counted from 1; 0 means that no site is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(pub u32);
 
-/// One fact. A record comes after the records that it refers to.
+/// One fact. A record follows the records that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Record {
-    /// First record of every trace.
+    /// The first record of every trace.
     Start(Start),
     /// A process attached.
     Process(Process),
-    /// A file mapped into a process.
+    /// A file is mapped into a process.
     Module(Module),
-    /// A place in the program.
+    /// A place in the program where coroutines are spawned or suspended.
     Site(Site),
-    /// Who awaits whom at a site.
+    /// The call stack of the waits at a site.
     Chain(Chain),
     /// A coroutine was discovered.
     Birth(Birth),
@@ -50,31 +51,31 @@ pub enum Record {
     ThreadEvent(ThreadEvent),
     /// Final account of a coroutine's events, written once it is dead or the recording ends.
     EventCounts(EventCounts),
-    /// A process is no more; everything of it comes before.
+    /// A process ended; all of its records come before.
     ProcessEnd(ProcessEnd),
-    /// What the program summed up of a coroutine, in place of what it had before.
+    /// Totals that the program kept for a coroutine; replaces the coroutine's earlier aggregate.
     Aggregate(Box<Aggregate>),
-    /// From here on other events are kept.
+    /// From here on, a different filter decides which events are kept.
     Control(Control),
-    /// This is the trace of a flight recorder.
+    /// The trace comes from a flight recorder.
     Window(Window),
-    /// How much of a coroutine came before its first event in the trace of a flight recorder.
+    /// How many events of a coroutine precede its first event in a flight recorder's trace.
     Earlier(Earlier),
-    /// What those come to that ended before the window of a flight recorder.
+    /// Totals of coroutines that ended before a flight recorder's window.
     EndedSums(Box<EndedSums>),
-    /// What was seen from outside of what a coroutine waits for.
+    /// What the recorder observed, from outside the program, of the resource that a coroutine waits for.
     Look(Look),
-    /// All that happened until then, and was published, is told, but for what is counted as lost. It is
-    /// written while nothing happens, so that a trace can be read while it is recorded.
+    /// Everything that happened and was published until this time is in the trace, except for what is
+    /// counted as lost. Written while nothing happens, so that a trace can be read while it is recorded.
     Watermark(Nanos),
-    /// Last record of a whole trace.
+    /// The last record of a complete trace.
     End(End),
 }
 
 /// Where and when the recording began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// Random, so that two recordings never look the same.
+    /// Random; distinguishes any two recordings.
     pub trace_id: [u8; 16],
     /// Version of the recorder that wrote this trace.
     pub recorder: String,
@@ -88,14 +89,14 @@ pub struct Start {
     pub started_monotonic_ns: u64,
     /// How many coroutines the shared memory can hold.
     pub capacity: u32,
-    /// Each wait was to have its await chain, also where a leaf future kept its waker.
+    /// The probe was asked for an await chain of every wait, also where a leaf future kept its waker.
     pub precise_chains: bool,
 }
 
 /// A process that wrote into the shared memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Its number in this trace.
+    /// Number of the process in this trace.
     pub id: ProcessId,
     /// The kernel's process id, 0 for a memory image.
     pub pid: u32,
@@ -106,7 +107,7 @@ pub struct Process {
 /// One executable mapping of a file, as in `/proc/<pid>/maps`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
-    /// Whose address space.
+    /// The process with this mapping.
     pub process: ProcessId,
     /// First address of the mapping.
     pub start: u64,
@@ -123,11 +124,11 @@ pub struct Module {
 /// A place where coroutines are spawned or suspended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
-    /// Its number in this trace.
+    /// Number of the site in this trace.
     pub id: SiteId,
-    /// The process whose program this is.
+    /// The process that executes this code.
     pub process: ProcessId,
-    /// What is known of it.
+    /// What is known of the site.
     pub place: Place,
 }
 
@@ -135,7 +136,7 @@ pub struct Site {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
-    /// Source position that the program itself recorded; true without debug information.
+    /// Source position that the program recorded itself; needs no debug information.
     Source {
         /// Path as the compiler was given it, often relative.
         file: String,
@@ -148,12 +149,12 @@ pub enum Place {
     Function {
         /// Runtime address.
         address: u64,
-        /// Name that the program itself recorded (a type's name for a future), empty if none.
+        /// Name that the program recorded itself (the type name of a future); empty if none.
         name: String,
     },
-    /// An address within a function, to be looked up exactly.
+    /// An address within a function, to be symbolized exactly.
     Address(u64),
-    /// The address that a call returns to: the call is in the instruction before.
+    /// A return address: the call is the instruction before.
     ReturnAddress(u64),
 }
 
@@ -163,48 +164,49 @@ impl Default for Place {
     }
 }
 
-/// An await chain: which functions were on the stack when a coroutine began to wait, from the probe's
-/// own, that a leaf future called, to the one that polled the coroutine. Waits that began with
-/// another chain have another site, so that its place is what is known without the chain.
+/// An await chain: the stack when a coroutine began to wait. The innermost function is the probe's,
+/// called by a leaf future; the outermost polled the coroutine. Waits with different chains have
+/// different sites, and the place of a site is what is known without its chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// The site of those waits.
+    /// The site of the waits with this chain.
     pub site: SiteId,
-    /// The last address is in the function that polled; else what is outermost is missing.
+    /// The last address is in the function that polled the coroutine; otherwise the outermost functions
+    /// are missing.
     pub is_whole: bool,
-    /// Runtime addresses as they were found, by frame pointers: an address in the innermost function,
-    /// then where each call returns to. That they are so is to be checked: a function that was
-    /// compiled without frame pointers makes those behind it meaningless. But see
-    /// [`is_of_the_call`](Chain::is_of_the_call).
+    /// Runtime addresses as found by following frame pointers: first an address in the innermost
+    /// function, then the return addresses. They are not verified: a function compiled without frame
+    /// pointers makes all addresses behind it meaningless. [`is_of_the_call`](Chain::is_of_the_call) is
+    /// the exception.
     pub addresses: Vec<u64>,
 }
 
 impl Chain {
-    /// Whether it is but the call of the innermost function, which told itself where it returns to:
-    /// no frame pointer is needed for that.
+    /// Whether the chain holds only the call of the innermost function, which recorded its own return
+    /// address. That needs no frame pointers.
     pub fn is_of_the_call(&self) -> bool {
         !self.is_whole && self.addresses.len() == 2
     }
 }
 
-/// Who writes the events of a coroutine, which decides what can be known.
+/// The writer of a coroutine's events, which decides what can be known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// Our probe: sites, waits, exact counts.
+    /// The probe of this project: sites, waits, exact counts.
     #[default]
     Extended,
     /// cTP v1 as the published SDKs write it (sequence per slot, odd while writing).
     V1PerSlot,
-    /// cTP v1 as the published text says (sequence per station).
+    /// cTP v1 as the published specification says (sequence per station).
     V1PerStation,
 }
 
-/// What sort of coroutine it is.
+/// The kind of a coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CoroutineKind {
-    /// Not told.
+    /// Not recorded.
     #[default]
     Unknown,
     /// A future that an executor polls.
@@ -217,50 +219,51 @@ pub enum CoroutineKind {
     Bare,
 }
 
-/// A coroutine and what is known of it from its birth.
+/// A coroutine and the facts that are known from its birth.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Birth {
-    /// Its number in this trace.
+    /// Number of the coroutine in this trace.
     pub coroutine: CoroutineId,
-    /// The process it belongs to.
+    /// The process of the coroutine.
     pub process: ProcessId,
     /// Index of its station in the shared memory.
     pub station: u32,
-    /// How often that station was used before, times two.
+    /// How often the station was used before, times two.
     pub generation: u32,
-    /// The id that the probe gave it.
+    /// The id that the probe assigned.
     pub probe_id: u64,
-    /// When it was born.
+    /// Time of the birth.
     pub at: Nanos,
-    /// Who writes its events.
+    /// The writer of the coroutine's events.
     pub dialect: Dialect,
-    /// What sort of coroutine.
+    /// The kind of coroutine.
     pub kind: CoroutineKind,
     /// Name given by the program (or the type of its future), empty if none.
     pub name: String,
-    /// Where it was spawned.
+    /// The spawn site.
     pub spawn_site: SiteId,
 }
 
-/// What an event says. Only after a suspend is a coroutine not running.
+/// The kind of an event. A coroutine is running after every event except a suspend (and after its birth,
+/// until the first run).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// It exists, and never ran.
+    /// The coroutine exists and has not run yet.
     Birth,
-    /// It runs from now on.
+    /// The coroutine runs from now on.
     #[default]
     Run,
-    /// It waits from now on.
+    /// The coroutine waits from now on.
     Suspend,
-    /// It ended, was cancelled or panicked.
+    /// The coroutine ended, was cancelled or panicked.
     Death,
 }
 
-/// What a suspended coroutine says it waits for; the event's `arg` says which.
+/// What a suspended coroutine waits for, as recorded; the event's `arg` identifies the resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum WaitKind {
-    /// Not told.
+    /// Not recorded.
     #[default]
     Unknown,
     /// A file descriptor to become readable; `arg` is the descriptor.
@@ -275,114 +278,113 @@ pub enum WaitKind {
     Channel,
     /// Another coroutine; `arg` is its probe id.
     Coroutine,
-    /// Something of the program's own; `arg` is the program's.
+    /// Something that the program defines; the meaning of `arg` is the program's.
     User,
-    /// Nothing: it gave way to others and is ready to run.
+    /// Nothing: the coroutine yielded and is ready to run.
     Yield,
 }
 
-/// What a suspended coroutine says of its wait besides.
+/// Further properties of a wait, as recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitMarks {
-    /// It is meant to be long.
+    /// The wait is meant to be long.
     pub idle: bool,
-    /// It is one of several things that the coroutine waits for, of which the last is told.
+    /// The coroutine waits for several things; only the last is recorded.
     pub one_of_several: bool,
 }
 
-/// A change of state.
+/// A change of a coroutine's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// The coroutine whose event it is.
+    /// The coroutine of this event.
     pub coroutine: CoroutineId,
-    /// Index among this coroutine's events, from 0. A jump is a loss of what lies between. Events
-    /// that a filter kept out, as many as lie together, have one index.
+    /// Index among this coroutine's events, from 0. A gap means that the events in between are lost. A
+    /// run of consecutive filtered events takes a single index.
     pub n: u64,
-    /// When it happened.
+    /// Time of the event.
     pub at: Nanos,
     /// On which thread (the kernel's id on Linux).
     pub tid: u64,
     /// What happened.
     pub kind: EventKind,
-    /// Where it suspended.
+    /// The site of the suspend.
     pub site: SiteId,
-    /// What sort of thing it waits for.
+    /// What the coroutine waits for.
     pub wait: WaitKind,
-    /// Which of those; of a death, see [`gives_out`](Event::gives_out).
+    /// Identifies the awaited resource; for a death, see [`gives_out`](Event::gives_out).
     pub arg: u64,
-    /// What is said of that wait besides.
+    /// Further properties of the wait.
     pub marks: WaitMarks,
-    /// Low 16 bits of the wake count that the coroutine knew when its last run began. Of a run, that
-    /// is this one; older recorders told 0 of each run.
+    /// Low 16 bits of the wake count that the coroutine knew when its last run began; for a run event,
+    /// that run itself. Older recorders wrote 0 for every run.
     pub wake_seen: u16,
-    /// Between its event before and this one, others were kept out by a filter.
+    /// A filter kept out events between the coroutine's previous event and this event.
     pub after_filtered: bool,
 }
 
 impl Event {
-    /// It is the death of one that gave out something in which a lock may be that it held.
+    /// Whether this is the death of a coroutine that returned a value which may contain a lock guard.
     pub fn gives_out(&self) -> bool {
         self.kind == EventKind::Death && self.arg != 0
     }
 }
 
-/// Who called `wake()`, or took a lock.
+/// The caller of `wake()`, or the taker of a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Waker {
     /// Not known.
     #[default]
     Foreign,
-    /// A thread that ran no coroutine, by its id.
+    /// A thread that was running no coroutine, by its id.
     Thread(u32),
     /// A coroutine of this trace.
     Coroutine(CoroutineId),
 }
 
-/// State of a coroutine's wake word. A first one with count 0 says that its runtime tells of
-/// wakes at all; without any, "never woken" cannot be known.
+/// State of a coroutine's wake word. A first record with count 0 means that the runtime records wakes;
+/// without any record, "never woken" cannot be known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wake {
-    /// Who was woken.
+    /// The coroutine that was woken.
     pub coroutine: CoroutineId,
     /// Wakes so far, modulo 2^20.
     pub count: u32,
-    /// Who woke last.
+    /// The latest caller of `wake()`.
     pub waker: Waker,
-    /// When it was last woken.
+    /// When the coroutine was last woken.
     pub at: Nanos,
 }
 
-/// How many events a coroutine had, whether or not they were recorded.
+/// How many events a coroutine had, recorded or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventCounts {
-    /// The coroutine whose account it is.
+    /// The coroutine with these counts.
     pub coroutine: CoroutineId,
-    /// Events that it had, without those that a filter kept out. What was not recorded of them is
-    /// lost.
+    /// All events of the coroutine except filtered events. Those not recorded are lost.
     pub attempted: u64,
-    /// Events of it in this trace.
+    /// Events of the coroutine in this trace.
     pub recorded: u64,
-    /// Index of an event whose writer died in the middle of it: reported, never decoded.
+    /// Index of an event that is incomplete because its writer died: reported, never decoded.
     pub torn: Option<u64>,
     /// The counts cannot be trusted (a sequence went back, or two processes wrote).
     pub inexact: bool,
     /// Events that a filter kept out.
     pub filtered: u64,
-    /// What its latest event was, if a filter kept that out.
+    /// Kind of the coroutine's latest event, if a filter kept that event out.
     pub hidden: Option<EventKind>,
-    /// How many wakers of it are alive, if that is known: clones of one may count as one. Without any,
-    /// nobody can wake it.
+    /// How many of the coroutine's wakers are alive, if known; clones may share a count. At 0,
+    /// nothing can wake the coroutine.
     pub wakers: Option<u32>,
 }
 
-/// What is kept from now on, as the user asked while the program ran.
+/// The filter from now on, as the user set it while the program ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// When it was in force: no event is later that it keeps out.
+    /// When the filter took effect: no later event exists that it keeps out.
     pub at: Nanos,
-    /// Counts these changes, from 1.
+    /// Number of the change, from 1.
     pub generation: u32,
-    /// Of the process with this id only (the kernel's); 0: of all.
+    /// Kernel's id of the process to which this filter applies; 0: all processes.
     pub pid: u32,
     /// No event is kept.
     pub stopped: bool,
@@ -390,14 +392,14 @@ pub struct Control {
     pub without_runs: bool,
     /// No suspend is kept.
     pub without_suspends: bool,
-    /// The only thread whose runs and suspends are kept; 0: all are.
+    /// Runs and suspends are kept of this thread only; 0: of all threads.
     pub only_thread: u32,
-    /// The only process whose events are kept (the kernel's id); 0: all are.
+    /// Events are kept of this process only (the kernel's id); 0: of all processes.
     pub only_process: u32,
 }
 
 impl Control {
-    /// Is anything kept out?
+    /// Whether the filter keeps anything out.
     pub fn is_in_force(&self) -> bool {
         let of_some = self.only_thread | self.only_process;
         self.stopped || self.without_runs || self.without_suspends || of_some != 0
@@ -409,23 +411,23 @@ impl Control {
 pub struct ProcessEnd {
     /// The process that ended.
     pub process: ProcessId,
-    /// When it ended, as [`End::at`].
+    /// Time of the end, as [`End::at`].
     pub at: Nanos,
-    /// How it ended.
+    /// How the process ended.
     pub how: ProcessExit,
 }
 
-/// How a process ended. Only a parent is told what its child's status was.
+/// How a process ended. Only the parent of a process learns its exit status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessExit {
-    /// It exited with this status.
+    /// The process exited with this status.
     Exited(i32),
-    /// It was ended by this signal.
+    /// A signal ended the process.
     Signalled(i32),
-    /// It executed another image, which is another process of this trace.
+    /// The process executed another image, which is another process of this trace.
     Exec,
-    /// It is gone; how is not known.
+    /// The process is gone, for an unknown reason.
     #[default]
     Disappeared,
 }
@@ -449,39 +451,38 @@ pub enum ExitReason {
 const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 impl ExitReason {
-    /// Whether it was ended by a signal that programs bring upon themselves.
+    /// Whether the program was ended by a signal that programs cause themselves, such as SIGSEGV.
     pub fn is_crash(self) -> bool {
         matches!(self, ExitReason::Signalled(signal) if FAULTS.contains(&signal))
     }
 }
 
-/// The closing account.
+/// The final totals of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// When. If the program ended, but the recorder was kept from seeing that, when it last saw it alive,
-    /// or its latest event was.
+    /// When the recording ended. If the program ended unobserved: when the recorder last saw the program
+    /// alive, or the time of its latest event.
     pub at: Nanos,
     /// How the recording ended.
     pub how: ExitReason,
     /// Events in this trace.
     pub events: u64,
-    /// Events that the program had but this trace has not.
+    /// Events that the program had and that are missing in this trace.
     pub lost: u64,
-    /// Coroutines that found no station and were not recorded.
+    /// Coroutines that found no free station and were not recorded.
     pub refused: u64,
     /// Coroutines in this trace.
     pub coroutines: u64,
-    /// Sites and names that found no room in their table.
+    /// Sites and names for which their table had no room.
     pub unnamed: u64,
-    /// Records that were left out because they made no sense.
+    /// Records that were left out because they were invalid.
     pub quarantined: u64,
-    /// The thread at which a fatal signal arrived (the kernel's id); 0 if none did, or if the
-    /// kernel did not tell.
+    /// The thread that received a fatal signal (the kernel's id); 0 if there was none or the kernel did
+    /// not say.
     pub faulting_tid: u64,
-    /// Processes of the program of which the recorder knows that they are not in this trace, or not all
-    /// of them.
+    /// Processes of the program that are known to be missing in this trace, entirely or in part.
     pub unrecorded: u64,
-    /// Records between the start and this one; 0 where the recorder did not count them. A trace with
-    /// fewer is not whole.
+    /// Number of records between the start and this record; 0 if the recorder did not count them. A
+    /// trace with fewer records is incomplete.
     pub records: u64,
 }

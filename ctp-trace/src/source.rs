@@ -1,15 +1,16 @@
-//! Where the bytes of a trace come from: memory, or a file of which a part is read at a time.
+//! Sources of a trace's bytes: memory, or a file that is read in parts.
 
-/// Bytes that can be read from anywhere.
+/// Bytes with random access.
 pub trait Source: Send {
-    /// How many there are. They may have become fewer by the time that they are read.
+    /// The number of bytes. A file may be shorter by the time it is read.
     fn length(&self) -> u64;
 
-    /// Fills `room` with the bytes from `offset` on, and returns how many there were. Fewer than fit
-    /// are returned only at the end, or where the rest cannot be read.
+    /// Fills `room` with the bytes at `offset` and returns their number. It is less than the size of
+    /// `room` only at the end, or where the rest cannot be read.
     fn read_at(&self, offset: u64, room: &mut [u8]) -> usize;
 
-    /// The first byte from `offset` on that may differ from zero: the holes of a file need not be read.
+    /// The offset of the first byte from `offset` on that may differ from zero, so that holes in a file
+    /// need not be read.
     fn next_data(&self, offset: u64) -> u64 {
         offset
     }
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_ends_where_it_ends() {
+    fn reads_stop_at_the_end_of_memory() {
         let read = |offset, size| {
             let mut room = vec![0; size];
             let read = b"abc".as_slice().read_at(offset, &mut room);

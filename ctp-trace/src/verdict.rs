@@ -1,7 +1,8 @@
-//! The rule for "stuck": from what is known of one coroutine to a word, and the numbers for it.
+//! The rule for "stuck": derives a verdict from the evidence about one coroutine, with the numbers that
+//! support it.
 //!
-//! Recorder and reporter both call [`judge`], so the count in the recorder's closing line is the
-//! count in the report. Nothing is called stuck on the strength of an event that may be lost.
+//! Recorder and reporter both call [`judge`], so the count in the recorder's closing line equals the
+//! count in the report. No coroutine is called stuck because of an event that may be lost.
 
 mod blocked;
 mod caveat;
@@ -22,47 +23,49 @@ pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Fact, Verdict};
 
-/// What lasts less long is worth no word, unless the user says otherwise.
+/// States that last less than this get no verdict, unless the user sets another threshold.
 pub const THRESHOLD: Nanos = Nanos(1_000_000_000);
 
-/// So many waits, or delays in the run queue, make the past of a site an argument.
+/// Minimum number of waits, or of delays in the run queue, before the history of a site counts.
 pub const ENOUGH: u64 = 8;
 
-/// A wait is out of the ordinary beyond this many times what 99 % of the site's waits took.
+/// A wait is unusual from this many times the 99th percentile of the site's waits.
 pub const FAR_BEYOND: u64 = 10;
 
-/// And only if it is so many times the longest that ever ended: a record alone proves nothing.
+/// A wait must also reach this many times the longest completed wait: a new maximum alone proves
+/// nothing.
 pub const BEYOND_LONGEST: u64 = 2;
 
-/// Nothing younger is certain, however small the threshold is: whoever closed something may be about
-/// to resume those that wait for it, and a queue may be out of order for a while.
+/// No younger state is certain, however small the threshold: the waiters of a closed resource may be
+/// about to be resumed, and a queue may be out of order for a moment.
 pub const SURE_AFTER: Nanos = Nanos(1_000_000_000);
 
-/// What is seen from outside counts if it is seen twice, so long apart.
+/// Observations from outside count if there are two that are at least this far apart.
 pub const OBSERVATIONS_APART_NS: Nanos = Nanos(100_000_000);
 
-/// A look that found nothing to read holds for so long at least: others come every second or two.
+/// An observation that found nothing to read stays valid for at least this long; the recorder looks
+/// again every second or two.
 pub const LOOK_HOLDS: Nanos = Nanos(2_000_000_000);
 
-/// What the rule says of one coroutine.
+/// The rule's conclusion about one coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What is so.
+    /// The state at the end of the recording.
     pub fact: Fact,
-    /// What follows.
+    /// The conclusion.
     pub verdict: Verdict,
-    /// How sure that is.
+    /// How certain the conclusion is.
     pub confidence: Confidence,
     /// Why that is the verdict.
     pub reason: Reason,
-    /// How long it has been so.
+    /// How long the state has lasted.
     pub age: Nanos,
-    /// "Not woken" rests on a count that was read within a millisecond of the last wake, so it
-    /// can be likely at most.
+    /// "Not woken" rests on a count that was read within a millisecond of the last wake, so the verdict
+    /// is likely at most.
     pub close_call: bool,
 }
 
-/// The rule. `threshold` is how long something must last to be worth a word.
+/// Applies the rule. `threshold` is how long a state must last before it gets a verdict.
 pub fn judge(evidence: &Evidence, threshold: Nanos) -> Judgement {
     let case = Case {
         evidence,
@@ -133,8 +136,8 @@ impl Case<'_> {
         }
     }
 
-    /// Beyond what this site's woken coroutines ever queued, while workers made progress: they ran
-    /// those that became ready long after it.
+    /// A woken coroutine was passed over if its delay exceeds the longest of this site while workers
+    /// made progress: they ran coroutines that became ready long after it.
     fn woken(&self) -> (Verdict, Reason) {
         let Evidence {
             wake, since, end, ..
@@ -155,8 +158,9 @@ impl Case<'_> {
         }
     }
 
-    /// It is long, enough delays are known, the wake was no part of its last run, nor is it used up,
-    /// its thread is free and has passed it over too, and its runtime tells of its own queue.
+    /// Passed over for certain: the delay is long, enough delays are known, the wake came after its last
+    /// run and is not consumed, its thread is free and passed it over too, and its runtime records its
+    /// own queue.
     fn is_surely_passed_over(&self, ready: Nanos) -> bool {
         let Evidence {
             wake,
@@ -177,8 +181,8 @@ impl Case<'_> {
             && self.is_in_a_recorded_queue()
     }
 
-    /// Wakers are counted of what is polled by a program that does not tell of its queues. That may
-    /// be another future, which polls it when it comes to that.
+    /// Wakers are counted for futures that a program polls without recording its queues. Such a
+    /// coroutine may be part of another future, which polls it in its own time.
     fn is_in_a_recorded_queue(&self) -> bool {
         self.evidence.polls.wakers.is_none()
     }
@@ -188,7 +192,7 @@ impl Case<'_> {
         at.is_none_or(|at| at < self.evidence.since)
     }
 
-    /// Nobody is left who could wake it.
+    /// No waker is left that could wake the coroutine.
     fn without_wakers(&self) -> (Verdict, Reason) {
         let is_close = self.evidence.wake.is_some_and(|wake| wake.close_call);
         let is_open = is_close || self.evidence.polls.unrecorded || !self.evidence.polls.when_woken;
@@ -210,7 +214,7 @@ impl Case<'_> {
         }
     }
 
-    /// What it waits for is gone for longer than anybody ever took to resume such a one.
+    /// The resource was closed longer ago than waiters ever took to resume after such a close.
     fn closed(&self) -> Option<(Verdict, Reason)> {
         let closed = self.evidence.resource.closed?;
         let ago = closed.at.until(self.evidence.end);
@@ -222,9 +226,9 @@ impl Case<'_> {
         Some((stuck_if(caveat.is_none()), Reason::Closed { at, caveat }))
     }
 
-    /// The recorder saw twice that what it waits for is gone, or is there. What its program tells of
-    /// closing counts for more. Others must have gone on since it was there: where nobody does, it
-    /// is not this one alone that waits.
+    /// The recorder saw twice that the awaited descriptor is gone or ready. A close that the program
+    /// recorded takes precedence. A ready descriptor counts only if others made progress since;
+    /// otherwise this coroutine is not the only one delayed.
     fn looked(&self) -> Option<(Verdict, Reason)> {
         let looked = self
             .evidence
@@ -261,7 +265,7 @@ impl Case<'_> {
             .is_some_and(|overtaker| at <= overtaker.ready)
     }
 
-    /// Why somebody may have resumed it after all, or may still do so.
+    /// Why the coroutine may have been resumed after all, or may still be resumed.
     fn caveat_of(&self, is_whole: bool, ago: Nanos) -> Option<Caveat> {
         let Evidence { wait, polls, .. } = *self.evidence;
         let is_recent = (ago < SURE_AFTER).then_some(Caveat::Recent);
@@ -293,8 +297,8 @@ impl Case<'_> {
         }
     }
 
-    /// Nothing is usual where it waits. But those like it lived for but a moment, and of the latest of
-    /// them none has ended: they are all here.
+    /// The wait has no history at this site. But coroutines like this one usually live far less long,
+    /// and of the latest of them none has ended: they all wait here.
     fn against_other_lives(&self) -> (Verdict, Reason) {
         let is_far_beyond = |lives: &LivesEvidence| {
             ENOUGH <= lives.ended.min(lives.newest)
@@ -307,7 +311,7 @@ impl Case<'_> {
         }
     }
 
-    /// It is long, and stuck unless something tells why.
+    /// The wait is unusually long: stuck, unless something explains that.
     fn unless_explained(&self, long: Reason) -> (Verdict, Reason) {
         let ResourceEvidence { turn, empty, .. } = self.evidence.resource;
         let turn = turn.filter(|turn| self.is_turn_to_come(turn));
@@ -319,23 +323,25 @@ impl Case<'_> {
         }
     }
 
-    /// Until then it waited as it should. That much of the wait is the longest of which nothing was
-    /// wrong, and what has come since is too little to say more.
+    /// Until the last observation, the wait was normal. A healthy wait of that length is proven, and the
+    /// time since then is too short to conclude more.
     fn is_empty_still(&self, empty: &EmptyEvidence) -> bool {
         let Evidence { since, end, .. } = *self.evidence;
         let proven = since.until(empty.at).0.saturating_mul(BEYOND_LONGEST);
         since <= empty.at && (empty.at.until(end) <= LOOK_HOLDS || self.age.0 <= proven)
     }
 
-    /// The lock was taken but just, and nobody had it who began to wait the threshold later.
+    /// The lock was acquired recently, and no acquirer started to wait at least the threshold after this
+    /// coroutine.
     fn is_turn_to_come(&self, turn: &TurnEvidence) -> bool {
         let Evidence { since, end, .. } = *self.evidence;
         turn.taken.until(end) < self.threshold
             && since.until(turn.youngest.max(since)) < self.threshold
     }
 
-    /// A run of one that became ready at least the threshold later than this one. Those that were
-    /// ready before may be before it in the queue, however many they are.
+    /// The overtaking run, if its coroutine became ready at least the threshold after this coroutine.
+    /// Coroutines that were ready earlier may be ahead of this coroutine in the queue, however many they
+    /// are.
     fn overtaken_since(&self, ready: Nanos, overtaker: Option<Overtaker>) -> Option<Overtaker> {
         let is_later = |overtaker: &Overtaker| {
             ready <= overtaker.ready && self.threshold <= ready.until(overtaker.ready)
@@ -345,7 +351,7 @@ impl Case<'_> {
 }
 
 impl Judgement {
-    /// The judgement on one that nobody wants to hear of: if it was bad, it is set apart.
+    /// Replaces a bad verdict by `Waiting`, for a coroutine that the user chose to ignore.
     pub fn ignored(self) -> Self {
         if !self.verdict.is_stuck() && self.verdict != Verdict::Busy {
             return self;
@@ -359,7 +365,7 @@ impl Judgement {
     }
 }
 
-/// Stuck, for certain or most likely.
+/// Stuck, certainly or likely.
 fn stuck_if(is_sure: bool) -> Verdict {
     if is_sure {
         Verdict::Stuck
@@ -368,7 +374,8 @@ fn stuck_if(is_sure: bool) -> Verdict {
     }
 }
 
-/// Why one may wait for something else too: its wait says so, or several somethings have its waker.
+/// Why a coroutine may be waiting for something else too: the wait is marked so, or the coroutine has
+/// several wakers.
 pub fn caveat_of_others(one_of_several: bool, wakers: Option<u32>) -> Option<Caveat> {
     match (one_of_several, wakers) {
         (true, _) => Some(Caveat::OneOfSeveral),
@@ -377,7 +384,7 @@ pub fn caveat_of_others(one_of_several: bool, wakers: Option<u32>) -> Option<Cav
     }
 }
 
-/// What is so of one that has not ended. Without a wake word, "not woken" cannot be known.
+/// The fact about a coroutine that has not ended. Without a wake word, "not woken" cannot be known.
 fn fact(state: State, wake: Option<WakeEvidence>, wakers: Option<u32>) -> Fact {
     match (state, wake) {
         (State::Born, _) => Fact::NeverRun,
@@ -389,8 +396,8 @@ fn fact(state: State, wake: Option<WakeEvidence>, wakers: Option<u32>) -> Fact {
     }
 }
 
-/// Wakes since a coroutine's last run began, from the count now and the low half that it knew
-/// then; `None` if the count was read before that.
+/// The number of wakes since a coroutine's last run began, from the current count and the low half of
+/// the count at that time. `None` if the current count was read before that time.
 pub fn wakes_since(count: u32, seen: u16) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! Records to bytes.
+//! Encodes records to the bytes of a trace.
 
 mod composer;
 
@@ -8,14 +8,14 @@ use crate::codec::chunk::ChunkWriter;
 use crate::record::{End, Event, Record, Start};
 pub use composer::Composer;
 
-/// Writes a trace, one record after the other.
+/// Writes a trace record by record.
 ///
-/// Records are collected into chunks of some thousands. What a reader sees of a recording that
-/// goes on, or that was killed, is what stood before the last [`flush`](Writer::flush). Only
-/// [`finish`](Writer::finish) makes a whole trace; dropping the writer leaves a truncated one.
+/// Records are collected into chunks of some thousands. A reader of an unfinished recording sees what
+/// was written before the last [`flush`](Writer::flush). Only [`finish`](Writer::finish) completes a
+/// trace; dropping the writer leaves a truncated trace.
 ///
-/// After an error of `out` the records that it was to take are lost. The writer may be used on: a reader
-/// reports the gap.
+/// After an error of `out`, the records of the failed chunk are lost. The writer can still be used: a
+/// reader reports the gap.
 ///
 /// ```
 /// use ctp_trace::record::{End, Event, Record, Start};
@@ -40,7 +40,7 @@ impl<W: Write> Writer<W> {
     /// Writes the file header and the start.
     ///
     /// # Errors
-    /// Those of `out`, and `InvalidInput` when `start` is larger than a chunk can be.
+    /// Those of `out`, and `InvalidInput` if `start` exceeds the maximum size of a chunk.
     pub fn new(out: W, start: &Start) -> io::Result<Self> {
         let mut writer = Writer {
             chunks: ChunkWriter::new(out)?,
@@ -50,17 +50,17 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a record behind those that it refers to.
+    /// Adds a record, which must follow those that it refers to.
     ///
     /// # Errors
-    /// Those of `out`. `InvalidInput`, with nothing written, for a record that is larger than a
-    /// chunk can be, and for a start or an end: those belong to `new` and `finish`.
+    /// Those of `out`. `InvalidInput`, without writing anything, for a record that exceeds the maximum
+    /// size, and for a start or an end: those belong to `new` and `finish`.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         self.composer.add(record)?;
         self.put_chunks()
     }
 
-    /// Like [`write`](Self::write), but takes an event.
+    /// Like [`write`](Self::write), for an event.
     ///
     /// # Errors
     /// Those of `out`.
@@ -69,7 +69,7 @@ impl<W: Write> Writer<W> {
         self.put_chunks()
     }
 
-    /// Ends the current chunks and flushes, so that a reader sees everything so far.
+    /// Ends the current chunks and flushes, so that a reader sees all records so far.
     ///
     /// # Errors
     /// Those of `out`.
@@ -79,24 +79,25 @@ impl<W: Write> Writer<W> {
         self.chunks.flush()
     }
 
-    /// Events lost so far: each later chunk carries the number, also if the end is never written.
+    /// Sets the number of events lost so far. Every later chunk carries it, so it is known even if the
+    /// end is never written.
     pub fn set_lost(&mut self, lost: u64) {
         self.chunks.set_lost(lost);
     }
 
-    /// Leaves out what costs much time and saves only room, the compression of what follows, until
-    /// told otherwise.
+    /// Turns the compression of the following chunks off or on. Compression costs time and saves only
+    /// space.
     pub fn set_hurried(&mut self, hurried: bool) {
         self.chunks.set_hurried(hurried);
     }
 
-    /// Bytes given to `out` so far.
+    /// Bytes written to `out` so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.chunks.bytes()
     }
 
-    /// Writes what is left and the closing account, flushes, and gives `out` back.
+    /// Writes the remaining records and the final account, flushes, and returns `out`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -107,7 +108,7 @@ impl<W: Write> Writer<W> {
         Ok(self.chunks.into_inner())
     }
 
-    /// Those behind one that fails wait for the next call.
+    /// Writes the finished chunks. After a failure, the remaining chunks wait for the next call.
     #[inline]
     fn put_chunks(&mut self) -> io::Result<()> {
         while let Some(chunk) = self.composer.next_chunk() {

@@ -120,10 +120,10 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
             "short.data",
             "409 events that the trace counts are not in it",
         ),
-        ("torn.data", "of 2 coroutines records are missing"),
+        ("torn.data", "could explain the state of 2 coroutines"),
         (
             "robbed_of_others.data",
-            "of 1 coroutine records are missing",
+            "could explain the state of 1 coroutine",
         ),
         ("idle_image.data", "an image does not say when it was taken"),
     ] {

@@ -197,7 +197,7 @@ fn who_keeps_one_that_waits_at_the_end_is_told_with_it() {
 #[test]
 fn where_others_may_have_the_lock_that_is_told_too() {
     let svg = scriptless(&draw(&TestDir::new(), "line", &[]));
-    let message = "\nbut several hold a lock at once, and one may do";
+    let message = "\nbut a lock has several holders, and a single release may suffice";
     let titles = titles(&svg, "next #20");
     assert!(
         titles.iter().all(|title| title.ends_with(message)),

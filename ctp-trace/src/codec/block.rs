@@ -1,7 +1,8 @@
-//! Event blocks: rows of events, wakes and tallies, and deeds between them, stored column by column.
+//! Event blocks: rows of events, wakes and event counts, with thread events between them, stored column
+//! by column.
 //!
-//! Most of a row can be foretold from the rows before it. A control byte a row says what came as
-//! foretold; only the rest stands in the columns.
+//! Most fields of a row can be predicted from earlier rows. A control byte per row says which fields
+//! were predicted; only the others are in the columns.
 
 mod decode;
 mod encode;
@@ -18,22 +19,22 @@ use expectation::Expectation;
 pub(crate) use decode::decode;
 pub(crate) use encode::Encoder;
 
-/// Low bits of a control byte: what sort of row. Those of events are the codes of their kinds.
+/// Low bits of a control byte: the kind of row. Rows of events have the code of the event's kind.
 const KIND: u8 = 0x07;
 const WAKE: u8 = 4;
 const EVENT_COUNTS: u8 = 5;
 
-/// High bits of a control byte: what came as foretold.
+/// High bits of a control byte: the fields that were predicted.
 const COROUTINE_HIT: u8 = 0x08;
 const N_HIT: u8 = 0x10;
 const TID_HIT: u8 = 0x20;
 const SITE_ARG_HIT: u8 = 0x40;
 const SEEN_HIT: u8 = 0x80;
 
-/// Flags of a tally.
+/// Flags of event counts.
 const TORN: u8 = 1;
 const INEXACT: u8 = 2;
-/// Above the flags in column 27: the kind of the latest event, or this one.
+/// Above the flags in column 27: the kind of the filtered latest event, or `NOT_HIDDEN`.
 const HIDDEN_SHIFT: u32 = 2;
 const NOT_HIDDEN: u8 = 4;
 
@@ -73,14 +74,14 @@ enum Column {
 }
 
 impl Column {
-    /// Its place in an array of all columns.
+    /// Index in an array of all columns.
     fn index(self) -> usize {
         self as usize - 1
     }
 }
 
-/// Where, and on what: the part of events that repeats itself. It is compared and copied at each
-/// event, which is why it is two words.
+/// The part of an event that repeats most: its site and what it waits for. Two words, because it is
+/// compared and copied for each event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct SiteArg {
     /// {wait and marks as in the file 8 | site 32}
@@ -112,20 +113,20 @@ impl SiteArg {
     }
 }
 
-/// What the coming rows are foretold from. Both directions keep the same one, for one block.
+/// Predicts the coming rows. The encoder and the decoder keep the same state, for one block.
 struct Oracle {
-    /// Of the row before.
+    /// The coroutine of the previous row.
     coroutine: u32,
-    /// Of the row before that has a time.
+    /// The time of the previous row that has a time.
     at: u64,
-    /// Of the event before.
+    /// The thread of the previous event.
     tid: u64,
-    /// Index of the state that the row before changed.
+    /// Index of the state that the previous row changed.
     latest: usize,
-    /// The first one is nobody's: the first coroutine of a block is like it.
+    /// One state per coroutine. The first belongs to none: it predicts the first coroutine of a block.
     states: Vec<Expectation>,
     indices: Map<u32, u32>,
-    /// The same of those that came last, by low bits of their numbers: who, and the index.
+    /// The latest coroutines with the indices of their states, by the low bits of their numbers.
     recent: Box<[(u32, u32); RECENT]>,
 }
 
@@ -153,25 +154,25 @@ impl Oracle {
         (self.coroutine, self.at, self.tid, self.latest) = (0, 0, 0, 0);
     }
 
-    /// The state that an event or a wake of `coroutine` is foretold from, and changes.
+    /// The state that predicts events and wakes of `coroutine`.
     ///
-    /// A coroutine that is new to the block is expected to be like the one before.
+    /// A coroutine that is new to the block is predicted from the coroutine before.
     #[inline]
     fn state(&mut self, coroutine: u32) -> &mut Expectation {
         let (owner, recent) = self.recent[coroutine as usize % RECENT];
         self.latest = match owner == coroutine {
             true => recent as usize,
-            false => self.look_up(coroutine) as usize,
+            false => self.find_or_add(coroutine) as usize,
         };
         &mut self.states[self.latest]
     }
 
     #[inline(never)]
-    fn look_up(&mut self, coroutine: u32) -> u32 {
+    fn find_or_add(&mut self, coroutine: u32) -> u32 {
         let next = self.states.len() as u32;
         let index = *self.indices.entry(coroutine).or_insert(next);
         if index == next {
-            let state = self.states[self.latest].of_a_stranger();
+            let state = self.states[self.latest].for_new_coroutine();
             self.states.push(state);
         }
         self.recent[coroutine as usize % RECENT] = (coroutine, index);
@@ -179,12 +180,12 @@ impl Oracle {
     }
 }
 
-/// What stands in this place of the recent ones while nobody does: a number that belongs elsewhere.
+/// The entry of an unused place in `recent`: a number that belongs to another place.
 fn unknown(place: usize) -> (u32, u32) {
     (!(place as u32), 0)
 }
 
-/// A kind that a later version added reads as not told.
+/// A kind that a later version added reads as not recorded.
 fn wait(code: u8) -> WaitKind {
     WaitKind::of_code(code & !(IDLE | ONE_OF_SEVERAL)).unwrap_or_default()
 }
@@ -196,7 +197,7 @@ fn marks_code(marks: WaitMarks) -> u8 {
     (u8::from(marks.idle) * IDLE) | (u8::from(marks.one_of_several) * ONE_OF_SEVERAL)
 }
 
-/// Those of a kind that a later version added are not known either.
+/// The marks of an unknown kind are not known either.
 fn marks(code: u8) -> WaitMarks {
     let is_known = WaitKind::of_code(code & !(IDLE | ONE_OF_SEVERAL)).is_some();
     WaitMarks {

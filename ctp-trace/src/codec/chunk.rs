@@ -1,4 +1,4 @@
-//! Chunks: what makes a file readable up to its last whole chunk, and behind damage.
+//! Chunks: they make a file readable up to its last whole chunk, and after damage.
 
 mod read;
 
@@ -12,11 +12,10 @@ use crate::format::{
 
 pub(crate) use read::{Chunk, Chunks};
 
-/// Where the checksum stands, at the end of the chunk header.
+/// Offset of the checksum, at the end of the chunk header.
 const CRC: usize = CHUNK_HEADER_BYTES - 4;
 
-/// Half of a [`Writer`](crate::Writer): numbers, compresses, seals and writes one chunk after the
-/// other.
+/// The writing half of a [`Writer`](crate::Writer): numbers, compresses, seals and writes chunks.
 pub struct ChunkWriter<W> {
     out: W,
     bytes: u64,
@@ -46,27 +45,29 @@ impl<W: Write> ChunkWriter<W> {
         })
     }
 
-    /// Events lost so far: each later chunk carries the number, also if the end is never written.
+    /// Sets the number of events lost so far. Every later chunk carries it, so it is known even if the
+    /// end is never written.
     pub fn set_lost(&mut self, lost: u64) {
         self.lost = lost;
     }
 
-    /// Leaves out what costs much time and saves only room, the compression of what follows, until
-    /// told otherwise.
+    /// Turns the compression of the following chunks off or on. Compression costs time and saves only
+    /// space.
     pub fn set_hurried(&mut self, hurried: bool) {
         self.is_hurried = hurried;
     }
 
-    /// Bytes given to `out` so far.
+    /// Bytes written to `out` so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// One call of `write`. A chunk that fails is lost; its number says so.
+    /// Writes a chunk in a single call of `write`. A chunk that fails is lost; the sequence numbers show
+    /// this.
     ///
     /// # Errors
-    /// Those of `out`. `InvalidInput`, with nothing written, when it is larger than a chunk can be.
+    /// Those of `out`. `InvalidInput`, without writing anything, if the chunk exceeds the maximum size.
     pub fn put(&mut self, RawChunk { kind, payload }: &RawChunk) -> io::Result<()> {
         if payload.bytes.len() > MAX_PAYLOAD_BYTES {
             return Err(io::Error::new(
@@ -89,7 +90,7 @@ impl<W: Write> ChunkWriter<W> {
         self.out.flush()
     }
 
-    /// Gives `out` back.
+    /// Returns `out`.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -111,7 +112,7 @@ impl<W: Write> ChunkWriter<W> {
         self.frame[CRC..CHUNK_HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Appends the payload, compressed where that is shorter, and returns the flags that say so.
+    /// Appends the payload, compressed if that is shorter. Returns the chunk flags.
     fn fill_payload(&mut self, payload: &Payload) -> u16 {
         let is_worthwhile = !self.is_hurried && payload.bytes.len() >= SMALL_PAYLOAD_BYTES;
         if is_worthwhile && self.compress(payload).is_ok() {
@@ -122,7 +123,7 @@ impl<W: Write> ChunkWriter<W> {
         0
     }
 
-    /// Fails for want of room when the payload does not shrink.
+    /// Appends the compressed payload. Fails for lack of room if the payload does not shrink.
     fn compress(&mut self, payload: &Payload) -> io::Result<()> {
         let mut end = CHUNK_HEADER_BYTES;
         self.frame.resize(end + payload.bytes.len() - 1, 0);
@@ -135,7 +136,7 @@ impl<W: Write> ChunkWriter<W> {
     }
 }
 
-/// A chunk that is not compressed, numbered and sealed yet.
+/// A chunk before it is compressed, numbered and sealed.
 pub struct RawChunk {
     kind: u16,
     pub(crate) payload: Payload,
@@ -146,14 +147,14 @@ impl RawChunk {
         RawChunk { kind, payload }
     }
 
-    /// How much it holds.
+    /// The size of the payload.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.payload.bytes.len()
     }
 }
 
-/// Of all of a chunk but the checksum itself.
+/// The checksum of a chunk, which excludes the checksum field.
 fn checksum(frame: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&frame[..CRC]);

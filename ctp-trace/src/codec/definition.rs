@@ -1,4 +1,4 @@
-//! Every record that is no row of a block: its fields, in the order of the file.
+//! The fields of every record that is not a row of a block, in the order of the file.
 
 use super::fields::{
     Codec, codec_of, codes, fields, get_flags, numbered_codes, put_flags, variants,
@@ -42,7 +42,7 @@ variants!(Place {
     1 => Function { address: address, name: name },
     2 => Address { 0: address },
     3 => ReturnAddress { 0: address },
-} else Err(Malformed("an unknown sort of place")));
+} else Err(Malformed("an unknown kind of place")));
 
 fields!(Chain {
     site,
@@ -50,7 +50,8 @@ fields!(Chain {
     addresses,
 });
 
-/// What the next birth of a chunk is written against: births come in the order of their numbers.
+/// The values that the next birth of a chunk is encoded against. Births come in the order of their
+/// numbers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Births {
     coroutine: CoroutineId,
@@ -109,7 +110,7 @@ fields!(Aggregate {
 
 fields!(Bins { lo, step });
 
-/// Without a count nothing else is written, and of the bins none behind the last that is used.
+/// With a count of 0, nothing else is written. Bins after the last used bin are not written.
 impl Codec<Durations> for Plain {
     fn put(&self, durations: &Durations, out: &mut Vec<u8>) {
         put_uint(out, durations.count);
@@ -193,7 +194,7 @@ numbered_codes!(Seen of u64 {
     8 => Unwatched(amount),
 } else Ok(Seen::Open));
 
-/// The types of records of a flight recorder, which share a type of chunk.
+/// The types of a flight recorder's records, which share a type of chunk.
 pub(crate) const WINDOW: Tagged = Tagged(0);
 pub(crate) const EARLIER: Tagged = Tagged(1);
 pub(crate) const ENDED_SUMS: Tagged = Tagged(2);
@@ -221,7 +222,7 @@ fields!(EndedSums {
     running,
 });
 
-/// A record of a flight recorder.
+/// Decodes a record of a flight recorder.
 pub(crate) fn flight(input: &mut Input) -> Result<Record, Malformed> {
     let tag = input.byte()?;
     if tag == WINDOW.0 {
@@ -246,4 +247,4 @@ numbered_codes!(ExitReason of i32 {
     1 => Signalled(signal),
     2 => Stopped,
     3 => Image,
-} else Err(Malformed("an unknown ending")));
+} else Err(Malformed("an unknown way to end")));

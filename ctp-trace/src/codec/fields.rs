@@ -1,7 +1,7 @@
-//! How a value stands in a payload, described once for both directions.
+//! The encoding of values, described once for both directions.
 //!
-//! The macros turn a list of fields or variants into an implementation of [`Codec`]. Numbers, text
-//! and ids are encoded by [`Plain`](super::plain::Plain), unless the list names another codec after `as`.
+//! The macros turn a list of fields or variants into an implementation of [`Codec`]. Numbers, text and
+//! ids are encoded by [`Plain`](super::plain::Plain), unless the list names another codec after `as`.
 
 use super::varint::Input;
 use crate::error::Malformed;
@@ -14,12 +14,11 @@ pub(crate) trait Codec<T> {
 
 /// Implements [`Codec`] for a struct, by its fields in the order of the file.
 ///
-/// - `field as codec` uses another codec than `Plain`. The codec may refer to fields before this
-///   one.
-/// - `[a, b, c]` packs flags into one byte, the first in the lowest bit.
-/// - `later { … }` lists fields that earlier versions did not write. Those at the end that have
-///   their default value are left out.
-/// - `by Type as name` implements another codec than `Plain`, which is `name` in the list.
+/// - `field as codec` uses another codec than `Plain`. The codec may refer to earlier fields.
+/// - `[a, b, c]` packs flags into a byte, the first in the lowest bit.
+/// - `later { … }` lists fields that earlier versions did not write. Trailing fields with their default
+///   value are left out.
+/// - `by Type as name` implements another codec than `Plain`; the list refers to it as `name`.
 macro_rules! fields {
     ($type:ident $fields:tt $(later $later:tt)?) => {
         fields!($type by Plain as _plain $fields $(later $later)?);
@@ -72,18 +71,18 @@ macro_rules! codec_of {
     };
 }
 
-/// Implements [`Codec`] for an enum, by the byte of each variant. Other bytes decode as `else`
-/// says.
+/// Implements [`Codec`] for an enum, by the byte of each variant. `else` gives the result for other
+/// bytes.
 macro_rules! codes {
     ($type:ident { $($code:literal => $variant:ident),* $(,)? } else $unknown:expr) => {
         impl $type {
-            /// Its byte in the file.
+            /// The byte of the variant in the file.
             #[inline]
             pub(crate) fn code(self) -> u8 {
                 match self { $($type::$variant => $code,)* }
             }
 
-            /// What this byte stands for, if that is known.
+            /// The variant of this byte, if known.
             pub(crate) fn of_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some($type::$variant),)*
@@ -104,7 +103,7 @@ macro_rules! codes {
     };
 }
 
-/// Like `codes`, with a number behind the byte: 0 for a variant that has none.
+/// Like `codes`, with a number after the byte: 0 for a variant without a number.
 macro_rules! numbered_codes {
     (
         $type:ident of $number:ty { $($code:literal => $variant:ident $(($name:ident))?),* $(,)? }

@@ -1,4 +1,4 @@
-//! The file header: what it takes to refuse politely.
+//! The file header, which lets a reader reject other files and newer versions with a clear error.
 
 use crate::error::Error;
 use crate::format::{FEATURES, FILE_HEADER_BYTES, MAGIC, MAJOR, MAX_FILE_HEADER_BYTES, MINOR};
@@ -16,15 +16,15 @@ pub(crate) fn encode() -> [u8; FILE_HEADER_BYTES] {
     header
 }
 
-/// Whether a file that begins with these bytes can be a trace.
+/// Checks whether a file that begins with these bytes can be a trace.
 ///
 /// # Errors
-/// If it cannot: [`Reader::new`](crate::Reader::new) would say the same of the whole file.
+/// The error that [`Reader::new`](crate::Reader::new) returns for the whole file.
 pub fn check_header(bytes: &[u8]) -> Result<(), Error> {
     decode(bytes).map(|_| ())
 }
 
-/// Checks the header of `bytes` and says how long it is.
+/// Checks the file header at the start of `bytes`. Returns its length.
 pub(crate) fn decode(bytes: &[u8]) -> Result<usize, Error> {
     let header = fixed_part(bytes)?;
     let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| header[at + i]));
@@ -51,7 +51,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<usize, Error> {
     }
 }
 
-/// The bytes that every version has.
+/// The bytes that the header of every version has.
 fn fixed_part(bytes: &[u8]) -> Result<&[u8; FILE_HEADER_BYTES], Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -80,12 +80,12 @@ mod tests {
     }
 
     #[test]
-    fn its_own_header_is_accepted() {
+    fn written_header_is_accepted() {
         assert_eq!(decode(&encode()), Ok(FILE_HEADER_BYTES));
     }
 
     #[test]
-    fn a_newer_minor_version_is_accepted_and_a_newer_major_version_is_not() {
+    fn only_newer_minor_versions_are_accepted() {
         assert_eq!(with(10, 9), Ok(FILE_HEADER_BYTES));
         assert_eq!(
             with(8, 2),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn invalid_headers_are_refused() {
         assert_eq!(decode(b""), Err(Error::Empty));
         assert_eq!(
             decode(b"\x7fELF"),

@@ -1,32 +1,32 @@
-//! What a chunk holds until it is compressed, and how each part of that is.
+//! The payload of a chunk before compression, and how each of its parts is compressed.
 
 use std::io;
 
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{CParameter, ParamSwitch};
 
-/// On the streams of `tests/size.rs` level 3 saves less than 2 percent.
+/// On the streams of `tests/size.rs`, level 3 saves less than 2 percent.
 const LEVEL: i32 = 1;
-/// The most that there is.
+/// The largest step that zstd accepts.
 const MOST_AT_A_STEP: u32 = 1 << 17;
-/// Smallest part of a payload that is compressed alone.
+/// Smallest part of a payload that is compressed separately.
 const PART_BYTES: usize = 512;
 
-/// What a chunk is to hold, in parts that are unlike each other: each is compressed alone, for a
-/// compressor that has to find one code for all of them does worse.
+/// The payload of a chunk, in dissimilar parts. Each part is compressed separately, because a single
+/// entropy code fits them all badly.
 #[derive(Default)]
 pub(crate) struct Payload {
     pub(crate) bytes: Vec<u8>,
-    /// Where each part ends, but for the last one.
+    /// The end of each part except the last.
     cuts: Vec<(usize, Sort)>,
 }
 
-/// What a part is like, most often.
+/// The typical content of a part.
 #[derive(Clone, Copy)]
 pub(crate) enum Sort {
-    /// In it much comes again.
+    /// Contains many repeated sequences.
     Text,
-    /// Some bytes are more frequent than others, and that is all.
+    /// Some bytes are more frequent than others, but sequences do not repeat.
     Noise,
 }
 
@@ -36,8 +36,7 @@ impl Payload {
         self.cuts.clear();
     }
 
-    /// Says that what comes is unlike what was, which is of this sort. Small parts stay together, for each
-    /// costs a header.
+    /// Ends a part of this sort. Small parts are merged with the next, because each part costs a header.
     pub(crate) fn cut(&mut self, sort: Sort) {
         let before = self.cuts.last().map_or(0, |(end, _)| *end);
         if self.bytes.len() - before >= PART_BYTES {
@@ -54,24 +53,24 @@ impl Payload {
     }
 }
 
-/// One for each sort of parts.
+/// A compressor for each sort of part.
 pub(crate) struct Compressors {
     text: Compressor<'static>,
     noise: Compressor<'static>,
-    /// What should be noise, is it?
+    /// Whether the latest trial confirmed that `Noise` parts are noise.
     is_noise: bool,
-    /// Parts until that is asked again.
+    /// Parts until the next trial.
     until_trial: u32,
 }
 
-/// So often it is asked, in parts.
+/// Number of parts from one trial to the next.
 const A_TRIAL: u32 = 16;
 
 impl Compressors {
     pub(crate) fn new() -> io::Result<Self> {
         let mut noise = Compressor::new(LEVEL)?;
-        // To look for what comes again takes most of the time, and what it finds there is by chance. So it
-        // looks at one place in so many bytes, and the rest has a Huffman code.
+        // The search for matches dominates the time and finds only random matches in noise. A large step
+        // disables most of the search; the bytes still get a Huffman code.
         noise.set_parameter(CParameter::TargetLength(MOST_AT_A_STEP))?;
         noise.set_parameter(CParameter::LiteralCompressionMode(ParamSwitch::Enable))?;
         Ok(Compressors {
@@ -82,7 +81,7 @@ impl Compressors {
         })
     }
 
-    /// Puts it at the beginning of `out`; gives how long it is there. Fails for want of room.
+    /// Compresses a part into `out`. Returns its compressed length. Fails for lack of room.
     pub(crate) fn compress(
         &mut self,
         part: &[u8],
@@ -95,8 +94,8 @@ impl Compressors {
         }
     }
 
-    /// Would a quarter of it at most be saved by a search for what comes again? It is tried now and then:
-    /// a coarse clock, or nothing but timers, make times that are no noise.
+    /// Whether a search for matches would save at most a quarter. This is tried now and then: times are
+    /// not noise if the clock is coarse, or if the program only uses timers.
     fn is_noise(&mut self, part: &[u8], out: &mut [u8]) -> bool {
         if self.until_trial == 0 {
             self.until_trial = A_TRIAL;
@@ -116,7 +115,7 @@ mod tests {
 
     const BYTES: usize = 16_384;
 
-    /// Steps of times in a program that does something else at each, and in one that goes round by timers.
+    /// Steps between times: irregular, or of a program that is driven by timers.
     fn steps(is_noise: bool) -> Vec<u8> {
         let next = |random: &u64| Some(random.wrapping_mul(6364136223846793005).wrapping_add(1));
         let numbers = std::iter::successors(Some(1), next).take(BYTES);
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_noise_after_all_is_searched_for_what_comes_again() {
+    fn regular_data_is_not_compressed_as_noise() {
         let mut compressors = Compressors::new().expect("there is memory");
         let mut room = vec![0; BYTES];
         let mut length = |part: &[u8], sort| {

@@ -1,4 +1,4 @@
-//! Codecs of numbers, text, ids and lists, of which records are made.
+//! Codecs of the numbers, texts, ids and lists in records.
 
 use std::borrow::Borrow;
 
@@ -11,19 +11,19 @@ use crate::record::{CoroutineId, Nanos, ProcessId, SiteId};
 /// The usual codec of a type.
 pub(crate) struct Plain;
 
-/// Encodes the difference from a number that the reader knows already.
+/// Encodes the difference from a number that the reader already knows.
 pub(crate) struct Near<B>(pub(crate) B);
 
 /// A field that earlier versions did not write: a record that ends before it has the default.
 pub(crate) struct Added<C>(pub(crate) C);
 
-/// A flag in a number, which has room for more flags.
+/// A flag in a number, which leaves room for more flags.
 pub(crate) struct FlagNumber;
 
-/// Behind a byte that says which type of record follows.
+/// A value after a byte with the type of the record.
 pub(crate) struct Tagged(pub(crate) u8);
 
-/// A primitive type, by a function for each direction.
+/// Implements [`Codec`] for a primitive type, by an expression for each direction.
 macro_rules! primitive {
     ($($type:ty: |$value:ident, $out:ident| $put:expr, |$input:ident| $get:expr;)*) => {$(
         impl Codec<$type> for Plain {
@@ -51,7 +51,7 @@ primitive! {
     [u8; 16]: |value, out| out.extend_from_slice(value), |input| bytes(input);
 }
 
-/// Ids and times are numbers.
+/// Ids and times are encoded as numbers.
 macro_rules! newtype {
     ($($type:ident)*) => {$(
         impl Codec<$type> for Plain {
@@ -145,7 +145,7 @@ where
         Plain.put(value, out);
     }
 
-    /// The tag was read to find out which type follows.
+    /// The tag has been read already, to find the type of the record.
     fn get(&self, input: &mut Input) -> Result<T, Malformed> {
         Plain.get(input)
     }
@@ -170,7 +170,7 @@ fn put_addresses(addresses: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Each address needs a byte that must be there, but takes eight in memory.
+/// A limit is needed: an address may be a single byte in the file but takes eight in memory.
 fn addresses(input: &mut Input) -> Result<Vec<u64>, Malformed> {
     let (mut addresses, mut before) = (Vec::new(), 0u64);
     let count = input.uint()?;
@@ -191,7 +191,7 @@ fn put_arguments(arguments: &[Vec<u8>], out: &mut Vec<u8>) {
     }
 }
 
-/// Each argument needs a byte that must be there, but takes many in memory.
+/// A limit is needed: an argument may be a single byte in the file but takes many in memory.
 fn arguments(input: &mut Input) -> Result<Vec<Vec<u8>>, Malformed> {
     let mut argv = Vec::new();
     let count = input.uint()?;

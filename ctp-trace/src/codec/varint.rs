@@ -1,6 +1,6 @@
-//! How numbers and byte strings stand in a payload: LEB128, zigzag, and a length before bytes.
+//! Numbers and byte strings in a payload: LEB128, zigzag, and length-prefixed bytes.
 //!
-//! Each `put_` function has its counterpart of the same name in [`Input`].
+//! Each `put_` function has a counterpart of the same name in [`Input`].
 
 use crate::error::Malformed;
 use crate::format::MAX_NAME_BYTES;
@@ -23,7 +23,7 @@ fn put_long(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends `value` so that it is short when it is near to zero, on either side.
+/// Appends `value` in a form that is short for numbers near zero, positive or negative.
 #[inline]
 pub(crate) fn put_int(out: &mut Vec<u8>, value: i64) {
     put_uint(out, zigzag(value));
@@ -44,7 +44,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// What is still to be read of a payload.
+/// The rest of a payload that is still to be read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Input<'a>(&'a [u8]);
 
@@ -109,7 +109,7 @@ impl<'a> Input<'a> {
         self.take(length)
     }
 
-    /// Bytes that name something: a path, a function, a coroutine.
+    /// Bytes of a name: of a path, a function or a coroutine.
     pub(crate) fn name(&mut self) -> Result<&'a [u8], Malformed> {
         let name = self.bytes()?;
         if MAX_NAME_BYTES < name.len() {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn invalid_numbers_are_refused() {
         let refused = |bytes: &[u8]| Input::new(bytes).uint().is_err();
         assert!(refused(&[]));
         assert!(refused(&[0x80]));

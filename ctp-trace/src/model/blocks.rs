@@ -1,5 +1,5 @@
-//! Those that keep each other: in a cycle, behind one that is stuck, or by what is held by nobody who
-//! would give it back.
+//! Which coroutines block each other: in a cycle, behind a stuck coroutine, or by a lock of a coroutine that
+//! has ended.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::verdict::{
     BlockCause, BlockEvidence, Caveat, Confidence, Judgement, SURE_AFTER, WaitsFor, deadlocks,
 };
 
-/// Why a coroutine that waits cannot go on before another one does.
+/// Why a waiting coroutine cannot continue before another coroutine does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What keeps it. Several keep it where a lock has several holders.
+    /// The blockers; several if a lock has several holders.
     pub by: Vec<Blocker>,
-    /// Why it may go on all the same.
+    /// Why the coroutine may continue all the same.
     pub caveat: Option<Caveat>,
 }
 
 impl Block {
-    /// What has the lock that it wants, and waits for something else too, is two futures in one: the
-    /// other one goes on, and gives it back.
+    /// Whether the coroutine itself holds the awaited lock and waits for something else too. Then it
+    /// consists of two futures: the other future continues and releases the lock.
     fn is_kept_by_other_half(&self, id: CoroutineId) -> bool {
         let is_more = matches!(
             self.caveat,
@@ -36,24 +36,24 @@ impl Block {
     }
 }
 
-/// One that keeps another one waiting.
+/// What blocks a coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Blocker {
-    /// It holds the lock.
+    /// The holder of the awaited lock.
     Holder(Holding),
-    /// It is the one whose end, or word, is waited for.
+    /// The coroutine from which a completion or message is awaited.
     Awaited(CoroutineId),
-    /// It is the one that polls it, which it does not do now.
+    /// The coroutine that polls the blocked coroutine inside itself, and does not do so now.
     Host(CoroutineId),
-    /// It is the one that it polls, inside of itself.
+    /// The coroutine that the blocked coroutine polls inside itself.
     Inside(CoroutineId),
-    /// It held the lock, and gave it back then; nobody has taken it since.
+    /// The last holder of the awaited lock, which has been free since it was released.
     PreviousHolder(Holding),
 }
 
 impl Blocker {
-    /// Which coroutine, if it is one.
+    /// The blocking coroutine, if the blocker is a coroutine.
     pub fn coroutine(&self) -> Option<CoroutineId> {
         match *self {
             Blocker::Holder(Holding {
@@ -67,12 +67,12 @@ impl Blocker {
         }
     }
 
-    /// The same, if it may go on.
+    /// The blocking coroutine, unless that has ended.
     fn alive(&self) -> Option<CoroutineId> {
         self.coroutine().filter(|_| self.ended().is_none())
     }
 
-    /// When it took what it holds, or gave it back.
+    /// When the blocker acquired the lock, or released it.
     fn taken(&self) -> Nanos {
         match self {
             Blocker::Holder(holding) | Blocker::PreviousHolder(holding) => holding.at,
@@ -80,7 +80,7 @@ impl Blocker {
         }
     }
 
-    /// When it ended, if it has.
+    /// When the blocker ended; `None` if alive.
     fn ended(&self) -> Option<Nanos> {
         match self {
             Blocker::Holder(holding) => holding.ended,
@@ -89,38 +89,38 @@ impl Blocker {
     }
 }
 
-/// All of a census that keeps anybody.
+/// All blocked coroutines of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
     of: BTreeMap<CoroutineId, Block>,
     cycles: Vec<Vec<CoroutineId>>,
-    /// Which of the cycles each is in.
+    /// For each coroutine in a cycle, the index of the cycle.
     cycle: BTreeMap<CoroutineId, usize>,
-    /// What the rule is to know of each cycle.
+    /// The evidence about each cycle.
     all_evidence: Vec<Option<BlockEvidence>>,
-    /// Of each that waits for others, on whom all of those wait in the end, and why they may go on
-    /// all the same.
+    /// For each coroutine that waits for others: the coroutine at the end of the chain, and why the
+    /// chain may continue all the same.
     roots: BTreeMap<CoroutineId, (CoroutineId, Option<Caveat>)>,
 }
 
 impl Blocks {
-    /// What keeps this one.
+    /// What blocks the coroutine.
     pub fn of(&self, id: CoroutineId) -> Option<&Block> {
         self.of.get(&id)
     }
 
-    /// Those of whom each waits for the next one, and the last for the first.
+    /// The cycles: each coroutine waits for the next, and the last for the first.
     pub fn cycles(&self) -> &[Vec<CoroutineId>] {
         &self.cycles
     }
 
-    /// Of those that keep it, those that keep these, and so on, the one that nothing is known to keep,
-    /// or that is in a cycle; and why one of those in between may go on all the same.
+    /// The end of the chain of blockers: a coroutine that is not known to be blocked, or is in a cycle;
+    /// and the worst caveat along the chain.
     fn root_of(&self, id: CoroutineId) -> Option<(CoroutineId, Option<Caveat>)> {
         self.roots.get(&id).copied()
     }
 
-    /// Looked up from one to the next until one is met that is known already.
+    /// Follows each chain until it reaches a coroutine with a known root.
     fn find_roots(&mut self) {
         let ids: Vec<_> = self.of.keys().copied().collect();
         for id in ids {
@@ -138,8 +138,8 @@ impl Blocks {
         }
     }
 
-    /// The only one that keeps it, if it is in no cycle. One that polls another one may have more to
-    /// poll, as a timeout, which is no news as long as that comes.
+    /// The only blocker of the coroutine, if the coroutine is in no cycle. A coroutine that polls
+    /// another may have more to poll (as with a timeout), so it does not count as blocked by that other.
     fn next(&self, id: CoroutineId) -> Option<CoroutineId> {
         let block = self.of(id)?;
         match block.by[..] {
@@ -150,7 +150,7 @@ impl Blocks {
         }
     }
 
-    /// Since when this one waits for those that keep it now.
+    /// Since when the coroutine waits for its current blockers.
     fn since(&self, coroutine: &Coroutine) -> Nanos {
         let blockers = self
             .of(coroutine.id)
@@ -168,7 +168,7 @@ impl Blocks {
 }
 
 impl TraceModel {
-    /// What keeps those that wait, as far as that was told.
+    /// The coroutines that are blocked, as far as the records show.
     pub fn blocks(&self) -> Blocks {
         let others = self.others();
         let all = self.coroutines.all().iter();
@@ -190,7 +190,7 @@ impl TraceModel {
         blocks
     }
 
-    /// The same for all of a cycle.
+    /// The common evidence about the members of a cycle.
     fn cycle_evidence(&self, cycle: &[CoroutineId], blocks: &Blocks) -> Option<BlockEvidence> {
         let members = || cycle.iter().filter_map(|id| self.get(*id));
         let since = members().map(|member| blocks.since(member)).max()?;
@@ -202,7 +202,8 @@ impl TraceModel {
         })
     }
 
-    /// What the rule is to know of what keeps a coroutine, but for those that others keep.
+    /// The evidence about what blocks the coroutine: a cycle, or a lock. Chains are left to
+    /// [`behind`](Self::behind).
     pub(super) fn block_evidence(
         &self,
         coroutine: &Coroutine,
@@ -225,8 +226,8 @@ impl TraceModel {
         })
     }
 
-    /// The same of one that waits for one that is stuck, or for others that do. What is certain of it
-    /// already stays.
+    /// The evidence about a coroutine that is blocked, through a chain, by a stuck coroutine. A verdict that
+    /// is already certain stays.
     pub(super) fn behind(
         &self,
         coroutine: &Coroutine,
@@ -251,7 +252,7 @@ impl TraceModel {
         })
     }
 
-    /// Whether it has but just run, and waits anew for what it waited for then already.
+    /// The caveat for a coroutine that ran recently and waits for the same again.
     fn ran_after(&self, coroutine: &Coroutine, since: Nanos) -> Option<Caveat> {
         let (_, latest) = coroutine.state();
         let is_recent = latest.until(self.end_of(coroutine.process)) < SURE_AFTER;
@@ -259,8 +260,7 @@ impl TraceModel {
     }
 }
 
-/// Those of whom one has to go on first. One that is kept by a thread, or by somebody who has ended,
-/// is in no cycle.
+/// The wait-for graph. A coroutine is in no cycle if a thread, or a coroutine that has ended, blocks it.
 fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
     let blockers = |block: &Block| -> Option<Vec<CoroutineId>> {
         block.by.iter().map(Blocker::alive).collect()

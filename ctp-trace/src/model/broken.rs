@@ -1,61 +1,61 @@
-//! Coroutines whose events contradict each other: what no scheduler may do.
+//! Coroutines with contradicting events: sequences that no scheduler produces.
 //!
-//! Only two events that follow each other without a loss prove anything, and only those of our
-//! probe, which tells every change of state: a plain v1 peer resumes without a suspend before it,
-//! and may leave out what it likes.
+//! Only consecutive events without a loss between them prove anything, and only those of this project's
+//! probe, which records every change of state. A plain v1 peer may resume without a preceding suspend,
+//! and may leave out any event.
 
 use super::Coroutine;
 use super::names::NameId;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Dialect, Event, EventKind};
 
-/// What is wrong with an event, given the one before.
+/// What is wrong with an event, given its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Violation {
-    /// It was resumed on one thread while it ran on another.
+    /// Resumed on one thread while running on another.
     DoubleResume,
-    /// It was suspended though it had not run since it was suspended.
+    /// Suspended without a run since the previous suspend.
     SuspendedTwice,
-    /// It did something after its death.
+    /// An event after the death.
     AfterDeath,
-    /// It was born though it existed.
+    /// Born while it existed.
     BornTwice,
 }
 
-/// Two events of a coroutine of which the second may not follow the first.
+/// Two events of a coroutine, of which the second cannot follow the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// What is wrong.
     pub violation: Violation,
-    /// The first of them.
+    /// The first event.
     pub before: Event,
-    /// The second.
+    /// The second event.
     pub after: Event,
 }
 
-/// A coroutine with contradictions, also if it is over.
+/// A coroutine with contradictions, whether alive or ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
-    /// Its number in this trace.
+    /// Number of the coroutine in this trace.
     pub id: CoroutineId,
-    /// Its name.
+    /// Name of the coroutine.
     pub name: NameId,
     /// How many contradictions there are.
     pub count: u64,
-    /// The first few of them, in the order of time.
+    /// The first few contradictions, in order of time.
     pub proofs: Vec<Contradiction>,
 }
 
-/// Contradictions that are kept of each coroutine.
+/// Maximum number of contradictions that are kept of each coroutine.
 const PROOFS: usize = 4;
-/// Coroutines whose contradictions are kept.
+/// Maximum number of coroutines of which contradictions are kept.
 const MOST: usize = 1000;
 
-/// All that are broken.
+/// All coroutines with contradictions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Breakages {
     kept: Map<CoroutineId, Broken>,
-    /// Contradictions of coroutines that found no room.
+    /// Contradictions of coroutines for which there was no room.
     pub(super) others: u64,
 }
 
@@ -73,7 +73,7 @@ impl Breakages {
         }
     }
 
-    /// By id.
+    /// All coroutines with contradictions, by id.
     pub(super) fn list(&self) -> Vec<&Broken> {
         let mut all: Vec<&Broken> = self.kept.values().collect();
         all.sort_unstable_by_key(|broken| broken.id);
@@ -82,7 +82,7 @@ impl Breakages {
 }
 
 impl Coroutine {
-    /// What is wrong with its next event, if anything.
+    /// The contradiction between the latest event and the next, if there is one.
     #[inline]
     pub(super) fn contradiction(&self, after: &Event) -> Option<Contradiction> {
         let before = self.last.as_ref()?;
@@ -101,8 +101,9 @@ impl Coroutine {
     }
 }
 
-/// A coroutine that runs may be resumed again on the same thread (its run was told twice). Another
-/// thread may end it, and may tell that it was suspended: a scheduler may do so on its own thread.
+/// What is wrong with this sequence, if anything. A running coroutine may be resumed again on the same
+/// thread (its run was recorded twice). Another thread may end it or record its suspend: a scheduler may
+/// do so on its own thread.
 #[inline]
 fn violation(before: &Event, after: &Event) -> Option<Violation> {
     use EventKind::{Birth, Death, Run, Suspend};

@@ -1,4 +1,4 @@
-//! Takes records in: which part of the model each of them concerns.
+//! Passes each record to the parts of the model that it concerns.
 
 use super::TraceModel;
 use super::span::Span;
@@ -8,7 +8,7 @@ use crate::record::{
 };
 
 impl TraceModel {
-    /// Takes one record into account, in the order of the trace. Returns what an event ended.
+    /// Takes the next record of the trace. Returns the span of time that an event ended, if any.
     pub fn consume(&mut self, record: &Record) -> Option<Span> {
         self.missing.accounts.count(record);
         match record {
@@ -34,37 +34,39 @@ impl TraceModel {
         None
     }
 
-    /// All that happened until then is told: while a recording goes on, ages are measured to this.
+    /// The records are complete up to this time. In an unfinished recording, ages are measured from
+    /// there.
     pub fn advance_to(&mut self, at: Nanos) {
         self.extent.note_complete_until(at);
     }
 
-    /// A part of the trace could not be read here: until more is read of a coroutine, what it was
-    /// last seen doing may not be the last that it did.
+    /// A part of the trace could not be read here. Until another record of a coroutine is read, its last
+    /// known state may be outdated.
     pub fn damaged(&mut self) {
         self.missing.note_damage();
-        self.shake();
+        self.mark_uncertain();
     }
 
-    fn shake(&mut self) {
-        // A damaged trace may shake without end: all others are as the latest time left them.
+    fn mark_uncertain(&mut self) {
+        // A damaged trace may have very many such places, so only coroutines that changed since the last
+        // are visited.
         for coroutine in self.coroutines.take_changed() {
             coroutine.account.note_damage();
         }
     }
 
-    /// Other events are kept from here on. Until it is told what they were, those that are kept out
-    /// may be the latest of any coroutine.
+    /// Takes a change of the filter. Until more is known, filtered events may be the latest of any
+    /// coroutine.
     fn control(&mut self, control: &Control) {
         if control.is_in_force() {
-            self.shake();
+            self.mark_uncertain();
         }
         self.missing.filtering.note(control);
     }
 
-    /// The first run of a coroutine that is known: inside of whom it runs, if all is known of its
-    /// thread until then. Where a thread has no history, events of several coroutines are not in their
-    /// order.
+    /// Takes the first known run of a coroutine: notes inside which coroutine it happens, if everything
+    /// on the thread until then is known. Without a thread's history, events of different coroutines are
+    /// not in order.
     fn enter(&mut self, run: &Event, process: ProcessId) {
         let host = self.innermost(process, run.tid).map(|(host, _)| host.id);
         let is_recorded = self.is_recorded(process, run.tid, run.at);
@@ -108,7 +110,7 @@ impl TraceModel {
         }
         let over = self.resources.joins.event(coroutine, event);
         let span = coroutine.step(event, &mut self.places, &mut self.sums.totals);
-        // A filter may keep out what comes next.
+        // A filter may keep out the next event.
         coroutine.account.uncertain = self.missing.filtering.is_in_force();
         if let Some(span) = &span {
             self.sums.note_span(coroutine, span, event.kind);
@@ -122,7 +124,7 @@ impl TraceModel {
         span
     }
 
-    /// Replaces what it had summed up before.
+    /// Takes an aggregate, which replaces the earlier aggregate.
     fn aggregate(&mut self, aggregate: &Aggregate) {
         self.extent.note_complete_until(aggregate.at);
         let coroutine = self.coroutines.of(aggregate.coroutine);
@@ -143,7 +145,7 @@ impl TraceModel {
         coroutine.wake(wake, &mut self.places);
     }
 
-    /// The final account; whoever is over is forgotten.
+    /// Takes the final counts. A coroutine that has ended is then forgotten.
     fn event_counts(&mut self, event_counts: &EventCounts) {
         if self.coroutines.of(event_counts.coroutine).family.is_none() {
             self.meet(event_counts.coroutine, None);
@@ -169,8 +171,8 @@ impl TraceModel {
         }
     }
 
-    /// Coroutines of a process that ended stand as they are. Those of an image that another one
-    /// has replaced are over with it.
+    /// Takes the end of a process. Its coroutines keep their state. If another image replaced the
+    /// process (`exec`), its coroutines are gone.
     fn process_end(&mut self, end: &ProcessEnd) {
         self.extent.note_complete_until(end.at);
         if end.how != ProcessExit::Exec {

@@ -1,4 +1,4 @@
-//! What is kept of one coroutine: a few words, however long it lives.
+//! The state of one coroutine: a few words, however long it lives.
 
 mod account;
 mod polls;
@@ -27,60 +27,61 @@ pub use wakes::Wakes;
 pub(super) use polls::Polls;
 pub use step::Totals;
 
-/// A coroutine, as far as the records told.
+/// A coroutine, as far as it is known from the records.
 #[derive(Clone, Debug, Default)]
 pub struct Coroutine {
-    /// Its number in this trace.
+    /// Number of the coroutine in this trace.
     pub id: CoroutineId,
-    /// The process it belongs to.
+    /// The process of the coroutine.
     pub process: ProcessId,
-    /// The id that the probe gave it.
+    /// The id that the probe assigned.
     pub probe_id: u64,
-    /// When it was born.
+    /// When the coroutine was born.
     pub born: Nanos,
-    /// Who writes its events.
+    /// The writer of the coroutine's events.
     pub dialect: Dialect,
-    /// What sort of coroutine.
+    /// The kind of coroutine.
     pub kind: CoroutineKind,
-    /// Where it was spawned.
+    /// Where the coroutine was spawned.
     pub spawn_site: SiteId,
-    /// Its name.
+    /// The name of the coroutine.
     pub name: NameId,
-    /// Those like it that were spawned by the like; `None` if nothing was told but that it exists.
+    /// Similar coroutines with similar ancestors; `None` if only the existence of the coroutine is
+    /// known.
     pub family: Option<FamilyId>,
-    /// Who spawned it, if that was a coroutine and is known.
+    /// The coroutine that spawned this coroutine, if known.
     pub parent: Option<Parent>,
     /// The latest event.
     pub last: Option<Event>,
-    /// Which of its events are in the trace.
+    /// Which events of the coroutine are in the trace.
     pub account: Account,
-    /// Since when it waits or runs, and how long it did so before.
+    /// The current wait or run, and totals of the earlier ones.
     pub waits: Waits,
-    /// Its wakes.
+    /// The wakes of the coroutine.
     pub wakes: Wakes,
-    /// How it comes to be polled.
+    /// How the coroutine is polled.
     pub(super) polls: Polls,
 }
 
 impl Coroutine {
-    /// Its latest event, if that is a suspend: what it waits for.
+    /// The latest event, if it is a suspend: what the coroutine waits for.
     #[inline]
     pub fn suspend(&self) -> Option<&Event> {
         suspend_of(self.last.as_ref(), &self.account)
     }
 
-    /// What its latest event was, kept out by a filter or not.
+    /// The kind of the latest event, including filtered events.
     fn latest(&self) -> Option<EventKind> {
         self.account.hidden.or(self.last.map(|last| last.kind))
     }
 
-    /// Whether it has not ended.
+    /// Whether the coroutine has not ended.
     pub fn is_alive(&self) -> bool {
         self.latest() != Some(EventKind::Death)
     }
 
-    /// What it does, as far as known, and since when; since its last known event if a filter kept
-    /// out what came after.
+    /// The latest known state and its start. If a filter kept later events out, the time of the last
+    /// known event.
     pub fn state(&self) -> (State, Nanos) {
         let latest = self.last.map_or(self.born, |last| last.at);
         let since = self.suspend().map_or(latest, |_| self.waits.since);
@@ -94,14 +95,14 @@ impl Coroutine {
         (state, since)
     }
 
-    /// Since when it runs, if it was seen to, and nothing that may have come after is missing.
+    /// The start of the current run, if the coroutine is known to be running: no later event is missing.
     pub fn runs_since(&self) -> Option<Nanos> {
         let (state, since) = self.state();
         let is_known = self.caveat().is_none() && self.account.hidden.is_none();
         (state == State::Running && is_known).then_some(since)
     }
 
-    /// All that the rule needs, but for what only others can tell.
+    /// The evidence for the rule, except for what other parts of the model contribute.
     pub(super) fn evidence(&self, past: Past, started_monotonic_ns: u64) -> Evidence {
         let (state, since) = self.state();
         let marks = self.suspend().map(|wait| wait.marks).unwrap_or_default();
@@ -131,29 +132,29 @@ impl Coroutine {
         }
     }
 
-    /// Set if its last event may not be its last: how many are missing.
+    /// The number of missing events, if the latest known event may not be the last.
     pub(super) fn caveat(&self) -> Option<u64> {
         self.account.caveat(self.last.map(|event| event.n))
     }
 
-    /// What its wakes say of its wait, if it waits, and its runtime tells of wakes.
+    /// The evidence from wakes, if the coroutine waits and its runtime records wakes.
     pub(super) fn wake_evidence(&self) -> Option<WakeEvidence> {
         self.wakes.evidence(self.suspend(), &self.waits)
     }
 
-    /// Wakes since its last run began, if it waits.
+    /// Wakes since the last run began, if the coroutine waits.
     pub fn wakes_since_run(&self) -> Option<u64> {
         self.wakes.since(self.suspend())
     }
 
-    /// It was woken by a call of which a thread told.
+    /// Takes a call of `wake()` that a thread recorded.
     pub(super) fn called(&mut self, call: Woken, places: &mut Places) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_call(call, suspend);
         self.waits.count_waker((call.at, call.site), places);
     }
 
-    /// Those like it.
+    /// The key of the group of similar coroutines.
     pub fn group_key(&self) -> GroupKey {
         GroupKey {
             name: self.name,
@@ -161,8 +162,9 @@ impl Coroutine {
         }
     }
 
-    /// When it became ready for this run, at the earliest: not before it waited, and not before it
-    /// was woken, if that was once and was told. `None` if what it did before is missing.
+    /// The earliest time at which the coroutine can have become ready for this run: not before it
+    /// waited, and not before it was woken, if there was a single recorded wake. `None` if the preceding
+    /// event is missing.
     pub(super) fn ready_before(&self, run: &Event) -> Option<Nanos> {
         let is_next = |last: &&Event| last.n.checked_add(1) == Some(run.n) && !run.after_filtered;
         let from = self.last.as_ref().filter(is_next)?;
@@ -172,7 +174,7 @@ impl Coroutine {
                 let within = self.wakes.times().filter(|at| *at <= run.at);
                 Some(within.fold(from.at, Nanos::max))
             }
-            // Of several wakes the first may have queued it, and the latest is what is known.
+            // With several wakes, the first may have queued the coroutine, but only the latest is known.
             EventKind::Suspend => Some(from.at),
             EventKind::Run | EventKind::Death => None,
         }
@@ -208,7 +210,7 @@ impl Coroutine {
         self.wakes.wakers = event_counts.wakers;
     }
 
-    /// What is missing of it may have been at any site where it was seen.
+    /// Marks all sites that the coroutine visited as uncertain, if events of it are missing.
     pub(super) fn distrust_sites(&self, places: &mut Places) {
         if self.account.misses_events() {
             places.caveat(&self.waits.visited.sites);
@@ -216,7 +218,8 @@ impl Coroutine {
     }
 }
 
-/// Its latest event, if that is a suspend: apart from the rest of it, which may be changed.
+/// The latest event, if it is a suspend. A free function, so that the other fields of the coroutine can
+/// be borrowed mutably.
 #[inline]
 fn suspend_of<'a>(last: Option<&'a Event>, account: &Account) -> Option<&'a Event> {
     last.filter(|event| event.kind == EventKind::Suspend && account.hidden.is_none())

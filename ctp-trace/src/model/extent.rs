@@ -1,39 +1,39 @@
-//! When the recording began and ended, and when each of its processes did.
+//! The time span of a recording and of each of its processes.
 
 use crate::hash::Map;
 use crate::record::{End, Nanos, ProcessEnd, ProcessId, Window};
 
-/// The time that a trace is about.
+/// The time span of a trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extent {
     pub(super) started_monotonic_ns: u64,
-    /// Of all records.
+    /// The time of the latest record.
     latest: Nanos,
-    /// Of those before which all is told.
+    /// The time up to which the records are complete.
     complete_until: Nanos,
-    /// The closing account.
+    /// The final account.
     pub(super) end: Option<End>,
-    /// Processes that ended before the recording did.
+    /// Processes that ended before the recording.
     pub(super) ends: Map<ProcessId, ProcessEnd>,
-    /// Set in the trace of a flight recorder.
+    /// Present in the trace of a flight recorder.
     pub(super) window: Option<Window>,
 }
 
 impl Extent {
-    /// Something happened then.
+    /// Takes the time of a record.
     #[inline]
     pub(super) fn see(&mut self, at: Nanos) {
         self.latest = self.latest.max(at);
     }
 
-    /// All that happened until then is told.
+    /// The records are complete up to this time.
     #[inline]
     pub(super) fn note_complete_until(&mut self, at: Nanos) {
         self.see(at);
         self.complete_until = self.complete_until.max(at);
     }
 
-    /// To when ages are measured.
+    /// The time from which ages are measured.
     pub(super) fn end_at(&self) -> Nanos {
         let so_far = if self.complete_until == Nanos(0) {
             self.latest
@@ -43,12 +43,12 @@ impl Extent {
         self.end.map_or(so_far, |end| end.at.max(self.latest))
     }
 
-    /// How long before the latest record all is told.
+    /// The time between the end of complete records and the latest record.
     pub(super) fn incomplete_tail(&self) -> Nanos {
         self.end_at().until(self.latest)
     }
 
-    /// Are there coroutines that found no room, so that nothing is told of them?
+    /// Whether there were coroutines without a station, which are not recorded.
     pub(super) fn has_refused(&self) -> bool {
         self.end.is_some_and(|end| end.refused > 0)
     }

@@ -1,9 +1,9 @@
-//! Who spawned whom: a tree of kinds of coroutines. It has one family for all that are alike, are
-//! spawned at one place, and descend from one family; what a trace tells of them adds up there, so
-//! that the tree stays small however many there are.
+//! The tree of families: which kinds of coroutines spawned which. A family has all coroutines with the
+//! same name and spawn site whose parents are of the same family. What a trace records adds up per
+//! family, so the tree stays small however many coroutines there are.
 //!
-//! Those that spawn their like belong to one family, whose children are of it too: a tree of
-//! recursions would be as deep as they go.
+//! Coroutines that spawn similar coroutines share a family with their children. Otherwise the tree would
+//! be as deep as the recursion.
 
 use super::TraceModel;
 use super::named::GroupKey;
@@ -11,59 +11,58 @@ use super::names::NameId;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, SiteId};
 
-/// Families at most; those beyond have one of their own.
+/// Maximum number of families; coroutines beyond share a single family.
 const MOST: usize = 1 << 16;
 
-/// So many generations are told apart: below these, nobody is said to have a parent.
+/// Maximum depth of the tree: coroutines below are treated as if they had no parent.
 const GENERATIONS: u8 = 16;
 
-/// Number of a family; the default is that of all for whom there was no room.
+/// Number of a family. The default is the family of all coroutines for which there was no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FamilyId(u32);
 
-/// Coroutines that are alike.
+/// A group of similar coroutines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Family {
-    /// That of those who spawned them; `None` if that was no coroutine, or is not known.
+    /// The family of the parents; `None` if they were no coroutines, or are unknown.
     pub parent: Option<FamilyId>,
-    /// The name of the first of them.
+    /// The name of the first coroutine.
     pub name: NameId,
-    /// What their names have in common.
+    /// The common part of the names.
     stem: NameId,
-    /// Another one has another name, that differs in its number.
+    /// The names of the coroutines differ in their number.
     pub names_differ: bool,
-    /// Where they were spawned.
+    /// Where the coroutines were spawned.
     pub spawn_site: SiteId,
-    /// How many generations there are before them.
+    /// The number of generations above the family.
     pub generation: u8,
-    /// How many there were, those that are over included.
+    /// The number of coroutines, including those that have ended.
     pub coroutines: u64,
-    /// Some of them descend from others of them.
+    /// Some coroutines of the family descend from others.
     pub is_recursive: bool,
 }
 
-/// The coroutine that ran where another one was born.
+/// The coroutine that was running where another coroutine was born.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// Which coroutine it is.
+    /// The coroutine.
     pub id: CoroutineId,
-    /// Its name.
+    /// The name of the coroutine.
     pub name: NameId,
 }
 
-/// Who ran on a thread at some moment.
+/// What was running on a thread at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadOccupancy {
-    /// This one; of those that ran inside of each other, the innermost.
+    /// This coroutine; for nested runs, the innermost.
     Coroutine(Parent),
     /// No coroutine.
     Empty,
-    /// Something speaks against saying so: what the thread did is not told in its order, or records of
-    /// its process are missing.
+    /// Unknown: the thread's events are not in order, or records of its process are missing.
     NotRecorded,
 }
 
-/// What tells two children of one family apart.
+/// What distinguishes the children of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     parent: Option<FamilyId>,
@@ -90,7 +89,7 @@ impl Default for Families {
 }
 
 impl Families {
-    /// So many more coroutines of this name and place, spawned by one of that family.
+    /// Adds coroutines of this name and place with a parent of that family.
     fn join(
         &mut self,
         parent: Option<FamilyId>,
@@ -127,7 +126,7 @@ impl Families {
         id
     }
 
-    /// The one of that name and place from which those would descend.
+    /// The ancestor family with the same name and place.
     fn ancestor(&self, key: &Key) -> Option<FamilyId> {
         let before = |id: &FamilyId| self.all[id.0 as usize].parent;
         let is_like = |id: &FamilyId| {
@@ -149,11 +148,11 @@ impl Families {
             stem: key.stem,
             ..Family::default()
         });
-        // There are no more than `MOST`.
+        // There are at most `MOST`.
         FamilyId((self.all.len() - 1) as u32)
     }
 
-    /// Of so many more it is not known who spawned them.
+    /// Counts coroutines with an unknown parent.
     fn miss_parents(&mut self, coroutines: u64) {
         self.parents_unknown = self.parents_unknown.saturating_add(coroutines);
     }
@@ -167,15 +166,15 @@ impl Families {
 }
 
 impl TraceModel {
-    /// Who spawned whom: each family after the one from which it descends.
+    /// The families, each after its parent.
     pub fn families(&self) -> impl Iterator<Item = (FamilyId, &Family)> {
         let all = self.families.all.iter().enumerate();
         let all = all.map(|(index, family)| (FamilyId(index as u32), family));
-        // One whose members were all put in doubt may have children.
+        // A family can have children although all of its members were moved elsewhere as uncertain.
         all.skip_while(|(id, family)| *id == FamilyId::default() && family.coroutines == 0)
     }
 
-    /// Who runs, at the moment that was read last, on the thread of this event.
+    /// What is running, at the time of the latest record, on the thread of this event.
     pub fn runs_there(&self, event: &Event) -> ThreadOccupancy {
         let Some(process) = self.get(event.coroutine).map(|coroutine| coroutine.process) else {
             return ThreadOccupancy::NotRecorded;
@@ -194,7 +193,7 @@ impl TraceModel {
         }
     }
 
-    /// Who runs there as far as is told, and since when.
+    /// The innermost coroutine that is running there according to the records, and the start of its run.
     pub(super) fn innermost(&self, process: ProcessId, tid: u64) -> Option<(Parent, Nanos)> {
         let mut inside = self.runners.get(process)?.inside(tid);
         inside.find_map(|id| {
@@ -206,8 +205,8 @@ impl TraceModel {
         })
     }
 
-    /// Whether all that a thread did since then is told in its order, and no record is missing of its
-    /// process.
+    /// Whether the trace has all that the thread did since then, in order, and no record of the process
+    /// is missing.
     fn is_fully_recorded(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
         let is_whole = self.window().is_none_or(|window| window.unattributed == 0);
         self.is_recorded(process, tid, since)
@@ -216,12 +215,13 @@ impl TraceModel {
             && !self.missing.filtering.was_in_force_since(since)
     }
 
-    /// Coroutines of which it is not known who spawned them, or whether anybody did.
+    /// The number of coroutines with an unknown parent, if any.
     pub fn parents_unknown(&self) -> u64 {
         self.families.parents_unknown
     }
 
-    /// The first that is told of it: if that is its birth, whoever runs there has spawned it.
+    /// Takes the first record of a coroutine. If that is its birth, the coroutine that runs on the same
+    /// thread is the parent.
     pub(super) fn meet(&mut self, id: CoroutineId, event: Option<&Event>) {
         let birth = event.filter(|event| event.kind == EventKind::Birth);
         let parent =
@@ -250,8 +250,8 @@ impl TraceModel {
         coroutine.family = Some(self.families.join(parent, group_key, stem, 1));
     }
 
-    /// Those that a loss puts in doubt are not said to have a parent; those that are over stay where
-    /// they stand in the tree.
+    /// Removes the parents of coroutines that a loss made uncertain. Coroutines that have ended keep
+    /// their place in the tree.
     pub(super) fn distrust_births(&mut self, process: ProcessId, tid: u64) {
         let runners = self.runners.of(process);
         for id in runners.lost(tid) {
@@ -269,7 +269,7 @@ impl TraceModel {
         }
     }
 
-    /// So many of which nothing else is in the trace.
+    /// Adds coroutines without any other record in the trace.
     pub(super) fn meet_ended(&mut self, group_key: GroupKey, coroutines: u64) {
         let stem = self.names.stem(group_key.name);
         self.families.join(None, group_key, stem, coroutines);

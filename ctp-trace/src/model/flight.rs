@@ -1,4 +1,4 @@
-//! Traces of flight recorders: what came before the window, and what that says of what is usual.
+//! Traces of flight recorders: what happened before the window, and how that affects the usual behavior.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -7,12 +7,12 @@ use crate::record::{Dialect, EndedSums, Window};
 use crate::verdict::{ENOUGH, Past};
 
 impl TraceModel {
-    /// Set if this is the trace of a flight recorder.
+    /// Present if this is the trace of a flight recorder.
     pub fn window(&self) -> Option<&Window> {
         self.extent.window.as_ref()
     }
 
-    /// Adds what those come to of which nothing else is in the trace.
+    /// Adds the totals of ended coroutines that have no other record in the trace.
     pub(super) fn ended_sums(&mut self, ended_sums: &EndedSums) {
         let group_key = GroupKey {
             name: self.names.intern(&ended_sums.name),
@@ -33,26 +33,27 @@ impl Named {
 }
 
 impl Coroutine {
-    /// Whether too little is known of the place where it waits.
+    /// Whether too little is known of the place where the coroutine waits.
     pub(super) fn needs_past_of_name(&self, of_place: &Past) -> bool {
         let is_short = self.account.has_earlier_totals() && of_place.waits < ENOUGH;
         self.account.is_summed_up() || is_short
     }
 
-    /// Of those of an extended peer that have neither name nor place, each may be of its own sort. A
-    /// plain peer tells neither of any.
+    /// Whether the coroutine has a name or a place. Without these, each coroutine of an extended peer
+    /// may be of its own kind. Plain peers record neither.
     fn is_known(&self) -> bool {
         self.group_key() != GroupKey::default() || self.dialect != Dialect::Extended
     }
 
-    /// What is usual, from that of the place where it waits and that of its name.
+    /// The usual behavior, from the history of the waiting place and of the name.
     pub(super) fn past(&self, of_place: Past, named: Option<&Named>) -> Past {
         let named = named.filter(|_| self.is_known());
         let of_name = of_place.of_name(named);
         if self.needs_past_of_name(&of_place) {
             return of_name;
         }
-        // Before the window, waits and delays there may have been as long as any.
+        // The figures of the place do not include the time before the window, when waits and delays may
+        // have been longer.
         Past {
             longest: of_name.longest,
             queued: 0,

@@ -1,5 +1,6 @@
-//! What a trace lacks that would tell whether something is stuck. Both tools ask this before they say
-//! that nothing is: the recorder in its closing line, the reporter where it is used as a gate.
+//! What a trace lacks to decide whether something is stuck. Both tools check this before they report
+//! that nothing is stuck: the recorder in its closing line, the reporter when its exit status is used as
+//! a test.
 
 use std::fmt;
 
@@ -8,43 +9,45 @@ use crate::quantity::{counted, counted_as};
 use crate::record::{CoroutineId, ExitReason, Nanos};
 use crate::verdict::{Judgement, Verdict};
 
-/// Something is missing, so that a stuck coroutine may not be seen.
+/// Missing data that may hide a stuck coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Gap {
-    /// So many coroutines found no station.
+    /// This many coroutines found no station.
     Refused(u64),
-    /// So many processes are missing, or a part of what they did.
+    /// This many processes are missing, entirely or in part.
     Unrecorded(u64),
-    /// A control request stopped the recording, of all processes or of some.
+    /// A control request stopped the recording of all processes or of some.
     Stopped,
-    /// A filter kept one process only: nothing is told of what the others closed meanwhile.
+    /// A filter kept only this process: resources closed by other processes in the meantime are not
+    /// recorded.
     SingleProcess(u32),
-    /// So many records made no sense.
+    /// This many records were invalid.
     Nonsense(u64),
     /// The trace has no end.
     NoEnd,
-    /// So many parts of the trace cannot be read.
+    /// This many parts of the trace cannot be read.
     Unreadable(u64),
-    /// So many chunks are of types that a later version added.
+    /// This many chunks have types that a later version added.
     UnknownChunks(u64),
-    /// The trace has so many coroutines fewer than it states.
+    /// The trace has this many coroutines fewer than stated.
     AbsentCoroutines(u64),
-    /// The trace has so many events fewer than it states.
+    /// The trace has this many events fewer than stated.
     AbsentEvents(u64),
-    /// The trace has so many records fewer than it states.
+    /// The trace has this many records fewer than stated.
     AbsentRecords(u64),
-    /// The trace states so many lost events that no coroutine in it had.
+    /// The trace states this many lost events that belong to no known coroutine.
     UnattributedLosses(u64),
-    /// A memory image does not say when it was taken, and coroutines in it were not over.
+    /// A memory image does not say when it was taken, and has coroutines that have not ended.
     Image,
-    /// So many coroutines have been as they are for long, and records that would tell why are missing.
+    /// This many coroutines have been in their state for long, and records that would explain it are
+    /// missing.
     Lost(u64),
 }
 
 impl TraceModel {
-    /// What is missing, if anything is. `judged` is what the rule says of the coroutines that are not
-    /// over; `threshold` is how long something must last to be worth a word.
+    /// The gaps of the trace. `judged` has the judgements of all coroutines that have not ended.
+    /// `threshold` is how long a state must last before it gets a verdict.
     pub fn gaps(
         &self,
         judged: impl IntoIterator<Item = (CoroutineId, Judgement)>,
@@ -63,7 +66,7 @@ impl TraceModel {
         gaps
     }
 
-    /// What concerns the trace as a whole: any coroutine may be stuck there.
+    /// Gaps of the trace as a whole, which may hide any coroutine.
     fn gaps_of_all(&self) -> Vec<Gap> {
         let mut gaps = self.gaps_of_file();
         let end = self.end().copied().unwrap_or_default();
@@ -78,9 +81,9 @@ impl TraceModel {
         gaps
     }
 
-    /// What is missing of the file. Three counts hide no coroutine and are no gap: sites and names
-    /// without room (`End::unnamed`), events of ended coroutines that a flight recorder could not
-    /// attribute (`Window::unattributed`), and durations that are in no sum (`left_out`).
+    /// Gaps of the file. Three counts hide no coroutine and are no gap: sites and names without room
+    /// (`End::unnamed`), events of ended coroutines that a flight recorder could not attribute
+    /// (`Window::unattributed`), and durations missing in totals (`left_out`).
     fn gaps_of_file(&self) -> Vec<Gap> {
         let accounts = &self.missing.accounts;
         let no_end = self.end().is_none().then_some(Gap::NoEnd);
@@ -91,8 +94,8 @@ impl TraceModel {
         gaps
     }
 
-    /// Is a record missing that would tell more of this coroutine? It may be that of a closing, after which
-    /// one that waits would be stuck. A timer is not closed.
+    /// Whether a record is missing that could explain the state of this coroutine. It may be the close
+    /// of the resource for which the coroutine waits, which would make it stuck. Timers are not closed.
     fn lacks_records_of(&self, id: CoroutineId, judgement: &Judgement, threshold: Nanos) -> bool {
         let Some(coroutine) = self.get(id) else {
             return false;
@@ -111,9 +114,9 @@ impl TraceModel {
         }
     }
 
-    /// Is a record missing that a whole trace has of each coroutine: its account, or its wake word if
-    /// others mention wakes of it? Verdicts rest on both. A flight recorder leaves out the wake word
-    /// of a coroutine that went on after the end of the window.
+    /// Whether a record is missing that a complete trace has of each coroutine: its counts, or, if other
+    /// records mention wakes, its wake word. Verdicts rest on both. A flight recorder leaves out the
+    /// wake word of a coroutine that continued after the end of the window.
     fn lacks_state_of(&self, coroutine: &Coroutine) -> bool {
         let is_woken = coroutine.wakes.call.is_some()
             || coroutine.last.is_some_and(|last| last.wake_seen != 0);
@@ -123,12 +126,13 @@ impl TraceModel {
     }
 }
 
-/// A gap of so many, unless there are none.
+/// The gap with this count, or `None` if the count is 0.
 fn some(count: u64, gap: fn(u64) -> Gap) -> Option<Gap> {
     (0 < count).then(|| gap(count))
 }
 
-/// That it cannot be told whether nothing is stuck, and why; nothing if there is no reason.
+/// The sentence that the absence of stuck coroutines is uncertain, with the reasons; `None` without
+/// gaps.
 pub fn caveat<T: fmt::Display>(gaps: &[T]) -> Option<String> {
     let reasons: Vec<String> = gaps.iter().map(T::to_string).collect();
     (!reasons.is_empty())
@@ -148,7 +152,7 @@ impl fmt::Display for Gap {
             }
             Gap::Stopped => out.write_str("recording was stopped for a while"),
             Gap::SingleProcess(pid) => {
-                write!(out, "of other processes than {pid} nothing was kept for a while")
+                write!(out, "only events of process {pid} were kept for a while")
             }
             Gap::Nonsense(count) => {
                 let records = counted(count, "record");
@@ -185,7 +189,7 @@ impl fmt::Display for Gap {
             ),
             Gap::Lost(count) => {
                 let coroutines = counted(count, "coroutine");
-                write!(out, "of {coroutines} records are missing that would tell")
+                write!(out, "records are missing that could explain the state of {coroutines}")
             }
         }
     }

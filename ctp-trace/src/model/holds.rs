@@ -1,7 +1,7 @@
-//! Who holds which lock, as far as that was told.
+//! Which coroutine or thread holds which lock, according to the records.
 //!
-//! What is not certain is left out: a holder that is missing makes nobody stuck, a wrong one would.
-//! Records may come out of their order in time where they are of different threads.
+//! Uncertain holders are left out: a missing holder makes no coroutine stuck, but a wrong one would.
+//! Records of different threads may be out of order in time.
 
 use std::collections::BTreeMap;
 
@@ -14,32 +14,32 @@ use crate::record::{
 };
 use crate::verdict::TurnEvidence;
 
-/// So many resources are remembered that nobody holds.
+/// How many free resources are remembered.
 const ROOM: usize = 1 << 14;
 
-/// A program that holds more than so many locks at once does not tell when it gives them back.
+/// Maximum number of locks that are held at once. A program beyond this does not report its releases.
 const MOST: usize = 1 << 20;
 
-/// So many takings of one lock are told apart. Where there are more, nobody is said to hold it.
+/// How many acquires of one lock are kept separately. Beyond this number, no holder is reported.
 const SEPARATE: usize = 16;
 
-/// A lock was taken, and not given back.
+/// An acquired lock that has not been released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holding {
-    /// By whom.
+    /// The holder.
     pub by: Waker,
-    /// When it was taken.
+    /// When the lock was acquired.
     pub at: Nanos,
-    /// On which thread.
+    /// The thread of the acquire.
     pub tid: u64,
-    /// Where; 0 if that is not known.
+    /// The site of the acquire; 0 if unknown.
     pub site: SiteId,
-    /// When its holder ended, if it has.
+    /// When the holder ended; `None` if alive.
     pub ended: Option<Nanos>,
-    /// Its holder's name, if it has ended, or given it back.
+    /// The holder's name, if the holder has ended or released the lock.
     pub name: NameId,
-    /// Its holder ended inside of another one, which may have the lock now; or it was dropped on
-    /// another thread than the one on which it ran, which may have gone on to take the lock for itself.
+    /// Another coroutine may have the lock by now. Either the holder ended inside that coroutine, or it
+    /// was dropped on another thread than the one on which it ran.
     pub(super) is_left: bool,
 }
 
@@ -58,36 +58,37 @@ impl Holding {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holds {
     of: Map<Resource, Held>,
-    /// How often each coroutine holds what.
+    /// How often each coroutine holds each resource.
     own: BTreeMap<(CoroutineId, Resource), usize>,
-    /// Those of whom a lock was given back by another one: either they end now, or it was given on.
-    bereft: Map<CoroutineId, ProcessId>,
-    /// Where locks are given on untold.
+    /// Coroutines with a lock that another coroutine or thread released. Either they end now, or the lock was
+    /// handed over.
+    released_elsewhere: Map<CoroutineId, ProcessId>,
+    /// Processes in which locks are handed over without a record.
     moved: Map<ProcessId, ()>,
-    /// Resources that are remembered before those are forgotten that nobody holds.
+    /// The number of resources above which free resources are forgotten.
     limit: usize,
-    /// Of very many holders the earlier ones are forgotten.
+    /// There were very many holders, of which the earlier ones were forgotten.
     pub(super) forgotten: bool,
 }
 
-/// Who holds a resource.
+/// The holders of a resource.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     pub holders: Vec<Holding>,
-    /// Several have held it at a time, since it was free.
+    /// The resource has had several holders at once since it was last free.
     pub shared: bool,
-    /// How often it was taken besides, and is not given back.
+    /// Acquires beyond those kept separately, not yet released.
     others: usize,
-    /// When it was last given back, or closed.
+    /// When the resource was last released or closed.
     free_at: Nanos,
-    /// By whom, where and when, if nobody has taken it since.
+    /// The last release, if the resource has not been acquired since.
     given: Option<Holding>,
-    /// How it has gone on.
+    /// How the resource has changed hands.
     pub turn: TurnEvidence,
 }
 
 impl Holds {
-    /// `waited_since` is when its taker began to wait for it, if it had to.
+    /// Takes an acquire. `waited_since` is the start of the wait of the acquirer, if any.
     pub(super) fn acquire(
         &mut self,
         thread_event: &ThreadEvent,
@@ -102,7 +103,7 @@ impl Holds {
         held.turn
             .take(thread_event.at, waited_since.unwrap_or(thread_event.at));
         if thread_event.at < held.free_at {
-            return; // it is told late, and over
+            return; // a late record of a lock that is free again
         }
         held.given = None;
         held.shared |= held.holders.iter().any(|other| other.by != hold.by);
@@ -114,7 +115,7 @@ impl Holds {
         self.count(hold.by, resource, 1);
     }
 
-    /// `name` is that of the one who gives it back.
+    /// Takes a release. `name` is the name of the releasing coroutine.
     pub(super) fn release(&mut self, thread_event: &ThreadEvent, hold: &Hold, name: NameId) {
         let Some(resource) = closings::resource(thread_event.process, hold.wait, hold.arg) else {
             return;
@@ -144,7 +145,7 @@ impl Holds {
         }
     }
 
-    /// Whoever held what is closed holds it no more.
+    /// Removes the holders of a closed resource.
     pub(super) fn close(&mut self, at: Nanos, resource: Resource) {
         let Some(held) = self.of.get_mut(&resource) else {
             return;
@@ -157,17 +158,17 @@ impl Holds {
             .for_each(|holding| self.count(holding.by, resource, -1));
     }
 
-    /// Something happened to this coroutine.
+    /// Takes an event of a coroutine, which may affect locks that it holds.
     #[inline]
     pub(super) fn event(&mut self, coroutine: &Coroutine, event: &Event) {
-        if !(self.own.is_empty() && self.bereft.is_empty()) {
+        if !(self.own.is_empty() && self.released_elsewhere.is_empty()) {
             self.happened(coroutine, event);
         }
     }
 
     fn happened(&mut self, coroutine: &Coroutine, event: &Event) {
         let (id, is_over) = (event.coroutine, event.kind == EventKind::Death);
-        if let Some(process) = self.bereft.remove(&id)
+        if let Some(process) = self.released_elsewhere.remove(&id)
             && !is_over
         {
             self.moved.insert(process, ());
@@ -185,7 +186,7 @@ impl Holds {
         }
     }
 
-    /// What this one holds.
+    /// The resources that the coroutine holds.
     fn resources_of(&self, id: CoroutineId) -> impl Iterator<Item = Resource> {
         let first = (ProcessId(0), WaitKind::default(), 0);
         let from_resource = self.own.range((id, first)..);
@@ -204,7 +205,7 @@ impl Holds {
         }
     }
 
-    /// What this one holds is no more its own.
+    /// The coroutine is no longer responsible for the resources that it holds.
     fn forget(&mut self, id: CoroutineId) {
         let resources: Vec<_> = self.resources_of(id).collect();
         for resource in resources {
@@ -218,27 +219,28 @@ impl Holds {
         is_recorded.then_some(held)
     }
 
-    /// Who gave it back, if nobody has taken it since.
+    /// The last holder, if the resource was released and not acquired since.
     pub(super) fn given_back(&self, resource: &Resource) -> Option<Holding> {
         self.of.get(resource)?.given
     }
 
-    /// How a resource goes from one to the next.
+    /// How the resource has changed hands.
     pub(super) fn turn(&self, resource: &Resource) -> Option<TurnEvidence> {
         self.of.get(resource).map(|held| held.turn)
     }
 
-    /// Whether who took a lock is known to be who has it.
+    /// Whether the acquirer of a lock is known to be its holder.
     pub(super) fn are_recorded(&self, process: ProcessId) -> bool {
         !self.moved.contains_key(&process)
     }
 
-    /// One who is about to end has its locks given back by whoever drops it.
+    /// A lock was released by another coroutine or thread than the one that acquired it. If the acquirer
+    /// ends next, it was dropped along with the lock; otherwise the lock was handed over.
     fn given_back_by(&mut self, by: Waker, holding: &Holding, process: ProcessId) {
         match holding.by {
             _ if by == Waker::Foreign || holding.by == Waker::Foreign => {}
             Waker::Coroutine(id) if holding.ended.is_none() => {
-                self.bereft.insert(id, process);
+                self.released_elsewhere.insert(id, process);
             }
             _ => {
                 self.moved.insert(process, ());
@@ -336,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_took_it_last_holds_it_also_where_records_come_late() {
+    fn last_acquirer_holds_lock_despite_late_records() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         takes(&mut holds, 30, waker_of(2));
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_takes_it_again_gives_it_back_as_often() {
+    fn reentrant_lock_needs_equally_many_releases() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         takes(&mut holds, 11, waker_of(1));
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn several_holders_stay_doubtful_until_it_is_free() {
+    fn lock_stays_shared_until_free() {
         let mut holds = Holds::default();
         let is_shared = |holds: &Holds| {
             let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_holders_none_is_named_until_all_but_a_few_have_given_it_back() {
+    fn too_many_holders_are_not_reported() {
         let mut holds = Holds::default();
         let ids = 1..=100_000;
         ids.clone()
@@ -389,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_that_end_with_a_lock_each_take_no_time_to_speak_of() {
+    fn many_deaths_with_a_lock_are_fast() {
         let mut holds = Holds::default();
         for id in 1..=100_000 {
             let (thread_event, hold) = reported(1, u64::from(id) << 32, waker_of(id));
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_given_back_by_another_one_was_given_on_unless_its_taker_ends() {
+    fn lock_released_elsewhere_is_moved_unless_acquirer_dies() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         gives(&mut holds, 11, Waker::Thread(7));
@@ -415,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_whose_taker_ended_first_was_given_on_if_it_is_given_back() {
+    fn lock_released_after_acquirer_death_is_moved() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         happens(&mut holds, 1, 12, EventKind::Death);
@@ -429,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_its_taker_gave_out_is_held_by_one_who_is_not_known() {
+    fn returned_guard_has_unknown_holder() {
         let mut holds = Holds::default();
         takes(&mut holds, 10, waker_of(1));
         let death = Event {
@@ -450,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_locks_are_bounded_and_what_is_held_stays() {
+    fn million_locks_are_bounded_and_held_locks_stay() {
         let mut holds = Holds::default();
         takes(&mut holds, 1, waker_of(1));
         for at in 2..1_000_000 {

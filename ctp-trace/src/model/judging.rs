@@ -1,4 +1,4 @@
-//! What the rule is told of each coroutine, and what it says.
+//! Collects the evidence about each coroutine and applies the rule.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::verdict::{
     ThreadEvidence, TurnEvidence, judge,
 };
 
-/// Of the runs on the thread that ran it last, and on the one where a coroutine woke it: either may
-/// have it in a queue of its own.
+/// The overtaking run on the thread that last ran the coroutine, or on the thread where another
+/// coroutine woke it: either may have it in a queue of its own.
 fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overtaker> {
     let overtaker = runners.thread(coroutine.last?.tid)?.overtaker?;
     let Some(woken) = coroutine
@@ -32,7 +32,7 @@ fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overt
 }
 
 impl TraceModel {
-    /// What the rule says of each coroutine that is not over, by id.
+    /// The judgements of all coroutines that have not ended, by id.
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let pasts = self.places.pasts();
         let named = self.named_if_needed();
@@ -60,7 +60,7 @@ impl TraceModel {
         all.into_iter().collect()
     }
 
-    /// What is usual for those of each name, if that is asked of any coroutine: it takes a kilobyte a name.
+    /// The history of each name, if any coroutine needs it: it takes a kilobyte per name.
     fn named_if_needed(&self) -> ByName {
         let mut all = self.coroutines.all().iter();
         match all.any(|coroutine| coroutine.account.has_earlier_totals()) {
@@ -104,7 +104,7 @@ impl TraceModel {
         }
     }
 
-    /// What is known of what it waits for, but for what keeps it.
+    /// What is known of the awaited resource, except for blockers.
     fn resource_evidence(
         &self,
         coroutine: &Coroutine,
@@ -128,7 +128,7 @@ impl TraceModel {
         })
     }
 
-    /// How the lock that it waits for has gone on since it does.
+    /// How the awaited lock has changed hands since the wait began.
     fn turn_evidence(&self, coroutine: &Coroutine) -> Option<TurnEvidence> {
         let wait = coroutine.suspend()?;
         let resource = closings::resource(coroutine.process, wait.wait, wait.arg)?;
@@ -137,13 +137,13 @@ impl TraceModel {
             .filter(|turn| wait.at <= turn.taken)
     }
 
-    /// Is nothing missing of what its process told since it waits?
+    /// Whether the records of the coroutine's process are complete since the wait began.
     pub(super) fn is_whole_since(&self, coroutine: &Coroutine, suspend: &Event) -> bool {
         let is_missing = self.missing.is_any_since(coroutine.process, suspend.at);
         coroutine.account.is_closed() && !is_missing
     }
 
-    /// May others have polled it, without this being in the trace?
+    /// Whether others may have polled the coroutine without a record of that in the trace.
     fn polls_unrecorded(&self, coroutine: &Coroutine) -> bool {
         coroutine.polls.surroundings_unrecorded
             || self.extent.has_refused()

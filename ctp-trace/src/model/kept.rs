@@ -1,5 +1,6 @@
-//! What keeps one that waits: who holds its lock, or has given it back to nobody; whose end it waits
-//! for; who would have to poll it; or what it polls itself.
+//! Finds what blocks a waiting coroutine: the holder of a lock, or its last holder if the lock stayed
+//! free; an awaited coroutine; the coroutine that would have to poll it; or a coroutine that it polls
+//! itself.
 
 use super::blocks::{Block, Blocker};
 use super::coroutine::Coroutine;
@@ -10,18 +11,18 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Nanos, WaitKind, Waker};
 use crate::verdict::{Caveat, caveat_of_others};
 
-/// Whom coroutines may wait for.
+/// Indices of what coroutines may wait for.
 pub(super) struct Others {
-    /// By the id that programs know.
+    /// Coroutines by the id that programs know.
     awaited: Map<(ProcessId, u64), CoroutineId>,
-    /// By the one inside of which they ran first.
+    /// Coroutines by the coroutine inside which they first ran.
     inside: Map<CoroutineId, Vec<CoroutineId>>,
-    /// What one waits for that was woken, and may be about to take it.
+    /// Resources that a woken coroutine may be about to acquire.
     claimed: Map<Resource, ()>,
 }
 
 impl TraceModel {
-    /// Whom coroutines may wait for.
+    /// Builds the indices.
     pub(super) fn others(&self) -> Others {
         Others {
             awaited: self.awaited().into_iter().collect(),
@@ -30,7 +31,7 @@ impl TraceModel {
         }
     }
 
-    /// By the id that programs know, those for whom anybody may wait.
+    /// Coroutines by the id that programs know; empty if no coroutine waits for another.
     pub fn awaited(&self) -> Vec<((ProcessId, u64), CoroutineId)> {
         let all = || self.coroutines.all().iter();
         let waits = |coroutine: &Coroutine| {
@@ -47,7 +48,7 @@ impl TraceModel {
             .collect()
     }
 
-    /// Those that run inside of each.
+    /// For each coroutine, those that run inside it.
     fn inside(&self) -> Map<CoroutineId, Vec<CoroutineId>> {
         let mut inside = Map::<_, Vec<_>>::default();
         let alive = self
@@ -62,7 +63,7 @@ impl TraceModel {
         inside
     }
 
-    /// What keeps this one, if it is known to wait.
+    /// What blocks the coroutine, if known to wait.
     pub(super) fn block(&self, coroutine: &Coroutine, others: &Others) -> Option<Block> {
         if coroutine.caveat().is_some() {
             return None;
@@ -96,7 +97,7 @@ impl TraceModel {
         Some(Block { by, caveat })
     }
 
-    /// The one inside of which it ran first, if that is there.
+    /// The coroutine inside which this coroutine first ran, if still alive.
     fn host_of(&self, coroutine: &Coroutine) -> Option<CoroutineId> {
         coroutine
             .polls
@@ -104,7 +105,7 @@ impl TraceModel {
             .filter(|host| self.get(*host).is_some())
     }
 
-    /// It tells of no wait of its own, and polls those that run inside of it.
+    /// The blockers of a coroutine that records no wait of its own, but polls coroutines inside it.
     fn around(
         &self,
         coroutine: &Coroutine,
@@ -121,7 +122,8 @@ impl TraceModel {
         Some((by, Some(Caveat::MayDrop)))
     }
 
-    /// It runs, and has polled another one in that run: it may block its thread until that is over.
+    /// The blockers of a running coroutine that has polled others in this run: it may block its thread
+    /// until they complete.
     fn running_around(&self, coroutine: &Coroutine, others: &Others) -> Option<Block> {
         let (since, tid) = (coroutine.runs_since()?, coroutine.last?.tid);
         let is_polled = |id: &&CoroutineId| {
@@ -140,7 +142,7 @@ impl TraceModel {
         })
     }
 
-    /// It was woken, and goes on once the one polls it inside of which it ran first.
+    /// The blocker of a woken coroutine that runs inside another: the other has to poll it.
     fn unpolled(&self, coroutine: &Coroutine) -> Option<Block> {
         let host = self.host_of(coroutine)?;
         Some(Block {
@@ -149,7 +151,7 @@ impl TraceModel {
         })
     }
 
-    /// Who holds the lock that it waits for.
+    /// The holders of the awaited lock.
     fn held(
         &self,
         coroutine: &Coroutine,
@@ -179,12 +181,13 @@ impl TraceModel {
             return None;
         }
         let mut holders = held.holders.clone();
-        holders.dedup_by_key(|holder| holder.by); // one may take it again
+        holders.dedup_by_key(|holder| holder.by); // a holder may acquire the lock again
         let by = holders.into_iter().map(Blocker::Holder).collect();
         Some((by, self.caveat_of_holders(coroutine, held)))
     }
 
-    /// While recording is stopped nobody tells what is given back. Who has not run since has not done so.
+    /// Whether a release may be missing because recording was stopped. A holder that has not run since
+    /// then cannot have released the lock.
     fn may_be_given_back(&self, holding: &Holding) -> bool {
         let last_ran = match (holding.ended, holding.by) {
             (Some(ended), _) => Some(ended),
@@ -200,7 +203,7 @@ impl TraceModel {
             .was_stopped_between(holding.at, until)
     }
 
-    /// Why those that took it may not be those that have it.
+    /// Why the acquirers of a lock may not be its holders.
     fn caveat_of_holders(&self, coroutine: &Coroutine, held: &Held) -> Option<Caveat> {
         let since = held.holders.iter().map(|holder| holder.at).min()?;
         match () {
@@ -217,14 +220,14 @@ impl TraceModel {
         }
     }
 
-    /// Why what was told since may not be all.
+    /// The caveat if records since this time may be missing.
     fn caveat_since(&self, coroutine: &Coroutine, since: Nanos) -> Option<Caveat> {
         let since = since.min(coroutine.state().1);
         let is_missing = !coroutine.account.is_closed() || self.missing.is_any_unread_since(since);
         is_missing.then_some(Caveat::Incomplete)
     }
 
-    /// Whether nothing is missing of what tells of locks since.
+    /// Whether all records of locks since this time are in the trace.
     fn is_recorded_since(&self, coroutine: &Coroutine, since: Nanos) -> bool {
         let runners = self.runners.get(coroutine.process);
         self.caveat_since(coroutine, since).is_none()
@@ -234,7 +237,8 @@ impl TraceModel {
             && runners.is_none_or(|runners| !runners.has_unrecorded)
     }
 
-    /// What those may take that were woken, and are polled, or run after they waited for it.
+    /// Resources that woken coroutines may be about to acquire: they have been polled, or have run,
+    /// since they waited.
     fn claimed(&self) -> Map<Resource, ()> {
         let all = self.coroutines.all().iter();
         let of = |coroutine: &Coroutine| {
@@ -248,7 +252,8 @@ impl TraceModel {
         all.filter_map(of).collect()
     }
 
-    /// One that was woken goes on, unless it runs inside of one that does not.
+    /// Whether the coroutine may continue: it was woken, and is not inside a coroutine that does not
+    /// continue.
     fn may_go_on(&self, coroutine: &Coroutine) -> bool {
         let host = coroutine.polls.host.and_then(|host| self.get(host));
         let is_polled = host.is_none_or(|host| host.suspend().is_none() || host.is_woken());
@@ -258,7 +263,7 @@ impl TraceModel {
 }
 
 impl Coroutine {
-    /// It waits, and was woken since its last run began.
+    /// The coroutine waits, and was woken since its last run began.
     fn is_woken(&self) -> bool {
         self.wake_evidence().is_some_and(|wake| wake.woken)
     }

@@ -1,9 +1,9 @@
-//! How long those lived that have ended, family by family.
+//! How long coroutines lived that have ended, per family.
 //!
-//! Where the first waits at a place are the ones that never end, the place has no past: a pool of
-//! connections that loses one now and then makes nobody wait, until it makes everybody. What such a
-//! family was like before tells: hundreds came and went in milliseconds, and none of those that came
-//! last.
+//! If the first waits at a place never end, the place has no history. Example: a pool that leaks a
+//! connection now and then delays no coroutine until the pool is empty, and then delays all of them. The
+//! history of the family shows this: hundreds of coroutines came and went in milliseconds, but none of
+//! the latest.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -13,7 +13,7 @@ use crate::histogram::Histogram;
 use crate::record::{Event, Nanos, SiteId, WaitKind};
 use crate::verdict::LivesEvidence;
 
-/// Those of each family that went to their end.
+/// Per family, the coroutines that ran to completion.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lives(Map<FamilyId, Ended>);
 
@@ -24,14 +24,14 @@ struct Ended {
     youngest: Nanos,
 }
 
-/// Those of one family that wait at one place, for one sort of thing.
+/// Coroutines of one family that wait at one place, for the same kind of resource.
 type Companions = (FamilyId, SiteId, WaitKind);
 
-/// Of those that wait, how many were born after all that have ended.
+/// For each such group, how many coroutines were born after all of the family that have ended.
 pub(super) type Newest = Map<Companions, u64>;
 
 impl Lives {
-    /// One went to its end; who is dropped before that does not.
+    /// Takes a death. Coroutines that were dropped during a wait do not count.
     pub(super) fn ended(&mut self, coroutine: &Coroutine, death: &Event) {
         let Some(family) = separate_family(coroutine).filter(|_| !coroutine.waits.cancelled) else {
             return;
@@ -42,7 +42,7 @@ impl Lives {
     }
 }
 
-/// Its family, unless that is the one of all for whom there was no room.
+/// The family of the coroutine, unless it is the common family of all for which there was no room.
 fn separate_family(coroutine: &Coroutine) -> Option<FamilyId> {
     coroutine
         .family
@@ -71,8 +71,8 @@ impl TraceModel {
         newest
     }
 
-    /// How those like it lived that have ended. Nothing if some may have ended that are not in the
-    /// trace.
+    /// How long similar coroutines lived that have ended. `None` if coroutines may have ended that are
+    /// not in the trace.
     pub(super) fn lives_evidence(
         &self,
         coroutine: &Coroutine,

@@ -1,4 +1,4 @@
-//! What was seen from outside of the descriptors that coroutines wait for, wait by wait.
+//! What the recorder found when it looked at awaited descriptors from outside, per wait.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -6,37 +6,37 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Look, Nanos, Seen, SiteId, WaitKind};
 use crate::verdict::{EmptyEvidence, LookEvidence};
 
-/// What was seen since a coroutine waits.
+/// The looks during the current wait of a coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// When the wait began.
+    /// The start of the wait.
     pub since: Nanos,
-    /// The latest look at which nothing was remarkable.
+    /// The latest look without a notable finding.
     pub open: Option<Look>,
-    /// The first look that found what all later ones found too.
+    /// The first look with the finding that all later looks share.
     pub first: Option<Look>,
-    /// The latest of these, if there were several.
+    /// The latest of these looks, if there are several.
     pub latest: Option<Look>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Looks {
     waits: Map<CoroutineId, Looked>,
-    /// The longest that a wait went on at a place after its descriptor was seen to be closed, or
-    /// watched by nobody.
+    /// Per site, the longest time that a wait continued after its descriptor was seen closed or
+    /// unwatched.
     longest: Map<SiteId, Nanos>,
-    /// Looks were not allowed everywhere.
+    /// Some looks were not permitted.
     pub(super) hidden: bool,
 }
 
 impl TraceModel {
-    /// What was seen from outside of what this one waits for, if that was remarkable, or if there
-    /// was nothing to read.
+    /// What the recorder found about the descriptor that the coroutine waits for, if that was notable or
+    /// if there was nothing to read.
     pub fn looked(&self, coroutine: &Coroutine) -> Option<&Looked> {
         self.looks.of(coroutine.id, coroutine.suspend()?)
     }
 
-    /// Whether the recorder was somewhere not allowed to look.
+    /// Whether the recorder lacked the permission to look in some process.
     pub fn were_looks_refused(&self) -> bool {
         self.looks.hidden
     }
@@ -53,7 +53,7 @@ impl TraceModel {
         })
     }
 
-    /// The latest look, if it found nothing to read where this one waits for that.
+    /// The latest look, if it found nothing to read where the coroutine waits to read.
     pub(super) fn empty_evidence(&self, coroutine: &Coroutine) -> Option<EmptyEvidence> {
         let suspend = coroutine.suspend()?;
         let look = self.looked(coroutine)?.empty()?;
@@ -95,7 +95,7 @@ impl Looks {
         }
     }
 
-    /// What was seen since this coroutine waits as it does.
+    /// The looks during the coroutine's current wait, if they found anything.
     pub(super) fn of(&self, id: CoroutineId, suspend: &Event) -> Option<&Looked> {
         let looked = self.waits.get(&id)?;
         let says_more = looked.first.is_some() || looked.empty().is_some();
@@ -103,7 +103,7 @@ impl Looks {
         is_of_resource.then_some(looked)
     }
 
-    /// This wait is over, whatever was seen.
+    /// Takes the end of a wait.
     pub(super) fn over(&mut self, id: CoroutineId, suspend: &Event, at: Nanos) {
         let looked = self.waits.get(&id);
         let Some(looked) = looked.filter(|looked| looked.since == suspend.at) else {
@@ -127,7 +127,8 @@ impl Looks {
         self.waits.remove(&id);
     }
 
-    /// The longest that anybody waited on there; zero if nobody is known to have gone on.
+    /// The longest time that a wait at this site continued after such a look. Zero if none is known to
+    /// have ended.
     pub(super) fn longest(&self, site: SiteId) -> Nanos {
         self.longest.get(&site).copied().unwrap_or_default()
     }
@@ -147,7 +148,7 @@ mod tests {
         }
     }
 
-    /// When the first and the latest look were that agree.
+    /// The times of the first and of the latest look with the same finding.
     fn found(looks: &[Look], suspended_at: u64) -> Option<(u64, Option<u64>)> {
         let mut all = Looks::default();
         looks.iter().for_each(|look| all.note(look));
@@ -161,7 +162,7 @@ mod tests {
 
     // CT-15
     #[test]
-    fn only_what_all_looks_of_this_wait_found_counts() {
+    fn finding_must_be_shared_by_all_looks_of_a_wait() {
         let open = look(10, 20, Seen::Open);
         let closed = [30, 40, 50].map(|at| look(10, at, Seen::Closed));
         assert_eq!(found(&[open], 10), None);

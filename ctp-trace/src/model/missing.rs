@@ -1,4 +1,4 @@
-//! What a trace does not tell, as far as that is known: records that are lost, filtered or unreadable.
+//! What is known to be missing in a trace: lost, filtered and unreadable records.
 
 pub(super) mod accounts;
 pub(super) mod filtering;
@@ -9,7 +9,7 @@ use accounts::Accounts;
 use filtering::Filtering;
 use losses::Losses;
 
-/// What is missing, by the reason why.
+/// What is missing, by cause.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Missing {
     pub(super) accounts: Accounts,
@@ -25,17 +25,18 @@ impl Missing {
         self.accounts.unreadable_parts += 1;
     }
 
-    /// Whether a part could not be read, or a filter may have kept out something since.
+    /// Whether a part of the trace could not be read, or a filter may have kept events out since this
+    /// time.
     pub(super) fn is_any_unread_since(&self, since: Nanos) -> bool {
         self.damaged || self.filtering.was_in_force_since(since)
     }
 
-    /// Whether something may be missing of what a process told since.
+    /// Whether records of the process since this time may be missing.
     pub(super) fn is_any_since(&self, process: ProcessId, since: Nanos) -> bool {
         self.is_any_unread_since(since) || self.losses.any_since(process, since)
     }
 
-    /// Whether something may be missing of what a process ever told.
+    /// Whether any records of the process may be missing.
     pub(super) fn is_any(&self, process: ProcessId) -> bool {
         self.damaged
             || self.losses.any_since(process, Nanos(0))

@@ -1,5 +1,5 @@
-//! Totals of all coroutines of a name that were spawned at one place: what their programs summed up, and for plain v1 peers,
-//! which sum up nothing, what follows from the events that are there.
+//! Totals of all coroutines with the same name and spawn site, as kept by their programs. Plain v1 peers
+//! keep no totals; theirs are computed from the events in the trace.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -10,40 +10,40 @@ use crate::histogram::Histogram;
 use crate::record::{Bins, Dialect, Durations, EventKind, Nanos, SiteId};
 use crate::verdict::Past;
 
-/// What coroutines have in common that are expected to behave alike.
+/// The key of a group of coroutines that are expected to behave alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupKey {
-    /// Their name: all async blocks of a function have the same.
+    /// The name of the coroutines: all async blocks of a function share a name.
     pub name: NameId,
-    /// Where they were spawned.
+    /// Where the coroutines were spawned.
     pub spawn_site: SiteId,
 }
 
-/// The coroutines of one name and place of spawning.
+/// The coroutines with the same name and spawn site.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// Their name and place.
+    /// Name and spawn site.
     pub group_key: GroupKey,
-    /// How many there were.
+    /// The number of coroutines.
     pub coroutines: u64,
-    /// How the durations are divided.
+    /// The bounds of the bins.
     pub bins: Bins,
-    /// Waits that ended in a run.
+    /// Waits that were followed by a run.
     pub waiting: Durations,
-    /// Runs that ended.
+    /// Completed runs.
     pub running: Durations,
-    /// Waits that go on, measured to the end. They are in no total.
+    /// Waits that are still open, measured to the end. No total includes them.
     pub open: Histogram,
-    /// How many of them were dropped while they waited. These waits are in no total.
+    /// Coroutines that were dropped during a wait. No total includes these waits.
     pub cancelled: u64,
-    /// Durations that are in no total, since a signal handler left them out.
+    /// Durations that no total includes, because a signal handler left them out.
     pub left_out: u64,
-    /// The totals may be wrong: events are missing of one that has no aggregate, or what an
-    /// aggregate says is doubtful.
+    /// The totals may be wrong: events of a coroutine without an aggregate are missing, or an aggregate
+    /// cannot be trusted.
     pub approximate: bool,
 }
 
-/// All of them.
+/// All groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByName {
     all: Map<GroupKey, Named>,
@@ -51,12 +51,12 @@ pub(super) struct ByName {
 }
 
 impl TraceModel {
-    /// The totals of all coroutines of each name and place, those that are over included, in no order.
+    /// The totals of every group, including coroutines that have ended, in no order.
     pub fn by_name(&self) -> Vec<Named> {
         self.all_named().all.into_values().collect()
     }
 
-    /// The totals of these coroutines, unless there are none.
+    /// The totals of this group, unless it has no coroutines.
     pub fn named(&self, group_key: GroupKey) -> Option<Named> {
         let mut named = ByName::default();
         let known = self.sums.by_name.get(group_key).cloned();
@@ -75,14 +75,14 @@ impl TraceModel {
         named
     }
 
-    /// Events that no record tells of, but totals do.
+    /// Events that only totals include.
     pub fn summed_up(&self) -> u64 {
         let all = self.coroutines.all().iter();
         let all = all.map(|coroutine| coroutine.account.summed_up());
         all.fold(self.totals().summed_up_of_the_dead, u64::saturating_add)
     }
 
-    /// Whether the program itself summed up what its coroutines did.
+    /// Whether the program itself kept totals of its coroutines.
     pub fn has_aggregates(&self) -> bool {
         let mut all = self.coroutines.all().iter();
         self.sums.by_name.has_aggregates
@@ -103,7 +103,7 @@ impl ByName {
         self.all.get(&group_key)
     }
 
-    /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
+    /// Adds the totals of a coroutine. An open wait is measured to `end`.
     pub(super) fn add(&mut self, coroutine: &Coroutine, end: Nanos) {
         self.has_aggregates |= coroutine.account.aggregate.is_some();
         let named = self.of(coroutine.group_key());
@@ -127,7 +127,7 @@ impl ByName {
         }
     }
 
-    /// A plain peer's coroutine came to the end of a span.
+    /// Adds a completed span of a plain peer's coroutine.
     pub(super) fn add_span(&mut self, group_key: GroupKey, span: &Span, ended_by: EventKind) {
         let named = self.of(group_key);
         match span.activity {
@@ -139,7 +139,7 @@ impl ByName {
 }
 
 impl Named {
-    /// Of other bins only the figures beside them are added.
+    /// If the bins differ, only the figures outside the bins are added.
     pub(super) fn merge(
         &mut self,
         bins: Bins,
@@ -158,8 +158,9 @@ impl Named {
 }
 
 impl Past {
-    /// What is usual for all coroutines of a name and place of spawning, wherever they waited. How long they queued is
-    /// not known, but no longer than they waited: what rests on that can be likely at most.
+    /// The history of all coroutines with this name and spawn site, wherever they waited. Their queueing
+    /// delays are unknown, but cannot exceed their waits. So verdicts that rest on this are likely at
+    /// most.
     pub(super) fn of_name(self, named: Option<&Named>) -> Past {
         let Some(Named { waiting, bins, .. }) = named else {
             return Past::default();

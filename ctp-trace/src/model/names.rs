@@ -1,4 +1,4 @@
-//! Names, each kept once however many coroutines bear it.
+//! Names of coroutines, each stored once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +8,14 @@ use std::sync::Arc;
 pub struct NameId(u32);
 
 impl NameId {
-    /// Where it is in a list; nowhere if it is the empty name.
+    /// Index of the name in the list. The empty name gets an index outside the list.
     fn index(self) -> usize {
         (self.0 as usize).wrapping_sub(1)
     }
 }
 
-/// What numbered names have in common: `conn-` of `conn-17`. A number is no name without itself.
+/// The common part of numbered names: `conn-` of `conn-17`. A name that is only a number has no stem and
+/// stays whole.
 pub fn stem(name: &str) -> &str {
     match name.trim_end_matches(|last: char| last.is_ascii_digit()) {
         "" => name,
@@ -25,7 +26,7 @@ pub fn stem(name: &str) -> &str {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     list: Vec<Arc<str>>,
-    /// Of each of them, in the same order.
+    /// The stem of each name, in the same order.
     stems: Vec<NameId>,
     ids: HashMap<Arc<str>, NameId>,
 }
@@ -53,7 +54,7 @@ impl Names {
         id
     }
 
-    /// What this name has in common with those that differ from it in their number.
+    /// The common part of all names that differ from this name only in their number.
     pub(super) fn stem(&self, name: NameId) -> NameId {
         let stem = self.stems.get(name.index());
         stem.copied().unwrap_or_default()

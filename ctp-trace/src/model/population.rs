@@ -1,4 +1,4 @@
-//! The coroutines that a census knows, by id.
+//! The coroutines of a trace model, by id.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use super::names::NameId;
 use crate::hash::Map;
 use crate::record::{Birth, CoroutineId, ProcessId};
 
-/// Coroutines side by side, and where each is. A map of them alone would take twice the room:
-/// half of it is empty, and while it grows there are two.
+/// Coroutines in a vector, with an index by id. A map of coroutines would take twice the memory: half of
+/// it is empty, and it exists twice while it grows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Population {
     coroutines: Vec<Coroutine>,
     index: Map<CoroutineId, u32>,
-    /// Where the one is that was asked for last to change it: a trace tells several things of it in a
-    /// row. It is never one of the unchanged.
+    /// Index of the coroutine that was last accessed mutably, because consecutive records often concern
+    /// the same coroutine. It never points into the unchanged part.
     latest: usize,
-    /// So many of them, those in front, nobody asked for to change them since
-    /// [`take_changed`](Population::take_changed).
+    /// The length of the unchanged part at the front: coroutines that were not accessed mutably since
+    /// the last [`take_changed`](Population::take_changed).
     unchanged: usize,
-    /// Whose each is, once that was asked: most programs execute no other image.
+    /// Coroutines by process. Built on first use: most programs never execute another image.
     by_process: Option<BTreeSet<(ProcessId, CoroutineId)>>,
 }
 
@@ -28,32 +28,32 @@ impl Population {
         self.coroutines.get(self.find(id)?)
     }
 
-    /// The coroutine of this id, of which nothing is known yet if it was never asked for.
+    /// The coroutine with this id; a new id gets an empty coroutine.
     #[inline]
     pub(super) fn of(&mut self, id: CoroutineId) -> &mut Coroutine {
         let latest = self.coroutines.get(self.latest);
         if latest.is_none_or(|latest| latest.id != id) {
-            self.latest = self.look_up(id);
+            self.latest = self.find_or_add(id);
         }
         &mut self.coroutines[self.latest]
     }
 
     #[inline]
-    fn look_up(&mut self, id: CoroutineId) -> usize {
+    fn find_or_add(&mut self, id: CoroutineId) -> usize {
         match self.index.get(&id) {
             Some(at) => self.change(*at as usize),
             None => self.add(id),
         }
     }
 
-    /// The coroutine of this id, if it is known and not yet forgotten.
+    /// The coroutine with this id, if known and not forgotten.
     pub(super) fn known(&mut self, id: CoroutineId) -> Option<&mut Coroutine> {
         let at = self.find(id)?;
         self.latest = self.change(at);
         self.coroutines.get_mut(self.latest)
     }
 
-    /// Takes down what a birth tells.
+    /// Takes a birth.
     pub(super) fn describe(&mut self, birth: &Birth, name: NameId) {
         let coroutine = self.of(birth.coroutine);
         let before = coroutine.process;
@@ -75,7 +75,7 @@ impl Population {
     fn add(&mut self, id: CoroutineId) -> usize {
         let at = self.coroutines.len();
         self.coroutines.push(Coroutine::named(id));
-        // Ids have 32 bits, so there are no more coroutines than that.
+        // Ids have 32 bits, so the index fits.
         self.index.insert(id, at as u32);
         if let Some(by_process) = &mut self.by_process {
             by_process.insert((ProcessId::default(), id));
@@ -83,7 +83,7 @@ impl Population {
         at
     }
 
-    /// Where the one at this place is from now on, since it may be changed.
+    /// Moves the coroutine at this index out of the unchanged part. Returns its new index.
     #[inline]
     fn change(&mut self, at: usize) -> usize {
         if self.unchanged <= at {
@@ -102,7 +102,7 @@ impl Population {
         self.unchanged
     }
 
-    /// Forgets one. The last one takes its place.
+    /// Removes a coroutine. The last coroutine takes its index.
     pub(super) fn remove(&mut self, id: CoroutineId) -> Option<Coroutine> {
         let at = *self.index.get(&id)?;
         let at = self.change(at as usize);
@@ -117,27 +117,30 @@ impl Population {
         Some(removed)
     }
 
-    /// In no order.
+    /// All coroutines, in no order.
     pub(super) fn all(&self) -> &[Coroutine] {
         &self.coroutines
     }
 
-    /// Those that are new, or were asked for to change them, since this was last called. In no order.
+    /// The coroutines that are new or were accessed mutably since the last call, in no order.
     pub(super) fn take_changed(&mut self) -> &mut [Coroutine] {
         let unchanged = std::mem::replace(&mut self.unchanged, self.coroutines.len());
         self.latest = self.unchanged;
         &mut self.coroutines[unchanged..]
     }
 
-    /// Those of a process, by id.
+    /// The coroutines of a process, by id.
     pub(super) fn of_process(&mut self, process: ProcessId) -> Vec<CoroutineId> {
         let all = self.coroutines.iter();
         let by_process = self.by_process.get_or_insert_with(|| {
             all.map(|coroutine| (coroutine.process, coroutine.id))
                 .collect()
         });
-        let of_it = (process, CoroutineId(0))..=(process, CoroutineId(u32::MAX));
-        by_process.range(of_it).map(|(_, id)| *id).collect()
+        let of_this_process = (process, CoroutineId(0))..=(process, CoroutineId(u32::MAX));
+        by_process
+            .range(of_this_process)
+            .map(|(_, id)| *id)
+            .collect()
     }
 }
 
@@ -170,7 +173,7 @@ mod tests {
         ]
     }
 
-    /// Each and its process, and those that were asked for to change them.
+    /// Reference implementation: all coroutines with their processes, and the changed coroutines.
     #[derive(Debug, Default)]
     struct Plain {
         all: BTreeMap<CoroutineId, ProcessId>,
@@ -178,7 +181,7 @@ mod tests {
     }
 
     impl Plain {
-        /// Does the same with both, and says whether they answer the same.
+        /// Applies the same step to both. Returns whether the results agree.
         fn agrees(&mut self, population: &mut Population, step: Step, id: CoroutineId) -> bool {
             match step {
                 Step::Of => {
@@ -214,14 +217,14 @@ mod tests {
                 }
                 Step::OfProcess => {
                     let process = ProcessId(id.0 % 3);
-                    let of_it = self
+                    let of_this_process = self
                         .all
                         .iter()
                         .filter(|(_, other_process)| **other_process == process);
                     population
                         .of_process(process)
                         .iter()
-                        .eq(of_it.map(|(id, _)| id))
+                        .eq(of_this_process.map(|(id, _)| id))
                 }
             }
         }
@@ -229,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_was_changed_and_whose_each_is(
+        fn population_agrees_with_plain_maps(
             steps in prop::collection::vec((any_step(), 0u32..12), 0..200),
         ) {
             let (mut population, mut plain) = (Population::default(), Plain::default());
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_found_by_its_id_whoever_is_forgotten() {
+    fn coroutines_are_found_after_removals() {
         let mut population = Population::default();
         for id in 1..=5 {
             population.of(CoroutineId(id)).probe_id = id.into();

@@ -1,16 +1,16 @@
-//! A map that finds at once what was asked for last: a trace tells several things of a thread, or of
-//! a process, in a row.
+//! A map with fast access to the latest key, because consecutive records often concern the same thread
+//! or process.
 
 use std::hash::Hash;
 
 use crate::hash::Map;
 
-/// Values side by side, and where each is.
+/// Values in a vector, with an index by key.
 #[derive(Clone, Debug)]
 pub(super) struct Recent<K, V> {
     all: Vec<(K, V)>,
     index: Map<K, usize>,
-    /// Where the one is that was asked for last.
+    /// Index of the value that was accessed last.
     latest: usize,
 }
 
@@ -46,7 +46,7 @@ impl<K: Copy + Eq + Hash, V: Default> Recent<K, V> {
         self.all.get_mut(self.latest).map(|(_, value)| value)
     }
 
-    /// The value of this key, the default one if it was never asked for.
+    /// The value of this key; a new key gets the default.
     #[inline]
     pub(super) fn of(&mut self, key: K) -> &mut V {
         self.latest = self.find(key).unwrap_or_else(|| self.add(key));
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_value_is_found_by_its_key_whoever_was_asked_for_last() {
+    fn values_are_found_by_key() {
         let mut recent: Recent<u64, u64> = Recent::default();
         for key in [7, 8, 7, 9, 8] {
             *recent.of(key) += key;

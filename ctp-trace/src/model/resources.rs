@@ -1,4 +1,5 @@
-//! What is closed, who waits for that, and how long others took to go on after such a closing.
+//! Closed resources, the coroutines that wait for them, and how long waiters usually take to resume
+//! after a close.
 
 pub(super) mod closings;
 pub(super) mod joins;
@@ -8,7 +9,7 @@ use closings::Closings;
 use joins::Joins;
 use usual_use::UsualUse;
 
-/// Closings, with coroutines that end as what those are to the ones that join them.
+/// Closes of resources. A coroutine's end counts as a close for those that await it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resources {
     pub(super) closings: Closings,

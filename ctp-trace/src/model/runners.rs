@@ -1,4 +1,4 @@
-//! Whether the others went on: who was run in a process, and on which thread.
+//! Whether other coroutines made progress: which coroutines ran in a process, and on which threads.
 
 use std::collections::VecDeque;
 
@@ -7,44 +7,44 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Nanos};
 use crate::verdict::Overtaker;
 
-/// Threads of which it is known whom they ran last.
+/// Maximum number of threads with known runs.
 const THREADS: usize = 1 << 16;
 
-/// So many coroutines that run inside of each other are known of a thread, the innermost ones.
+/// Maximum depth of nested runs that is known of a thread; the innermost are kept.
 const DEPTH: usize = 32;
 
-/// So many births are known of a thread that a loss may yet put in doubt, the latest ones.
+/// Maximum number of births per thread that a later loss can make uncertain; the latest are kept.
 const BIRTHS: usize = 1 << 10;
 
 /// The runs of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
-    /// Of all runs, the one of which the coroutine had become ready last.
+    /// Of all runs, the run of the coroutine that became ready last.
     pub(super) overtaker: Option<Overtaker>,
     threads: Recent<u64, OnThread>,
-    /// Those of which all that they do is told in its order.
+    /// Threads with complete events in order.
     histories: Map<u64, ()>,
-    /// Another one ran coroutines: what it did besides is not told.
+    /// Another thread ran coroutines, and its other actions are not recorded.
     pub(super) has_unrecorded: bool,
 }
 
-/// What one thread ran.
+/// The runs of one thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OnThread {
-    /// Whom last.
+    /// The coroutine that ran last.
     pub(super) coroutine: CoroutineId,
-    /// Since when.
+    /// When that run began.
     pub(super) at: Nanos,
-    /// Of all its runs, the one of which the coroutine had become ready last.
+    /// Of all runs of the thread, the run of the coroutine that became ready last.
     pub(super) overtaker: Option<Overtaker>,
-    /// It said that it ends, after that.
+    /// The thread announced its end after that run.
     pub(super) has_ended: bool,
-    /// Those that it runs, each inside of the one before, but for those of which it is not told that
-    /// they do so no more.
+    /// The coroutines that the thread is running, outermost first, as far as the ends of their runs are
+    /// recorded.
     inside: Vec<CoroutineId>,
-    /// Until when it is told what it does. What is told of a moment before that is out of its order.
+    /// The time up to which the thread's events are known. An earlier event is out of order.
     pub(super) complete_until: Nanos,
-    /// Those that were born there, with a parent, since its latest loss.
+    /// Coroutines that were born on the thread, with a parent, since its latest loss.
     births: VecDeque<CoroutineId>,
 }
 
@@ -56,8 +56,8 @@ impl OnThread {
         self.inside.push(coroutine);
     }
 
-    /// It need not be the innermost: where a scheduler runs the next one before the one that ran says
-    /// that it waits, it is the one before.
+    /// Removes a coroutine, which need not be the innermost: a scheduler may run the next coroutine
+    /// before the previous has recorded its suspend.
     fn leave(&mut self, coroutine: CoroutineId) {
         if let Some(depth) = self.inside.iter().rposition(|id| *id == coroutine) {
             self.inside.remove(depth);
@@ -66,7 +66,7 @@ impl OnThread {
 }
 
 impl Runners {
-    /// A thread tells what it does from here on, in its order.
+    /// A thread starts to record what it does, in order.
     pub(super) fn begins(&mut self, tid: u64) {
         if self.histories.len() < THREADS {
             self.histories.insert(tid, ());
@@ -76,7 +76,7 @@ impl Runners {
         }
     }
 
-    /// A thread says that it ends.
+    /// A thread announces its end.
     pub(super) fn ends(&mut self, tid: u64) {
         if let Some(thread) = self.threads.get_mut(tid) {
             thread.has_ended = true;
@@ -89,12 +89,13 @@ impl Runners {
         self.threads.get(tid)
     }
 
-    /// Whether it told when it began, so that its runs are known and in their order.
+    /// Whether the thread recorded its beginning, so that its runs are known and in order.
     pub(super) fn has_history(&self, tid: u64) -> bool {
         self.histories.contains_key(&tid)
     }
 
-    /// One began to run; `ready` is the earliest that it may have become ready, if that is known.
+    /// Takes the start of a run. `ready` is the earliest time at which the coroutine can have become
+    /// ready, if known.
     pub(super) fn ran(
         &mut self,
         coroutine: CoroutineId,
@@ -120,7 +121,7 @@ impl Runners {
         }
     }
 
-    /// A thread that was not seen before, or was forgotten.
+    /// Adds a thread that is new or was forgotten.
     fn meet(&mut self, tid: u64) {
         if self.threads.len() == THREADS {
             self.threads.clear();
@@ -128,7 +129,7 @@ impl Runners {
         self.has_unrecorded |= !self.has_history(tid);
     }
 
-    /// One that ran on this thread does so no more.
+    /// Takes the end of a coroutine's run on this thread.
     pub(super) fn left(&mut self, coroutine: CoroutineId, tid: u64, at: Nanos) {
         if let Some(thread) = self.threads.get_mut(tid) {
             thread.complete_until = at.max(thread.complete_until);
@@ -136,14 +137,13 @@ impl Runners {
         }
     }
 
-    /// Whom a thread runs, as far as is told; of those that run inside of each other the innermost
-    /// first.
+    /// The coroutines that a thread is running according to the records, innermost first.
     pub(super) fn inside(&self, tid: u64) -> impl Iterator<Item = CoroutineId> {
         let thread = self.threads.get(tid).into_iter();
         thread.flat_map(|thread| thread.inside.iter().rev().copied())
     }
 
-    /// One was born on this thread, of a parent that ran there.
+    /// Takes a birth on this thread by a parent that was running there.
     pub(super) fn born(&mut self, child: CoroutineId, tid: u64) {
         if let Some(thread) = self.threads.get_mut(tid) {
             if thread.births.len() == BIRTHS {
@@ -153,8 +153,8 @@ impl Runners {
         }
     }
 
-    /// This thread has lost records, just before what it tells next. What is told of it before that may
-    /// have been found elsewhere, and out of its order: those whose births may be.
+    /// Takes a loss of records on this thread. Returns the coroutines with births that are now uncertain:
+    /// earlier events of the thread may have been found elsewhere, out of order.
     pub(super) fn lost(&mut self, tid: u64) -> VecDeque<CoroutineId> {
         let thread = self.threads.get_mut(tid);
         thread.map_or_else(VecDeque::new, |thread| {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_became_ready_last_counts_and_not_who_ran_last() {
+    fn overtaker_is_the_latest_ready_not_the_latest_run() {
         let mut runners = Runners::default();
         assert_eq!(runners.overtaker, None);
         runners.ran(CoroutineId(1), 7, Nanos(10), Some(Nanos(8)));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_is_the_one_that_began_last_and_has_not_left() {
+    fn innermost_is_the_latest_unfinished_run() {
         let mut runners = Runners::default();
         for id in 1..=3 {
             runners.ran(CoroutineId(id), 7, Nanos(id.into()), None);

@@ -1,4 +1,4 @@
-//! What is kept of one site: how long coroutines waited there, and ran from there on.
+//! The history of one site: how long coroutines waited there, and how long they ran afterwards.
 
 use super::names::NameId;
 use super::wakers::Wakers;
@@ -7,44 +7,42 @@ use crate::histogram::Histogram;
 use crate::record::{Nanos, SiteId, WaitKind};
 use crate::verdict::Past;
 
-/// No program has so many places where it waits: those beyond are made up, and are counted as the
-/// site that is not known.
+/// Maximum number of sites. No real program has that many; sites beyond count as the unknown site.
 pub const MOST_SITES: usize = 1 << 17;
 
-/// All waits of one sort at one site.
+/// All waits of one kind at one site.
 #[derive(Clone, Debug, Default)]
 pub struct SiteStats {
-    /// The place where coroutines wait.
+    /// Where the coroutines wait.
     pub site: SiteId,
-    /// For what sort of thing.
+    /// What the coroutines wait for.
     pub wait: WaitKind,
-    /// Waits that ended in a run.
+    /// Waits that were followed by a run.
     pub waits: Histogram,
-    /// Waits that had not ended, measured to the end of the recording.
+    /// Waits that are still open, measured to the end of the recording.
     pub open: Histogram,
     /// Waits that ended in a death.
     pub cancelled: Histogram,
-    /// Runs that began where one of these waits ended; measured to the end of the recording, if
-    /// they had not ended.
+    /// Runs after these waits. Runs that are still open are measured to the end of the recording.
     pub runs: Histogram,
-    /// Delays between a wake and the run that followed, as far as known.
+    /// Known delays between a wake and the following run.
     pub queued: Histogram,
-    /// Who ended the waits, as far as known.
+    /// Known callers that ended the waits.
     pub wakers: Wakers,
     /// Coroutines that have waited here.
     pub coroutines: u64,
     /// Suspends here.
     pub events: u64,
-    /// Events of coroutines that were here are lost, so these figures may be short.
+    /// Events of coroutines that were here are lost, so these figures may be too small.
     pub approximate: bool,
     /// Name of the first coroutine seen here.
     pub name: NameId,
-    /// Another one has another name.
+    /// Another coroutine here has another name.
     pub names_differ: bool,
 }
 
 impl SiteStats {
-    /// Time waited here: to the end of each wait, or of the recording.
+    /// Total time waited here: to the end of each wait, or of the recording.
     pub fn waited(&self) -> Nanos {
         let parts = [&self.waits, &self.open, &self.cancelled];
         Nanos(
@@ -54,7 +52,7 @@ impl SiteStats {
         )
     }
 
-    /// What is usual here, for the rule.
+    /// The history of the site, for the rule.
     pub fn past(&self) -> Past {
         Past {
             waits: self.waits.count(),
@@ -66,30 +64,30 @@ impl SiteStats {
     }
 }
 
-/// The sites, each sort of wait at each place once, up to [`MOST_SITES`].
+/// The sites, each with one kind of wait, up to [`MOST_SITES`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     pub(super) sites: Vec<SiteStats>,
     index: Map<(SiteId, WaitKind), u32>,
-    /// The one that was asked for last: many wait at the same one.
+    /// The site that was accessed last, because many consecutive waits are at the same site.
     latest: u32,
 }
 
-/// What is usual at each of [`Places`], worked out once for many judgements.
+/// The history of each site, computed once for many judgements.
 pub(super) type Pasts = Map<(SiteId, WaitKind), Past>;
 
 impl Places {
-    /// Number of a site, which is new if it was never asked for.
+    /// Number of a site; a new site is added.
     pub(super) fn number(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         let latest = self.sites.get(self.latest as usize);
         if latest.is_none_or(|latest| (latest.site, latest.wait) != (site, wait)) {
-            self.latest = self.look_up(site, wait);
+            self.latest = self.find_or_add(site, wait);
         }
         self.latest
     }
 
     #[inline]
-    fn look_up(&mut self, site: SiteId, wait: WaitKind) -> u32 {
+    fn find_or_add(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         match self.index.get(&(site, wait)) {
             Some(&known) => known,
             None => self.meet(site, wait),
@@ -100,12 +98,12 @@ impl Places {
     fn meet(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         match self.sites.len() < MOST_SITES || site == SiteId(0) {
             true => self.add(site, wait),
-            false => self.look_up(SiteId(0), wait),
+            false => self.find_or_add(SiteId(0), wait),
         }
     }
 
     fn add(&mut self, site: SiteId, wait: WaitKind) -> u32 {
-        // There are not many more than the most: as many as there are sorts of waits.
+        // There are at most a few more than `MOST_SITES`: one for each kind of wait.
         let number = self.sites.len() as u32;
         self.sites.push(SiteStats {
             site,
@@ -116,7 +114,7 @@ impl Places {
         number
     }
 
-    /// Figures of these may be short.
+    /// Marks these sites as uncertain.
     pub(super) fn caveat(&mut self, numbers: &[u32]) {
         for number in numbers {
             self.by_number(*number).approximate = true;
@@ -128,7 +126,7 @@ impl Places {
         self.by_number(number)
     }
 
-    /// The site of a number that [`Places::number`] gave.
+    /// The site with a number from [`Places::number`].
     pub(super) fn by_number(&mut self, number: u32) -> &mut SiteStats {
         &mut self.sites[number as usize]
     }
@@ -155,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sites_beyond_the_most_are_counted_as_the_one_that_is_not_known() {
+    fn excess_sites_count_as_the_unknown_site() {
         let mut places = Places::default();
         let most = MOST_SITES as u32;
         for site in 1..=2 * most {

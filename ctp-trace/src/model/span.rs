@@ -1,38 +1,38 @@
-//! Stretches of time, each of one coroutine doing one thing.
+//! Spans of time during which a coroutine was waiting or running.
 
 use crate::record::{CoroutineId, Nanos, SiteId, WaitKind};
 
-/// A stretch of time that an event brought to its end.
+/// A span of time that an event ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The coroutine whose time it is.
+    /// The coroutine.
     pub coroutine: CoroutineId,
-    /// What it did.
+    /// What the coroutine was doing.
     pub activity: Activity,
-    /// From when.
+    /// The start of the span.
     pub from: Nanos,
-    /// Until when.
+    /// The end of the span.
     pub to: Nanos,
 }
 
-/// What a coroutine did during a [`Span`].
+/// What a coroutine was doing during a [`Span`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Activity {
-    /// It waited at this site for this sort of thing.
+    /// Waiting at this site for this kind of resource.
     Waiting(SiteId, WaitKind),
-    /// It ran, having waited there before; `None` if no wait before is known.
+    /// Running, after a wait at this site; `None` if no wait before the run is known.
     Running(Option<(SiteId, WaitKind)>),
 }
 
 impl Span {
-    /// How long.
+    /// The length of the span.
     pub fn length(&self) -> Nanos {
         self.from.until(self.to)
     }
 }
 
 impl Nanos {
-    /// Time from this moment to another one; zero if that is not later.
+    /// Time from this moment to a later moment; zero if `later` is not later.
     pub fn until(self, later: Nanos) -> Nanos {
         Nanos(later.0.saturating_sub(self.0))
     }

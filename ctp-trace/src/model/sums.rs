@@ -1,20 +1,20 @@
-//! Sums over all coroutines, also those that are forgotten since they ended.
+//! Totals over all coroutines, including those that have ended and are forgotten.
 
 use super::coroutine::{Coroutine, Totals};
 use super::named::{ByName, GroupKey};
 use super::span::Span;
 use crate::record::{Dialect, EndedSums, EventKind, Nanos};
 
-/// What coroutines come to, in all and by name.
+/// Totals, overall and by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     pub(super) totals: Totals,
-    /// What those had summed up that are forgotten.
+    /// Totals of forgotten coroutines.
     pub(super) by_name: ByName,
 }
 
 impl Sums {
-    /// An event ended this. A plain peer sums up nothing itself.
+    /// Takes a span that an event ended. Only plain peers are counted here, since they keep no totals.
     #[inline]
     pub(super) fn note_span(&mut self, coroutine: &Coroutine, span: &Span, by: EventKind) {
         if coroutine.dialect != Dialect::Extended {
@@ -22,7 +22,7 @@ impl Sums {
         }
     }
 
-    /// This coroutine is forgotten.
+    /// Adds the totals of a coroutine that is about to be forgotten.
     pub(super) fn forget(&mut self, coroutine: &Coroutine) {
         let lost = &mut self.totals.lost_by_the_dead;
         *lost = lost.saturating_add(coroutine.account.lost());
@@ -32,7 +32,7 @@ impl Sums {
         self.by_name.add(coroutine, Nanos(0));
     }
 
-    /// These ended before the window of a flight recorder, and nothing else tells of them.
+    /// Adds coroutines that ended before a flight recorder's window and have no other record.
     pub(super) fn note_ended(&mut self, ended_sums: &EndedSums, group_key: GroupKey) {
         let totals = &mut self.totals;
         totals.coroutines = totals.coroutines.saturating_add(ended_sums.coroutines);

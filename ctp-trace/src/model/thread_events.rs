@@ -1,4 +1,4 @@
-//! What threads did: wakes, closings, locks taken and given back, and records that they lost.
+//! Events of threads: wakes, closes, acquired and released locks, and lost records.
 
 use super::TraceModel;
 use super::names::NameId;
@@ -7,7 +7,7 @@ use super::wakers::Woken;
 use crate::record::{Act, Hold, Nanos, ThreadEvent, Waker};
 
 impl TraceModel {
-    /// One that is forgotten stays so, whoever wakes it.
+    /// Takes an event of a thread. A wake of a forgotten coroutine does not bring it back.
     pub(super) fn thread_event(&mut self, thread_event: &ThreadEvent) {
         self.extent.note_complete_until(thread_event.at);
         match &thread_event.act {
@@ -50,7 +50,7 @@ impl TraceModel {
         }
     }
 
-    /// Those that wait for this wait for what has come.
+    /// Takes the close of a resource, for the coroutines that wait for it.
     pub(super) fn close(&mut self, resource: Resource, closing: Closing) {
         let coroutines = self.coroutines.all();
         self.resources.closings.note(resource, closing, coroutines);
@@ -67,8 +67,8 @@ impl TraceModel {
             .unwrap_or_default()
     }
 
-    /// When the taker of a lock began the wait for it that ended in its latest run. One that takes it
-    /// again in that run has not waited.
+    /// When the acquirer of a lock began the wait before its latest run, if that was for this lock. A
+    /// second acquire in the same run involves no wait.
     fn waited_for(&mut self, thread_event: &ThreadEvent, hold: &Hold) -> Option<Nanos> {
         let Waker::Coroutine(id) = hold.by else {
             return None;

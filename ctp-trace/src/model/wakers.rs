@@ -1,29 +1,30 @@
-//! Who wakes coroutines: the latest call for each, and how often which place did it at a site.
+//! The callers of `wake()`: the latest call for each coroutine, and the most frequent places for each
+//! site.
 
 use super::names::NameId;
 use crate::record::{Nanos, SiteId, ThreadEvent, WakeCall, Waker};
 
-/// So many places that wake one site are told apart.
+/// How many places are counted separately per site.
 const SEPARATE: usize = 16;
 
 /// A call of `wake()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Woken {
-    /// When the wake was called.
+    /// When `wake()` was called.
     pub at: Nanos,
-    /// On which thread.
+    /// The thread of the caller.
     pub tid: u64,
-    /// A coroutine that ran there called, or it is not known that none did.
+    /// A coroutine was the caller, or may have been.
     pub may_be_from_coroutine: bool,
-    /// Where; 0 if that is not known.
+    /// Where `wake()` was called; 0 if unknown.
     pub site: SiteId,
-    /// Wakes of that coroutine so far, with this one, modulo 2^20.
+    /// The coroutine's wake count after this call, modulo 2^20.
     pub count: u32,
-    /// What the coroutine was called that called, if one did; it may be over since.
+    /// The name of the calling coroutine, if there was one. It may have ended since.
     pub caller: NameId,
 }
 
-/// How often the waits of a site ended since which place called `wake()`.
+/// How many waits at a site each place ended by calling `wake()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wakers {
     places: Vec<(SiteId, u64)>,
@@ -31,14 +32,14 @@ pub struct Wakers {
 }
 
 impl Wakers {
-    /// All waits of which it is known where they were ended.
+    /// Waits that were ended from a known place.
     pub fn count(&self) -> u64 {
         let reported = self.places.iter().map(|(_, count)| *count);
         reported.fold(self.others, u64::saturating_add)
     }
 
-    /// The places that are known, and how many each of them ended. Of many only those that came first
-    /// are told apart.
+    /// The known places, with the number of waits that each ended. If there are many, only the first are
+    /// counted separately.
     pub fn places(&self) -> impl Iterator<Item = &(SiteId, u64)> {
         self.places.iter().filter(|(site, _)| *site != SiteId(0))
     }
@@ -71,7 +72,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn the_first_places_are_told_apart_of_however_many() {
+    fn first_wakers_are_counted_separately() {
         let mut wakers = Wakers::default();
         assert_eq!((wakers.places().count(), wakers.count()), (0, 0));
         wakers.add(SiteId(0));

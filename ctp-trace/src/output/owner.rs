@@ -1,4 +1,4 @@
-//! Whose an entry of a directory is, and whether it may be used.
+//! The owners of directory entries, and whether an entry may be used.
 
 use std::fmt;
 use std::io;
@@ -10,16 +10,16 @@ use rustix::process::geteuid;
 
 use crate::escape;
 
-/// An entry of a directory that is not to be followed or opened.
+/// A directory entry that must not be followed or opened.
 #[derive(Debug)]
 pub struct ForeignEntry {
-    /// Where it is.
+    /// The path of the entry.
     pub path: PathBuf,
-    /// The user that it belongs to.
+    /// The user that owns the entry.
     pub owner: u32,
-    /// What it is.
+    /// The type of the entry.
     pub kind: &'static str,
-    /// The other user that made its directory, if that is why it is refused.
+    /// The other user that made the directory of this entry, if that is why the entry is refused.
     pub planted_by: Option<u32>,
 }
 
@@ -51,15 +51,16 @@ impl From<ForeignEntry> for io::Error {
 
 /// Write permission for every user. Without the sticky bit, users may even replace the files of others.
 const SHARED: u32 = 0o0002;
-/// A user namespace shows all users without a number in it as this one, so two of them may differ.
+/// A user namespace shows every user without a mapping as this user, so two files with this owner may
+/// belong to different users.
 const UNKNOWN_UID: u32 = 65_534;
 
-/// Whether it belongs to the user of this process.
+/// Whether the entry belongs to the user of this process.
 pub(super) fn is_ours(entry: &Stat) -> bool {
     entry.st_uid == geteuid().as_raw()
 }
 
-/// Whether another user made this entry in a shared directory, and not the directory's owner.
+/// Whether the entry is in a shared directory and was made by another user than the directory's owner.
 pub(super) fn is_foreign(directory: &Stat, entry: &Stat) -> bool {
     let is_of_owner = entry.st_uid == directory.st_uid && entry.st_uid != UNKNOWN_UID;
     let is_shared = directory.st_mode & SHARED == SHARED;

@@ -1,4 +1,4 @@
-//! The way along a path, one name at a time.
+//! Walks along a path, one name at a time.
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, OsStr, OsString};
@@ -16,17 +16,17 @@ use rustix::io::Errno;
 use super::owner::{ForeignEntry, is_foreign, is_ours};
 use super::{Earlier, Existing, Found, Name, identity};
 
-/// What ends a walk.
+/// The result of a walk.
 pub(super) enum End {
     Found(Found),
     Directory(Rc<OwnedFd>),
 }
 
-/// As many links as the kernel follows.
+/// The kernel follows as many links.
 const MOST_LINKS: usize = 40;
 /// More than a path can have.
 const MOST_PARENTS: usize = 4096;
-/// Opens an entry itself, whatever it is, without an effect on it.
+/// Opens the entry itself, whatever its type, without side effects.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 pub(super) fn walk(path: &Path, earlier: Earlier) -> io::Result<End> {
@@ -46,24 +46,24 @@ fn open_directory(path: &str) -> rustix::io::Result<Rc<OwnedFd>> {
 
 struct Walk {
     directory: Rc<OwnedFd>,
-    /// The other user that made the directory, or one above it, in a shared directory.
+    /// The other user that made the directory, or a directory above it, in a shared directory.
     planted_by: Option<u32>,
-    /// The directory as messages call it.
+    /// The directory as shown in messages.
     path: PathBuf,
-    /// What is still to be gone through.
+    /// The remaining names.
     names: VecDeque<OsString>,
     earlier: Earlier,
 }
 
 enum Step {
-    /// The way goes on there.
+    /// The walk continues at this target.
     Link(OsString),
     End(End),
 }
 
 impl Walk {
     fn to(path: &Path, earlier: Earlier) -> io::Result<Self> {
-        // Where the working directory may not be entered, absolute paths still lead somewhere.
+        // If the working directory may not be searched, absolute paths can still be resolved.
         let start = if path.is_absolute() { "/" } else { "." };
         let directory = open_directory(start)?;
         let mut walk = Walk {
@@ -77,7 +77,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// What comes next is this path, as seen from the directory.
+    /// Puts the components of this path, relative to the current directory, before the remaining names.
     fn redirect(&mut self, target: &OsStr) -> io::Result<()> {
         if target.is_empty() {
             return Err(Errno::NOENT.into());
@@ -96,14 +96,14 @@ impl Walk {
                 }
             }
         }
-        // A name with a slash behind it is a directory's, even if there is none.
+        // A trailing slash requires a directory, even if there is none.
         if is_last && target.as_bytes().ends_with(b"/") {
             self.names.push_back(".".into());
         }
         Ok(())
     }
 
-    /// Goes on to the next link, or to the end of the way.
+    /// Advances to the next link, or to the end of the path.
     fn advance(&mut self) -> io::Result<Step> {
         while let Some(name) = self.names.pop_front() {
             let is_last = self.names.is_empty();
@@ -152,8 +152,8 @@ impl Walk {
         })))
     }
 
-    /// A file that is replaced is not written to: only in a directory that another user planted does
-    /// it matter whose it is.
+    /// A file that will be replaced is not written to. So its owner matters only in a directory that
+    /// another user planted.
     fn earlier_file(&self, entry: OwnedFd, stat: &Stat, name: OsString) -> io::Result<Step> {
         let is_replaced = self.earlier == Earlier::Replaced;
         if !is_replaced || self.planted_by.is_some() {
@@ -165,7 +165,7 @@ impl Walk {
         })
     }
 
-    /// Opened as a directory, so that one which is mounted on demand is mounted.
+    /// Opens the entry as a directory, so that the kernel mounts automounted directories.
     fn enter(&mut self, seen: OwnedFd, name: &OsStr) -> io::Result<()> {
         let flags = LOOK | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let directory = openat(&self.directory, name, flags, Mode::empty()).unwrap_or(seen);
@@ -176,8 +176,8 @@ impl Walk {
         Ok(())
     }
 
-    /// The other user in whose hands the way is inside of this directory. What another user planted
-    /// leads where that user likes, also by `..`, until it reaches a directory of ours.
+    /// The other user that controls the rest of the path inside this directory. A directory that another
+    /// user planted may lead anywhere, also with `..`, until the walk reaches a directory of this user.
     fn planter(&self, entered: &Rc<OwnedFd>, name: &OsStr) -> io::Result<Option<u32>> {
         let stat = fstat(entered)?;
         if is_ours(&stat) {
@@ -193,8 +193,8 @@ impl Walk {
         Ok(is_planted.then_some(stat.st_uid))
     }
 
-    /// What a link of procfs leads to, which may have no path, as a pipe has none. No user can plant
-    /// any there. A regular file that is to be replaced has to be gone to by its path.
+    /// The target of a procfs link, which may have no path, as for a pipe. No user can plant such a
+    /// link. A regular file that will be replaced must be reached by its path instead.
     fn behind_proc_link(&self, entry: &OwnedFd, name: &OsStr) -> io::Result<Option<OwnedFd>> {
         let is_link = FileType::from_raw_mode(fstat(entry)?.st_mode).is_symlink();
         if !is_link || fstatfs(&self.directory)?.f_type != PROC_SUPER_MAGIC {
@@ -231,8 +231,8 @@ impl Walk {
     }
 }
 
-/// The other user that made this directory, or one above it, in a shared directory: the working
-/// directory can be such a place too. What is above a directory that may not be searched is not known.
+/// The other user that made this directory, or a directory above it, in a shared directory. The working
+/// directory may be in such a place too. Directories above an unsearchable directory cannot be examined.
 fn planter_of(directory: &Rc<OwnedFd>) -> io::Result<Option<u32>> {
     let mut directory = directory.clone();
     let mut stat = fstat(&directory)?;

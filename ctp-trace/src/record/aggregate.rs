@@ -1,33 +1,33 @@
-//! Aggregates: what the program itself summed up of all waits and runs of a coroutine, exact
-//! however few of its events are in the trace. The record, and its figures.
+//! Aggregates: totals that the program itself keeps over all waits and runs of a coroutine. They are
+//! exact even if few of the coroutine's events are in the trace.
 
 use crate::histogram::bin_of_percentile;
 use crate::record::{CoroutineId, Nanos};
 
-/// Bins of an aggregate.
+/// Number of bins in an aggregate.
 pub const BINS: usize = 16;
 
-/// Which durations a bin counts: bin 0 those below 2^lo ns, bin i those below 2^(lo + i·step) that
-/// no bin before counts, and the last one all others.
+/// The bounds of histogram bins. Bin 0 counts durations below 2^lo ns, bin i the remaining durations
+/// below 2^(lo + i·step), and the last bin all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bins {
     /// log2 of the bound of bin 0.
     pub lo: u8,
-    /// log2 of the factor from one bound to the next.
+    /// log2 of the factor from each bound to the next.
     pub step: u8,
 }
 
 impl Bins {
-    /// What this recorder asks programs for: from 256 ns by factors of four to 69 s.
+    /// What this recorder requests from programs: from 256 ns to 69 s by factors of four.
     pub const USUAL: Bins = Bins { lo: 8, step: 2 };
 
-    /// The bin of this duration, as the program finds it.
+    /// The bin that counts this duration; the probe computes the same.
     pub fn of(self, duration: Nanos) -> usize {
         let is_below = |bin: &usize| self.end(*bin).is_none_or(|end| duration < end);
         (0..BINS - 1).find(is_below).unwrap_or(BINS - 1)
     }
 
-    /// The first duration that this bin does not count; nothing if it counts all that are longer.
+    /// The first duration above this bin; `None` for the last bin, which has no upper bound.
     pub fn end(self, bin: usize) -> Option<Nanos> {
         let power = usize::from(self.lo) + bin * usize::from(self.step);
         let end = u32::try_from(power)
@@ -36,58 +36,57 @@ impl Bins {
         end.filter(|_| bin < BINS - 1).map(Nanos)
     }
 
-    /// The first duration that this bin counts.
+    /// The first duration in this bin.
     pub fn start(self, bin: usize) -> Nanos {
         let before = bin.checked_sub(1);
         before.map_or(Nanos(0), |bin| self.end(bin).unwrap_or(Nanos(u64::MAX)))
     }
 }
 
-/// What is kept of many durations. With `count` 0 there is no data: all the rest is 0.
+/// Statistics of many durations. With `count` 0 there is no data, and all other fields are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// How many.
+    /// How many durations were counted.
     pub count: u64,
     /// Their sum.
     pub sum: Nanos,
-    /// The shortest.
+    /// The shortest duration.
     pub min: Nanos,
-    /// The longest.
+    /// The longest duration.
     pub max: Nanos,
-    /// How many fell into each bin. A bin of a program is full at 2^32 − 1, and then stands for so
-    /// many or more.
+    /// How many durations fell into each bin. A program's bin saturates at 2^32 − 1, which then means at
+    /// least that many.
     pub bins: [u64; BINS],
 }
 
-/// A full bin of the program.
+/// The value of a saturated bin.
 const FULL: u64 = u32::MAX as u64;
 
 impl Durations {
-    /// Their arithmetic mean.
+    /// The arithmetic mean.
     pub fn mean(&self) -> Option<Nanos> {
         self.sum.0.checked_div(self.count).map(Nanos)
     }
 
-    /// Whether a bin counted as far as it could, and no further.
+    /// Whether any bin reached the maximum that it can count to.
     pub fn is_saturated(&self) -> bool {
         self.bins.iter().any(|bin| FULL <= *bin)
     }
 
-    /// At least `percent` of 100 were not longer than this: the bound of a bin, and never above the
-    /// longest.
+    /// An upper bound for `percent` of 100 durations: the end of a bin, but never more than the longest
+    /// duration.
     pub fn bound(&self, percent: u8, bins: Bins) -> Option<Nanos> {
         let bin = bin_of_percentile(&self.bins, percent)?;
         let last = bins.end(bin).map_or(u64::MAX, |end| end.0 - 1);
         Some(Nanos(last.min(self.max.0)))
     }
 
-    /// Each bin: the shortest duration that it counts, the shortest that it does not count any more,
-    /// and how many there were.
+    /// For each bin: its shortest duration, the first duration above it, and its count.
     pub fn bars(&self, bins: Bins) -> impl Iterator<Item = (Nanos, Option<Nanos>, u64)> + '_ {
         (0..BINS).map(move |bin| (bins.start(bin), bins.end(bin), self.bins[bin]))
     }
 
-    /// Takes one more into account.
+    /// Counts one more duration.
     pub fn add(&mut self, duration: Nanos, bins: Bins) {
         let mut durations = Durations {
             count: 1,
@@ -100,7 +99,7 @@ impl Durations {
         self.merge(&durations);
     }
 
-    /// Takes all of another one's durations into account, of the same bins.
+    /// Adds the durations of another histogram with the same bins.
     pub fn merge(&mut self, other: &Durations) {
         if other.count == 0 {
             return;
@@ -118,22 +117,23 @@ impl Durations {
     }
 }
 
-/// What a coroutine's program summed up of it so far. Each one replaces those before it.
+/// Totals that the program kept for a coroutine so far. Each record replaces the coroutine's earlier
+/// aggregates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// The coroutine whose totals they are.
+    /// The coroutine with these totals.
     pub coroutine: CoroutineId,
-    /// When it was read.
+    /// When the totals were read.
     pub at: Nanos,
-    /// Events of it that are not in the trace were not to be: what they amount to is in here.
+    /// The user asked for totals instead of events: events missing in the trace are included here.
     pub stands_for_events: bool,
-    /// Durations that a signal handler left out, since it had interrupted the summing up.
+    /// Durations that a signal handler did not add, because it had interrupted an update of the totals.
     pub left_out: u64,
-    /// How the durations are divided.
+    /// The bounds of the bins.
     pub bins: Bins,
-    /// Waits that ended in a run.
+    /// Waits that were followed by a run.
     pub waiting: Durations,
-    /// Runs that ended.
+    /// Completed runs.
     pub running: Durations,
 }
 
@@ -143,7 +143,7 @@ mod tests {
 
     // AGG-15
     #[test]
-    fn each_bin_begins_where_the_one_before_ends() {
+    fn bins_are_adjacent() {
         let bins = Bins { lo: 8, step: 2 };
         let ends: Vec<Option<u64>> = [0, 1, 14, 15]
             .map(|bin| bins.end(bin).map(|time| time.0))

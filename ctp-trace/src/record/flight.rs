@@ -1,58 +1,57 @@
-//! What only the trace of a flight recorder tells: from when on it has events, and what those come
-//! to that were before.
+//! Records that only a flight recorder's trace has: where its window begins, and totals of what happened
+//! before.
 
 use super::aggregate::{Bins, Durations};
 use crate::record::{CoroutineId, Nanos, ProcessId, SiteId};
 
-/// This is the trace of a flight recorder: of all threads and coroutines it has what came since a
-/// moment, and of each coroutine at least its latest events.
+/// The trace comes from a flight recorder. It has all events of all threads and coroutines since a
+/// moment, and at least the latest events of each coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// All that happened from here on is in the trace, but for what is counted as lost.
+    /// Everything from here on is in the trace, except for what is counted as lost.
     pub since: Nanos,
-    /// Records that threads had written over, or that were older than was asked for.
+    /// Records that threads had overwritten, or that were older than the requested window.
     pub overwritten: u64,
-    /// Records of the window that are not in the trace, since nobody knew any more of whom they
-    /// were.
+    /// Records of the window that are not in the trace, because their coroutine was no longer known.
     pub unattributed: u64,
-    /// The program went on, and so did the recording.
+    /// The program continued after this trace was written, and so did the recording.
     pub goes_on: bool,
 }
 
-/// How many events of a coroutine came before its first one in the trace. They are not lost: its
-/// [`Aggregate`](crate::record::Aggregate), if it has one, is of all of its events.
+/// How many events of a coroutine precede its first event in the trace. They are not lost: the
+/// coroutine's [`Aggregate`](crate::record::Aggregate), if there is one, includes all of its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// The coroutine whose events they are.
+    /// The coroutine with these events.
     pub coroutine: CoroutineId,
-    /// How many, and so the index of the first one that can be in the trace.
+    /// How many; also the index of the first event that can be in the trace.
     pub events: u64,
 }
 
-/// What the coroutines of one name, process and place come to that ended before the window began,
-/// and of which nothing else is in the trace.
+/// Totals of coroutines with the same name, process and spawn site that ended before the window began
+/// and have no other record in the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndedSums {
-    /// Their process.
+    /// The process of the coroutines.
     pub process: ProcessId,
-    /// Their name.
+    /// The name of the coroutines.
     pub name: String,
     /// Where they were spawned.
     pub spawn_site: SiteId,
-    /// How many there were.
+    /// How many coroutines are included.
     pub coroutines: u64,
-    /// Events that they had, but for those lost.
+    /// Events of these coroutines, without those lost.
     pub events: u64,
-    /// Events that they had and of which nothing tells.
+    /// Events of these coroutines that left no record.
     pub lost: u64,
     /// Events that a filter kept out.
     pub filtered: u64,
-    /// Durations that are in no figure.
+    /// Durations that no total includes.
     pub left_out: u64,
-    /// How the durations are divided.
+    /// The bounds of the bins.
     pub bins: Bins,
-    /// Waits that ended in a run.
+    /// Waits that were followed by a run.
     pub waiting: Durations,
-    /// Runs that ended.
+    /// Completed runs.
     pub running: Durations,
 }

@@ -1,72 +1,72 @@
-//! Looks from outside at what coroutines wait for.
+//! Observations of what coroutines wait for, made from outside the program.
 
 use crate::record::{CoroutineId, Nanos};
 
-/// The recorder looked at a descriptor, without touching it, while a coroutine waited for it. Only
-/// what is remarkable is told, and what that was before; and, ever more seldom, that there is nothing
-/// to read.
+/// The recorder examined a file descriptor, without touching it, while a coroutine waited for it.
+/// Recorded are notable findings, the end of a notable finding, and, ever less frequently, that there is
+/// nothing to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Who waits.
+    /// The coroutine that waits.
     pub coroutine: CoroutineId,
-    /// Since when: the time of its suspend.
+    /// The start of the wait: the time of its suspend.
     pub since: Nanos,
     /// When the recorder looked.
     pub at: Nanos,
     /// The descriptor's number.
     pub fd: u64,
-    /// What sort of thing it was last seen to be.
+    /// The last known type of the descriptor.
     pub thing: Thing,
     /// What the recorder saw.
     pub seen: Seen,
 }
 
-/// What sort of thing a descriptor stands for.
+/// The type of a descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Thing {
-    /// Not known, or of none of these sorts.
+    /// Unknown, or none of these types.
     #[default]
     Other,
     /// A socket.
     Socket,
     /// One end of a pipe.
     Pipe,
-    /// A counter of the kernel: an eventfd.
+    /// An event counter of the kernel (eventfd).
     Event,
 }
 
-/// What a look at a descriptor found.
+/// What the recorder found when it examined a descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Seen {
-    /// It is open, and nothing speaks against waiting for it.
+    /// The descriptor is open, and waiting for it makes sense.
     #[default]
     Open,
-    /// It is closed, and was open at an earlier look since the coroutine waits. In no table of its
-    /// process does its number stand for anything, and no other number for the same thing.
+    /// The descriptor is closed, and was open at an earlier look during the same wait. Its number is
+    /// free in every descriptor table of the process, and no other number refers to the same file.
     Closed,
-    /// It stands for something else than at an earlier look since the coroutine waits.
+    /// The descriptor refers to another file than at an earlier look during the same wait.
     Replaced,
-    /// So many bytes, connections or events can be had from it; 1 of a socket of datagrams.
+    /// This many bytes, connections or events are ready to be read; always 1 for a datagram socket.
     Readable(u64),
-    /// The other end is closed, so that reading would not wait.
+    /// The other end is closed, so reading would not block.
     HungUp,
-    /// The recorder was not allowed to look, here and elsewhere in this process.
+    /// The recorder has no permission to examine this process.
     Hidden,
-    /// Its number is closed, and the rest as in [`Closed`](Seen::Closed), but the same thing is
-    /// open in the process under another number, or it cannot be told that it is not.
+    /// The number is closed, and otherwise as [`Closed`](Seen::Closed). But the same file is open under
+    /// another number in the process, or that cannot be ruled out.
     NumberClosed,
-    /// It is open, but no epoll of the process tells when it is ready, as it does of what others
-    /// there wait for. So much can be had from it, as far as that is known.
+    /// The descriptor is open, but no epoll instance of the process watches it, though the process uses
+    /// epoll for other waits. The amount that is ready to be read is given if it is known.
     Unwatched(u64),
-    /// It is open, and reading would wait: nothing is there. Of what is only [`Open`](Seen::Open)
-    /// that is not known.
+    /// The descriptor is open, and reading would block: there is nothing to read. For a descriptor that
+    /// is only [`Open`](Seen::Open), this is not known.
     Empty,
 }
 
 impl Seen {
-    /// Whether both say the same but for an amount.
+    /// Whether both findings are of the same kind, whatever their amounts.
     pub fn is_like(self, other: Seen) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_makes_no_other_finding() {
+    fn amount_does_not_change_the_finding() {
         assert!(Seen::Readable(1).is_like(Seen::Readable(9)));
         assert!(!Seen::Readable(1).is_like(Seen::Unwatched(1)));
         assert!(!Seen::Closed.is_like(Seen::NumberClosed));

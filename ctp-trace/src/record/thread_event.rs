@@ -1,77 +1,78 @@
-//! What threads do, rather than coroutines.
+//! Events of threads rather than of coroutines.
 
 use crate::record::{CoroutineId, Nanos, ProcessId, SiteId, WaitKind, Waker};
 
-/// What a thread did, told in its place among the events of its thread. Threads of which only
-/// stations tell have none.
+/// An event of a thread, in order with the coroutine events of the same thread. Threads that wrote only
+/// to stations have no such events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadEvent {
-    /// In which process.
+    /// The process of the thread.
     pub process: ProcessId,
-    /// Which thread (the kernel's id on Linux).
+    /// The thread (the kernel's id on Linux).
     pub tid: u64,
-    /// When it was done.
+    /// Time of the event.
     pub at: Nanos,
-    /// What was done.
+    /// What happened.
     pub act: Act,
 }
 
-/// The sorts of [`ThreadEvent`]s.
+/// The kinds of [`ThreadEvent`]s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Act {
-    /// It recorded something for the first time.
+    /// The thread recorded something for the first time.
     #[default]
     Begin,
-    /// It said that it ends.
+    /// The thread announced that it ends.
     End,
-    /// It called `wake()`.
+    /// The thread called `wake()`.
     Wake(WakeCall),
-    /// A resource is gone.
+    /// A resource was closed.
     Close(Close),
-    /// Somebody holds a resource from now on.
+    /// A resource was acquired.
     Acquire(Hold),
-    /// Somebody gives one back.
+    /// A resource was released.
     Release(Hold),
-    /// So many of its records found no room just before, of events or of deeds. The events are in
-    /// the [`EventCounts`](crate::record::EventCounts)s of their coroutines too, unless slots made up for them.
+    /// This many records of the thread, of either kind, were lost just before. The
+    /// [`EventCounts`](crate::record::EventCounts) of their coroutines include the lost coroutine
+    /// events, unless the events were recovered from slots.
     Loss(u64),
 }
 
 /// A call of `wake()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WakeCall {
-    /// Who was woken.
+    /// The coroutine that was woken.
     pub coroutine: CoroutineId,
-    /// Wakes of it so far, with this one, modulo 2^20.
+    /// The coroutine's wake count after this call, modulo 2^20.
     pub count: u32,
-    /// Who called.
+    /// The caller.
     pub by: Waker,
-    /// The place of the call of `wake()`.
+    /// Where `wake()` was called.
     pub site: SiteId,
 }
 
-/// The end of a resource for which coroutines may have waited.
+/// A resource was closed for which coroutines may have waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Close {
-    /// Of what waits: `Readable` stands for both directions of a descriptor, `Lock` for locks and
-    /// channels.
+    /// The kind of wait that ends: `Readable` stands for both directions of a descriptor, `Lock` for
+    /// locks and channels.
     pub wait: WaitKind,
-    /// Which one.
+    /// The resource.
     pub arg: u64,
-    /// The place where that was told.
+    /// Where the program reported the close.
     pub site: SiteId,
 }
 
-/// A resource that is held by one at a time, and that others wait for meanwhile.
+/// A resource that one holder at a time can have, and for which others wait in the meantime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hold {
-    /// Of what waits, as in a [`Close`].
+    /// The kind of wait, as in a [`Close`].
     pub wait: WaitKind,
-    /// Which one.
+    /// The resource.
     pub arg: u64,
-    /// Who ran where that was told.
+    /// The coroutine or thread that ran when this was reported.
     pub by: Waker,
-    /// The place where that was told.
+    /// Where the program reported this.
     pub site: SiteId,
 }

@@ -1,12 +1,12 @@
-//! The rule for those that others keep: in a cycle, behind one that is stuck, or by a lock whose
-//! holder is no more.
+//! The rule for coroutines that others block: in a cycle, behind a stuck coroutine, or by a lock of a
+//! coroutine that has ended.
 
 use super::evidence::{BlockCause, BlockEvidence, State};
 use super::{Case, Caveat, Reason, SURE_AFTER, Verdict};
 use crate::record::Nanos;
 
 impl Case<'_> {
-    /// It is kept for as long as is worth a word.
+    /// The verdict if the coroutine has been blocked for at least the threshold.
     pub(super) fn blocked(&self) -> Option<(Verdict, Reason)> {
         let BlockEvidence {
             block_cause,
@@ -33,7 +33,8 @@ impl Case<'_> {
         Some((caveat.map_or(verdict, |_| Verdict::MaybeStuck), reason))
     }
 
-    /// How long others have kept it. It may have run meanwhile, where nothing of that came.
+    /// How long others have blocked the coroutine. It may have run in the meantime, if that did not
+    /// unblock it.
     pub(super) fn kept_for(&self) -> Nanos {
         let blocked = self.evidence.resource.blocked;
         blocked.map_or(Nanos(0), |block_evidence| {

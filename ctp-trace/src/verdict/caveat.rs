@@ -1,7 +1,8 @@
-//! What may speak against a verdict: a table with one entry for each doubt.
+//! Reasons to doubt a verdict: a table with one entry for each caveat.
 
-/// Defines [`Caveat`] and its descriptions. An entry is the word for programs, what speaks against
-/// the verdict, and the clauses of pages: of a resource that is gone, and of others that keep it.
+/// Defines [`Caveat`] and its descriptions. An entry has the word for programs, the meaning for the
+/// documentation, and two clauses for pages: for a resource that was closed, and for coroutines that
+/// others block.
 macro_rules! caveats {
     ($($caveat:ident {
         word: $word:literal,
@@ -9,7 +10,7 @@ macro_rules! caveats {
         $(of_resource: $of_resource:literal,)?
         $(of_blocker: $of_blocker:literal,)?
     })*) => {
-        /// Why one that waits for what is closed, or is held, or is there, may not be stuck.
+        /// Why a coroutine with a closed, held or ready resource may not be stuck after all.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Caveat {
@@ -17,25 +18,25 @@ macro_rules! caveats {
         }
 
         impl Caveat {
-            /// All doubts, in the order of the documentation.
+            /// All caveats, in the order of the documentation.
             pub const ALL: &[Caveat] = &[$(Caveat::$caveat),*];
 
-            /// A word for the doubt, for programs.
+            /// The word for the caveat, for programs.
             pub fn word(self) -> &'static str {
                 match self { $(Caveat::$caveat => $word,)* }
             }
 
-            /// What speaks against the verdict, as the documentation says it.
+            /// The meaning of the caveat, as documented.
             pub fn meaning(self) -> &'static str {
                 match self { $(Caveat::$caveat => $meaning,)* }
             }
 
-            /// The clause where what it waits for is gone; `{ago}` stands for how long.
+            /// The clause for a closed resource; `{ago}` stands for the time since then.
             pub fn of_resource(self) -> &'static str {
                 match self { $(Caveat::$caveat => first![$($of_resource,)? NOT_COUNTED],)* }
             }
 
-            /// The clause where others keep it.
+            /// The clause for a coroutine that others block.
             pub fn of_blocker(self) -> &'static str {
                 match self { $(Caveat::$caveat => first![$($of_blocker,)? NOT_COUNTED],)* }
             }
@@ -49,7 +50,7 @@ macro_rules! first {
     };
 }
 
-/// The clause of a verdict against which nothing speaks.
+/// The clause of a verdict without a caveat.
 pub const NO_CAVEAT: &str = "no wake since (exact)";
 
 const NOT_COUNTED: &str = "no wake counted since";
@@ -57,96 +58,96 @@ const NOT_COUNTED: &str = "no wake counted since";
 caveats! {
     WakesNotRecorded {
         word: "wakes-not-told",
-        meaning: "its runtime does not tell of wakes",
-        of_resource: "the runtime does not tell of wakes",
-        of_blocker: "the runtime does not tell of wakes",
+        meaning: "the runtime does not record wakes",
+        of_resource: "the runtime does not record wakes",
+        of_blocker: "the runtime does not record wakes",
     }
     CloseCall {
         word: "close-call",
-        meaning: "a wake came within a millisecond of the start of its last run, and may not be the one that led to that",
+        meaning: "a wake came within a millisecond of the start of the last run, and may not be the wake that led to this run",
     }
     Incomplete {
         word: "incomplete",
         meaning: "records of that time are lost, filtered or unreadable",
         of_resource: "no wake counted since, but records of that time are missing",
-        of_blocker: "but the trace may not have all of that time",
+        of_blocker: "but records of that time may be missing",
     }
     OneOfSeveral {
         word: "one-of-several",
-        meaning: "it waits for something else too",
+        meaning: "the coroutine also waits for something else",
         of_resource: "no wake since, but it may wait for something else too",
-        of_blocker: "but it may wait for something else too",
+        of_blocker: "but the coroutine may wait for something else too",
     }
     Recent {
         word: "recent",
-        meaning: "it was closed but just, and somebody may be about to resume it; or it is held but for a short time",
+        meaning: "the close is recent, and the coroutine may be about to be resumed; or the coroutine has been blocked only for a short time",
         of_resource: "no wake since, but that was only {ago} ago",
-        of_blocker: "but for a short time only",
+        of_blocker: "but only for a short time",
     }
     PolledInside {
         word: "polled-inside",
-        meaning: "it could go on if the one inside of which it ran polled it, or dropped it",
-        of_blocker: "but one was woken, and goes on if the one inside of which it ran polls it",
+        meaning: "the coroutine could continue if the coroutine around it polled or dropped it",
+        of_blocker: "but a coroutine was woken, and continues if the coroutine inside which it ran polls it",
     }
     DroppedInside {
         word: "dropped-inside",
-        meaning: "it could go on if the one inside of which it ran dropped another one, as a timeout does",
-        of_blocker: "but the one inside of which it ran may drop it",
+        meaning: "the coroutine could continue if the coroutine inside which it ran dropped another future, as a timeout does",
+        of_blocker: "but the coroutine inside which it ran may drop it",
     }
     MayDrop {
         word: "may-drop",
-        meaning: "it could go on if it dropped what runs inside of it",
-        of_blocker: "but it may drop what runs inside of it",
+        meaning: "the coroutine could continue if it dropped the future that runs inside it",
+        of_blocker: "but the coroutine may drop the future that runs inside it",
     }
     RanAgain {
         word: "ran-again",
-        meaning: "one has run but just, and waits again for the same",
-        of_blocker: "but one has run but just, and waits again for the same",
+        meaning: "a coroutine ran recently, and waits for the same again",
+        of_blocker: "but a coroutine ran recently, and waits for the same again",
     }
     SeveralWakers {
         word: "several-wakers",
-        meaning: "it has several wakers: it may wait for something else too, which is not told",
+        meaning: "the coroutine has several wakers, so it may also wait for something that is not recorded",
         of_resource: "no wake since, but it may wait for something else too",
-        of_blocker: "but of one there are several wakers: it may wait for something else too",
+        of_blocker: "but a coroutine has several wakers, and may wait for something else too",
     }
     Shared {
         word: "shared",
-        meaning: "several hold what it waits for, and may not all be needed",
-        of_blocker: "but several hold a lock at once, and one may do",
+        meaning: "the resource has several holders, and a release by some of them may suffice",
+        of_blocker: "but a lock has several holders, and a single release may suffice",
     }
     TakenUnrecorded {
         word: "taken-untold",
-        meaning: "nobody said to have taken the lock, which somebody may have done all the same",
-        of_blocker: "but somebody may have it, untold",
+        meaning: "the lock may have been acquired without a record",
+        of_blocker: "but the lock may have been acquired without a record",
     }
     Moved {
         word: "moved",
-        meaning: "locks of its program are given back by others than those that took them, or who took its own ended where another one may have it now",
-        of_blocker: "but another one may have a lock than who took it",
+        meaning: "the program releases locks elsewhere than in the coroutine that acquired them, or the acquirer ended where another coroutine may hold the lock now",
+        of_blocker: "but a lock may have another holder than its acquirer",
     }
     OfBlocker {
         word: "of-its-keeper",
-        meaning: "the one that keeps it is not stuck for certain",
-        of_blocker: "but whether that one is stuck is not certain",
+        meaning: "the blocking coroutine is not certainly stuck",
+        of_blocker: "but that coroutine is not certainly stuck",
     }
     UsedAgain {
         word: "used-again",
-        meaning: "its program may have put something else there on purpose",
-        of_resource: "no wake counted since, but the program may have put it there",
+        meaning: "the program may have replaced the file on purpose",
+        of_resource: "no wake counted since, but the program may have replaced the file on purpose",
     }
     OtherNumber {
         word: "other-number",
-        meaning: "the same thing may be open under another number, by which it could be resumed",
-        of_resource: "no wake counted since, but it may be open under another number",
+        meaning: "the same file may be open under another number, which could still resume the coroutine",
+        of_resource: "no wake counted since, but the same file may be open under another number",
     }
     WatchedElsewhere {
         word: "watched-elsewhere",
-        meaning: "somebody else may watch it: a thread in a call of its own, or another process",
-        of_resource: "no wake since, but a thread, or another process, may watch in another way",
+        meaning: "a thread in a system call, or another process, may watch the descriptor",
+        of_resource: "no wake since, but a thread in a system call, or another process, may watch",
     }
     HeldUp {
         word: "held-up",
-        meaning: "who would tell it may be held up, or it waits for more than there is",
-        of_resource: "whoever resumes may be held up, or there may be too little to read",
+        meaning: "whatever resumes the coroutine may be delayed, or more is awaited than there is to read",
+        of_resource: "the resume may be delayed, or there may be too little to read",
     }
 }

@@ -1,209 +1,213 @@
-//! What the rule looks at.
+//! The input of the rule.
 
 use super::caveat::Caveat;
 use crate::record::{CoroutineId, Dialect, Nanos, Seen};
 
-/// What is known of one coroutine at the end of the recording.
+/// What is known of a coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// What it was last seen doing.
+    /// The state in which the coroutine was last seen.
     pub state: State,
-    /// Since when.
+    /// When that state began.
     pub since: Nanos,
-    /// The end of the recording, to which every age is measured.
+    /// The end of the recording, from which every age is measured.
     pub end: Nanos,
-    /// Who wrote its events.
+    /// The writer of the coroutine's events.
     pub dialect: Dialect,
-    /// What is missing of its last events.
+    /// What is missing of the coroutine's last events.
     pub missing: MissingEvidence,
-    /// What its wake word says; `None` if its runtime does not tell.
+    /// What the wake word says; `None` if the runtime does not record wakes.
     pub wake: Option<WakeEvidence>,
-    /// How it comes to run.
+    /// How the coroutine is polled.
     pub polls: PollEvidence,
-    /// What it says of its wait.
+    /// What the coroutine recorded about its wait.
     pub wait: WaitEvidence,
-    /// What is known of what it waits for.
+    /// What is known of the awaited resource.
     pub resource: ResourceEvidence,
-    /// What its threads do.
+    /// What the threads are doing.
     pub threads: ThreadEvidence,
-    /// The past of the site where it waits.
+    /// The history of the site where the coroutine waits.
     pub past: Past,
-    /// How those like it lived that have ended, if any have.
+    /// How long similar coroutines lived that have ended; `None` if there are none.
     pub lives: Option<LivesEvidence>,
 }
 
-/// Events of a coroutine that may have changed its state.
+/// Missing events of a coroutine that may have changed its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissingEvidence {
-    /// Set if its last state may not be its last: this many events of it are lost.
+    /// The number of lost events, if the latest state may be among them.
     pub lost: Option<u64>,
-    /// Not 0 if a filter kept out what it did last: so many of its events were kept out.
+    /// The number of filtered events, if the latest state is among them; otherwise 0.
     pub filtered: u64,
 }
 
-/// How a coroutine comes to run.
+/// How a coroutine is polled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PollEvidence {
-    /// How many of its wakers are alive, if that is known.
+    /// How many of the coroutine's wakers are alive, if known.
     pub wakers: Option<u32>,
-    /// It was polled without a wake of its own, or inside of another one: it may go on without.
+    /// The coroutine was polled without a wake of its own, or inside another coroutine. So it may
+    /// continue without a wake.
     pub by_others: bool,
-    /// A wake of its own has led to a run before.
+    /// A wake of the coroutine itself has led to a run before.
     pub when_woken: bool,
-    /// Of its polls, or of what ran around them, not all is in the trace: others may poll it.
+    /// The trace lacks some of the coroutine's polls, or some of the runs around them. So others may
+    /// poll it.
     pub unrecorded: bool,
-    /// Its runtime may use up a wake that comes while it runs, without running it again: one with
-    /// stacks may, but a runtime of futures may not.
+    /// A wake that arrives during a run may be consumed without another run. Runtimes of stackful
+    /// coroutines may do this; runtimes of futures must not.
     pub keeps_permits: bool,
 }
 
-/// What a coroutine says of its wait.
+/// What a coroutine recorded about its wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitEvidence {
-    /// Its wait is meant to be long.
+    /// The wait is meant to be long.
     pub idle: bool,
-    /// It waits for other things too, which are not told.
+    /// The coroutine waits for other things too, which are not recorded.
     pub one_of_several: bool,
-    /// When its timer was due, if it waits for one and said so.
+    /// The deadline of the awaited timer, if known.
     pub deadline: Option<Nanos>,
 }
 
-/// What is known of what a coroutine waits for.
+/// What is known of the resource that a coroutine waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResourceEvidence {
-    /// The end of what it waits for, if that came since it does, and was told.
+    /// The close of the resource, if one was recorded since the wait began.
     pub closed: Option<CloseEvidence>,
-    /// What keeps it for good, if anything does.
+    /// What blocks the coroutine for good, if anything does.
     pub blocked: Option<BlockEvidence>,
-    /// What was seen from outside of what it waits for, if that was remarkable.
+    /// What the recorder noticed about the resource from outside, if that was remarkable.
     pub looked: Option<LookEvidence>,
-    /// The latest look from outside, if it found nothing to read where the coroutine waits for that.
+    /// The latest look from outside, if it found nothing to read where the coroutine waits to read.
     pub empty: Option<EmptyEvidence>,
-    /// How the lock that it waits for has gone from one to the next, if it has since it waits.
+    /// How the awaited lock has changed hands since the wait began, if it has.
     pub turn: Option<TurnEvidence>,
 }
 
-/// What the threads do that may run a coroutine.
+/// What the threads that may run a coroutine are doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadEvidence {
-    /// Of all runs in its process, the one of which the coroutine had become ready last.
+    /// Of all runs in the process, the run of the coroutine that became ready last.
     pub overtaker: Option<Overtaker>,
-    /// Like [`served`](Self::overtaker), but of the threads that may have it in a queue of their own, of
-    /// the one that is further behind; `None` if one of them is not known to have run any.
+    /// Like [`overtaker`](Self::overtaker), but only of the threads that may have the coroutine in a
+    /// queue of their own, and of the thread that is furthest behind. `None` if one of these threads is
+    /// not known to have run any coroutine.
     pub overtaker_on_thread: Option<Overtaker>,
-    /// It runs, and its thread has begun to run another one since, inside of it.
+    /// The coroutine is running, and its thread has since begun to run another coroutine inside it.
     pub hosts: bool,
-    /// The thread of its latest event has said since that it ends.
+    /// The thread of the coroutine's latest event has since announced that it ends.
     pub ended: bool,
-    /// The thread that ran it last is kept by another one, which has run since then.
+    /// Since when the thread that last ran the coroutine has been occupied by another coroutine, if it
+    /// is.
     pub held_since: Option<Nanos>,
 }
 
-/// What a coroutine was last seen doing.
+/// The last known state of a coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It was born and never ran.
+    /// Born, never run.
     #[default]
     Born,
-    /// It ran.
+    /// Running.
     Running,
-    /// It waited.
+    /// Suspended.
     Suspended,
-    /// It was dropped while it waited.
+    /// Dropped while suspended.
     Cancelled,
-    /// It ended.
+    /// Ended.
     Dead,
 }
 
-/// A wake word, compared with what the coroutine knew when it suspended.
+/// The wake word, compared with the count that the coroutine knew when it suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WakeEvidence {
-    /// It was woken since its last run began.
+    /// The coroutine was woken since its last run began.
     pub woken: bool,
-    /// When it was last woken. Not known if whoever did so has not said it yet.
+    /// The time of the last wake. `None` if the waker has not published it yet.
     pub at: Option<Nanos>,
-    /// Of the wakes since it waits, the first that is known.
+    /// The first known wake since the wait began.
     pub first: Option<Nanos>,
-    /// Its last wake came within a millisecond of the start of its last run, so that counting
-    /// alone cannot tell which came first.
+    /// The last wake came within a millisecond of the start of the last run, so counts alone cannot
+    /// decide which came first.
     pub close_call: bool,
 }
 
-/// What a coroutine waits for is gone.
+/// The resource that a coroutine waits for was closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CloseEvidence {
-    /// When it was closed first since the coroutine waits for it.
+    /// The first close since the wait began.
     pub at: Nanos,
-    /// The longest that others waited on from there, at the same site or for what was closed at
-    /// the same place; zero if nobody is known to have gone on.
+    /// The longest time that other waiters took to resume after such a close, at the same site or for
+    /// resources closed at the same place. Zero if none is known to have resumed.
     pub longest_after: Nanos,
-    /// Nothing is missing of what its process told since it waits: no record is lost, filtered or
+    /// The records of the process are complete since the wait began: none is lost, filtered or
     /// unreadable.
     pub whole: bool,
 }
 
-/// A coroutine cannot go on before another one does, and that one does not.
+/// A coroutine is blocked by another coroutine, which does not continue either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvidence {
-    /// Why not.
+    /// The cause of the block.
     pub block_cause: BlockCause,
-    /// Since when that is so.
+    /// Start of the block.
     pub since: Nanos,
-    /// Why it may go on all the same.
+    /// The caveat, if any.
     pub caveat: Option<Caveat>,
 }
 
-/// Why one that keeps another one waiting does not go on.
+/// Why the blocking coroutine does not continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockCause {
-    /// It waits itself, for one that waits, and so on, for this one.
+    /// The two wait for each other, possibly through further coroutines.
     Cycle,
-    /// It has ended, and has not given back the lock that it took.
+    /// This coroutine took the lock and ended without releasing it.
     Ended(CoroutineId),
-    /// It has given back the lock, which nobody has taken since.
+    /// The lock was released, and has not been acquired since.
     Unclaimed,
-    /// It, or one that keeps it, is stuck itself.
+    /// The chain of blocking coroutines ends at this coroutine, which is itself stuck.
     Behind(CoroutineId),
 }
 
-/// All looks from outside at what a coroutine waits for found this, since the first that did.
+/// Every look from outside at the awaited resource found this, from the first that did to the latest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LookEvidence {
-    /// What the looks found.
+    /// What was found.
     pub seen: Seen,
-    /// When it was found first.
+    /// Time of the first look with this finding.
     pub first: Nanos,
-    /// When it was found last; as `first` if there was no other look.
+    /// Time of the last look with this finding; equals `first` if there was no second look.
     pub latest: Nanos,
-    /// The longest that others waited on at the same site after their descriptor was seen closed;
-    /// zero if nobody is known to have gone on.
+    /// The longest time that other waiters at the same site took to resume after their descriptor was
+    /// seen closed. Zero if none is known to have resumed.
     pub longest_after: Nanos,
-    /// Nothing is missing of what its process told since it waits.
+    /// The records of the process are complete since the wait began.
     pub whole: bool,
 }
 
-/// There was nothing to read.
+/// A look found nothing to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmptyEvidence {
-    /// From this descriptor.
+    /// The descriptor.
     pub fd: u64,
-    /// When that was looked at.
+    /// When the recorder looked.
     pub at: Nanos,
 }
 
-/// A lock goes from one to the next.
+/// How a lock has changed hands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TurnEvidence {
-    /// When it was taken last.
+    /// When the lock was last acquired.
     pub taken: Nanos,
-    /// When who took it then had begun to wait for it; the same if it did not.
+    /// When the wait of that acquirer began; equals `taken` without a wait.
     pub waited_since: Nanos,
-    /// Of all who took it, when the one had begun that began last.
+    /// The latest start of a wait among all acquirers.
     pub youngest: Nanos,
 }
 
 impl TurnEvidence {
-    /// Somebody takes it. Those of other threads may be told late.
+    /// Takes an acquire into account. Acquires of different threads may arrive out of order.
     pub(crate) fn take(&mut self, at: Nanos, waited_since: Nanos) {
         if self.taken <= at {
             (self.taken, self.waited_since) = (at, waited_since);
@@ -212,38 +216,38 @@ impl TurnEvidence {
     }
 }
 
-/// Coroutines of one kind came and went, until one day they went no more.
+/// The lives of similar coroutines: earlier coroutines ended, but the latest do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LivesEvidence {
-    /// So many went to their end; those that were dropped while they waited did not.
+    /// How many ran to completion; those dropped while they waited are not counted.
     pub ended: u64,
-    /// Upper bound of how long 99 % of these lived.
+    /// Upper bound of the lifetime of 99 % of these.
     pub p99: Nanos,
-    /// The longest.
+    /// The longest lifetime.
     pub longest: Nanos,
-    /// So many were born after all of these, and wait at this place.
+    /// How many were born after all of these and now wait at this place.
     pub newest: u64,
 }
 
-/// A coroutine was run.
+/// A coroutine that was run before another coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overtaker {
-    /// When it had become ready, at the earliest.
+    /// The earliest time at which the coroutine can have become ready.
     pub ready: Nanos,
     /// When that run began.
     pub ran: Nanos,
 }
 
-/// What usually happens at a site.
+/// The history of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Past {
-    /// Waits that ended in a run.
+    /// Waits that were followed by a run.
     pub waits: u64,
-    /// Upper bound of what 99 % of them took.
+    /// Upper bound of the duration of 99 % of these waits.
     pub p99: Nanos,
-    /// The longest.
+    /// The longest wait.
     pub longest: Nanos,
-    /// Wakes of which the delay until the run is known.
+    /// Wakes for which the delay until the run is known.
     pub queued: u64,
     /// The longest such delay.
     pub longest_queued: Nanos,

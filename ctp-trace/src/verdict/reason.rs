@@ -1,4 +1,4 @@
-//! Why a coroutine has its verdict.
+//! The reason for a verdict.
 
 mod description;
 mod table;
@@ -11,113 +11,114 @@ use crate::record::{CoroutineId, Nanos, Seen};
 pub use description::{Basis, Blank, Description};
 pub use table::REASONS;
 
-/// Why, with the numbers that prove it.
+/// The reason for a verdict, with the numbers that support it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It is over.
+    /// The coroutine has ended.
     Over,
-    /// So many events are lost that its last state is not known.
+    /// The last state is unknown because this many events are lost.
     Lost(u64),
-    /// A filter kept out what it did last, and so many of its events in all: since when it has been
-    /// in its state is not known.
+    /// A filter kept out the latest events, this many of the coroutine's events in all. So it is unknown
+    /// how long the state has lasted.
     Filtered(u64),
-    /// It has been in this state for less than the threshold.
+    /// The state has lasted less than the threshold.
     Young,
-    /// It has run all this time.
+    /// The coroutine has been running all this time.
     Runs,
-    /// It runs, and others run inside of it.
+    /// The coroutine is running, and other coroutines run inside it.
     Hosts,
-    /// It was left in the middle of a run: the thread that ran it has ended.
+    /// The coroutine was running when its thread ended.
     ThreadEnded,
-    /// It was never run, while one was that became ready long after its birth.
+    /// The coroutine was never run, although this coroutine became ready long after its birth and was
+    /// run.
     Overlooked(Overtaker),
-    /// It was never run, but nor was any that became ready long after its birth.
+    /// The coroutine was never run, and neither was any that became ready long after its birth.
     NotOvertaken,
-    /// Woken, not run for far longer than any of the site's, while one was run that became ready
-    /// long after it.
+    /// The coroutine was woken but not run for far longer than any other at the site, although another
+    /// became ready long after it and was run.
     PassedOver {
-        /// When it could have been run.
+        /// When the coroutine became ready.
         ready: Nanos,
-        /// That one's run.
+        /// The run of the other coroutine.
         overtaker: Overtaker,
     },
-    /// Woken, and this may still be ordinary queueing.
+    /// The coroutine was woken; the delay may still be ordinary queueing.
     Queued {
-        /// When it could have been run.
+        /// When the coroutine became ready.
         ready: Nanos,
     },
-    /// What it waits for was closed, and nobody resumed it.
+    /// The awaited resource was closed, and the coroutine was not resumed.
     Closed {
-        /// When it was closed.
+        /// When the resource was closed.
         at: Nanos,
-        /// Why this is not certain; nothing if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
-    /// It waits for one that waits, and so on, for this one.
+    /// The coroutine is in a cycle of coroutines that wait for each other.
     Deadlock {
-        /// Why this is not certain; nothing if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
-    /// Who took the lock that it waits for has ended without giving it back.
+    /// The holder of the awaited lock has ended without releasing it.
     NeverGivenBack {
-        /// Who took it.
+        /// The coroutine that took the lock.
         holder: CoroutineId,
-        /// Why this is not certain; nothing if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
-    /// The lock that it waits for was given back, and nobody has taken it since.
+    /// The awaited lock was released, and has not been acquired since.
     Unclaimed {
-        /// Why it may not be stuck.
+        /// Why the coroutine may not be stuck.
         caveat: Option<Caveat>,
     },
-    /// It goes on only after one that is stuck.
+    /// The coroutine cannot continue before a stuck coroutine does.
     Behind {
-        /// The one on which all others in between wait.
+        /// The coroutine at the end of the chain, for which all others wait.
         root: CoroutineId,
-        /// Why this is not certain; nothing if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
-    /// The recorder saw it to be so, twice, and nobody resumed it.
+    /// Two looks of the recorder found this, and the coroutine was not resumed.
     Looked {
-        /// What was seen.
+        /// What was found.
         seen: Seen,
-        /// When it was seen first.
+        /// Time of the first look with this finding.
         first: Nanos,
-        /// Why this is not certain; nothing if it is.
+        /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
-    /// It was not woken, and nobody is left who could.
+    /// The coroutine was not woken, and no waker is left.
     NoWaker,
-    /// Its timer was due at this time.
+    /// The awaited timer was due at this time.
     Overdue(Nanos),
-    /// Its timer is, or was but just, due at this time.
+    /// The awaited timer is due at this time, which is in the future or only just past.
     Timer(Nanos),
-    /// It waits far beyond what the site usually waits.
+    /// The wait is far longer than usual at this site.
     FarBeyond,
-    /// Nothing is usual at the site, but it waits far beyond what others like it lived, and those that
-    /// came last wait here too.
+    /// The site has too little history, but the wait is far longer than similar coroutines lived, and
+    /// the latest of them wait here too.
     BeyondLives(LivesEvidence),
-    /// It waits far beyond what the site usually waits, for a lock that goes from one to the next:
-    /// those who wait for it are many.
+    /// The wait is far longer than usual at this site, but for a lock that keeps changing hands and has
+    /// many waiters.
     InTurn(TurnEvidence),
-    /// It waits far beyond what the site usually waits, for something to read: there was nothing,
-    /// when this was looked at.
+    /// The wait is far longer than usual at this site, but a look at the descriptor found nothing to
+    /// read.
     NothingToRead(EmptyEvidence),
-    /// Its program says that this wait is meant to be long.
+    /// The program marked this wait as meant to be long.
     Idle,
-    /// Whoever reads the verdicts asked not to be told of it. This would have been the verdict.
+    /// The user chose to ignore this coroutine. The value is the verdict without that choice.
     Ignored(Verdict),
-    /// The site has waited as long before, or nearly.
+    /// The site has had waits about as long before.
     Usual,
-    /// Too few waits of this site have ended to say what is usual.
+    /// Too few waits at this site have ended to say what is usual.
     NoPast,
-    /// It waits to the end, and its runtime tells neither wakes nor waits.
+    /// The coroutine waits to the end, and its runtime records neither wakes nor the awaited resource.
     Silent,
 }
 
 impl Reason {
-    /// Why it is not certain, where something may speak against it.
+    /// Why the verdict is not certain, if there is a reason to doubt it.
     pub fn caveat(self) -> Option<Caveat> {
         match self {
             Reason::Closed { caveat, .. }
@@ -135,15 +136,15 @@ impl Reason {
         self.describe().word
     }
 
-    /// The record on which the reason rests, apart from those of the coroutine itself.
+    /// The record that supports the reason, apart from the coroutine's own records.
     pub fn witness(&self) -> Option<Witness> {
         let (at, by, what, time) = match *self {
             Reason::Overlooked(overtaker) | Reason::PassedOver { overtaker, .. } => {
-                let what = "run of one that was ready only at {time}";
+                let what = "run of a coroutine that became ready only at {time}";
                 (overtaker.ran, "others", what, overtaker.ready)
             }
             Reason::InTurn(turn) => {
-                let what = "acquire by one that waited for it since {time}";
+                let what = "acquire by a coroutine that waited since {time}";
                 (turn.taken, "others", what, turn.waited_since)
             }
             Reason::Overdue(due) => (due, "timer", "was due", due),
@@ -153,12 +154,12 @@ impl Reason {
     }
 }
 
-/// A record of something else than the coroutine.
+/// A record that does not belong to the coroutine.
 #[derive(Clone, Copy, Debug)]
 pub struct Witness {
-    /// When that happened.
+    /// Time of the event.
     pub at: Nanos,
-    /// What did it.
+    /// What acted.
     pub by: &'static str,
     /// What happened; `{time}` stands for [`time`](Self::time).
     pub what: &'static str,

@@ -1,18 +1,19 @@
-//! Who waits for whom: a cycle of those, out of which none gets by itself, is a deadlock.
+//! The wait-for graph. A cycle of coroutines that all wait for each other is a deadlock.
 //!
-//! The wait-for graph of R. C. Holt, "Some deadlock properties of computer systems" (ACM Computing
-//! Surveys 4, 1972), where nobody is known to need all of those for whom it waits: one of them would
-//! do. So whoever is said to be in a deadlock is in one also if it needs them all.
+//! The graph is that of R. C. Holt, "Some deadlock properties of computer systems" (ACM Computing
+//! Surveys 4, 1972). A coroutine that waits for several others is assumed to need only one of them. This
+//! is the safe assumption: a deadlock found under it is also a deadlock if all of them are needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::CoroutineId;
 
-/// For each that waits, those of whom one has to go on before it can. Who waits for none is left out.
+/// For each waiting coroutine, those of which at least one must continue before it can. Coroutines that
+/// wait for no other are absent.
 pub type WaitsFor = BTreeMap<CoroutineId, Vec<CoroutineId>>;
 
-/// The cycles of those of whom none can go on: each waits for the next one, and the last for the
-/// first, which has the smallest id. Of one that waits for several the first of them is told.
+/// The deadlocked cycles. Each coroutine waits for the next, and the last for the first, which has the
+/// smallest id. For a coroutine that waits for several others, the cycle follows the first of them.
 pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
     let stay = remaining(waits);
     let next = |id: &CoroutineId| waits[id][0];
@@ -24,15 +25,15 @@ pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
             continue;
         };
         if let Some(begin) = path.iter().position(|id| *id == first) {
-            cycles.push(from_the_smallest(&path[begin..]));
+            cycles.push(rotate_to_smallest(&path[begin..]));
         }
     }
     cycles.sort_unstable();
     cycles
 }
 
-/// Those that go on only after others of these. Found by letting go, one after the other, of all
-/// for whom one is enough that is not held up itself.
+/// The coroutines that can continue only after others of this set. Found by repeatedly removing every
+/// coroutine that waits for a free or removed coroutine.
 fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
     let mut waiters: BTreeMap<CoroutineId, Vec<CoroutineId>> = BTreeMap::new();
     for (&id, others) in waits {
@@ -50,7 +51,7 @@ fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
     stay
 }
 
-/// From one to the next, as far as nobody was seen before.
+/// Follows the edges from `start` until a coroutine that was seen before.
 fn path_from(
     start: CoroutineId,
     next: &impl Fn(&CoroutineId) -> CoroutineId,
@@ -65,7 +66,7 @@ fn path_from(
     path
 }
 
-fn from_the_smallest(cycle: &[CoroutineId]) -> Vec<CoroutineId> {
+fn rotate_to_smallest(cycle: &[CoroutineId]) -> Vec<CoroutineId> {
     let smallest = cycle.iter().enumerate().min_by_key(|(_, id)| **id);
     let at = smallest.map_or(0, |(at, _)| at);
     [&cycle[at..], &cycle[..at]].concat()
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_begins_with_its_smallest() {
+    fn cycles_begin_with_the_smallest_id() {
         assert_eq!(cycles(&[(3, &[1]), (1, &[2]), (2, &[3])]), [[1, 2, 3]]);
         assert_eq!(cycles(&[(7, &[7])]), [[7]]);
         let two: &[(u32, &[u32])] = &[(1, &[5]), (5, &[1]), (2, &[9]), (9, &[2])];
@@ -99,18 +100,19 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_no_cycle_and_who_waits_for_one_is_not_in_it() {
+    fn chains_are_not_part_of_cycles() {
         assert!(cycles(&[(1, &[2]), (2, &[3])]).is_empty());
         assert_eq!(cycles(&[(4, &[1]), (1, &[2]), (2, &[1])]), [[1, 2]]);
     }
 
     #[test]
-    fn who_waits_for_several_gets_on_with_one_of_them() {
+    fn one_free_blocker_suffices() {
         assert!(cycles(&[(1, &[2, 3]), (2, &[1])]).is_empty());
         assert_eq!(cycles(&[(1, &[2, 3]), (2, &[1]), (3, &[1])]), [[1, 2]]);
     }
 
-    /// As a program would go on: whoever waits for nobody, or for one who has gone on, goes on.
+    /// Reference implementation: repeatedly removes a coroutine that waits for a removed coroutine or
+    /// for none.
     fn never_go_on(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
         let mut stay = waits.clone();
         loop {
@@ -122,7 +124,7 @@ mod tests {
         }
     }
 
-    /// Whether it comes back to itself by way of the first of those whom each waits for.
+    /// Whether following the first edge of each coroutine leads back to `id`.
     fn returns(waits: &WaitsFor, id: CoroutineId) -> bool {
         let mut at = id;
         (0..waits.len()).any(|_| {
@@ -133,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cycles_are_those_of_a_program_that_goes_on_as_far_as_it_can(
+        fn cycles_match_the_reference(
             edges in prop::collection::btree_map(0u32..12, prop::collection::vec(0u32..12, 1..3), 0..12)
         ) {
             let ids = |all: Vec<u32>| all.into_iter().map(CoroutineId).collect();

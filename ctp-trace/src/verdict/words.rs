@@ -1,29 +1,29 @@
-//! The words of the rule: facts, verdicts, and how sure they are.
+//! The vocabulary of the rule: facts, verdicts and confidence.
 
-/// What is so, drawn from records alone.
+/// The state of a coroutine at the end, derived from records alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Fact {
-    /// It waits, and nobody called its waker since.
+    /// Suspended, and its waker was not called since.
     NotWoken,
-    /// It waits, nobody called its waker since, and there is no waker left.
+    /// Suspended, its waker was not called since, and no waker is left.
     NoWaker,
-    /// It waits though it was woken.
+    /// Suspended although it was woken.
     WokenNotRun,
-    /// It was born and never ran.
+    /// Born, never run.
     NeverRun,
-    /// It runs.
+    /// Running.
     Running,
-    /// It waits; its runtime does not tell of wakes.
+    /// Suspended; its runtime does not record wakes.
     Suspended,
-    /// It was dropped while it waited.
+    /// Dropped while suspended.
     Cancelled,
-    /// It ended.
+    /// Ended.
     Dead,
 }
 
 impl Fact {
-    /// The word for it, as printed.
+    /// The word for the fact, as printed.
     pub fn word(self) -> &'static str {
         match self {
             Fact::NotWoken => "NOT_WOKEN",
@@ -38,23 +38,23 @@ impl Fact {
     }
 }
 
-/// What follows from the facts, worst first.
+/// The conclusion from the facts, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It waits for one that waits, and so on, for this one: none of them goes on by itself.
+    /// In a cycle of coroutines that wait for each other: none can continue by itself.
     Deadlock,
-    /// Nobody has resumed it, and by what was told nothing is left that would.
+    /// Not resumed, and according to the records nothing is left that would resume it.
     Stuck,
-    /// Nobody has resumed it, and most likely nothing is left that would.
+    /// Not resumed, and most likely nothing is left that would resume it.
     MaybeStuck,
-    /// It has kept its thread for long.
+    /// Has occupied its thread for long.
     Busy,
-    /// What would tell is lost.
+    /// The deciding records are lost.
     Unknown,
-    /// Nothing speaks against its going on.
+    /// Nothing suggests that the coroutine is stuck.
     Waiting,
-    /// It is over. Never listed.
+    /// Ended. Never listed.
     Over,
 }
 
@@ -72,7 +72,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it says stuck, certainly or likely.
+    /// Whether the verdict is stuck, certainly or likely.
     pub fn is_stuck(self) -> bool {
         matches!(
             self,
@@ -80,7 +80,7 @@ impl Verdict {
         )
     }
 
-    /// How sure it is.
+    /// How certain the verdict is.
     pub fn confidence(self) -> Confidence {
         match self {
             Verdict::Deadlock | Verdict::Stuck | Verdict::Busy | Verdict::Over => {
@@ -92,10 +92,10 @@ impl Verdict {
     }
 }
 
-/// How sure a verdict is.
+/// The certainty of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// The records leave no other reading, if each means what the call says that wrote it.
+    /// The records allow no other interpretation, if each means what the call that wrote it says.
     Certain,
     /// Nothing usual explains the records.
     Likely,
@@ -104,7 +104,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The word for it, as printed.
+    /// The word for the confidence, as printed.
     pub fn word(self) -> &'static str {
         match self {
             Confidence::Certain => "CERTAIN",

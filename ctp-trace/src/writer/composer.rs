@@ -1,4 +1,4 @@
-//! Records to chunks.
+//! Collects records into chunks.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,8 +16,8 @@ use crate::format::{
 };
 use crate::record::{Birth, End, Event, Record, Start};
 
-/// Half of a [`Writer`](crate::Writer): what becomes of records until they are compressed. With a
-/// [`ChunkWriter`](crate::ChunkWriter) as the other half, each may have a thread of its own.
+/// The composing half of a [`Writer`](crate::Writer): encodes records into chunks, without compressing
+/// them. A [`ChunkWriter`](crate::ChunkWriter) is the other half and may run on another thread.
 pub struct Composer {
     definitions: [Definitions; 8],
     births: Births,
@@ -27,11 +27,11 @@ pub struct Composer {
     used: Vec<Payload>,
 }
 
-/// Room of chunks that is kept to be filled again.
+/// Maximum number of used payload buffers that are kept for reuse.
 const MOST_USED: usize = 16;
 
 impl Composer {
-    /// Of a trace that begins with this.
+    /// A composer of a trace with this start.
     #[must_use]
     pub fn new(start: &Start) -> Self {
         let mut payload = Payload::default();
@@ -47,11 +47,11 @@ impl Composer {
         }
     }
 
-    /// Adds a record behind those that it refers to.
+    /// Adds a record, which must follow those that it refers to.
     ///
     /// # Errors
-    /// `InvalidInput`, with nothing added, for a record that is larger than a chunk can be, and for
-    /// a start or an end: those belong to `new` and `end`.
+    /// `InvalidInput`, without adding anything, for a record that exceeds the maximum size, and for a
+    /// start or an end: those belong to `new` and `end`.
     pub fn add(&mut self, record: &Record) -> io::Result<()> {
         match record {
             Record::Event(event) => self.row(|block| block.event(event)),
@@ -63,7 +63,7 @@ impl Composer {
         Ok(())
     }
 
-    /// Adds a record that is no row of a block.
+    /// Adds a record that is not a row of a block.
     fn add_definition(&mut self, record: &Record) -> io::Result<()> {
         match record {
             Record::Process(process) => self.define(0, &Plain, process),
@@ -79,30 +79,30 @@ impl Composer {
             Record::ProcessEnd(end) => self.mark(PROCESS_END, end),
             Record::Control(control) => self.mark(CONTROL, control),
             Record::Watermark(at) => self.mark(WATERMARK, at),
-            _ => Err(refused("a start or an end amid the records of a trace")),
+            _ => Err(refused("a start or an end among the records of a trace")),
         }
     }
 
-    /// Like [`add`](Self::add), but takes events, one after the other.
+    /// Adds several events in order.
     pub fn add_events(&mut self, events: &[Event]) {
         for event in events {
             self.row(|block| block.event(event));
         }
     }
 
-    /// Ends the current chunks, so that all that was added is in one.
+    /// Ends the current chunks, so that every added record is in a chunk.
     pub fn cut(&mut self) {
         self.end_definitions();
         self.end_block();
     }
 
-    /// The next chunk that is whole.
+    /// The next finished chunk.
     #[inline]
     pub fn next_chunk(&mut self) -> Option<RawChunk> {
         self.made.pop_front()
     }
 
-    /// Takes back a chunk that was written, for the sake of its room.
+    /// Takes back a written chunk, to reuse its buffer.
     pub fn reuse(&mut self, chunk: RawChunk) {
         if self.used.len() < MOST_USED {
             let mut payload = chunk.payload;
@@ -111,7 +111,7 @@ impl Composer {
         }
     }
 
-    /// Adds the closing account: nothing comes behind it.
+    /// Adds the final account, which ends the trace.
     pub fn end(&mut self, end: &End) {
         self.cut();
         let mut payload = Payload::default();
@@ -133,7 +133,8 @@ impl Composer {
         Ok(())
     }
 
-    /// Behind everything before it: in a chunk of its own.
+    /// Adds a record that must follow everything before it: ends the current chunks and writes the
+    /// record to its own chunk.
     fn mark<T>(&mut self, kind: u16, record: &T) -> io::Result<()>
     where
         Plain: Codec<T>,
@@ -172,7 +173,8 @@ impl Composer {
         }
     }
 
-    /// In the order in which they refer to each other, and always before the rows.
+    /// Ends the chunks of definitions in the order in which they refer to each other, and always before
+    /// the rows.
     fn end_definitions(&mut self) {
         let ended = self.definitions.iter_mut().filter_map(Definitions::end);
         self.made.extend(ended);
@@ -188,7 +190,7 @@ impl Composer {
     }
 }
 
-/// Records of one sort that wait for their chunk.
+/// Records of one type that are collected for a chunk.
 struct Definitions {
     kind: u16,
     payload: Payload,

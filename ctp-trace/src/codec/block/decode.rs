@@ -1,4 +1,4 @@
-//! Columns to rows.
+//! Decodes columns to rows.
 
 use super::thread_event::Expected;
 use super::{
@@ -12,7 +12,7 @@ use crate::record::{
     CoroutineId, Event, EventCounts, EventKind, Nanos, Record, SiteId, Wake, Waker,
 };
 
-/// The rows of a block, in their order.
+/// The rows of a block, in order.
 pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     let mut decoder = Decoder::new(payload)?;
     let rows = decoder.column(Column::Control).len();
@@ -34,9 +34,9 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
 
 pub(super) struct Decoder<'a> {
     columns: [Input<'a>; COLUMNS],
-    /// The number of the row that is read.
+    /// The number of the current row.
     pub row: u64,
-    /// The next entry of the sparse columns.
+    /// The row of the next entry in each sparse column.
     after_filtered: Option<u64>,
     hidden: Option<u64>,
     wakers: Option<u64>,
@@ -46,7 +46,7 @@ pub(super) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Columns that a later version added are passed over.
+    /// Splits the payload into columns. Columns that a later version added are skipped.
     fn new(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut columns = [Input::default(); COLUMNS];
         let mut input = Input::new(payload);
@@ -80,7 +80,7 @@ impl<'a> Decoder<'a> {
         Ok(decoder)
     }
 
-    /// The row that the next entry of a sparse column belongs to.
+    /// The row to which the next entry of a sparse column belongs.
     fn next_row(&mut self, column: Column) -> Result<Option<u64>, Malformed> {
         let column = self.column(column);
         match column.is_empty() {
@@ -112,7 +112,7 @@ impl<'a> Decoder<'a> {
             EVENT_COUNTS => self.event_counts(control),
             code => match EventKind::of_code(code) {
                 Some(kind) => self.event(control, kind),
-                None => Err(Malformed("an unknown sort of row")),
+                None => Err(Malformed("an unknown kind of row")),
             },
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Decoder<'a> {
         let column = self.column(Column::EventCounts);
         let flags = column.byte()?;
         if flags & !(TORN | INEXACT) != 0 {
-            return Err(Malformed("a tally has unknown flags"));
+            return Err(Malformed("event counts have unknown flags"));
         }
         let attempted = column.uint()?;
         let recorded = attempted.wrapping_sub(column.int()? as u64);
@@ -202,7 +202,9 @@ impl<'a> Decoder<'a> {
             code => Some(EventKind::of_code(code).ok_or(Malformed("an unknown kind of event"))?),
         };
         if flags & TORN != 0 || (event_counts.filtered == 0 && event_counts.hidden.is_none()) {
-            return Err(Malformed("a tally of no filtered events"));
+            return Err(Malformed(
+                "filtered event counts without any filtered event",
+            ));
         }
         self.hidden = self.next_row(Column::Hidden)?;
         Ok(())
@@ -257,7 +259,7 @@ impl<'a> Decoder<'a> {
                 .site_args
                 .get(index)
                 .copied()
-                .ok_or(Malformed("an unknown spot"));
+                .ok_or(Malformed("an unknown site and argument"));
         }
         let site = self.column(Column::Site).int()?;
         let code = self.column(Column::Wait).byte()?;
@@ -266,7 +268,7 @@ impl<'a> Decoder<'a> {
             SiteId(small(
                 u64::from(predicted.site().0).wrapping_add_signed(site),
             )?),
-            // As an event says it, which knows no codes of later versions.
+            // As an event encodes it, since events cannot carry codes of later versions.
             wait(code).code() | marks_code(marks(code)),
             predicted.arg.wrapping_add_signed(arg),
         );

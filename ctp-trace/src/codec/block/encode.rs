@@ -1,4 +1,4 @@
-//! Rows to columns.
+//! Encodes rows to columns.
 
 use super::rows::{Rows, step};
 use super::thread_event::Expected;
@@ -12,21 +12,21 @@ use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventCounts, EventKind, Nanos, Wake, Waker};
 
-/// How often its length is looked at, in records: they are of less than a hundred bytes.
+/// The size is checked once per this many records, which take less than a hundred bytes each.
 const RECORDS_A_LOOK: usize = 64;
 const _: () = assert!(MAX_ROWS.is_multiple_of(RECORDS_A_LOOK));
 
 /// The block being written.
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
-    /// The latest rows, behind those of the columns.
-    at_hand: Rows,
-    /// Records until the length is looked at.
+    /// The latest rows, which are not in the columns yet.
+    pending: Rows,
+    /// Records until the next check of the size.
     until_look: usize,
     pub(super) oracle: Oracle,
     pub(super) expected: Expected,
     site_args: Map<SiteArg, u64>,
-    /// The latest of them, and its number: many coroutines wait for the same one after the other.
+    /// The latest site and argument with their number, because consecutive events often share them.
     latest_site_arg: (SiteArg, u64),
 }
 
@@ -34,7 +34,7 @@ impl Encoder {
     pub(crate) fn new() -> Self {
         Encoder {
             columns: Default::default(),
-            at_hand: Rows::default(),
+            pending: Rows::default(),
             until_look: RECORDS_A_LOOK,
             oracle: Oracle::new(),
             expected: Expected::default(),
@@ -48,7 +48,7 @@ impl Encoder {
         if event.after_filtered {
             self.after_filtered();
         }
-        // Once for each: other things are asked of a suspend than of a run.
+        // A copy of `hits` for each of the two common kinds, because the prediction depends on the kind.
         let hits = match event.kind {
             EventKind::Run => self.hits(event, EventKind::Run),
             EventKind::Suspend => self.hits(event, EventKind::Suspend),
@@ -63,7 +63,8 @@ impl Encoder {
         self.hits(event, kind)
     }
 
-    /// Appends what did not come as foretold, but for who and when, and returns the bits of what did.
+    /// Appends the fields that were not predicted, except coroutine and time. Returns the bits of those
+    /// that were.
     #[inline(always)]
     fn hits(&mut self, event: &Event, kind: EventKind) -> u8 {
         let site_arg = SiteArg::of(event);
@@ -72,21 +73,21 @@ impl Encoder {
         let predicted = expectation.meet(event, kind, site_arg, tid_before);
         let numbers = match predicted.are_numbers_of(event) {
             true => N_HIT | TID_HIT | SEEN_HIT,
-            false => self.surprise(event, predicted.n, predicted.tid, predicted.seen),
+            false => self.unpredicted_numbers(event, predicted.n, predicted.tid, predicted.seen),
         };
         numbers | self.site_arg(site_arg, predicted.site_arg)
     }
 
-    /// The next row is an event behind some that were kept out.
+    /// Notes that the next row is an event after filtered events.
     #[cold]
     fn after_filtered(&mut self) {
         let row = self.rows() as u64;
         put_uint(self.column(Column::AfterFiltered), row);
     }
 
-    /// Appends which numbers did not come as foretold, and returns the bits of those that did.
+    /// Appends the numbers that were not predicted. Returns the bits of those that were.
     #[inline(never)]
-    fn surprise(&mut self, event: &Event, n: u64, tid: u64, seen: u16) -> u8 {
+    fn unpredicted_numbers(&mut self, event: &Event, n: u64, tid: u64, seen: u16) -> u8 {
         let (now, predicted) = (event.wake_seen.into(), seen.into());
         self.number(Column::N, N_HIT, event.n, n)
             | self.number(Column::Tid, TID_HIT, event.tid, tid)
@@ -108,10 +109,10 @@ impl Encoder {
             self.filtered(event_counts);
         }
         let control = EVENT_COUNTS | self.coroutine(event_counts.coroutine);
-        self.at_hand.settle(&mut self.columns);
+        self.pending.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         let column = self.column(Column::EventCounts);
-        // Readers before 1.2 would else build a verdict on what is not the latest event.
+        // Readers before 1.2 would otherwise base a verdict on an event that is not the latest.
         let is_inexact = event_counts.inexact || event_counts.hidden.is_some();
         let torn = u8::from(event_counts.torn.is_some()) * TORN;
         column.push(torn | (u8::from(is_inexact) * INEXACT));
@@ -131,7 +132,7 @@ impl Encoder {
         }
     }
 
-    /// What a tally has since 1.2.
+    /// Appends the fields that event counts have since 1.2.
     fn filtered(&mut self, event_counts: &EventCounts) {
         let row = self.rows() as u64;
         let column = self.column(Column::Hidden);
@@ -148,10 +149,10 @@ impl Encoder {
     }
 
     pub(super) fn rows(&self) -> usize {
-        self.columns[Column::Control.index()].len() + self.at_hand.len()
+        self.columns[Column::Control.index()].len() + self.pending.len()
     }
 
-    /// Asked once after each record.
+    /// Must be called once after each record.
     #[inline]
     pub(crate) fn is_full(&mut self) -> bool {
         self.until_look -= 1;
@@ -160,15 +161,15 @@ impl Encoder {
 
     fn is_full_now(&mut self) -> bool {
         self.until_look = RECORDS_A_LOOK;
-        self.at_hand.settle(&mut self.columns);
+        self.pending.settle(&mut self.columns);
         let records = self.rows() + self.columns[Column::Act.index()].len();
         let bytes = self.columns.iter().map(Vec::len).sum::<usize>();
         records >= MAX_ROWS || FULL_PAYLOAD_BYTES <= bytes
     }
 
-    /// Appends the block to `out` and begins the next one.
+    /// Appends the block to `out` and starts the next block.
     pub(crate) fn finish(&mut self, out: &mut Payload) {
-        self.at_hand.settle(&mut self.columns);
+        self.pending.settle(&mut self.columns);
         self.until_look = RECORDS_A_LOOK;
         for (number, column) in (1..).zip(&mut self.columns) {
             if !column.is_empty() {
@@ -202,20 +203,20 @@ impl Encoder {
     fn row(&mut self, control: u8, at: Nanos) {
         let before = core::mem::replace(&mut self.oracle.at, at.0);
         let step = step(Nanos(before), at);
-        if !self.at_hand.push(control, step) {
+        if !self.pending.push(control, step) {
             self.long_row(control, step);
         }
     }
 
     #[inline(never)]
     fn long_row(&mut self, control: u8, step: u64) {
-        self.at_hand.settle(&mut self.columns);
+        self.pending.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         self.column(Column::Time).push(step as u8);
         put_uint(self.column(Column::TimeHigh), step >> 8);
     }
 
-    /// Appends a number unless it came as foretold, and returns the bit that says so.
+    /// Appends a number unless it was predicted. Returns the bit that says so.
     #[inline]
     fn number(&mut self, column: Column, hit: u8, value: u64, predicted: u64) -> u8 {
         if value == predicted {
@@ -237,7 +238,7 @@ impl Encoder {
         0
     }
 
-    /// One that the block has already is a number, a new one is 0 and its three parts.
+    /// Appends the number of a known site and argument, or 0 and the three parts of a new entry.
     #[inline(never)]
     fn another_site_arg(&mut self, site_arg: SiteArg, predicted: SiteArg) {
         let next = self.site_args.len() as u64 + 1;
@@ -257,7 +258,7 @@ impl Encoder {
     }
 }
 
-/// Who in the low two bits, which above.
+/// The type of waker in the low two bits, its id above.
 pub(super) fn waker_code(waker: Waker) -> u64 {
     match waker {
         Waker::Foreign => 0,

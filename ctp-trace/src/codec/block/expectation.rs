@@ -1,10 +1,10 @@
-//! What the coming rows of a coroutine are expected to say.
+//! The prediction of a coroutine's coming rows.
 
 use super::SiteArg;
 use crate::record::{Event, EventKind};
 
-/// What is expected of the next row of a coroutine. An event at which all is as always asks only for what
-/// comes before `suspend_site_args`, a cache line.
+/// The prediction of a coroutine's next row. A fully predicted event needs only the part before
+/// `suspend_site_args`, which is a cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Expectation {
@@ -19,24 +19,24 @@ pub(super) struct Expectation {
 
 const _: () = assert!(std::mem::offset_of!(Expectation, suspend_site_args) == 64);
 
-/// What a coroutine's suspends have in common, or its other events.
+/// The pattern of a coroutine's suspends, or of its other events.
 #[derive(Clone, Copy, Default)]
 struct UsualPattern {
-    /// What the next one will say.
+    /// The predicted site and argument of the next event.
     site_arg: SiteArg,
     seen: u16,
-    /// How much more each has seen than the one before.
+    /// The step between the wake counts of consecutive events.
     step: u16,
     /// The block has such an event of this coroutine.
     met: bool,
-    /// It has, and the latest spots are all the same.
+    /// The latest entries of the site history are all equal.
     is_settled: bool,
 }
 
-/// The latest first.
+/// The latest three, latest first.
 type SiteArgs = [SiteArg; 3];
 
-/// What an event is expected to say.
+/// The predicted fields of an event.
 pub(super) struct Predicted {
     pub n: u64,
     pub tid: u64,
@@ -45,7 +45,7 @@ pub(super) struct Predicted {
 }
 
 impl Expectation {
-    pub fn of_a_stranger(&self) -> Self {
+    pub fn for_new_coroutine(&self) -> Self {
         let mut like_this = *self;
         for usual_pattern in [&mut like_this.suspended, &mut like_this.other] {
             (usual_pattern.met, usual_pattern.is_settled) = (false, false);
@@ -53,7 +53,7 @@ impl Expectation {
         like_this
     }
 
-    /// What the next event of this kind will say.
+    /// Predicts the next event of this kind.
     #[inline]
     pub fn predict(&self, kind: EventKind, tid_before: u64) -> Predicted {
         let usual_pattern = match kind {
@@ -68,7 +68,7 @@ impl Expectation {
         }
     }
 
-    /// An event of this kind has come. Gives what was foretold.
+    /// Takes an event of this kind. Returns its prediction.
     #[inline(always)]
     pub fn meet(
         &mut self,
@@ -94,7 +94,7 @@ impl Expectation {
         predicted
     }
 
-    /// A run may be on any thread; what follows it is on the same one.
+    /// A run may be on any thread; the events after it are on the same thread.
     #[inline]
     fn tid_of(&self, kind: EventKind, tid_before: u64) -> u64 {
         match kind {
@@ -111,13 +111,13 @@ impl UsualPattern {
             let before = self.seen.wrapping_sub(self.step);
             self.step = seen.wrapping_sub(before);
         }
-        // Wakes between two runs are most often as many as the last time.
+        // The number of wakes between two runs is usually the same as last time.
         self.seen = seen.wrapping_add(self.step);
         self.met = true;
         self.meet_site_arg(site_arg, site_args);
     }
 
-    /// Coroutines go round in loops: what came after this spot the last time comes again.
+    /// Coroutines run in loops: the site that followed this site last time is predicted to follow again.
     #[inline]
     fn meet_site_arg(&mut self, site_arg: SiteArg, site_args: &mut SiteArgs) {
         let [latest, second, third] = *site_args;
@@ -135,7 +135,7 @@ impl UsualPattern {
 }
 
 impl Predicted {
-    /// Have its numbers all come true?
+    /// Whether all numbers were predicted correctly.
     #[inline]
     pub fn are_numbers_of(&self, event: &Event) -> bool {
         self.n == event.n && self.tid == event.tid && self.seen == event.wake_seen
@@ -146,7 +146,7 @@ impl Predicted {
 mod tests {
     use super::*;
 
-    /// What was foretold of each of these suspends: where it is, and how many wakes it has seen.
+    /// The predictions for these suspends, given as argument and wake count.
     fn predicted(suspends: &[(u64, u16)]) -> Vec<(u64, u16)> {
         let mut expectation = Expectation::default();
         let meet = |&(arg, wake_seen): &(u64, u16)| {
@@ -162,9 +162,9 @@ mod tests {
         suspends.iter().map(meet).collect()
     }
 
-    /// Files of all versions are read by what is foretold: none of this may ever change.
+    /// Files of all versions depend on these predictions, which must never change.
     #[test]
-    fn loops_of_up_to_three_spots_are_foretold_from_their_second_round_on() {
+    fn loops_of_three_sites_are_predicted_from_round_two() {
         let places = |args: &[u64]| {
             let suspends: Vec<_> = args.iter().map(|arg| (*arg, 0)).collect();
             predicted(&suspends)
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn wakes_are_expected_to_go_on_as_they_did() {
+    fn wake_counts_are_predicted_to_keep_their_step() {
         let seen = |all: [u16; 6]| {
             predicted(&all.map(|seen| (0, seen)))
                 .into_iter()

@@ -1,10 +1,10 @@
-//! Rows that are in no column yet: one word is kept of each, and the columns take many at once.
+//! Rows that are in no column yet. Each is stored in a word, and the columns take many at once.
 
 use super::{COLUMNS, Column};
 use crate::codec::varint::{put_uint, zigzag};
 use crate::record::Nanos;
 
-/// Control bytes, and times since the rows before.
+/// Control bytes, and the time since the previous row.
 #[derive(Default)]
 pub(super) struct Rows {
     /// {zigzag step of the time 24 | control 8}
@@ -13,10 +13,10 @@ pub(super) struct Rows {
 
 const STEP_BITS: u32 = 24;
 const STEP_SHIFT: u32 = 8;
-/// The second column of times begins here; it has one byte of a step below [`LONG`].
+/// The second column of times begins here. Steps below [`LONG`] take a byte of it.
 const HIGH_SHIFT: u32 = STEP_SHIFT + 8;
 const LONG: u32 = 1 << (HIGH_SHIFT + 7);
-/// So many are looked at together.
+/// The number of words that are checked together.
 const PART: usize = 64;
 
 impl Rows {
@@ -24,8 +24,8 @@ impl Rows {
         self.words.len()
     }
 
-    /// A row with a time, so much later than the one before as two times differ. False if that is too
-    /// long for a word.
+    /// Adds a row with the encoded time since the previous row. Returns false if the time does not fit a
+    /// word.
     #[inline]
     pub fn push(&mut self, control: u8, step: u64) -> bool {
         let fits = step >> STEP_BITS == 0;
@@ -36,7 +36,7 @@ impl Rows {
         fits
     }
 
-    /// Puts all of them into their columns.
+    /// Moves all rows to their columns.
     pub fn settle(&mut self, columns: &mut [Vec<u8>; COLUMNS]) {
         let all = self.words.iter();
         columns[Column::Control.index()].extend(all.clone().map(|word| *word as u8));
@@ -54,7 +54,7 @@ impl Rows {
     }
 }
 
-/// How much later, as the columns have it.
+/// The time from `before` to `at`, as encoded in the columns.
 #[inline]
 pub(super) fn step(before: Nanos, at: Nanos) -> u64 {
     zigzag(at.0.wrapping_sub(before.0) as i64)

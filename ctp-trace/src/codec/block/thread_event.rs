@@ -1,4 +1,4 @@
-//! Deeds: what threads did between the rows of a block. Older readers pass over their columns.
+//! Events of threads between the rows of a block. Older readers skip their columns.
 
 use super::decode::{Decoder, small, waker};
 use super::encode::{Encoder, waker_code};
@@ -19,12 +19,12 @@ const LOSS: u8 = 4;
 const ACQUIRE: u8 = 5;
 const RELEASE: u8 = 6;
 
-/// What the coming deed is foretold from. Both directions keep the same one, for one block.
+/// Predicts the coming thread event. The encoder and the decoder keep the same state, for one block.
 #[derive(Default)]
 pub(super) struct Expected {
-    /// Rows before the deed before.
+    /// Number of rows before the previous thread event.
     rows: u64,
-    /// Of the row with a time or the deed before, once it is said that rows have come.
+    /// The time of the previous row with a time, or of the previous thread event if no row followed it.
     at: u64,
     tid: u64,
     process: u32,
@@ -36,7 +36,7 @@ pub(super) struct Expected {
     release: Resource,
 }
 
-/// What was closed, taken or given back last, and where.
+/// The last resource that was closed, acquired or released, and where.
 #[derive(Clone, Copy, Default)]
 struct Resource {
     site: u32,
@@ -44,19 +44,19 @@ struct Resource {
 }
 
 impl Expected {
-    /// Rows since the deed before, if there are so many by now.
+    /// Rows since the previous thread event.
     pub fn since(&self, rows: u64) -> u64 {
         rows - self.rows
     }
 
-    /// A deed comes behind so many rows; `at` and `tid` are what the next of these is foretold from.
+    /// Takes the number of rows before a thread event. `at` and `tid` are those of the latest row.
     pub fn comes_behind(&mut self, rows: u64, at: u64, tid: u64) {
         if 0 < self.since(rows) {
             (self.rows, self.at, self.tid) = (rows, at, tid);
         }
     }
 
-    /// Of the next wake of this coroutine.
+    /// The predicted count of the coroutine's next wake.
     fn count(&self, coroutine: u32) -> u32 {
         let before = self.wakes.get(&coroutine);
         before.map_or(0, |before| before.wrapping_add(1))
@@ -154,7 +154,7 @@ impl Encoder {
 }
 
 impl Decoder<'_> {
-    /// The next deed, if it comes before the next row.
+    /// The next thread event, if it comes before the next row.
     pub fn thread_event(&mut self) -> Result<Option<Record>, Malformed> {
         if self.column(Column::Act).is_empty() {
             return Ok(None);
@@ -188,7 +188,7 @@ impl Decoder<'_> {
                 ACQUIRE => Act::Acquire(self.hold(self.expected.acquire)?),
                 RELEASE => Act::Release(self.hold(self.expected.release)?),
                 LOSS => Act::Loss(self.column(Column::Lost).uint()?),
-                _ => return Err(Malformed("an unknown sort of deed")),
+                _ => return Err(Malformed("an unknown kind of thread event")),
             },
         })
     }

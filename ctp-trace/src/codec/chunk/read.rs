@@ -1,4 +1,4 @@
-//! The reading half: finds one whole chunk after the other.
+//! Finds the chunks of a file.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,11 @@ use crate::error::{Error, Malformed};
 use crate::format::{CHUNK_FLAGS, CHUNK_HEADER_BYTES, CHUNK_MARK, COMPRESSED, MAX_PAYLOAD_BYTES};
 use crate::source::Source;
 
-/// Marks without a whole chunk behind them that are tried in one file: no honest one has two. One
-/// that states a large chunk counts as several, since its checksum takes as much longer.
+/// Maximum number of false marks (chunk marks without a whole chunk) that are tried in a file. Undamaged
+/// files have at most one. A mark that states a large chunk counts several times, because its checksum
+/// takes longer.
 const MAX_FALSE_MARKS: u64 = 1024;
-/// What a mark states that counts as one.
+/// The stated size that counts as one false mark.
 const FALSE_MARK_BYTES: u64 = 64 << 10;
 /// Bytes that are searched for a mark at a time.
 const SEARCHED_BYTES: usize = 64 << 10;
@@ -22,15 +23,15 @@ pub(crate) struct Chunks<'a> {
     /// The first byte that was not read.
     pub(crate) offset: u64,
     expected: u32,
-    /// What the last whole chunk says was lost before it.
+    /// The number of lost events that the last whole chunk states.
     pub(crate) lost: u64,
-    /// The most that any whole chunk so far says was lost before it.
+    /// The largest number of lost events that any whole chunk states so far.
     pub(crate) most_lost: u64,
     false_marks: u64,
 }
 
 impl<'a> Chunks<'a> {
-    /// `offset` is where the file header ends.
+    /// `offset` is the end of the file header.
     pub(crate) fn new(source: Box<dyn Source + 'a>, offset: u64) -> Self {
         Chunks {
             offset: offset.min(source.length()),
@@ -52,7 +53,8 @@ impl<'a> Chunks<'a> {
         })
     }
 
-    /// The next whole chunk: where the damaged one says that it ends, else wherever there is one.
+    /// The offset of the next whole chunk: where the damaged chunk claims to end, otherwise the next
+    /// place with a whole chunk.
     fn behind_damage(&mut self) -> Option<u64> {
         let source = &*self.source;
         if let Some(next) = Header::at(source, self.offset).map(|header| header.end(self.offset))
@@ -77,7 +79,7 @@ impl<'a> Chunks<'a> {
 impl Iterator for Chunks<'_> {
     type Item = Result<Chunk, Error>;
 
-    /// None once no whole chunk follows.
+    /// Returns `None` once no whole chunk follows.
     fn next(&mut self) -> Option<Self::Item> {
         let Some(chunk) = Chunk::at(&*self.source, self.offset) else {
             return self.skip_damage().map(Err);
@@ -100,7 +102,7 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// A chunk whose checksum is right.
+/// A chunk with a valid checksum.
 pub(crate) struct Chunk {
     pub(crate) offset: u64,
     pub(crate) kind: u16,
@@ -114,7 +116,7 @@ pub(crate) struct Chunk {
 impl Chunk {
     fn at(source: &dyn Source, offset: u64) -> Option<Self> {
         let header = Header::at(source, offset)?;
-        // A chunk that is cut off is not read at all.
+        // A truncated chunk is not read at all.
         if source.length() < header.end(offset) {
             return None;
         }
@@ -134,7 +136,7 @@ impl Chunk {
         })
     }
 
-    /// The payload as it was before compression.
+    /// The payload, decompressed.
     pub(crate) fn payload(&self) -> Result<Cow<'_, [u8]>, Malformed> {
         let stored = &self.frame[CHUNK_HEADER_BYTES..];
         if self.flags & !CHUNK_FLAGS != 0 {
@@ -158,7 +160,7 @@ fn decompress(stored: &[u8], raw_bytes: usize) -> Result<Vec<u8>, Malformed> {
         .map_err(|_| Malformed("it cannot be decompressed"))
 }
 
-/// The header of a chunk that can be believed.
+/// A chunk header with plausible sizes.
 struct Header([u8; CHUNK_HEADER_BYTES]);
 
 impl Header {
@@ -180,7 +182,7 @@ impl Header {
         self.word(12) as usize
     }
 
-    /// Where the chunk ends that begins here. That may be behind the file.
+    /// The end of the chunk that begins here; may be beyond the end of the file.
     fn end(&self, offset: u64) -> u64 {
         offset + (CHUNK_HEADER_BYTES + self.stored_bytes()) as u64
     }
@@ -194,7 +196,7 @@ impl Header {
     }
 }
 
-/// Where the next mark is. What a file has no bytes for is passed over, and has none.
+/// The offset of the next mark. Holes in a file are skipped, since they contain no mark.
 fn find_mark(source: &dyn Source, mut from: u64) -> Option<u64> {
     let mut part = vec![0; SEARCHED_BYTES];
     loop {

@@ -1,45 +1,46 @@
-//! Which events of a coroutine are in the trace, and what is known of those that are not.
+//! Which events of a coroutine are in the trace, and what is known of the missing events.
 
 use crate::record::{Aggregate, Event, EventCounts, EventKind};
 
 /// The account of a coroutine's events.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    /// Events seen.
+    /// Events in the trace.
     events: u64,
-    /// Events before the first that a flight recorder kept.
+    /// Events before the first event that a flight recorder kept.
     pub(in crate::model) earlier: u64,
-    /// Events known to be missing between those seen.
+    /// Events known to be missing between events in the trace.
     pub(super) gaps: u64,
     stated: Option<Stated>,
-    /// What it did last, if a filter kept that out.
+    /// The kind of the latest event, if a filter kept it out.
     pub hidden: Option<EventKind>,
-    /// Whether its counts cannot be trusted.
+    /// The counts cannot be trusted.
     pub inexact: bool,
-    /// Whether a filter, or a part of the trace that could not be read, may hide more of it.
+    /// A filter, or an unreadable part of the trace, may hide more events.
     pub uncertain: bool,
-    /// Whether two of its events contradict each other.
+    /// Two events contradict each other.
     pub broken: bool,
-    /// What its program summed up of it, as last told.
+    /// The latest totals that the program kept.
     pub(in crate::model) aggregate: Option<Box<Aggregate>>,
 }
 
-/// What a [`EventCounts`] states: what is needed of it, since every coroutine has one.
+/// The part of an [`EventCounts`] that is kept; every coroutine has one, so size matters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stated {
-    /// Events that it had.
+    /// Events of the coroutine.
     attempted: u64,
-    /// Events of it in the trace.
+    /// Events of the coroutine in the trace.
     recorded: u64,
-    /// Index of an event whose writer died in the middle of it.
+    /// Index of an event that is incomplete because its writer died.
     torn: Option<u64>,
     /// Events that a filter kept out.
     filtered: u64,
 }
 
-/// What the records say.
+/// Updates from records.
 impl Account {
-    /// Counts an event. Returns how many are missing before it, or nothing if it is out of order.
+    /// Counts an event. Returns the number of missing events before it; `None` if the event is out of
+    /// order.
     #[inline]
     pub(super) fn note_event(&mut self, event: &Event, last: Option<&Event>) -> Option<u64> {
         self.events += 1;
@@ -51,7 +52,7 @@ impl Account {
         gap
     }
 
-    /// A part of the trace that may tell more of it could not be read.
+    /// Notes that an unreadable part of the trace may have had more events.
     pub(in crate::model) fn note_damage(&mut self) {
         self.uncertain = self.stated.is_none();
     }
@@ -69,26 +70,25 @@ impl Account {
     }
 }
 
-/// What follows from them.
+/// Queries.
 impl Account {
-    /// Whether the final account was read.
+    /// Whether the trace has the final counts of the coroutine.
     pub fn is_closed(&self) -> bool {
         self.stated.is_some()
     }
 
-    /// Index of an event whose writer died in the middle of it.
+    /// Index of an event that is incomplete because its writer died.
     pub fn torn(&self) -> Option<u64> {
         self.stated?.torn
     }
 
-    /// Events that a filter kept out, if one kept out the latest; else 0.
+    /// The number of filtered events, if the latest event is among them; otherwise 0.
     pub(super) fn filtered_at_the_end(&self) -> u64 {
         let stated = self.stated.filter(|_| self.hidden.is_some());
         stated.map_or(0, |stated| stated.filtered)
     }
 
-    /// Events that it had but that are not in the trace, or could not be read from it, unless its
-    /// aggregate stands for them.
+    /// Events that are missing in the trace or cannot be read, unless the aggregate includes them.
     pub fn lost(&self) -> u64 {
         let missing = match self.is_summed_up() {
             true => 0,
@@ -97,7 +97,7 @@ impl Account {
         missing.saturating_add(self.unread_at_the_end())
     }
 
-    /// Events that are in no record but its aggregate, if it has one.
+    /// Events that only the aggregate, if there is one, includes.
     pub fn summed_up(&self) -> u64 {
         let others = match self.is_summed_up() {
             true => self.not_recorded().max(self.gaps),
@@ -106,7 +106,7 @@ impl Account {
         others.saturating_add(self.earlier)
     }
 
-    /// Without those that a flight recorder did not keep.
+    /// Missing events, except those that a flight recorder did not keep.
     fn not_recorded(&self) -> u64 {
         let missing = self
             .stated
@@ -114,19 +114,19 @@ impl Account {
         missing.saturating_sub(self.earlier)
     }
 
-    /// Whether its aggregate stands for events that are not in the trace.
+    /// Whether the aggregate includes events that are not in the trace.
     pub fn is_summed_up(&self) -> bool {
         let aggregate = self.aggregate.as_ref();
         aggregate.is_some_and(|aggregate| aggregate.stands_for_events)
     }
 
-    /// Whether there are totals of it that tell of more than the events that are there.
+    /// Whether the aggregate includes more events than the trace has.
     pub(in crate::model) fn has_earlier_totals(&self) -> bool {
         self.is_summed_up() || self.earlier > 0 && self.aggregate.is_some()
     }
 
-    /// Whether its totals may be wrong: those of its aggregate, if it has one, else the sums over
-    /// its events.
+    /// Whether the totals may be wrong: those of the aggregate if there is one, otherwise the sums over
+    /// the events.
     pub fn is_approximate(&self) -> bool {
         let left_out = self
             .aggregate
@@ -140,13 +140,13 @@ impl Account {
             || left_out > 0
     }
 
-    /// Whether a sum over its events may be short.
+    /// Whether a sum over the events may be too small.
     pub fn misses_events(&self) -> bool {
         self.is_approximate() || self.summed_up() > 0
     }
 
-    /// Set if its last event may not be its last: how many are missing. `newest` is the index of
-    /// the last event.
+    /// The number of missing events, if the latest known event may not be the last. `newest` is its
+    /// index.
     pub(super) fn caveat(&self, newest: Option<u64>) -> Option<u64> {
         let torn = self
             .torn()
@@ -157,8 +157,8 @@ impl Account {
             .then(|| self.lost().max(u64::from(torn)))
     }
 
-    /// Events that the trace should have, were not read from it, and lie in no gap that was seen:
-    /// they came after the last one read.
+    /// Events that the trace should have, but that were not read and are in no gap: they followed the
+    /// last event read.
     fn unread_at_the_end(&self) -> u64 {
         let recorded = self.stated.map_or(0, |stated| stated.recorded);
         let damaged = self.gaps.saturating_sub(self.not_recorded());

@@ -1,30 +1,30 @@
-//! How a coroutine comes to be polled: by wakes of its own, or by others.
+//! How a coroutine is polled: after its own wakes, or by others.
 
 use crate::record::CoroutineId;
 
-/// What is known of the polls of a coroutine.
+/// What is known of a coroutine's polls.
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Polls {
-    /// It was polled without a wake of its own, or inside of another one.
+    /// The coroutine was polled without a wake of its own, or inside another coroutine.
     pub(super) by_others: bool,
-    /// A wake of its own has led to a run.
+    /// A wake of the coroutine itself has led to a run.
     pub(super) when_woken: bool,
-    /// Inside of which coroutine it ran first, if it did inside of one.
+    /// The coroutine inside which this coroutine first ran, if there is one.
     pub(in crate::model) host: Option<CoroutineId>,
-    /// Whether what ran on its thread before its first run is not known.
+    /// It is unknown what ran on the thread before the coroutine's first run.
     pub(in crate::model) surroundings_unrecorded: bool,
 }
 
 impl Polls {
-    /// Its first run that is known was inside of this coroutine, if inside of one. `is_recorded` says
-    /// whether all is known that ran on its thread until then.
+    /// Takes the first known run, with the coroutine inside which it happened. `is_recorded`: everything
+    /// that ran on the thread until then is known.
     pub(in crate::model) fn enter(&mut self, host: Option<CoroutineId>, is_recorded: bool) {
         self.by_others |= host.is_some();
         self.host = self.host.or(host);
         self.surroundings_unrecorded |= !is_recorded;
     }
 
-    /// A run ended to which no wake had led, or one had.
+    /// Takes the end of a run. `was_unasked`: no wake had led to the run.
     #[inline]
     pub(super) fn note_run(&mut self, was_unasked: bool) {
         self.by_others |= was_unasked;

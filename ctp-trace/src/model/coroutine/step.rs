@@ -1,4 +1,4 @@
-//! One event of one coroutine: which stretch of time it ends, and where that is counted.
+//! The effect of one event on its coroutine: which span of time it ends, and where that span is counted.
 
 use super::{Coroutine, suspend_of};
 use crate::histogram::Histogram;
@@ -7,29 +7,29 @@ use crate::model::span::{Activity, Span};
 use crate::record::{CoroutineKind, Event, EventKind, Nanos, WaitKind, Wake};
 use crate::verdict::wakes_since;
 
-/// What is counted over all coroutines, also those that are forgotten since they ended.
+/// Counts over all coroutines, including those that have ended and are forgotten.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// How many coroutines there were.
+    /// The number of coroutines.
     pub coroutines: u64,
-    /// How many events of them are in the trace.
+    /// Events in the trace.
     pub events: u64,
     /// Events known to be missing, of coroutines that have ended.
     pub lost_by_the_dead: u64,
-    /// Events in no record but an aggregate, of coroutines that have ended.
+    /// Events that only an aggregate includes, of coroutines that have ended.
     pub summed_up_of_the_dead: u64,
-    /// Events that a filter kept out, of coroutines of which the account is closed.
+    /// Events that a filter kept out, of coroutines with final counts.
     pub filtered: u64,
-    /// A sum over the events of one that has ended may be wrong.
+    /// A total over the events of an ended coroutine may be wrong.
     pub approximate: bool,
-    /// Coroutines that were dropped while they waited.
+    /// Coroutines that were dropped during a wait.
     pub cancelled: u64,
-    /// Runs that no known wait came before.
+    /// Runs without a known wait before them.
     pub first_runs: Histogram,
 }
 
 impl Coroutine {
-    /// Goes one event on. Only an event and its direct successor bound a stretch of time.
+    /// Takes the next event. Only two consecutive events bound a span of time.
     pub(in crate::model) fn step(
         &mut self,
         event: &Event,
@@ -57,18 +57,19 @@ impl Coroutine {
         span
     }
 
-    /// The latest wake word.
+    /// Takes the latest wake word.
     pub(in crate::model) fn wake(&mut self, wake: &Wake, places: &mut Places) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_word(wake, suspend);
         self.waits.count_queueing(Some(*wake), places);
     }
 
-    /// What a filter kept out is no loss, but bounds nothing either.
+    /// Takes an event after a gap, which bounds no span. A gap that a filter left is no loss.
     fn jump(&mut self, gap: u64, places: &mut Places) -> Option<Span> {
         self.account.gaps = self.account.gaps.saturating_add(gap);
         self.waits.resumed = None;
-        // A site that was put in doubt stays so: many gaps take no longer where it was at many sites.
+        // A site that is marked as uncertain stays so. Taking only new sites keeps the cost of many gaps
+        // low.
         if self.account.misses_events() {
             places.caveat(self.waits.visited.take_new());
         }
@@ -88,7 +89,7 @@ impl Coroutine {
         }
     }
 
-    /// Counts the stretch from one event to the next.
+    /// Counts the span between two consecutive events.
     #[inline]
     fn bound(
         &mut self,
@@ -126,8 +127,9 @@ impl Coroutine {
         Activity::Waiting(from.site, from.wait)
     }
 
-    /// Who polls a future that tells of wakes has to be asked, or may poll it all the same: where no
-    /// wake is known yet, that poll tells when it ends. One that yields asks by that.
+    /// Whether the run after this suspend may be a poll without a wake. Usually a wake leads to the run
+    /// of a future whose runtime records wakes. If no wake is known yet, only the end of the poll shows
+    /// whether there was one. A future that yields or sets a timer has asked for its next poll.
     #[inline]
     fn may_be_polled_unasked(&self, from: &Event) -> bool {
         let is_later = |count| wakes_since(count, from.wake_seen).is_some_and(|wakes| 0 < wakes);

@@ -1,19 +1,19 @@
-//! Where a coroutine has waited. That is mostly one place or two, which are looked through; where it
-//! is many, each is looked up, so that an event takes no longer for them.
+//! The sites where a coroutine has waited. Usually there are one or two, which are searched linearly. An
+//! index is added when there are many, so that the cost per event stays constant.
 
 use crate::hash::Map;
 
-/// So many are looked through as quickly as one is looked up.
+/// Up to this number, a linear search is as fast as the index.
 const FEW: usize = 16;
 
-/// Numbers of sites, each once.
+/// Numbers of sites, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visited {
-    /// In the order in which they came.
+    /// The sites in the order of their first visit.
     pub(super) sites: Vec<u32>,
-    /// The same ones, if they are many.
+    /// The same sites, if there are many.
     index: Option<Box<Index>>,
-    /// How many of them [`take_new`](Visited::take_new) has told.
+    /// How many of the sites [`take_new`](Visited::take_new) has returned.
     reported: usize,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Visited {
 struct Index(Map<u32, ()>);
 
 impl Visited {
-    /// One more, if it is none of them yet: whether it was.
+    /// Adds a site. Returns whether the site is new.
     #[inline]
     pub(super) fn insert(&mut self, site: u32) -> bool {
         let is_new = match &self.index {
@@ -34,7 +34,7 @@ impl Visited {
         is_new
     }
 
-    /// Those that came since this was last asked.
+    /// The sites added since the last call.
     pub(super) fn take_new(&mut self) -> &[u32] {
         let reported = std::mem::replace(&mut self.reported, self.sites.len());
         &self.sites[reported..]
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_there_once_however_many_there_are() {
+    fn sites_are_unique_however_many_there_are() {
         let mut visited = Visited::default();
         for round in 0..3 {
             let new = (0..1000).filter(|site| visited.insert(site * 7));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_new_are_told_once() {
+    fn new_sites_are_returned_once() {
         let mut visited = Visited::default();
         assert!(visited.insert(5) && visited.insert(3));
         assert_eq!(visited.take_new(), [5, 3]);

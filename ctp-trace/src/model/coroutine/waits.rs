@@ -1,39 +1,39 @@
-//! The waits and the runs of a coroutine: since when it does what it does, and sums of what is over.
+//! The waits and runs of a coroutine: the start of the current wait or run, and totals of earlier ones.
 
 use super::visited::Visited;
 use crate::model::names::NameId;
 use crate::model::site::Places;
 use crate::record::{Event, Nanos, SiteId, WaitKind, Wake};
 
-/// Since when a coroutine waits or runs, and how long it did so before.
+/// The current wait or run of a coroutine, and totals of earlier ones.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    /// Start of its latest run.
+    /// Start of the latest run.
     pub ran_at: Option<Nanos>,
-    /// Since when it waits for what it waits for, if it does: runs that ended where the wait before
-    /// was, for the same, are no end of it.
+    /// Since when the coroutine has been waiting for the same resource at the same place, if any.
+    /// Runs in between do not end this time.
     pub wants_since: Nanos,
-    /// Since when it waits there, if it does: polls that nobody asked for, and after which it went
-    /// on waiting for the same, are no end of it.
+    /// Start of the current wait, if there is one. Polls without a wake, after which the coroutine waits
+    /// for the same resource again, do not end it.
     pub since: Nanos,
-    /// So many such polls there were.
+    /// The number of such polls.
     pub idle_polls: u32,
-    /// Time it waited, as far as it went on since.
+    /// Total time spent in waits that are over.
     pub waited: Total,
-    /// Time it ran, as far as that is over.
+    /// Total time spent in runs that are over.
     pub ran: Total,
-    /// Whether it was dropped while it waited.
+    /// The coroutine was dropped during a wait.
     pub cancelled: bool,
-    /// The wait that ended in the latest run; unknown if events after it are missing.
+    /// The wait before the latest run; `None` if events after it are missing.
     pub(super) resumed: Option<Resumed>,
-    /// Sites where it has waited, by number.
+    /// Numbers of the sites where the coroutine has waited.
     pub(super) visited: Visited,
 }
 
-/// Spans, counted and summed up.
+/// Durations, counted and summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// How many.
+    /// The number of durations.
     pub count: u64,
     /// Their sum.
     pub sum: Nanos,
@@ -51,40 +51,41 @@ impl Total {
 pub(super) struct Resumed {
     suspended_at: Nanos,
     site: u32,
-    /// What it waited for; unknown once it has taken that.
+    /// What the wait was for; `Unknown` once the coroutine has acquired that.
     wait: WaitKind,
     arg: u64,
-    /// Wakes that it knew of when that wait began.
+    /// The wake count that the coroutine knew when the wait began.
     pub(super) wake_seen: u16,
     /// The delay between wake and run has been counted.
     queued: bool,
-    /// The place that ended it has been counted.
+    /// The call that ended the wait has been counted.
     credited: bool,
-    /// The run may be a poll that nobody asked for, and that ends nothing: the wait is counted once
-    /// that is known.
+    /// The run may be a poll without a wake, which does not end the wait. The wait is counted once this
+    /// is known.
     uncounted: bool,
 }
 
 impl Resumed {
-    /// Whether one that suspends so, at the site of that number, waits where this was, for the same.
+    /// Whether this suspend, at the site with this number, continues the wait: same place, same
+    /// resource.
     fn is_of(&self, suspend: &Event, site: u32) -> bool {
         (self.site, self.wait, self.arg) == (site, suspend.wait, suspend.arg)
     }
 }
 
 impl Waits {
-    /// The number of the site of the wait that ended in the latest run.
+    /// The number of the site of the wait before the latest run.
     pub(in crate::model) fn resumed_at(&self) -> Option<u32> {
         self.resumed.map(|resumed| resumed.site)
     }
 
-    /// What the wait was for that ended in the latest run.
+    /// The awaited resource of the wait before the latest run.
     pub(in crate::model) fn resumed_by(&self) -> Option<(WaitKind, u64)> {
         self.resumed.map(|resumed| (resumed.wait, resumed.arg))
     }
 
-    /// When the wait began that ended in the latest run, if it was for this, and it has not taken
-    /// it since: now it does.
+    /// The start of the wait before the latest run, if that wait was for this resource. Returns it only
+    /// once: the coroutine acquires the resource now.
     pub(in crate::model) fn take(
         &mut self,
         is_match: impl FnOnce(WaitKind, u64) -> bool,
@@ -97,15 +98,15 @@ impl Waits {
         Some(wait.suspended_at)
     }
 
-    /// Between the runs before and after the wait there was one wake. It is the one that ended the
-    /// wait, so its coroutine has been queued, and nothing is to come of it any more.
+    /// Whether exactly one wake came between the runs before and after the wait. That wake ended the
+    /// wait, so it has no further effect.
     pub(super) fn was_ended_by_single_wake(&self, next: &Event) -> bool {
         let before = self.resumed.map(|resumed| resumed.wake_seen);
         before.is_some_and(|before| next.wake_seen.wrapping_sub(before) == 1)
     }
 
-    /// Whether the run that ends with this suspend was one that nobody asked for, as where another
-    /// future polls this one for reasons of its own, and changed nothing.
+    /// Whether the run that ends with this suspend was a poll without a wake that changed nothing, as
+    /// when another future polls this future for reasons of its own.
     #[inline]
     pub(super) fn go_on(&self, suspend: &Event, places: &mut Places) -> bool {
         let Some(resumed) = self.resumed.filter(|resumed| resumed.uncounted) else {
@@ -115,7 +116,7 @@ impl Waits {
             && resumed.is_of(suspend, places.number(suspend.site, suspend.wait))
     }
 
-    /// Now it is known whether the wait before the latest run goes on.
+    /// Counts the previous wait, now that it is known whether the wait goes on.
     #[inline]
     pub(super) fn settle(&mut self, goes_on: bool, places: &mut Places) {
         if !goes_on {
@@ -126,7 +127,7 @@ impl Waits {
         }
     }
 
-    /// That wait is over, for all that is known.
+    /// Counts the previous wait as completed.
     #[inline]
     pub(in crate::model) fn count(&self, places: &mut Places) {
         let resumed = self.resumed.filter(|resumed| resumed.uncounted);
@@ -136,7 +137,7 @@ impl Waits {
         }
     }
 
-    /// It suspends; `gap` events are missing before that. Returns whether another wait begins.
+    /// Takes a suspend that follows `gap` missing events. Returns whether another wait begins.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -168,14 +169,14 @@ impl Waits {
         true
     }
 
-    /// It is dropped while it waits.
+    /// Takes the death of a waiting coroutine.
     pub(super) fn cancel(&mut self, from: &Event, at: Nanos, places: &mut Places) {
         self.cancelled = true;
         let length = self.since.until(at);
         places.at(from.site, from.wait).cancelled.add(length);
     }
 
-    /// A run follows a suspend, and may be a poll after which the wait goes on.
+    /// Takes a run after a suspend. `may_go_on`: the run may be a poll after which the wait goes on.
     #[inline]
     pub(super) fn resume(
         &mut self,
@@ -202,7 +203,7 @@ impl Waits {
         });
     }
 
-    /// A run is over. Returns the site of the wait before it, if that is known.
+    /// Takes the end of a run. Returns the site of the preceding wait, if known.
     #[inline]
     pub(super) fn pause(
         &mut self,
@@ -215,7 +216,7 @@ impl Waits {
         Some((stats.site, stats.wait))
     }
 
-    /// A wake within the wait that ended in the latest run tells how long that run was delayed.
+    /// Counts the delay of the latest run, if this wake came during the preceding wait.
     #[inline]
     pub(super) fn count_queueing(&mut self, wake: Option<Wake>, places: &mut Places) {
         let (Some(wake), Some(ran_at)) = (wake, self.ran_at) else {
@@ -233,7 +234,7 @@ impl Waits {
         }
     }
 
-    /// A call within the wait that ended in the latest run is what ended it.
+    /// Counts a call of `wake()` during the wait before the latest run as the call that ended the wait.
     #[inline]
     pub(super) fn count_waker(&mut self, called: (Nanos, SiteId), places: &mut Places) {
         let (Some(ran_at), (at, site)) = (self.ran_at, called) else {

@@ -1,32 +1,33 @@
-//! The wakes of a coroutine, as far as they were told, and what they say of its wait.
+//! The recorded wakes of a coroutine, and what they say about its wait.
 
 use super::waits::Waits;
 use crate::model::wakers::Woken;
 use crate::record::{Event, Nanos, Wake};
 use crate::verdict::{WakeEvidence, wakes_since};
 
-/// A wake so close to the start of a run may have come before or after the count was read.
+/// A wake this close to the start of a run may have come before or after the count was read.
 const CLOSE_CALL: Nanos = Nanos(1_000_000);
 
-/// More wakes than these cannot be told from those before: a coroutine keeps half of the count.
+/// A larger number of wakes is indistinguishable from wakes before the wait: a coroutine keeps only half
+/// of the count.
 const MANY_WAKES: u64 = 1 << 15;
 
-/// What is known of the wakes and the wakers of a coroutine.
+/// The known wakes and wakers of a coroutine.
 #[derive(Clone, Debug, Default)]
 pub struct Wakes {
     /// The latest wake word.
     pub word: Option<Wake>,
-    /// The latest call of `wake()` that a thread told of.
+    /// The latest call of `wake()` that a thread recorded.
     pub call: Option<Woken>,
-    /// The first wake that is known since it waits; 0 if none is.
+    /// The first known wake since the wait began; 0 if there is none.
     pub(super) first: Nanos,
-    /// How many of its wakers are alive, if that is known.
+    /// How many wakers of the coroutine are alive, if known.
     pub wakers: Option<u32>,
 }
 
 impl Wakes {
-    /// Takes the latest wake word, of a coroutine that waits so, if it does. Read after the events,
-    /// it may belong to the wait before the last.
+    /// Takes the latest wake word. `suspend` is the current wait, if there is one. The word was read
+    /// after the events, so it may belong to the wait before the last.
     pub(super) fn note_word(&mut self, wake: &Wake, suspend: Option<&Event>) {
         self.word = Some(*wake);
         if self.since(suspend).is_some_and(|wakes| 0 < wakes) {
@@ -37,7 +38,7 @@ impl Wakes {
     /// Takes a call of `wake()`.
     pub(super) fn note_call(&mut self, call: Woken, suspend: Option<&Event>) {
         self.call = Some(call);
-        // It may have been counted before the last run, and dated after it.
+        // The call may have been counted before the last run and dated after it.
         let is_of_resource =
             |wait: &Event| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);
         if suspend.is_some_and(is_of_resource) {
@@ -52,14 +53,14 @@ impl Wakes {
         }
     }
 
-    /// Times of the latest wake, by its word and by its call.
+    /// Times of the latest wake, according to the word and to the call.
     #[inline]
     pub(super) fn times(&self) -> impl Iterator<Item = Nanos> {
         let times = [self.word.map(|word| word.at), self.call.map(|call| call.at)];
         times.into_iter().flatten()
     }
 
-    /// Counts of wakes so far, by the latest word and by the latest call.
+    /// Wake counts, according to the latest word and to the latest call.
     #[inline]
     pub(super) fn counts(&self) -> impl Iterator<Item = u32> {
         let counts = [
@@ -69,34 +70,37 @@ impl Wakes {
         counts.into_iter().flatten()
     }
 
-    /// When the latest wake was: as its thread told, or else as the station did.
+    /// The time of the latest wake, as recorded by its thread, otherwise by the station.
     pub fn at(&self, wake: &Wake) -> Nanos {
         self.call_of(wake).map_or(wake.at, |call| call.at)
     }
 
-    /// The call that this wake was, if its thread told of it. The latest that was told may be another.
+    /// The call of this wake, if its thread recorded the call. The latest recorded call may be of
+    /// another wake.
     pub fn call_of(&self, wake: &Wake) -> Option<Woken> {
         self.call.filter(|woken| woken.count == wake.count)
     }
 
-    /// Wakes since the last run, if it waits. Of very many it is known that they are: the latest is
-    /// then dated within the wait, though half of the count says that it came before.
+    /// Wakes since the last run, if the coroutine waits. Very many wakes look like none, because only
+    /// half of the count is kept. Then the latest is dated within the wait, and the result is
+    /// `MANY_WAKES`.
     pub(super) fn since(&self, suspend: Option<&Event>) -> Option<u64> {
         let (wake, suspend) = (self.word?, suspend?);
         let many = || (suspend.at < self.at(&wake)).then_some(MANY_WAKES);
         wakes_since(wake.count, suspend.wake_seen).or_else(many)
     }
 
-    /// A count behind what the coroutine itself had seen was read too early to say anything.
+    /// The evidence from wakes. `None` if the word was read too early: its count is behind what the
+    /// coroutine itself had seen.
     pub(super) fn evidence(&self, suspend: Option<&Event>, waits: &Waits) -> Option<WakeEvidence> {
         let (wake, suspend) = (self.word?, suspend?);
         let wakes = self.since(Some(suspend))?;
         let (at, ran_at) = ((0 < wake.count).then(|| self.at(&wake)), waits.ran_at);
         let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
-        // It was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
+        // The wake was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
         let is_later = |ran: Nanos| !close(ran) && at.is_some_and(|at| ran < at);
         let spent = waits.was_ended_by_single_wake(suspend);
-        // A wake is counted first and dated later, so a new one may have the date of an old one.
+        // A wake is counted first and dated later, so a new wake may carry the date of an old one.
         let is_old = |at: &Nanos| 0 < wakes && ran_at.is_some_and(|ran| *at < ran);
         Some(WakeEvidence {
             woken: 0 < wakes,

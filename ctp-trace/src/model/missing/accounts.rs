@@ -1,26 +1,26 @@
 //! The counts that a trace states about itself, compared with the records that were read.
 //!
-//! A trace from which a part was left out may be sound otherwise: its chunks are whole, and it has
-//! an end. Only its counts show that something is missing.
+//! A trace from which a part was removed may look complete: its chunks are whole, and it has an end.
+//! Only its counts reveal the gap.
 
 use crate::model::TraceModel;
 use crate::model::gaps::Gap;
 use crate::reader::Reader;
 use crate::record::Record;
 
-/// What was read, and what chunk headers state.
+/// Counts of what was read, and the counts that chunk headers state.
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Accounts {
     /// Records between the start and the end.
     records: u64,
     births: u64,
-    /// The counts of some coroutine cannot be trusted, so that sums over all do not match either.
+    /// The counts of some coroutine cannot be trusted, so the totals cannot match either.
     pub(in crate::model) inexact: bool,
     /// Parts of the trace that could not be read.
     pub(in crate::model) unreadable_parts: u64,
-    /// The most events that any chunk states as lost.
+    /// The largest number of lost events that any chunk states.
     stated_lost: u64,
-    /// Chunks of types that this version does not know.
+    /// Chunks of unknown types.
     pub(in crate::model) unknown_chunks: u64,
 }
 
@@ -34,15 +34,15 @@ impl Accounts {
 }
 
 impl TraceModel {
-    /// Takes over what chunk headers state. To be called when the reader has given all its records.
+    /// Takes the counts from chunk headers. Call this after the reader has returned all records.
     pub fn reconcile(&mut self, reader: &Reader<'_>) {
         let accounts = &mut self.missing.accounts;
         accounts.stated_lost = reader.stated_lost();
         accounts.unknown_chunks = reader.passed_over();
     }
 
-    /// The counts to which the records do not add up. Where parts are known to be missing, that is
-    /// why; those parts are a gap of their own.
+    /// The stated counts that exceed what was read. If parts of the trace are known to be missing, they
+    /// are the cause, and are reported as a gap of their own.
     pub(in crate::model) fn unmatched_counts(&self) -> Vec<Gap> {
         let accounts = &self.missing.accounts;
         let Some(end) = self.end().filter(|_| accounts.unreadable_parts == 0) else {
@@ -74,8 +74,8 @@ impl TraceModel {
         gaps
     }
 
-    /// Lost events of which the trace says whose they were. Where the counts of a coroutine cannot
-    /// be trusted, no loss is in excess.
+    /// Lost events that belong to a known coroutine. If the counts of any coroutine cannot be trusted,
+    /// every loss counts as attributed.
     fn attributed_losses(&self) -> u64 {
         if self.missing.accounts.inexact {
             return u64::MAX;

@@ -1,25 +1,25 @@
-//! Since when, and for how long, events were kept out on purpose.
+//! When, and for how long, filters kept events out.
 
 use crate::record::{Control, Nanos};
 
-/// What the changes of control come to.
+/// The changes of the filter during a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Filtering {
-    /// The changes, in their order; of very many, the first and the latest.
+    /// The changes in order; if there are very many, the first and the latest.
     pub changes: Vec<Control>,
-    /// So many changes before the latest are not among the others.
+    /// The number of changes missing before the latest.
     pub forgotten: u64,
-    /// The latest of each process, and of all.
+    /// The latest filter of each process, and of all.
     current: Vec<Control>,
-    /// For how long recording was stopped, until the latest change.
+    /// How long recording was stopped, until the latest change.
     stopped: Nanos,
 }
 
-/// So many changes are remembered, so that a file cannot take memory without end.
+/// Maximum number of remembered changes: a file must not consume unbounded memory.
 const MOST: usize = 4096;
 
 impl Filtering {
-    /// One more change.
+    /// Takes a change.
     pub(in crate::model) fn note(&mut self, control: &Control) {
         self.stopped = self.stopped_until(control.at);
         if self.changes.len() == MOST {
@@ -34,30 +34,30 @@ impl Filtering {
         }
     }
 
-    /// May events be kept out, as far as has been read?
+    /// Whether any filter is in force at the point that was read last.
     pub fn is_in_force(&self) -> bool {
         self.current.iter().any(Control::is_in_force)
     }
 
-    /// May anything have been kept out since then?
+    /// Whether a filter may have kept events out since this time.
     pub(in crate::model) fn was_in_force_since(&self, since: Nanos) -> bool {
         let changed = self.changes.last().is_some_and(|last| since <= last.at);
         changed || self.is_in_force()
     }
 
-    /// Those of them that made a difference: a command may be given twice.
+    /// The changes that had an effect; a command may be repeated.
     pub fn turns(&self) -> Vec<Control> {
         let mut before = Filtering::default();
         let mut turns = self.changes.clone();
         turns.retain(|change| {
-            let is_one = before.differs_after(change);
+            let is_effective = before.differs_after(change);
             before.note(change);
-            is_one
+            is_effective
         });
         turns
     }
 
-    /// Is other than before kept, of any process that is meant?
+    /// Whether this change alters what is kept, for any process that it concerns.
     fn differs_after(&self, change: &Control) -> bool {
         let differs = |before: &Control| what_is_kept(before) != what_is_kept(change);
         let of_all = || self.of(0).copied().unwrap_or_default();
@@ -67,19 +67,19 @@ impl Filtering {
         }
     }
 
-    /// The latest change of this process, or of all together.
+    /// The latest change for this process, or for all (0).
     fn of(&self, pid: u32) -> Option<&Control> {
         self.current.iter().find(|control| control.pid == pid)
     }
 
-    /// Was recording stopped within this time, of all processes or of some?
+    /// Whether recording was stopped during this time, for any process.
     pub(in crate::model) fn was_stopped_between(&self, from: Nanos, to: Nanos) -> bool {
         let is_within =
             |control: &Control| control.stopped && from <= control.at && control.at <= to;
         self.changes.iter().any(is_within)
     }
 
-    /// For how long recording was stopped, of all processes or of some.
+    /// How long recording was stopped, for any process.
     pub fn stopped_until(&self, end: Nanos) -> Nanos {
         let is_stopped = self.current.iter().any(|control| control.stopped);
         let since = self.changes.last().filter(|_| is_stopped);
@@ -88,7 +88,7 @@ impl Filtering {
     }
 }
 
-/// Whatever the filter is, while recording is stopped.
+/// The effective part of a filter: while recording is stopped, the rest does not matter.
 fn what_is_kept(control: &Control) -> Control {
     let stopped = control.stopped;
     let kept = Some(*control).filter(|_| !stopped).unwrap_or_default();

@@ -1,41 +1,41 @@
-//! When records of threads were lost, which may have been of wakes.
+//! When threads lost records, which may have been of wakes.
 
 use crate::hash::Map;
 use crate::record::{Nanos, ProcessId, ThreadEvent};
 
-/// Threads of which the latest loss is kept: those whose loss was the latest.
+/// How many threads' latest losses are kept; older losses are dropped first.
 const THREADS: usize = 64;
 
 /// The latest loss of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadLoss {
-    /// In which process.
+    /// The process of the thread.
     pub process: ProcessId,
-    /// Which thread.
+    /// The thread.
     pub tid: u64,
-    /// Just before when.
+    /// The loss happened just before this time.
     pub at: Nanos,
-    /// How many records.
+    /// The number of lost records.
     pub records: u64,
 }
 
-/// What threads lost in all: records of wakes, closings and locks, and of events that may be known
-/// otherwise.
+/// Total losses of all threads. The records may have been of wakes, closes, locks, or events that may be
+/// known from elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostRecords {
-    /// How many are known of.
+    /// The number of losses that were counted.
     pub known: u64,
-    /// Some threads found no room at all, and nobody counts what they lose.
+    /// Some threads had no lane, and their losses were not counted.
     pub or_more: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Losses {
-    /// The latest last.
+    /// The losses, latest last.
     latest: Vec<ThreadLoss>,
-    /// Of all threads, from the beginning.
+    /// Losses of all threads, from the beginning.
     pub(in crate::model) all: LostRecords,
-    /// The latest of each process, of whichever thread.
+    /// The latest loss per process.
     of_process: Map<ProcessId, Nanos>,
 }
 
@@ -64,7 +64,7 @@ impl Losses {
         self.latest.iter().filter(is_later).copied().collect()
     }
 
-    /// Has any thread of this process lost anything since?
+    /// Whether any thread of the process has lost records since this time.
     pub(in crate::model) fn any_since(&self, process: ProcessId, since: Nanos) -> bool {
         let latest = self.of_process.get(&process);
         latest.is_some_and(|latest| since <= *latest)
@@ -77,7 +77,7 @@ mod tests {
 
     // CT-24
     #[test]
-    fn the_latest_losses_are_known_however_many_there_were() {
+    fn latest_losses_are_kept() {
         let mut losses = Losses::default();
         for at in 0..10_000 {
             let thread_event = ThreadEvent {

@@ -1,10 +1,12 @@
 //! Closed resources, and the coroutines that waited for them.
 //!
-//! A number may be used again and closed again: what a coroutine lost is what was closed first
-//! after it began to wait. A coroutine ends once, and its id is used once: who waits for its end has
-//! lost that also if it was over before. Closings are kept in a log until it is full; then those are
-//! set aside that somebody who still waits has lost, and the older half of the rest is forgotten. So memory
-//! grows with the coroutines that live, however much a program closes.
+//! A descriptor number may be reused and closed again, so a coroutine misses the first close after it
+//! began to wait. A coroutine ends once and its id is used once, so waiting for its end is in vain even
+//! if it ended before.
+//!
+//! Closes are kept in a log. When the log is full, those that affect a waiting coroutine are set aside,
+//! and the older half of the rest is dropped. So memory grows with the live coroutines, not with the
+//! number of closes.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +14,31 @@ use crate::model::coroutine::Coroutine;
 use crate::model::names::NameId;
 use crate::record::{Close, CoroutineId, Event, Nanos, ProcessId, SiteId, WaitKind};
 
-/// Length of the log, unless there are more coroutines than that.
+/// Length of the log; more if there are more coroutines.
 const ROOM: usize = 1 << 14;
 
-/// A resource is gone.
+/// A close of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Closing {
-    /// When it was closed.
+    /// When the resource was closed.
     pub at: Nanos,
-    /// On which thread.
+    /// The thread of the close.
     pub tid: u64,
-    /// Where; 0 if that is not known.
+    /// The site of the close; 0 if unknown.
     pub site: SiteId,
-    /// If it is a coroutine that ended: which one, and its name.
+    /// For the end of a coroutine: its id and name.
     pub ended: Option<(CoroutineId, NameId)>,
 }
 
-/// What can be closed, in which process: descriptors, locks with channels, coroutines, and the
-/// program's own things are numbered each for themselves.
+/// A resource that can be closed: descriptors, locks and channels, coroutines, and the program's own
+/// resources each have their own numbers, per process.
 pub(in crate::model) type Resource = (ProcessId, WaitKind, u64);
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Closings {
     log: Vec<(Resource, Closing)>,
-    /// What those lost that waited when the log was last full, each with the index of its suspend.
+    /// The closes that affected waiting coroutines when the log was last full, each with the index of
+    /// the suspend.
     set_aside: BTreeMap<CoroutineId, (u64, Closing)>,
 }
 
@@ -53,7 +56,7 @@ impl Closings {
         }
     }
 
-    /// What each that waits lost: the first closing of it since it does.
+    /// For each waiting coroutine, the first close of its resource since the wait began.
     pub(in crate::model) fn lost(
         &self,
         coroutines: &[Coroutine],
@@ -77,7 +80,7 @@ impl Closings {
 }
 
 impl Close {
-    /// Whether one who waits so waits for what is closed here, if both are of one process.
+    /// Whether such a wait is for the resource that is closed here, within the same process.
     pub fn is_of(&self, wait: WaitKind, arg: u64) -> bool {
         self.arg == arg && sort(wait).is_some_and(|wait_kind| sort(self.wait) == Some(wait_kind))
     }
@@ -92,12 +95,12 @@ fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -
     (*found == requested).then_some(*closing)
 }
 
-/// What this is to who closes it; nothing if it is no thing that can be closed.
+/// The resource of such a wait; `None` if it cannot be closed.
 pub(in crate::model) fn resource(process: ProcessId, wait: WaitKind, arg: u64) -> Option<Resource> {
     Some((process, sort(wait)?, arg))
 }
 
-/// What is closed with one stroke counts as one.
+/// Maps kinds of waits that a single close ends to the same kind.
 fn sort(wait: WaitKind) -> Option<WaitKind> {
     match wait {
         WaitKind::Readable | WaitKind::Writable => Some(WaitKind::Readable),
@@ -141,7 +144,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn the_first_closing_since_the_wait_began_is_what_was_lost() {
+    fn first_close_during_the_wait_counts() {
         let (mut closings, fd) = (Closings::default(), WaitKind::Readable);
         let all = [
             waits(1, 100, fd, 7),
@@ -156,7 +159,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn a_closing_is_of_both_directions_and_of_one_sort_and_process() {
+    fn close_covers_both_directions_of_one_resource() {
         let all = [
             waits(1, 1, WaitKind::Writable, 7),
             waits(2, 1, WaitKind::Channel, 7),
@@ -181,7 +184,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn a_million_closings_are_bounded_and_what_somebody_lost_stays() {
+    fn million_closes_are_bounded_and_missed_closes_stay() {
         let mut closings = Closings::default();
         let all = [waits(1, 10, WaitKind::Lock, 4)];
         for i in 0..1_000_000 {

@@ -1,33 +1,34 @@
-//! Coroutines that end, and those that wait for that. An end is to who waits for it what a closing is
-//! to who waits for a descriptor.
+//! Coroutines that await the end of others. For them, an end is what a close is to those that wait for a
+//! descriptor.
 
 use super::closings::{Closing, Resource, resource};
 use crate::hash::Map;
 use crate::model::coroutine::Coroutine;
 use crate::record::{Event, EventKind, ProcessId, WaitKind};
 
-/// Coroutines that are awaited of which it is known.
+/// Maximum number of awaited coroutines that are remembered.
 const AWAITED: usize = 1 << 16;
 
-/// Ends that are known to who comes later. When there are more they are forgotten.
+/// Maximum number of ends that are remembered for later waits. Beyond it, all are forgotten.
 const ENDED: usize = 1 << 14;
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Joins {
-    /// Those for whose end somebody began to wait.
+    /// Coroutines that others await.
     awaited: Map<Resource, ()>,
-    /// The latest that have ended.
+    /// Coroutines that ended recently.
     ended: Map<Resource, Closing>,
 }
 
 impl Joins {
-    /// Whoever has this id now has not ended: a probe may use it again.
+    /// A probe may reuse an id, so the new coroutine with this id has not ended.
     pub(in crate::model) fn born(&mut self, process: ProcessId, probe_id: u64) {
         let joined = resource(process, WaitKind::Coroutine, probe_id);
         joined.map(|joined| self.ended.remove(&joined));
     }
 
-    /// Something happens to this one. If so somebody waits for an end that has come: that end.
+    /// Takes an event of a coroutine. Returns the end of an awaited coroutine if both the end and the
+    /// wait have been seen.
     #[inline]
     pub(in crate::model) fn event(
         &mut self,
@@ -69,7 +70,7 @@ impl Joins {
     }
 }
 
-/// The one of the same process with this id; 0 is that of nobody.
+/// The coroutine with this id in the same process, as a resource; an id of 0 means none.
 fn joined(coroutine: &Coroutine, probe_id: u64) -> Option<Resource> {
     resource(coroutine.process, WaitKind::Coroutine, probe_id).filter(|_| probe_id != 0)
 }

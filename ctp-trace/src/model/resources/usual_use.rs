@@ -1,28 +1,28 @@
-//! How long those waited on whose resource was closed, and who went on all the same.
+//! How long waiters took to resume after their resource was closed.
 //!
-//! A program may close first and resume later, and be fine. What it did to others tells how long
-//! that takes: at the place that closes, and at the place that waits.
+//! A program may close a resource first and resume its waiters later. Past cases show how long that
+//! takes, both at the place that closes and at the place that waits.
 
 use super::closings::{Closing, Resource, resource};
 use crate::hash::Map;
 use crate::record::{Event, Nanos, ProcessId, SiteId, WaitKind};
 
-/// Closings that are remembered of one resource, of which the number may be used again.
+/// Remembered closes per resource, because its number may be reused.
 const CLOSINGS: usize = 4;
-/// Resources of which closings are remembered.
+/// Maximum number of resources with remembered closes.
 const RESOURCES: usize = 1 << 14;
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct UsualUse {
-    /// The latest closings of each resource with their places, the latest first.
+    /// The latest closes of each resource with their sites, latest first.
     closed: Map<Resource, [Option<(Nanos, SiteId)>; CLOSINGS]>,
-    /// The longest time from a closing at a place, or of what was waited for at a place, until the
-    /// wait was over.
+    /// Per site, the longest time from a close to the end of the wait. Counted at the site of the close
+    /// and at the site of the wait.
     longest: Map<SiteId, Nanos>,
 }
 
 impl UsualUse {
-    /// A resource is gone.
+    /// Takes a close.
     pub(in crate::model) fn closed(&mut self, resource: Resource, closing: &Closing) {
         if self.closed.len() == RESOURCES && !self.closed.contains_key(&resource) {
             self.closed.clear();
@@ -32,7 +32,7 @@ impl UsualUse {
         closings[0] = Some((closing.at, closing.site));
     }
 
-    /// This wait of a coroutine is over.
+    /// Takes the end of a wait.
     #[inline]
     pub(in crate::model) fn over(&mut self, process: ProcessId, suspend: &Event, at: Nanos) {
         if self.closed.is_empty() {
@@ -40,11 +40,12 @@ impl UsualUse {
         }
         let resource = resource(process, suspend.wait, suspend.arg);
         let closings = resource.and_then(|resource| self.closed.get(&resource));
-        // Who begins to wait for one that has ended waits for what has come.
+        // A coroutine that awaits another after its end need not wait at all.
         let is_join = suspend.wait == WaitKind::Coroutine;
-        let amid =
+        let is_during_wait =
             |(closed, _): &(Nanos, SiteId)| (is_join || suspend.at < *closed) && *closed <= at;
-        let first = closings.and_then(|all| all.iter().flatten().rfind(|pair| amid(pair)));
+        let first =
+            closings.and_then(|all| all.iter().flatten().rfind(|pair| is_during_wait(pair)));
         if let Some(&(closed, place)) = first {
             let time = closed.max(suspend.at).until(at);
             self.took(suspend.site, time);
@@ -57,8 +58,8 @@ impl UsualUse {
         *longest = time.max(*longest);
     }
 
-    /// The longest that anybody went on waiting who waited where this one does, or whose resource
-    /// was closed where its own was. Zero if nobody is known.
+    /// The longest time that a wait at the same site, or for a resource closed at the same site,
+    /// continued after the close. Zero if none is known.
     pub(in crate::model) fn longest(&self, waits_at: SiteId, closed_at: SiteId) -> Nanos {
         let of = |place| self.longest.get(&place).copied().unwrap_or_default();
         of(waits_at).max(of(closed_at))
@@ -95,7 +96,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn the_longest_way_from_a_closing_to_the_end_of_the_wait_is_known_at_both_places() {
+    fn longest_time_after_close_is_kept_at_both_sites() {
         let mut usual_use = UsualUse::default();
         close(&mut usual_use, 50, 4);
         over(&mut usual_use, 100, 110, 4); // closed before it waited
@@ -111,7 +112,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn of_a_number_that_is_used_again_the_first_closing_counts() {
+    fn first_close_of_a_reused_number_counts() {
         let mut usual_use = UsualUse::default();
         for at in [200, 300, 400] {
             close(&mut usual_use, at, 4);

@@ -1,59 +1,59 @@
-//! What is the same wherever a reason occurs: its word, its sentence, what it rests on.
+//! What is common to all occurrences of a reason: its word, its sentence, its basis.
 
 use crate::verdict::Verdict;
 
-/// What a verdict with a reason rests on.
+/// The basis of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Basis {
-    /// What it waits for has come, or can come no more.
+    /// The awaited resource is ready, or can never become ready.
     Resource,
-    /// Others keep it waiting.
+    /// Other coroutines block this coroutine.
     Blocker,
-    /// It waits longer than others did.
+    /// The wait is longer than others were.
     Length,
-    /// It waits while others go on, or past the time that it said.
+    /// The coroutine waits although others continue, or beyond its deadline.
     Time,
-    /// What it does, or says that it does.
+    /// The state of the coroutine, or what it recorded about it.
     State,
     /// Records are missing.
     Missing,
-    /// Others wait for as long.
+    /// Other waits last as long.
     Usual,
-    /// There is nothing to compare it with.
+    /// There is nothing to compare the wait with.
     Nothing,
 }
 
-/// Everything that is the same wherever a reason occurs. Pages, JSON and `docs/verdicts.md` follow
-/// from it.
+/// Everything that is common to all occurrences of a reason. The reporter's pages and JSON and
+/// `docs/verdicts.md` are generated from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
     /// The word for programs.
     pub word: &'static str,
-    /// What the verdict rests on.
+    /// The basis of the verdict.
     pub basis: Basis,
-    /// The verdict that follows.
+    /// The resulting verdict.
     pub verdict: Verdict,
-    /// When that follows, as the documentation says it; empty if another entry of this word does.
+    /// The condition, as documented; empty if another entry with this word documents it.
     pub when: &'static str,
-    /// When the verdict is likely only, for another cause than a doubt.
+    /// The condition under which the verdict is only likely, if no caveat is the cause.
     pub likely_when: Option<&'static str>,
-    /// A [`Caveat`](crate::verdict::Caveat) makes a certain verdict likely.
+    /// A [`Caveat`](crate::verdict::Caveat) turns the certain verdict into a likely verdict.
     pub may_be_doubted: bool,
-    /// The heading in the documentation of the rule for the verdict.
+    /// The heading of the documentation's section about this rule.
     pub heading: Option<&'static str>,
-    /// A closing of which the record is lost could make it stuck.
+    /// The loss of a close record could hide that the coroutine is stuck.
     pub may_miss_closing: bool,
-    /// What is so at the end, in place of what the fact says.
+    /// The state at the end, if different from what the fact says.
     pub at_the_end: Option<&'static str>,
     pub(super) sentence: &'static str,
-    /// The sentence of several coroutines, if that is another one.
+    /// The sentence for several coroutines, if different.
     pub(super) several: Option<&'static str>,
-    /// The sentence where the verdict is likely only, if that is another one.
+    /// The sentence for a likely verdict, if different.
     pub(super) if_likely: Option<&'static str>,
 }
 
-/// A description with what is so of most reasons.
+/// A description with the values that most reasons share.
 pub(super) const fn of(word: &'static str, verdict: Verdict, basis: Basis) -> Description {
     Description {
         word,
@@ -73,7 +73,7 @@ pub(super) const fn of(word: &'static str, verdict: Verdict, basis: Basis) -> De
 
 macro_rules! blanks {
     ($($(#[$doc:meta])* $blank:ident: $name:literal,)*) => {
-        /// What a reporter fills in where a sentence has its name in braces.
+        /// A placeholder in a sentence, which the reporter replaces; written as its name in braces.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Blank {
             $($(#[$doc])* $blank,)*
@@ -93,17 +93,17 @@ macro_rules! blanks {
 blanks! {
     /// The word for programs.
     Word: "word",
-    /// How long they have been so.
+    /// How long the state has lasted.
     Age: "age",
-    /// What is known of their wakes.
+    /// What is known of the wakes.
     Wakes: "wakes",
-    /// What is usual where they wait.
+    /// What is usual at the site.
     Usual: "usual",
-    /// How those like them lived.
+    /// How long similar coroutines lived.
     Lives: "lives",
     /// What is known of delays between a wake and a run.
     Delays: "delays",
-    /// On which threads they were.
+    /// The threads of the coroutines.
     Threads: "threads",
     /// What was closed, and where.
     Closed: "closed",
@@ -113,16 +113,16 @@ blanks! {
     Are: "are",
     /// `it` or `them`.
     Them: "them",
-    /// Those after which they go on.
+    /// The blocking coroutines.
     Blockers: "blockers",
-    /// What speaks against it where a resource is gone, or that nothing does.
+    /// The caveat for a closed resource, or that there is none.
     ResourceCaveat: "caveat of resource",
-    /// What speaks against it where others keep it, or that nothing does.
+    /// The caveat for a blocked coroutine, or that there is none.
     BlockerCaveat: "caveat of blocker",
 }
 
 impl Description {
-    /// Why so many coroutines have this verdict, in a sentence without a full stop.
+    /// The reason in words for this many coroutines, without a full stop.
     pub fn in_words(
         &self,
         verdict: Verdict,
@@ -135,7 +135,7 @@ impl Description {
     }
 }
 
-/// A template with its blanks filled in.
+/// Fills the placeholders of a template.
 fn filled(template: &str, mut fill: impl FnMut(Blank) -> String) -> String {
     let mut text = String::new();
     let mut rest = template;

@@ -1,18 +1,18 @@
-//! The table of reasons: what is said of each, once.
+//! The table of reasons, which describes each reason in a single place.
 
 use super::Reason;
 use super::description::{Basis, Description, of};
 use crate::record::Seen;
 use crate::verdict::Verdict;
 
-/// Each entry is a reason and its [`Description`]. The first pattern that fits counts.
+/// Each entry has a reason and its [`Description`]. The first matching pattern counts.
 macro_rules! reasons {
     ($($reason:pat => $description:expr,)*) => {
         /// The descriptions of all reasons, in the order of the documentation.
         pub static REASONS: &[Description] = &[$($description),*];
 
         impl Reason {
-            /// What is the same wherever this reason occurs.
+            /// The description that is common to all occurrences of this reason.
             pub fn describe(&self) -> &'static Description {
                 match self {
                     $($reason => const { &$description },)*
@@ -24,88 +24,87 @@ macro_rules! reasons {
 
 reasons! {
     Reason::Deadlock { .. } => Description {
-        when: "it waits for one that waits, and so on, for this one",
+        when: "in a cycle of coroutines that wait for each other",
         may_be_doubted: true,
         heading: Some("Who waits for whom"),
         ..of("deadlock", Verdict::Deadlock, Basis::Blocker)
     },
     Reason::NeverGivenBack { .. } => Description {
-        when: "who took the lock that it waits for has ended without giving it back",
+        when: "waits for a lock whose holder has ended without releasing it",
         may_be_doubted: true,
         heading: Some("Who waits for whom"),
-        sentence: "it waits for a lock whose holder ended without giving it back; {caveat of blocker}",
-        several: Some("they wait for locks whose holders ended without giving them back; {caveat of blocker}"),
+        sentence: "it waits for a lock whose holder ended without releasing it; {caveat of blocker}",
+        several: Some("they wait for locks whose holders ended without releasing them; \
+            {caveat of blocker}"),
         ..of("never-given-back", Verdict::Stuck, Basis::Blocker)
     },
     Reason::Behind { .. } => Description {
-        when: "it goes on only after one that is in a DEADLOCK, or STUCK",
+        when: "can continue only after a coroutine that is STUCK or in a DEADLOCK",
         may_be_doubted: true,
         sentence: "it goes on only after {blockers}; {caveat of blocker}",
         several: Some("they go on only after {blockers}; {caveat of blocker}"),
         ..of("behind", Verdict::Stuck, Basis::Blocker)
     },
     Reason::Closed { .. } => Description {
-        when: "NOT_WOKEN, and what it waits for was closed since it waits",
+        when: "NOT_WOKEN, and the awaited resource was closed during the wait",
         may_be_doubted: true,
         heading: Some("Closed, and not woken"),
         sentence: "lost wakeup: {closed}; {caveat of resource}",
         ..of("closed", Verdict::Stuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Closed, .. } => Description {
-        when: "NOT_WOKEN, and what it waits for was seen closed from outside",
+        when: "NOT_WOKEN, and the awaited descriptor was seen closed from outside",
         may_be_doubted: true,
         heading: Some("Seen from outside"),
-        sentence: "seen from outside: {fds} {are} closed, and nobody resumed {them}; \
+        sentence: "seen from outside: {fds} {are} closed, but nothing resumed {them}; \
             {caveat of resource}",
         ..of("seen-closed", Verdict::Stuck, Basis::Resource)
     },
     Reason::Unclaimed { .. } => Description {
-        when: "the lock that it waits for was given back, and nobody has taken it since",
+        when: "the awaited lock was released, and has not been acquired since",
         heading: Some("Who waits for whom"),
-        sentence: "the lock that it waits for was given back, and nobody has taken it since; \
-            {caveat of blocker}",
-        several: Some("the locks that they wait for were given back, and nobody has taken them since; \
+        sentence: "the awaited lock was released, and has not been acquired since; {caveat of blocker}",
+        several: Some("the awaited locks were released, and have not been acquired since; \
             {caveat of blocker}"),
         ..of("unclaimed", Verdict::MaybeStuck, Basis::Blocker)
     },
     Reason::Looked { seen: Seen::NumberClosed, .. } => Description {
-        when: "the number of its descriptor was seen closed from outside; the thing itself may \
-            be open under another one",
-        sentence: "seen from outside: {fds} {are} closed, and nobody resumed {them}; \
+        when: "the number of the awaited descriptor was seen closed from outside; the same file may be \
+            open under another number",
+        sentence: "seen from outside: {fds} {are} closed, but nothing resumed {them}; \
             {caveat of resource}",
         ..of("seen-number-closed", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Unwatched(_), .. } => Description {
-        when: "no epoll was seen to watch its descriptor, as one does for others that wait",
-        sentence: "seen from outside: no epoll tells when {fds} {are} ready, as it does for others \
-            that wait; {caveat of resource}",
+        when: "no epoll watches the awaited descriptor, though the program uses epoll for other waits",
+        sentence: "seen from outside: no epoll watches {fds}, though the program uses epoll for other \
+            waits; {caveat of resource}",
         ..of("seen-unwatched", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Readable(_) | Seen::HungUp, .. } => Description {
-        when: "its descriptor was seen to be readable, or left by the other end, and others \
-            went on meanwhile",
-        sentence: "seen from outside: {fds} could be read, and nobody resumed {them}, while others \
-            went on; {caveat of resource}",
+        when: "the awaited descriptor was seen readable, or closed by the other end, and other \
+            coroutines made progress meanwhile",
+        sentence: "seen from outside: {fds} could be read, but nothing resumed {them}, while others made \
+            progress; {caveat of resource}",
         ..of("seen-ready", Verdict::MaybeStuck, Basis::Resource)
     },
-    // It was replaced: what else can be seen is no reason.
+    // The descriptor was replaced; the remaining findings are no reasons.
     Reason::Looked { .. } => Description {
-        sentence: "seen from outside: {fds} {are} used for something else by now; {caveat of resource}",
+        sentence: "seen from outside: {fds} {are} used for something else now; {caveat of resource}",
         ..of("seen-closed", Verdict::Stuck, Basis::Resource)
     },
     Reason::NoWaker => Description {
         when: "NO_WAKER for a second",
-        likely_when: Some("NO_WAKER, but another one may poll it"),
+        likely_when: Some("NO_WAKER, but another coroutine may poll it"),
         heading: Some("No waker left"),
-        sentence: "suspended {age}, and nobody has a waker of it any more: it was not woken, and cannot \
-            be",
-        if_likely: Some("suspended {age}, and nobody has a waker of it: it was not woken, and cannot be, \
-            unless another one polls it"),
+        sentence: "suspended {age}, and no waker is left: not woken, and cannot be woken",
+        if_likely: Some("suspended {age}, and no waker is left: not woken, and cannot be woken, unless \
+            another coroutine polls it"),
         ..of("no-waker", Verdict::Stuck, Basis::Resource)
     },
     Reason::PassedOver { .. } => Description {
         when: "WOKEN_NOT_RUN, passed over",
-        likely_when: Some("WOKEN_NOT_RUN, passed over, but not for certain"),
+        likely_when: Some("WOKEN_NOT_RUN, passed over, but not certainly"),
         heading: Some("Woken, and passed over"),
         sentence: "woken, then not run to the end ({age} since suspended), while others were that were \
             ready only later; {delays}",
@@ -117,80 +116,82 @@ reasons! {
         ..of("overlooked", Verdict::MaybeStuck, Basis::Time)
     },
     Reason::Overdue(_) => Description {
-        when: "its timer is overdue",
+        when: "the timer is overdue",
         sentence: "suspended {age} though the timer was due; {wakes}",
         ..of("overdue", Verdict::MaybeStuck, Basis::Time)
     },
     Reason::FarBeyond => Description {
-        when: "it waits at least 10 times what 99 % of its site's waits took, and twice the longest; \
-            8 or more must have ended; unless `in-turn` or `nothing-to-read` explains it",
+        when: "the wait has lasted at least 10 times the 99th percentile of the waits at its site, and \
+            twice the longest; at least 8 must have ended; unless `in-turn` or `nothing-to-read` \
+            explains the wait",
         sentence: "suspended {age}{usual}; {wakes}",
         ..of("far-beyond", Verdict::MaybeStuck, Basis::Length)
     },
     Reason::BeyondLives(_) => Description {
-        when: "fewer than 8 waits ended at its site, but 8 or more coroutines like it ended (of its \
-            name, spawned where it was), and of those like it that were born after all of these, \
-            8 or more wait there; it waits at least 10 times what 99 % of those lived, and twice \
-            the longest life; unless `in-turn` or `nothing-to-read` explains it",
-        sentence: "suspended {age} where hardly any wait has ended before; {lives}; {wakes}",
+        when: "fewer than 8 waits ended at the site, but at least 8 similar coroutines (same name and \
+            spawn site) have ended, and at least 8 that were born after all of these wait there; the \
+            wait has lasted at least 10 times the 99th percentile of their lifetimes, and twice the \
+            longest; unless `in-turn` or `nothing-to-read` explains the wait",
+        sentence: "suspended {age} where few waits have ended before; {lives}; {wakes}",
         ..of("beyond-lives", Verdict::MaybeStuck, Basis::Length)
     },
     Reason::Silent => Description {
-        when: "it is of a plain v1 program, which tells neither wakes nor waits, and waits to the \
-            end",
-        sentence: "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it \
-            waits for",
+        when: "waits to the end, in a plain v1 program, which records neither wakes nor awaited \
+            resources",
+        sentence: "suspended {age}, to the end; a plain v1 program records neither wakes nor awaited \
+            resources",
         ..of("silent", Verdict::MaybeStuck, Basis::Time)
     },
     Reason::ThreadEnded => Description {
-        when: "RUNNING, and its thread has said since that it ends",
-        sentence: "running when its thread ended: {threads} said so, and nobody has run it for {age}",
+        when: "RUNNING, and the thread has announced its end since",
+        sentence: "running when its thread ended, as {threads} announced, and not run for {age} since",
         ..of("thread-ended", Verdict::MaybeStuck, Basis::State)
     },
     Reason::Runs => Description {
-        when: "RUNNING, and its thread has run nobody else since",
-        sentence: "running for {age} without a suspend, and nobody else has run on {threads} since",
+        when: "RUNNING, and the thread has run no other coroutine since",
+        sentence: "running for {age} without a suspend, and no other coroutine has run on {threads} \
+            since",
         ..of("runs", Verdict::Busy, Basis::State)
     },
     Reason::Lost(_) => Description {
-        when: "events are lost that may have changed its state",
+        when: "events are lost that may have changed the state",
         at_the_end: Some("what came since is lost"),
         ..of("lost", Verdict::Unknown, Basis::Missing)
     },
     Reason::Filtered(_) => Description {
-        when: "events were kept out by a filter that may have changed its state",
+        when: "a filter kept out events that may have changed the state",
         at_the_end: Some("a filter kept out what came since"),
         ..of("filtered", Verdict::Unknown, Basis::Missing)
     },
     Reason::Young => Description {
-        when: "it has been in its state for less than the threshold",
+        when: "the state has lasted less than the threshold",
         ..of("young", Verdict::Waiting, Basis::State)
     },
     Reason::Usual => Description {
-        when: "its site has waited as long before, or nearly",
+        when: "waits at this site have taken about as long before",
         ..of("usual", Verdict::Waiting, Basis::Usual)
     },
     Reason::NoPast => Description {
-        when: "too few waits of its site have ended to say what is usual",
+        when: "too few waits at this site have ended to say what is usual",
         ..of("no-past", Verdict::Waiting, Basis::Nothing)
     },
     Reason::InTurn(_) => Description {
-        when: "it queues for a lock that goes from one to the next",
+        when: "queues for a lock that keeps changing hands",
         heading: Some("Who waits for whom"),
         ..of("in-turn", Verdict::Waiting, Basis::Usual)
     },
     Reason::NothingToRead(_) => Description {
-        when: "its descriptor was seen to have nothing to read",
+        when: "the awaited descriptor was seen to have nothing to read",
         heading: Some("Seen from outside"),
         ..of("nothing-to-read", Verdict::Waiting, Basis::Usual)
     },
     Reason::Timer(_) => Description {
-        when: "its timer is not due yet, or was but just",
+        when: "the timer is not due yet, or became due only recently",
         may_miss_closing: false,
         ..of("timer", Verdict::Waiting, Basis::State)
     },
     Reason::Idle => Description {
-        when: "its program says that this wait is meant to be long",
+        when: "the program marked this wait as meant to be long",
         ..of("idle", Verdict::Waiting, Basis::State)
     },
     Reason::Queued { .. } => Description {
@@ -199,20 +200,20 @@ reasons! {
         ..of("queued", Verdict::Waiting, Basis::Nothing)
     },
     Reason::NotOvertaken => Description {
-        when: "NEVER_RUN, nor was any run that became ready long after its birth",
+        when: "NEVER_RUN, and neither was any coroutine that became ready long after its birth",
         ..of("not-overtaken", Verdict::Waiting, Basis::Nothing)
     },
     Reason::Hosts => Description {
-        when: "RUNNING, and others run inside of it",
+        when: "RUNNING, and other coroutines run inside it",
         ..of("hosts", Verdict::Waiting, Basis::State)
     },
     Reason::Ignored(_) => Description {
-        when: "it would be worse, but `--ignore` asks not to be told",
+        when: "the verdict would be worse, but `--ignore` hides it",
         may_miss_closing: false,
         ..of("ignored", Verdict::Waiting, Basis::State)
     },
     Reason::Over => Description {
-        when: "it has ended, or was dropped while it waited; never listed",
+        when: "ended, or dropped during a wait; never listed",
         ..of("over", Verdict::Over, Basis::State)
     },
 }
