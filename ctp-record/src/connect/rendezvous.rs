@@ -44,7 +44,7 @@ pub struct Caller {
 
 impl Caller {
     /// Is the image that called still there? Its end and an exec close what it called from.
-    pub fn is_there(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         self.socket.as_ref().is_none_or(is_open)
     }
 }
@@ -296,8 +296,8 @@ mod tests {
             pid: None,
             requested: None,
         };
-        assert!(caller.is_there());
+        assert!(caller.is_connected());
         drop(theirs);
-        assert!(!caller.is_there());
+        assert!(!caller.is_connected());
     }
 }

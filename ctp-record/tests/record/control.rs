@@ -373,7 +373,7 @@ fn one_whose_probe_goes_on_all_the_same_is_not_said_to_be_stopped() {
     let outcome = recording.try_control(recording.program, &["stop"]);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stdout);
     let message = outcome.stderr;
-    assert!(message.contains("does not heed control"), "{message}");
+    assert!(message.contains("does not support control"), "{message}");
     assert!(names("recording      on\n"));
     send(Signal::KILL, recording.program);
     recording.lab.outcome(recording.recorder);
