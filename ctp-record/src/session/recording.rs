@@ -50,7 +50,7 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     // The rest may take long, and the recorder may be killed meanwhile.
     rendezvous.remove();
     if session.output.flight().is_some() {
-        final_snapshot::land(config, launch, &mut session, over, at)?;
+        final_snapshot::finish(config, launch, &mut session, over, at)?;
         return Ok(over.status());
     }
     let end = End {

@@ -152,7 +152,7 @@ fn a_stop_is_exact(flags: &[&str]) -> Trace {
     let (lab, outcome) = recording.end();
     let message = &outcome.stderr;
     assert!(
-        message.contains("kept out by ctp-record control"),
+        message.contains("dropped by ctp-record control"),
         "{message}"
     );
     let trace = lab.trace();

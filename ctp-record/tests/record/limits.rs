@@ -275,7 +275,7 @@ fn forks_for_which_the_recorder_has_no_descriptor_are_counted_in_the_trace() {
     let missing = 8 - trace.coroutines.len() as u64;
     assert!(0 < missing, "{}", outcome.stderr);
     assert_eq!(trace.end().unrecorded, missing);
-    let reported = "not let in, since no descriptor was left";
+    let reported = "not admitted, because no descriptor was left";
     assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("ulimit -n"), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("--wait-all"), "{}", outcome.stderr);
@@ -290,7 +290,7 @@ fn a_program_with_little_address_space_is_recorded_from_slots() {
     let outcome = lab.run(&mut command);
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("; 0 lanes"), "{}", outcome.stderr);
-    let why = "1 thread found no buffer, since the program has no room to map any";
+    let why = "1 thread got no buffer, because the program has no memory left to map any";
     assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
     let trace = lab.trace();
     trace.is_complete();
@@ -341,7 +341,7 @@ fn a_flight_recorder_of_a_program_with_little_address_space_takes_its_probe_for_
     assert!(message.contains(" 80 events in totals ("), "{message}");
     let kept = " kept: at most the latest 8 of each coroutine), 0 lost";
     assert!(message.contains(kept), "{message}");
-    let why = "1 thread found no buffer, since the program has no room to map any";
+    let why = "1 thread got no buffer, because the program has no memory left to map any";
     assert!(message.contains(why), "{message}");
     assert!(!message.contains("this probe keeps no totals"), "{message}");
 }
@@ -351,7 +351,7 @@ fn where_no_buffers_were_asked_for_nobody_is_said_to_have_found_none() {
     let lab = Lab::new();
     let message = lab.record(&["--buffer", "0"], "hot", &["truth", "1", "4", "8"]);
     assert!(
-        !message.stderr.contains("found no buffer"),
+        !message.stderr.contains("got no buffer"),
         "{}",
         message.stderr
     );
