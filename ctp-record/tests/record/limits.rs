@@ -66,7 +66,7 @@ fn a_file_that_takes_no_more_is_told_while_the_program_runs() {
     let steps = ["truth", "work", "one", "5000", "0", "await", "go"];
     let recorder = command.args(steps).spawn().expect("can be started");
     let reported = "nothing more can be written to /dev/full: No space left on device (os error 28); \
-                free space and record anew";
+                free space and record again";
     wait_until("the sentence", || lab.read("stderr").contains(reported));
     // Not into the files of the recording itself.
     let mut control = Command::new(env!("CARGO_BIN_EXE_ctp-record"));
@@ -125,7 +125,7 @@ fn an_output_that_is_taken_away_is_told() {
         }
         let outcome = lab.outcome(recorder);
         let sentence =
-            "disk/ctp.data was written, but somebody has moved, removed, cut or replaced it since";
+            "disk/ctp.data was written, but has been moved, removed, truncated or replaced since";
         says(&lab, &outcome, sentence);
         if directory == "renamed" {
             Trace::read(&lab.path("renamed/ctp.data"));
@@ -143,7 +143,7 @@ fn an_output_that_is_cut_is_told() {
     file.and_then(|file| file.set_len(0)).expect("is ours");
     let outcome = lab.outcome(recorder);
     let sentence =
-        "ctp.data was written, but somebody has moved, removed, cut or replaced it since";
+        "ctp.data was written, but has been moved, removed, truncated or replaced since";
     says(&lab, &outcome, sentence);
 }
 
