@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use crate::proc::descriptor::Descriptor;
 
-    /// A process whose standard input is a socket with data to read.
+    /// A process with a readable socket as its standard input.
     struct Reader(RefCell<Child>);
 
     impl Reader {

@@ -26,7 +26,7 @@ pub struct Look {
     pub seqs: [u64; SLOTS],
     /// Sequence numbers, read after the events.
     pub seqs_after: [u64; SLOTS],
-    /// A slot whose number decreased during the look.
+    /// A slot with a number that decreased during the look.
     pub fell: Option<Fall>,
     /// Nothing changed during the look, so that all values were valid at the same time.
     pub still: bool,
@@ -76,7 +76,7 @@ impl Look {
         self.raw.ext_rev != 0
     }
 
-    /// The newest event of a slot whose number is even.
+    /// The newest event in a slot with an even number.
     pub fn newest_whole(&self) -> Option<u64> {
         let slots = (0..SLOTS).filter(|slot| self.seqs[*slot].is_multiple_of(2));
         slots.filter_map(|index| self.event_in(index)).max()

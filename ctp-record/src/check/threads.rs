@@ -24,7 +24,7 @@ pub struct Threads {
     known: HashMap<u64, Known>,
     /// Some process has other thread ids in its own namespace.
     is_separate: bool,
-    /// The processes whose threads wrote to each station, in each use of it.
+    /// The processes that wrote to each station, by generation.
     owners: BTreeMap<(usize, u32), BTreeSet<u32>>,
     /// Proof that two processes wrote to the same station.
     pub shared: Option<String>,

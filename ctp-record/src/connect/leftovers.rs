@@ -25,7 +25,7 @@ use crate::proc::process;
 /// The mode of a directory that only its owner can enter.
 const PRIVATE_DIRECTORY: u32 = 0o040_700;
 
-/// Removes the directories `ctp-PID-N` in `parent` whose process is gone, with their sockets.
+/// Removes the directories `ctp-PID-N` of ended processes in `parent`, with their sockets.
 pub fn remove_sockets(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -42,7 +42,7 @@ pub fn claim(draft: &File) {
     let _ = flock(draft, FlockOperation::NonBlockingLockExclusive);
 }
 
-/// Removes the drafts `FILE.new-PID-N` beside `file` whose process is gone.
+/// Removes the drafts `FILE.new-PID-N` of ended processes beside `file`.
 pub fn remove_drafts(file: &Location) {
     let prefix = format!("{}.new-", file.name().to_string_lossy());
     for name in names_in(file.directory()).unwrap_or_default() {

@@ -31,7 +31,7 @@ impl TurnedAway {
         *count += u32::from(is_missing(requested));
     }
 
-    /// Counts a process whose connection was closed before an answer.
+    /// Counts a process that got no answer before its connection was closed.
     pub fn add_unanswered(&mut self, requested: MemoryRequest) {
         self.otherwise += u32::from(is_missing(Some(requested)));
     }

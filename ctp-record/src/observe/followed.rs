@@ -27,7 +27,7 @@ struct Reported {
 }
 
 impl Followed {
-    /// A wait whose descriptor is open at the first observation; `None` for any other.
+    /// A wait with an open descriptor at the first observation; `None` for any other.
     pub fn of(since: Nanos, held: &Held, at: Nanos) -> Option<Self> {
         let Held::Open(descriptor) = *held else {
             return None;

@@ -315,7 +315,7 @@ impl Outside for Writers<'_> {
         clocks.into_iter().flatten().collect()
     }
 
-    /// The program of a process. A process whose maps could not be read counts as a program of its own.
+    /// The program of a process. A process with unreadable maps counts as a program of its own.
     fn program(&self, process: ProcessId) -> u32 {
         let known = self.processes.get(process);
         let program = known.and_then(|known| known.program.as_ref());

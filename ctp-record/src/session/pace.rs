@@ -13,7 +13,7 @@ pub struct PassOutcome {
     pub most: u64,
     /// Events were overwritten before they were read.
     pub lost: bool,
-    /// Coroutines ended whose stations new coroutines need.
+    /// New coroutines need the stations of coroutines that have ended.
     pub short: bool,
     /// More can be read at once.
     pub is_cut_short: bool,
@@ -56,7 +56,7 @@ pub enum Next {
 
 /// Pause for a calm program.
 const CALM: Duration = Duration::from_micros(250);
-/// Pause for a program whose slots fill up.
+/// Pause for a program that fills its slots.
 const BRISK: Duration = Duration::from_micros(50);
 /// Pause while reading waits for writing.
 const HELD: Duration = Duration::from_millis(1);

@@ -341,12 +341,12 @@ fn who_cannot_be_controlled_is_told_why() {
     let (status, message) = refused(recording.program, &["filter", "pid=1"]);
     assert_eq!(status, Some(1));
     assert!(
-        message.contains("process 1 is not one of those"),
+        message.contains("process 1 is not recorded here"),
         "{message}"
     );
     let (status, message) = refused(recording.program, &["filter", "min=1ms"]);
     assert_eq!(status, Some(2));
-    assert!(message.contains("is no predicate"), "{message}");
+    assert!(message.contains("is not a filter condition"), "{message}");
     let status = recording.try_control(recording.recorder.id(), &["status"]);
     assert!(status.stdout.contains("recording      on\n"), "{status:?}");
     assert!(status.stdout.contains("filtered       0\n"), "{status:?}");

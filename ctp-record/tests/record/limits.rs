@@ -142,8 +142,7 @@ fn an_output_that_is_cut_is_told() {
     let file = fs::File::options().write(true).open(lab.path("ctp.data"));
     file.and_then(|file| file.set_len(0)).expect("is ours");
     let outcome = lab.outcome(recorder);
-    let sentence =
-        "ctp.data was written, but has been moved, removed, truncated or replaced since";
+    let sentence = "ctp.data was written, but has been moved, removed, truncated or replaced since";
     says(&lab, &outcome, sentence);
 }
 

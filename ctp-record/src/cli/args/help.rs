@@ -15,7 +15,7 @@ Examples:
   ctp-record control 1234 stop           keep no events of process 1234 for now; then start
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
 
-The program links a probe (ctp-nostd, or any other probe for cTP v1) and attaches by itself. It keeps
+The program links a probe (ctp-nostd, or another probe for cTP v1) and attaches by itself. It keeps
 its terminal, its signals and its exit status, and is never stopped.";
 
 /// The forms of the command.
@@ -29,8 +29,8 @@ pub const AFTER: &str = "\
 Options come before the program's name, or before `--`; all later words belong to the program.
 Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it cannot be
 executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
-rule is broken. It is an error if the trace or the final snapshot cannot be written, or, for a flight
-recorder without a final snapshot, if none of the requested snapshots could be written.
+rule is broken. It is an error if the trace or the final snapshot cannot be written, or, for a
+flight recorder without a final snapshot, if none of the requested snapshots could be written.
 Ctrl-C goes to the program; recording goes on until it ends. A second Ctrl-C ends the recording.
 INT, TERM, HUP, QUIT, USR1 and USR2 sent to ctp-record alone are passed on to the program.
 Any other signal that would end ctp-record (ALRM; XCPU at its ulimit -t) ends the recording instead,
@@ -50,8 +50,8 @@ holds, but nothing older than DURATION; --flight-recorder=SIZE is the same as --
 Totals of earlier events are exact. Snapshots while the program goes on are FILE.1, FILE.2
 and so on; those of an earlier recording are kept as FILE.1.old, FILE.2.old and so on. A signal that
 requests a snapshot (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
---stuck-after reports each place once, and again when twice as many are stuck there. Places with BUSY
-coroutines are reported, too, with the thread that they block. LIKELY marks what may still change.
+--stuck-after reports each place once, and again when twice as many are stuck there. Places with
+BUSY coroutines are reported, too, with the thread that they block. LIKELY marks what may still change.
 With stuck:2s a snapshot is taken whenever stuck coroutines would be reported, 16 at most;
 BUSY causes none.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.

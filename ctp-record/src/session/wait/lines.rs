@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// Adds a connection whose other end is closed.
+    /// Adds a connection that is closed at the other end.
     fn hangs_up(lines: &mut Lines, pid: Option<u32>) {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         let number = lines.next();
