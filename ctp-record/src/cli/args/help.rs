@@ -51,8 +51,8 @@ Totals of earlier events are exact. Snapshots while the program goes on are FILE
 and so on; those of an earlier recording are kept as FILE.1.old, FILE.2.old and so on. A signal that
 requests a snapshot (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
 --stuck-after reports each place once, and again when twice as many are stuck there. Places with
-BUSY coroutines are reported, too, with the thread that they block. LIKELY marks what may still change.
-With stuck:2s a snapshot is taken whenever stuck coroutines would be reported, 16 at most;
+BUSY coroutines are reported, too, with the thread that they block. LIKELY marks what may still
+change. With stuck:2s a snapshot is taken whenever stuck coroutines would be reported, 16 at most;
 BUSY causes none.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.
 If stdout is redirected, a line on the terminal shows the progress; -q hides it.";
