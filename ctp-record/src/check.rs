@@ -1,7 +1,7 @@
-//! `--check-probe`: runs a program and says which rules of the protocol its probe keeps.
+//! `--check-probe`: runs a program and reports which rules of the protocol its probe keeps.
 //!
-//! Looking ([`watch`] and what it notes: [`look`], [`world`], [`threads`], [`unfinished`],
-//! [`doorbell`], all of the kernel by [`process`](crate::proc::process)), judging ([`rules`]) and printing (here) are apart.
+//! Observing ([`watch`], with [`look`], [`world`], [`threads`], [`unfinished`], [`doorbell`] and
+//! [`process`](crate::proc::process)), judging ([`rules`]) and printing (here) are separate.
 
 mod doorbell;
 mod look;
@@ -33,7 +33,7 @@ use watch::{File, Watch};
 /// Exit status when a rule is broken.
 const BROKEN: u8 = 3;
 
-/// Runs the program to its end and judges its probe: 0 if no rule is broken, else 3.
+/// Runs the program to its end and judges its probe. Returns 0 if no rule is broken, else 3.
 ///
 /// # Errors
 /// As for a recording.
@@ -43,7 +43,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     let start = start_of(clock, &launch.command, launch.stations);
     let memory = Memory::create(plan, &recording_of(&start), launch.inherit_fd)
         .map_err(|error| StartError::Memory(plan.bytes(), error))?;
-    // Before anything is made that would stay behind.
+    // Before anything is created that a signal would leave behind.
     let mut signals = Signals::watch(&[]).map_err(Error::Wait)?;
     let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
     let region = memory.region();
@@ -72,7 +72,7 @@ fn file_of(memory: &Memory) -> io::Result<File> {
     })
 }
 
-/// A line for each rule, and after a broken one its proof and what to do.
+/// A line for each rule, followed by proof and advice if the rule is broken.
 fn text_of(judged: &[(Judged, Option<usize>)]) -> String {
     let mut text = String::new();
     for (rule, (judged, station)) in RULES.iter().zip(judged) {
@@ -87,7 +87,7 @@ fn text_of(judged: &[(Judged, Option<usize>)]) -> String {
                 rule.advice
             ),
         };
-        written.expect("a string takes everything");
+        written.expect("writing to a string");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! What the user types, and what it means.
+//! The command line: options, help, and text for the user.
 
 pub mod args;
 pub mod config;

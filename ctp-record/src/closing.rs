@@ -1,4 +1,4 @@
-//! The closing lines: how it ended, what was recorded, what was lost, and what to type next.
+//! The closing lines: how the program ended, what was recorded, what was lost, and what to type next.
 
 pub mod cost;
 pub mod final_snapshot;
@@ -22,89 +22,89 @@ use crate::connect::turned_away::TurnedAway;
 use crate::harvest::Totals;
 use crate::output::backlog::Backlog;
 
-/// What there is to say.
+/// The content of the closing lines.
 #[derive(Clone, Debug)]
 pub struct Closing<'c> {
-    /// The program, or the dump.
+    /// The name of the program or of the dump.
     pub subject: String,
     /// The trace.
     pub output: &'c Path,
-    /// Its closing record.
+    /// The trace's closing record.
     pub end: End,
-    /// What became of the file.
+    /// The result of writing the file.
     pub written: Written,
-    /// Coroutines that look stuck or busy, if they were counted.
+    /// How many coroutines look stuck or busy, if they were counted.
     pub stuck_summary: Option<StuckSummary>,
-    /// What one event costs the program here.
+    /// What an event costs the program on this machine.
     pub event_cost: Duration,
-    /// The room that there was.
+    /// The capacity of the recording.
     pub room: Room,
     /// Processes other than the program.
     pub processes: OtherProcesses,
-    /// The program was to make no system call.
+    /// The program was not allowed to ring (`--no-bell`).
     pub no_doorbell: bool,
     /// Memories that a program has overwritten.
     pub damaged: u32,
-    /// What was found in the memories.
+    /// Totals found in the memories.
     pub totals: Totals,
-    /// Coroutines of another probe than ours, which keeps no totals.
+    /// Coroutines of a v1 probe, which keeps no totals.
     pub foreign: u32,
-    /// What a flight recorder's snapshot has.
+    /// The extent of a flight recorder's snapshot.
     pub snapshot: SnapshotExtent,
-    /// Which of several memories of a dump it is.
+    /// Which of several memories in a dump was read.
     pub which: Option<String>,
-    /// The memory's own counters.
+    /// The counters in the memory.
     pub counters: Counters,
 }
 
-/// What became of the file.
+/// The result of writing the file.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
-    /// Its size; nothing if it could not be written.
+    /// The file's size; `None` if nothing was written.
     pub bytes: Option<u64>,
-    /// It could not be written to its end.
+    /// The file is incomplete.
     pub is_cut: bool,
-    /// There is no time left to look at what is in it.
+    /// There is no processor time left to read the file back.
     pub is_out_of_time: bool,
     /// Nothing was recorded, and the file at the destination is an earlier trace.
     pub keeps_earlier: bool,
-    /// Why there is nothing that was written.
+    /// Why nothing was written.
     pub unwritten: Option<String>,
 }
 
-/// The room that a recording had.
+/// The capacity of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Room {
-    /// For so many coroutines.
+    /// Capacity in coroutines.
     pub stations: u32,
-    /// A size of buffer that more threads can have, and how many.
+    /// A buffer size with which more threads get a buffer, and the number of these threads.
     pub roomier: Option<(u64, u32)>,
-    /// What waited in memory to be written.
+    /// The queue of unwritten data.
     pub backlog: Option<Backlog>,
 }
 
 /// Processes other than the program.
 #[derive(Clone, Debug, Default)]
 pub struct OtherProcesses {
-    /// When the program ended, if others were waited for.
+    /// When the program ended, if its descendants were waited for.
     pub program_ended: Option<Nanos>,
-    /// Processes that live on, with their names.
+    /// Running processes, with their names.
     pub survivors: Vec<(u32, String)>,
-    /// Processes that got no memory of their own.
+    /// Processes that got no memory.
     pub turned_away: TurnedAway,
 }
 
-/// What a flight recorder's snapshot has.
+/// The extent of a flight recorder's snapshot.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SnapshotExtent {
-    /// How far back it goes; nothing for another recording.
+    /// The length of the window; `None` for other recordings.
     pub window: Option<Nanos>,
-    /// Coroutines of which only totals tell.
+    /// Coroutines that ended before the window and appear in the totals only.
     pub ended_before: u64,
 }
 
 impl<'c> Closing<'c> {
-    /// Of a trace about which nothing but its end is known yet.
+    /// The closing lines of a trace of which only the end record is known so far.
     pub fn new(subject: String, output: &'c Path, end: End, counters: Counters) -> Self {
         Closing {
             subject,
@@ -183,13 +183,14 @@ impl<'c> Closing<'c> {
         }
     }
 
-    /// When it ended, and for how long the recording went on if that was longer.
+    /// The time of the program's end, and the length of the recording if that was longer.
     fn after(&self) -> String {
         let recorded = seconds(self.end.at.0);
         let program = seconds(self.processes.program_ended.unwrap_or(self.end.at).0);
-        match program == recorded {
-            true => format!("after {recorded}"),
-            false => format!("after {program} (recorded for {recorded})"),
+        if program == recorded {
+            format!("after {recorded}")
+        } else {
+            format!("after {program} (recorded for {recorded})")
         }
     }
 
@@ -200,12 +201,12 @@ impl<'c> Closing<'c> {
             "{}, {}{}, {} lost, {} refused",
             counted(self.coroutines(), "coroutine"),
             counted(events, "event"),
-            self.what_became_of_them(),
+            self.events_detail(),
             grouped(end.lost),
             grouped(end.refused)
         );
         let is_sound = self.totals.doubtful == 0 && !matches!(end.how, ExitReason::Image);
-        // What another probe takes was not measured.
+        // The cost of a v1 probe was not measured.
         if is_sound && self.foreign == 0 && end.at.0 > 0 {
             let cost = self.event_cost.as_nanos() as f64;
             let share = cost * (events as f64 + end.lost as f64) / end.at.0 as f64 * 100.0;
@@ -217,7 +218,7 @@ impl<'c> Closing<'c> {
         line
     }
 
-    fn what_became_of_them(&self) -> String {
+    fn events_detail(&self) -> String {
         match (self.totals.summed_up, self.snapshot.window) {
             _ if self.written.is_cut => " seen, not all of them written".to_owned(),
             (0, _) => String::new(),
@@ -262,7 +263,7 @@ impl<'c> Closing<'c> {
         is_kept.then(|| format!("{path} is still the trace of an earlier run"))
     }
 
-    /// It ended, and what it started was not waited for.
+    /// Whether the program ended while descendants live that were not waited for.
     fn went_into_the_background(&self) -> bool {
         let has_ended = matches!(
             self.end.how,
@@ -271,12 +272,12 @@ impl<'c> Closing<'c> {
         has_ended && self.processes.program_ended.is_none() && !self.processes.survivors.is_empty()
     }
 
-    /// Nothing in a dump tells when it was taken.
+    /// A dump does not contain the time at which it was taken.
     fn end_of_image(&self) -> Option<String> {
         let is_image = matches!(self.end.how, ExitReason::Image) && 0 < self.coroutines();
         is_image.then(|| {
             format!(
-                "the image ends with its last record, {} after the first: what has been since is not known",
+                "the image ends with its last record, {} after the first; later events are unknown",
                 seconds(self.end.at.0)
             )
         })
@@ -285,19 +286,19 @@ impl<'c> Closing<'c> {
     fn filtered(&self) -> Option<String> {
         (self.totals.filtered > 0).then(|| {
             format!(
-                "{} kept out by ctp-record control",
+                "{} dropped by ctp-record control",
                 counted(self.totals.filtered, "event")
             )
         })
     }
 
-    /// Some of those slots still had, so that fewer are lost.
+    /// Records that found a full buffer. Slots still held some of these events, hence fewer are counted as lost.
     fn crowded_out(&self) -> Option<String> {
         let records = self.totals.crowded_out;
         let remedy = match &self.room.backlog {
             Some(backlog) if backlog.was_full() => format!(
-                "since the backlog of {} was full too: a larger --backlog would keep longer \
-                 bursts, a quicker disk more",
+                "the backlog of {} was full, too: a larger --backlog would keep longer \
+                 bursts, a faster disk more",
                 size(backlog.limit_bytes())
             ),
             _ => "a larger --buffer would keep longer bursts".to_owned(),
@@ -315,7 +316,7 @@ impl<'c> Closing<'c> {
             many => format!("{many} processes"),
         };
         Some(format!(
-            "{owner} overwrote the recording's memory: what was read there before is sound, \
+            "{owner} overwrote the recording's memory: data read before that is sound, \
              figures of its coroutines are marked"
         ))
     }
@@ -334,8 +335,8 @@ impl<'c> Closing<'c> {
     fn doubtful(&self) -> Option<String> {
         (self.totals.doubtful > 0).then(|| {
             format!(
-                "the memory of {} held numbers that cannot be: what is counted there, and in all, \
-                 is in doubt",
+                "the memory of {} held impossible numbers: their counts and all totals \
+                 are in doubt",
                 counted(self.totals.doubtful.into(), "coroutine")
             )
         })
@@ -355,7 +356,7 @@ impl<'c> Closing<'c> {
     fn details(&self) -> String {
         let counters = self.counters;
         format!(
-            "rung {} times, {} found it awake, {} without a socket, {} rescued by the safety tick; \
+            "doorbell rung {} times, {} while awake, {} without a socket, {} rescued by the safety tick; \
              {} left out, {} unnamed; {}, at most {} waited to be written",
             counters.wakes_sent,
             counters.wakes_would_block,
@@ -383,12 +384,15 @@ impl<'c> Closing<'c> {
         if self.coroutines() == 0 || self.written.bytes.is_none() {
             return None;
         }
-        let input = match self.output == Path::new("ctp.data") {
-            true => String::new(),
-            false => format!(" -i {}", shell_word(self.output)),
+        let input = if self.output == Path::new("ctp.data") {
+            String::new()
+        } else {
+            format!(" -i {}", shell_word(self.output))
         };
         Some(match &self.stuck_summary {
-            _ if self.end.how.is_crash() => format!("who ran: ctp-report --last-words{input}"),
+            _ if self.end.how.is_crash() => {
+                format!("what ran last: ctp-report --last-words{input}")
+            }
             Some(stuck_summary) if *stuck_summary == StuckSummary::default() => {
                 format!("{stuck_summary}; next: ctp-report{input}")
             }
@@ -412,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_found_no_room_is_told_in_records_of_which_an_event_is_but_one_kind() {
+    fn full_buffers_are_reported_in_records() {
         let closing = Closing {
             totals: Totals {
                 lanes: 1,
@@ -421,7 +425,7 @@ mod tests {
             },
             ..of(End::default())
         };
-        let message = closing.crowded_out().expect("there are such records");
+        let message = closing.crowded_out().expect("crowded-out records");
         assert!(
             message.starts_with("41 710 records (events, wakes, locks) found"),
             "{message}"
@@ -429,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn coroutines_of_which_only_sums_are_left_were_recorded() {
+    fn coroutines_left_in_totals_only_were_recorded() {
         let closing = Closing {
             snapshot: SnapshotExtent {
                 window: None,
@@ -444,7 +448,7 @@ mod tests {
 
     // CTP-32, CT-24
     #[test]
-    fn where_all_are_missing_no_probe_is_missed() {
+    fn unrecorded_processes_do_not_hint_at_a_missing_probe() {
         let end = End {
             unrecorded: 1,
             ..End::default()
@@ -456,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn of_another_probe_neither_totals_nor_a_cost_are_told() {
+    fn no_totals_and_no_cost_of_a_v1_probe() {
         let end = End {
             at: Nanos(1_000_000_000),
             coroutines: 4,

@@ -1,4 +1,4 @@
-//! Where programs connect: the directory with the sockets, who may connect, and what asks in vain.
+//! Where programs connect: the directory with the sockets, the peers' credentials, and requests in vain.
 
 pub mod alarms;
 pub mod credentials;

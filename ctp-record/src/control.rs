@@ -1,9 +1,9 @@
-//! Control at run time: `ctp-record control PID ...` asks the recorder of a program that runs.
+//! Control at run time: `ctp-record control PID ...` sends a request to the recorder of a running program.
 //!
-//! The recorder listens at a second socket beside the one at which programs ring, in the same
-//! directory, which nobody enters but its user. One connection is one question and its answer
-//! ([`wire`]). What is asked for becomes [`Orders`] for the memories, whose words the probes
-//! read ([`ctp_nostd::control`]).
+//! The recorder listens at a second socket in the directory of the socket at which programs ring. Only the
+//! recorder's user can enter this directory. A connection carries a single question and its answer
+//! ([`wire`]). A request becomes [`Orders`], which the recorder writes into the shared memories, where
+//! the probes read them ([`ctp_nostd::control`]).
 
 pub mod ask;
 pub mod control_server;

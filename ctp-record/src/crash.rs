@@ -1,10 +1,9 @@
-//! Which thread a fatal signal arrived at, as the kernel tells it to whoever listens.
+//! Finds the thread that received a fatal signal, by an announcement of the kernel.
 //!
-//! The kernel announces on its process connector each thread that is about to dump core, before
-//! the process ends and also if no core is ever written. Nothing is asked of the program: no
-//! tracing, no signal handler. Only core dumps are subscribed to, so a busy machine sends nothing;
-//! this takes Linux 6.6. Where the kernel is older or does not allow it, nothing is heard, and the
-//! trace says that the thread is not known.
+//! The kernel announces on its process connector each thread that is about to dump core, before the process ends and
+//! even if no core is written. The program is not involved: no tracing, no signal handler. Only core dumps are
+//! subscribed to, so that a busy machine sends nothing. This requires Linux 6.6. On an older kernel, or without
+//! permission, nothing arrives, and the trace says that the thread is unknown.
 
 mod message;
 
@@ -27,13 +26,13 @@ pub struct Crashes {
 /// The kernel's own address, and the group of the connector's process events.
 const KERNEL: u32 = 0;
 const PROCESS_EVENTS: u32 = 1;
-/// Crashes on the whole machine that are remembered: the latest.
+/// Crashes on the whole machine that are remembered, the latest.
 const MOST_HEARD: usize = 4096;
-/// Messages that are read in one go, so that nobody can hold up the recorder.
+/// Most messages read in a call, to bound its time.
 const MOST_AT_ONCE: usize = 256;
 
 impl Crashes {
-    /// From now on, if the kernel allows.
+    /// Subscribes to crashes, if the kernel allows it.
     pub fn listen() -> Self {
         Crashes {
             socket: subscribe().ok(),
@@ -41,7 +40,7 @@ impl Crashes {
         }
     }
 
-    /// Takes in what was announced since the last call.
+    /// Reads the announcements since the last call.
     pub fn hear(&mut self) {
         let Some(socket) = &self.socket else { return };
         let mut buffer = [0; 512];
@@ -55,14 +54,14 @@ impl Crashes {
                     let excess = self.heard.len().saturating_sub(MOST_HEARD);
                     self.heard.drain(..excess);
                 }
-                // Some were dropped for want of room; the rest is there.
+                // Some messages were dropped because the buffer was full.
                 Err(Errno::NOBUFS | Errno::INTR) => {}
                 Err(_) => return,
             }
         }
     }
 
-    /// The thread that crashed last, of these processes.
+    /// The thread of the latest crash in these processes.
     pub fn latest_in(&self, requested: impl Fn(u32) -> bool) -> Option<u32> {
         let crash = self.heard.iter().rfind(|crash| requested(crash.process));
         crash.map(|crash| crash.thread)

@@ -1,4 +1,4 @@
-//! What can go wrong before or after the program runs, each with its way out.
+//! Errors before or after the program runs, each with a remedy.
 
 mod control;
 mod image;
@@ -16,26 +16,26 @@ pub use image::ImageError;
 pub use start::StartError;
 pub use trace::TraceError;
 
-/// Why nothing, or not everything, was recorded.
+/// Why the recording is missing or incomplete.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Nothing could begin.
+    /// The program could not be started.
     Start(StartError),
-    /// The trace is not there, or not all of it.
+    /// The trace is missing or incomplete.
     Trace(TraceError),
-    /// There is no dump that can be read.
+    /// The dump cannot be read.
     Image(ImageError),
-    /// A recorder was not controlled.
+    /// A control request failed.
     Control(ControlError),
-    /// What was asked for cannot be printed.
+    /// The output cannot be printed.
     Print(io::Error),
     /// Waiting failed.
     Wait(io::Error),
 }
 
 impl Error {
-    /// The process's exit status: as a shell's for a program that cannot be executed, else 1.
+    /// The exit status: as in a shell for a program that cannot be executed, else 1.
     pub fn status(&self) -> u8 {
         match self {
             Error::Start(error) => error.status(),

@@ -1,8 +1,6 @@
-//! The life of the program under the recorder, each stage a type of its own:
-//! `Prepared -> Running -> Ended`.
+//! The life of the program under the recorder, with a type for each stage: `Prepared -> Running -> Ended`.
 //!
-//! Memory and socket exist before the program's first instruction, so that it need not be
-//! stopped to be attached to.
+//! Memory and socket exist before the program's first instruction, so that the program need not be stopped to attach.
 
 pub mod inherited;
 pub mod interpreter;
@@ -29,39 +27,39 @@ use crate::flight::Reach;
 use crate::memory::shm::Memory;
 use crate::session::processor_limit;
 
-/// All that the program needs is there.
+/// Everything that the program needs.
 #[derive(Debug)]
 pub struct Prepared<'r> {
-    /// What it writes into.
+    /// The memory into which the program writes.
     pub memory: &'r Memory,
-    /// Where it rings.
+    /// The socket at which the program rings.
     pub rendezvous: &'r Rendezvous,
 }
 
-/// The program runs.
+/// The running program.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     handle: OwnedFd,
 }
 
-/// How the program ended.
+/// The exit status of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     status: ExitStatus,
 }
 
 impl Prepared<'_> {
-    /// Starts the program: no shell, its arguments byte for byte, our terminal and our group.
+    /// Starts the program without a shell, with unchanged arguments, in our terminal and process group.
     ///
     /// # Errors
-    /// It does not exist or cannot be executed.
+    /// The program does not exist or cannot be executed.
     pub fn launch(self, launch: &Launch) -> Result<Running, Error> {
         let (program, arguments) = launch
             .command
             .split_first()
             .expect("checked by the arguments");
-        // Once the program runs it is too late to find that there is no descriptor left for it.
+        // Reserves a descriptor for `pidfd_open`, which must not fail after the program has started.
         let spare = self
             .rendezvous
             .listener()
@@ -78,7 +76,8 @@ impl Prepared<'_> {
             .env("CTP_SOCK_PATH", self.rendezvous.path())
             .env("CTP_MAX_STATIONS", launch.stations.to_string())
             .spawn();
-        let child = spawned.map_err(|error| why(program, launch.flight.is_some(), error))?;
+        let child =
+            spawned.map_err(|error| start_error(program, launch.flight.is_some(), error))?;
         drop(spare);
         raise_descriptor_limit();
         processor_limit::keep_time_to_finish();
@@ -89,8 +88,8 @@ impl Prepared<'_> {
     }
 }
 
-/// Why a program cannot be started, by a flight recorder or not.
-fn why(program: &OsStr, in_flight: bool, error: io::Error) -> StartError {
+/// Explains why a program cannot be started.
+fn start_error(program: &OsStr, in_flight: bool, error: io::Error) -> StartError {
     let name = escaped_bytes(program.as_bytes()).into_owned();
     let is_reach = in_flight && name.parse::<Reach>().is_ok();
     match (error.kind(), interpreter::missing_for(program)) {
@@ -104,27 +103,27 @@ fn why(program: &OsStr, in_flight: bool, error: io::Error) -> StartError {
     }
 }
 
-/// Each process that attaches costs a descriptor. Raised once the program runs, which has the
-/// limit that it would have had without us.
+/// Raises the limit of descriptors, because each attached process costs one. Done after the start of the program, which
+/// keeps its original limit.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let current = limit.maximum;
-    // Where it stays as it is, those who are too many are turned away.
+    // If this fails, processes beyond the limit are turned away.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
 }
 
 impl Running {
-    /// Its process id.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Passes a signal on. If the program has just ended, nobody needs it.
+    /// Passes a signal on. Fails if the program has just ended.
     pub fn signal(&self, signal: Signal) {
         let _ = pidfd_send_signal(&self.handle, signal);
     }
 
-    /// How it ended, once it has.
+    /// The exit status, once the program has ended.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -140,7 +139,7 @@ impl AsFd for Running {
 }
 
 impl Ended {
-    /// For the trace.
+    /// The reason for the end of the recording.
     pub fn exit_reason(self) -> ExitReason {
         match (self.status.code(), self.status.signal()) {
             (Some(code), _) => ExitReason::Exited(code),
@@ -149,7 +148,7 @@ impl Ended {
         }
     }
 
-    /// For the trace, when it ended before the recording did.
+    /// The reason for the end of the process, if the recording goes on.
     pub fn process_exit(self) -> ProcessExit {
         match self.exit_reason() {
             ExitReason::Exited(status) => ProcessExit::Exited(status),

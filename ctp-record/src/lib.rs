@@ -1,8 +1,8 @@
 //! Runs a program and records what its coroutines do, from outside.
 //!
-//! You provide a program that links a probe (or any that speaks cTP v1). This provides the
-//! memory it writes into, reads that memory while it runs and after it died, and writes a trace.
-//! It does not stop, slow or signal the program, and looks up no names: `ctp-report` does.
+//! You provide a program that links a probe (ctp-nostd or any other for cTP v1). This crate provides the shared memory for
+//! the program's events, reads it while the program runs and after the program died, and writes a trace. It does not stop,
+//! slow or signal the program, and does not look up symbol names: `ctp-report` does.
 
 mod check;
 mod cli;

@@ -1,4 +1,4 @@
-//! What the user is told while the program runs.
+//! Messages to the user while the program runs.
 
 pub mod status;
 pub mod stuck_monitor;

@@ -1,13 +1,16 @@
-//! Looks from outside at the descriptors that coroutines wait for: closed, re-used, or readable?
+//! Observes from outside the descriptors that coroutines wait for: closed, reused, readable, or unwatched.
 //!
-//! Only `/proc` is read, and the kernel asked of local sockets. The program is not stopped, and
-//! nothing of it is touched: a duplicate of a descriptor would keep it open. What is not remarkable is
-//! not told, but for that there is nothing to read, which is why a wait may be long; and a descriptor
-//! is closed or re-used only if an earlier look of the same wait saw it open: its number may be of
-//! another sort.
-//! Whether an epoll watches them is asked too, which the kernel tells under a lock of that epoll: of
-//! small processes only, and of long waits.
-//! The work is bounded: some hundred descriptors a second, in turns, and none while nobody waits long.
+//! Only `/proc` and the kernel's lists of local sockets are read. The program is not stopped, and no descriptor
+//! is duplicated, because a duplicate would keep the descriptor open.
+//!
+//! Normal states are not recorded, except that there is nothing to read, which explains a long wait. A
+//! descriptor is reported as closed or reused only if an earlier observation of the same wait found it
+//! open: the program's number may not be a file descriptor at all.
+//!
+//! For long waits in small processes, the epolls that watch the descriptor are read too. The kernel
+//! lists them under a lock of the epoll.
+//!
+//! The work is bounded: a few hundred descriptors a second, in turns, and none while no wait is long.
 
 mod changed;
 mod followed;
@@ -28,40 +31,40 @@ use observation::{
     watched_for,
 };
 
-/// Whoever waits for so long is looked at.
+/// A wait of this length is observed.
 pub const LONG: Duration = Duration::from_millis(500);
-/// Waits that are looked at in one go.
+/// Most waits observed in a round.
 pub const MOST_WAITS: usize = 256;
-/// Stations that are scanned for them in one go.
+/// Most stations scanned for waits in a round.
 pub const MOST_STATIONS: usize = 1 << 14;
-/// From one look to the next.
+/// Time from a round to the next.
 const EVERY: Duration = Duration::from_secs(1);
-/// From one look to the next while something is remarkable and was seen but once.
+/// Time to the next round while a remarkable finding needs a second observation.
 const SOON: Duration = Duration::from_millis(200);
-/// Looks take no more than this part of a processor.
+/// Rounds use at most one n-th of a processor.
 const SHARE: u32 = 100;
-/// Waits that are remembered; then all are forgotten.
+/// Most waits that are remembered; beyond it, all are forgotten.
 const MOST_FOLLOWED: usize = 1 << 16;
 
-/// What was seen so far, and when the next look is.
+/// The observations so far, and the time of the next round.
 #[derive(Debug)]
 pub struct Looks {
     next: Instant,
-    /// Up to where stations were scanned.
+    /// The station at which the next scan starts.
     pub cursor: StationPlace,
     followed: HashMap<CoroutineId, Followed>,
-    /// Waits of which something remarkable was told, with their stations.
+    /// Waits with a remarkable record, with their stations.
     suspects: Vec<(StationPlace, CoroutineId)>,
-    /// Processes at which the kernel did not let us look.
+    /// Processes that the kernel does not let us inspect.
     hidden: HashSet<ProcessId>,
-    /// Processes in which some wait for what an epoll watches, so that the others should, too.
+    /// Processes in which an epoll watches some awaited descriptor. There, an unwatched descriptor is remarkable.
     watching: HashSet<ProcessId>,
-    /// What is as it should be is told at the end only.
+    /// Normal observations are recorded only at the end.
     saves_room: bool,
 }
 
 impl Looks {
-    /// None yet. To save room, what is as it should be is told at the end only.
+    /// With `saves_room`, normal observations are recorded only at the end.
     pub fn new(saves_room: bool) -> Self {
         Looks {
             next: Instant::now(),
@@ -74,34 +77,31 @@ impl Looks {
         }
     }
 
-    /// Is it time?
+    /// Whether the next round is due.
     pub fn is_due(&self) -> bool {
         self.next <= Instant::now()
     }
 
-    /// A look is over that took so long of a processor.
+    /// Schedules the next round after one that used this processor time.
     pub fn rest(&mut self, took: Duration) {
-        let pause = match self.suspects.iter().any(|(_, id)| self.is_seen_once(*id)) {
-            true => SOON,
-            false => EVERY,
-        };
+        let pause = if self.needs_second() { SOON } else { EVERY };
         self.next = Instant::now() + pause.max(took * SHARE);
     }
 
-    /// How long the loop may sleep while something is to be seen once more.
+    /// How long the main loop may sleep; `None` without a finding that needs a second observation.
     pub fn pause(&self) -> Option<Duration> {
-        let is_open = self.suspects.iter().any(|(_, id)| self.is_seen_once(*id));
-        is_open.then(|| self.next.saturating_duration_since(Instant::now()))
+        self.needs_second()
+            .then(|| self.next.saturating_duration_since(Instant::now()))
     }
 
-    /// The stations of those that are to be looked at in any case.
+    /// Takes the stations of remarkable waits, which every round observes.
     pub fn suspects(&mut self) -> Vec<StationPlace> {
         let suspects = std::mem::take(&mut self.suspects);
         suspects.into_iter().map(|(place, _)| place).collect()
     }
 
-    /// Looks at what these wait for. `pid_of` tells the kernel's ids of processes, `is_still` whether
-    /// a wait goes on, and `now` the time. Gives what is to be told.
+    /// Observes these waits and returns the records to write. `pid_of` maps to the kernel's process ids, and
+    /// `is_still` checks whether a wait goes on.
     pub fn look(
         &mut self,
         waits: Vec<(StationPlace, DescriptorWait)>,
@@ -142,7 +142,7 @@ impl Looks {
         looks
     }
 
-    /// What was seen last of waits that are as they should be, to be told at the end.
+    /// The latest unrecorded observations of normal waits, for the end of the trace.
     pub fn last(&self) -> impl Iterator<Item = Look> {
         self.followed.values().filter_map(Followed::unrecorded)
     }
@@ -155,8 +155,8 @@ impl Looks {
             .extend(some.map(|observation| observation.wait.process));
     }
 
-    /// What is seen, with whether nobody there tells when it is ready, though somebody does of what
-    /// others wait for. Of a process that was left out this time, that stays as it was told.
+    /// Adds to an observation whether no epoll watches the descriptor, although epolls of the process watch
+    /// others. Returns `None` if the process was left out of this round and the last record stays valid.
     fn with_watchers(
         &self,
         observation: &Observation,
@@ -173,7 +173,7 @@ impl Looks {
         }
     }
 
-    /// Is it open, and was it told last that nobody watches it?
+    /// Whether the descriptor is open and the last record says that no epoll watches it.
     fn was_unwatched(&self, observation: &Observation) -> bool {
         let followed = self.followed.get(&observation.wait.coroutine);
         let was = followed.is_some_and(|followed| {
@@ -182,7 +182,7 @@ impl Looks {
         was && matches!(observation.held, Held::Open(_))
     }
 
-    /// Looks once more, and closer, at what is not what it was.
+    /// Checks again, and more closely, descriptors that have changed.
     fn confirm(&self, observations: &mut [Observation]) {
         let mut all: HashMap<u32, Vec<Changed>> = HashMap::new();
         for observation in observations {
@@ -192,9 +192,10 @@ impl Looks {
             }
         }
         for (i, (pid, mut changed)) in all.into_iter().enumerate() {
-            match i < MOST_LISTS {
-                true => changed::confirm(pid, &mut changed),
-                false => changed::detach(&mut changed),
+            if i < MOST_LISTS {
+                changed::confirm(pid, &mut changed);
+            } else {
+                changed::detach(&mut changed);
             }
         }
     }
@@ -210,7 +211,7 @@ impl Looks {
         })
     }
 
-    /// Of what this look could not see, all stays as it was told.
+    /// Adds the records of an observation. Without a result in this round, the last record stays valid.
     fn report(
         &mut self,
         observation: &Observation,
@@ -251,6 +252,11 @@ impl Looks {
         self.followed.insert(wait.coroutine, followed);
     }
 
+    /// Whether a remarkable finding was recorded only once.
+    fn needs_second(&self) -> bool {
+        self.suspects.iter().any(|(_, id)| self.is_seen_once(*id))
+    }
+
     fn is_seen_once(&self, id: CoroutineId) -> bool {
         self.followed.get(&id).is_some_and(Followed::is_seen_once)
     }
@@ -266,17 +272,17 @@ mod tests {
     use super::*;
     use crate::proc::descriptor::Descriptor;
 
-    /// A process whose input is a socket that has something to read.
+    /// A process with a readable socket as its standard input.
     struct Reader(RefCell<Child>);
 
     impl Reader {
         fn start() -> Self {
-            let socket = UdpSocket::bind("127.0.0.1:0").expect("can be bound");
-            let address = socket.local_addr().expect("it has one");
-            socket.send_to(b"frame", address).expect("it is bound");
+            let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+            let address = socket.local_addr().expect("an address");
+            socket.send_to(b"frame", address).expect("a bound socket");
             let mut sleep = Command::new("sleep");
             let child = sleep.arg("60").stdin(OwnedFd::from(socket)).spawn();
-            Reader(RefCell::new(child.expect("it is there")))
+            Reader(RefCell::new(child.expect("the program exists")))
         }
 
         fn pid(&self) -> u32 {
@@ -285,8 +291,8 @@ mod tests {
 
         fn end(&self) {
             let mut child = self.0.borrow_mut();
-            child.kill().expect("it is ours");
-            child.wait().expect("it was killed");
+            child.kill().expect("our child");
+            child.wait().expect("a killed child");
         }
     }
 
@@ -296,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Waits of one coroutine in each of so many processes, for what its input has.
+    /// A wait in each of these processes for its standard input.
     fn waits(processes: u32) -> Vec<(StationPlace, DescriptorWait)> {
         let wait = |i| DescriptorWait {
             coroutine: CoroutineId(i),
@@ -316,7 +322,7 @@ mod tests {
 
     // CT-15
     #[test]
-    fn the_end_of_a_process_takes_nothing_back() {
+    fn the_end_of_a_process_withdraws_no_finding() {
         let reader = Reader::start();
         let mut looks = Looks::new(false);
         let mut look = |at, pid_of: &dyn Fn(ProcessId) -> Option<u32>| {
@@ -327,20 +333,20 @@ mod tests {
         let readable = [Seen::Readable(1)];
         assert_eq!(look(10, &only_first), readable);
         assert_eq!(look(20, &only_first), readable);
-        // Its number has been looked at when it ends, its socket has not.
-        let ends_then = |process: ProcessId| {
+        // The process ends between the reading of its descriptor and of its socket.
+        let ends_before_socket = |process: ProcessId| {
             let pid = only_first(process);
             if pid.is_none() {
                 reader.end();
             }
             pid
         };
-        assert_eq!(look(90, &ends_then), []);
+        assert_eq!(look(90, &ends_before_socket), []);
     }
 
     // CT-15
     #[test]
-    fn who_watches_is_not_known_of_a_process_that_was_left_out() {
+    fn a_process_left_out_keeps_its_unwatched_record() {
         let (place, wait) = waits(1).remove(0);
         let observation = Observation {
             place,
@@ -375,13 +381,13 @@ mod tests {
         assert_eq!(
             self::seen(&reported),
             [Seen::Replaced],
-            "that needs no list"
+            "needs no list of watches"
         );
     }
 
     // CT-15
     #[test]
-    fn what_was_left_out_this_time_stays_as_it_was_told() {
+    fn a_process_left_out_keeps_its_last_record() {
         let readers: Vec<Reader> = (0..=MOST_LISTS).map(|_| Reader::start()).collect();
         let pid_of = |process: ProcessId| Some(readers[process.0 as usize - 1].pid());
         let (mut looks, mut suspects) = (Looks::new(false), 0);
@@ -392,7 +398,7 @@ mod tests {
                 |_, _| true,
                 || Nanos(at),
             );
-            // Earlier, before that was known, each was open.
+            // Records of earlier times say that the descriptor was open.
             let mut of_now = reported.iter().filter(|look| look.at == Nanos(at));
             assert!(
                 of_now.all(|look| look.seen == Seen::Readable(1)),

@@ -1,8 +1,7 @@
-//! What the kernel tells of processes, descriptors, sockets and the machine: the only place that reads
-//! `/proc`.
+//! What the kernel reports about processes, descriptors, sockets and the machine. Only this module reads `/proc`.
 //!
-//! Files are read line by line, by the few names that are needed. A general library parses whole files, of
-//! which some take the kernel long to write, and refuses those in which a field is unknown.
+//! Files are read line by line, for the few fields that are needed. A general library parses whole files, some of
+//! which take the kernel long to produce, and refuses files with an unknown field.
 
 pub mod descriptor;
 pub mod descriptor_tables;
@@ -24,15 +23,18 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     fn sources(directory: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(directory).expect("is there").flatten();
-        let of = |path: PathBuf| match path.is_dir() {
-            true => sources(&path),
-            false => vec![path],
+        let entries = fs::read_dir(directory).expect("a directory").flatten();
+        let files = |path: PathBuf| {
+            if path.is_dir() {
+                sources(&path)
+            } else {
+                vec![path]
+            }
         };
-        entries.flat_map(|entry| of(entry.path())).collect()
+        entries.flat_map(|entry| files(entry.path())).collect()
     }
 
-    /// The path that a program gets to open its memory is no reading.
+    /// Builds a path for programs to open, without reading it.
     const ADDRESSES: &str = "memory/shm.rs";
 
     #[test]
@@ -43,7 +45,7 @@ mod tests {
             !is_here && !path.ends_with(ADDRESSES)
         };
         for path in sources(&root).into_iter().filter(elsewhere) {
-            let text = fs::read_to_string(&path).expect("is text");
+            let text = fs::read_to_string(&path).expect("a text file");
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             let mut lines = code
                 .lines()

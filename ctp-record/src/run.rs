@@ -1,4 +1,4 @@
-//! From what was asked for to who does it.
+//! Runs the task of a configuration.
 
 use crate::check;
 use crate::cli::config::{Config, Task};
@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::image;
 use crate::session::recording;
 
-/// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
+/// Runs the task. Returns the exit status: the program's, or 128+n if signal n ended the program.
 ///
 /// # Errors
-/// [`Error`], when there is nothing to record or it could not be written.
+/// [`Error`], if there is nothing to record or writing failed.
 pub fn run(config: &Config) -> Result<u8, Error> {
     match &config.task {
         Task::Launch(launch) => recording::record(config, launch),
@@ -24,7 +24,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
     }
 }
 
-/// Says why there is nothing, or not everything.
+/// Prints an error.
 pub fn complain(error: &Error) {
     stderr::say(&format!("ctp-record: {error}\n"));
 }

@@ -1,4 +1,4 @@
-//! A program under the recorder, from its start to its end: the loop that reads its memory.
+//! A recording session from the program's start to its end: the loop that reads the shared memories.
 
 mod answer;
 mod begin;
@@ -51,101 +51,99 @@ pub use begin::Parts;
 use liveness::Liveness;
 pub use over::Over;
 
-/// Everything that takes part in a recording, in one place for the loop that lets each part have its turn.
-/// Each part owns its fields.
+/// All parts of a recording, for the loop that runs each part in turn. Each part owns its fields.
 #[derive(Debug)]
 pub struct Session<'s> {
-    /// What is read.
+    /// The shared memories.
     pub regions: MemorySet,
     /// Where programs connect.
     pub rendezvous: &'s Rendezvous,
     /// The program.
     pub running: Running,
-    /// What it sends and what is sent to it.
+    /// Waits for the program, connections and signals.
     pub wait: Wait,
-    /// Who wants to know what is stuck.
+    /// Finds stuck coroutines, if the user asked for it.
     pub stuck_monitor: Option<StuckMonitor>,
-    /// What was seen from outside.
+    /// Observations of awaited descriptors.
     pub looks: Looks,
-    /// Who asks for an end.
+    /// Signals to the recorder.
     pub signals: Signals,
-    /// What time it is for probes, unless the processor's counter cannot tell.
+    /// Calibrates the probes' clock, unless the processor's counter is not usable.
     pub calibrator: Option<Calibrator>,
-    /// Who writes.
+    /// The recorded processes.
     pub processes: Processes,
-    /// What the kernel tells of crashes.
+    /// Crashes reported by the kernel.
     pub crashes: Crashes,
-    /// Where it goes.
+    /// The trace or the flight recorder.
     pub output: Store,
-    /// What is not there yet.
+    /// Bytes not written yet.
     pub backlog: Backlog,
-    /// Up to when the trace says that all is told; nothing where it has no history, or is not written
-    /// meanwhile.
+    /// Marks times before which the trace is complete. `None` without history, and for a flight recorder.
     pub watermark: Option<Watermark>,
-    /// What the user sees of it meanwhile.
+    /// The status line.
     pub status: Option<Status>,
-    /// What time it is in the trace.
+    /// The trace's clock.
     pub clock: Clock,
-    /// What was asked for.
+    /// The user's options.
     pub options: Options,
-    /// What has happened so far.
+    /// The state of the session.
     pub so_far: SoFar,
 }
 
-/// What was asked for, as far as it matters while the program runs.
+/// Options that matter while the program runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How much to say.
+    /// Which messages are printed.
     pub verbosity: Verbosity,
-    /// Go on until all processes that came from the program have ended.
+    /// Continue until all descendants of the program have ended.
     pub wait_all: bool,
-    /// Never make the program ring: look at every tick instead.
+    /// Programs never ring; the recorder polls at every tick.
     pub no_doorbell: bool,
 }
 
-/// What has happened so far.
+/// The state of the session.
 #[derive(Debug, Default)]
 pub struct SoFar {
-    /// What was heard in vain.
+    /// Wakeups without events.
     pub alarms: Alarms,
-    /// Who wants to control it.
+    /// Connections of `ctp-record control`.
     pub control_server: ControlServer,
-    /// Was it told that nothing more can be written?
+    /// A write failure has been reported.
     pub has_reported_failure: bool,
-    /// How fast events come.
+    /// The rate of events.
     pub rate: Rate,
-    /// Until when the programs lived.
+    /// The latest time at which the programs were known to live.
     pub liveness: Liveness,
-    /// How the program ended, and when.
+    /// The program's exit reason and its time.
     pub ended: Option<(Ended, Nanos)>,
-    /// Processes that could not be let in, or got no memory, or too late.
+    /// Processes that were not admitted, got no memory, or asked too late.
     pub turned_away: TurnedAway,
-    /// What the last snapshot is made of, if there is to be one.
+    /// The input of the final snapshot, if there will be one.
     pub last: Option<SnapshotInput>,
 }
 
-/// The file holds what is older than this.
+/// Older records are in the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
 impl Session<'_> {
-    /// Reads until the program ends, or the user will not wait, then reads the rest. Gives how that
-    /// was, and when: what there is to be read then may take a while, in which nobody waited.
+    /// Reads until the program ends or the user ends the recording, then reads the rest. Returns the exit reason
+    /// and its time, excluding the final drain.
     ///
     /// # Errors
     /// Those of the kernel while waiting.
     pub fn run(&mut self) -> io::Result<(Over, Nanos)> {
         let mut pace = Pace::default();
         let mut flushed = Instant::now();
-        let mut requested = false;
+        let mut has_interrupt = false;
         let (over, at) = loop {
             let before = self.clock.now();
             let found = self.read();
-            self.look_around(before, found);
+            self.after_pass(before, found);
             let happened = self.rest(pace.after(found))?;
-            if let Some(over) = self.answer(happened, &mut requested)? {
+            if let Some(over) = self.answer(happened, &mut has_interrupt)? {
                 break over;
             }
-            self.keep_up();
+            self.upkeep();
             if flushed.elapsed() >= FLUSH_EVERY {
                 self.flush();
                 flushed = Instant::now();
@@ -154,25 +152,25 @@ impl Session<'_> {
         Ok((over, self.read_the_rest(over.exit_reason(), at)))
     }
 
-    /// Reads what is new, unless what was read before waits to be written.
+    /// Reads new events, unless earlier records must be written first.
     fn read(&mut self) -> PassOutcome {
         self.regions.pass(&mut self.processes, &mut self.output)
     }
 
-    /// What a pass that began at `before` and found this leads to.
-    fn look_around(&mut self, before: Nanos, found: PassOutcome) {
+    /// Runs the steps that depend on a pass which began at `before` and had this outcome.
+    fn after_pass(&mut self, before: Nanos, found: PassOutcome) {
         self.so_far.alarms.passed(found.events);
         self.mark_time(before, found);
-        self.look_out(before, found);
+        self.check_stuck(before, found);
         self.look_from_outside();
     }
 
-    /// What is due now and then, whatever was found.
-    fn keep_up(&mut self) {
+    /// Runs the steps that are due from time to time, whatever the pass found.
+    fn upkeep(&mut self) {
         self.take_requested();
         self.keep_time();
         self.report_failure();
-        self.mind_processor_time();
+        self.end_before_time_limit();
     }
 
     fn flush(&mut self) {
@@ -183,7 +181,7 @@ impl Session<'_> {
         self.crashes.hear();
     }
 
-    /// Gives when it ended, of those of whom it is known that they lived until `alive`.
+    /// Drains everything. Returns the time of the end of the programs, which were known to live until `alive`.
     fn read_the_rest(&mut self, how: ExitReason, alive: Nanos) -> Nanos {
         self.regions.stop();
         let over_by = self.clock.now();
@@ -200,17 +198,17 @@ impl Session<'_> {
         }
     }
 
-    /// The thread at which the program crashed; else that of another process that it started and
-    /// that was recorded; 0 if none did, or if the kernel did not tell.
+    /// The thread that crashed, in the program or else in another recorded process; 0 if none crashed or the kernel
+    /// did not report it.
     pub fn faulting_tid(&self) -> u64 {
         let of_the_program = self.crashes.latest_in(|pid| pid == self.running.pid());
         let of_others = || self.crashes.latest_in(|pid| self.processes.has_met(pid));
         of_the_program.or_else(of_others).map_or(0, u64::from)
     }
 
-    /// If nothing from before `at` is still to be read, the trace may say so.
+    /// Adds a watermark if all events before `at` have been read.
     fn mark_time(&mut self, at: Nanos, found: PassOutcome) {
-        // Since then the program may have ended, which makes nobody wait longer.
+        // The program may have ended since `at`: time after its end is not waiting time.
         let at = at.min(self.so_far.liveness.last_alive());
         let latest = self.regions.latest_event();
         let is_due = |watermark: &mut Watermark| watermark.is_due(at, latest);
@@ -219,8 +217,8 @@ impl Session<'_> {
         }
     }
 
-    /// With so many events at this time. To count those of a summary takes a look at each coroutine,
-    /// so that it is not done for this alone.
+    /// Updates the status line. Counting the events of a summary scans every coroutine, hence the count is passed
+    /// in.
     fn show_status(&self, at_ns: u64, events: u64) {
         let Some(status) = &self.status else {
             return;

@@ -490,6 +490,6 @@ fn what_is_no_elf_file_is_refused() {
         file.resize(32.max(head.len()), 0);
         fs::write(recorder.dir.path().join("other"), file).unwrap();
         let message = recorder.refuses("ram.bin", Path::new("other"));
-        assert!(message.contains("other is no ELF file"), "{message}");
+        assert!(message.contains("other is not an ELF file"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! The bell: armed until somebody takes it, then off for a while.
+//! The doorbell: armed until a program takes the flag, then left off for a while.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -10,26 +10,26 @@ use super::watch::Latest;
 use crate::memory::clock::monotonic_ns;
 use crate::session::wait;
 
-/// Looks for which the bell stays off after it rang, so that one rung without need is noticed.
+/// Rounds for which the doorbell stays off after a ring, so that rings without need are noticed.
 const AWAKE_LOOKS: u32 = 10;
 
-/// What became of the flag, and of the bytes that go with it.
+/// Observations of the flag and of the bytes sent with it.
 #[derive(Debug, Default)]
 pub struct Doorbell {
-    /// Times that the flag was found taken.
+    /// How often the flag was taken.
     pub taken: u64,
-    /// Bytes that came.
+    /// Bytes received.
     pub bytes: u64,
-    /// Events that left the flag as it was.
+    /// Proof of events that left the flag set.
     pub unrung: Option<String>,
     armed: bool,
     awake: u32,
-    /// The newest event of each station when the bell was armed.
+    /// The newest event of each station when the doorbell was armed.
     at_arming: HashMap<usize, u64>,
 }
 
 impl Doorbell {
-    /// Looks at the flag, after these looks at the stations.
+    /// Checks the flag, after the given looks at the stations.
     pub fn look(&mut self, region: &Region<'_>, latest: &[Latest]) {
         let flag = region.header.tracer_sleeping();
         if self.armed && flag.load(Ordering::Acquire) == 0 {
@@ -58,8 +58,8 @@ impl Doorbell {
         self.at_arming = newest.collect();
     }
 
-    /// Two events later the flag must be gone: the first of them came after it was set, and its
-    /// writer looked at the flag before the second.
+    /// Notes a missing ring. Two events after arming, the flag must be clear: the first came after arming, and its writer
+    /// checked the flag before the second.
     fn note_unrung(&mut self, latest: &[Latest]) {
         for (index, latest) in latest.iter().enumerate() {
             let (Some(was), Some(is)) = (self.at_arming.get(&index), latest.look.newest()) else {

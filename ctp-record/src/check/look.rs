@@ -1,4 +1,4 @@
-//! One look at a station: all that the rules need, copied once.
+//! A look at a station: a copy of all that the rules need.
 
 use ctp_nostd::audit::Raw;
 use ctp_nostd::dialect::{self, Dialect};
@@ -7,41 +7,41 @@ use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::site::SiteWord;
 use ctp_nostd::slot::{self, Epoch, event_of};
 
-/// A slot, its number, and a smaller one that it had afterwards.
+/// A slot, its number, and a smaller number that it had later.
 pub type Fall = (usize, u64, u64);
 
 /// A slot's number, its payload, and its number again.
 type Copy = (u64, Epoch, u64);
 
-/// A station at one time.
+/// A station as seen in a look.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// Its words.
+    /// The station's words.
     pub raw: Raw,
-    /// What these words say of who has it; nothing while somebody moves in.
+    /// The coroutine's identity from these words; `None` while the identity is being written.
     pub identity: Option<Identity>,
-    /// How its writer numbers, nothing before the first event.
+    /// The numbering of the writer; `None` before the first event.
     pub dialect: Option<Dialect>,
     /// Sequence numbers, read before the events.
     pub seqs: [u64; SLOTS],
     /// Sequence numbers, read after the events.
     pub seqs_after: [u64; SLOTS],
-    /// A slot whose number went back meanwhile, from and to.
+    /// A slot with a number that decreased during the look.
     pub fell: Option<Fall>,
-    /// Nothing changed while it was looked at, so that all of it held at one instant.
+    /// Nothing changed during the look, so that all values were valid at the same time.
     pub still: bool,
-    /// Whole events with their index, by index. Of D1 only if the station was still, and without the oldest.
+    /// Complete events with their index, ordered by index. For D1 without the oldest, and only if the station was still.
     pub events: Vec<(u64, Epoch)>,
-    /// Free bytes in use: word, slot, value.
+    /// The first of the free bytes that is in use: word, slot, value.
     pub used: Option<(&'static str, Option<usize>, u64)>,
-    /// Events of all occupants, as an extended probe counts them.
+    /// Events of all coroutines that used the station, as counted by an extended probe.
     pub head: u64,
     /// CLOCK_MONOTONIC, after the look.
     pub now_ns: u64,
 }
 
 impl Look {
-    /// Looks now.
+    /// Looks at a station.
     pub fn at(station: &Station, now_ns: impl Fn() -> u64) -> Self {
         let dialect = dialect::of(station);
         let seqs = station.seqs();
@@ -71,24 +71,24 @@ impl Look {
         }
     }
 
-    /// A probe that uses the free bytes as our extension says.
+    /// Whether the probe uses the free bytes for the extension.
     pub fn extended(&self) -> bool {
         self.raw.ext_rev != 0
     }
 
-    /// The newest event of a slot whose number is even.
+    /// The newest event in a slot with an even number.
     pub fn newest_whole(&self) -> Option<u64> {
         let slots = (0..SLOTS).filter(|slot| self.seqs[*slot].is_multiple_of(2));
         slots.filter_map(|index| self.event_in(index)).max()
     }
 
-    /// Was this event there, whole or not, or one that came after it?
+    /// Whether this event or a later one has begun.
     pub fn has(&self, n: u64) -> bool {
         self.newest().is_some_and(|newest| n <= newest)
     }
 
-    /// Of a probe that uses stations again, once the occupant is over and all that it wrote is
-    /// there: which use of the station that was, and the event that the next one begins with.
+    /// For a dead coroutine of an extended probe, once all its events are complete: the generation of the station and the
+    /// index of the next coroutine's first event.
     pub fn left(&self) -> Option<(u32, u64)> {
         let next_n = self.newest()?.checked_add(1)?;
         let is_over = self.extended() && self.still && self.raw.is_dead == 1;
@@ -96,14 +96,14 @@ impl Look {
         (is_over && is_whole).then_some((self.raw.generation, next_n))
     }
 
-    /// Events of an extended probe that carry the id of a site, with that id.
+    /// Events of an extended probe with a site id, and this id.
     pub fn sites(&self) -> impl Iterator<Item = (u64, u32)> {
         let events = self.events.iter().filter(|_| self.extended());
         let ids = events.map(|(n, epoch)| (*n, SiteWord(epoch.site).interned()));
         ids.filter(|(_, id)| *id != 0)
     }
 
-    /// The id of the occupant's name.
+    /// The id of the coroutine's name.
     pub fn name(&self) -> Option<u32> {
         let owner = self.identity.filter(|_| self.still && self.extended())?;
         Some(owner.meta).filter(|id| *id != 0)
@@ -119,13 +119,14 @@ impl Look {
         }
     }
 
-    /// Its newest event, whole or not.
+    /// The newest event, complete or not.
     pub fn newest(&self) -> Option<u64> {
         (0..SLOTS).filter_map(|index| self.event_in(index)).max()
     }
 }
 
-/// Of D1 nothing tells that the oldest event is being overwritten, nor, while others are, which.
+/// Removes events that may be torn. In D1 nothing marks the oldest event as being overwritten; while other events
+/// are written, any may be torn.
 fn leave_out_torn(events: &mut Vec<(u64, Epoch)>, seqs: &[u64; SLOTS], still: bool) {
     let next = seqs.iter().max().copied().unwrap_or_default();
     events.retain(|(n, _)| still && next.saturating_sub(*n) < SLOTS as u64);
@@ -158,7 +159,7 @@ mod tests {
 
     // CTP-28
     #[test]
-    fn of_the_last_numbers_that_there_are_the_oldest_is_left_out_as_of_others() {
+    fn the_oldest_event_is_left_out_at_the_largest_numbers() {
         let events_from = |first: u64| {
             let seqs: [u64; SLOTS] = std::array::from_fn(|slot| first + slot as u64);
             let mut events = seqs.map(|seq| (seq - 1, Epoch::default())).to_vec();

@@ -1,4 +1,4 @@
-//! The rules of the protocol, one small pure function each over what was seen.
+//! The rules of the protocol. Each is a small pure function of the observations.
 
 mod numbers;
 mod owner;
@@ -11,61 +11,61 @@ use super::look::Look;
 use super::world::World;
 use program::proven;
 
-/// What a rule says of what was seen.
+/// The verdict of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Judged {
     /// The program never did what the rule is about.
     #[default]
     NotSeen,
-    /// It did, and rightly.
+    /// The program kept the rule.
     Kept,
-    /// It did not, and this proves it.
+    /// The program broke the rule; with proof.
     Broken(String),
 }
 
-/// Two looks at one station, the later one with what goes with it.
+/// Two consecutive looks at a station, with their context.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'p> {
-    /// The look before.
+    /// The earlier look.
     pub before: Option<&'p Look>,
-    /// This one.
+    /// The later look.
     pub now: &'p Look,
-    /// The numbers of the station went back once: what follows from that is no fault of its own.
+    /// The numbers of the station decreased once: faults that follow from this are not reported separately.
     pub is_jumbled: bool,
-    /// When the program was started, CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC at the start of the program.
     pub started_ns: u64,
     /// By how many nanoseconds CLOCK_MONOTONIC of the program is ahead of the recorder's.
     pub ahead_ns: i64,
     /// Rows of the table of attached processes.
     pub attached: usize,
-    /// Where the tables of sites, chains and names are.
+    /// The memory with the tables of sites, chains and names.
     pub region: Region<'p>,
 }
 
 impl Pair<'_> {
-    /// Are there numbers that were larger before?
+    /// Whether numbers have decreased.
     pub fn went_back(&self) -> bool {
         matches!(numbers::forward(self), Judged::Broken(_))
     }
 }
 
-/// What a rule looks at.
+/// The input of a rule.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope {
     /// Two looks at a station.
     Station(fn(&Pair<'_>) -> Judged),
-    /// All that was seen, at the end.
+    /// All observations, at the end.
     World(fn(&World) -> Judged),
 }
 
 /// A rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Short, for the line.
+    /// The short name to print.
     pub name: &'static str,
-    /// What to do about it.
+    /// How to fix a violation.
     pub advice: &'static str,
-    /// Who judges.
+    /// The function that judges.
     pub scope: Scope,
 }
 
@@ -77,7 +77,7 @@ const fn rule(name: &'static str, scope: Scope, advice: &'static str) -> Rule {
     }
 }
 
-/// All of them, in the order of a coroutine's life.
+/// All rules, in the order of a coroutine's life.
 pub const RULES: &[Rule] = &[
     rule(
         "attached",
@@ -225,7 +225,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "bell swallowed",
         Scope::World(program::swallowed),
-        "whoever swaps the flag sends a byte",
+        "send a byte after each swap of the flag from 1 to 0",
     ),
     rule(
         "rung without need",

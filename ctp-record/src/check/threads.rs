@@ -1,49 +1,49 @@
-//! Whose threads write: is the one in an event a thread of a process that attached?
+//! Checks whether the thread in an event belongs to a process that attached.
 //!
-//! A thread may be over when its event is seen, and so may its process. So nobody is accused for
-//! one look: only who was no thread of such a process *before* an event began, as is known when
-//! the event was not there yet at a later look, cannot have written it.
+//! The thread and its process may have ended when the event is seen, so that a single look proves nothing. A thread that
+//! belonged to no attached process *before* the event began cannot have written it. The event began later if a
+//! later look did not find it yet.
 
 use crate::proc::namespace;
 use crate::proc::process;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// For so long what is known of an id holds: the kernel does not come round to it sooner.
+/// How long knowledge about a thread id stays valid: the kernel does not reuse the id sooner.
 const HOLDS: Duration = Duration::from_millis(20);
-/// No kernel gives out larger ids (`PID_MAX_LIMIT`).
+/// The kernel's largest thread id (`PID_MAX_LIMIT`).
 pub const LARGEST_TID: u64 = 1 << 22;
 
-/// The threads that wrote, and the processes that attached.
+/// The threads that wrote and the processes that attached.
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// Number of the file that is the memory.
+    /// Inode of the memory file.
     inode: u64,
     /// Processes that connected or were seen to map the memory.
     pub attached: BTreeSet<u32>,
     known: HashMap<u64, Known>,
-    /// Some process has thread ids that are others for us.
+    /// Some process has other thread ids in its own namespace.
     is_separate: bool,
-    /// The processes whose threads wrote to each station, in each use of it.
+    /// The processes that wrote to each station, by generation.
     owners: BTreeMap<(usize, u32), BTreeSet<u32>>,
-    /// A station of two processes.
+    /// Proof that two processes wrote to the same station.
     pub shared: Option<String>,
-    /// An event of a thread that is none of those.
+    /// Proof that an event has a thread of no attached process.
     pub stranger: Option<String>,
 }
 
-/// An event, as seen in a look at its station.
+/// An event seen in a look at its station.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// The station.
     pub station: usize,
     /// The event.
     pub n: u64,
-    /// The use of the station that it belongs to; 0 of a v1 peer.
+    /// The generation of its station; 0 for a v1 probe.
     pub generation: u32,
     /// Its thread.
     pub tid: u64,
-    /// When the look before began, at which it was not there. Nothing if it was.
+    /// When the previous look began, if that look did not find the event.
     pub absent_at: Option<Instant>,
 }
 
@@ -55,16 +55,16 @@ struct Known {
 
 #[derive(Clone, Debug)]
 enum OwnerState {
-    /// Of this process, which attached.
+    /// A thread of this attached process.
     Member(u32),
-    /// Of none of them, and why.
+    /// A thread of no attached process, with the reason.
     Stranger(String),
-    /// It cannot be told.
+    /// Not known.
     Unknown,
 }
 
 impl Threads {
-    /// Nobody has written yet to the memory with this number.
+    /// Without any thread, for the memory with this inode.
     pub fn of(inode: u64) -> Self {
         Threads {
             inode,
@@ -72,19 +72,19 @@ impl Threads {
         }
     }
 
-    /// This process has attached.
+    /// Adds a process that has attached.
     pub fn attach(&mut self, pid: u32) {
         if self.attached.insert(pid) {
             self.is_separate |= namespace::has_own_ids(pid);
         }
     }
 
-    /// Did any thread write of which it is known whose it is?
+    /// Whether the process of any writing thread is known.
     pub fn are_known(&self) -> bool {
         !self.owners.is_empty()
     }
 
-    /// This thread wrote this event.
+    /// Adds an event.
     pub fn note(&mut self, seen: &Seen) {
         if !(1..=LARGEST_TID).contains(&seen.tid) {
             return;
@@ -140,7 +140,7 @@ impl Threads {
         let Seen {
             station, n, tid, ..
         } = seen;
-        // One that did not connect may be in a namespace of its own.
+        // A process that did not connect may be in another pid namespace.
         let others = namespace::holders(self.inode);
         self.is_separate |= others.into_iter().any(namespace::has_own_ids);
         if !self.is_separate {
@@ -162,7 +162,7 @@ impl Threads {
 }
 
 impl Known {
-    /// Is it worth another look?
+    /// Whether the thread should be looked up again.
     fn is_doubtful(&self) -> bool {
         match self.owner_state {
             OwnerState::Member(_) => self.at.elapsed() > HOLDS,
@@ -171,7 +171,7 @@ impl Known {
         }
     }
 
-    /// Was this known of its thread before the event began, and not too long before?
+    /// Whether this was known before the event began, and recently enough.
     fn precedes(&self, seen: &Seen) -> bool {
         matches!(self.owner_state, OwnerState::Stranger(_))
             && seen.absent_at.is_some_and(|absent| self.at <= absent)

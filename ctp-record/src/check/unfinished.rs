@@ -1,8 +1,8 @@
-//! What somebody began to write and never ended: an event or the identity of a station that
-//! stays odd, an entry that is never ready, although no thread is at it any more.
+//! Finds writes that were begun and never completed: an event or the identity of a station that stays odd, and an entry
+//! that never becomes ready, although no thread is writing.
 //!
-//! A writer may be held up for as long as the machine is busy, but it does not sleep in between.
-//! So once each thread that there was has been seen asleep, or is gone, nobody is writing.
+//! A busy machine may delay a writer, but a writer does not sleep in between. When every thread has been seen asleep or
+//! has ended, no thread is writing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -16,33 +16,33 @@ use super::rules::Judged::{self, Broken, Kept, NotSeen};
 use crate::proc::namespace;
 use crate::proc::process;
 
-/// For so long nobody is suspected.
+/// An incomplete write is ignored for this time.
 const TIMEOUT: Duration = Duration::from_millis(100);
-/// Looks between two at the threads.
+/// Rounds between two checks of the threads.
 const THREADS_EVERY: u32 = 16;
 
-/// What is not whole, and what follows.
+/// The incomplete writes and the verdicts.
 #[derive(Debug, Default)]
 pub struct Unfinished {
     inode: u64,
     suspects: HashMap<Place, Suspect>,
     looks: u32,
-    /// Of events.
+    /// The verdict on events.
     pub events: Judged,
-    /// Of identities.
+    /// The verdict on identities.
     pub identities: Judged,
-    /// Of sites and names.
+    /// The verdict on entries of sites and names.
     pub entries: Judged,
 }
 
-/// Where something is not whole.
+/// The location of an incomplete write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// In the station with this index.
+    /// The station with this index.
     Station(usize),
-    /// In the entry of a site with this id.
+    /// The entry of the site with this id.
     Site(u32),
-    /// In that of a name.
+    /// The entry of the name with this id.
     Name(u32),
 }
 
@@ -60,26 +60,26 @@ impl fmt::Display for Place {
 struct Suspect {
     odd: Odd,
     since: Instant,
-    /// Threads that may be at it.
+    /// Threads that may be writing.
     awake: Option<BTreeSet<(u32, u32)>>,
-    /// Since when there is none.
+    /// When all of these threads had been seen asleep.
     quiet_since: Option<Instant>,
-    /// There was none, and the program went on.
+    /// No thread is writing, and the program went on.
     is_left: bool,
 }
 
-/// The word that says so.
+/// The word that shows the incomplete write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Odd {
-    /// Of the newest event, which is in this slot.
+    /// The sequence number of the newest event, in this slot.
     Seq(usize, u64),
     Generation(u32),
-    /// Of an entry.
+    /// The ready word of an entry.
     Ready,
 }
 
 impl Unfinished {
-    /// Nothing seen yet of the memory with this number.
+    /// Without observations, for the memory with this inode.
     pub fn of(inode: u64) -> Self {
         Unfinished {
             inode,
@@ -87,7 +87,7 @@ impl Unfinished {
         }
     }
 
-    /// This is what a station looks like now.
+    /// Notes a look at a station.
     pub fn note(&mut self, station: usize, before: Option<&Look>, now: &Look) {
         see(&mut self.events, now.dialect.is_some());
         let is_occupied = now.extended() && now.identity.is_some();
@@ -99,7 +99,7 @@ impl Unfinished {
         match odd {
             Some(Odd::Seq(slot, seq)) if is_left => accuse(
                 &mut self.events,
-                &format!("{place}: slot {slot}: seq stays {seq}, and nobody is writing"),
+                &format!("{place}: slot {slot}: seq stays {seq}, and no thread is writing"),
             ),
             Some(Odd::Generation(generation)) if is_left || goes_on => accuse(
                 &mut self.identities,
@@ -109,7 +109,7 @@ impl Unfinished {
         }
     }
 
-    /// Somebody uses this entry.
+    /// Notes an entry in use.
     pub fn note_entry(&mut self, place: Place, entry: &Interned) {
         let is_ready = entry.is_ready();
         see(&mut self.entries, is_ready);
@@ -121,7 +121,7 @@ impl Unfinished {
         }
     }
 
-    /// Has it been so for long, and is nobody at it?
+    /// Whether this has been incomplete for long while no thread was writing.
     fn is_left(&mut self, place: Place, odd: Option<Odd>) -> bool {
         let Some(odd) = odd else {
             self.suspects.remove(&place);
@@ -134,8 +134,8 @@ impl Unfinished {
         suspect.is_left
     }
 
-    /// Looks at the threads, now and then, if somebody is suspected. Where one of those that
-    /// attached is gone, it may have been killed in the middle, which is nobody's fault.
+    /// Checks the threads from time to time, if there are suspects. If an attached process has ended, it may have been
+    /// killed in the middle of a write, which is no fault.
     pub fn look_at_threads(&mut self, attached: &BTreeSet<u32>) {
         self.looks += 1;
         if !self.looks.is_multiple_of(THREADS_EVERY) {
@@ -147,9 +147,10 @@ impl Unfinished {
             return;
         }
         let is_new = |suspect: &&mut Suspect| suspect.awake.is_none();
-        let all = match late.iter().any(is_new) {
-            true => threads_with(self.inode),
-            false => BTreeSet::new(),
+        let all = if late.iter().any(is_new) {
+            threads_with(self.inode)
+        } else {
+            BTreeSet::new()
         };
         for suspect in &mut late {
             suspect.look_at(&all);
@@ -168,7 +169,7 @@ impl Suspect {
         }
     }
 
-    /// A thread that is gone may have gone with its program: that is known a while later.
+    /// Checks the threads. A thread may have ended together with its program, which shows only a while later.
     fn look_at(&mut self, all: &BTreeSet<(u32, u32)>) {
         if self.awake.is_none() && all.is_empty() {
             return;
@@ -190,7 +191,7 @@ fn threads_with(inode: u64) -> BTreeSet<(u32, u32)> {
 
 fn odd_of(look: &Look) -> Option<Odd> {
     let generation = look.raw.generation;
-    // Where nobody has the extension, and events came, this is no generation but some free bytes.
+    // Without the extension, and with events, this word is free bytes instead of a generation.
     if generation % 2 == 1 && (look.extended() || look.dialect.is_none()) {
         return Some(Odd::Generation(generation));
     }
@@ -202,8 +203,8 @@ fn odd_of(look: &Look) -> Option<Odd> {
     (seq % 2 == 1).then_some(Odd::Seq(slot, seq))
 }
 
-fn see(judged: &mut Judged, is_there: bool) {
-    if is_there && *judged == NotSeen {
+fn see(judged: &mut Judged, was_seen: bool) {
+    if was_seen && *judged == NotSeen {
         *judged = Kept;
     }
 }

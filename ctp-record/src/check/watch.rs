@@ -1,4 +1,4 @@
-//! Looks at the memory, rings of the bell and descriptors, often, until the program ends.
+//! Observes the memory, the rings and the descriptors in short rounds until the program ends.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,32 +21,32 @@ use crate::memory::clock::monotonic_ns;
 use crate::proc::namespace;
 use crate::proc::time_namespace;
 
-/// Between two looks.
+/// Pause between two rounds.
 const PAUSE: Duration = Duration::from_micros(200);
-/// Looks between two at the descriptors.
+/// Rounds between two checks of the descriptors.
 const DESCRIPTORS_EVERY: u32 = 16;
 
-/// The file that is the memory.
+/// The memory file.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// What a descriptor of it is a link to.
+    /// The link target of its descriptors.
     pub path: String,
-    /// Its number.
+    /// Its inode.
     pub inode: u64,
 }
 
 /// The latest look at a station.
 #[derive(Debug)]
 pub struct Latest {
-    /// What was seen.
+    /// The content of the look.
     pub look: Look,
-    /// When it began.
+    /// When the look began.
     pub began: Instant,
-    /// Its numbers went back once, so that they tell nothing any more.
+    /// The numbers decreased once and are no longer reliable.
     is_jumbled: bool,
 }
 
-/// Everything that is watched, and what was judged so far: a verdict with its station for each rule.
+/// All observations, and a verdict with its station for each rule.
 #[derive(Debug)]
 pub struct Watch<'w> {
     region: Region<'w>,
@@ -54,10 +54,10 @@ pub struct Watch<'w> {
     memory: File,
     looks: u32,
     started_ns: u64,
-    /// By how many nanoseconds the clock of the program is ahead, once it is known.
+    /// By how many nanoseconds the program's clock is ahead, if known.
     ahead_ns: Option<i64>,
     latest: Vec<Latest>,
-    /// The latest use of each station whose occupant was over.
+    /// The generation of each station that was handed back.
     handed_back: HashMap<usize, u32>,
     world: World,
     judged: Vec<(Judged, Option<usize>)>,
@@ -67,7 +67,7 @@ pub struct Watch<'w> {
 }
 
 impl<'w> Watch<'w> {
-    /// Of this memory and this socket.
+    /// A watch of this memory and this socket.
     pub fn new(
         region: Region<'w>,
         rendezvous: &'w Rendezvous,
@@ -91,8 +91,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// Looks until the program has ended or a second signal comes, then once more, and gives all
-    /// verdicts.
+    /// Runs rounds until the program has ended or a second signal arrives, then a final round. Returns all verdicts.
     ///
     /// # Errors
     /// Those of the kernel while waiting.
@@ -187,7 +186,7 @@ impl<'w> Watch<'w> {
         }
     }
 
-    /// The station of a coroutine that is over is to be used again, once.
+    /// Hands the station of a dead coroutine back for reuse, once per generation.
     fn hand_back(&mut self, index: usize, look: &Look) {
         let Some((owner, next_n)) = look.left() else {
             return;
@@ -205,7 +204,7 @@ impl<'w> Watch<'w> {
                 let rings = bytes[..count].strip_prefix(&REQUEST);
                 self.world.doorbell.bytes += rings.unwrap_or(&bytes[..count]).len() as u64;
                 if bytes.starts_with(&REQUEST) {
-                    // All of them are to be seen in one memory. Who hung up needs no answer.
+                    // All processes share a single memory here. Fails if the process hung up.
                     let _ = rendezvous::answer(socket, None);
                 }
             }
@@ -221,13 +220,13 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// By how many nanoseconds the clock is ahead of the thread that wrote last, while it is there.
+/// By how many nanoseconds the clock of the latest event's thread is ahead, while the thread exists.
 fn clock_of_writer(look: &Look) -> Option<i64> {
     let (_, latest) = look.events.last()?;
     time_namespace::ahead_ns(u32::try_from(latest.tid).ok()?)
 }
 
-/// To be called after the look: a process attaches before its first coroutine is born.
+/// Combines two looks. Called after the look, because a process attaches before its first coroutine is born.
 fn pair_of<'p>(
     region: &Region<'p>,
     before: Option<&'p Latest>,
@@ -248,7 +247,7 @@ fn pair_of<'p>(
     pair
 }
 
-/// The first proof stays; what was kept once is no longer unseen.
+/// Updates the verdicts of a station's rules. The first proof stays.
 fn judge_station(judged: &mut [(Judged, Option<usize>)], pair: &Pair<'_>, index: usize) {
     for (rule, so_far) in RULES.iter().zip(judged) {
         let (Scope::Station(judge), Judged::NotSeen | Judged::Kept) = (rule.scope, &so_far.0)

@@ -1,4 +1,4 @@
-//! What is seen of a program as a whole: claims, processes, descriptors, the bell.
+//! Observations of the program as a whole: claims, processes, descriptors, the doorbell.
 
 use std::collections::HashMap;
 
@@ -14,35 +14,35 @@ use crate::proc::{descriptor, unix_sockets};
 /// Counts and first proofs.
 #[derive(Debug, Default)]
 pub struct World {
-    /// Stations there are.
+    /// Stations in the memory.
     pub max: u32,
-    /// Stations that were used.
+    /// Stations used.
     pub stations: usize,
     /// Largest `allocated_count`.
     pub most_claimed: u32,
     /// Processes that connected.
     pub connected: usize,
-    /// Their descriptors of memory or socket that were looked at.
+    /// Descriptors of the memory or the socket that were checked.
     pub descriptors: usize,
-    /// One that an exec would pass on.
+    /// Proof of a descriptor that exec would pass on.
     pub inheritable: Option<String>,
-    /// Two stations with one id.
+    /// Proof of two stations with the same id.
     pub twice: Option<String>,
-    /// Whose threads write.
+    /// The threads that wrote.
     pub threads: Threads,
-    /// What was begun and never ended.
+    /// Writes that were begun and never completed.
     pub unfinished: Unfinished,
     /// Some process was seen to map the memory.
     pub mapped: bool,
-    /// The bell.
+    /// The doorbell.
     pub doorbell: Doorbell,
-    /// A signal ended the program, maybe between flag and byte.
+    /// A signal ended the program, possibly between taking the flag and sending the byte.
     pub killed: bool,
     ids: HashMap<u64, (usize, u32)>,
 }
 
 impl World {
-    /// Nothing was seen yet, of so many stations in the file with this number.
+    /// Without observations, for a memory with this number of stations and this inode.
     pub fn of(max: u32, inode: u64) -> Self {
         World {
             max,
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// This is what a station looks like now, and did before.
+    /// Notes a look at a station, with the look before.
     pub fn note(&mut self, station: usize, before: Option<&Latest>, now: &Look) {
         if let Some(owner) = &now.identity {
             self.note_id(station, owner.generation, owner.probe_id);
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Sites and names that a station refers to, if somebody has claimed them.
+    /// Notes the claimed entries of the station's sites and name.
     pub fn note_entries(&mut self, region: &Region<'_>, now: &Look) {
         let sites = now
             .sites()
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// The occupant of this station, of this use of it, has had this id.
+    /// Notes the id of a coroutine.
     fn note_id(&mut self, station: usize, generation: u32, id: u64) {
         if id == 0 {
             return;
@@ -100,8 +100,8 @@ impl World {
         }
     }
 
-    /// Looks at the descriptors of a process that lead to the memory or the socket. With more
-    /// sockets that may be ours than it made connections, nobody can tell which are.
+    /// Checks the process's descriptors of the memory or the socket. If more sockets may be ours than the process made
+    /// connections, ours cannot be identified, and sockets are not checked.
     pub fn look_at_descriptors(&mut self, pid: u32, memory: &str, connections: usize) {
         let all = descriptor::all_of(pid);
         let sockets = all.iter().filter(|(_, target)| may_be_ours(pid, target));
@@ -123,8 +123,8 @@ impl World {
     }
 }
 
-/// The program's end of a connection has no name, so that any connected stream socket without
-/// one may be it.
+/// Whether the descriptor may be a connection to us: the program's end of a connection is a connected stream socket
+/// without a name.
 fn may_be_ours(pid: u32, target: &str) -> bool {
     let rest = target.strip_prefix("socket:[");
     let inode = rest.and_then(|rest| rest.strip_suffix(']'));

@@ -1,4 +1,4 @@
-//! What the user types, and what it means.
+//! The options of the command line.
 
 mod control;
 mod help;
@@ -21,7 +21,7 @@ use crate::memory::capacity;
 use control::ControlArgs;
 pub use usage::{answer, command};
 
-// One field for each option, as clap wants it.
+// A field for each option, as clap requires.
 /// Runs a program and records what its coroutines do, from outside.
 #[derive(Parser, Debug)]
 #[command(
@@ -37,7 +37,7 @@ pub struct Args {
     #[command(subcommand)]
     subcommand: Option<Sub>,
 
-    /// The trace; an earlier one is kept as FILE.old
+    /// The trace; an earlier trace is kept as FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "ctp.data")]
     output: PathBuf,
 
@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(help_heading = help::KEPT, long, conflicts_with_all = ["buffer", "check_probe", "image"])]
     summary: bool,
 
-    /// Keep what came last and totals of the rest; write it when it is wanted
+    /// Keep the latest events and totals of the rest; write them on request
     #[arg(help_heading = help::KEPT, long,
           value_name = "DURATION|SIZE", num_args = 0..=1, require_equals = true,
           default_missing_value = "all", value_parser = reach,
@@ -62,11 +62,11 @@ pub struct Args {
     )]
     snapshot_on: Vec<Trigger>,
 
-    /// Go on until every process that came from the program has ended
+    /// Go on until all descendants of the program have ended
     #[arg(help_heading = help::KEPT, long)]
     wait_all: bool,
 
-    /// Room for so many coroutines; costs nothing unused
+    /// Capacity in coroutines; unused capacity costs nothing
     #[arg(help_heading = help::ROOM, short = 'n', long, value_name = "N", default_value_t = 65_536,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
     stations: u32,
@@ -75,7 +75,7 @@ pub struct Args {
     #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::buffer)]
     buffer: Option<u64>,
 
-    /// Room for what waits to be written [default: 1/8 of memory, up to 512M]
+    /// Memory for unwritten data [default: 1/8 of memory, up to 512M]
     #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::backlog)]
     backlog: Option<u64>,
 
@@ -84,19 +84,19 @@ pub struct Args {
           conflicts_with_all = ["check_probe", "image"])]
     stuck_after: Option<Duration>,
 
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(help_heading = help::MESSAGES, short, long)]
     quiet: bool,
 
-    /// Say more: processes, counters, how often the recorder was woken
+    /// Print more: processes, counters, how often the recorder was woken
     #[arg(help_heading = help::MESSAGES, short, long, conflicts_with = "quiet")]
     verbose: bool,
 
-    /// Never make the program ring: for one that filters its system calls
+    /// Never make the program ring: for programs that filter their system calls
     #[arg(help_heading = help::REACHED, long = "no-bell")]
     no_doorbell: bool,
 
-    /// Find who awaits whom in each wait; costs the program clones of wakers
+    /// Find what each wait awaits, level by level; the program clones wakers
     #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["no_doorbell", "image"])]
     precise_chains: bool,
 
@@ -150,18 +150,18 @@ const NO_STDOUT: &str = "\
 -o - is no place for a trace: stdout is the program's; for a file of that name: -o ./-";
 
 impl Args {
-    /// What was typed.
+    /// Parses the command line.
     ///
     /// # Errors
-    /// Usage; the help and the version are such errors too.
+    /// Wrong usage; help and version are errors, too.
     pub fn from_command_line() -> Result<Self, clap::Error> {
         usage::parse(std::env::args_os().collect())
     }
 
-    /// What it means.
+    /// The configuration that the options mean.
     ///
     /// # Errors
-    /// Usage: there is nothing to record.
+    /// Wrong usage, for example nothing to record.
     pub fn into_config(self) -> Result<Config, clap::Error> {
         let verbosity = match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -221,9 +221,10 @@ impl Args {
             no_doorbell: self.no_doorbell,
             precise_chains: self.precise_chains,
         };
-        Ok(match self.check_probe {
-            true => Task::CheckProbe(launch),
-            false => Task::Launch(launch),
+        Ok(if self.check_probe {
+            Task::CheckProbe(launch)
+        } else {
+            Task::Launch(launch)
         })
     }
 }
@@ -252,7 +253,7 @@ impl Args {
     }
 }
 
-/// As much as there is, if nothing is said.
+/// Parses a reach; `all` is the default and means no limit.
 fn reach(text: &str) -> Result<Reach, BadReach> {
     match text {
         "all" => Ok(Reach::All),
@@ -260,7 +261,7 @@ fn reach(text: &str) -> Result<Reach, BadReach> {
     }
 }
 
-/// At least so many bytes of records, or none.
+/// The number of records in a buffer of at least this many bytes; 0 for none.
 fn lane_records(bytes: u64) -> u32 {
     match bytes {
         0 => 0,

@@ -1,4 +1,4 @@
-//! What the user wants, whatever was typed.
+//! The configuration of a run, independent of the command line's syntax.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,20 +13,20 @@ use crate::flight::{Reach, Trigger};
 use crate::memory::capacity;
 use crate::output::backlog::Backlog;
 
-/// What to record, and how.
+/// What to do, and how.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What to do.
     pub task: Task,
     /// Where the trace goes.
     pub output: PathBuf,
-    /// Bytes that may wait in memory to be written; nothing: what this machine can spare.
+    /// Limit of unwritten bytes in memory; `None`: chosen by this machine's memory.
     pub backlog_bytes: Option<u64>,
-    /// How much to say on stderr.
+    /// Which messages to print.
     pub verbosity: Verbosity,
 }
 
-/// Where the events come from.
+/// The task.
 #[derive(Clone, Debug)]
 pub enum Task {
     /// Run a program.
@@ -35,7 +35,7 @@ pub enum Task {
     CheckProbe(Launch),
     /// Read a dump.
     Image(Image),
-    /// Ask a recorder.
+    /// Send a request to a recorder.
     Control(Ask),
     /// Print a completion script.
     Completions(Shell),
@@ -48,32 +48,32 @@ pub enum Task {
 pub struct Launch {
     /// Program and arguments; not empty.
     pub command: Vec<OsString>,
-    /// Coroutines that can be recorded.
+    /// Capacity in coroutines.
     pub stations: u32,
-    /// Records that each thread has room for, a power of two; 0: no lanes.
+    /// Records in each thread's lane, a power of two; 0: no lanes.
     pub lane_records: u32,
-    /// Record what programs sum up instead of history.
+    /// Record totals instead of history.
     pub summary: bool,
-    /// Keep only what came last.
+    /// Keep only the latest events.
     pub flight: Option<Flight>,
-    /// Say where coroutines are stuck for so long, while the program runs.
+    /// Report coroutines that are stuck for this long, while the program runs.
     pub stuck_after: Option<Duration>,
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
     /// Never make the program ring.
     pub no_doorbell: bool,
-    /// Have the program find the await chain of each wait.
+    /// Make the program find the await chain of each wait.
     pub precise_chains: bool,
-    /// Wait for all processes that come from the program.
+    /// Wait for all descendants of the program.
     pub wait_all: bool,
 }
 
-/// What a flight recorder keeps, and when it writes that.
+/// What a flight recorder keeps, and when it takes snapshots.
 #[derive(Clone, Debug)]
 pub struct Flight {
     /// How far back a snapshot goes.
     pub reach: Reach,
-    /// When one is taken, besides commands.
+    /// Triggers of snapshots, in addition to commands.
     pub triggers: Vec<Trigger>,
 }
 
@@ -86,19 +86,19 @@ pub struct Image {
     pub elf: Option<PathBuf>,
 }
 
-/// How much to say.
+/// Which messages to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// Say nothing but errors.
+    /// Only errors.
     Quiet,
-    /// Say the closing lines too.
+    /// The closing lines, too.
     Normal,
-    /// Say what the recorder counted of itself too.
+    /// The recorder's own counters, too.
     Verbose,
 }
 
 impl Config {
-    /// Room for what waits to be written: as much as was asked for, else what this machine can spare.
+    /// The backlog with the limit of the user, else of this machine.
     pub(crate) fn backlog(&self) -> Backlog {
         let usual = || capacity::backlog(capacity::memory_bytes());
         Backlog::of(self.backlog_bytes.unwrap_or_else(usual))
@@ -114,7 +114,7 @@ impl Launch {
 }
 
 impl Flight {
-    /// Bytes of a thread's room.
+    /// Bytes of a thread's buffer.
     pub(crate) fn room(&self, buffer: u64) -> u64 {
         match self.reach {
             Reach::Bytes(bytes) => bytes,

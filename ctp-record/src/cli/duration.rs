@@ -6,12 +6,12 @@ use std::time::Duration;
 use ctp_trace::BadDuration;
 use ctp_trace::record::Nanos;
 
-/// Why a text is no duration that one could wait for.
+/// Why a text is not a valid duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoDuration {
-    /// It is none at all.
+    /// Not a duration.
     Bad(BadDuration),
-    /// Nothing lasts no time.
+    /// Zero.
     Zero,
 }
 
@@ -19,17 +19,17 @@ impl fmt::Display for NoDuration {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoDuration::Bad(why) => write!(out, "{why}"),
-            NoDuration::Zero => write!(out, "it must be longer than 0"),
+            NoDuration::Zero => write!(out, "must be longer than 0"),
         }
     }
 }
 
 impl std::error::Error for NoDuration {}
 
-/// What `ctp-report` reads as a duration too; never zero.
+/// Parses durations such as `500us` or `1.5s`, as `ctp-report` does; rejects zero.
 ///
 /// # Errors
-/// Something else.
+/// Any other text.
 pub fn parse(text: &str) -> Result<Duration, NoDuration> {
     match text.parse().map_err(NoDuration::Bad)? {
         Nanos(0) => Err(NoDuration::Zero),
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_longer_than_nothing() {
+    fn zero_durations_are_rejected() {
         assert_eq!(parse("500us"), Ok(Duration::from_micros(500)));
         assert_eq!(parse("0.25min"), Ok(Duration::from_secs(15)));
         assert!(

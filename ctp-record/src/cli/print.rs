@@ -1,4 +1,4 @@
-//! What goes to stdout and is no trace: answers, the man page, and completions.
+//! Output on stdout: answers, the man page, and completions.
 
 use std::io::{ErrorKind, Write as _};
 
@@ -8,7 +8,7 @@ use ctp_trace::escape::escaped_lines;
 use crate::cli::args;
 use crate::error::Error;
 
-/// Prints these lines, of which what a terminal would obey is escaped.
+/// Prints these lines, with everything escaped that a terminal would act on.
 ///
 /// # Errors
 /// [`Error::Print`].
@@ -16,7 +16,7 @@ pub fn print(lines: &str) -> Result<u8, Error> {
     print_unchanged(escaped_lines(lines).as_bytes())
 }
 
-/// A reader that has seen enough is no error.
+/// Prints text. A reader that closes the pipe early is no error.
 fn print_unchanged(text: &[u8]) -> Result<u8, Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {

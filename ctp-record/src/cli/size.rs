@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// Why a text is no size.
+/// Why a text is not a valid size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSize {
     /// Not a number with an optional K, M or G.
     Syntax,
-    /// Less than a lane should have, but not 0.
+    /// Less than the smallest lane, but not 0.
     TooSmall,
-    /// Less than a backlog should have.
+    /// Less than the smallest backlog.
     NoRoom,
-    /// More than so many MiB.
+    /// More than this number of MiB.
     TooLarge(u64),
 }
 
@@ -28,19 +28,19 @@ impl fmt::Display for NoSize {
 
 impl std::error::Error for NoSize {}
 
-/// The smallest room for one thread, besides none: so few events are over before anybody looks.
+/// The smallest buffer of a thread other than 0: fewer events would be overwritten before they are read.
 const LEAST_BUFFER: u64 = 1 << 10;
-/// The largest room for one thread, in MiB.
+/// The largest buffer of a thread, in MiB.
 const MOST_BUFFER: u64 = 256;
-/// The smallest backlog: what is less holds nothing that could wait.
+/// The smallest useful backlog.
 const LEAST_BACKLOG: u64 = 1 << 10;
 /// The largest backlog, in MiB: 1 TiB.
 const MOST_BACKLOG: u64 = 1 << 20;
 
-/// Bytes of a thread's room: a number, with K, M or G for powers of 1024.
+/// Parses the bytes of a thread's buffer: a number, with K, M or G for powers of 1024.
 ///
 /// # Errors
-/// Something else, or more than a lane can have, or less than makes sense.
+/// Any other text, or a size out of range.
 pub fn buffer(text: &str) -> Result<u64, NoSize> {
     match up_to(MOST_BUFFER, text)? {
         1..LEAST_BUFFER => Err(NoSize::TooSmall),
@@ -48,10 +48,10 @@ pub fn buffer(text: &str) -> Result<u64, NoSize> {
     }
 }
 
-/// Bytes of the recorder's backlog, in the same way.
+/// Parses the bytes of the backlog in the same way.
 ///
 /// # Errors
-/// Something else, or more than any machine has, or less than makes sense.
+/// Any other text, or a size out of range.
 pub fn backlog(text: &str) -> Result<u64, NoSize> {
     match up_to(MOST_BACKLOG, text)? {
         0..LEAST_BACKLOG => Err(NoSize::NoRoom),
@@ -59,7 +59,7 @@ pub fn backlog(text: &str) -> Result<u64, NoSize> {
     }
 }
 
-/// As a user would type so many bytes.
+/// The size as a user would type it.
 pub fn typed(bytes: u64) -> String {
     match bytes.trailing_zeros() {
         20.. => format!("{}M", bytes >> 20),

@@ -1,16 +1,16 @@
-//! The one way to stderr: all that the recorder says there passes through here.
+//! Output on stderr: all messages of the recorder pass through here.
 
 use std::io::{self, Write as _};
 
 use ctp_trace::escape::escaped_lines;
 
-/// Writes these lines. What a terminal would obey in them is escaped, wherever it comes from.
+/// Prints these lines, with everything escaped that a terminal would act on.
 pub fn say(lines: &str) {
-    // Where stderr takes nothing, the exit status has to do.
+    // If stderr does not take them, the exit status has to do.
     let _ = io::stderr().write_all(escaped_lines(lines).as_bytes());
 }
 
-/// Writes this over the line in which the cursor is, and leaves the cursor at its beginning.
+/// Writes over the cursor's line, and leaves the cursor at its start.
 pub fn say_over(line: &str) {
     let line = escaped_lines(line);
     let _ = io::stderr().write_all(format!("\r{line}\x1b[K\r").as_bytes());

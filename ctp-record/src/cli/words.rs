@@ -1,4 +1,4 @@
-//! How numbers and names are written for the user.
+//! Formats numbers and names for the user.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,7 +8,7 @@ use ctp_trace::escape::{escaped_bytes, is_unsafe};
 
 pub(crate) use ctp_trace::quantity::{counted, grouped};
 
-/// A length of time, in what fits it.
+/// A time span in ms or s.
 pub(crate) fn seconds(ns: u64) -> String {
     match ns {
         0..1_000_000_000 => format!("{:.0} ms", ns as f64 / 1e6),
@@ -16,7 +16,7 @@ pub(crate) fn seconds(ns: u64) -> String {
     }
 }
 
-/// In powers of 1000.
+/// A size in powers of 1000.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
@@ -26,12 +26,12 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// A file's name, safe to print.
+/// A file's name, escaped for printing.
 pub(crate) fn shown(path: &Path) -> String {
     escaped_bytes(path.as_os_str().as_bytes()).into_owned()
 }
 
-/// A file's name, in quotes where a shell would need them.
+/// A file's name, quoted for a shell if necessary.
 pub(crate) fn shell_word(path: &Path) -> String {
     let Some(name) = path.to_str().filter(|name| !name.contains(is_unsafe)) else {
         return in_escapes(path.as_os_str().as_bytes());
@@ -44,14 +44,14 @@ pub(crate) fn shell_word(path: &Path) -> String {
     }
 }
 
-/// What shells take for these bytes, and terminals for text: `$'a\033b'`.
+/// An escaped word that shells decode and terminals print as text: `$'a\033b'`.
 fn in_escapes(bytes: &[u8]) -> String {
     let mut word = "$'".to_owned();
     for byte in bytes {
         match byte {
             b'\'' | b'\\' => word.extend(['\\', char::from(*byte)]),
             b' '..=b'~' => word.push(char::from(*byte)),
-            _ => write!(word, "\\{byte:03o}").expect("a string takes everything"),
+            _ => write!(word, "\\{byte:03o}").expect("writing to a string"),
         }
     }
     word + "'"

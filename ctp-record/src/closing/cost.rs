@@ -1,4 +1,4 @@
-//! What one event costs: measured here, on this machine, with the probe's own code.
+//! The cost of an event, measured on this machine with the probe's own code.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -8,14 +8,14 @@ use ctp_nostd::clock::{self, Calibration};
 use ctp_nostd::layout::Header;
 use ctp_nostd::{Linux, Memory, Platform, Wait};
 
-/// As in the program, but with nobody to ring.
+/// The platform as in the program, without ringing.
 struct Here;
 
-/// The clock that the program was given, if it was.
+/// The program's clock, if calibrated.
 static CLOCK: OnceLock<Calibration> = OnceLock::new();
 
 #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
-// SAFETY: it has no `Local`.
+// SAFETY: this platform has no `Local`.
 unsafe impl Platform for Here {
     fn now_ns() -> u64 {
         let counted = |line: &Calibration| line.ns_at(clock::ticks());
@@ -34,7 +34,7 @@ static WITH_AGGREGATES: Memory<1, 4> = Memory::new().with_aggregates(Bins::USUAL
 
 const ROUNDS: u32 = 2_000;
 
-/// Half of a run and a suspend, the quickest of a few tries.
+/// Half of the time of a run and a suspend, from the fastest of a few rounds.
 pub fn of_event(header: &Header) -> Duration {
     if let Some(calibration) = clock::read(header) {
         CLOCK.get_or_init(|| calibration);

@@ -1,4 +1,4 @@
-//! The end of a flight recorder's recording: the last snapshot, and the closing lines.
+//! The end of a flight recorder's recording: the final snapshot and the closing lines.
 
 use ctp_trace::record::{End, ExitReason, Nanos};
 
@@ -10,11 +10,11 @@ use crate::flight::{Snapshot, SnapshotCounts};
 use crate::session::recording;
 use crate::session::{Over, Session};
 
-/// Takes the last snapshot, if there is to be one, and says what came of it all.
+/// Takes the final snapshot if one is due, and prints the closing lines.
 ///
 /// # Errors
-/// It could not be written, or is not to be taken and none of those before could.
-pub fn land(
+/// The snapshot could not be written, or none is due and none of the earlier snapshots could be written.
+pub fn finish(
     config: &Config,
     launch: &Launch,
     session: &mut Session<'_>,
@@ -22,7 +22,7 @@ pub fn land(
     at: Nanos,
 ) -> Result<(), TraceError> {
     let written = session.last_snapshot();
-    let before = those_before(session);
+    let before = earlier_snapshots(session);
     if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
         let end = taken.map_or(unwritten_end(session, over.exit_reason(), at), |snapshot| {
@@ -34,7 +34,7 @@ pub fn land(
                 closing.written.is_out_of_time = over.is_out_of_time();
                 of_snapshot(closing, snapshot)
             }
-            (Ok(_), None) => unwritten(closing, none_at_this_end(before)),
+            (Ok(_), None) => unwritten(closing, why_none(before)),
             (Err(_), None) => {
                 unwritten(closing, "the last snapshot could not be written".to_owned())
             }
@@ -47,8 +47,8 @@ pub fn land(
     }
 }
 
-/// What became of the snapshots before the last, once that is known of all of them.
-fn those_before(session: &mut Session<'_>) -> SnapshotCounts {
+/// The counts of the earlier snapshots, once all of them are written or have failed.
+fn earlier_snapshots(session: &mut Session<'_>) -> SnapshotCounts {
     let recorder = session.output.flight();
     recorder.map_or(SnapshotCounts::default(), |recorder| {
         recorder.wait();
@@ -56,21 +56,21 @@ fn those_before(session: &mut Session<'_>) -> SnapshotCounts {
     })
 }
 
-/// Each of those taken before was told of when it was written, or could not be.
-fn none_at_this_end(before: SnapshotCounts) -> String {
-    let those_before = match before {
-        SnapshotCounts { requested: 0, .. } => ", and none was asked for before".to_owned(),
+/// Each earlier snapshot was reported when it was written or failed.
+fn why_none(before: SnapshotCounts) -> String {
+    let earlier = match before {
+        SnapshotCounts { requested: 0, .. } => ", and none was requested before".to_owned(),
         SnapshotCounts {
             requested,
             written: 0,
         } => format!(
-            "; of {} that {} asked for before, none could be written",
+            "; of {} that {} requested before, none could be written",
             counted(requested.into(), "snapshot"),
             if requested == 1 { "was" } else { "were" }
         ),
-        _ => "; those taken before are named above".to_owned(),
+        _ => "; earlier snapshots are listed above".to_owned(),
     };
-    format!("no snapshot at this end, as --snapshot-on says{those_before}")
+    format!("no snapshot was due at this exit (--snapshot-on){earlier}")
 }
 
 fn unwritten(mut closing: Closing<'_>, why: String) -> Closing<'_> {

@@ -1,4 +1,4 @@
-//! What is said of threads that found no lane.
+//! Closing lines about threads without a lane.
 
 use super::Closing;
 use crate::cli::size::typed;
@@ -9,22 +9,22 @@ impl Closing<'_> {
         let threads = self.counters.laneless;
         let remedy = self.room.roomier.map_or(String::new(), |(bytes, most)| {
             let (buffer, most) = (typed(bytes), grouped(most.into()));
-            format!("; with --buffer {buffer} up to {most} threads of a process have one")
+            format!("; with --buffer {buffer} up to {most} threads of a process get one")
         });
         if self.has_no_lane() {
             return Some(without_any(threads));
         }
         (threads > 0).then(|| {
             format!(
-                "{} found no buffer: until one is free, only the latest 8 events of each coroutine \
-                 there are kept from one look of the recorder to the next{remedy}",
+                "{} got no buffer: until one is free, only the latest 8 events of each of their \
+                 coroutines are kept between two passes of the recorder{remedy}",
                 counted(threads.into(), "thread")
             )
         })
     }
 
-    /// Where lanes were to be, no thread has had any: the program could not map them. Those of a flight
-    /// recorder are counted in its snapshot only.
+    /// Whether no thread had a lane although the recording has lanes: the program could not map them. A flight
+    /// recorder counts lanes in its snapshot only.
     pub(super) fn has_no_lane(&self) -> bool {
         0 < self.counters.laneless && self.totals.lanes == 0 && self.written.unwritten.is_none()
     }
@@ -32,9 +32,9 @@ impl Closing<'_> {
 
 fn without_any(threads: u32) -> String {
     format!(
-        "{} found no buffer, since the program has no room to map any (ulimit -v, or locked memory): \
-         only the latest 8 events of each coroutine are kept from one look of the recorder to the \
-         next; a smaller --buffer may fit",
+        "{} got no buffer, because the program has no memory left to map any (ulimit -v, or locked memory): \
+         only the latest 8 events of each coroutine are kept between two passes of the recorder; \
+         a smaller --buffer may fit",
         counted(threads.into(), "thread")
     )
 }
@@ -53,7 +53,7 @@ mod tests {
 
     // LT-12
     #[test]
-    fn threads_without_a_buffer_are_told_of_one_that_more_can_have_if_there_is() {
+    fn threads_without_a_buffer_get_a_hint_at_a_smaller_one() {
         let mut closing = Closing::new(
             "app".to_owned(),
             Path::new("x"),
@@ -64,20 +64,20 @@ mod tests {
             },
         );
         closing.totals.lanes = 1;
-        let message = closing.laneless().expect("there are such threads");
+        let message = closing.laneless().expect("threads without a buffer");
         assert!(
-            message.starts_with("2 threads found no buffer: until"),
+            message.starts_with("2 threads got no buffer: until"),
             "{message}"
         );
-        assert!(message.ends_with("the recorder to the next"), "{message}");
+        assert!(message.ends_with("passes of the recorder"), "{message}");
         closing.room.roomier = Some((1 << 20, 5120));
-        let message = closing.laneless().expect("there are such threads");
-        let remedy = "; with --buffer 1M up to 5 120 threads of a process have one";
+        let message = closing.laneless().expect("threads without a buffer");
+        let remedy = "; with --buffer 1M up to 5 120 threads of a process get one";
         assert!(message.ends_with(remedy), "{message}");
     }
 
     #[test]
-    fn of_a_program_that_could_map_no_buffer_no_window_is_told() {
+    fn no_window_is_claimed_if_no_buffer_could_be_mapped() {
         let end = End {
             events: 408,
             coroutines: 90,
@@ -100,8 +100,8 @@ mod tests {
         };
         let kept = "(408 kept: at most the latest 8 of each coroutine)";
         assert!(closing.what_was_recorded().contains(kept));
-        let message = closing.laneless().expect("there are such threads");
-        assert!(message.contains("no room to map any"), "{message}");
+        let message = closing.laneless().expect("threads without a buffer");
+        assert!(message.contains("no memory left to map any"), "{message}");
         assert!(!message.contains("until one is free"), "{message}");
         let unwritten = Closing {
             written: Written {
@@ -110,7 +110,7 @@ mod tests {
             },
             ..closing
         };
-        let message = unwritten.laneless().expect("there are such threads");
+        let message = unwritten.laneless().expect("threads without a buffer");
         assert!(message.contains("until one is free"), "{message}");
     }
 }

@@ -1,8 +1,8 @@
-//! What looks stuck or busy, by the trace that was just written: the same records and the same rule
-//! as in the report, so that both always agree.
+//! Counts the stuck and busy coroutines of the trace that was just written. Uses the same records and the same
+//! rule as the report, so that both always agree.
 //!
-//! It is read back rather than counted along the way, because a model of every coroutine would
-//! cost the recorder time and memory while the program runs.
+//! The trace is read back. Counting while the program runs would need a model of every coroutine, which costs
+//! the recorder time and memory.
 
 use std::fmt;
 use std::fs::File;
@@ -14,25 +14,25 @@ use ctp_trace::{Reader, TraceModel};
 
 use crate::cli::words::grouped;
 
-/// A larger trace is left to the report, so that the prompt comes back soon.
+/// A larger trace is left to the report, so that the prompt returns soon.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// So is one of more events, which may take little room.
+/// A trace of more events is left to the report, too, even if its file is small.
 const MOST_EVENTS: u64 = 10_000_000;
 
-/// What the report will say of how many coroutines.
+/// Counts by verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StuckSummary {
-    /// They look stuck.
+    /// Coroutines that look stuck.
     pub stuck: usize,
-    /// They keep a thread.
+    /// Coroutines that keep a thread.
     pub busy: usize,
-    /// What is missing that would tell whether others are stuck.
+    /// Missing data that may hide other stuck coroutines.
     pub gaps: Vec<Gap>,
 }
 
-/// What is to be said of a trace of so many events; nothing if that is not worth the time, or it
-/// cannot be read back (a pipe).
+/// Counts the stuck and busy coroutines of a trace of this many events. `None` if reading it back would take too
+/// long or is impossible (a pipe).
 pub fn stuck_summary(mut trace: &File, events: u64) -> Option<StuckSummary> {
     let metadata = trace.metadata().ok()?;
     let is_large = MOST_BYTES < metadata.len() || MOST_EVENTS < events;
@@ -52,14 +52,14 @@ pub fn stuck_summary(mut trace: &File, events: u64) -> Option<StuckSummary> {
     }
     trace_model.reconcile(&reader);
     let all = trace_model.judge(THRESHOLD);
-    let of = |is: fn(Verdict) -> bool| {
+    let count = |has_verdict: fn(Verdict) -> bool| {
         all.iter()
-            .filter(|(_, judgement)| is(judgement.verdict))
+            .filter(|(_, judgement)| has_verdict(judgement.verdict))
             .count()
     };
     Some(StuckSummary {
-        stuck: of(Verdict::is_stuck),
-        busy: of(|verdict| verdict == Verdict::Busy),
+        stuck: count(Verdict::is_stuck),
+        busy: count(|verdict| verdict == Verdict::Busy),
         gaps: trace_model.gaps(all, THRESHOLD),
     })
 }
@@ -99,7 +99,7 @@ mod tests {
 
     // CTP-21
     #[test]
-    fn those_that_keep_a_thread_are_told_after_those_that_are_stuck() {
+    fn busy_coroutines_come_after_stuck_coroutines() {
         let message = |stuck, busy| {
             let gaps = Vec::new();
             StuckSummary { stuck, busy, gaps }.to_string()
@@ -115,7 +115,7 @@ mod tests {
 
     // CT-24
     #[test]
-    fn nothing_is_said_to_be_fine_where_something_is_missing() {
+    fn missing_data_adds_a_caveat() {
         let message = |stuck, busy| {
             let gaps = vec![Gap::Unrecorded(1), Gap::Stopped];
             StuckSummary { stuck, busy, gaps }.to_string()
@@ -130,15 +130,15 @@ mod tests {
 
     // CT-24
     #[test]
-    fn a_trace_that_lacks_events_is_in_doubt() {
-        let file = tempfile::tempfile().expect("can be made");
+    fn a_trace_with_missing_events_gets_a_caveat() {
+        let file = tempfile::tempfile().expect("a file");
         let end = End {
             events: 9,
             ..End::default()
         };
-        let writer = Writer::new(&file, &Start::default()).expect("can be written");
-        writer.finish(&end).expect("can be written");
-        let message = stuck_summary(&file, 9).expect("it is a file").to_string();
+        let writer = Writer::new(&file, &Start::default()).expect("a writable file");
+        writer.finish(&end).expect("a writable file");
+        let message = stuck_summary(&file, 9).expect("a regular file").to_string();
         let caveat = "nothing looks stuck, but whether that is so cannot be told: 9 events that the \
                      trace counts are not in it";
         assert_eq!(message, caveat);

@@ -1,4 +1,4 @@
-//! What is said of coroutines that found no place.
+//! Closing lines about coroutines that were refused.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ impl Closing<'_> {
         ))
     }
 
-    /// There cannot be places for all of them at once.
+    /// The line for more coroutines than any recording can hold at once.
     fn far_too_many(&self) -> String {
         let mut line = format!(
             "all {} places were taken, and {} refused",
@@ -39,12 +39,12 @@ impl Closing<'_> {
             let _ = write!(line, "; -n {MOST_STATIONS} would have kept more of them");
         }
         if self.has_history() {
-            line += "; where they are brief, --flight-recorder gives places back sooner";
+            line += "; if they are short-lived, --flight-recorder frees places sooner";
         }
         line
     }
 
-    /// Is each event read from a lane before a place is given back?
+    /// Whether each event is read from a lane before a place is freed.
     fn has_history(&self) -> bool {
         self.snapshot.window.is_none() && 0 < self.totals.lanes
     }
@@ -62,7 +62,7 @@ mod tests {
 
     // CTP-05
     #[test]
-    fn no_more_places_are_promised_than_there_can_be() {
+    fn advised_places_stay_within_the_limit() {
         let refused_of = |stations, refused| {
             let end = End {
                 refused,
@@ -75,7 +75,7 @@ mod tests {
                 },
                 ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
             };
-            closing.refused().expect("some were refused")
+            closing.refused().expect("refused coroutines")
         };
         assert_eq!(
             refused_of(4, 6),

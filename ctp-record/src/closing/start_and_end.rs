@@ -1,4 +1,4 @@
-//! The first and the last record of a trace, and what the memory says of its recording.
+//! The first and last record of a trace, and the recording's description in shared memory.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +11,7 @@ use crate::harvest::Totals;
 use crate::memory::clock::Clock;
 use crate::session::wait;
 
-/// The first record, of a recording of this command with room for so many coroutines.
+/// The first record of a recording of this command with this capacity.
 pub fn start_of(clock: Clock, command: &[OsString], stations: u32) -> Start {
     let host = rustix::system::uname();
     Start {
@@ -29,7 +29,7 @@ pub fn start_of(clock: Clock, command: &[OsString], stations: u32) -> Start {
     }
 }
 
-/// Differs between any two recordings: of one machine by time and process, of two by chance.
+/// An id that differs between recordings: on the same machine by time and process, on other machines by chance.
 fn trace_id(clock: Clock) -> [u8; 16] {
     use std::hash::{BuildHasher as _, RandomState};
     let seed = (clock.realtime_ns, clock.monotonic_ns, std::process::id());
@@ -39,7 +39,7 @@ fn trace_id(clock: Clock) -> [u8; 16] {
     id
 }
 
-/// What programs read of the recording that begins so.
+/// The description of the recording that programs read.
 pub fn recording_of(start: &Start) -> Recording {
     Recording {
         trace_id: start.trace_id,
@@ -51,8 +51,7 @@ pub fn recording_of(start: &Start) -> Recording {
     }
 }
 
-/// The last record, from what was found and what programs counted. Of processes that are not recorded
-/// it has those that counted themselves.
+/// The last record. Of unrecorded processes it contains those that counted themselves.
 pub fn end_of(totals: Totals, at: Nanos, how: ExitReason, counters: Counters) -> End {
     End {
         at,

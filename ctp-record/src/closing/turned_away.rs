@@ -1,4 +1,4 @@
-//! What is said of processes that are not in the trace, and what may help.
+//! Closing lines about processes that are missing from the trace, with remedies.
 
 use ctp_trace::record::ExitReason;
 
@@ -17,64 +17,67 @@ impl Closing<'_> {
             ),
             unanswered(
                 away.otherwise,
-                "there was no room for memory, or the recorder did not answer within half a second",
+                "no memory was left, or the recorder did not answer within half a second",
                 "",
             ),
             unanswered(
                 away.untaken,
-                "a process may end first, or have no room or no descriptor for the memory",
+                "the process ended first, or had no address space or no descriptor for the memory",
                 "",
             ),
         ];
         reasons.into_iter().flatten()
     }
 
-    /// Why not, only the forks themselves could know.
+    /// Only the forks themselves could know the reason.
     pub(super) fn unreached(&self) -> Option<String> {
         let subject = match self.counters.unreached {
             0 => return None,
             1 => "1 fork".to_owned(),
             many => format!("{} forks", grouped(many.into())),
         };
-        Some(match self.no_doorbell {
-            true => format!(
-                "{subject} went unrecorded: a fork would have to ask for memory, and with --no-bell it \
-                 makes no system call for that"
-            ),
-            false => format!(
+        Some(if self.no_doorbell {
+            format!(
+                "{subject} went unrecorded: a fork must ask for memory, and --no-bell forbids the \
+                 system call for that"
+            )
+        } else {
+            format!(
                 "{subject} could not reach the recorder and went unrecorded: they had changed their user \
                  or their root, had no descriptor left, or found the recorder's queue full; run \
                  ctp-record as that user or within that root, or raise the program's ulimit -n"
-            ),
+            )
         })
     }
 
-    /// It is of use only where they came from one that ended by itself, and were not waited for.
+    /// Advises `--wait-all` if the program ended by itself and its descendants were not waited for.
     fn how_to_wait(&self, count: u32) -> &'static str {
         let has_ended = matches!(
             self.end.how,
             ExitReason::Exited(_) | ExitReason::Signalled(_)
         );
-        match has_ended && self.processes.program_ended.is_none() {
-            true if count == 1 => "; --wait-all waits for it",
-            true => "; --wait-all waits for them",
-            false => "",
+        if !has_ended || self.processes.program_ended.is_some() {
+            ""
+        } else if count == 1 {
+            "; --wait-all waits for it"
+        } else {
+            "; --wait-all waits for them"
         }
     }
 }
 
-/// Without a descriptor, the recorder may not have heard what they ask for.
+/// Without a descriptor, the recorder could not read the requests: only forks depend on an answer.
 fn for_descriptors(count: u32) -> Option<String> {
     let (subject, forks) = match count {
         0 => return None,
         1 => ("1 process was".to_owned(), "if it is a fork, it was"),
         many => (
             format!("{many} processes were"),
-            "those of them that are forks were",
+            "those that are forks were",
         ),
     };
     Some(format!(
-        "{subject} not let in, since no descriptor was left: {forks} not recorded; a higher ulimit -n \
+        "{subject} not admitted, because no descriptor was left: {forks} not recorded; a higher ulimit -n \
          may help"
     ))
 }
@@ -86,7 +89,7 @@ fn unanswered(count: u32, why: &str, remedy: &str) -> Option<String> {
         many => (format!("{many} processes were"), "they were"),
     };
     Some(format!(
-        "{subject} not let in, or too late ({why}): {they} not recorded{remedy}"
+        "{subject} not admitted, or asked too late ({why}): {they} not recorded{remedy}"
     ))
 }
 
@@ -118,13 +121,13 @@ mod tests {
 
     // CTP-18, CTP-32
     #[test]
-    fn each_that_was_not_let_in_is_told_of_with_what_may_help_there() {
+    fn a_process_turned_away_is_reported_with_a_remedy() {
         let message = |closing: &Closing<'_>| closing.turned_away().collect::<Vec<_>>();
         let full = of(TurnedAway {
             for_descriptors: 3,
             ..TurnedAway::default()
         });
-        let line = "3 processes were not let in, since no descriptor was left: those of them that \
+        let line = "3 processes were not admitted, because no descriptor was left: those that \
                     are forks were not recorded; a higher ulimit -n may help";
         assert_eq!(message(&full), [line]);
         let otherwise = of(TurnedAway {
@@ -137,24 +140,24 @@ mod tests {
 
     // CTP-18, CTP-32
     #[test]
-    fn forks_that_could_not_reach_the_recorder_are_told_of_with_what_helps_them() {
+    fn unreached_forks_are_reported_with_a_remedy() {
         let mut closing = of(TurnedAway::default());
         assert_eq!(closing.unreached(), None);
         closing.counters.unreached = 4;
-        let message = closing.unreached().expect("there are such");
+        let message = closing.unreached().expect("unreached forks");
         assert!(
             message.starts_with("4 forks could not reach the recorder"),
             "{message}"
         );
         assert!(!message.contains("--inherit-fd"), "{message}");
         closing.no_doorbell = true;
-        let message = closing.unreached().expect("there are such");
-        assert!(message.contains("with --no-bell"), "{message}");
+        let message = closing.unreached().expect("unreached forks");
+        assert!(message.contains("--no-bell forbids"), "{message}");
     }
 
     // CTP-18, CTP-32
     #[test]
-    fn it_helps_to_wait_for_all_only_where_that_was_not_done() {
+    fn wait_all_is_advised_only_if_not_in_use() {
         let mut closing = of(TurnedAway {
             late: 1,
             ..TurnedAway::default()

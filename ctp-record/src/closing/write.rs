@@ -1,4 +1,4 @@
-//! Where the closing lines go, once the trace is whole.
+//! Ends the trace and prints the closing lines.
 
 use std::fs::File;
 
@@ -12,10 +12,10 @@ use crate::error::TraceError;
 use crate::output::Output;
 use crate::session::processor_limit;
 
-/// Ends the trace and says what is in it. Nothing of that is read back where nothing is to be said.
+/// Ends the trace and prints the closing lines. In quiet mode nothing is read back.
 ///
 /// # Errors
-/// The trace could not be written to its end.
+/// The trace could not be completed.
 pub fn close(
     mut output: Output,
     end: &End,
@@ -29,7 +29,7 @@ pub fn close(
         closing.written.is_cut = written.is_err();
         if let Ok(trace) = &written {
             let metadata = trace.metadata().ok();
-            // A pipe or a device does not tell how much went into it, and cannot be looked at.
+            // A pipe or a device has no size and cannot be read back.
             let file = metadata.filter(std::fs::Metadata::is_file);
             closing.written.bytes = file.map(|metadata| metadata.len());
             closing.stuck_summary = closing.stuck_summary_of(trace, closing.end.events);
@@ -40,14 +40,14 @@ pub fn close(
 }
 
 impl Closing<'_> {
-    /// What is to be said of a trace of so many events, unless there is no time to read it back.
+    /// The stuck and busy coroutines of a trace of this many events, unless there is no time to read it back.
     pub fn stuck_summary_of(&self, trace: &File, events: u64) -> Option<StuckSummary> {
         let has_time = !self.written.is_out_of_time && processor_limit::has_time_to_read_back();
         has_time.then(|| post_run::stuck_summary(trace, events))?
     }
 }
 
-/// Says the closing lines, if anything but errors is to be said.
+/// Prints the closing lines, unless only errors are printed.
 pub fn say(closing: &Closing<'_>, verbosity: Verbosity) {
     if verbosity > Verbosity::Quiet {
         stderr::say(&closing.text(verbosity == Verbosity::Verbose));

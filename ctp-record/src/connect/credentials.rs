@@ -7,10 +7,10 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _};
 
-/// The process that connected, or that listens there, as it was then.
+/// The process that connected or that listens, as of that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its process id; nothing if it has none in this namespace.
+    /// Its process id; `None` if the process has no id in this namespace.
     pub pid: Option<u32>,
     /// Its effective user.
     pub uid: u32,
@@ -20,8 +20,8 @@ pub struct Peer {
 pub fn of(socket: impl AsFd) -> Option<Peer> {
     let mut credentials = MaybeUninit::<libc::ucred>::zeroed();
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, as it is borrowed; the kernel writes at most `length` bytes
-    // to memory of that size, and any bytes are a `ucred`, which holds three numbers.
+    // SAFETY: the descriptor is open, because it is borrowed. The kernel writes at most `length` bytes to memory of
+    // that size, and any bytes are a valid `ucred`, which holds three numbers.
     let credentials = unsafe {
         let descriptor = socket.as_fd().as_raw_fd();
         let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn the_peer_of_a_pair_is_this_process() {
-        let (ours, _theirs) = UnixStream::pair().expect("a pair can be made");
+        let (ours, _theirs) = UnixStream::pair().expect("a socket pair");
         let me = Peer {
             pid: Some(std::process::id()),
             uid: rustix::process::geteuid().as_raw(),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_file_has_no_peer() {
-        let file = std::fs::File::open("/dev/null").expect("is there");
+        let file = std::fs::File::open("/dev/null").expect("/dev/null");
         assert_eq!(of(&file), None);
     }
 }

@@ -1,7 +1,6 @@
-//! What recorders that were killed could not take away: the directory of a socket, and a file
-//! that had not taken its place.
+//! Removes what killed recorders left behind: socket directories and unfinished files.
 //!
-//! Nothing is removed but what a recorder of this user made, and only once that one is gone.
+//! Only what a recorder of this user created is removed, and only after that recorder has ended.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
@@ -23,27 +22,27 @@ use crate::connect::rendezvous::{CONTROL, SOCK};
 use crate::output::Location;
 use crate::proc::process;
 
-/// Only its owner enters it, and it is a directory.
+/// The mode of a directory that only its owner can enter.
 const PRIVATE_DIRECTORY: u32 = 0o040_700;
 
-/// Removes the directories `ctp-PID-N` in `parent` whose process is gone, with their sockets.
+/// Removes the directories `ctp-PID-N` of ended processes in `parent`, with their sockets.
 pub fn remove_sockets(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         if names_a_dead_owner(&name, "ctp-") {
-            // What cannot be removed stays, as it would have without us.
+            // Best effort: what cannot be removed stays.
             let _ = remove_socket(parent, &name);
         }
     }
 }
 
-/// Nobody takes this file for left over as long as it is open, wherever its recorder runs. Where files
-/// cannot be locked, that one's number has to do.
+/// Locks a draft, so that no recorder takes it for left over while it is open, in any pid namespace. If the file
+/// system has no locks, the process id in the name has to do.
 pub fn claim(draft: &File) {
     let _ = flock(draft, FlockOperation::NonBlockingLockExclusive);
 }
 
-/// Removes the drafts `FILE.new-PID-N` beside `file` whose process is gone.
+/// Removes the drafts `FILE.new-PID-N` of ended processes beside `file`.
 pub fn remove_drafts(file: &Location) {
     let prefix = format!("{}.new-", file.name().to_string_lossy());
     for name in names_in(file.directory()).unwrap_or_default() {
@@ -54,13 +53,13 @@ pub fn remove_drafts(file: &Location) {
     }
 }
 
-/// A file of this user's with a trace, or nothing yet, that nobody has [claimed](claim)?
+/// Whether this is an empty file or a trace, of this user and not [claimed](claim).
 fn is_left_draft(directory: impl AsFd, name: &OsStr) -> bool {
     let file = file_of_ours(directory, name);
     file.is_some_and(|file| begins_as_a_trace(&file) && is_free(&file))
 }
 
-/// A file of this user's with a trace that no recorder writes?
+/// Whether this is a trace of this user that no recorder is writing.
 pub fn is_trace_of_ours(directory: impl AsFd, name: &OsStr) -> bool {
     let is_trace = |file: &File| {
         let is_empty = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
@@ -73,7 +72,7 @@ fn is_free(file: &File) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
-/// Not what a link leads to.
+/// Opens a regular file of this user, without following a link.
 fn file_of_ours(directory: impl AsFd, name: &OsStr) -> Option<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(directory, name, flags, Mode::empty()).map(File::from);
@@ -91,7 +90,7 @@ fn begins_as_a_trace(file: &File) -> bool {
     read.is_ok() && MAGIC.starts_with(&beginning)
 }
 
-/// Is it `PREFIX` with the number of a process that does not exist, and perhaps `-N`?
+/// Whether the name is `PREFIX`, the id of a process that does not exist, and possibly `-N`.
 fn names_a_dead_owner(name: &OsStr, prefix: &str) -> bool {
     let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(prefix)) else {
         return false;
@@ -101,16 +100,16 @@ fn names_a_dead_owner(name: &OsStr, prefix: &str) -> bool {
     is_number(number) && is_number(pid) && pid.parse().is_ok_and(has_exited)
 }
 
-/// Not if it is the number of no process, such as a date.
+/// Whether no process has this id. False for numbers that are no process ids, such as dates.
 fn has_exited(pid: i32) -> bool {
     let pid = Pid::from_raw(pid).filter(|_| pid < PIDS);
     pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
-/// The ids of processes are smaller (`PID_MAX_LIMIT` of the kernel).
+/// Process ids are below this limit (`PID_MAX_LIMIT` of the kernel).
 const PIDS: i32 = 4_194_304;
 
-/// By way of an open directory, so that nobody can put another in its place meanwhile.
+/// Works on an open directory, so that no other directory can be put in its place meanwhile.
 fn remove_socket(parent: &Path, name: &OsStr) -> rustix::io::Result<()> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = openat(CWD, parent.join(name), flags, Mode::empty())?;
@@ -135,12 +134,12 @@ fn remove_socket(parent: &Path, name: &OsStr) -> rustix::io::Result<()> {
     unlinkat(CWD, parent.join(name), AtFlags::REMOVEDIR)
 }
 
-/// What is in this directory.
+/// The names in this directory.
 ///
 /// # Errors
 /// Those of the kernel.
 pub fn names_in(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
-    // Also where the descriptor at hand only names it.
+    // Opened again, because the given descriptor may be `O_PATH`.
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = openat(directory, ".", flags, Mode::empty())?;
     let mut names = Vec::new();
@@ -151,8 +150,9 @@ pub fn names_in(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
     Ok(names)
 }
 
-/// Its process may live in another namespace, where it has another number. A socket of the wrong
-/// sort is refused before it disturbs a listener, and with another error than if there is none.
+/// Whether no process listens at the socket: a recorder in another namespace has another process id there. A
+/// socket of the wrong type is refused before it disturbs a listener, and with another error than without
+/// a listener.
 fn is_dead_socket(directory: &OwnedFd) -> bool {
     let path = process::own_descriptor(directory).join("sock");
     let is_socket =
@@ -168,7 +168,7 @@ mod tests {
     use std::io::Write as _;
     use std::process::{Command, id};
 
-    /// Of a process that was there just now.
+    /// The id of a process that has just ended.
     fn dead_pid() -> u32 {
         let mut child = Command::new("true").spawn().expect("starts");
         child.wait().expect("ends");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_recorders_give_are_taken_for_leftovers() {
+    fn only_names_of_recorders_are_leftovers() {
         let (dead, alive) = (dead_pid(), id());
         let is_left = |name: &str| names_a_dead_owner(OsStr::new(name), "ctp-");
         assert!(is_left(&format!("ctp-{dead}-0")));
@@ -190,23 +190,23 @@ mod tests {
     }
 
     #[test]
-    fn only_traces_that_nobody_writes_are_removed() {
+    fn only_traces_without_a_writer_are_removed() {
         let directory = std::env::temp_dir().join(format!("ctp-drafts-{}", id()));
-        fs::create_dir(&directory).expect("can be made");
+        fs::create_dir(&directory).expect("a new file");
         let dead = dead_pid();
         let write = |number: u32, bytes: &[u8]| {
             let path = directory.join(format!("trace.new-{dead}-{number}"));
-            let mut file = File::create_new(&path).expect("can be made");
-            file.write_all(bytes).expect("can be written");
+            let mut file = File::create_new(&path).expect("a new file");
+            file.write_all(bytes).expect("a writable file");
             file
         };
         write(0, &[MAGIC.as_slice(), b"some blocks"].concat());
         write(1, b"");
-        write(2, b"of somebody");
+        write(2, b"other data");
         let elsewhere = write(3, &MAGIC);
         claim(&elsewhere);
         let Ok(Target::File(place)) = resolve(&directory.join("trace")) else {
-            panic!("it is the place of a file");
+            panic!("not a file");
         };
         remove_drafts(&place);
         let left = |number: &u32| {
@@ -215,7 +215,7 @@ mod tests {
                 .exists()
         };
         let left: Vec<u32> = (0..4).filter(left).collect();
-        fs::remove_dir_all(&directory).expect("can be removed");
+        fs::remove_dir_all(&directory).expect("a removable directory");
         assert_eq!(left, [2, 3]);
     }
 }

@@ -1,5 +1,4 @@
-//! The socket at which programs ring, and the one for control: in a directory of their own that
-//! nobody else can enter.
+//! The socket at which programs ring and the socket for control, in a private directory.
 
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder};
@@ -20,42 +19,42 @@ use rustix::process::geteuid;
 use crate::connect::credentials;
 use crate::connect::leftovers;
 
-/// A listening socket. Dropping it removes it.
+/// The listening sockets. Dropping this removes them.
 #[derive(Debug)]
 pub struct Rendezvous {
     directory: PathBuf,
     listener: UnixListener,
-    /// Where `ctp-record control` asks, or why nothing can.
+    /// The socket of `ctp-record control`, or why there is none.
     control: io::Result<UnixListener>,
-    /// Given up to let somebody in when there is no other descriptor left.
+    /// A descriptor that is given up to admit a caller when no other is left.
     spare: RefCell<Option<OwnedFd>>,
 }
 
 /// A program that connected.
 #[derive(Debug)]
 pub struct Caller {
-    /// Its end; nothing where no descriptor was left for it. It cannot ring then, and knows.
+    /// The connection; `None` if no descriptor was left for it. The program then knows that it cannot ring.
     pub socket: Option<OwnedFd>,
-    /// Its process id, if the kernel tells.
+    /// Its process id, if the kernel knows.
     pub pid: Option<u32>,
-    /// What it asked for, as far as that was heard before the descriptor was given up.
+    /// Its request, if read before the connection was given up.
     pub requested: Option<MemoryRequest>,
 }
 
 impl Caller {
-    /// Is the image that called still there? Its end and an exec close what it called from.
-    pub fn is_there(&self) -> bool {
+    /// Whether the calling image still runs: its end and an exec close the connection.
+    pub fn is_connected(&self) -> bool {
         self.socket.as_ref().is_none_or(is_open)
     }
 }
 
-/// Has the other end not been closed?
+/// Whether the other end is open.
 pub fn is_open(socket: &OwnedFd) -> bool {
     let mut ends = [PollFd::new(socket, PollFlags::RDHUP)];
     poll(&mut ends, Some(&Timespec::default())) == Ok(0)
 }
 
-/// What the process at the other end has asked for by now, in the first bytes that it sent.
+/// The request in the first bytes on this connection, if they have arrived.
 pub fn heard(socket: impl AsFd) -> Option<MemoryRequest> {
     let mut bytes = [0; 64];
     let heard = read(socket, &mut bytes).ok()?;
@@ -64,14 +63,14 @@ pub fn heard(socket: impl AsFd) -> Option<MemoryRequest> {
 
 /// Name of the socket at which programs ring.
 pub const SOCK: &str = "sock";
-/// Name of the socket for control, beside the one of programs.
+/// Name of the socket for control, in the same directory.
 pub const CONTROL: &str = "control";
 
-/// Attempts at a name that nobody has taken.
+/// Attempts at an unused name.
 const TRIES: u32 = 100;
 
 impl Rendezvous {
-    /// Makes the directory (mode 0700, new) and the socket in it.
+    /// Creates the directory (mode 0700) and the sockets.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -88,14 +87,14 @@ impl Rendezvous {
         Ok(rendezvous)
     }
 
-    /// Takes away what recorders that were killed left where this one's directory is.
+    /// Removes what killed recorders left in the same parent directory.
     pub fn remove_leftovers(&self) {
         if let Some(parent) = self.directory.parent() {
             leftovers::remove_sockets(parent);
         }
     }
 
-    /// Removes the directory and its sockets. No process connects any more; those that have connected stay so.
+    /// Removes the directory and its sockets. Existing connections stay open; new ones are impossible.
     pub fn remove(&self) {
         // If it cannot be removed, an empty directory stays behind.
         let _ = fs::remove_file(self.path());
@@ -103,25 +102,25 @@ impl Rendezvous {
         let _ = fs::remove_dir(&self.directory);
     }
 
-    /// What programs connect to.
+    /// The path to which programs connect.
     pub fn path(&self) -> PathBuf {
         self.directory.join(SOCK)
     }
 
-    /// What becomes readable when one connects.
+    /// Becomes readable when a program connects.
     pub fn listener(&self) -> &UnixListener {
         &self.listener
     }
 
-    /// What becomes readable when `ctp-record control` asks.
+    /// Becomes readable when `ctp-record control` connects.
     ///
     /// # Errors
-    /// Those of the kernel when the socket was made: the recording goes on without.
+    /// Those of the kernel when the socket was created. The recording runs without it.
     pub fn control(&self) -> Result<&UnixListener, &io::Error> {
         self.control.as_ref()
     }
 
-    /// The next one that connected, if any.
+    /// Accepts the next program that has connected.
     pub fn accept(&self) -> Option<Caller> {
         self.have_a_spare();
         match self.listener.accept() {
@@ -138,7 +137,7 @@ impl Rendezvous {
         }
     }
 
-    /// The next one that wants to control the recording, if any.
+    /// Accepts the next control connection, unless its user may not control the recording.
     pub fn accept_control(&self) -> Option<UnixStream> {
         let control = self.control.as_ref().ok()?;
         match control.accept() {
@@ -151,8 +150,7 @@ impl Rendezvous {
         }
     }
 
-    /// Learns which process calls and what for, and hangs up. A process that waits at the door would keep
-    /// the recorder awake.
+    /// Reads the id and the request of a caller and hangs up. A pending connection would keep the recorder awake.
     fn turn_away(&self) -> Option<Caller> {
         self.pick_up(&self.listener, |stream| Caller {
             pid: pid_of(stream),
@@ -164,8 +162,8 @@ impl Rendezvous {
         })
     }
 
-    /// Takes a caller for a moment, with the descriptor that is spared for that: as long as one waits
-    /// to be let in, the recorder would not sleep.
+    /// Accepts a caller for a moment, with the spare descriptor. Otherwise the pending connection would keep the
+    /// recorder awake.
     fn pick_up<T>(&self, listener: &UnixListener, learn: fn(&UnixStream) -> T) -> Option<T> {
         drop(self.spare.take()?);
         let learned = listener.accept().ok().map(|(stream, _)| learn(&stream));
@@ -173,7 +171,7 @@ impl Rendezvous {
         learned
     }
 
-    /// Another thread may have taken the descriptor that was given up for a moment.
+    /// Opens the spare descriptor again. May fail if another thread took the last descriptor.
     fn have_a_spare(&self) {
         let spare = &mut *self.spare.borrow_mut();
         if spare.is_none() {
@@ -186,13 +184,13 @@ fn pid_of(stream: &UnixStream) -> Option<u32> {
     credentials::of(stream)?.pid
 }
 
-/// The user of this process, and root, may control it.
+/// Whether the peer may control this process: the same user or root.
 fn may_control(stream: &UnixStream) -> bool {
     let peer = credentials::of(stream);
     peer.is_some_and(|peer| peer.uid == 0 || peer.uid == geteuid().as_raw())
 }
 
-/// Are there as many open files as this process, or the machine, may have?
+/// Whether the process or the machine has reached its limit of open files.
 pub fn is_no_descriptor_left(error: &io::Error) -> bool {
     let numbers = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
     error
@@ -200,10 +198,10 @@ pub fn is_no_descriptor_left(error: &io::Error) -> bool {
         .is_some_and(|number| numbers.contains(&number))
 }
 
-/// Sends memory to the process that asked for it, or that there is none.
+/// Sends memory to the process that requested it, or a denial.
 ///
 /// # Errors
-/// Those of the kernel: it hung up, or has read nothing that was sent so far.
+/// Those of the kernel: the process hung up, or has not read earlier messages.
 pub fn answer(socket: &OwnedFd, memory: Option<&OwnedFd>) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -225,19 +223,20 @@ impl Drop for Rendezvous {
     }
 }
 
-/// TMPDIR, unless the name of a socket in it would be too long for the kernel.
+/// `TMPDIR`, or `/tmp` if the path of a socket would be too long for the kernel.
 fn parent() -> PathBuf {
     let preferred = std::env::temp_dir();
-    match preferred.as_os_str().len() <= LONGEST_PARENT {
-        true => preferred,
-        false => PathBuf::from("/tmp"),
+    if preferred.as_os_str().len() <= LONGEST_PARENT {
+        preferred
+    } else {
+        PathBuf::from("/tmp")
     }
 }
 
 /// 107 bytes less `/ctp-4194304-99/control`.
 const LONGEST_PARENT: usize = 84;
 
-/// A directory of our own, what programs connect to, and what `ctp-record control` connects to.
+/// A private directory, the socket of programs, and the socket of control.
 type Private = (PathBuf, UnixListener, io::Result<UnixListener>);
 
 fn listen_in_private(parent: &Path) -> io::Result<Private> {
@@ -252,7 +251,7 @@ fn listen_in_private(parent: &Path) -> io::Result<Private> {
         }
         match listen_in(&directory) {
             Ok((listener, control)) => return Ok((directory, listener, control)),
-            // A recorder in another process namespace took it for left over while it was empty.
+            // A recorder in another pid namespace removed the directory, which looked left over.
             Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
             Err(error) => {
                 // If it cannot be removed, an empty directory stays behind.
@@ -272,7 +271,7 @@ fn listen_in(directory: &Path) -> io::Result<(UnixListener, io::Result<UnixListe
     }
 }
 
-/// One that cannot be listened at leaves no name behind.
+/// Removes the path if listening fails.
 fn listen_at(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -289,15 +288,15 @@ mod tests {
 
     // CTP-33
     #[test]
-    fn a_caller_is_there_until_its_end_is_closed() {
-        let (ours, theirs) = UnixStream::pair().expect("a pair can be made");
+    fn a_caller_is_connected_until_its_end_is_closed() {
+        let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         let caller = Caller {
             socket: Some(ours.into()),
             pid: None,
             requested: None,
         };
-        assert!(caller.is_there());
+        assert!(caller.is_connected());
         drop(theirs);
-        assert!(!caller.is_there());
+        assert!(!caller.is_connected());
     }
 }

@@ -1,5 +1,5 @@
-//! Processes that asked for memory in vain, by what kept them out. Those that are recorded in the first
-//! memory instead are not counted.
+//! Counts processes that requested memory and got none, by reason. A process that shares the first memory instead
+//! is not counted.
 
 use std::io;
 
@@ -7,46 +7,47 @@ use ctp_nostd::request::MemoryRequest;
 
 use crate::connect::rendezvous;
 
-/// How many of each.
+/// Counts by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TurnedAway {
-    /// The recorder may have no more files open.
+    /// The recorder had no descriptor left.
     pub for_descriptors: u32,
-    /// They asked when the recording was over.
+    /// The request came after the end of the recording.
     pub late: u32,
-    /// There was no memory left, or they did not wait for the answer, or ended before it.
+    /// No memory was left, or the process hung up or ended before the answer.
     pub otherwise: u32,
-    /// They got memory, and ended before they could use it.
+    /// The process got memory and ended before using it.
     pub untaken: u32,
 }
 
 impl TurnedAway {
-    /// One more, for want of whatever the kernel said. What it asked for may not have been heard.
+    /// Counts a process that was refused for this error. Its request may be unknown.
     pub fn add(&mut self, requested: Option<MemoryRequest>, error: &io::Error) {
-        let count = match rendezvous::is_no_descriptor_left(error) {
-            true => &mut self.for_descriptors,
-            false => &mut self.otherwise,
+        let count = if rendezvous::is_no_descriptor_left(error) {
+            &mut self.for_descriptors
+        } else {
+            &mut self.otherwise
         };
         *count += u32::from(is_missing(requested));
     }
 
-    /// One more, whose request was not answered before its connection was given up.
+    /// Counts a process that got no answer before its connection was closed.
     pub fn add_unanswered(&mut self, requested: MemoryRequest) {
         self.otherwise += u32::from(is_missing(Some(requested)));
     }
 
-    /// One more, that asked when the recording was over.
+    /// Counts a process that asked after the end of the recording.
     pub fn add_late(&mut self, requested: MemoryRequest) {
         self.late += u32::from(is_missing(Some(requested)));
     }
 
-    /// All of them.
+    /// The total.
     pub fn count(&self) -> u32 {
         self.for_descriptors + self.late + self.otherwise + self.untaken
     }
 }
 
-/// Is nothing recorded of a process that asked so, and got nothing?
+/// Whether nothing is recorded of a process with this request that got no memory.
 fn is_missing(requested: Option<MemoryRequest>) -> bool {
     requested != Some(MemoryRequest::OwnOrShared)
 }

@@ -1,4 +1,4 @@
-//! The user's side of the control socket: finds the recorder and asks it.
+//! The client side of the control socket: finds the recorder and sends it a request.
 
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use super::wire::{self, Question, Request};
 use super::{Verb, find};
 use crate::error::ControlError;
 
-/// What the user wants of a recording.
+/// A request as typed on the command line.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// What is asked of which recorder.
+    /// The request and the process that it names.
     pub question: Question,
-    /// Print it for programs.
+    /// Print JSON.
     pub json: bool,
 }
 
-/// A recorder answers within a fraction of this, unless it is stopped itself. From the first
-/// attempt to reach it to the end of its answer.
+/// Limit from the first attempt to connect to the end of the answer. A recorder answers within a
+/// fraction of this time unless it is stopped itself.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// A snapshot is answered once it is written.
+/// Limit for a snapshot, which is answered after it is written.
 const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Asks, and gives what is to be printed.
+/// Sends the request and returns the text to print.
 ///
 /// # Errors
-/// There is no such recording, it is another user's, it ended meanwhile, or it refuses.
+/// No such recording exists, it belongs to another user, it has ended, or the recorder refuses.
 pub fn ask(ask: &Ask) -> Result<String, ControlError> {
     let pid = ask.question.pid;
     let deadline = Deadline::after(match ask.question.request {

@@ -1,4 +1,4 @@
-//! The recorder's side of the control socket: who asks what.
+//! The recorder's side of the control socket: accepts callers, reads their questions, sends the answers.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use super::wire::{self, Answer, LONGEST, Question};
 
-/// Callers that have not asked yet.
+/// Connected callers that have not sent a whole question yet.
 #[derive(Debug, Default)]
 pub struct ControlServer {
     callers: VecDeque<Caller>,
@@ -15,21 +15,21 @@ pub struct ControlServer {
 #[derive(Debug)]
 struct Caller {
     stream: UnixStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
-/// What somebody asks, and where to answer.
+/// A question and where to answer.
 pub type ControlRequest = (Result<Question, wire::BadQuestion>, Reply);
 
-/// One who waits for an answer.
+/// The connection of a caller that waits for an answer.
 #[derive(Debug)]
 pub struct Reply(UnixStream);
 
-/// So many may stand there and say nothing; then the first has to go.
+/// Limit of callers that have not asked; the oldest is dropped beyond it.
 const MOST_CALLERS: usize = 8;
 
 impl ControlServer {
-    /// Lets in those that connect. `watch` is given each.
+    /// Accepts pending connections and passes each to `watch`.
     pub fn let_in(
         &mut self,
         mut accept: impl FnMut() -> Option<UnixStream>,
@@ -46,20 +46,20 @@ impl ControlServer {
             self.callers.truncate(MOST_CALLERS - 1);
             self.callers.push_front(Caller {
                 stream,
-                heard: Vec::new(),
+                received: Vec::new(),
             });
         }
     }
 
-    /// Those whose question is there. Who hung up has none.
+    /// Takes the questions that have arrived. Callers that hung up without asking are dropped.
     pub fn requests(&mut self) -> Vec<ControlRequest> {
         let mut requests = Vec::new();
         for mut caller in std::mem::take(&mut self.callers) {
-            let is_there = caller.hear();
-            if Question::is_whole(&caller.heard) {
-                let question = Question::from_bytes(&caller.heard);
+            let is_connected = caller.receive();
+            if Question::is_whole(&caller.received) {
+                let question = Question::from_bytes(&caller.received);
                 requests.push((question, Reply(caller.stream)));
-            } else if is_there {
+            } else if is_connected {
                 self.callers.push_back(caller);
             }
         }
@@ -68,13 +68,13 @@ impl ControlServer {
 }
 
 impl Caller {
-    /// Is it still there?
-    fn hear(&mut self) -> bool {
+    /// Reads what has arrived. Returns whether the caller is still connected.
+    fn receive(&mut self) -> bool {
         let mut bytes = [0; LONGEST];
         match self.stream.read(&mut bytes) {
             Ok(0) => false,
-            Ok(heard) => {
-                self.heard.extend_from_slice(&bytes[..heard]);
+            Ok(received) => {
+                self.received.extend_from_slice(&bytes[..received]);
                 true
             }
             Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
@@ -83,10 +83,10 @@ impl Caller {
 }
 
 impl Reply {
-    /// Tells it and hangs up. An answer fits into a socket's buffer; one who does not read it does
-    /// not hold up anybody.
+    /// Sends the answer and hangs up. An answer fits into the socket's buffer, so that a caller that
+    /// does not read cannot block the recorder.
     pub fn answer(mut self, answer: &Answer) {
-        // Where it went away meanwhile, there is nobody to be told.
+        // Fails if the caller has hung up meanwhile: nothing to do.
         let _ = self.0.write_all(wire::answer_to_text(answer).as_bytes());
     }
 }

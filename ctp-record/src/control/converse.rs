@@ -1,15 +1,15 @@
-//! One question and its answer, within bounds: what answers may be no recorder.
+//! Exchanges a question and its answer, with limits on time and size: the peer may not be a recorder.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// An answer is a few lines long.
+/// Largest accepted answer; real answers are a few lines long.
 const MOST_BYTES: usize = 1 << 20;
-/// So much is read at a time.
+/// Size of each read.
 const PIECE: usize = 64 << 10;
 
-/// When all of it has to be there.
+/// The time at which the whole answer must have arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     started: Instant,
@@ -17,21 +17,21 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now.
+    /// A deadline this long from now.
     pub fn after(timeout: Duration) -> Self {
         let started = Instant::now();
         Deadline { started, timeout }
     }
 
-    /// How long it is until then; never zero, which would stand for no limit.
+    /// The time left; never zero, which sockets take for no timeout.
     ///
     /// # Errors
-    /// It is over.
+    /// The deadline has passed.
     pub fn left(self) -> io::Result<Duration> {
         let left = self.timeout.checked_sub(self.started.elapsed());
         left.filter(|left| !left.is_zero()).ok_or_else(|| {
             let seconds = self.timeout.as_secs();
-            let why = format!("there is no whole answer after {seconds} s");
+            let why = format!("no complete answer after {seconds} s");
             io::Error::new(ErrorKind::TimedOut, why)
         })
     }
@@ -40,14 +40,14 @@ impl Deadline {
 /// Sends the question and reads to the end of the answer.
 ///
 /// # Errors
-/// Those of the kernel; the answer is late, or is too long.
+/// Those of the kernel; the answer is late or too long.
 pub fn converse(stream: UnixStream, question: &str, deadline: Deadline) -> io::Result<String> {
     let mut stream = stream;
     stream.set_nonblocking(false)?;
     let mut unsent = question.as_bytes();
     while !unsent.is_empty() {
         stream.set_write_timeout(Some(deadline.left()?))?;
-        let sent = waited(stream.write(unsent))?;
+        let sent = bytes_or_zero(stream.write(unsent))?;
         unsent = &unsent[sent..];
     }
     let mut answer = Vec::new();
@@ -56,17 +56,17 @@ pub fn converse(stream: UnixStream, question: &str, deadline: Deadline) -> io::R
         stream.set_read_timeout(Some(deadline.left()?))?;
         match stream.read(&mut piece) {
             Ok(0) => return Ok(String::from_utf8_lossy(&answer).into_owned()),
-            read => answer.extend_from_slice(&piece[..waited(read)?]),
+            read => answer.extend_from_slice(&piece[..bytes_or_zero(read)?]),
         }
         if MOST_BYTES < answer.len() {
-            let why = "its answer is longer than that of any recorder";
+            let why = "the answer is longer than any answer of a recorder";
             return Err(io::Error::new(ErrorKind::InvalidData, why));
         }
     }
 }
 
-/// A wait that ended without effect is seen by the deadline.
-fn waited(result: io::Result<usize>) -> io::Result<usize> {
+/// Takes an interrupted or timed-out call for zero bytes: the caller checks the deadline.
+fn bytes_or_zero(result: io::Result<usize>) -> io::Result<usize> {
     match result {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
             Ok(0)
@@ -82,15 +82,15 @@ mod tests {
 
     use super::*;
 
-    /// What is heard of a peer that does this, until its end is dropped.
+    /// The result of `converse` with a peer that runs this function.
     fn heard(
         peer: impl FnOnce(UnixStream) + Send + 'static,
         timeout: Duration,
     ) -> io::Result<String> {
-        let (ours, theirs) = UnixStream::pair().expect("a pair can be made");
+        let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         let peer = thread::spawn(move || peer(theirs));
         let heard = converse(ours, "question\n", Deadline::after(timeout));
-        peer.join().expect("it ends");
+        peer.join().expect("the peer does not panic");
         heard
     }
 
@@ -101,19 +101,26 @@ mod tests {
     fn an_answer_in_pieces_is_whole() {
         let answer = |mut stream: UnixStream| {
             let mut question = [0; 9];
-            stream.read_exact(&mut question).expect("it asks");
+            stream
+                .read_exact(&mut question)
+                .expect("the question arrives");
             for piece in ["ok\n", "events", " 12\n"] {
-                stream.write_all(piece.as_bytes()).expect("it listens");
+                stream
+                    .write_all(piece.as_bytes())
+                    .expect("the other side reads");
                 thread::sleep(Duration::from_millis(5));
             }
         };
-        assert_eq!(heard(answer, LONG).expect("it is whole"), "ok\nevents 12\n");
+        assert_eq!(
+            heard(answer, LONG).expect("a whole answer"),
+            "ok\nevents 12\n"
+        );
     }
 
     #[test]
     fn an_endless_answer_is_refused() {
         let endless = |mut stream: UnixStream| while stream.write_all(&[b'x'; 4096]).is_ok() {};
-        let error = heard(endless, LONG).expect_err("it is too long");
+        let error = heard(endless, LONG).expect_err("too long");
         assert_eq!(error.kind(), ErrorKind::InvalidData);
     }
 
@@ -124,22 +131,22 @@ mod tests {
                 thread::sleep(Duration::from_millis(1));
             }
         };
-        let error = heard(slow, SHORT).expect_err("it is late");
+        let error = heard(slow, SHORT).expect_err("too late");
         assert_eq!(error.kind(), ErrorKind::TimedOut);
     }
 
     #[test]
     fn silence_ends_at_the_deadline() {
-        let (ours, _theirs) = UnixStream::pair().expect("a pair can be made");
+        let (ours, _theirs) = UnixStream::pair().expect("a socket pair");
         let error = converse(ours, "question\n", Deadline::after(SHORT));
-        assert_eq!(error.expect_err("it is late").kind(), ErrorKind::TimedOut);
+        assert_eq!(error.expect_err("too late").kind(), ErrorKind::TimedOut);
     }
 
     #[test]
     fn a_peer_that_never_reads_ends_at_the_deadline() {
-        let (ours, _theirs) = UnixStream::pair().expect("a pair can be made");
+        let (ours, _theirs) = UnixStream::pair().expect("a socket pair");
         let long = "x".repeat(8 << 20);
         let error = converse(ours, &long, Deadline::after(SHORT));
-        assert_eq!(error.expect_err("it is late").kind(), ErrorKind::TimedOut);
+        assert_eq!(error.expect_err("too late").kind(), ErrorKind::TimedOut);
     }
 }

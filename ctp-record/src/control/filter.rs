@@ -1,53 +1,53 @@
-//! What a filter keeps, as the user types it: `kind=run,suspend tid=12 pid=34`, or `none`.
+//! The event filter as the user types it: `kind=run,suspend tid=12 pid=34`, or `none`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use ctp_nostd::control::THREAD_LIMIT;
 
-/// Predicates, each of which an event must meet to be kept. Births and deaths are always kept, but
-/// for those of other processes than the one that is asked for.
+/// Conditions that an event must all meet to be kept. Births and deaths are always kept, except with
+/// `only_process`, which also drops those of other processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// No runs.
+    /// Drop run events.
     pub without_runs: bool,
-    /// No suspends.
+    /// Drop suspend events.
     pub without_suspends: bool,
-    /// Only on the thread with this id; 0: on all.
+    /// Keep only the events of the thread with this id; 0: of all threads.
     pub only_thread: u32,
-    /// Only of the process with this id; 0: of all.
+    /// Keep only the events of the process with this id; 0: of all processes.
     pub only_process: u32,
 }
 
-/// Why an expression is no filter.
+/// Why a text is not a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadFilter {
-    /// There is nothing in it.
+    /// Contains no word.
     Empty,
-    /// This is no predicate.
+    /// Contains a word that is not a condition.
     Word(String),
-    /// There is no such kind of event.
+    /// Names an unknown kind of event.
     Kind(String),
-    /// This is no id of a thread or a process.
+    /// Contains an invalid thread or process id.
     Id(String),
-    /// This predicate comes twice.
+    /// Repeats this condition.
     Twice(String),
 }
 
 impl fmt::Display for BadFilter {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadFilter::Empty => write!(out, "a filter wants predicates, or `none`"),
+            BadFilter::Empty => write!(out, "an empty filter: give conditions, or `none`"),
             BadFilter::Word(word) => write!(
                 out,
-                "{word:?} is no predicate; there are kind=run,suspend  tid=N  pid=N  and none"
+                "{word:?} is not a filter condition; use kind=run,suspend  tid=N  pid=N  or none"
             ),
             BadFilter::Kind(kind) => write!(
                 out,
-                "{kind:?} is no kind of event; there are run, suspend, birth and death"
+                "{kind:?} is not a kind of event; use run, suspend, birth or death"
             ),
-            BadFilter::Id(text) => write!(out, "{text:?} is no id of a thread or process"),
-            BadFilter::Twice(name) => write!(out, "{name}= comes twice"),
+            BadFilter::Id(text) => write!(out, "{text:?} is not a thread or process id"),
+            BadFilter::Twice(name) => write!(out, "{name}= appears twice"),
         }
     }
 }
@@ -84,8 +84,8 @@ impl Filter {
     fn set(&mut self, name: &str, value: &str) -> Result<(), BadFilter> {
         match name {
             "kind" => self.keep_kinds(value),
-            "tid" => id(value).map(|id| self.only_thread = id),
-            "pid" => id(value).map(|id| self.only_process = id),
+            "tid" => parse_id(value).map(|id| self.only_thread = id),
+            "pid" => parse_id(value).map(|id| self.only_process = id),
             _ => Err(BadFilter::Word(format!("{name}={value}"))),
         }
     }
@@ -104,8 +104,8 @@ impl Filter {
     }
 }
 
-/// Of a thread or a process. Linux gives none as large as the limit.
-fn id(text: &str) -> Result<u32, BadFilter> {
+/// Parses a thread or process id. Ids on Linux are below the limit.
+fn parse_id(text: &str) -> Result<u32, BadFilter> {
     let id = text.parse().ok();
     id.filter(|id| (1..THREAD_LIMIT).contains(id))
         .ok_or_else(|| BadFilter::Id(text.to_owned()))
@@ -119,16 +119,15 @@ impl fmt::Display for Filter {
             (false, true) => "kind=run",
             (true, true) => "kind=birth,death",
         };
-        let id = |name, id| match id {
-            0 => String::new(),
-            id => format!("{name}={id}"),
-        };
-        let words = [
-            kinds.to_owned(),
-            id("tid", self.only_thread),
-            id("pid", self.only_process),
-        ];
-        let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        let mut words = Vec::new();
+        if !kinds.is_empty() {
+            words.push(kinds.to_owned());
+        }
+        for (name, id) in [("tid", self.only_thread), ("pid", self.only_process)] {
+            if id != 0 {
+                words.push(format!("{name}={id}"));
+            }
+        }
         match &words[..] {
             [] => write!(out, "none"),
             words => write!(out, "{}", words.join(" ")),
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_is_printed_as_it_can_be_typed() {
+    fn a_printed_filter_parses_to_the_same_filter() {
         for text in [
             "none",
             "kind=run",
@@ -157,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_filter_is_named() {
-        let bad = |text: &str| text.parse::<Filter>().expect_err("is none");
+    fn a_parse_error_names_the_bad_word() {
+        let bad = |text: &str| text.parse::<Filter>().expect_err("not a filter");
         assert_eq!(bad(""), BadFilter::Empty);
         assert_eq!(bad("none tid=3"), BadFilter::Word("none".into()));
         assert_eq!(bad("min=1ms"), BadFilter::Word("min=1ms".into()));

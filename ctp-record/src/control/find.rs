@@ -1,8 +1,9 @@
-//! Finds the control socket of a recorder, and makes sure that a recorder listens there.
+//! Finds the control socket of a recorder and checks that a recorder really listens there.
 //!
-//! Any user can bind a path that looks like a recorder's. Nothing is sent before the directory of
-//! the socket is known to be private, and its owner and number to be those of the process that
-//! listens. The recorder of another user is asked by root only, and only if it is this program.
+//! Any user can bind a path that looks like a recorder's. Before anything is sent, three things are checked:
+//! the socket's directory is private, the listening process belongs to the directory's owner, and the
+//! process has the number in the path. Only root may ask the recorder of another user, and only if that
+//! process runs this same executable.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -27,23 +28,23 @@ use crate::proc::namespace;
 use crate::proc::process::{self, status_of};
 use crate::proc::unix_sockets;
 
-/// What came of an attempt to reach a recorder.
+/// The result of an attempt to reach a recorder.
 enum Attempt {
     Reached(UnixStream),
-    /// It may be a recorder, and has no time to let anyone in.
+    /// Possibly a recorder, but its queue of connections is full.
     Busy,
-    /// It listens, but is not to be believed: the user that it belongs to.
+    /// A process of this untrusted user listens there.
     Foreign(u32),
     Nothing,
 }
 
-/// Between two attempts at a recorder that is busy.
+/// Pause between two attempts at a busy recorder.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The recorder with this id, or that of the program with this id.
+/// Connects to the recorder with this process id, or to the recorder of the program with this process id.
 ///
 /// # Errors
-/// There is none, it is another user's, or it does not let this process in.
+/// No recorder found, it is another user's, or it does not accept the connection.
 pub fn recorder(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError> {
     let listening = match reach(&sockets_of(pid), pid, pid, deadline) {
         Some(Ok(stream)) => return Ok(stream),
@@ -51,22 +52,22 @@ pub fn recorder(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError
         None => None,
     };
     let found = recorder_of(pid, deadline);
-    // Anyone can listen at a path with the number of a program, too.
+    // Another user can also bind a path with a program's number.
     found.map_err(|error| match error {
         ControlError::NoRecording(_) => listening.unwrap_or(error),
         error => error,
     })
 }
 
-/// The recorder that is named in the environment of the program with this id.
+/// Connects to the recorder named in the environment of the program with this id.
 fn recorder_of(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError> {
-    let socket = socket_named_to(pid)?;
+    let socket = socket_in_environment_of(pid)?;
     let recorder = recorder_in(&socket).ok_or(ControlError::NoRecording(pid))?;
     let reached = reach(&[socket], recorder, pid, deadline);
     reached.unwrap_or(Err(ControlError::Ended(pid)))
 }
 
-/// Reaches the recorder with this number at one of these sockets; nothing if none listens there.
+/// Connects to the recorder with this number at one of these sockets; `None` if no recorder listens there.
 fn reach(
     sockets: &[PathBuf],
     recorder: u32,
@@ -83,11 +84,13 @@ fn reach(
                 Attempt::Nothing => {}
             }
         }
-        match (is_busy, deadline.left()) {
-            (true, Ok(_)) => sleep(PAUSE),
-            (true, Err(late)) => return Some(Err(ControlError::Unanswered(pid, late))),
-            (false, _) => return Some(Err(ControlError::Foreign(pid, foreign?))),
+        if !is_busy {
+            return Some(Err(ControlError::Foreign(pid, foreign?)));
         }
+        if let Err(late) = deadline.left() {
+            return Some(Err(ControlError::Unanswered(pid, late)));
+        }
+        sleep(PAUSE);
     }
 }
 
@@ -106,7 +109,7 @@ fn attempt(socket: &Path, recorder: u32) -> Attempt {
     }
 }
 
-/// The directory that this socket is in, and its owner, if only that one enters it.
+/// The directory of this socket and its owner, if no other user can enter the directory.
 fn private_directory(socket: &Path) -> Option<(OwnedFd, u32)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = openat(CWD, socket.parent()?, flags, Mode::empty()).ok()?;
@@ -116,7 +119,7 @@ fn private_directory(socket: &Path) -> Option<(OwnedFd, u32)> {
     is_private.then_some((directory, stat.st_uid))
 }
 
-/// Connects without waiting, to the socket in the directory that was looked at.
+/// Connects without blocking to the socket in the directory that was checked.
 fn dial(directory: &OwnedFd) -> rustix::io::Result<UnixStream> {
     let path = process::own_descriptor(directory).join(CONTROL);
     let address = SocketAddrUnix::new(path)?;
@@ -126,9 +129,9 @@ fn dial(directory: &OwnedFd) -> rustix::io::Result<UnixStream> {
     Ok(socket.into())
 }
 
-/// Is this peer the recorder with this number, and to be believed?
+/// Whether this peer is the recorder with this number and is trustworthy.
 fn is_recorder(peer: Peer, owner: u32, recorder: u32) -> bool {
-    // A process outside of our namespace has no number here, and one within calls itself otherwise.
+    // A process outside our pid namespace has no number here; one in a nested namespace knows itself by another.
     let is_named_so = peer
         .pid
         .is_none_or(|pid| pid == recorder || namespace::own_number(pid) == Some(recorder));
@@ -136,12 +139,12 @@ fn is_recorder(peer: Peer, owner: u32, recorder: u32) -> bool {
     peer.uid == owner && is_named_so && (is_trusted(peer.uid) || is_like_us())
 }
 
-/// This user, and root, may be believed whatever they say.
+/// This user and root are trusted.
 fn is_trusted(uid: u32) -> bool {
     uid == 0 || uid == geteuid().as_raw()
 }
 
-/// The paths that are bound and called like the control socket of the recorder with this id.
+/// The bound paths that look like the control socket of the recorder with this id.
 fn sockets_of(pid: u32) -> Vec<PathBuf> {
     let list = unix_sockets::table();
     let paths = list.split(|&byte| byte == b'\n').filter_map(path_of);
@@ -152,13 +155,13 @@ fn sockets_of(pid: u32) -> Vec<PathBuf> {
     own.map(Path::to_owned).collect()
 }
 
-/// The path at the end of a line of the kernel's list.
+/// The path at the end of a line of the kernel's list of Unix sockets.
 fn path_of(line: &[u8]) -> Option<&Path> {
     let start = line.iter().position(|&byte| byte == b'/')?;
     Some(Path::new(OsStr::from_bytes(&line[start..])))
 }
 
-/// The recorder in whose directory, `ctp-PID-N`, this socket is.
+/// The id of the recorder from the socket's directory, `ctp-PID-N`.
 fn recorder_in(socket: &Path) -> Option<u32> {
     let directory = socket.parent()?.file_name()?.to_str()?;
     let (pid, number) = directory.strip_prefix("ctp-")?.split_once('-')?;
@@ -166,8 +169,8 @@ fn recorder_in(socket: &Path) -> Option<u32> {
     pid.parse().ok()
 }
 
-/// The control socket beside the one that is named in the environment of this program.
-fn socket_named_to(pid: u32) -> Result<PathBuf, ControlError> {
+/// The control socket in the directory named by the program's environment.
+fn socket_in_environment_of(pid: u32) -> Result<PathBuf, ControlError> {
     let environment = environment::of(pid).map_err(|error| unreadable(pid, &error))?;
     let socket = environment::value(&environment, "CTP_SOCK_PATH");
     let socket = socket.ok_or(ControlError::NoRecording(pid))?;
@@ -182,8 +185,8 @@ fn unreadable(pid: u32, error: &io::Error) -> ControlError {
     }
 }
 
-/// The kernel says so of every process. The owner of its directory in `/proc` does not: of one that is not
-/// dumpable, that is root.
+/// Whether the process runs as this user, by its `status` file. The owner of its directory in `/proc` is no
+/// proof: for a process that is not dumpable, the owner is root.
 fn is_of_this_user(pid: u32) -> bool {
     let users = status_of(pid.into(), "Uid:");
     let real = users.and_then(|users| users.split_whitespace().next()?.parse().ok());
@@ -195,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_is_not_dumpable_is_not_another_users() {
+    fn an_undumpable_process_is_not_taken_for_another_users() {
         let error = ErrorKind::PermissionDenied.into();
         let why = unreadable(std::process::id(), &error);
         assert!(matches!(why, ControlError::Unreadable(_)), "{why}");
@@ -204,9 +207,9 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_a_recorders_form_is_known_among_others() {
+    fn recorder_id_is_read_from_the_socket_path() {
         let line = b"ffff 00000002 00000000 00010000 0001 01 77 /tmp/ctp-71-0/control";
-        let path = path_of(line).expect("there is one");
+        let path = path_of(line).expect("a path");
         assert_eq!(recorder_in(path), Some(71));
         for other in ["/tmp/ctp-71/control", "/tmp/ctp-71-x/control", "/ctp-71-0"] {
             assert_eq!(recorder_in(Path::new(other)), None, "{other}");
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_of_another_number_or_user_is_no_recorder() {
+    fn peer_with_wrong_pid_or_user_is_not_the_recorder() {
         let (me, pid) = (geteuid().as_raw(), std::process::id());
         let peer = |pid, uid| Peer { pid, uid };
         assert!(is_recorder(peer(Some(pid), me), me, pid));

@@ -1,34 +1,34 @@
-//! What a process is to keep, and how a request changes it.
+//! Which events a process keeps, and how a request changes this.
 
 use ctp_nostd::control::Control;
 use ctp_trace::record;
 
 use super::Filter;
 
-/// What may be asked for.
+/// A request that reads or changes what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Keep nothing from now on.
+    /// Keep no events from now on.
     Stop,
-    /// Keep what the filter lets through.
+    /// Resume, with the filter as set.
     Start,
-    /// Let through this, if recording is not stopped.
+    /// Set the filter, which applies unless recording is stopped.
     Filter(Filter),
-    /// Only tell how it stands.
+    /// Report the status only.
     Status,
 }
 
-/// What is kept of a process, or of all.
+/// What is kept of a process, or of all processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
     /// No event is kept.
     pub stopped: bool,
-    /// While it is not stopped, events that meet this are kept.
+    /// Unless stopped, events that meet this are kept.
     pub filter: Filter,
 }
 
 impl Orders {
-    /// What is kept after this request.
+    /// The orders after this request.
     pub fn after(self, verb: Verb) -> Self {
         match verb {
             Verb::Stop => Orders {
@@ -44,7 +44,7 @@ impl Orders {
         }
     }
 
-    /// What the probe of a process is told, which is the chosen one or another.
+    /// The control word for a process's probe. `is_chosen`: the filter's `pid=` accepts this process.
     pub fn of_process(&self, is_chosen: bool) -> Control {
         let filter = &self.filter;
         Control {
@@ -55,7 +55,7 @@ impl Orders {
         }
     }
 
-    /// What the trace is told: from then on, by this change, of this process or of all.
+    /// The trace record of this change, at this time, for this process or for all.
     pub fn record(&self, at: record::Nanos, generation: u32, pid: u32) -> record::Control {
         record::Control {
             at,
@@ -69,7 +69,7 @@ impl Orders {
         }
     }
 
-    /// Is anything kept out?
+    /// Whether any event is dropped.
     pub fn are_in_force(&self) -> bool {
         *self != Orders::default()
     }

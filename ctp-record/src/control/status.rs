@@ -1,4 +1,4 @@
-//! How a recording stands: as the recorder tells it, and as the user reads it.
+//! The status of a recording: the recorder's figures, and their text and JSON forms.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,52 +8,52 @@ use ctp_trace::escape::{escaped, is_unsafe};
 use super::Orders;
 use crate::cli::words::shell_word;
 
-/// Figures of a recording that goes on: a field for each figure of the answer.
+/// Figures of a running recording, a field for each figure of the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    /// Its process.
+    /// The recorder's process id.
     pub recorder: u32,
-    /// Where the trace goes.
+    /// The file of the trace.
     pub output: String,
-    /// Bytes of it so far.
+    /// Bytes written to it so far.
     pub bytes: u64,
-    /// Why no more of it can be written.
+    /// Why writing failed.
     pub failure: Option<String>,
-    /// Since the recording began.
+    /// Time since the recording began.
     pub at_ns: u64,
     /// What is kept.
     pub orders: Orders,
-    /// Coroutines in an event that began before the latest command and did not end.
+    /// Coroutines inside an event that began before the latest command and has not ended.
     pub inside: usize,
-    /// Processes that attached.
+    /// Processes that have attached.
     pub processes: usize,
-    /// Coroutines so far.
+    /// Coroutines recorded so far.
     pub coroutines: u32,
-    /// Those of v1 peers, which know no control.
+    /// Coroutines of v1 programs, which do not support control.
     pub plain: u32,
-    /// Events so far; where history is kept, those that are in the trace.
+    /// Events so far; with `--history`, the events in the trace.
     pub events: u64,
     /// Events a second, in the latest second or two.
     pub events_per_s: u64,
-    /// Bytes that were read and are not written yet.
+    /// Bytes read from the memories and not written yet.
     pub waiting_bytes: u64,
-    /// Events that were kept out.
+    /// Events dropped by the filter.
     pub filtered: u64,
     /// Events that were lost.
     pub lost: u64,
-    /// Coroutines that found no room.
+    /// Coroutines that could not be recorded because no memory was left.
     pub refused: u32,
-    /// Lanes that threads have had.
+    /// Lanes that threads have had so far.
     pub lanes: u32,
-    /// Coroutines that are stuck, if somebody wanted to know at once.
+    /// Coroutines that are stuck, if the stuck monitor runs.
     pub stuck: Option<usize>,
 }
 
-/// By name, each with its value.
+/// Names and values of an answer.
 pub type Facts = Vec<(String, String)>;
 
 impl Status {
-    /// By name; all but `recording`, `filter`, `output` and `failure` are numbers.
+    /// All but `recording`, `filter`, `output` and `failure` are numbers.
     pub fn to_facts(&self) -> Facts {
         let recording = if self.orders.stopped { "stopped" } else { "on" };
         let words = [
@@ -86,10 +86,10 @@ impl Status {
     }
 }
 
-/// The words in which facts are numbers to be printed as they are.
+/// Facts that are strings in JSON, even if the value looks like a number.
 const IN_WORDS: [&str; 5] = ["recording", "filter", "output", "failure", "snapshot"];
 
-/// One fact a line, the values in one column.
+/// A fact a line, with the values aligned.
 pub fn to_text(facts: &Facts) -> String {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -100,20 +100,18 @@ pub fn to_text(facts: &Facts) -> String {
     text
 }
 
-/// One object; what is not a number is a string.
+/// A single JSON object; values that are not numbers are strings.
 pub fn to_json(facts: &Facts) -> String {
     let member = |(name, value): &(String, String)| {
         let is_number = !IN_WORDS.contains(&name.as_str()) && value.parse::<u64>().is_ok();
-        match is_number {
-            true => format!("\"{}\": {value}", in_json(name)),
-            false => format!("\"{}\": \"{}\"", in_json(name), in_json(value)),
-        }
+        let quote = if is_number { "" } else { "\"" };
+        format!("\"{}\": {quote}{}{quote}", in_json(name), in_json(value))
     };
     let members: Vec<String> = facts.iter().map(member).collect();
     format!("{{{}}}\n", members.join(", "))
 }
 
-/// As JSON wants it; nothing that a terminal would obey is left either.
+/// Escapes a string for JSON, including every character that a terminal would act on.
 fn in_json(value: &str) -> String {
     let mut text = String::new();
     for c in value.chars() {
@@ -131,13 +129,13 @@ fn in_json(value: &str) -> String {
     text
 }
 
-/// The value of this name, empty if there is none.
+/// The value with this name, or an empty string.
 fn fact<'f>(facts: &'f Facts, name: &str) -> &'f str {
     let found = facts.iter().find(|(known, _)| known == name);
     found.map_or("", |(_, value)| value)
 }
 
-/// What a command came to, in a line or two.
+/// The result of a command, in a line or two.
 pub fn in_a_sentence(facts: &Facts) -> String {
     let fact = |name| fact(facts, name);
     let seconds = fact("at_ns").parse().unwrap_or(0.0) / 1e9;
@@ -153,22 +151,22 @@ pub fn in_a_sentence(facts: &Facts) -> String {
     if !matches!(fact("inside"), "0" | "") {
         let _ = writeln!(
             text,
-            "{} coroutines are amid an event that began before: it may still come, if whoever \
-             writes it is not dead",
+            "{} coroutines are inside an event that began before this command: the event may still \
+             be recorded",
             escaped(fact("inside"))
         );
     }
     if !matches!(fact("plain"), "0" | "") {
         let _ = writeln!(
             text,
-            "{} coroutines are of plain v1 peers, which know no control: they are recorded on",
+            "{} coroutines belong to programs with a v1 probe, which has no control: their recording goes on",
             escaped(fact("plain"))
         );
     }
     text
 }
 
-/// What a snapshot came to, and how to look at it.
+/// The result of a snapshot, and the command that shows it.
 pub fn of_a_snapshot(facts: &Facts) -> String {
     let fact = |name| fact(facts, name);
     let ns = |name| fact(name).parse::<u64>().unwrap_or(0);
@@ -194,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_aligned_text_or_one_object() {
+    fn status_is_aligned_text_or_a_json_object() {
         let status = Status {
             output: "\u{e9}\"b\u{1b}".to_owned(),
             events: 12,

@@ -1,13 +1,13 @@
-//! The words on the control socket: text, one question and one answer a connection.
+//! The text protocol of the control socket: a question and its answer per connection.
 //!
 //! ```text
 //! question   ctp-control 1 \n  PID \n  stop | start | status | filter EXPR | snapshot [PATH] \n
 //! answer     ok \n             then a line `name value` for each fact
 //!            error SENTENCE \n
 //! ```
-//! In a value `\n` stands for the end of a line, and `\\` for one of these strokes.
-//! A recorder of another version answers with an error that names its own. It reads no more than
-//! [`LONGEST`] bytes of a question.
+//! In a value, `\n` stands for a newline and `\\` for a backslash.
+//! A recorder of another version answers with an error that names its own version. It reads no more
+//! than [`LONGEST`] bytes of a question.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,37 +17,37 @@ use super::filter::BadFilter;
 
 /// First line of a question.
 const HELLO: &str = "ctp-control 1";
-/// A question is not longer.
+/// Longest question in bytes.
 pub const LONGEST: usize = 5120;
 
-/// What is wanted of it.
+/// What a question asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A change of what is kept, or how it stands.
+    /// Reads or changes what is kept.
     Verb(Verb),
-    /// A snapshot, to this file or to one that the recorder chooses.
+    /// Takes a snapshot into this file, or into a file that the recorder chooses.
     Snapshot(Option<PathBuf>),
 }
 
-/// What is asked of a recorder.
+/// A question to a recorder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// As the user named whom it is about: the recorder or a process that it records.
+    /// The process id that the user typed: the recorder or a process that it records.
     pub pid: u32,
-    /// What to do.
+    /// The request.
     pub request: Request,
 }
 
 /// Why a question cannot be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadQuestion {
-    /// It is of another version, or none at all: what it began with.
+    /// Another protocol version or other text: the first line.
     Version(String),
-    /// There is no process id in it.
+    /// No valid process id.
     Pid(String),
-    /// It asks for something unknown.
+    /// An unknown request.
     Verb(String),
-    /// Its filter is none.
+    /// An invalid filter.
     Filter(BadFilter),
 }
 
@@ -56,17 +56,19 @@ impl fmt::Display for BadQuestion {
         match self {
             BadQuestion::Version(found) => write!(
                 out,
-                "this recorder understands {HELLO:?}, not {found:?}: use the ctp-record that recorded"
+                "this recorder understands {HELLO:?}, not {found:?}: use the same ctp-record that records"
             ),
-            BadQuestion::Pid(found) => write!(out, "{found:?} is no process id"),
-            BadQuestion::Verb(found) => write!(out, "this recorder cannot {found:?}"),
+            BadQuestion::Pid(found) => write!(out, "{found:?} is not a process id"),
+            BadQuestion::Verb(found) => {
+                write!(out, "this recorder does not know the request {found:?}")
+            }
             BadQuestion::Filter(bad) => write!(out, "{bad}"),
         }
     }
 }
 
 impl Question {
-    /// As it is sent.
+    /// The text to send.
     pub fn to_text(&self) -> String {
         let request = match &self.request {
             Request::Verb(Verb::Stop) => "stop".to_owned(),
@@ -79,12 +81,12 @@ impl Question {
         format!("{HELLO}\n{}\n{request}\n", self.pid)
     }
 
-    /// Is all of it there?
+    /// Whether the whole question has arrived, or the limit is reached.
     pub fn is_whole(bytes: &[u8]) -> bool {
         LONGEST <= bytes.len() || bytes.iter().filter(|byte| **byte == b'\n').count() >= 3
     }
 
-    /// From what was sent.
+    /// Parses the bytes that were received.
     ///
     /// # Errors
     /// [`BadQuestion`].
@@ -118,10 +120,10 @@ fn request(line: &str) -> Result<Request, BadQuestion> {
     }
 }
 
-/// What a recorder answers: facts by name, or a sentence.
+/// A recorder's answer: facts by name, or an error sentence.
 pub type Answer = Result<Vec<(String, String)>, String>;
 
-/// As it is sent.
+/// The text to send.
 pub fn answer_to_text(answer: &Answer) -> String {
     match answer {
         Ok(facts) => facts.iter().fold("ok\n".to_owned(), |text, (name, value)| {
@@ -131,7 +133,7 @@ pub fn answer_to_text(answer: &Answer) -> String {
     }
 }
 
-/// From what was sent; nothing if that is no whole answer.
+/// Parses an answer; `None` if it is incomplete.
 pub fn answer_from_text(text: &str) -> Option<Answer> {
     let body = text.strip_suffix('\n')?;
     if let Some(sentence) = body.strip_prefix("error ") {
@@ -188,8 +190,9 @@ mod tests {
     }
 
     #[test]
-    fn another_version_and_nonsense_are_refused_by_name() {
-        let refused = |text: &str| Question::from_bytes(text.as_bytes()).expect_err("is none");
+    fn unknown_versions_and_requests_are_refused_by_name() {
+        let refused =
+            |text: &str| Question::from_bytes(text.as_bytes()).expect_err("not a question");
         let version = BadQuestion::Version("ctp-control 2".into());
         assert_eq!(refused("ctp-control 2\n1\nstop\n"), version);
         assert_eq!(refused(""), BadQuestion::Version(String::new()));

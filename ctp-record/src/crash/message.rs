@@ -1,7 +1,7 @@
-//! Bytes to and from the kernel's process connector, in the processor's own order.
+//! Messages of the kernel's process connector, in native byte order.
 //!
-//! A message is a netlink header of 16 bytes, a connector header of 20, and a payload. That of an
-//! event begins with what happened, on which processor, and when; two numbers follow that say who.
+//! A message is a netlink header of 16 bytes, a connector header of 20 bytes, and a payload. The payload of an event
+//! starts with the kind, the processor and the time; the ids of thread and process follow.
 
 /// A thread that is about to dump core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,19 +14,19 @@ pub struct Crash {
 
 const NETLINK_HEADER_BYTES: usize = 16;
 const HEADERS_BYTES: usize = NETLINK_HEADER_BYTES + 20;
-/// The last of a series of netlink messages, which a single one is.
+/// Type of the last message in a series, also of a single message.
 const DONE: u16 = 3;
-/// Index and value of process events among the connector's users.
+/// Index and value of process events in the connector.
 const PROCESS_EVENTS: [u32; 2] = [1, 1];
 /// The request to listen.
 const LISTEN: u32 = 1;
-/// What happened: a core is about to be dumped. As a mask it asks for nothing else.
+/// The kind of event for a core dump that is about to start, also as the mask of a subscription.
 const CORE_DUMP: u32 = 0x4000_0000;
-/// Where the thread's id is in an event, and the process's.
+/// Offsets of the thread id and the process id in an event.
 const THREAD_AT: usize = HEADERS_BYTES + 16;
 const PROCESS_AT: usize = THREAD_AT + 4;
 
-/// Asks for core dumps and for nothing else. Kernels before 6.6 know no such request and ignore it.
+/// A request for announcements of core dumps only. Kernels before 6.6 ignore this request.
 pub fn subscription() -> Vec<u8> {
     let payload = [LISTEN, CORE_DUMP].map(u32::to_ne_bytes);
     let payload = payload.as_flattened();
@@ -42,7 +42,7 @@ pub fn subscription() -> Vec<u8> {
     message
 }
 
-/// What an event says, if it is of a core dump.
+/// Parses an event; `None` if it is not a core dump.
 pub fn crash(message: &[u8]) -> Option<Crash> {
     let word = |at: usize| {
         let bytes = message.get(at..)?.first_chunk()?;
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_something_else_names_nobody() {
+    fn truncated_and_other_events_are_ignored() {
         for length in 0..PROCESS_AT + 4 {
             assert_eq!(crash(&CORE_DUMPED[..length]), None, "{length}");
         }

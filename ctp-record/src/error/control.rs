@@ -1,29 +1,29 @@
-//! A recorder that was not controlled.
+//! Errors of `ctp-record control`.
 
 use std::fmt;
 use std::io;
 
 use ctp_trace::escape::escaped;
 
-/// Why a recorder was not controlled.
+/// Why a control request failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// There is no such process to control.
+    /// No such process exists.
     NoProcess(u32),
     /// This process neither records nor is recorded.
     NoRecording(u32),
-    /// This process is another user's.
+    /// This process belongs to another user.
     NotPermitted(u32),
-    /// This process is of the same user, but the kernel does not show its environment.
+    /// This process belongs to the same user, but the kernel does not show its environment.
     Unreadable(u32),
-    /// What listens for this process is of this other user, and may be no recorder.
+    /// The listener for this process belongs to this other user and may not be a recorder.
     Foreign(u32, u32),
-    /// The recording of this process is over.
+    /// The recording of this process has ended.
     Ended(u32),
-    /// The recorder of this process said nothing.
+    /// The recorder of this process did not answer.
     Unanswered(u32, io::Error),
-    /// The recorder will not, for this reason.
+    /// The recorder refused, with this sentence.
     Refused(String),
 }
 
@@ -47,8 +47,8 @@ impl fmt::Display for ControlError {
             ),
             ControlError::Foreign(pid, uid) => write!(
                 out,
-                "what listens where the recorder of process {pid} would is not asked: it may be no \
-                 recorder, and belongs to user {uid}; ask as that user"
+                "the socket for the recorder of process {pid} belongs to user {uid} and may not be a \
+                 recorder's: run ctp-record control as that user"
             ),
             ControlError::Ended(pid) => write!(out, "the recording of process {pid} has ended"),
             ControlError::Unanswered(pid, error) => {
@@ -61,7 +61,7 @@ impl fmt::Display for ControlError {
                     _ => Ok(()),
                 }
             }
-            // The other end may have made more than a sentence of it.
+            // Escaped, because the other end may have sent more than a sentence.
             ControlError::Refused(sentence) => out.write_str(&escaped(sentence)),
         }
     }

@@ -1,4 +1,4 @@
-//! A dump that cannot be read.
+//! Errors of reading a dump.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use ctp_nostd::Refused;
 
 use crate::cli::words::shown;
 
-/// Why there is no dump that can be read.
+/// Why a dump cannot be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImageError {
@@ -18,7 +18,7 @@ pub enum ImageError {
     NoImage(PathBuf),
     /// A dump holds memory of a probe, but it is damaged.
     BadImage(PathBuf, Refused),
-    /// An ELF file is none.
+    /// This file is not an ELF file.
     NotElf(PathBuf),
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for ImageError {
             ),
             ImageError::NotElf(path) => write!(
                 out,
-                "{} is no ELF file; --elf wants the program that the dump was taken from",
+                "{} is not an ELF file; give --elf the program that the dump was taken from",
                 shown(path)
             ),
         }

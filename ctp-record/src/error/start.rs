@@ -1,4 +1,4 @@
-//! What is in the way of a program's first instruction.
+//! Errors before the program's first instruction.
 
 use std::fmt;
 use std::io;
@@ -8,30 +8,30 @@ use crate::cli::words::size;
 use crate::connect::rendezvous::is_no_descriptor_left;
 use crate::launch::signals::Arrived;
 
-/// Why nothing could begin.
+/// Why the program could not be started.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Shared memory of so many bytes cannot be made.
+    /// Shared memory of this size cannot be created.
     Memory(u64, io::Error),
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     Socket(io::Error),
     /// A signal came before the program was started.
     Interrupted(Arrived),
     /// The program does not exist.
     NoProgram(String),
-    /// The program does not exist, and looks like what a flight recorder is to keep.
+    /// The program does not exist, and its name looks like the value of `--flight-recorder`.
     NoProgramButReach(String),
-    /// The program does not exist, and has the name of the subcommand, which comes before options.
+    /// The program does not exist and is named `control`: the subcommand must come before all options.
     NoProgramButControl,
-    /// The program is a script, and what is to run it does not exist.
+    /// The program is a script, and its interpreter does not exist.
     NoInterpreter(String, String),
     /// The program cannot be executed.
     NotExecutable(String, io::Error),
 }
 
 impl StartError {
-    /// As a shell's for a program that cannot be executed or a signal, else 1.
+    /// The exit status as in a shell for a program that cannot be executed or a signal, else 1.
     pub fn status(&self) -> u8 {
         match self {
             StartError::NoProgram(_)

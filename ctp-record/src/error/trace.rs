@@ -1,4 +1,4 @@
-//! A trace or a snapshot that is not there, or not all of it.
+//! Errors of writing a trace or a snapshot.
 
 use std::fmt;
 use std::io;
@@ -7,29 +7,29 @@ use std::path::PathBuf;
 use super::limits::{is_no_thread_left, no_thread, remedy};
 use crate::cli::words::shown;
 
-/// Why a trace is not there, or not all of it.
+/// Why a trace is missing or incomplete.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The output cannot be made.
+    /// The output cannot be created.
     Output(PathBuf, io::Error),
     /// A snapshot could not be written, and nothing of it is kept.
     Write(PathBuf, io::Error),
-    /// So many snapshots were asked for, and none could be written.
+    /// This number of snapshots was requested, and none could be written.
     NoSnapshot(u32),
-    /// The output could not be written to its end.
+    /// The output could not be completed.
     CutShort(PathBuf, io::Error),
-    /// The output takes no more, while the recording goes on.
+    /// Writing failed, while the recording goes on.
     Full(PathBuf, io::Error),
-    /// The output is whole but lies elsewhere: what was wanted, where it is, and why.
+    /// The output is complete but could not be renamed: the wanted path, the actual path, and the reason.
     Misplaced(PathBuf, PathBuf, io::Error),
-    /// The output is not where it was made.
+    /// The output is no longer at its path.
     Removed(PathBuf),
 }
 
 const ANOTHER_PLACE: &str = "choose another place with -o FILE";
 const ROOM_OR_ANOTHER_PLACE: &str =
-    "free space and record anew, or choose another place with -o FILE";
+    "free space and record again, or choose another place with -o FILE";
 
 impl fmt::Display for TraceError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,7 +75,7 @@ impl fmt::Display for TraceError {
             }
             TraceError::Removed(path) => write!(
                 out,
-                "{} was written, but somebody has moved, removed, cut or replaced it since",
+                "{} was written, but has been moved, removed, truncated or replaced since",
                 shown(path)
             ),
         }

@@ -1,4 +1,4 @@
-//! What a program inherits at its start.
+//! Signal dispositions that a program inherits.
 #![allow(
     unsafe_code,
     reason = "runs code before main, and between fork and exec"
@@ -10,22 +10,22 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The program will ignore this signal from its first instruction on.
+/// Makes the program start with this signal ignored.
 pub fn ignore(program: &mut Command, signal: i32) {
     let ignore = move || {
-        // SAFETY: the signal's number is valid and nothing is called when it comes.
+        // SAFETY: the signal number is valid, and no handler is installed.
         match unsafe { libc::signal(signal, libc::SIG_IGN) } {
             libc::SIG_ERR => Err(io::Error::last_os_error()),
             _ => Ok(()),
         }
     };
-    // SAFETY: between fork and exec only what is async-signal-safe may run, as `signal` is (POSIX,
-    // 2.4.3); nothing is allocated.
+    // SAFETY: between fork and exec only async-signal-safe functions may run. `signal` is one of them (POSIX, 2.4.3), and
+    // nothing is allocated.
     unsafe { program.pre_exec(ignore) };
 }
 
-/// Whether we were started with SIGPIPE ignored, as services often are. The standard library
-/// ignores it before `main`, and no program that it starts.
+/// Whether we were started with SIGPIPE ignored, as services often are. The standard library ignores the signal before
+/// `main`, but restores the default in child processes.
 pub fn ignores_broken_pipes() -> bool {
     BROKEN_PIPES_IGNORED.load(Ordering::Relaxed)
 }
@@ -39,7 +39,7 @@ static BEFORE_MAIN: extern "C" fn() = remember;
 
 extern "C" fn remember() {
     let mut present = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: asks only, into memory of the right type; zeroed is a value of it.
+    // SAFETY: only reads the disposition, into memory of the right type, for which all zeros are a valid value.
     let present = unsafe {
         libc::sigaction(libc::SIGPIPE, std::ptr::null(), present.as_mut_ptr());
         present.assume_init()

@@ -1,4 +1,4 @@
-//! Why the kernel finds no program where there is a file: what is to run it is missing.
+//! Finds a script's missing interpreter, for which the kernel reports that the program does not exist.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -6,28 +6,28 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The kernel reads no further for it.
+/// The kernel reads at most this much of the first line.
 const LONGEST_LINE: u64 = 256;
 
-/// What the first line of this script names, as far as it is not there.
+/// The interpreter in the first line of this script, if missing.
 pub fn missing_for(program: &OsStr) -> Option<String> {
     let interpreter = named_in(&first_bytes(&find(program)?)?)?;
-    let is_there = Path::new(OsStr::from_bytes(&interpreter)).exists();
-    (!is_there).then(|| interpreter.escape_ascii().to_string())
+    let exists = Path::new(OsStr::from_bytes(&interpreter)).exists();
+    (!exists).then(|| interpreter.escape_ascii().to_string())
 }
 
-/// As the kernel or, for a name without a stroke, `PATH` leads there.
+/// Finds the file like the kernel or, for a name without a slash, by `PATH`.
 fn find(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());
     }
     let directories = std::env::var_os("PATH")?;
-    let mut places = std::env::split_paths(&directories).map(|split_path| split_path.join(program));
+    let mut places = std::env::split_paths(&directories).map(|directory| directory.join(program));
     places.find(|place| place.is_file())
 }
 
 fn first_bytes(path: &Path) -> Option<Vec<u8>> {
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     if !fs::metadata(path).ok()?.is_file() {
         return None;
     }
@@ -37,7 +37,7 @@ fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The first word behind `#!`. What ends a line on other systems belongs to it.
+/// The first word after `#!`. A carriage return belongs to the word.
 fn named_in(script: &[u8]) -> Option<Vec<u8>> {
     let line = script.strip_prefix(b"#!")?.split(|&byte| byte == b'\n');
     let mut words = line

@@ -1,10 +1,9 @@
-//! Signals to the recorder, and what becomes of them.
+//! Signals to the recorder.
 //!
-//! Those with which users end programs, or tell them something, are the program's: each is passed
-//! on, unless the program has got it too. A second one that asks for an end ends the recording.
-//! Every other signal that would end the recorder ends the recording: the trace is written to its
-//! end, and the program goes on without a recorder. A fault of the recorder itself (SIGSEGV and
-//! the like) cannot be outlived.
+//! Signals by which users end or notify programs are for the program: each is passed on, unless the program has received
+//! it, too. The second signal that asks for an end ends the recording. Every other signal that would kill the recorder
+//! ends the recording: the trace is completed, and the program goes on without a recorder. A fault of the
+//! recorder itself (SIGSEGV and the like) cannot be handled.
 
 use std::fmt;
 use std::io;
@@ -28,28 +27,28 @@ use signal_hook::low_level::signal_name;
 use crate::error::StartError;
 use crate::launch::inherited;
 
-/// One that arrived.
+/// A signal that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// Its number.
+    /// The signal number.
     pub number: i32,
-    /// The terminal sends to the whole foreground group, so the program has got it too; one that
-    /// a process sent, it has not.
+    /// Whether only the recorder received the signal. The terminal signals the whole foreground group, including the
+    /// program; another process signals the recorder only.
     pub to_us_alone: bool,
 }
 
 impl Arrived {
-    /// Whether it asks the program to end: others mean what the program takes them for.
+    /// Whether the signal asks the program to end. The meaning of other signals is up to the program.
     pub fn asks_for_an_end(self) -> bool {
         ENDS.contains(&self.number)
     }
 
-    /// Whether the recording is to end, and the program is not to know.
+    /// Whether the signal ends the recording and is not passed on.
     pub fn ends_the_recording(self) -> bool {
         !self.asks_for_an_end() && !FORWARDED.contains(&self.number)
     }
 
-    /// What to pass on to the program.
+    /// The signal to pass on to the program.
     pub fn signal(self) -> Option<Signal> {
         Signal::from_named_raw(self.number)
     }
@@ -66,11 +65,11 @@ impl fmt::Display for Arrived {
     }
 }
 
-/// They ask a program to end.
+/// Signals that ask a program to end.
 const ENDS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-/// They tell a program something.
+/// Signals that notify a program.
 const FORWARDED: [i32; 2] = [SIGUSR1, SIGUSR2];
-/// They are about the process that gets them. Real-time signals are so, too.
+/// Signals that concern the receiving process. Real-time signals do, too.
 const ABOUT_US: [i32; 10] = [
     SIGALRM,
     SIGXCPU,
@@ -84,7 +83,7 @@ const ABOUT_US: [i32; 10] = [
     libc::SIGSTKFLT,
 ];
 
-/// Notices the signals that users send to programs.
+/// Receives signals.
 pub struct Signals {
     delivery: SignalDelivery<UnixStream, WithOrigin>,
 }
@@ -96,7 +95,8 @@ impl std::fmt::Debug for Signals {
 }
 
 impl Signals {
-    /// From now on, and these too. What this process was told to ignore stays ignored, here and in the program.
+    /// Starts to receive signals, including these. Signals that this process inherited as ignored stay ignored, here and
+    /// in the program.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -114,7 +114,7 @@ impl Signals {
         Ok(Signals { delivery })
     }
 
-    /// Those that arrived since the last call.
+    /// The signals since the last call.
     pub fn arrived(&mut self) -> Vec<Arrived> {
         let origin = |origin: signal_hook::low_level::siginfo::Origin| Arrived {
             number: origin.signal,
@@ -128,7 +128,7 @@ impl Signals {
 }
 
 impl Signals {
-    /// Has one come that makes it pointless to start the program?
+    /// Fails if a signal has arrived after which the program should not be started.
     ///
     /// # Errors
     /// [`StartError::Interrupted`].
@@ -146,8 +146,8 @@ impl AsFd for Signals {
     }
 }
 
-/// A file that may not grow any more is an error to be told, not a death. With a handler rather
-/// than by ignoring the signal, because programs inherit what is ignored.
+/// Makes writing fail at the file size limit, instead of the signal killing the recorder. Installs a handler instead of
+/// ignoring the signal, because programs inherit ignored signals.
 ///
 /// # Errors
 /// Those of the kernel.
@@ -159,8 +159,8 @@ pub fn survive_file_limit() -> io::Result<()> {
     Ok(())
 }
 
-/// Where children are ignored, the kernel keeps no status of them, and there would be none to wait
-/// for: we notice them, and the program ignores them as it would without us.
+/// Receives SIGCHLD even if it is inherited as ignored: otherwise the kernel would keep no exit status. The program still
+/// starts with the signal ignored.
 ///
 /// # Errors
 /// Those of the kernel.
@@ -173,7 +173,7 @@ pub fn notice_children(program: &mut Command) -> io::Result<()> {
     Ok(())
 }
 
-/// Bit n−1 for each signal n that is ignored, as inherited.
+/// The inherited ignored signals: bit n−1 for signal n.
 fn ignored_mask() -> u64 {
     let digits = own_status("SigIgn:");
     digits

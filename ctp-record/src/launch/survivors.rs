@@ -1,4 +1,4 @@
-//! Processes of the program that outlive it: they still hold the memory, and are no longer read.
+//! Processes that outlive the program: they still map the memory, which is no longer read.
 
 use std::path::Path;
 
@@ -7,13 +7,12 @@ use ctp_trace::escape::escaped_bytes;
 use crate::proc::environment;
 use crate::proc::process;
 
-/// So often at most is the list made until it stays the same.
+/// Most repetitions of the list until two lists agree.
 const TRIES: usize = 4;
 
 /// Living processes that were started with this socket in their environment: (id, name).
 ///
-/// A list may miss a process whose parent was on it and ended before it was looked at. The next
-/// list has it.
+/// A list may miss a process whose parent ended during the listing. The next list contains this process.
 pub fn of(socket: &Path) -> Vec<(u32, String)> {
     let mut requested = b"CTP_SOCK_PATH=".to_vec();
     requested.extend_from_slice(socket.as_os_str().as_encoded_bytes());

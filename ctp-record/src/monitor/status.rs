@@ -1,8 +1,7 @@
-//! One line on the terminal that says how it goes, written over itself.
+//! A status line on the terminal that is overwritten in place.
 //!
-//! The program owns the terminal, so the line is only there while the program's own output goes
-//! elsewhere: stderr is a terminal and stdout is none. The cursor waits at its beginning, so that
-//! what the program says on stderr all the same goes over it.
+//! The program owns the terminal. The line is therefore shown only if stderr is a terminal and stdout is
+//! not. The cursor stays at the start of the line, so that stderr output of the program overwrites it.
 
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
@@ -15,44 +14,44 @@ use crate::cli::size::typed;
 use crate::cli::stderr;
 use crate::cli::words::{counted, grouped, seconds, size};
 
-/// The line.
+/// The status line.
 #[derive(Debug)]
 pub struct Status {
     started: Instant,
 }
 
-/// What there is to say.
+/// The figures of the status line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress<'p> {
-    /// Events so far, as `ctp-record control PID status` tells them.
+    /// Events so far, as in `ctp-record control PID status`.
     pub events: u64,
     /// Events a second, in the latest second or two.
     pub events_per_s: u64,
     /// Events that were lost.
     pub lost: u64,
-    /// Where they go.
+    /// Where events go.
     pub location: Location,
-    /// Why no more of them can be.
+    /// Why writing failed.
     pub failure: Option<&'p io::Error>,
 }
 
-/// Where events are.
+/// Where events are kept.
 #[derive(Clone, Copy, Debug)]
 pub enum Location {
     /// In a file.
     Trace {
-        /// Bytes that wait to be written.
+        /// Bytes not written yet.
         backlog_bytes: u64,
-        /// Bytes that are written.
+        /// Bytes written.
         written_bytes: u64,
     },
-    /// In memory, until somebody wants them.
+    /// In memory, for snapshots.
     Flight {
-        /// Those of so many nanoseconds at most.
+        /// The longest time span kept, in nanoseconds.
         length_ns: Option<u64>,
-        /// Of each thread so many bytes.
+        /// Bytes kept per thread.
         room_bytes: u64,
-        /// Snapshots of it so far.
+        /// Snapshots taken so far.
         snapshots: u32,
     },
 }
@@ -67,22 +66,22 @@ impl Default for Location {
 }
 
 impl Status {
-    /// Where somebody may look at it.
-    pub fn where_seen(verbosity: Verbosity) -> Option<Self> {
+    /// A status line, if there is a terminal to show it.
+    pub fn if_seen(verbosity: Verbosity) -> Option<Self> {
         let is_seen = io::stderr().is_terminal() && !io::stdout().is_terminal();
         (Verbosity::Quiet < verbosity && is_seen).then(|| Status {
             started: Instant::now(),
         })
     }
 
-    /// Shows it anew.
+    /// Shows the line again.
     pub fn show(&self, progress: Progress<'_>) {
         let line = line(self.started.elapsed(), progress);
         let line = escaped(&line);
         stderr::say_over(cut(&line, columns()));
     }
 
-    /// Takes the line away, for another one.
+    /// Clears the line, for other output.
     pub fn make_room(&self) {
         stderr::clear_line();
     }
@@ -94,12 +93,12 @@ impl Drop for Status {
     }
 }
 
-/// As wide as the terminal is; 0 if it does not tell.
+/// The terminal's width; 0 if unknown.
 fn columns() -> usize {
     tcgetwinsize(io::stderr()).map_or(0, |winsize| winsize.ws_col.into())
 }
 
-/// Who wrote in the last column might be on the next line, from where no return leads back.
+/// Leaves the last column free: writing there may move the cursor to the next line for good.
 fn cut(line: &str, columns: usize) -> &str {
     if columns == 0 {
         return line;
@@ -145,7 +144,7 @@ fn location(location: Location) -> String {
     }
 }
 
-/// A busy thread fills its room sooner than in the time that was asked for.
+/// Describes what is kept. A busy thread fills its memory before the requested time is over.
 fn latest(length_ns: Option<u64>, room_bytes: u64) -> String {
     match length_ns {
         Some(ns) => format!("at most the last {}", seconds(ns)),
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_flight_recorder_it_says_what_is_kept_in_place_of_what_is_written() {
+    fn flight_recorder_line_shows_what_is_kept() {
         let line_of = |length_ns, snapshots| {
             let progress = Progress {
                 events: 4_612_987,
@@ -206,7 +205,7 @@ mod tests {
 
     // CT-08
     #[test]
-    fn a_file_that_takes_no_more_is_told_first() {
+    fn a_write_failure_comes_first() {
         let failure = io::Error::from_raw_os_error(28);
         let progress = Progress {
             failure: Some(&failure),

@@ -1,12 +1,12 @@
-//! What is stuck, told while the program runs.
+//! Finds stuck coroutines while the program runs.
 //!
-//! The rule is that of the report, [`ctp_trace::verdict::judge`], on the same records: those that go
-//! into the trace are counted by a [`Watch`] as they are put in order; of a flight recorder,
-//! which writes none, a snapshot is composed for it ([`flight`]). Looks are taken some times within
-//! the time after which something counts as stuck, but cost no more than a small part of a processor.
+//! Uses the rule of the report, [`ctp_trace::verdict::judge`], on the same records. With a trace, a [`Watch`]
+//! takes in the records as they are ordered and written. A flight recorder writes none: there, a snapshot is
+//! composed for the watch ([`flight`]). Checks run several times within the shortest threshold, but use
+//! only a small part of a processor.
 //!
-//! What can be told only at the end, such as records that a thread lost last, is not known yet, so
-//! that some of what is certain then is likely now.
+//! Some facts are known only at the end, such as the last records that a thread lost. A verdict that is
+//! certain at the end may therefore be only likely now.
 
 pub mod flight;
 mod notifier;
@@ -23,27 +23,27 @@ use notifier::Notifier;
 pub use notifier::Purpose;
 pub use watch::{Finding, Watch};
 
-/// What users asked for.
+/// What the user asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MonitorOptions {
-    /// Tell of what is stuck for so long.
+    /// Report coroutines that are stuck for this long.
     pub say_after: Option<Duration>,
-    /// Take a snapshot of it.
+    /// Take a snapshot when a coroutine is stuck for this long.
     pub snapshot_after: Option<Duration>,
 }
 
-/// What one look found, for each time that was asked for.
+/// The result of a check, for each threshold.
 #[derive(Debug)]
 pub struct StuckObservation {
-    /// When, in the trace.
+    /// Time of the check, in the trace's time.
     pub at: Nanos,
-    /// By threshold: the sites where somebody is stuck or busy.
+    /// By threshold: the sites with stuck or busy coroutines.
     pub findings: Vec<Vec<Finding>>,
-    /// What it took of a processor on the thread that judged.
+    /// Processor time used by the thread that judged.
     pub cost: Duration,
 }
 
-/// Decides when to look, and what of it is news.
+/// Decides when to check and which findings are new.
 #[derive(Debug)]
 pub struct StuckMonitor {
     notifiers: Vec<Notifier>,
@@ -51,27 +51,27 @@ pub struct StuckMonitor {
     stuck_observations: Receiver<StuckObservation>,
     pause: Duration,
     share: u32,
-    /// What the thread that reads did for the latest look.
+    /// Processor time that the main thread spent on the latest check.
     took: Duration,
-    /// Nothing while a look is taken.
+    /// When the next check is due; `None` while a check runs.
     next: Option<Instant>,
-    /// Coroutines that were stuck at the latest look, by the first threshold.
+    /// Coroutines that were stuck at the latest check, by the first threshold.
     pub latest: usize,
-    /// The program was stopped when there was to be a look.
+    /// The program was stopped when the latest check was due.
     was_stopped: bool,
 }
 
-/// Looks within the time after which something is stuck.
-const LOOKS: u32 = 8;
+/// Checks within the shortest threshold.
+const CHECKS: u32 = 8;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// Looks take no more than this part of a processor: those at a trace only judge, those at a flight
-/// recorder read all that it has.
+/// Checks use at most one n-th of a processor. A check of a trace only judges; a check of a flight recorder
+/// reads everything that is kept.
 const SHARE_OF_TRACE: u32 = 100;
 const SHARE_OF_FLIGHT: u32 = 20;
 
 impl StuckMonitor {
-    /// For a flight recorder or a trace; nothing if nobody wants to know.
+    /// A monitor for a flight recorder or a trace; `None` if the user did not ask for a monitor.
     pub fn of(monitor_options: MonitorOptions, is_flight: bool) -> Option<Self> {
         let notifiers: Vec<Notifier> = Purpose::all(monitor_options).collect();
         let shortest = notifiers.iter().map(|notifier| notifier.after).min()?;
@@ -80,10 +80,11 @@ impl StuckMonitor {
             notifiers,
             sender,
             stuck_observations,
-            pause: (Duration::from_nanos(shortest.0) / LOOKS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
-            share: match is_flight {
-                true => SHARE_OF_FLIGHT,
-                false => SHARE_OF_TRACE,
+            pause: (Duration::from_nanos(shortest.0) / CHECKS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
+            share: if is_flight {
+                SHARE_OF_FLIGHT
+            } else {
+                SHARE_OF_TRACE
             },
             took: Duration::ZERO,
             next: Some(Instant::now()),
@@ -92,7 +93,7 @@ impl StuckMonitor {
         })
     }
 
-    /// How long something must be so to count, for each who wants to know.
+    /// The threshold of each notifier.
     pub fn thresholds(&self) -> Vec<Nanos> {
         self.notifiers
             .iter()
@@ -100,51 +101,51 @@ impl StuckMonitor {
             .collect()
     }
 
-    /// The shortest of them.
+    /// The shortest threshold.
     pub fn shortest(&self) -> Nanos {
         let all = self.notifiers.iter().map(|notifier| notifier.after);
         all.min().unwrap_or_default()
     }
 
-    /// How long the loop may sleep: until the next look, or for as long as one may take.
+    /// How long the main loop may sleep: until the next check, or while a check may run.
     pub fn pause(&self) -> Duration {
         let until = |next: Instant| next.saturating_duration_since(Instant::now());
         self.next.map_or(self.pause, until)
     }
 
-    /// Where sightings go.
+    /// Where a checking thread sends its result.
     pub fn sender(&self) -> Sender<StuckObservation> {
         self.sender.clone()
     }
 
-    /// Is it time to look? Not before the latest look is over, nor soon after one that took long.
+    /// Whether a check is due: the latest has ended, and the pause after it is over.
     pub fn is_due(&self) -> bool {
         self.next.is_some_and(|next| next <= Instant::now())
     }
 
-    /// A look is being taken, for which the thread that reads has worked so long; judging comes besides.
+    /// A check has started, for which the main thread used this processor time. Judging is counted separately.
     pub fn started(&mut self, took: Duration) {
         self.next = None;
         self.took = took;
     }
 
-    /// There is nobody to look at.
+    /// Postpones the check, because there is nothing to check.
     pub fn skip(&mut self) {
         self.next = Some(Instant::now() + self.pause);
     }
 
-    /// Nobody gets on in a program that is stopped, nor has yet where it has just gone on: there is
-    /// nothing to be said of them then.
-    pub fn passes_over(&mut self, is_stopped: bool) -> bool {
+    /// Skips the check if the program is stopped, or was at the latest check: a program that has just resumed
+    /// has not made progress yet.
+    pub fn skips_stopped(&mut self, is_stopped: bool) -> bool {
         let was_stopped = std::mem::replace(&mut self.was_stopped, is_stopped);
-        let passes = is_stopped || was_stopped;
-        if passes {
+        let is_skipped = is_stopped || was_stopped;
+        if is_skipped {
             self.skip();
         }
-        passes
+        is_skipped
     }
 
-    /// The news: for each purpose, of each site at which somebody is stuck, once.
+    /// The new findings, by notifier. Each site is reported once.
     pub fn news(&mut self) -> Vec<(Purpose, Nanos, Vec<Finding>)> {
         let mut news = Vec::new();
         while let Ok(stuck_observation) = self.stuck_observations.try_recv() {
@@ -171,15 +172,14 @@ mod tests {
 
     // CT-26
     #[test]
-    fn nothing_is_told_of_a_program_that_is_stopped_nor_as_soon_as_it_goes_on() {
+    fn stopped_and_just_resumed_programs_are_skipped() {
         let monitor_options = MonitorOptions {
             say_after: Some(Duration::from_secs(1)),
             snapshot_after: None,
         };
-        let mut stuck_monitor =
-            StuckMonitor::of(monitor_options, false).expect("somebody wants to know");
+        let mut stuck_monitor = StuckMonitor::of(monitor_options, false).expect("a monitor");
         let are_stopped = [false, true, true, false, false];
-        let passed_over = are_stopped.map(|is_stopped| stuck_monitor.passes_over(is_stopped));
-        assert_eq!(passed_over, [false, true, true, true, false]);
+        let skipped = are_stopped.map(|is_stopped| stuck_monitor.skips_stopped(is_stopped));
+        assert_eq!(skipped, [false, true, true, true, false]);
     }
 }

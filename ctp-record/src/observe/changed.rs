@@ -1,5 +1,5 @@
-//! Numbers that stand no more for what they did: whether that is so in all of their process, and
-//! whether the same thing is still there under another number.
+//! Descriptor numbers that no longer refer to the same file: checks all descriptor tables of the process,
+//! and whether the same file is still open under another number.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,31 +8,31 @@ use std::io::ErrorKind;
 use crate::proc::descriptor::{Descriptor, Held};
 use crate::proc::descriptor_tables::Tables;
 
-/// Links of one process that are read in one go, for some 40 ms. Of one that has more it is not known
-/// what else stands for the same thing.
+/// Most links of a process that are read in a round, in about 40 ms. Beyond it, other numbers of the same file
+/// are unknown.
 const MOST_LINKS: usize = 1 << 13;
 
-/// A number that stands no more for what it did.
+/// A descriptor number that no longer refers to the same file.
 #[derive(Debug)]
 pub(super) struct Changed<'a> {
     pub fd: u64,
-    /// What it stood for.
+    /// The file that the number referred to.
     pub was: Descriptor,
-    /// What it is in the table of the process, and then in all.
+    /// The state in the main descriptor table; `confirm` replaces this with the state in all tables.
     pub held: &'a mut Held,
 }
 
-/// Looks at all tables of their process.
+/// Checks all descriptor tables of the process.
 pub(super) fn confirm(pid: u32, changed: &mut [Changed]) {
     let tables = Tables::of(pid);
-    let links = |tables: &Tables| tables.directories.len() * changed.len();
-    match tables.filter(|tables| links(tables) <= MOST_LINKS) {
+    let is_small = |tables: &Tables| tables.directories.len() * changed.len() <= MOST_LINKS;
+    match tables.filter(is_small) {
         Some(tables) => confirm_in(&tables, changed),
         None => detach(changed),
     }
 }
 
-/// Of these nothing is known.
+/// Marks these as unknown.
 pub(super) fn detach(changed: &mut [Changed]) {
     changed
         .iter_mut()
@@ -45,8 +45,8 @@ fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
     }
     let is_closed = |changed: &&mut Changed| *changed.held == Held::Closed;
     let closed: Vec<_> = changed.iter_mut().filter(is_closed).collect();
-    let things = closed.iter().map(|closed| closed.was).collect();
-    let left = what_is_left(tables, &things);
+    let files = closed.iter().map(|closed| closed.was).collect();
+    let left = still_open(tables, &files);
     let has_exited =
         |was: Descriptor| was.is_unique() && left.as_ref().is_some_and(|left| !left.contains(&was));
     for other_changed in closed {
@@ -56,11 +56,11 @@ fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
     }
 }
 
-/// Which of these things their process has under any number. Nothing if more than what is seen could
-/// matter: it is not known which of several tables a number is of, there are too many links, or a
-/// ring of the kernel's (`io_uring`) may keep what has no number any more, or have numbers of its own.
-fn what_is_left(tables: &Tables, things: &HashSet<Descriptor>) -> Option<HashSet<Descriptor>> {
-    if tables.has_own || !things.iter().any(|thing| thing.is_unique()) {
+/// Which of these files the process still has open under any number. Returns `None` if the links do not show
+/// everything: several tables, too many links, or a ring (`io_uring`), which can keep files without
+/// descriptors.
+fn still_open(tables: &Tables, files: &HashSet<Descriptor>) -> Option<HashSet<Descriptor>> {
+    if tables.has_own || !files.iter().any(|thing| thing.is_unique()) {
         return None;
     }
     let mut found = HashSet::new();
@@ -70,7 +70,7 @@ fn what_is_left(tables: &Tables, things: &HashSet<Descriptor>) -> Option<HashSet
             links.next()?;
             match Descriptor::at(&link.ok()?.path()) {
                 Ok(Descriptor::Ring) => return None,
-                Ok(descriptor) => found.extend(things.get(&descriptor)),
+                Ok(descriptor) => found.extend(files.get(&descriptor)),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(_) => return None,
             }
@@ -88,14 +88,14 @@ mod tests {
     use super::*;
     use crate::proc::descriptor::look;
 
-    /// What is found of a number that is open in this process, once it is closed.
+    /// The state found for a number of this process after the descriptor was closed.
     fn once_closed(fd: impl AsFd) -> Held {
         let me = std::process::id();
-        // No other test gets this number meanwhile.
-        let high = rustix::io::fcntl_dupfd_cloexec(&fd, 900).expect("there is room");
+        // A high number, which no other test gets meanwhile.
+        let high = rustix::io::fcntl_dupfd_cloexec(&fd, 900).expect("a free number");
         let number = high.as_raw_fd() as u64;
         let Held::Open(was) = look(me, number) else {
-            panic!("it is open");
+            panic!("not open");
         };
         drop((fd, high));
         let mut held = look(me, number);
@@ -110,23 +110,23 @@ mod tests {
 
     // CT-15
     #[test]
-    fn what_has_another_number_is_not_gone() {
-        let (reader, writer) = rustix::pipe::pipe().expect("can be made");
-        let duplicate = reader.try_clone().expect("can be made");
+    fn a_file_with_another_number_is_not_closed() {
+        let (reader, writer) = rustix::pipe::pipe().expect("a descriptor");
+        let duplicate = reader.try_clone().expect("a descriptor");
         assert_eq!(once_closed(reader), Held::NumberClosed);
-        assert_eq!(once_closed(duplicate), Held::Closed, "that is the end");
+        assert_eq!(once_closed(duplicate), Held::Closed, "the last number");
         assert_eq!(once_closed(writer), Held::Closed);
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("can be bound");
-        let duplicate = socket.try_clone().expect("can be made");
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let duplicate = socket.try_clone().expect("a descriptor");
         assert_eq!(once_closed(socket), Held::NumberClosed);
         assert_eq!(once_closed(duplicate), Held::Closed);
     }
 
     // CT-15
     #[test]
-    fn where_more_than_the_table_counts_nothing_is_gone() {
-        let room = tempfile::tempdir().expect("a directory can be made");
-        let link = |to, name| symlink(to, room.path().join(name)).expect("can be made");
+    fn files_outside_the_table_prevent_the_verdict_closed() {
+        let room = tempfile::tempdir().expect("a directory");
+        let link = |to, name| symlink(to, room.path().join(name)).expect("a link");
         let found = |has_own, was| {
             let tables = Tables {
                 directories: vec![room.path().to_owned()],

@@ -1,33 +1,33 @@
-//! One wait over several looks: what is news of it.
+//! A wait over several observations: decides which observations are recorded.
 
 use ctp_trace::record::{Look, Nanos, Seen};
 
 use crate::proc::descriptor::{Descriptor, Held};
 
-/// A wait that was looked at.
+/// A wait under observation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Followed {
-    /// When it began.
+    /// The start of the wait.
     pub since: Nanos,
-    /// What its descriptor was at the first look, and when that was.
+    /// The file of the descriptor at the first observation, and the time of that observation.
     pub descriptor: Descriptor,
     open_at: Nanos,
     reported: Option<Reported>,
-    /// The latest look, if it found nothing to read.
+    /// The latest observation, if there was nothing to read.
     empty: Option<Look>,
 }
 
-/// What was told last.
+/// The latest record.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
     seen: Seen,
-    /// When that was seen first, and when it was told last.
+    /// Time of the first such observation, and time of the latest record.
     first: Nanos,
     last: Nanos,
 }
 
 impl Followed {
-    /// A wait whose descriptor is open at the first look. Of any other nothing is known.
+    /// A wait with an open descriptor at the first observation; `None` for any other.
     pub fn of(since: Nanos, held: &Held, at: Nanos) -> Option<Self> {
         let Held::Open(descriptor) = *held else {
             return None;
@@ -41,7 +41,7 @@ impl Followed {
         })
     }
 
-    /// Whether this, by the table of its process, is not what it was.
+    /// Whether the descriptor has changed, by the main descriptor table of the process.
     pub fn is_changed(&self, held: &Held) -> bool {
         match held {
             Held::Open(descriptor) => *descriptor != self.descriptor,
@@ -49,9 +49,9 @@ impl Followed {
         }
     }
 
-    /// What is to be told after a look that found this. What goes on to be so is told twice, and
-    /// then each time that it has been so for twice as long; that there is nothing to read, each time
-    /// that it has waited for half as long again, or, to save room, not before [`untold`](Self::unrecorded).
+    /// The records to write for this observation. A lasting state is recorded twice, and then each time that its
+    /// duration has doubled. That there is nothing to read is recorded each time that the wait has become
+    /// half as long again, or, to save room, only at the end ([`unrecorded`](Self::unrecorded)).
     pub fn see(&mut self, held: &Held, look: Look, saves_room: bool) -> Vec<Look> {
         let seen = match held {
             Held::Open(descriptor) if *descriptor != self.descriptor => Seen::Replaced,
@@ -107,7 +107,7 @@ impl Followed {
         so_far.0.saturating_mul(halves) <= by_now.0.saturating_mul(2)
     }
 
-    /// The latest look, if it found nothing to read and was not told.
+    /// The latest observation, if there was nothing to read and no record says so yet.
     pub fn unrecorded(&self) -> Option<Look> {
         let is_recorded = |look: &Look| {
             self.reported
@@ -116,19 +116,19 @@ impl Followed {
         self.empty.filter(|look| !is_recorded(look))
     }
 
-    /// Was it told last that nobody watches it?
+    /// Whether the latest record says that no epoll watches the descriptor.
     pub fn was_unwatched(&self) -> bool {
         let reported = self.reported.map(|reported| reported.seen);
         matches!(reported, Some(Seen::Unwatched(_)))
     }
 
-    /// Was something remarkable told?
+    /// Whether the latest record is remarkable.
     pub fn is_suspect(&self) -> bool {
         self.reported
             .is_some_and(|reported| reported.seen != Seen::Empty)
     }
 
-    /// And only once?
+    /// Whether the latest record is remarkable and the only such record.
     pub fn is_seen_once(&self) -> bool {
         let reported = self.reported.filter(|_| self.is_suspect());
         reported.is_some_and(|reported| reported.first == reported.last)
@@ -142,10 +142,11 @@ mod tests {
     const SOCKET: Held = Held::Open(Descriptor::Socket(4711));
     const OTHER: Held = Held::Open(Descriptor::Socket(4712));
 
-    /// What was told of looks at these times.
+    /// The records of these observations.
     fn reported(looks: &[(u64, Held, Seen)]) -> Vec<(u64, Seen)> {
         let first = looks[0];
-        let mut followed = Followed::of(Nanos(5), &first.1, Nanos(first.0)).expect("it is open");
+        let mut followed =
+            Followed::of(Nanos(5), &first.1, Nanos(first.0)).expect("an open descriptor");
         let mut reported = Vec::new();
         for (at, held, seen) in looks {
             let look = Look {
@@ -162,12 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_closed_at_the_first_look_was_perhaps_never_there() {
+    fn a_descriptor_closed_at_first_is_not_followed() {
         assert!(Followed::of(Nanos(5), &Held::Closed, Nanos(10)).is_none());
     }
 
     #[test]
-    fn what_is_remarkable_is_told_twice_and_then_ever_more_seldom() {
+    fn a_lasting_state_is_recorded_twice_then_rarely() {
         let quiet = [(10, SOCKET, Seen::Open), (20, SOCKET, Seen::Open)];
         assert_eq!(reported(&quiet), []);
         let closed = |at| (at, Held::Closed, Seen::Closed);
@@ -181,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn that_there_is_nothing_to_read_is_told_ever_more_seldom_and_last_of_all() {
-        let mut followed = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("it is open");
+    fn empty_is_recorded_less_and_less_often_and_at_the_end() {
+        let mut followed = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("an open descriptor");
         let looks = (1..100).map(|i| Look {
             at: Nanos(10 * i),
             seen: Seen::Empty,
@@ -199,13 +200,13 @@ mod tests {
             seen: Seen::Empty,
             ..Look::default()
         };
-        let mut saving = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("it is open");
+        let mut saving = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("an open descriptor");
         assert_eq!(saving.see(&SOCKET, empty, true), []);
         assert!(saving.unrecorded().is_some());
     }
 
     #[test]
-    fn what_is_over_is_taken_back_and_another_thing_is_told_of() {
+    fn an_ended_state_is_withdrawn_and_a_new_one_recorded() {
         let looks = [
             (10, SOCKET, Seen::Readable(3)),
             (20, SOCKET, Seen::Open),

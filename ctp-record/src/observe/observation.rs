@@ -1,4 +1,4 @@
-//! What one look finds of some waits: what their descriptors are, what there is to read, who watches.
+//! The findings of a round: what each descriptor refers to, what there is to read, and which epolls watch.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::proc::descriptor::{self, Descriptor, Held};
 use crate::proc::epoll::Watched;
 use crate::proc::sockets::Sockets;
 
-/// What watches a descriptor is asked after so long: that takes a lock of the program's.
+/// The epolls are read only after a wait of this length, because the kernel takes a lock of the program.
 const LONGER: Duration = Duration::from_secs(2);
-/// Processes of which the sockets, or the descriptors, are listed in one go.
+/// Most processes whose sockets or epolls are listed in a round.
 pub(super) const MOST_LISTS: usize = 4;
 
-/// One wait, with what its descriptor is now.
+/// A wait and the present state of its descriptor.
 pub(super) struct Observation {
     pub place: StationPlace,
     pub wait: DescriptorWait,
@@ -24,20 +24,20 @@ pub(super) struct Observation {
     pub held: Held,
 }
 
-/// Their processes that have ended by now, as one number of each tells. It is asked when all else was
-/// read: while a process ends, its sockets leave the kernel's tables and what it has is closed, which
-/// says nothing of any wait.
+/// The processes that have ended by now, checked with a single descriptor of each. This is done after everything
+/// else was read: while a process ends, its sockets disappear and its descriptors close, which says nothing
+/// about any wait.
 pub(super) fn ended_of(observations: &[(Observation, Option<Seen>)]) -> HashSet<u32> {
     let numbers = observations
         .iter()
         .map(|(observation, _)| (observation.pid, observation.wait.fd));
-    let one_per_process: HashMap<u32, u64> = numbers.collect();
+    let descriptors: HashMap<u32, u64> = numbers.collect();
     let has_ended = |(pid, fd)| (descriptor::look(pid, fd) == Held::Unknown).then_some(pid);
-    one_per_process.into_iter().filter_map(has_ended).collect()
+    descriptors.into_iter().filter_map(has_ended).collect()
 }
 
-/// What there is to read, if it waits for that; whether it is the same thing as before is not known
-/// here. Nothing of a socket whose process was left out this time.
+/// What there is to read, for a wait to read; does not compare with earlier observations. `None` for a socket
+/// whose process was left out of this round.
 pub(super) fn seen_of(observation: &Observation, sockets: Option<&Sockets>) -> Option<Seen> {
     let seen = match observation.held {
         Held::Open(descriptor) if observation.wait.reads => match descriptor {
@@ -52,25 +52,25 @@ pub(super) fn seen_of(observation: &Observation, sockets: Option<&Sockets>) -> O
     Some(seen)
 }
 
-/// What the epolls of some processes watch; nothing where that cannot be told.
+/// What the epolls of each listed process watch; `None` if unknown.
 pub(super) type Lists = HashMap<u32, Option<Watched>>;
 
-/// What the epolls watch of those processes in which somebody waits for longer.
+/// Lists the epolls of processes with a longer wait.
 pub(super) fn watched_for(observations: &[Observation], now: Nanos) -> Lists {
     let is_longer = |observation: &&Observation| {
         let is_open = matches!(observation.held, Held::Open(_));
         is_open && LONGER.as_nanos() <= observation.wait.since.until(now).0.into()
     };
-    let of_those: HashSet<u32> = observations
+    let pids: HashSet<u32> = observations
         .iter()
         .filter(is_longer)
         .map(|observation| observation.pid)
         .collect();
-    let some = of_those.into_iter().take(MOST_LISTS);
+    let some = pids.into_iter().take(MOST_LISTS);
     some.map(|pid| (pid, Watched::in_process(pid))).collect()
 }
 
-/// Is the descriptor of this sight among those that somebody watches? Nothing if that is not known.
+/// Whether an epoll watches this descriptor; `None` if unknown.
 pub(super) fn is_watched(observation: &Observation, watched: &Lists) -> Option<bool> {
     let Held::Open(descriptor) = observation.held else {
         return None;
@@ -79,7 +79,7 @@ pub(super) fn is_watched(observation: &Observation, watched: &Lists) -> Option<b
     Some(watched.has(observation.wait.fd, descriptor, observation.wait.reads))
 }
 
-/// What is to be said of this where nobody watches the descriptor.
+/// The finding for a descriptor that no epoll watches.
 pub(super) fn unwatched(seen: Seen) -> Seen {
     match seen {
         Seen::Readable(amount) => Seen::Unwatched(amount),
@@ -87,7 +87,7 @@ pub(super) fn unwatched(seen: Seen) -> Seen {
     }
 }
 
-/// The sockets of those processes in which somebody waits to read from one.
+/// The sockets of processes in which a coroutine waits to read from a socket.
 pub(super) fn tables_for(observations: &[Observation]) -> HashMap<u32, Sockets> {
     let mut requested: HashMap<u32, HashSet<u64>> = HashMap::new();
     for observation in observations

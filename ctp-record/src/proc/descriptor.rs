@@ -1,4 +1,4 @@
-//! What a number stands for in a process, by its links in `/proc`.
+//! What a descriptor number of a process refers to, by its link in `/proc`.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -9,44 +9,44 @@ use ctp_trace::record::{Seen, Thing};
 
 use crate::proc::process::value_in;
 
-/// What the kernel says of a number.
+/// The state of a descriptor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// It stands for this.
+    /// Refers to this.
     Open(Descriptor),
-    /// It stands for nothing, while others do.
+    /// Refers to nothing, while the process has other descriptors.
     Closed,
-    /// It stands for nothing, but what it stood for is there under another number, or may be.
+    /// Refers to nothing, but its former file is or may be open under another number.
     NumberClosed,
-    /// We are not allowed to know.
+    /// We lack the permission to read the link.
     Hidden,
-    /// The process is gone, or about to be.
+    /// The process has ended or is ending.
     Unknown,
 }
 
-/// What a descriptor is, as far as two of the same sort can be told apart.
+/// What a descriptor refers to, as far as two of the same kind can be distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Descriptor {
     /// The socket of this inode.
     Socket(u64),
-    /// The pipe of this inode, and for what this end was opened: [`READ`], [`WRITE`].
+    /// The pipe of this inode, with the access of this end: [`READ`], [`WRITE`].
     Pipe(u64, u32),
     /// An eventfd.
     Event,
-    /// A ring of the kernel's: an `io_uring`.
+    /// An `io_uring`.
     Ring,
     /// An epoll.
     Epoll,
-    /// A file, or another thing of the kernel's.
+    /// A file or another kernel object.
     Other,
 }
 
-/// Rights of a link in `/proc`, which are those of its descriptor.
+/// Permissions of a link in `/proc`, which are the access of its descriptor.
 const READ: u32 = 0o400;
 const WRITE: u32 = 0o200;
 
 impl Descriptor {
-    /// For the trace.
+    /// The kind of descriptor for the trace.
     pub fn thing(self) -> Thing {
         match self {
             Descriptor::Socket(_) => Thing::Socket,
@@ -56,12 +56,12 @@ impl Descriptor {
         }
     }
 
-    /// Whether nothing else is the same, but a duplicate of it.
+    /// Whether equal values are the same object.
     pub fn is_unique(self) -> bool {
         matches!(self, Descriptor::Socket(_) | Descriptor::Pipe(..))
     }
 
-    /// What a link of `/proc` stands for.
+    /// What a link in `/proc` refers to.
     pub fn at(path: &Path) -> io::Result<Self> {
         let descriptor = Descriptor::of(&fs::read_link(path)?.to_string_lossy());
         let Descriptor::Pipe(inode, _) = descriptor else {
@@ -71,7 +71,7 @@ impl Descriptor {
         Ok(Descriptor::Pipe(inode, rights))
     }
 
-    /// By its name, which is that of both ends of a pipe.
+    /// Parses the link's target, which is the same for both ends of a pipe.
     fn of(link: &str) -> Self {
         let number = |of: &str| {
             let rest = link.strip_prefix(of)?.strip_prefix(":[")?;
@@ -88,13 +88,13 @@ impl Descriptor {
     }
 }
 
-/// What a number is in a process.
+/// The state of a number in a process.
 pub fn look(pid: u32, fd: u64) -> Held {
     look_in(&PathBuf::from(format!("/proc/{pid}/fd")), fd)
 }
 
-/// What a number is in a table of descriptors. A process that is dead, or about to be, has no numbers at all: the
-/// kernel takes them all at once, before it closes what they stood for.
+/// The state of a number in a descriptor table. A process that is ending has no descriptors at all: the kernel
+/// detaches all of them at once before it closes their files.
 pub fn look_in(directory: &Path, fd: u64) -> Held {
     match Descriptor::at(&directory.join(fd.to_string())) {
         Ok(descriptor) => Held::Open(descriptor),
@@ -106,10 +106,10 @@ pub fn look_in(directory: &Path, fd: u64) -> Held {
     }
 }
 
-/// Whether a table of descriptors has any.
+/// Whether a descriptor table has any entry.
 ///
 /// # Errors
-/// Those of the kernel, but for a table that is gone: that has none.
+/// Those of the kernel, except for a table that is gone, which has no entry.
 pub fn has_any(directory: &Path) -> io::Result<bool> {
     match fs::read_dir(directory).and_then(|mut entries| entries.next().transpose()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -117,7 +117,7 @@ pub fn has_any(directory: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether an eventfd could be read.
+/// Whether an eventfd is readable.
 pub fn seen_of_event(pid: u32, fd: u64) -> Seen {
     let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
     match count_in(&text) {
@@ -133,7 +133,7 @@ fn count_in(text: &str) -> Option<u64> {
     u64::from_str_radix(count.trim(), 16).ok()
 }
 
-/// Number and target of each descriptor but the standard streams.
+/// Number and target of each descriptor, without the standard streams.
 pub fn all_of(pid: u32) -> Vec<(String, String)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -148,7 +148,7 @@ pub fn all_of(pid: u32) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Is a program that the process executes given this descriptor?
+/// Whether a program executed by the process inherits this descriptor.
 pub fn is_inherited(pid: u32, number: &str) -> Option<bool> {
     let flags = value_in(&format!("/proc/{pid}/fdinfo/{number}"), "flags:")?;
     let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
@@ -166,9 +166,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_ours_is_what_it_is_until_it_is_closed() {
+    fn open_and_closed_numbers_of_this_process() {
         let me = std::process::id();
-        let (reader, writer) = rustix::pipe::pipe().expect("can be made");
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
         let [reads, writes] = [&reader, &writer].map(|end| look(me, end.as_raw_fd() as u64));
         let Held::Open(Descriptor::Pipe(inode, READ)) = reads else {
             panic!("{reads:?}");
@@ -179,33 +179,30 @@ mod tests {
     }
 
     #[test]
-    fn of_a_process_that_has_ended_nothing_is_known() {
-        let mut sleep = Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .expect("it is there");
-        let (pid, of_it) = (sleep.id(), WaitId::Pid(Pid::from_child(&sleep)));
+    fn descriptors_of_an_ended_process_are_unknown() {
+        let mut sleep = Command::new("sleep").arg("60").spawn().expect("a child");
+        let (pid, child) = (sleep.id(), WaitId::Pid(Pid::from_child(&sleep)));
         assert!(matches!(look(pid, 0), Held::Open(_)));
-        sleep.kill().expect("it is ours");
-        // It stays in `/proc`, dead.
+        sleep.kill().expect("our child");
+        // The child stays in `/proc` as a zombie.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        rustix::process::waitid(of_it, options).expect("it is ours");
+        rustix::process::waitid(child, options).expect("our child");
         assert_eq!(look(pid, 0), Held::Unknown);
-        sleep.wait().expect("it has ended");
+        sleep.wait().expect("an ended child");
         assert_eq!(look(pid, 0), Held::Unknown);
     }
 
     #[test]
-    fn a_process_without_any_number_is_about_to_be_gone() {
-        let empty = tempfile::tempdir().expect("a directory can be made");
+    fn a_process_without_descriptors_is_ending() {
+        let empty = tempfile::tempdir().expect("a directory");
         assert_eq!(look_in(empty.path(), 17), Held::Unknown);
-        fs::write(empty.path().join("3"), "").expect("can be made");
+        fs::write(empty.path().join("3"), "").expect("a file");
         assert_eq!(look_in(empty.path(), 17), Held::Closed);
-        assert_eq!(look_in(empty.path(), 3), Held::Unknown, "it is no link");
+        assert_eq!(look_in(empty.path(), 3), Held::Unknown, "not a link");
     }
 
     #[test]
-    fn links_tell_sorts_apart() {
+    fn link_targets_are_parsed() {
         assert_eq!(Descriptor::of("socket:[4711]"), Descriptor::Socket(4711));
         assert_eq!(Descriptor::of("pipe:[7]"), Descriptor::Pipe(7, 0));
         assert_eq!(Descriptor::of("anon_inode:[eventfd]"), Descriptor::Event);

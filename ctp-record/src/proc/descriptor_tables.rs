@@ -1,4 +1,4 @@
-//! The tables of descriptors that a process has: usually one, but a thread may have one of its own.
+//! The descriptor tables of a process: usually a single table, but a thread may have its own.
 #![allow(
     unsafe_code,
     reason = "a system call for which there is no safe wrapper"
@@ -10,22 +10,22 @@ use std::path::PathBuf;
 
 use crate::proc::descriptor::{Descriptor, Held, has_any, look_in};
 
-/// Threads of a process that are asked for their table. Of one that has more, nothing is known.
+/// Most threads that are inspected. For a process with more threads, nothing is known.
 const MOST_THREADS: usize = 1 << 10;
-/// What `kcmp(2)` is to compare, in the numbers of `linux/kcmp.h`.
+/// `KCMP_FILES` of `linux/kcmp.h`.
 const FILES: libc::c_int = 2;
 
-/// All tables of a process, as directories in `/proc`.
+/// The descriptor tables of a process, as directories in `/proc`.
 #[derive(Debug)]
 pub struct Tables {
-    /// That of the process first. Others may be the same, where the kernel does not tell.
+    /// The table of the process comes first. Others may be the same table if the kernel does not say.
     pub directories: Vec<PathBuf>,
-    /// A thread is known to have one of its own.
+    /// Some thread is known to have its own table.
     pub has_own: bool,
 }
 
 impl Tables {
-    /// Those of a process, or nothing if not all of its threads can be seen.
+    /// The tables of a process; `None` if not all of its threads can be inspected.
     pub fn of(pid: u32) -> Option<Self> {
         let mut tables = Tables {
             directories: vec![PathBuf::from(format!("/proc/{pid}/fd"))],
@@ -40,7 +40,7 @@ impl Tables {
         Some(tables)
     }
 
-    /// A thread without any is about to end, and holds nothing.
+    /// Adds a thread's table. A thread without any descriptor is about to end.
     fn add(&mut self, pid: u32, tid: u32, directory: PathBuf) -> io::Result<()> {
         let is_first = (tid == pid).then_some(true);
         let is_shared = is_first.or_else(|| is_shared(pid, tid));
@@ -51,8 +51,8 @@ impl Tables {
         Ok(())
     }
 
-    /// What a number is, which was this, if no table speaks against it. Where one of them still has
-    /// that, it is open: who waits may go by that table.
+    /// The state of a number that referred to `was`, if the tables agree. If any table still has the same file, the
+    /// number is open: the waiting thread may use that table.
     pub fn look(&self, fd: u64, was: Descriptor) -> Held {
         let held: Vec<Held> = self
             .directories
@@ -67,12 +67,11 @@ impl Tables {
     }
 }
 
-/// Whether two threads have one table. Nothing where one is gone, or the kernel does not tell: it
-/// was built without this call, or a container forbids it.
+/// Whether two threads share a table. `None` if a thread is gone or the kernel does not say: the system call is not
+/// built in, or forbidden in a container.
 fn is_shared(number: u32, other: u32) -> Option<bool> {
     let (other_number, other) = (libc::c_long::from(number), libc::c_long::from(other));
-    // SAFETY: the kernel compares two of its own structures, and neither reads nor writes memory of
-    // this process.
+    // SAFETY: the kernel compares two of its own structures and does not access this process's memory.
     match unsafe { libc::syscall(libc::SYS_kcmp, other_number, other, FILES, 0, 0) } {
         0 => Some(true),
         1.. => Some(false),
@@ -87,33 +86,33 @@ mod tests {
 
     use super::*;
 
-    /// Links that are made by hand may do everything.
+    /// Handmade links are readable and writable.
     const PIPES: [Descriptor; 2] = [Descriptor::Pipe(7, 0o600), Descriptor::Pipe(8, 0o600)];
 
     #[test]
     fn threads_share_a_table_and_processes_do_not() {
         let me = std::process::id();
-        let own = Tables::of(me).expect("it is ours");
+        let own = Tables::of(me).expect("this process");
         assert!(!own.has_own);
         let mut cat = Command::new("cat");
-        let mut child = cat.stdin(Stdio::piped()).spawn().expect("it is there");
+        let mut child = cat.stdin(Stdio::piped()).spawn().expect("a child");
         assert_ne!(is_shared(me, child.id()), Some(true));
         assert_ne!(is_shared(me, me), Some(false));
         drop(child.stdin.take());
-        child.wait().expect("its input is at its end");
+        child.wait().expect("the end of its input");
         assert!(Tables::of(child.id()).is_none());
     }
 
     // CT-15
     #[test]
-    fn what_is_closed_is_so_in_every_table() {
-        let room = tempfile::tempdir().expect("a directory can be made");
+    fn a_closed_number_is_closed_in_every_table() {
+        let room = tempfile::tempdir().expect("a directory");
         let table = |name: &str, links: &[(u64, &str)]| {
             let directory = room.path().join(name);
-            fs::create_dir(&directory).expect("can be made");
-            symlink("/dev/null", directory.join("0")).expect("can be made");
+            fs::create_dir(&directory).expect("a directory");
+            symlink("/dev/null", directory.join("0")).expect("a link");
             let link = |(fd, to): &(u64, &str)| symlink(to, directory.join(fd.to_string()));
-            links.iter().try_for_each(link).expect("can be made");
+            links.iter().try_for_each(link).expect("links");
             directory
         };
         let without = table("without", &[]);
@@ -133,7 +132,11 @@ mod tests {
         let [open, other] = PIPES.map(Held::Open);
         assert_eq!(look(&[&without]), Held::Closed);
         assert_eq!(look(&[&without, &without]), Held::Closed);
-        assert_eq!(look(&[&without, &with]), open, "its thread may wait");
+        assert_eq!(
+            look(&[&without, &with]),
+            open,
+            "the waiting thread may use this table"
+        );
         assert_eq!(look(&[&another, &with]), open);
         assert_eq!(look(&[&without, &another]), Held::Unknown);
         assert_eq!(look(&[&another, &another]), other);

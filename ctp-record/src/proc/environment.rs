@@ -1,16 +1,15 @@
-//! The environment with which a process was started.
+//! The initial environment of a process.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// The kernel lets no process be started with more. A process can make more of its memory look
-/// like its environment.
+/// The kernel's limit for the start of a process. A process can make its environment look larger.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// The entries of this process's environment, each with a zero behind it, up to 8 MiB.
+/// The entries of a process's environment, each with a zero byte at the end, up to 8 MiB.
 ///
 /// # Errors
-/// There is no such process, or it is another user's.
+/// The process does not exist or belongs to another user.
 pub fn of(pid: u32) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(format!("/proc/{pid}/environ"))?;
@@ -18,7 +17,7 @@ pub fn of(pid: u32) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What this variable is set to in such an environment.
+/// The value of this variable.
 pub fn value<'e>(environment: &'e [u8], name: &str) -> Option<&'e [u8]> {
     let mut entries = environment.split(|&byte| byte == 0);
     entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))

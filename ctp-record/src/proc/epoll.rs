@@ -1,7 +1,7 @@
-//! What the epolls of a process watch: is somebody told once a descriptor is ready?
+//! What the epolls of a process watch: whether a descriptor that becomes ready wakes anything.
 //!
-//! The kernel lists what an epoll watches while it holds that epoll's lock. So a process with many
-//! descriptors is not asked.
+//! The kernel lists the entries of an epoll while it holds that epoll's lock. A process with many descriptors is
+//! therefore not inspected.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,8 +10,8 @@ use std::path::Path;
 use crate::proc::descriptor::Descriptor;
 use crate::proc::descriptor_tables::Tables;
 
-/// Descriptors of a process that is asked, at most: an epoll has about as many entries, for each of
-/// which its lock is held for a microsecond or less.
+/// Most descriptors of an inspected process. An epoll has about as many entries, and its lock is held for at most
+/// a microsecond for each.
 const MOST_LINKS: usize = 1 << 8;
 
 /// `EPOLLIN`, `EPOLLRDNORM`, and `EPOLLRDHUP`.
@@ -19,21 +19,21 @@ const READ: u32 = 0x1 | 0x40 | 0x2000;
 /// `EPOLLOUT`, and `EPOLLWRNORM`.
 const WRITE: u32 = 0x4 | 0x100;
 
-/// All that the epolls of one process watch.
+/// Everything that the epolls of a process watch.
 #[derive(Debug)]
 pub struct Watched(Vec<Entry>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     fd: u64,
-    /// What is reported of it; nothing of one that is to be told of once, and was.
+    /// The watched events; 0 for a one-shot entry that has fired.
     events: u32,
     inode: u64,
 }
 
 impl Watched {
-    /// Nothing where somebody may watch whom we do not see: a process without an epoll, with more
-    /// than one table of descriptors, with an `io_uring`, or with too many descriptors.
+    /// The entries of a process. `None` if there may be watches that we cannot see: no epoll, several descriptor
+    /// tables, an `io_uring`, or too many descriptors.
     pub fn in_process(pid: u32) -> Option<Self> {
         let tables = Tables::of(pid)?;
         let [directory] = &tables.directories[..] else {
@@ -46,20 +46,22 @@ impl Watched {
         (!epolls.is_empty()).then(|| Watched(entries.collect()))
     }
 
-    /// Is somebody told once this can be read, or written? Under any number that stands for it.
+    /// Whether an epoll watches for reading or writing here, under any number of the same file.
     pub fn has(&self, fd: u64, descriptor: Descriptor, reads: bool) -> bool {
         let inode = match descriptor {
             Descriptor::Socket(inode) | Descriptor::Pipe(inode, _) => Some(inode),
             _ => None,
         };
         let events = if reads { READ } else { WRITE };
-        let is_match = |entry: &&Entry| entry.fd == fd || inode == Some(entry.inode);
-        let mut of_it = self.0.iter().filter(is_match);
-        of_it.any(|entry| entry.events & events != 0)
+        let mut entries = self.0.iter();
+        entries.any(|entry| {
+            let is_same = entry.fd == fd || inode == Some(entry.inode);
+            is_same && entry.events & events != 0
+        })
     }
 }
 
-/// What this epoll watches; nothing any more if it is gone.
+/// The entries of this epoll; empty if the epoll is gone.
 fn list_of(pid: u32, epoll: &str) -> Option<String> {
     match fs::read_to_string(format!("/proc/{pid}/fdinfo/{epoll}")) {
         Err(error) if error.kind() == ErrorKind::NotFound => Some(String::new()),
@@ -67,7 +69,7 @@ fn list_of(pid: u32, epoll: &str) -> Option<String> {
     }
 }
 
-/// The numbers of all epolls.
+/// The numbers of all epolls of a table.
 fn epolls_in(directory: &Path) -> Option<Vec<String>> {
     let mut epolls = Vec::new();
     for (i, link) in fs::read_dir(directory).ok()?.enumerate() {
@@ -83,7 +85,7 @@ fn epolls_in(directory: &Path) -> Option<Vec<String>> {
     Some(epolls)
 }
 
-/// `tfd:        5 events:       19 data:   7f00aa0005  pos:0 ino:61af sdev:7`, see proc(5).
+/// Parses `tfd:        5 events:       19 data:   7f00aa0005  pos:0 ino:61af sdev:7`, see proc(5).
 fn parse(line: &str) -> Option<Entry> {
     let rest = line.strip_prefix("tfd:")?;
     let field = |name: &str| rest.split_once(name)?.1.split_whitespace().next();
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_none_say_nothing() {
+    fn invalid_lines_are_ignored() {
         for line in ["pos:\t0", "tfd: x events: 1 ino:1", "tfd: 5 events: 19", ""] {
             assert_eq!(parse(line), None, "{line}");
         }
@@ -117,41 +119,41 @@ mod tests {
         assert_eq!(parse(line), Some(entry));
     }
 
-    /// This process is one of many tests, whose epolls are none of ours.
-    fn is_notified(socket: &UdpSocket, reads: bool) -> bool {
+    /// Ignores the epolls of other tests in this process.
+    fn is_watched(socket: &UdpSocket, reads: bool) -> bool {
         let link = format!("/proc/self/fd/{}", socket.as_raw_fd());
-        let descriptor = Descriptor::at(Path::new(&link)).expect("it is open");
-        let watched = Watched::in_process(std::process::id()).expect("there is one");
+        let descriptor = Descriptor::at(Path::new(&link)).expect("an open socket");
+        let watched = Watched::in_process(std::process::id()).expect("an epoll");
         watched.has(socket.as_raw_fd() as u64, descriptor, reads)
     }
 
-    fn knock(socket: &UdpSocket, epoll: &OwnedFd) {
-        let address = socket.local_addr().expect("it has one");
-        socket.send_to(b"frame", address).expect("it is bound");
+    fn send_and_wait(socket: &UdpSocket, epoll: &OwnedFd) {
+        let address = socket.local_addr().expect("an address");
+        socket.send_to(b"frame", address).expect("a bound socket");
         let mut events = Vec::with_capacity(1);
-        epoll::wait(epoll, rustix::buffer::spare_capacity(&mut events), None).expect("it is told");
+        epoll::wait(epoll, rustix::buffer::spare_capacity(&mut events), None).expect("an event");
         assert_eq!(events.len(), 1);
     }
 
     // CT-15
     #[test]
-    fn who_is_told_once_is_told_no_more_until_that_is_asked_for_again() {
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("can be bound");
-        let epoll = epoll::create(CreateFlags::CLOEXEC).expect("can be made");
-        assert!(!is_notified(&socket, true), "nobody has asked");
+    fn one_shot_watches_end_until_rearmed() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let epoll = epoll::create(CreateFlags::CLOEXEC).expect("an epoll");
+        assert!(!is_watched(&socket, true), "no watch yet");
         let (data, once) = (EventData::new_u64(7), EventFlags::IN | EventFlags::ONESHOT);
-        epoll::add(&epoll, &socket, data, once).expect("it is open");
+        epoll::add(&epoll, &socket, data, once).expect("a new watch");
         assert_eq!(
-            [true, false].map(|reads| is_notified(&socket, reads)),
+            [true, false].map(|reads| is_watched(&socket, reads)),
             [true, false]
         );
-        knock(&socket, &epoll);
-        assert!(!is_notified(&socket, true), "it was told");
-        epoll::modify(&epoll, &socket, data, once).expect("it is there");
-        assert!(is_notified(&socket, true));
-        let other = socket.try_clone().expect("can be made");
-        assert!(is_notified(&other, true), "it is the same socket");
-        epoll::delete(&epoll, &socket).expect("it is there");
-        assert!(!is_notified(&socket, true));
+        send_and_wait(&socket, &epoll);
+        assert!(!is_watched(&socket, true), "fired");
+        epoll::modify(&epoll, &socket, data, once).expect("a watch");
+        assert!(is_watched(&socket, true));
+        let other = socket.try_clone().expect("a duplicate");
+        assert!(is_watched(&other, true), "the same socket");
+        epoll::delete(&epoll, &socket).expect("a watch");
+        assert!(!is_watched(&socket, true));
     }
 }

@@ -1,4 +1,4 @@
-//! Which files processes run: build ids, each of which is read once.
+//! Identifies the files that processes run by build id, and reads each file once.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,25 +10,25 @@ use object::Object as _;
 use object::read::ReadCache;
 use rustix::fs::OFlags;
 
-/// Those that were read.
+/// The ids read so far.
 #[derive(Debug, Default)]
 pub struct FileIds(HashMap<FileState, FileId>);
 
-/// What tells a file from others that had its path.
+/// Distinguishes a file from other files that had the same path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId {
-    /// Its build id, empty if it has none, is no file, or could not be read.
+    /// The build id; empty if there is none, the path is no file, or reading failed.
     pub build_id: Vec<u8>,
-    /// Where it has none.
+    /// The file's state, if there is no build id.
     state: Option<FileState>,
 }
 
-/// Device, inode, seconds and nanoseconds of the latest change, bytes: a file may be replaced by
-/// another one while the recording goes on.
+/// Device, inode, seconds and nanoseconds of the latest change, and size. A file may be replaced during the
+/// recording.
 type FileState = (u64, u64, i64, i64, u64);
 
 impl FileIds {
-    /// Of the file that a process knows by this path.
+    /// The id of the file that the process has at this path.
     pub fn of(&mut self, pid: u32, path: &[u8]) -> FileId {
         let is_file = path.first() == Some(&b'/');
         let path = Path::new(std::ffi::OsStr::from_bytes(path));
@@ -43,7 +43,7 @@ impl FileIds {
 }
 
 impl FileId {
-    /// Whether files with the same are the same.
+    /// Whether equal ids prove the same file.
     pub fn is_proof(&self) -> bool {
         !self.build_id.is_empty() || self.state.is_some()
     }
@@ -57,14 +57,15 @@ impl FileId {
     }
 }
 
-/// As the process sees the file, else as we do.
+/// Opens the file as the process sees it, else as we do.
 fn open_as_seen(pid: u32, path: &Path) -> Option<(fs::File, FileState)> {
     let relative = path.strip_prefix("/").unwrap_or(path);
     let seen = Path::new(&format!("/proc/{pid}/root")).join(relative);
     open_plain(&seen).or_else(|| open_plain(path))
 }
 
-/// The program may have put anything there since: to open a pipe is to wait for its other end.
+/// Opens a regular file without blocking: the program may have replaced the file, and opening a pipe would wait for
+/// its other end.
 fn open_plain(path: &Path) -> Option<(fs::File, FileState)> {
     let mut options = fs::File::options();
     options.custom_flags(OFlags::NONBLOCK.bits() as i32);
@@ -74,7 +75,7 @@ fn open_plain(path: &Path) -> Option<(fs::File, FileState)> {
     of.is_file().then_some((file, state))
 }
 
-/// Only the parts that are needed are read.
+/// Reads only the needed parts of the file.
 fn build_id(file: fs::File) -> Option<Vec<u8>> {
     let cache = ReadCache::new(file);
     let object = object::File::parse(&cache).ok()?;
@@ -86,27 +87,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_where_a_module_was_is_not_waited_for() {
-        let directory = tempfile::tempdir().expect("a directory can be made");
+    fn a_pipe_at_a_modules_path_does_not_block() {
+        let directory = tempfile::tempdir().expect("a directory");
         let pipe = directory.path().join("module.so");
         let mode = rustix::fs::Mode::RWXU;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0)
-            .expect("a pipe can be made");
+            .expect("a pipe");
         assert!(open_as_seen(std::process::id(), &pipe).is_none());
     }
 
     // LT-22
     #[test]
-    fn a_file_that_replaced_another_is_another() {
-        let directory = tempfile::tempdir().expect("a directory can be made");
+    fn a_replaced_file_has_another_id() {
+        let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("module.so");
         let pid = std::process::id();
         let mut ids = FileIds::default();
-        let itself = std::env::current_exe().expect("it runs");
-        fs::write(&path, "no program").expect("can be written");
+        let itself = std::env::current_exe().expect("a program file");
+        fs::write(&path, "no program").expect("a writable file");
         let text = ids.of(pid, path.as_os_str().as_bytes());
         assert_eq!((&text.build_id[..], text.is_proof()), (&[][..], true));
-        fs::copy(&itself, &path).expect("can be copied");
+        fs::copy(&itself, &path).expect("a copy");
         let replaced = ids.of(pid, path.as_os_str().as_bytes());
         assert_ne!(replaced, text);
         let original = ids.of(pid, itself.as_os_str().as_bytes());

@@ -1,47 +1,47 @@
-//! The text of `/proc/<pid>/maps`, read into mappings.
+//! Parses `/proc/<pid>/maps`.
 
 use std::fs;
 use std::io;
 
-/// One mapping of a process that can be executed.
+/// An executable mapping of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// First address after the mapping.
     pub end: u64,
-    /// Where in the file it begins.
+    /// Offset in the file.
     pub file_offset: u64,
-    /// Path as the kernel prints it; `[vdso]` and the like for no file.
+    /// Path as the kernel prints it, or a name such as `[vdso]`.
     pub path: Vec<u8>,
 }
 
 impl Mapping {
-    /// Does this address lie in it?
+    /// Whether this address lies in the mapping.
     pub fn covers(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }
 }
 
-/// The executable mappings that have a name. Lines that make no sense are left out.
+/// The executable mappings that have a name. Malformed lines are skipped.
 pub fn executable(text: &[u8]) -> Vec<Mapping> {
     text.split(|&byte| byte == b'\n').filter_map(line).collect()
 }
 
-/// What the kernel says of the mappings of this process: empty of one that has ended.
+/// The mappings of this process as text; empty if the process has ended.
 ///
 /// # Errors
-/// There is no such process, or it is another user's.
+/// The process does not exist or belongs to another user.
 pub fn text_of(pid: u32) -> io::Result<Vec<u8>> {
     fs::read(format!("/proc/{pid}/maps"))
 }
 
-/// Is a file of memory with this inode mapped?
+/// Whether a memory file with this inode is mapped.
 pub fn has_memory(text: &[u8], inode: u64) -> bool {
     memory_lines(text, inode).next().is_some()
 }
 
-/// The address at which a file of memory with this inode is mapped from its beginning.
+/// The address at which the beginning of the memory file with this inode is mapped.
 pub fn begin_of(text: &[u8], inode: u64) -> Option<u64> {
     let mut lines = memory_lines(text, inode);
     lines.find(|line| hex(line.offset) == Some(0))?.start()
@@ -119,7 +119,7 @@ mod tests {
 
     // LT-12
     #[test]
-    fn a_memory_is_found_by_its_inode_where_its_beginning_is() {
+    fn a_memory_is_found_by_inode_and_offset() {
         let text = b"\
 7f0000000000-7f0000001000 rw-s 00001000 00:01 77      /memfd:ctp (deleted)
 7f0000004000-7f0000005000 rw-s 00000000 00:01 78      /memfd:ctp (deleted)
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn executable_mappings_with_a_name_are_kept_and_paths_may_have_spaces() {
+    fn named_executable_mappings_are_kept() {
         let text = b"\
 00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/my app
 00651000-00652000 r--p 00051000 08:02 173521      /usr/bin/my app
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_left_out() {
+    fn malformed_lines_are_skipped() {
         for text in [
             "",
             "-",

@@ -1,25 +1,26 @@
-//! Process ids as a program in a process namespace of its own sees them: in a container, say.
+//! Process ids as seen by a program in its own pid namespace, for example in a container.
 //!
-//! A program writes its own id into the memory. Here that may be nobody's, or another's.
+//! A program writes its own id into the shared memory. In our namespace this id may be unused or belong to another
+//! process.
 
 use std::fs;
 
 use crate::proc::maps;
 use crate::proc::process::{self, is_alive, is_kernel_thread, status_of};
 
-/// What this process calls itself, while it is there.
+/// The id of this process in its own namespace, while the process exists.
 pub fn own_number(pid: u32) -> Option<u32> {
     let numbers = status_of(pid.into(), "NSpid:")?;
     numbers.split_ascii_whitespace().last()?.parse().ok()
 }
 
-/// Do its threads have other ids for themselves than for this process? Yes, unless the kernel says no.
+/// Whether the process's threads have other ids in its own namespace. True unless the kernel denies this.
 pub fn has_own_ids(pid: u32) -> bool {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
     is_alive(pid) && namespace(&pid.to_string()) != namespace("self")
 }
 
-/// The process that calls itself so and has mapped the file with this inode: our id of it.
+/// Our id of the process that has this id in its own namespace and has mapped the file with this inode.
 pub fn process_with_number(number: u32, inode: u64) -> Option<u32> {
     let is_match =
         |pid: &u32| own_number(*pid) == Some(number) && has_mapped(*pid, inode) == Some(true);
@@ -29,7 +30,7 @@ pub fn process_with_number(number: u32, inode: u64) -> Option<u32> {
     process::all().find(is_match)
 }
 
-/// All processes but this one that have mapped the memory with this inode.
+/// All other processes that have mapped the memory with this inode.
 pub fn holders(inode: u64) -> Vec<u32> {
     let others = process::all().filter(|pid| *pid != std::process::id());
     others
@@ -37,18 +38,18 @@ pub fn holders(inode: u64) -> Vec<u32> {
         .collect()
 }
 
-/// Has this process mapped the memory with this inode? Nothing if that may not be looked at, or
-/// not any more.
+/// Whether this process has mapped the memory with this inode. `None` if the maps cannot be read or the process has
+/// ended.
 pub fn has_mapped(pid: u32, inode: u64) -> Option<bool> {
     let maps = maps::text_of(pid).ok()?;
     if maps.is_empty() && !is_kernel_thread(pid) {
-        return None; // it has ended, or is about to
+        return None; // ended or ending
     }
     Some(maps::has_memory(&maps, inode))
 }
 
-/// Does it have maps, but none of the memories with these inodes? Who ends has no maps any more, and of
-/// those that may not be looked at nothing is known.
+/// Whether the process has maps but none of these memories. False for a process that has ended, which has no maps, and
+/// for a process whose maps cannot be read.
 pub fn has_other_maps(pid: u32, mut inodes: impl Iterator<Item = u64>) -> bool {
     let maps = maps::text_of(pid).unwrap_or_default();
     !maps.is_empty() && !inodes.any(|inode| maps::has_memory(&maps, inode))
@@ -59,29 +60,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outside_of_a_namespace_a_process_has_one_number() {
+    fn a_process_in_our_namespace_has_a_single_id() {
         let me = std::process::id();
         assert_eq!(own_number(me), Some(me));
         assert_eq!(own_number(u32::MAX), None);
     }
 
     #[test]
-    fn a_process_that_has_not_mapped_the_file_is_not_it() {
+    fn a_process_without_the_mapping_does_not_match() {
         assert_eq!(process_with_number(std::process::id(), u64::MAX), None);
     }
 
     // CTP-33
     #[test]
-    fn who_has_ended_has_no_other_maps() {
+    fn an_ended_process_has_no_other_maps() {
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         let pid = child.id();
-        let is_over = || process::is_zombie(pid);
-        while !is_over() {
+        while !process::is_zombie(pid) {
             std::thread::yield_now();
         }
         let none = || [u64::MAX].into_iter();
         assert!(!has_other_maps(pid, none()));
-        child.wait().expect("it is ours");
+        child.wait().expect("our child");
         assert!(!has_other_maps(pid, none()));
         assert!(has_other_maps(std::process::id(), none()));
     }

@@ -1,4 +1,4 @@
-//! What the kernel says of one process or thread: whether it is alive, asleep or stopped, and whose it is.
+//! The state of a process or thread according to the kernel: alive, asleep or stopped, its name and its user.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 // Fields of `/proc/PID/stat`, counted from the state: see proc_pid_stat(5).
 /// The kernel's flags of the process.
 const FLAGS: usize = 6;
-/// When the process was started, in ticks since boot.
+/// The start time in clock ticks since boot.
 const STARTED: usize = 19;
 
-/// The flag of threads that run only in the kernel and so have no memory of their own.
+/// The flag of kernel threads, which have no memory of their own.
 const PF_KTHREAD: u64 = 0x0020_0000;
 
 /// The ids of all processes.
@@ -20,34 +20,34 @@ pub fn all() -> impl Iterator<Item = u32> {
     numbers_in("/proc")
 }
 
-/// The id of the process and of each of its threads.
+/// The id of the process paired with the id of each of its threads.
 pub fn threads_of(pid: u32) -> impl Iterator<Item = (u32, u32)> {
     numbers_in(&format!("/proc/{pid}/task")).map(move |tid| (pid, tid))
 }
 
-/// The name of the process, which may have any bytes; empty if there is no such process.
+/// The name of the process in any bytes; empty if the process does not exist.
 pub fn name_of(pid: u32) -> Vec<u8> {
     let mut name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.pop_if(|last| *last == b'\n');
     name
 }
 
-/// Opens the memory of the process, to be read at its addresses.
+/// Opens the memory of the process for reading at its addresses.
 ///
 /// # Errors
-/// There is no such process, or this one may not read its memory.
+/// The process does not exist, or its memory may not be read.
 pub fn open_memory(pid: u32) -> io::Result<File> {
     File::open(format!("/proc/{pid}/mem"))
 }
 
-/// Does the process run the same program file as this one?
+/// Whether the process runs the same program file as this process.
 pub fn runs_this_program(pid: u32) -> bool {
     let program = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino()));
     let ours = program("/proc/self/exe");
     ours.is_ok_and(|ours| program(&format!("/proc/{pid}/exe")).is_ok_and(|other| other == ours))
 }
 
-/// The path of what this descriptor of this process stands for, also of what has no path of its own.
+/// A path to the file of this descriptor, even if the file has no path of its own.
 pub fn own_descriptor(descriptor: &impl AsRawFd) -> PathBuf {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd()).into()
 }
@@ -62,40 +62,40 @@ pub fn own_status(name: &str) -> Option<String> {
     value_in("/proc/self/status", name)
 }
 
-/// The process that a thread belongs to, while the thread is there.
+/// The process of a thread, while the thread exists.
 pub fn process_of_thread(tid: u64) -> Option<u32> {
     status_of(tid, "Tgid:")?.trim().parse().ok()
 }
 
-/// Is the process there, and not a zombie?
+/// Whether the process exists and is not a zombie.
 pub fn is_alive(pid: u32) -> bool {
     is_in_state(pid, |state| !matches!(state, "Z" | "X"))
 }
 
-/// Has the process ended, but its parent has not yet waited for it?
+/// Whether the process has ended and its parent has not waited for it yet.
 #[cfg(test)]
 pub fn is_zombie(pid: u32) -> bool {
     is_in_state(pid, |state| state == "Z")
 }
 
-/// Does it run only in the kernel?
+/// Whether this is a kernel thread.
 pub fn is_kernel_thread(pid: u32) -> bool {
     let flags = fields_of(pid).and_then(|fields| fields.get(FLAGS)?.parse::<u64>().ok());
     flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
 }
 
-/// Has a signal or a debugger stopped the process?
+/// Whether a signal or a debugger has stopped the process.
 pub fn is_stopped(pid: u32) -> bool {
     is_in_state(pid, |state| matches!(state, "T" | "t"))
 }
 
-/// Does the thread sleep in the kernel? Nothing if it is gone.
+/// Whether the thread sleeps in the kernel; `None` if it has ended.
 pub fn is_asleep((pid, tid): (u32, u32)) -> Option<bool> {
     let fields = stat_fields(&format!("/proc/{pid}/task/{tid}/stat"))?;
     Some(fields.first()? == "S")
 }
 
-/// Was the process started before this one?
+/// Whether the process was started before this process.
 pub fn is_older(pid: u32) -> bool {
     let started = |pid: u32| -> Option<u64> { fields_of(pid)?.get(STARTED)?.parse().ok() };
     let both = started(pid).zip(started(std::process::id()));
@@ -110,7 +110,7 @@ fn fields_of(pid: u32) -> Option<Vec<String>> {
     stat_fields(&format!("/proc/{pid}/stat"))
 }
 
-/// The fields that follow the name. A name may contain anything, so they begin behind its last parenthesis.
+/// The fields after the name. A name may contain anything, hence they begin after the last parenthesis.
 fn stat_fields(path: &str) -> Option<Vec<String>> {
     let text = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&text);
@@ -118,7 +118,7 @@ fn stat_fields(path: &str) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-/// The value of the first line of this file that begins with a name.
+/// The rest of the first line in this file that starts with `name`.
 pub fn value_in(path: &str, name: &str) -> Option<String> {
     let text = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&text);
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_alive_and_its_thread_belongs_to_it() {
+    fn this_process_is_alive_and_owns_its_threads() {
         let pid = std::process::id();
         assert!(is_alive(pid) && !is_zombie(pid) && !is_stopped(pid));
         assert!(all().any(|other| other == pid));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_does_not_exist_is_in_no_state() {
+    fn a_missing_process_has_no_state() {
         let none = u32::MAX;
         assert!(!is_alive(none) && !is_zombie(none) && !is_stopped(none));
         assert_eq!(

@@ -1,7 +1,7 @@
-//! The processes that write into the memory, and the files that are mapped into them.
+//! The processes that write into the shared memories, and the files mapped into them.
 //!
-//! Their maps are read when a process is first seen and when an address lies in no known file:
-//! at the end it is too late, for a zombie has no maps.
+//! The maps of a process are read when the process is first seen, and again for an address outside all known files.
+//! Reading them at the end would be too late, because a zombie has no maps.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,23 +14,23 @@ use crate::proc::process::{is_stopped, process_of_thread};
 use crate::proc::time_namespace;
 use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessExit, ProcessId, Record};
 
-/// Looks into `/proc`.
+/// The recorded processes.
 #[derive(Debug)]
 pub struct Processes {
     clock: Clock,
-    /// The process that was launched: who writes when nothing else is known.
+    /// The launched process, to which records are attributed by default.
     launched: u32,
-    /// The memory that every program finds.
+    /// The inode of the memory that every program finds.
     inode: u64,
-    /// How often somebody was searched for there.
+    /// The number of searches for a process by its own id.
     searches: u32,
     known: HashMap<u32, Known>,
     exited: HashSet<u32>,
     /// The number of each program.
     programs: HashMap<(Vec<u8>, FileId), u32>,
-    /// The program of each process, also of those that are gone.
+    /// The program of each process, including ended processes.
     program_of: HashMap<ProcessId, u32>,
-    /// How many there were.
+    /// The number of processes so far.
     met: u32,
     numbers: Numbers,
     file_ids: FileIds,
@@ -39,38 +39,37 @@ pub struct Processes {
 #[derive(Debug, Default)]
 struct Known {
     id: ProcessId,
-    /// What it calls itself.
+    /// Its id in its own namespace.
     own_number: u32,
-    /// By how many nanoseconds its clock was ahead of the recorder's when it was met.
+    /// By how many nanoseconds its clock was ahead of the recorder's when first seen.
     ahead_ns: Option<i64>,
-    /// Something was read that it wrote.
+    /// Records of this process have been read.
     has_written: bool,
-    /// The program that runs in it.
+    /// The program that it runs.
     program: Option<Program>,
     modules: HashSet<Mapping>,
-    /// Pages that were looked for in vain.
+    /// Pages that were searched for without success.
     elsewhere: HashSet<u64>,
 }
 
-/// A file that is run.
+/// A program file.
 #[derive(Clone, Debug)]
 struct Program {
     /// Equal for the same file.
     number: u32,
     path: Vec<u8>,
-    /// Where another process runs it too, that is the same file.
+    /// Equal numbers in other processes are the same file for certain.
     is_proven: bool,
 }
 
-/// Pages that are remembered as no program code, in each process.
+/// Most pages remembered as no program code, per process.
 const MOST_ELSEWHERE: usize = 4096;
 
-/// A program that writes numbers of nobody is not searched for without end.
+/// Most searches, against a program that writes ids of no process.
 const MOST_SEARCHES: u32 = 1024;
 
 impl Processes {
-    /// Nothing seen yet of the process that was launched. `inode` is that of the memory that every
-    /// program finds.
+    /// Without any process yet. `inode` is that of the memory that every program finds.
     pub fn new(clock: Clock, launched: u32, inode: u64) -> Self {
         Processes {
             clock,
@@ -87,17 +86,17 @@ impl Processes {
         }
     }
 
-    /// A process attached, or is about to: describes it while it is there.
+    /// Describes a process that has attached or is about to.
     pub fn meet(&mut self, pid: u32, sink: &mut dyn Sink) -> ProcessId {
         self.meet_while(pid, || true, sink)
     }
 
-    /// Describes an image that called. What is mapped is told only if it `is_there` still after
-    /// the look: else it may be another one's.
+    /// Describes an image that connected. Its maps are recorded only if the image `is_connected` after reading them:
+    /// otherwise they may belong to the next image.
     pub fn meet_while(
         &mut self,
         pid: u32,
-        is_there: impl Fn() -> bool,
+        is_connected: impl Fn() -> bool,
         sink: &mut dyn Sink,
     ) -> ProcessId {
         if let Some(known) = self.known.get(&pid) {
@@ -114,53 +113,53 @@ impl Processes {
         self.known.insert(pid, known);
         let attached = self.clock.now();
         sink.take(Record::Process(Process { id, pid, attached }));
-        self.look_while(pid, is_there, sink);
+        self.look_while(pid, is_connected, sink);
         id
     }
 
-    /// The numbers that were given out so far.
+    /// The numbers given out so far.
     pub fn numbers(&self) -> &Numbers {
         &self.numbers
     }
 
-    /// The program of each process, also of those that are gone.
+    /// The program of each process, including ended processes.
     pub fn program_of(&self) -> &HashMap<ProcessId, u32> {
         &self.program_of
     }
 
-    /// Looks what is mapped now into those that are there.
+    /// Reads the maps of all living processes.
     pub fn look_at_all(&mut self, sink: &mut dyn Sink) {
         let pids: Vec<u32> = self.known.keys().copied().collect();
         pids.into_iter().for_each(|pid| self.look_again(pid, sink));
     }
 
-    /// How many were met and are there.
+    /// The number of living processes.
     pub fn count(&self) -> usize {
         self.known.len()
     }
 
-    /// Is each of them stopped, by a signal or a debugger?
+    /// Whether every process is stopped by a signal or a debugger.
     pub fn are_all_stopped(&self) -> bool {
         !self.known.is_empty() && self.known.keys().all(|pid| is_stopped(*pid))
     }
 
-    /// A process that was met, while it is there.
+    /// The id of a living process in the trace.
     pub fn id_of(&self, pid: u32) -> Option<ProcessId> {
         self.known.get(&pid).map(|known| known.id)
     }
 
-    /// Was anything read that this process wrote, while it is there?
+    /// Whether records of this living process have been read.
     pub fn has_written(&self, pid: u32) -> bool {
         self.known.get(&pid).is_some_and(|known| known.has_written)
     }
 
-    /// The kernel's id of a process that is there.
+    /// The kernel's id of a living process.
     pub fn pid_of(&self, process: ProcessId) -> Option<u32> {
         let known = self.known.iter().find(|(_, known)| known.id == process);
         known.map(|(pid, _)| *pid)
     }
 
-    /// It is no more, since then. The next one with its number is another.
+    /// Records the end of a process. A later process with the same pid is a new process.
     pub fn part_with(&mut self, pid: u32, at: Nanos, how: ProcessExit, sink: &mut dyn Sink) {
         if let Some(known) = self.known.remove(&pid) {
             self.exited.insert(pid);
@@ -172,16 +171,15 @@ impl Processes {
         }
     }
 
-    /// Reads a process's maps once more and describes what is new in them.
+    /// Reads the maps of a process again and describes new files.
     pub fn look_again(&mut self, pid: u32, sink: &mut dyn Sink) {
         self.look_while(pid, || true, sink);
     }
 
-    /// Reads its maps once more, and describes what is new unless it is not there any more after the
-    /// look.
-    pub fn look_while(&mut self, pid: u32, is_there: impl Fn() -> bool, sink: &mut dyn Sink) {
+    /// Reads the maps again, and describes new files if the image is still connected after reading.
+    pub fn look_while(&mut self, pid: u32, is_connected: impl Fn() -> bool, sink: &mut dyn Sink) {
         let text = maps::text_of(pid).unwrap_or_default();
-        if !is_there() {
+        if !is_connected() {
             return;
         }
         for mapping in maps::executable(&text) {
@@ -189,7 +187,7 @@ impl Processes {
         }
     }
 
-    /// Whether this one was met, be it gone or not.
+    /// Whether this process was seen, ended or not.
     pub fn has_met(&self, pid: u32) -> bool {
         self.known.contains_key(&pid) || self.exited.contains(&pid)
     }
@@ -214,7 +212,7 @@ impl Processes {
         }));
     }
 
-    /// The kernel lists the program before its libraries.
+    /// Notes the first file as the program: the kernel lists the program before its libraries.
     fn note_program(&mut self, pid: u32, file: (Vec<u8>, FileId)) {
         let next = self.programs.len() as u32 + 1;
         if let Some(known) = self.known.get_mut(&pid) {
@@ -229,14 +227,14 @@ impl Processes {
 
     fn owner(&mut self, peer: Peer) -> u32 {
         match peer {
-            Peer::Process(number) => self.called(number),
+            Peer::Process(number) => self.with_own_id(number),
             Peer::Thread(tid) => self.of_thread(tid).unwrap_or(self.launched),
             Peer::Unknown => self.launched,
         }
     }
 
-    /// The process that calls itself so: one that was met, else one that has the memory.
-    fn called(&mut self, number: u32) -> u32 {
+    /// The process with this id in its own namespace: a known process, else a process that has mapped the memory.
+    fn with_own_id(&mut self, number: u32) -> u32 {
         if let Some(pid) = self.met_as(number) {
             return pid;
         }
@@ -253,8 +251,8 @@ impl Processes {
         met.map(|(pid, _)| *pid)
     }
 
-    /// A process's first thread is known by its number, also when both are gone. Where another
-    /// namespace numbers the threads, this one's here may be of a process that has no part in this.
+    /// The process of a thread. A first thread is found by its process's id, even after both have ended. In a pid
+    /// namespace, the same thread id may here belong to an unrelated process.
     fn of_thread(&self, tid: u64) -> Option<u32> {
         let number = u32::try_from(tid).ok()?;
         self.met_as(number).or_else(|| {
@@ -274,16 +272,16 @@ impl Processes {
     }
 }
 
-/// The processes, for the pass over one memory.
+/// The processes, for a pass over a memory.
 #[derive(Debug)]
 pub struct Writers<'p> {
     processes: &'p mut Processes,
-    /// The only one that has this memory.
+    /// The only process that has this memory.
     only: Option<u32>,
 }
 
 impl<'p> Writers<'p> {
-    /// For memory that only this process has, or any.
+    /// For a memory that only this process has, or any process.
     pub fn of(processes: &'p mut Processes, only: Option<u32>) -> Self {
         Writers { processes, only }
     }
@@ -303,8 +301,8 @@ impl Outside for Writers<'_> {
         id
     }
 
-    /// The clock of a process, also if it has ended since it was met. Where the program starts others in
-    /// a time namespace, one of these may have ended before it was met at all.
+    /// The clocks that the process may have, even if it has ended since it was first seen. If the program starts its
+    /// children in a time namespace, a child may end before it is first seen.
     fn clocks_ahead_ns(&mut self, peer: Peer) -> Vec<i64> {
         let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
         let as_met = self
@@ -317,7 +315,7 @@ impl Outside for Writers<'_> {
         clocks.into_iter().flatten().collect()
     }
 
-    /// A process whose maps could not be read is a program of its own.
+    /// The program of a process. A process with unreadable maps counts as a program of its own.
     fn program(&self, process: ProcessId) -> u32 {
         let known = self.processes.get(process);
         let program = known.and_then(|known| known.program.as_ref());
@@ -361,23 +359,19 @@ mod tests {
     }
 
     #[test]
-    fn a_first_thread_is_known_when_it_is_gone_and_nobody_elses_is_taken_for_ours() {
+    fn ended_first_threads_are_found_and_foreign_threads_not() {
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         let launched = std::process::id();
         let mut processes = Processes::new(Clock::start(), launched, u64::MAX);
         processes.meet(child.id(), &mut NullSink);
-        child.wait().expect("it is ours");
+        child.wait().expect("our child");
         let tid = |pid: u32| Peer::Thread(pid.into());
         assert_eq!(processes.owner(tid(child.id())), child.id());
         let parent = std::os::unix::process::parent_id();
-        assert_eq!(
-            processes.owner(tid(parent)),
-            launched,
-            "it has no such memory"
-        );
+        assert_eq!(processes.owner(tid(parent)), launched, "no such memory");
     }
 
-    /// How many modules were told.
+    /// Counts module records.
     struct Modules(usize);
 
     impl Sink for Modules {
@@ -388,12 +382,12 @@ mod tests {
 
     // CTP-33
     #[test]
-    fn what_may_be_mapped_by_the_next_image_is_not_told() {
-        let reported = |is_there: bool| {
+    fn maps_of_the_next_image_are_not_recorded() {
+        let reported = |is_connected: bool| {
             let pid = std::process::id();
             let mut processes = Processes::new(Clock::start(), pid, u64::MAX);
             let mut modules = Modules(0);
-            processes.meet_while(pid, || is_there, &mut modules);
+            processes.meet_while(pid, || is_connected, &mut modules);
             modules.0
         };
         assert_eq!(reported(false), 0);

@@ -1,5 +1,5 @@
-//! What the kernel tells of some sockets: is there anything to read? Of TCP and UDP it has tables, of
-//! local ones it is asked ([`unix_sockets`]).
+//! Whether some sockets have anything to read, by the kernel's tables of TCP and UDP and by its answers about local
+//! sockets ([`unix_sockets`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -9,42 +9,42 @@ use ctp_trace::record::Seen;
 
 use crate::proc::unix_sockets;
 
-/// Sockets of one process, by inode. Of others than these it says nothing.
+/// The requested sockets of a process, by inode.
 #[derive(Debug, Default)]
 pub struct Sockets {
     seen: HashMap<u64, Seen>,
-    /// A table could not be read, or not to its end.
+    /// A table could not be read completely.
     is_cut: bool,
 }
 
-/// Bytes of each table that are read: of some ten thousand sockets.
+/// Most bytes read of each table: some ten thousand sockets.
 const MOST_BYTES: u64 = 1 << 20;
-/// The state of a connection that the other end has closed, as the kernel numbers it.
+/// The kernel's state number of a connection closed by the other end.
 const CLOSE_WAIT: &str = "08";
 
-/// What can be in a table of the kernel's.
+/// The properties of a table.
 #[derive(Clone, Copy)]
 struct Sort {
-    /// States in which there can be something to read.
+    /// States in which a socket can be readable.
     readable: &'static [&'static str],
-    /// What is told of it at most.
+    /// The largest reported amount.
     most: u64,
 }
 
-/// In one of these three states: the other end has closed, connected, listening.
+/// States: closed by the other end, connected, listening.
 const TCP: Sort = Sort {
     readable: &[CLOSE_WAIT, "01", "0A"],
     most: u64::MAX,
 };
-/// Connected, or not. Of datagrams that wait the kernel tells only how much memory they take.
+/// States: connected, unconnected. For pending datagrams the kernel reports only their memory, hence the limit 1.
 const UDP: Sort = Sort {
     readable: &["01", "07"],
     most: 1,
 };
-/// What a line of a table says of the socket with this inode.
+/// Parses a line of a table into an inode and a state.
 type Parse = fn(&str) -> Option<(u64, Seen)>;
 
-/// The name of a table, and what its lines say.
+/// The name of a table and its parser.
 type Table = (&'static str, Parse);
 
 const UDP_TABLES: [Table; 2] = [
@@ -58,11 +58,10 @@ const TCP_TABLES: [Table; 2] = [
 ];
 
 impl Sockets {
-    /// Those of this process that are wanted. A table that cannot be read says nothing, and none is
-    /// read beyond the last one that is wanted.
+    /// The requested sockets of this process. Stops when all are found.
     ///
-    /// Those of TCP come last: for each of them the kernel goes through all of its hash table, which
-    /// takes 5 ms on a machine of 24 GB however few there are.
+    /// The TCP tables are read last: for each of them the kernel walks its whole hash table, which takes 5 ms on a
+    /// machine of 24 GB, however few sockets there are.
     pub fn of(pid: u32, requested: &HashSet<u64>) -> Self {
         let mut sockets = Sockets::default();
         sockets.read(pid, &UDP_TABLES, requested);
@@ -84,7 +83,7 @@ impl Sockets {
         }
     }
 
-    /// Of local sockets the table does not tell what there is to read, but an answer may.
+    /// Queries local sockets. Their table does not contain what there is to read, but an answer may.
     fn ask(&mut self, pid: u32, requested: &HashSet<u64>) {
         if self.seen.len() == requested.len() {
             return;
@@ -118,25 +117,25 @@ impl Sockets {
         self.is_cut |= table.limit() == 0;
     }
 
-    /// What is known of this one. One that is in none of the tables is of another sort, or has been
-    /// cut off; nothing is known if not all of them were read.
+    /// The state of this socket. A socket in none of the tables is of another kind, or the tables were cut off: then the
+    /// result is `None`.
     pub fn seen(&self, inode: u64) -> Option<Seen> {
         let open = (!self.is_cut).then_some(Seen::Open);
         self.seen.get(&inode).copied().or(open)
     }
 }
 
-/// A line of `/proc/net/unix`: the seventh word is the inode. Nothing more is told of those.
+/// Parses a line of `/proc/net/unix`: the seventh word is the inode. The table contains no amounts.
 fn local(line: &str) -> Option<(u64, Seen)> {
     let inode = line.split_whitespace().nth(6)?.parse().ok()?;
     Some((inode, Seen::Open))
 }
 
-/// A line of `/proc/net/tcp` or `/proc/net/udp`: the fourth word is the state, the fifth how much waits
-/// to be sent and read, the tenth the inode.
+/// Parses a line of `/proc/net/tcp` or `/proc/net/udp`: the fourth word is the state, the fifth the amounts to send and
+/// to read, the tenth the inode.
 fn inet(line: &str, Sort { readable, most }: Sort) -> Option<(u64, Seen)> {
     let words: Vec<&str> = line.split_whitespace().take(11).collect();
-    // One that is cut off, perhaps in this number, has no more words.
+    // A line that was cut off, possibly within the inode, has fewer words.
     let [_, _, _, state, queues, _, _, _, _, inode, _] = words[..] else {
         return None;
     };
@@ -162,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_none_say_nothing() {
+    fn invalid_lines_are_ignored() {
         for line in [
             "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
             "",
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn no_table_is_read_beyond_what_is_wanted() {
+    fn reading_stops_at_the_last_requested_socket() {
         let mut table = b"a: 3 0 0 1 3 7\nb: 3 0 0 1 3 8 /run/x\nc: 3 0 0 1 3 9\n".as_slice();
         let mut sockets = Sockets::default();
         sockets.note(&mut table, local, &HashSet::from([8]));
@@ -190,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_of_another_sort_is_found_too() {
-        let (unix_stream, _other) = UnixStream::pair().expect("can be made");
+    fn local_sockets_are_found_too() {
+        let (unix_stream, _other) = UnixStream::pair().expect("a socket pair");
         let requested = HashSet::from([inode_of(&unix_stream)]);
         assert_eq!(Sockets::of(std::process::id(), &requested).seen.len(), 1);
     }
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_one_that_may_stand_where_nobody_has_read() {
+    fn a_cut_table_leaves_missing_sockets_unknown() {
         let line = b"a: 3 0 0 1 3 7\n".as_slice();
         let many = line.repeat(MOST_BYTES as usize / line.len() + 1);
         for (mut table, seen) in [(line, Some(Seen::Open)), (many.as_slice(), None)] {
@@ -215,51 +214,51 @@ mod tests {
 
     fn inode_of(stream: &impl std::os::fd::AsRawFd) -> u64 {
         let link = std::fs::read_link(format!("/proc/self/fd/{}", stream.as_raw_fd()));
-        let link = link.expect("it is open").to_string_lossy().into_owned();
+        let link = link.expect("an open socket").to_string_lossy().into_owned();
         let digits = link.trim_matches(|c: char| !c.is_ascii_digit());
         digits.parse().expect("a number")
     }
 
     #[test]
-    fn what_can_be_read_is_seen_and_who_has_hung_up() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("can be bound");
-        let address = listener.local_addr().expect("it has one");
-        let mut client = TcpStream::connect(address).expect("it listens");
+    fn tcp_data_and_hang_ups_are_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(address).expect("a connection");
         let seen = look;
         let listening = inode_of(&listener);
-        assert_eq!(seen(listening), Seen::Readable(1), "somebody knocks");
-        let (mut server, _) = listener.accept().expect("it does");
+        assert_eq!(seen(listening), Seen::Readable(1), "a pending connection");
+        let (mut server, _) = listener.accept().expect("a connection");
         let inode = inode_of(&server);
         assert_eq!((seen(listening), seen(inode)), (Seen::Empty, Seen::Empty));
-        client.write_all(b"frame").expect("it is connected");
-        server.peek(&mut [0]).expect("it has come");
+        client.write_all(b"frame").expect("a connected socket");
+        server.peek(&mut [0]).expect("data");
         assert_eq!(seen(inode), Seen::Readable(5));
-        server.read_exact(&mut [0; 5]).expect("they are there");
+        server.read_exact(&mut [0; 5]).expect("data");
         assert_eq!(seen(inode), Seen::Empty);
         drop(client);
         assert_eq!(server.read(&mut [0]).expect("the end"), 0);
         assert_eq!(seen(inode), Seen::HungUp);
         assert!(server.as_raw_fd() > 0);
-        assert_eq!(seen(0), Seen::Open, "it is none of them");
+        assert_eq!(seen(0), Seen::Open, "no such socket");
     }
 
     #[test]
-    fn a_datagram_that_waits_is_seen_by_whom_it_is_for() {
+    fn a_pending_datagram_is_seen_at_its_receiver() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(server) = UdpSocket::bind(address) else {
                 continue; // without IPv6
             };
-            let client = UdpSocket::bind(address).expect("can be bound");
-            let own_address = server.local_addr().expect("it has one");
-            client.connect(own_address).expect("there is one");
+            let client = UdpSocket::bind(address).expect("a socket");
+            let own_address = server.local_addr().expect("an address");
+            client.connect(own_address).expect("a connection");
             let [from, to] = [&client, &server].map(inode_of);
             let seen = look;
             assert_eq!([seen(from), seen(to)], [Seen::Empty; 2]);
-            client.send(b"frame").expect("it is connected");
-            server.peek(&mut [0; 8]).expect("it has come");
+            client.send(b"frame").expect("a connected socket");
+            server.peek(&mut [0; 8]).expect("data");
             assert_eq!(seen(to), Seen::Readable(1), "{address}");
             assert_eq!(seen(from), Seen::Empty);
-            server.recv(&mut [0; 8]).expect("it is there");
+            server.recv(&mut [0; 8]).expect("data");
             assert_eq!(seen(to), Seen::Empty);
         }
     }

@@ -1,16 +1,16 @@
-//! Processes whose monotonic clock is another one: Linux sets it apart in a time namespace.
+//! Processes with another monotonic clock, which Linux offers in a time namespace.
 //!
-//! The kernel says of a process how far the clocks of its *future children* are ahead of those of
-//! the machine. A process that has asked for a namespace for its children is not in it itself; the
-//! process that it comes from has children in the same one.
+//! For a process, the kernel reports the clock offsets of its *future children*. A process that has created a namespace
+//! for its children is not in that namespace itself. For a process in it, an ancestor has children in the same
+//! namespace.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::proc::process::status_of;
 
-/// By how many nanoseconds the clock of this process is ahead of ours; negative if it is behind.
-/// Nothing if that is not known, as where the kernel has no such namespaces.
+/// By how many nanoseconds the clock of this process is ahead of ours; negative if behind. `None` if unknown, for
+/// example on a kernel without time namespaces.
 pub fn ahead_ns(pid: u32) -> Option<i64> {
     let (own, ours) = (namespace_of(pid)?, namespace_of(std::process::id())?);
     if own == ours {
@@ -45,7 +45,7 @@ fn parent_of(pid: u32) -> Option<u32> {
     parent.filter(|parent| *parent != 0)
 }
 
-/// `monotonic SECONDS NANOSECONDS` is one of the lines.
+/// Parses the line `monotonic SECONDS NANOSECONDS`.
 fn parsed(offsets: &str) -> Option<i64> {
     let line = offsets
         .lines()

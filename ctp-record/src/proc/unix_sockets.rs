@@ -1,5 +1,5 @@
-//! What the kernel tells of local sockets that is not in its table of them: is there anything to
-//! read? It is asked through netlink, see `sock_diag(7)`; nothing of the program is touched.
+//! Whether local sockets have anything to read, which their table in `/proc` does not contain. Asks the kernel
+//! through netlink, see `sock_diag(7)`, without affecting the program.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,16 +9,16 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// What is read of an answer at most: some twenty thousand sockets.
+/// Most bytes read of an answer: some twenty thousand sockets.
 const MOST_BYTES: usize = 1 << 20;
-/// What the kernel says at once.
+/// The largest part of an answer.
 const BUFFER_BYTES: usize = 1 << 15;
 
-/// A message begins with its length, its sort, flags, a number and an address.
+/// A message starts with its length, type, flags, a sequence number and an address.
 const HEADER_BYTES: usize = 16;
-/// A question names a family, states, a socket, what to show, and a cookie of that socket.
+/// A question contains a family, states, a socket, what to show, and a cookie of the socket.
 const QUESTION_BYTES: usize = 24;
-/// An answer begins with family, type, state, the inode, and a cookie.
+/// An answer starts with family, type, state, inode and cookie.
 const ANSWER_BYTES: usize = 16;
 
 /// Numbers of `linux/netlink.h` and `linux/unix_diag.h`.
@@ -31,30 +31,30 @@ const SHOW_TO_READ: u32 = 0x10;
 const TO_READ: u16 = 4;
 const SHUTDOWN: u16 = 6;
 
-/// As the kernel numbers them.
+/// The kernel's numbers of types and states.
 const STREAM: u8 = 1;
 const DATAGRAM: u8 = 2;
 const CONNECTED: u8 = 1;
 const LISTENING: u8 = 10;
-/// Nothing more is received.
+/// The shutdown flag for receiving.
 const RECEIVES_NO_MORE: u8 = 1;
 
-/// What the kernel told of local sockets.
+/// The kernel's answer about local sockets.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Of those that are wanted, by inode.
+    /// The requested sockets, by inode.
     pub seen: Vec<(u64, Seen)>,
-    /// There are more than were read.
+    /// There are more sockets than were read.
     pub is_cut: bool,
 }
 
-/// The kernel's table of local sockets in the network of this process: a line for each, which ends with
-/// its path.
+/// The kernel's table of local sockets in the network namespace of this process: a line per socket, with the path at
+/// its end.
 pub fn table() -> Vec<u8> {
     fs::read("/proc/net/unix").unwrap_or_default()
 }
 
-/// Is the local socket with this inode, in the network of this process, a connected stream without a name?
+/// Whether the local socket with this inode, in the process's network namespace, is a connected stream without a name.
 pub fn is_nameless_stream(pid: u32, inode: &str) -> bool {
     let list = fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
     list.lines().any(|line| {
@@ -63,8 +63,8 @@ pub fn is_nameless_stream(pid: u32, inode: &str) -> bool {
     })
 }
 
-/// What is known of those with these inodes of a process, or nothing where the kernel does not tell:
-/// the process is in another network, or this cannot be asked here.
+/// The state of these sockets of a process. `None` if the kernel does not answer: the process is in another network
+/// namespace, or netlink is not available.
 pub fn seen_of(pid: u32, requested: &HashSet<u64>) -> Option<Answer> {
     if !is_of_our_network(pid) {
         return None;
@@ -78,7 +78,7 @@ pub fn seen_of(pid: u32, requested: &HashSet<u64>) -> Option<Answer> {
     Some(Answer { seen, is_cut })
 }
 
-/// A socket of netlink sees the network that it was made in.
+/// Whether netlink sees the sockets of this process: it covers the network namespace of this process only.
 fn is_of_our_network(pid: u32) -> bool {
     let network = |process: &str| fs::read_link(format!("/proc/{process}/ns/net"));
     match (network("self"), network(&pid.to_string())) {
@@ -87,9 +87,9 @@ fn is_of_our_network(pid: u32) -> bool {
     }
 }
 
-/// Asks for all local sockets, and gives each part of the answer for as long as more is wanted.
-/// The kernel has an answer at once, so that it is never waited for. Whether that was all that is
-/// wanted; nothing if the kernel does not tell.
+/// Requests all local sockets, and passes each answer to `wants_more` until it returns false. The kernel answers at
+/// once, so that this never blocks. Returns whether the answer was complete or no more was wanted; `None` if
+/// the kernel does not answer.
 fn ask(mut wants_more: impl FnMut(&[u8]) -> bool) -> Option<bool> {
     let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
     let socket = socket_with(family, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG)).ok()?;
@@ -103,7 +103,7 @@ fn ask(mut wants_more: impl FnMut(&[u8]) -> bool) -> Option<bool> {
             match sort {
                 BY_FAMILY if wants_more(answer) => {}
                 BY_FAMILY | NO_MORE => return Some(true),
-                _ => return None, // that it cannot tell
+                _ => return None, // an error
             }
         }
     }
@@ -123,7 +123,7 @@ fn question() -> Vec<u8> {
     bytes
 }
 
-/// The messages in a part of an answer: what sort each is of, and what it says.
+/// The messages in a part of an answer, each with its type.
 fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     pieces(bytes, HEADER_BYTES, |head| {
         let length = u32::from_ne_bytes(head.get(..4)?.try_into().ok()?);
@@ -132,7 +132,7 @@ fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// What an answer adds to what it begins with: of what sort each piece is, and what it says.
+/// The attributes of an answer, each with its type.
 fn attributes(answer: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     pieces(answer.get(ANSWER_BYTES..).unwrap_or_default(), 4, |head| {
         let length = u16::from_ne_bytes(head.get(..2)?.try_into().ok()?);
@@ -141,8 +141,8 @@ fn attributes(answer: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Pieces that follow each other at multiples of four bytes; `head` tells the length and the sort of the
-/// first. It ends at the first that does not fit.
+/// Pieces that follow each other at multiples of four bytes. `head` returns the length and type of the first. Ends at
+/// the first piece that does not fit.
 fn pieces(
     bytes: &[u8],
     head_bytes: usize,
@@ -157,7 +157,7 @@ fn pieces(
     })
 }
 
-/// What an answer says of a socket, by its inode.
+/// The inode and state of the socket in an answer.
 fn parse(answer: &[u8]) -> Option<(u64, Seen)> {
     let &[_, kind, state, _, ref rest @ ..] = answer else {
         return None;
@@ -173,8 +173,8 @@ fn parse(answer: &[u8]) -> Option<(u64, Seen)> {
     Some((inode.into(), seen(kind, state, to_read, has_hung_up)))
 }
 
-/// Of one that listens it is told how many knock; of a datagram, how long the first is that waits, and it
-/// may have no bytes at all.
+/// The state of a socket. For a listener, the kernel reports the number of pending connections. For datagrams, the kernel
+/// reports the length of the first, which may be zero.
 fn seen(kind: u8, state: u8, to_read: u64, has_hung_up: bool) -> Seen {
     match (kind, state, to_read) {
         (_, LISTENING, 0) => Seen::Empty,
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::proc::descriptor::{self, Descriptor, Held};
 
-    /// What is seen of this one; nothing where the kernel does not tell.
+    /// The state of this socket; `None` if the kernel does not answer.
     fn look(socket: impl AsFd) -> Option<Seen> {
         let (pid, number) = (std::process::id(), socket.as_fd().as_raw_fd());
         let Held::Open(Descriptor::Socket(inode)) = descriptor::look(pid, number as u64) else {
@@ -210,25 +210,25 @@ mod tests {
         Some(seen)
     }
 
-    fn is_notified() -> bool {
-        let is_notified = seen_of(std::process::id(), &HashSet::from([1])).is_some();
-        if !is_notified {
-            eprintln!("skipped: this kernel does not tell of local sockets");
+    fn has_answers() -> bool {
+        let has_answers = seen_of(std::process::id(), &HashSet::from([1])).is_some();
+        if !has_answers {
+            eprintln!("skipped: this kernel does not report local sockets");
         }
-        is_notified
+        has_answers
     }
 
     // CT-15
     #[test]
-    fn what_can_be_read_from_a_stream_is_seen_and_who_has_hung_up() {
-        if !is_notified() {
+    fn stream_data_and_hang_ups_are_seen() {
+        if !has_answers() {
             return;
         }
-        let (mut near, mut far) = UnixStream::pair().expect("can be made");
+        let (mut near, mut far) = UnixStream::pair().expect("a socket pair");
         assert_eq!(look(&near), Some(Seen::Empty));
-        far.write_all(b"frame").expect("it is connected");
+        far.write_all(b"frame").expect("a connected socket");
         assert_eq!(look(&near), Some(Seen::Readable(5)));
-        near.read_exact(&mut [0; 5]).expect("they are there");
+        near.read_exact(&mut [0; 5]).expect("data");
         assert_eq!(look(&near), Some(Seen::Empty));
         drop(far);
         assert_eq!(look(&near), Some(Seen::HungUp));
@@ -236,35 +236,31 @@ mod tests {
 
     // CT-15
     #[test]
-    fn who_knocks_is_seen_and_a_datagram() {
-        if !is_notified() {
+    fn pending_connections_and_datagrams_are_seen() {
+        if !has_answers() {
             return;
         }
         let name = format!("ctp-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(name).expect("a good name");
-        let listener = UnixListener::bind_addr(&address).expect("can be bound");
+        let listener = UnixListener::bind_addr(&address).expect("a listener");
         assert_eq!(look(&listener), Some(Seen::Empty));
-        let _caller = UnixStream::connect_addr(&address).expect("it listens");
+        let _caller = UnixStream::connect_addr(&address).expect("a connection");
         assert_eq!(look(&listener), Some(Seen::Readable(1)));
 
-        let (near, far) = UnixDatagram::pair().expect("can be made");
-        assert_eq!(
-            look(&near),
-            Some(Seen::Open),
-            "there may be one without bytes"
-        );
-        far.send(b"frame").expect("it is connected");
+        let (near, far) = UnixDatagram::pair().expect("a socket pair");
+        assert_eq!(look(&near), Some(Seen::Open), "an empty datagram may wait");
+        far.send(b"frame").expect("a connected socket");
         assert_eq!(look(&near), Some(Seen::Readable(1)));
     }
 
     #[test]
-    fn of_another_network_nothing_is_told() {
+    fn sockets_of_another_network_are_unknown() {
         let unknown = u32::MAX;
         assert_eq!(seen_of(unknown, &HashSet::from([1])), None);
     }
 
     #[test]
-    fn what_is_cut_off_says_nothing() {
+    fn truncated_answers_are_ignored() {
         let head = [1, STREAM, CONNECTED, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let to_read = [12, 0, 4, 0, 5, 0, 0, 0, 0, 0, 0, 0];
         let answer = [head.as_slice(), &to_read].concat();

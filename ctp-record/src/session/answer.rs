@@ -1,4 +1,4 @@
-//! What follows from what has happened: callers, signals, and ends.
+//! Reacts to callers, signals and ends of processes.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::monitor::status::Status;
 use crate::session::wait::Happened;
 
 impl Session<'_> {
-    /// Does what follows from what has happened. Gives why and when it is over, if it is.
+    /// Reacts to what has happened. Returns the reason and time of the end of the recording, if it ends.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -53,7 +53,7 @@ impl Session<'_> {
         if happened.rang {
             self.reap_replaced();
         }
-        // Whoever looked whether a process has hung up has heard what its new image wants.
+        // A check whether a process hung up may also have read the request of its new image.
         if happened.rang || happened.knocked {
             self.grant_memory();
         }
@@ -70,7 +70,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Once the program has ended it is over, or once all that came from it have.
+    /// The recording ends when the program has ended, or with `--wait-all` when all its descendants have.
     fn over_by_itself(&mut self) -> Option<(Over, Nanos)> {
         let (ended, at) = self.so_far.ended?;
         let over = Over::Ended(ended.exit_reason());
@@ -83,8 +83,8 @@ impl Session<'_> {
             .then(|| (over, self.so_far.liveness.last_alive()))
     }
 
-    /// The first signal that asks for an end is the program's, the second one the recorder's. One
-    /// that comes when only others are waited for ends that. Some are the recorder's in any case.
+    /// The first signal that asks for an end goes to the program, the second ends the recording. After the
+    /// program's end, the first ends the recording. Some signals always concern the recorder itself.
     fn obey(&mut self, has_interrupt: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
             if let Some(recorder) = self.output.flight()
@@ -116,7 +116,7 @@ impl Session<'_> {
         }
     }
 
-    /// The closing lines say only that it has ended.
+    /// Names the signal: the closing lines do not.
     fn report_exit_reason(&self, arrived: Arrived) {
         if self.options.verbosity > Verbosity::Quiet {
             self.status.iter().for_each(Status::make_room);
@@ -137,8 +137,8 @@ impl Session<'_> {
         }
     }
 
-    /// A process, or the image that ran in it, is no more; it was last known to live then. Gives when
-    /// it ended, which is not before its latest event.
+    /// Removes a process, or an image replaced by exec, that was last known to live at `alive`. Returns the
+    /// time of its end, which is not before its latest event.
     pub(super) fn reap_process(&mut self, pid: u32, how: ProcessExit, alive: Nanos) -> Nanos {
         for request in self.wait.lines().forget(pid) {
             self.so_far.turned_away.add_unanswered(request);
@@ -155,7 +155,7 @@ impl Session<'_> {
         at
     }
 
-    /// No process that came from the program lives on. Those that do are waited for from now on.
+    /// Whether no descendant of the program lives. Living descendants are watched from now on.
     fn is_empty_of_processes(&mut self) -> bool {
         if self.wait.watched() == 0 {
             for (pid, _) in survivors::of(&self.rendezvous.path()) {

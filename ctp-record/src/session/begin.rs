@@ -1,4 +1,4 @@
-//! A session before its first look.
+//! Creates a session.
 
 use super::{Options, Session, SoFar};
 use crate::cli::config::{Launch, Verbosity};
@@ -18,26 +18,26 @@ use crate::output::watermark::Watermark;
 use crate::proc::processes::Processes;
 use crate::session::wait::Wait;
 
-/// What is there before the program's first instruction, and then the program.
+/// The parts created before the program starts, and the running program.
 #[derive(Debug)]
 pub struct Parts<'s> {
-    /// What time it is in the trace.
+    /// The trace's clock.
     pub clock: Clock,
-    /// What is not there yet.
+    /// Bytes not written yet.
     pub backlog: Backlog,
-    /// What is read.
+    /// The shared memories.
     pub regions: MemorySet,
-    /// Who wants to know what is stuck.
+    /// Finds stuck coroutines, if the user asked for it.
     pub stuck_monitor: Option<StuckMonitor>,
-    /// Where it goes.
+    /// The trace or the flight recorder.
     pub output: Store,
-    /// Who asks for an end.
+    /// Signals to the recorder.
     pub signals: Signals,
-    /// What the program sends and what is sent to it.
+    /// Waits for the program, connections and signals.
     pub wait: Wait,
-    /// What time it is for probes.
+    /// Calibrates the probes' clock.
     pub calibrator: Calibrator,
-    /// What the kernel tells of crashes.
+    /// Crashes reported by the kernel.
     pub crashes: Crashes,
     /// Where programs connect.
     pub rendezvous: &'s Rendezvous,
@@ -46,16 +46,16 @@ pub struct Parts<'s> {
 }
 
 impl<'s> Session<'s> {
-    /// Before the first look.
+    /// A session before its first pass.
     pub fn new(parts: Parts<'s>, launch: &Launch, verbosity: Verbosity) -> Self {
         let (clock, pid) = (parts.clock, parts.running.pid());
         let is_history = !launch.summary && launch.flight.is_none();
         Session {
             processes: Processes::new(clock, pid, parts.regions.first().inode()),
-            // The file of a summary does not grow with time, and who judges meanwhile has to know.
+            // A summary must not grow with time; the stuck monitor needs all observations.
             looks: Looks::new(launch.summary && parts.stuck_monitor.is_none()),
             watermark: is_history.then(Watermark::default),
-            status: Status::where_seen(verbosity),
+            status: Status::if_seen(verbosity),
             regions: parts.regions,
             rendezvous: parts.rendezvous,
             running: parts.running,

@@ -1,4 +1,4 @@
-//! Processes that connect, and those that ask for memory of their own.
+//! Processes that connect, and those that request their own memory.
 
 use std::io;
 
@@ -12,12 +12,12 @@ use crate::memory::calibrate::Calibrator;
 use crate::memory::memory_set::MemorySet;
 use crate::session::wait::Request;
 
-/// Callers that are heard at the end, at least as many as the kernel ever keeps waiting: more are the work
-/// of a program that connects without end.
+/// Limit of callers handled at the end, at least the kernel's limit of pending connections. More can only come
+/// from a program that connects in an endless loop.
 const MOST_LATE: usize = 1 << 16;
 
 impl Session<'_> {
-    /// One at a time: to look at its maps takes long enough for others to lose events.
+    /// Admits a single caller: reading a process's maps takes so long that others could lose events.
     pub(super) fn let_in(&mut self) {
         let Some(caller) = self.rendezvous.accept() else {
             return;
@@ -26,10 +26,15 @@ impl Session<'_> {
             if self.wait.lines().has_hung_up(pid) {
                 self.reap_process(pid, ProcessExit::Exec, self.so_far.liveness.last_alive());
             }
-            let is_there = || caller.is_there();
+            let is_connected = || caller.is_connected();
             match self.processes.id_of(pid) {
-                Some(_) => self.processes.look_while(pid, is_there, &mut self.output),
-                None => drop(self.processes.meet_while(pid, is_there, &mut self.output)),
+                Some(_) => self
+                    .processes
+                    .look_while(pid, is_connected, &mut self.output),
+                None => drop(
+                    self.processes
+                        .meet_while(pid, is_connected, &mut self.output),
+                ),
             }
             self.watch(pid);
         }
@@ -39,15 +44,15 @@ impl Session<'_> {
         }
     }
 
-    /// The program is waited for anyway.
+    /// Watches for the end of a process other than the program, which is watched already.
     fn watch(&mut self, pid: u32) {
         if pid != self.running.pid() {
             self.wait.watch(pid);
         }
     }
 
-    /// Each further process gets memory of its own. A process that asked, and waits no longer or has ended,
-    /// is counted: nothing is recorded of it, unless it shares the first memory.
+    /// Grants memory to each process that requested it. A process that hung up or ended meanwhile is counted:
+    /// nothing of it is recorded, unless it shares the first memory.
     pub(super) fn grant_memory(&mut self) {
         let calibrator = self.calibrator.as_ref();
         for request in self.wait.lines().requests() {
@@ -58,7 +63,7 @@ impl Session<'_> {
         }
     }
 
-    /// Counts those that still ask when it is over.
+    /// Counts the callers and requests that are pending at the end.
     pub(super) fn dismiss(&mut self) {
         let rendezvous = self.rendezvous;
         let callers = std::iter::from_fn(|| rendezvous.accept());
@@ -71,7 +76,7 @@ impl Session<'_> {
         }
     }
 
-    /// Keeps the connection only if the process may still be about to ask.
+    /// Keeps the connection only if a request may still arrive on it.
     fn dismiss_caller(&mut self, caller: Caller) {
         match (caller.socket, caller.requested) {
             (None, requested) => {
@@ -85,7 +90,7 @@ impl Session<'_> {
         }
     }
 
-    /// Processes that asked for memory, and could not use any.
+    /// Processes that requested memory and could not use any.
     pub fn turned_away(&self) -> TurnedAway {
         TurnedAway {
             untaken: self.regions.untaken(),
@@ -93,8 +98,8 @@ impl Session<'_> {
         }
     }
 
-    /// Processes of the program that are not in the trace, as far as that is known, or only in part, since
-    /// they have overwritten their memory.
+    /// Processes of the program that are missing from the trace, or recorded in part because they have overwritten
+    /// their memory.
     pub fn unrecorded(&self) -> u64 {
         let turned_away = self.turned_away().count();
         let unreached = self.regions.counters().unreached;
@@ -104,7 +109,7 @@ impl Session<'_> {
     }
 }
 
-/// Makes memory for the process that asked, and sends it.
+/// Creates memory for the process and sends it.
 fn grant(
     request: &Request<'_>,
     regions: &mut MemorySet,
@@ -117,7 +122,7 @@ fn grant(
     let memory = memory
         .and_then(|pid| regions.grant(pid, request.requested))
         .inspect_err(|_| {
-            // The process may wait no longer, or be gone.
+            // Fails if the process has hung up or ended.
             let _ = rendezvous::answer(socket, None);
         })?;
     if let Some(calibrator) = calibrator {

@@ -1,4 +1,4 @@
-//! Questions of `ctp-record control`, answered amid the recording.
+//! Answers the requests of `ctp-record control` during the recording.
 
 use std::os::unix::net::UnixStream;
 use std::thread::{sleep, yield_now};
@@ -15,41 +15,41 @@ use crate::harvest::Sink as _;
 use crate::memory::memory_set::MemorySet;
 use crate::session::wait;
 
-/// So long may events that began before a command take to be written. One whose thread is stopped
-/// or was killed may take for ever.
+/// Limit for ending events that began before a command. If the thread is stopped or killed, the event may
+/// never end.
 const TIMEOUT: Duration = Duration::from_millis(200);
-/// Looks at those inside between two passes: a busy coroutine is outside only for moments.
-const LOOKS: usize = 256;
-/// After so long a store has arrived wherever no `membarrier` reaches.
+/// Checks for coroutines inside an event between two passes. A busy coroutine is outside only for moments.
+const CHECKS: usize = 256;
+/// After this time a store is visible on processors that `membarrier` does not reach.
 const SETTLED: Duration = Duration::from_millis(1);
 
 impl Session<'_> {
-    /// Lets in who knocks at the control socket, and answers those who have asked.
+    /// Accepts callers of the control socket, and answers requests that have arrived.
     pub(super) fn serve(&mut self) {
         let (wait, rendezvous) = (&self.wait, self.rendezvous);
         let watch = |stream: &UnixStream| {
-            // One that is not watched is heard when the next one calls.
+            // An unwatched caller is read when the next caller connects.
             let _ = wait.watch_control(stream);
         };
         let accept = || rendezvous.accept_control();
         self.so_far.control_server.let_in(accept, watch);
         for (question, reply) in self.so_far.control_server.requests() {
             match question {
-                Ok(question) => self.attend(question, reply),
+                Ok(question) => self.answer_question(question, reply),
                 Err(bad) => reply.answer(&Err(bad.to_string())),
             }
         }
     }
 
-    fn attend(&mut self, question: Question, reply: Reply) {
-        match (self.meant(question.pid), question.request) {
+    fn answer_question(&mut self, question: Question, reply: Reply) {
+        match (self.target_of(question.pid), question.request) {
             (Err(sentence), _) => reply.answer(&Err(sentence)),
             (Ok(_), Request::Snapshot(path)) => self.snapshot_for(reply, path),
-            (Ok(pid), Request::Verb(verb)) => reply.answer(&self.comply(pid, verb)),
+            (Ok(pid), Request::Verb(verb)) => reply.answer(&self.execute(pid, verb)),
         }
     }
 
-    fn comply(&mut self, pid: Option<u32>, verb: Verb) -> Answer {
+    fn execute(&mut self, pid: Option<u32>, verb: Verb) -> Answer {
         if let Verb::Filter(filter) = verb
             && filter.only_process != 0
             && self.processes.id_of(filter.only_process).is_none()
@@ -60,24 +60,26 @@ impl Session<'_> {
             Verb::Status => 0,
             verb => self
                 .put_into_force(verb, pid)
-                .ok_or_else(|| unheeded(pid))?,
+                .ok_or_else(|| no_control(pid))?,
         };
         Ok(self.status(pid, inside).to_facts())
     }
 
-    /// Whom a request is about: nothing for all processes.
-    fn meant(&self, pid: u32) -> Result<Option<u32>, String> {
+    /// The process that a request is about; `None` for all processes.
+    fn target_of(&self, pid: u32) -> Result<Option<u32>, String> {
         let is_recorded = self.processes.id_of(pid).is_some();
-        match pid == std::process::id() || pid == self.running.pid() {
-            _ if is_recorded => Ok(Some(pid)),
-            true => Ok(None),
-            false => Err(not_recorded(pid)),
+        if is_recorded {
+            Ok(Some(pid))
+        } else if pid == std::process::id() || pid == self.running.pid() {
+            Ok(None)
+        } else {
+            Err(not_recorded(pid))
         }
     }
 
-    /// The order of [`ctp_nostd::control`]: command, fence, wait until nobody is inside, read, and
-    /// only then say in the trace that it is so. How many are inside after all patience; nothing if
-    /// events come all the same.
+    /// Follows the order of [`ctp_nostd::control`]: command, fence, wait until no coroutine is inside an event,
+    /// read, and only then record the change. Returns how many are still inside at the timeout; `None` if
+    /// events come in spite of a stop.
     fn put_into_force(&mut self, verb: Verb, pid: Option<u32>) -> Option<usize> {
         let is_first = !self.regions.are_controlled();
         self.regions.order(verb, pid);
@@ -87,7 +89,7 @@ impl Session<'_> {
         let mut inside = self.regions.inside(pid);
         while !self.has_read_all_before(&mut inside, verb) && begin.elapsed() < TIMEOUT {}
         let is_known = is_first && verb == Verb::Stop && inside.is_empty();
-        if is_known && self.comes_all_the_same(pid) {
+        if is_known && self.ignores_stop(pid) {
             self.regions.order(Verb::Start, pid);
             return None;
         }
@@ -97,9 +99,9 @@ impl Session<'_> {
         Some(inside.len())
     }
 
-    /// A probe without lanes may know no control. One look finds all that it has told: what comes later
-    /// was not stopped.
-    fn comes_all_the_same(&mut self, pid: Option<u32>) -> bool {
+    /// Whether events come in spite of a stop: a probe without lanes may not support control. A single pass
+    /// reads all earlier events, so that later ones were not stopped.
+    fn ignores_stop(&mut self, pid: Option<u32>) -> bool {
         let begin = Instant::now();
         let Some(before) = self.regions.events_without_lanes(pid) else {
             return false;
@@ -115,9 +117,10 @@ impl Session<'_> {
         has_more(&self.regions)
     }
 
-    /// Has everybody left, and was all read since? While events are kept, that never ends.
+    /// Whether every coroutine has left its event and all events since then were read. Reading never ends while
+    /// events are kept, hence it is required only for a stop.
     fn has_read_all_before(&mut self, inside: &mut Vec<(usize, usize)>, verb: Verb) -> bool {
-        for _ in 0..LOOKS {
+        for _ in 0..CHECKS {
             self.regions.retain_inside(inside);
             if inside.is_empty() {
                 break;
@@ -158,11 +161,11 @@ impl Session<'_> {
     }
 }
 
-fn unheeded(pid: Option<u32>) -> String {
+fn no_control(pid: Option<u32>) -> String {
     let subject = pid.map_or("the program".to_owned(), |pid| format!("process {pid}"));
-    format!("{subject} does not heed control: all of its events are recorded on")
+    format!("{subject} does not support control: recording of all its events goes on")
 }
 
 fn not_recorded(pid: u32) -> String {
-    format!("process {pid} is not one of those that are recorded here")
+    format!("process {pid} is not recorded here")
 }

@@ -1,4 +1,4 @@
-//! A trace that takes no more: told when it happens, since the recording goes on, and for nothing.
+//! Reports a write failure when it happens: otherwise the program would run on without a recording unnoticed.
 
 use super::Session;
 use crate::cli::stderr;
@@ -8,7 +8,7 @@ use crate::monitor::status::Status;
 use crate::output::encoder::same;
 
 impl Session<'_> {
-    /// Once, and also where nothing but errors is to be said.
+    /// Reports the failure once, in quiet mode, too.
     pub(super) fn report_failure(&mut self) {
         let Some(failure) = self
             .output

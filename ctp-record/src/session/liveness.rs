@@ -1,46 +1,46 @@
-//! Until when the programs lived, as far as is known: the recorder may be kept from looking (by a
-//! stop signal, a busy machine, the kernel), and those who waited did not wait in that time. Where
-//! that happens while it sleeps, it shows only once it has slept longer than it meant to.
+//! The latest time at which the programs were known to live. The recorder may be delayed by a stop signal, a busy
+//! machine or the kernel. After a program's end, its coroutines did not wait during this delay. A delay
+//! during sleep shows only in a sleep that lasts too long.
 
 use std::time::Duration;
 
 use ctp_trace::record::Nanos;
 
-/// A wait that ends later than this after its time was the recorder's own delay.
+/// A sleep that ends later than this after its timeout was delayed.
 const PROMPT: Duration = Duration::from_millis(10);
 
-/// What the recorder has seen of it.
+/// The latest time at which the programs were known to live.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Liveness {
     alive: Nanos,
 }
 
 impl Liveness {
-    /// Nobody was said to have ended when the kernel was asked, at this time or later.
+    /// The kernel reported no end at this time or later.
     pub fn none_had_ended(&mut self, at: Nanos) {
         self.alive = at;
     }
 
-    /// Something of one of them was still there at this time.
+    /// Something of a program was observed at this time.
     pub fn saw_alive(&mut self, at: Nanos) {
         self.alive = self.alive.max(at);
     }
 
-    /// Since then it was waited for at most so long, until `at`: what ended that has just happened.
+    /// A wait of at most this length ended at `at`. Without a delay, an end that is reported now has just happened.
     pub fn was_woken(&mut self, at_most: Duration, at: Nanos) {
         if u128::from(self.alive.until(at).0) <= (at_most + PROMPT).as_nanos() {
             self.alive = at;
         }
     }
 
-    /// When those who are now said to have ended were alive, or had just ended.
+    /// When programs that are now reported as ended were alive or had just ended.
     pub fn last_alive(self) -> Nanos {
         self.alive
     }
 }
 
-/// When one ended that was last known to live then: not before its latest event, but that cannot have
-/// been later than now, whatever its clock said.
+/// The end of a process last known to live at `alive`: not before its latest event, which in turn cannot be later
+/// than `now`, whatever its clock said.
 pub fn end(alive: Nanos, latest_event: Nanos, now: Nanos) -> Nanos {
     alive.max(latest_event.min(now))
 }
@@ -55,7 +55,7 @@ mod tests {
         Nanos(duration.as_nanos() as u64)
     }
 
-    /// The end that is known of a wait from second 5 on.
+    /// The known end after a wait from second 5 on.
     fn end_known_at(at_most: Duration, woken: Duration) -> Nanos {
         let mut liveness = Liveness::default();
         liveness.none_had_ended(nanos(5 * SECOND));
@@ -65,7 +65,7 @@ mod tests {
 
     // CT-03
     #[test]
-    fn an_end_that_wakes_the_recorder_has_just_come() {
+    fn an_end_that_wakes_the_recorder_is_recent() {
         let woken = 5 * SECOND + SECOND / 2;
         assert_eq!(end_known_at(SECOND, woken), nanos(woken));
     }
@@ -79,7 +79,7 @@ mod tests {
 
     // CT-03
     #[test]
-    fn the_time_in_which_the_recorder_was_held_up_is_nobodys() {
+    fn the_recorders_delay_is_not_counted_as_life() {
         assert_eq!(end_known_at(SECOND, 8 * SECOND), nanos(5 * SECOND));
     }
 }

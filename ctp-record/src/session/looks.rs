@@ -1,4 +1,4 @@
-//! Looks from outside, amid the recording.
+//! Rounds of observations of awaited descriptors during the recording.
 
 use ctp_trace::record::Record;
 
@@ -9,7 +9,7 @@ use crate::memory::memory_set::StationPlace;
 use crate::observe::{LONG, MOST_STATIONS, MOST_WAITS};
 
 impl Session<'_> {
-    /// Looks at what those wait for that have waited long, if it is time.
+    /// Observes long waits, if a round is due.
     pub(super) fn look_from_outside(&mut self) {
         if !self.looks.is_due() {
             return;
@@ -30,13 +30,13 @@ impl Session<'_> {
         self.looks.rest(processor_time().saturating_sub(begin));
     }
 
-    /// Tells what was seen last: nobody looks any more.
+    /// Records the latest observations at the end.
     pub(super) fn record_last_observations(&mut self) {
         let records = self.looks.last().map(Record::Look);
         records.for_each(|record| self.output.take(record));
     }
 
-    /// Those of which something is remarkable, and those whose turn it is.
+    /// The waits with remarkable findings, and the next waits in turn.
     fn waits_to_look_at(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
         let regions = &self.regions;
         let suspects = self.looks.suspects().into_iter().take(MOST_WAITS);

@@ -1,23 +1,23 @@
-//! Why it is over, for the trace and for who started the recorder.
+//! The reason for the end of the recording, for the trace and the exit status.
 
 use ctp_trace::record::ExitReason;
 
-/// Why the loop goes no further.
+/// Why the loop has ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Over {
     /// The program ended.
     Ended(ExitReason),
-    /// A signal, this one: a second one that asks for an end, or one that is about the recorder.
+    /// By this signal: the second that asked for an end, or one that concerns the recorder.
     Stopped(i32),
 }
 
 impl Over {
-    /// Whether the recorder has used its processor time, so that the kernel may kill it soon.
+    /// Whether the recorder has used up its processor time, so that the kernel may kill it soon.
     pub fn is_out_of_time(self) -> bool {
         matches!(self, Over::Stopped(libc::SIGXCPU))
     }
 
-    /// For the trace.
+    /// The exit reason for the trace.
     pub fn exit_reason(self) -> ExitReason {
         match self {
             Over::Ended(exit_reason) => exit_reason,
@@ -25,7 +25,7 @@ impl Over {
         }
     }
 
-    /// The recorder's exit status: the program's, 128+n if signal n ended it or the wait for it.
+    /// The recorder's exit status: the program's, or 128+n if signal n ended the program or the recording.
     pub fn status(self) -> u8 {
         match self {
             Over::Ended(ExitReason::Exited(code)) => code as u8,

@@ -1,5 +1,5 @@
-//! How soon the memory is read again: at once while something would be lost, rarely when it is
-//! quiet, and not at all while everything sleeps.
+//! The time until the next pass: none while events could be lost, long when the program is quiet, and a sleep
+//! until the doorbell rings when it is idle.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -7,32 +7,31 @@ use std::time::Duration;
 /// What a pass found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassOutcome {
-    /// Events that were new.
+    /// New events.
     pub events: u64,
-    /// Most events that any one coroutine had since the pass before. Its eight slots keep no more
-    /// than eight.
+    /// Most events of any coroutine since the previous pass. Its eight slots keep at most eight.
     pub most: u64,
-    /// Some events were overwritten before they were read.
+    /// Events were overwritten before they were read.
     pub lost: bool,
-    /// Coroutines ended whose stations new ones would have had to wait for.
+    /// New coroutines need the stations of coroutines that have ended.
     pub short: bool,
-    /// There is more that can be read at once.
+    /// More can be read at once.
     pub is_cut_short: bool,
-    /// There is more, but what was read before is to be written first.
+    /// There is more, but records must be written first.
     pub is_held: bool,
-    /// Records that were there before are not events yet: they wait for others, or for room.
+    /// Records could not be turned into events yet: they wait for other records, or for memory.
     pub has_pending: bool,
 }
 
 impl PassOutcome {
-    /// There is more to be read, of what was there before the pass.
+    /// Whether events from before the pass are still to be read.
     pub fn is_behind(&self) -> bool {
         self.is_cut_short || self.is_held || self.has_pending
     }
 }
 
 impl AddAssign for PassOutcome {
-    /// Of two memories together.
+    /// Combines the outcomes of two memories.
     fn add_assign(&mut self, other: Self) {
         self.events += other.events;
         self.most = self.most.max(other.most);
@@ -47,24 +46,24 @@ impl AddAssign for PassOutcome {
 /// What to do until the next pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing, read on.
+    /// Read again at once.
     Again,
-    /// Wait so long, whatever happens in the memory.
+    /// Wait for this time, without the doorbell.
     Nap(Duration),
     /// Arm the doorbell and sleep.
     Sleep,
 }
 
-/// Pause between two passes of a program that is calm.
+/// Pause for a calm program.
 const CALM: Duration = Duration::from_micros(250);
-/// Pause of one whose slots fill up.
+/// Pause for a program that fills its slots.
 const BRISK: Duration = Duration::from_micros(50);
-/// Pause of one that is not read for now.
+/// Pause while reading waits for writing.
 const HELD: Duration = Duration::from_millis(1);
-/// Pause after which a quiet program is left to ring by itself.
+/// The pause at which the recorder arms the doorbell instead.
 const LONGEST: Duration = Duration::from_millis(4);
 
-/// Decides from one pass to the next.
+/// Chooses the pause after each pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pause: Duration,
@@ -77,7 +76,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// What to do after a pass that found this.
+    /// What to do after this pass.
     pub fn after(&mut self, found: PassOutcome) -> Next {
         match found {
             PassOutcome {
@@ -121,7 +120,7 @@ mod tests {
     };
 
     #[test]
-    fn slots_that_fill_up_are_read_at_once_and_a_quiet_program_is_left_alone() {
+    fn full_slots_are_read_at_once_and_quiet_programs_sleep() {
         let mut pace = Pace::default();
         let full = PassOutcome {
             most: 7,

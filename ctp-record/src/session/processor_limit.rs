@@ -1,41 +1,39 @@
-//! The limit of processor time (`ulimit -t`). At the hard limit the kernel kills without a warning, and
-//! what is not written by then is missing: so the recorder ends its work before.
+//! The limit of processor time (`ulimit -t`). At the hard limit the kernel kills the recorder without a warning,
+//! and unwritten data is lost. The recorder therefore ends its work earlier.
 
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Seconds of processor time that writing the rest may take.
+/// Most seconds of processor time reserved for writing the rest.
 const MOST_RESERVE_S: u64 = 10;
 
-/// Records that the recorder puts in order, encodes and writes in a second. It does more where it has a
-/// processor for itself.
+/// Records that the recorder can order, encode and write in a second. It is faster with a processor for itself.
 const RECORDS_A_S: u64 = if cfg!(debug_assertions) {
     200_000
 } else {
     1_000_000
 };
 
-/// The kernel warns at the soft limit, so the recorder's own is lowered until there is time to write
-/// the trace to its end.
+/// Lowers the soft limit, at which the kernel warns, so that there is time left to finish the trace.
 pub fn keep_time_to_finish() {
     let limit = getrlimit(Resource::Cpu);
     let Some(hard) = limit.maximum else { return };
     let reserve = (hard / 10).clamp(1, MOST_RESERVE_S);
     let warned = hard.saturating_sub(reserve).max(1);
     let current = Some(limit.current.map_or(warned, |soft| soft.min(warned)));
-    // Where it stays as it is, a recorder that takes so much is killed.
+    // If this fails, the recorder may be killed at the hard limit.
     let _ = setrlimit(Resource::Cpu, Rlimit { current, ..limit });
 }
 
-/// Records that can be written in half of what is left until the hard limit; nothing without a limit.
+/// Records that can be written in half of the time left until the hard limit; `None` without a limit.
 pub fn records_left() -> Option<u64> {
     let left = left(used())?.as_millis() as u64;
     Some(left.saturating_mul(RECORDS_A_S) / 2_000)
 }
 
-/// Can a trace be read back that was just written? That takes no longer than all that was done before.
+/// Whether there is time to read back the trace, which takes no longer than everything before.
 pub fn has_time_to_read_back() -> bool {
     let used = used();
     left(used).is_none_or(|left| used < left)

@@ -1,4 +1,4 @@
-//! The recorder's own processor time: the recording ends while there is time to write what waits.
+//! Ends the recording while there is processor time left to write the backlog.
 
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -6,12 +6,12 @@ use super::Session;
 use crate::session::processor_limit;
 
 impl Session<'_> {
-    /// Ends the recording, as the kernel does at the soft limit, where what waits to be written takes
-    /// all the time that is left until the hard limit.
-    pub(super) fn mind_processor_time(&mut self) {
+    /// Ends the recording, as the kernel does at the soft limit, when writing the backlog needs all the time
+    /// that is left until the hard limit.
+    pub(super) fn end_before_time_limit(&mut self) {
         let is_too_much = |left: u64| left < self.regions.waiting_records();
         if processor_limit::records_left().is_some_and(is_too_much) {
-            // The recorder catches this signal, and may send it to itself.
+            // The recorder catches this signal and ends the recording.
             let _ = kill_process(getpid(), Signal::XCPU);
         }
     }

@@ -1,4 +1,4 @@
-//! A recording from its begin to its end.
+//! A whole recording from start to end.
 
 use std::io;
 
@@ -31,26 +31,26 @@ use crate::output::store::Store;
 use crate::session::wait::Wait;
 use crate::session::{Parts, Session};
 
-/// The sequence of a recording: memory, socket, file, signals, program, loop, closing lines.
+/// Runs a recording: memory, socket, file, signals, program, loop, closing lines.
 ///
 /// # Errors
-/// [`Error`], when there is nothing to record or it could not be written.
+/// There is nothing to record, or writing failed.
 pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
-    // It measures while all else is made.
+    // Measures while the rest is set up.
     let calibrator = Calibrator::start();
     output::check_separate(&config.output)?;
     signals::survive_file_limit().map_err(Error::Wait)?;
-    // Before anything is made that would stay behind.
+    // Before anything is created that a signal would leave behind.
     let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
     let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
     let mut session = begin(config, launch, (clock, calibrator), signals, &rendezvous)?;
     let (over, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
-    // What follows may take long, and the recorder may be killed in it.
+    // The rest may take long, and the recorder may be killed meanwhile.
     rendezvous.remove();
     if session.output.flight().is_some() {
-        final_snapshot::land(config, launch, &mut session, over, at)?;
+        final_snapshot::finish(config, launch, &mut session, over, at)?;
         return Ok(over.status());
     }
     let end = End {
@@ -74,7 +74,7 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     Ok(over.status())
 }
 
-/// All that must be there before the program's first instruction, and then the program.
+/// Creates all that must exist before the program's first instruction, and starts the program.
 fn begin<'r>(
     config: &Config,
     launch: &Launch,
@@ -127,7 +127,7 @@ fn begin<'r>(
     Ok(Session::new(parts, launch, config.verbosity))
 }
 
-/// A recording does without control.
+/// Reports that control is not available; the recording runs without it.
 fn say_uncontrolled(config: &Config, error: &io::Error) {
     if config.verbosity > Verbosity::Quiet {
         stderr::say(&format!(
@@ -136,7 +136,7 @@ fn say_uncontrolled(config: &Config, error: &io::Error) {
     }
 }
 
-/// Room for what was asked for.
+/// Creates the shared memory for the options.
 fn regions_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<MemorySet, StartError> {
     let memory_bytes = capacity::memory_bytes();
     let plan = Plan {
@@ -159,7 +159,7 @@ fn regions_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memory
     regions.map_err(|error| StartError::Memory(plan.bytes(), error))
 }
 
-/// Those that ask a flight recorder for a snapshot.
+/// Signals that request a snapshot from a flight recorder.
 fn snapshot_signals(launch: &Launch) -> Vec<i32> {
     let triggers = launch.flight.iter().flat_map(|flight| &flight.triggers);
     let signal = |trigger: &Trigger| match trigger {
@@ -169,7 +169,7 @@ fn snapshot_signals(launch: &Launch) -> Vec<i32> {
     triggers.filter_map(signal).collect()
 }
 
-/// What is to be done about what becomes stuck.
+/// The options of the stuck monitor.
 fn monitor_options(launch: &Launch) -> MonitorOptions {
     let triggers = launch.flight.iter().flat_map(|flight| &flight.triggers);
     let after = |trigger: &Trigger| match trigger {
@@ -182,7 +182,7 @@ fn monitor_options(launch: &Launch) -> MonitorOptions {
     }
 }
 
-/// What there is to say in the end.
+/// The content of the closing lines.
 pub fn closing_of<'c>(
     config: &'c Config,
     launch: &Launch,
@@ -214,7 +214,7 @@ pub fn closing_of<'c>(
     }
 }
 
-/// The size of buffer that more threads could have had, and how many.
+/// The largest buffer that would let more threads have their own, and the number of these threads.
 fn roomier(regions: &MemorySet) -> Option<(u64, u32)> {
     let had = regions.first().region().pool().count();
     let roomiest = capacity::roomiest(capacity::memory_bytes());

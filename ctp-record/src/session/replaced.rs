@@ -1,4 +1,4 @@
-//! Images that were replaced by one without a probe: nobody calls any more, and the process lives on.
+//! Images that an exec replaced by one without a probe: the process lives on but does not connect again.
 
 use ctp_trace::record::ProcessExit;
 
@@ -6,7 +6,7 @@ use super::Session;
 use crate::proc::namespace;
 
 impl Session<'_> {
-    /// Buries those whose connections an exec has closed.
+    /// Removes images whose connections an exec has closed.
     pub(super) fn reap_replaced(&mut self) {
         for pid in self.wait.lines().hung_up() {
             if self.is_replaced(pid) {
@@ -15,14 +15,14 @@ impl Session<'_> {
         }
     }
 
-    /// An exec replaces the maps before it closes descriptors. Who only closed descriptors has our memory
-    /// still; who ends has no maps, and that is noticed by itself. One that found no room for the memory
-    /// hung up too, but has left nothing that could be over.
+    /// Whether an exec has replaced the image. An exec replaces the maps before it closes descriptors. A process that
+    /// only closed its descriptors still maps our memory. A process that is ending has no maps, and its end is
+    /// noticed separately. A process that could not map the memory hung up too, but has recorded nothing.
     fn is_replaced(&mut self, pid: u32) -> bool {
         if !namespace::has_other_maps(pid, self.regions.inodes()) {
             return false;
         }
-        // What it wrote last may not have been read yet.
+        // Its last events may not have been read yet.
         self.regions.pass(&mut self.processes, &mut self.output);
         self.processes.has_written(pid)
     }

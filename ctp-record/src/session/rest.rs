@@ -1,4 +1,4 @@
-//! How the recorder sleeps between two passes, and for how long.
+//! Sleeps between two passes.
 
 use std::io;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::session::pace::Next;
 use crate::session::wait::{self, Happened};
 
-/// How often a sleeping memory is looked at all the same.
+/// How often a sleeping memory is read without a ring.
 const SAFETY_TICK: Duration = Duration::from_secs(1);
-/// How often while some peer cannot ring, or may swallow the bell (a plain v1 peer may): half of
-/// what eight slots last at an event every two milliseconds.
+/// How often while a program cannot ring, or may swallow the ring as a v1 program may: half of the time that
+/// eight slots last at an event every two milliseconds.
 const QUICK_TICK: Duration = Duration::from_millis(8);
-/// How often with so many plain stations that a look at them takes long.
+/// How often with so many v1 stations that a pass takes long.
 const CROWDED_TICK: Duration = Duration::from_millis(50);
 const MANY: u32 = 1_000;
 
 impl Session<'_> {
-    /// Does what the pace says until the next pass, and gives what happened meanwhile.
+    /// Waits until the next pass is due, and returns what happened meanwhile.
     ///
     /// # Errors
     /// Those of the kernel while waiting.
@@ -30,7 +30,7 @@ impl Session<'_> {
         }
     }
 
-    /// Announces that nobody looks, looks once more, and waits for a bell.
+    /// Arms the doorbell, reads once more, and waits for a ring.
     fn sleep(&mut self) -> io::Result<Happened> {
         if self.options.no_doorbell {
             self.output.flush(self.regions.totals().lost);
@@ -53,7 +53,7 @@ impl Session<'_> {
         Ok(happened)
     }
 
-    /// Waits, at first without hearing anything if there were too many false alarms.
+    /// Waits. After too many false alarms, the first part of the wait ignores all events.
     fn wait(&mut self, at_most: Duration, announced: bool) -> io::Result<Happened> {
         let deaf = self.so_far.alarms.deaf_for(at_most);
         std::thread::sleep(deaf);
@@ -97,7 +97,7 @@ impl Session<'_> {
             MANY.. => CROWDED_TICK,
             1.. => QUICK_TICK,
             0 if deaf => QUICK_TICK,
-            // Deaths that are kept out do not ring, and their stations are wanted.
+            // Deaths dropped by the filter do not ring, but their stations are needed.
             0 if self.regions.are_controlled() => CROWDED_TICK,
             0 => SAFETY_TICK,
         }

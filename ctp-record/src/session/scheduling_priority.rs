@@ -1,4 +1,4 @@
-//! How soon a thread gets a processor that others want too.
+//! Scheduling priorities of the recorder's threads.
 #![allow(
     unsafe_code,
     reason = "a system call for which there is no safe wrapper"
@@ -36,24 +36,24 @@ impl Default for Attributes {
     }
 }
 
-/// How far a thread steps forward that may: only root does, and whom a limit (`RLIMIT_NICE`) lets.
+/// Niceness gained by a thread with permission: root, or by a limit (`RLIMIT_NICE`).
 const FORWARD: i32 = -10;
 
-/// How far a thread steps back that can wait.
+/// Niceness given up by background threads.
 const BACK: i32 = 5;
 
-/// The calling thread steps back behind the program and the threads that read it. One that may not works
-/// all the same.
+/// Lets the program and the reading threads go before the calling thread. Works without it if not permitted.
 pub fn step_back() {
     let _ = setpriority_process(Some(gettid()), BACK);
 }
 
-/// The calling thread, which sleeps most of the time, gets a processor as soon as it wants one, if it
-/// may have that: root may, and whom a limit (`RLIMIT_RTPRIO`) lets. Niceness would count only among
-/// threads of its session where the kernel groups them so.
+/// Schedules the calling thread, which sleeps most of the time, as soon as it wakes.
 ///
-/// Otherwise it asks for no more than this at a time, so that it need not wait until others have used
-/// up what they asked for, which kernels before 6.12 do not know of, and steps forward if it may.
+/// With permission (root, or `RLIMIT_RTPRIO`), this uses real-time scheduling. Niceness would count only among
+/// threads of the same session where the kernel groups sessions.
+///
+/// Otherwise, the thread asks for a short time slice, so that it need not wait until others have used up theirs
+/// (Linux 6.12 and later), and lowers its niceness if permitted.
 pub fn ask_for_little(runtime_ns: u64) {
     let nice = getpriority_process(None).unwrap_or(0);
     let at_once = Attributes {
@@ -70,12 +70,12 @@ pub fn ask_for_little(runtime_ns: u64) {
         nice: (nice + FORWARD).max(-20),
         ..little
     };
-    // Where none is granted, the thread waits as others do.
+    // If none is granted, the thread waits like any other.
     [at_once, forward, little].iter().any(ask);
 }
 
-/// False if the kernel refuses.
+/// Applies the attributes. Returns whether the kernel accepted.
 fn ask(attributes: &Attributes) -> bool {
-    // SAFETY: the kernel reads the structure, whose size it is told, and nothing else.
+    // SAFETY: the kernel reads only this structure, whose size field is right.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) == 0 }
 }

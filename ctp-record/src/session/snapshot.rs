@@ -1,4 +1,4 @@
-//! Snapshots of a flight recorder, amid the recording and at its end.
+//! Snapshots of a flight recorder, during the recording and at its end.
 
 use std::path::PathBuf;
 
@@ -16,11 +16,11 @@ use crate::output::store::Store;
 use crate::proc::process;
 use crate::proc::processes::Processes;
 
-/// How to gather what a snapshot is made of.
+/// Gathers the input of a snapshot.
 type Take = fn(&Start, &mut MemorySet, &mut Processes, &mut FlightHistory) -> SnapshotInput;
 
 impl Session<'_> {
-    /// Takes the snapshot that a signal asked for, once none is being written.
+    /// Takes the snapshot that a signal requested, unless one is being written.
     pub(super) fn take_requested(&mut self) {
         if self
             .output
@@ -31,13 +31,15 @@ impl Session<'_> {
         }
     }
 
-    /// Takes one for somebody who waits for it.
+    /// Takes a snapshot for `ctp-record control`, which waits for the answer.
     pub(super) fn snapshot_for(&mut self, reply: Reply, path: Option<PathBuf>) {
         let refusal = match self.output.flight() {
             None => {
                 "only a flight recorder takes snapshots: start it with ctp-record --flight-recorder"
             }
-            Some(recorder) if recorder.is_writing() => "a snapshot is being written; ask again",
+            Some(recorder) if recorder.is_writing() => {
+                "another snapshot is being written; try again"
+            }
             Some(_) => return self.snapshot(path, Some(reply)),
         };
         reply.answer(&Err(refusal.to_owned()));
@@ -56,14 +58,14 @@ impl Session<'_> {
         self.report_if_stopped();
     }
 
-    /// Else all of it looks as if it was stuck.
+    /// Reports a stopped program, in which everything looks stuck.
     fn report_if_stopped(&self) {
         let pid = self.running.pid();
         if self.options.verbosity > Verbosity::Quiet && process::is_stopped(pid) {
             self.status.iter().for_each(Status::make_room);
             stderr::say(&format!(
                 "ctp-record: process {pid} is stopped, by a signal or a debugger: nothing in it \
-                 goes on before it is let go on (SIGCONT)\n"
+                 runs until it is continued (SIGCONT)\n"
             ));
         }
     }
@@ -76,8 +78,8 @@ impl Session<'_> {
         })
     }
 
-    /// For the last one, if it is to be taken at such an end: at once, since those who go on write over
-    /// what was last.
+    /// Gathers the input of the final snapshot, if this exit reason asks for one. Done at once, because surviving
+    /// processes overwrite the last events.
     pub(super) fn gather_last(&mut self, exit_reason: ExitReason) -> Option<SnapshotInput> {
         let recorder = self.output.flight()?;
         recorder
@@ -97,10 +99,10 @@ impl Session<'_> {
         })
     }
 
-    /// The last one, if what it is made of was gathered at the end.
+    /// Writes the final snapshot, if its input was gathered.
     ///
     /// # Errors
-    /// It could not be written.
+    /// Writing failed.
     pub fn last_snapshot(&mut self) -> Result<Option<Snapshot>, TraceError> {
         let Some(gathered) = self.so_far.last.take() else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Looks at what is stuck, amid the recording, and what follows from them.
+//! Checks for stuck coroutines during the recording, and reports the findings.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::output::store::Store;
 use crate::session::pace::PassOutcome;
 
 impl Session<'_> {
-    /// Tells what the latest look has found, and begins the next one when it is time, and nothing
-    /// from before `at` is still to be read.
-    pub(super) fn look_out(&mut self, at: Nanos, found: PassOutcome) {
+    /// Reports the findings of the latest check. Starts the next check if it is due and all events before `at` have
+    /// been read.
+    pub(super) fn check_stuck(&mut self, at: Nanos, found: PassOutcome) {
         let Some(stuck_monitor) = &mut self.stuck_monitor else {
             return;
         };
         for (purpose, at, findings) in stuck_monitor.news() {
-            self.proclaim(purpose, at, &findings);
+            self.announce(purpose, at, &findings);
         }
         if found.is_behind()
             || !self
@@ -35,17 +35,17 @@ impl Session<'_> {
         if self
             .stuck_monitor
             .as_mut()
-            .is_some_and(|stuck_monitor| stuck_monitor.passes_over(is_stopped))
+            .is_some_and(|stuck_monitor| stuck_monitor.skips_stopped(is_stopped))
         {
             return;
         }
         match self.output.flight() {
-            Some(_) => self.look_at_lanes(),
-            None => self.look_at_trace(at),
+            Some(_) => self.check_lanes(),
+            None => self.check_trace(at),
         }
     }
 
-    fn proclaim(&mut self, purpose: Purpose, at: Nanos, findings: &[Finding]) {
+    fn announce(&mut self, purpose: Purpose, at: Nanos, findings: &[Finding]) {
         let is_reported = purpose != (Purpose::Snapshot { is_reported: false });
         if is_reported && self.options.verbosity > Verbosity::Quiet {
             self.status.iter().for_each(Status::make_room);
@@ -56,8 +56,8 @@ impl Session<'_> {
         }
     }
 
-    /// Account of the trace is kept as it is put in order; this thread judges too.
-    fn look_at_trace(&mut self, at: Nanos) {
+    /// The output thread updates the watch as it orders the trace, and judges, too.
+    fn check_trace(&mut self, at: Nanos) {
         let (Some(stuck_monitor), Store::Trace(output)) =
             (&mut self.stuck_monitor, &mut self.output)
         else {
@@ -67,13 +67,13 @@ impl Session<'_> {
         let after = Duration::from_nanos(stuck_monitor.shortest().0);
         let (regions, processes) = (&mut self.regions, &mut self.processes);
         let no_progress = regions.report_idle(after, processes, output.as_mut());
-        // What judging takes is told with what it found.
+        // The cost of judging is sent with the findings.
         stuck_monitor.started(processor_time().saturating_sub(begin));
         output.look(at, no_progress);
     }
 
-    /// Only where somebody stands still is there anything to find.
-    fn look_at_lanes(&mut self) {
+    /// Checks a flight recorder, if some coroutine has been idle for long enough.
+    fn check_lanes(&mut self) {
         let Some(stuck_monitor) = &mut self.stuck_monitor else {
             return;
         };
@@ -88,7 +88,7 @@ impl Session<'_> {
             return;
         };
         let took = processor_time().saturating_sub(begin);
-        // Where there is no thread left for it, it is tried again.
+        // If no thread can be started, the next check tries again.
         if flight::look(gathered, thresholds, sender).is_ok() {
             self.stuck_monitor
                 .iter_mut()

@@ -1,4 +1,4 @@
-//! Where the recorder waits: one epoll for the program's end, its bells, and signals.
+//! Waits with an epoll for the program's end, doorbells, callers and signals.
 
 mod lines;
 
@@ -19,9 +19,9 @@ pub use lines::Request;
 /// What happened while waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Happened {
-    /// Somebody rang, asked, or hung up.
+    /// A program rang, requested memory, or hung up.
     pub rang: bool,
-    /// Somebody connects.
+    /// A program connects.
     pub knocked: bool,
     /// The program ended.
     pub ended: bool,
@@ -29,29 +29,29 @@ pub struct Happened {
     pub signalled: bool,
     /// Another process ended.
     pub departed: bool,
-    /// Somebody wants to control the recording, or asks.
+    /// A caller of the control socket connects or sends a request.
     pub requested: bool,
 }
 
-/// What to wait for.
+/// The epoll and what it watches.
 #[derive(Debug)]
 pub struct Wait {
     epoll: OwnedFd,
     lines: Lines,
-    /// Processes whose end is waited for.
+    /// Watched processes.
     watched: Vec<(u32, OwnedFd)>,
     departed: Vec<u32>,
 }
 
-/// Can this kernel run a fence on every processor that runs a traced program?
+/// Whether the kernel can run a fence on every processor that runs a traced program.
 pub fn can_order() -> bool {
     membarrier_query().contains(MembarrierQuery::GLOBAL_EXPEDITED)
 }
 
-/// The recorder's half of an event without a fence, see [`ctp_nostd::doorbell`]: between the
-/// announcement of sleep and the last look.
+/// The recorder's half of an event without a fence, see [`ctp_nostd::doorbell`]: between arming the doorbell
+/// and the last pass.
 pub fn order() {
-    // Where it fails it was not declared either, and programs use fences of their own.
+    // If this fails, the recorder has not announced it, and programs use their own fences.
     let _ = membarrier(MembarrierCommand::GlobalExpedited);
 }
 
@@ -66,7 +66,7 @@ const PROCESS: u64 = 2 << 32;
 const LOW_HALF: u64 = u32::MAX as u64;
 
 impl Wait {
-    /// For connections and signals.
+    /// Waits for connections and signals.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -83,8 +83,7 @@ impl Wait {
         })
     }
 
-    /// From now on also for this one, who wants to control the recording, or for those who knock
-    /// for that.
+    /// Also waits for this control socket or control connection.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -93,7 +92,7 @@ impl Wait {
         Ok(epoll::add(&self.epoll, socket, data, EventFlags::IN)?)
     }
 
-    /// From now on also for the end of the program.
+    /// Also waits for the end of the program.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -102,10 +101,10 @@ impl Wait {
         Ok(epoll::add(&self.epoll, program, data, EventFlags::IN)?)
     }
 
-    /// From now on also for what this one sends.
+    /// Also waits for messages of this caller.
     ///
     /// # Errors
-    /// Nothing will be heard of it: no descriptor was left for it, or the kernel waits for no more.
+    /// The caller will not be heard: out of descriptors, or over the kernel's limit of watches.
     pub fn add(&mut self, caller: Caller) -> io::Result<()> {
         let socket = caller.socket.ok_or(Errno::MFILE)?;
         let data = EventData::new_u64(LINE | u64::from(self.lines.next()));
@@ -114,7 +113,7 @@ impl Wait {
         Ok(())
     }
 
-    /// From now on also for the end of this process; one that is there no more has departed.
+    /// Also waits for the end of this process. If it has ended already, it counts as departed.
     pub fn watch(&mut self, pid: u32) {
         if self.watched.iter().any(|(watched, _)| *watched == pid) {
             return;
@@ -122,12 +121,12 @@ impl Wait {
         match self.handle_of(pid) {
             Ok(handle) => self.watched.push((pid, handle)),
             Err(Errno::SRCH) => self.departed.push(pid),
-            // Too many files, say: its end is not noticed.
+            // For example too many files: the end of this process is not noticed.
             Err(_) => {}
         }
     }
 
-    /// Becomes readable, here too, when the process ends.
+    /// A descriptor, watched by the epoll, that becomes readable when the process ends.
     fn handle_of(&self, pid: u32) -> rustix::io::Result<OwnedFd> {
         let process = Pid::from_raw(pid as i32).ok_or(Errno::SRCH)?;
         let handle = pidfd_open(process, PidfdFlags::empty())?;
@@ -136,7 +135,7 @@ impl Wait {
         Ok(handle)
     }
 
-    /// The program has ended, once for all.
+    /// Stops watching the program, which has ended.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -149,7 +148,7 @@ impl Wait {
         &mut self.lines
     }
 
-    /// Processes whose end is waited for.
+    /// The number of watched processes.
     pub fn watched(&self) -> usize {
         self.watched.len()
     }
@@ -159,7 +158,7 @@ impl Wait {
         std::mem::take(&mut self.departed)
     }
 
-    /// What has happened, without waiting.
+    /// Returns what has happened, without waiting.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -178,8 +177,8 @@ impl Wait {
         Ok(happened)
     }
 
-    /// Waits until something happened, for at most so long. Waiting in `epoll` itself would round
-    /// up to milliseconds (before Linux 5.11), which is too long for eight slots.
+    /// Waits for at most this time until something happens. Before Linux 5.11, waiting in `epoll` itself rounds up to
+    /// milliseconds, which is too long for eight slots.
     ///
     /// # Errors
     /// Those of the kernel.

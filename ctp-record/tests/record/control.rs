@@ -152,7 +152,7 @@ fn a_stop_is_exact(flags: &[&str]) -> Trace {
     let (lab, outcome) = recording.end();
     let message = &outcome.stderr;
     assert!(
-        message.contains("kept out by ctp-record control"),
+        message.contains("dropped by ctp-record control"),
         "{message}"
     );
     let trace = lab.trace();
@@ -341,12 +341,12 @@ fn who_cannot_be_controlled_is_told_why() {
     let (status, message) = refused(recording.program, &["filter", "pid=1"]);
     assert_eq!(status, Some(1));
     assert!(
-        message.contains("process 1 is not one of those"),
+        message.contains("process 1 is not recorded here"),
         "{message}"
     );
     let (status, message) = refused(recording.program, &["filter", "min=1ms"]);
     assert_eq!(status, Some(2));
-    assert!(message.contains("is no predicate"), "{message}");
+    assert!(message.contains("is not a filter condition"), "{message}");
     let status = recording.try_control(recording.recorder.id(), &["status"]);
     assert!(status.stdout.contains("recording      on\n"), "{status:?}");
     assert!(status.stdout.contains("filtered       0\n"), "{status:?}");
@@ -373,7 +373,7 @@ fn one_whose_probe_goes_on_all_the_same_is_not_said_to_be_stopped() {
     let outcome = recording.try_control(recording.program, &["stop"]);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stdout);
     let message = outcome.stderr;
-    assert!(message.contains("does not heed control"), "{message}");
+    assert!(message.contains("does not support control"), "{message}");
     assert!(names("recording      on\n"));
     send(Signal::KILL, recording.program);
     recording.lab.outcome(recording.recorder);

@@ -278,7 +278,7 @@ fn waits_in_vain(fork: &str) {
     wait_until("the fork has worked", || lab.truth("truth").len() == 2);
     send(Signal::CONT, recorder.id());
     let outcome = lab.outcome(recorder);
-    let reported = "1 process was not let in, or too late";
+    let reported = "1 process was not admitted, or asked too late";
     assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
     assert_eq!(lab.trace().coroutines.len(), 1);
     assert_eq!(lab.trace().end().unrecorded, 1);

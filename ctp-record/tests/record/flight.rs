@@ -367,8 +367,11 @@ fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
         message.contains("ctp-report --stuck -i ctp.data.1"),
         "{message}"
     );
-    assert!(message.contains("no snapshot at this end"), "{message}");
-    assert!(message.contains("those taken before"), "{message}");
+    assert!(
+        message.contains("no snapshot was due at this exit"),
+        "{message}"
+    );
+    assert!(message.contains("earlier snapshots"), "{message}");
 }
 
 // LT-09
@@ -401,11 +404,11 @@ fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
     let outcome = lab.record(&flags, "churn", &["truth", "10"]);
     assert!(!lab.path("ctp.data").exists());
     assert!(
-        outcome.stderr.contains("no snapshot at this end"),
+        outcome.stderr.contains("no snapshot was due at this exit"),
         "{}",
         outcome.stderr
     );
-    let message = "none was asked for before";
+    let message = "none was requested before";
     assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
 }
 

@@ -165,7 +165,7 @@ fn an_endless_answer_ends_with_an_error() {
     for words in ["status", "snapshot"] {
         let outcome = impostor.control(words);
         assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-        let message = "its answer is longer than that of any recorder";
+        let message = "the answer is longer than any answer of a recorder";
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
 }
@@ -178,7 +178,7 @@ fn what_never_answers_or_lets_in_ends_the_wait() {
     for wait in waits {
         let outcome = wait.join().expect("it ends");
         assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-        let message = "does not answer: there is no whole answer after 10 s; is it stopped?";
+        let message = "does not answer: no complete answer after 10 s; is it stopped?";
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
 }

@@ -66,7 +66,7 @@ fn a_file_that_takes_no_more_is_told_while_the_program_runs() {
     let steps = ["truth", "work", "one", "5000", "0", "await", "go"];
     let recorder = command.args(steps).spawn().expect("can be started");
     let reported = "nothing more can be written to /dev/full: No space left on device (os error 28); \
-                free space and record anew";
+                free space and record again";
     wait_until("the sentence", || lab.read("stderr").contains(reported));
     // Not into the files of the recording itself.
     let mut control = Command::new(env!("CARGO_BIN_EXE_ctp-record"));
@@ -125,7 +125,7 @@ fn an_output_that_is_taken_away_is_told() {
         }
         let outcome = lab.outcome(recorder);
         let sentence =
-            "disk/ctp.data was written, but somebody has moved, removed, cut or replaced it since";
+            "disk/ctp.data was written, but has been moved, removed, truncated or replaced since";
         says(&lab, &outcome, sentence);
         if directory == "renamed" {
             Trace::read(&lab.path("renamed/ctp.data"));
@@ -142,8 +142,7 @@ fn an_output_that_is_cut_is_told() {
     let file = fs::File::options().write(true).open(lab.path("ctp.data"));
     file.and_then(|file| file.set_len(0)).expect("is ours");
     let outcome = lab.outcome(recorder);
-    let sentence =
-        "ctp.data was written, but somebody has moved, removed, cut or replaced it since";
+    let sentence = "ctp.data was written, but has been moved, removed, truncated or replaced since";
     says(&lab, &outcome, sentence);
 }
 
@@ -275,7 +274,7 @@ fn forks_for_which_the_recorder_has_no_descriptor_are_counted_in_the_trace() {
     let missing = 8 - trace.coroutines.len() as u64;
     assert!(0 < missing, "{}", outcome.stderr);
     assert_eq!(trace.end().unrecorded, missing);
-    let reported = "not let in, since no descriptor was left";
+    let reported = "not admitted, because no descriptor was left";
     assert!(outcome.stderr.contains(reported), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("ulimit -n"), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("--wait-all"), "{}", outcome.stderr);
@@ -290,7 +289,7 @@ fn a_program_with_little_address_space_is_recorded_from_slots() {
     let outcome = lab.run(&mut command);
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("; 0 lanes"), "{}", outcome.stderr);
-    let why = "1 thread found no buffer, since the program has no room to map any";
+    let why = "1 thread got no buffer, because the program has no memory left to map any";
     assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
     let trace = lab.trace();
     trace.is_complete();
@@ -342,7 +341,7 @@ fn a_flight_recorder_of_a_program_with_little_address_space_takes_its_probe_for_
     assert!(message.contains(" 80 events in totals ("), "{message}");
     let kept = " kept: at most the latest 8 of each coroutine), 0 lost";
     assert!(message.contains(kept), "{message}");
-    let why = "1 thread found no buffer, since the program has no room to map any";
+    let why = "1 thread got no buffer, because the program has no memory left to map any";
     assert!(message.contains(why), "{message}");
     assert!(!message.contains("this probe keeps no totals"), "{message}");
 }
@@ -352,7 +351,7 @@ fn where_no_buffers_were_asked_for_nobody_is_said_to_have_found_none() {
     let lab = Lab::new();
     let message = lab.record(&["--buffer", "0"], "hot", &["truth", "1", "4", "8"]);
     assert!(
-        !message.stderr.contains("found no buffer"),
+        !message.stderr.contains("got no buffer"),
         "{}",
         message.stderr
     );

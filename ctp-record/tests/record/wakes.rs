@@ -106,5 +106,5 @@ fn each_sleep_is_ended_by_one_ring() {
     };
     assert_eq!(sends, notified(&outcome));
     assert!((1..=64).contains(&sends), "{sends} rings for 64 events");
-    assert_eq!(counter(&outcome, " found it awake"), 0);
+    assert_eq!(counter(&outcome, " while awake"), 0);
 }

@@ -1,4 +1,4 @@
-//! Rules of the numbers with which events are told from one another.
+//! Rules about the numbers that identify events.
 
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::layout::SLOTS;
@@ -13,7 +13,7 @@ pub(super) fn dialect(pair: &Pair<'_>) -> Judged {
         None => NotSeen,
         Some(Dialect::PerSlot) => Kept,
         Some(Dialect::PerStation) => Broken(format!(
-            "D1, one sequence for the station, whose events nobody can tell from torn ones: {:?}",
+            "D1, one sequence for the station, in which complete and torn events look the same: {:?}",
             pair.now.seqs
         )),
     }
@@ -33,7 +33,7 @@ fn fall_before(pair: &Pair<'_>) -> Option<Fall> {
     changes.find(|(_, was, is)| is < was)
 }
 
-/// A number that stands for two events was given back in between.
+/// Two different events with the same number prove that the number was reused in between.
 fn no_repetition(before: &Look, now: &Look) -> Judged {
     let is_another = |(n, epoch): &&(u64, Epoch)| {
         let same = before.events.iter().find(|(known, _)| known == n);
@@ -46,7 +46,7 @@ fn no_repetition(before: &Look, now: &Look) -> Judged {
     }
 }
 
-/// At one instant the slots hold the newest event and the seven before it.
+/// At any instant the slots hold the newest event and the seven before it.
 pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
     let is_sure = pair.now.still && !pair.is_jumbled;
     let Some(newest) = pair.now.newest().filter(|_| is_sure) else {
@@ -69,7 +69,7 @@ pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
     Kept
 }
 
-/// A slot that is still odd although a later event was there a look ago.
+/// No slot may still be odd although a later event was complete at the earlier look.
 pub(super) fn even(pair: &Pair<'_>) -> Judged {
     let is_numbered = pair.now.dialect == Some(Dialect::PerSlot) && !pair.is_jumbled;
     let before = pair.before.filter(|_| is_numbered);
@@ -93,7 +93,7 @@ pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
         return NotSeen;
     }
     let is_odd = |slot: &usize| pair.now.seqs[*slot] % 2 == 1;
-    // A slot that is left odd has a rule of its own: only the two newest events count here.
+    // A slot that stays odd breaks another rule: only the two newest events count here.
     let recent = |slot: &usize| {
         let n = pair.now.event_in(*slot);
         n.zip(pair.now.newest())
@@ -111,9 +111,8 @@ pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
     }
 }
 
-/// A writer stores the event first and the head, which counts it, right after it: at one instant
-/// the head is the newest event's index or the one behind it, which it is at the latest when the
-/// coroutine is dead.
+/// A writer stores the event and then the head, which counts it. At any instant the head is therefore the newest event's
+/// index, or that plus one. It must be the latter when the coroutine is dead.
 pub(super) fn head(pair: &Pair<'_>) -> Judged {
     let now = pair.now;
     let Some(newest) = now.newest().filter(|_| now.extended()) else {

@@ -1,4 +1,4 @@
-//! Rules of the coroutine that occupies a station, and of what goes with it.
+//! Rules about the coroutine of a station, its identity and its table entries.
 
 use ctp_nostd::layout::Interned;
 
@@ -9,7 +9,7 @@ use crate::check::look::Look;
 pub(super) fn id(pair: &Pair<'_>) -> Judged {
     match (pair.now.dialect, pair.now.raw.probe_id) {
         (None, _) => NotSeen,
-        (_, 0) => Broken("it has events and probe_id 0".to_owned()),
+        (_, 0) => Broken("the station has events and probe_id 0".to_owned()),
         _ => Kept,
     }
 }
@@ -21,11 +21,12 @@ pub(super) fn is_dead(pair: &Pair<'_>) -> Judged {
         .filter(|before| station_owner(before) == station_owner(pair.now));
     match (pair.now.raw.is_dead, before) {
         (dead @ 2.., _) => Broken(format!("is_dead is {dead}")),
-        // The look before may have copied the numbers before the death came.
+        // The earlier look may have copied the numbers before the death came.
         (_, Some(before)) if before.raw.is_dead == 1 && before.still => {
-            match before.seqs == pair.now.seqs {
-                true => Kept,
-                false => Broken("it had events after its death".to_owned()),
+            if before.seqs == pair.now.seqs {
+                Kept
+            } else {
+                Broken("the station had events after is_dead".to_owned())
             }
         }
         (0, _) => NotSeen,
@@ -92,8 +93,7 @@ pub(super) fn names(pair: &Pair<'_>) -> Judged {
     }
 }
 
-/// Who finds an entry that another thread still fills in may use its id. Nobody finds one that
-/// has no key yet.
+/// A thread may use the id of an entry that another thread is still filling in, but an entry without a key has no id yet.
 fn fault_of(entry: Option<&Interned>, entries: usize) -> Option<String> {
     match entry {
         None => Some(format!("the table has {entries} entries")),

@@ -1,4 +1,4 @@
-//! Rules of what is in an event.
+//! Rules about the content of an event.
 
 use ctp_nostd::layout::SLOTS;
 use ctp_nostd::slot::{Epoch, EventKind};
@@ -8,10 +8,10 @@ use super::Pair;
 use super::numbers::no_gap;
 use crate::check::threads::LARGEST_TID;
 
-/// A coarse clock is late by a tick of the kernel, and one of the probe's own not quite right.
+/// Tolerance for a coarse clock, late by a kernel tick, and for a clock of the probe's own.
 const LEEWAY_NS: u64 = 10_000_000;
 
-/// In a time namespace, CLOCK_MONOTONIC of the program is another clock.
+/// Accepts the clock of the program's time namespace, too.
 pub(super) fn clock(pair: &Pair<'_>) -> Judged {
     let by_ours = clock_ahead(pair, 0);
     let by_own = || clock_ahead(pair, pair.ahead_ns);
@@ -43,7 +43,7 @@ fn clock_ahead(pair: &Pair<'_>, ahead_ns: i64) -> Judged {
 }
 
 pub(super) fn time_order(pair: &Pair<'_>) -> Judged {
-    // Where numbers do not tell which event came first, times cannot be compared.
+    // Without a known order of events, their times cannot be compared.
     if no_gap(pair) != Kept {
         return NotSeen;
     }
@@ -83,7 +83,7 @@ pub(super) fn is_active(pair: &Pair<'_>) -> Judged {
     }
 }
 
-/// An extended probe tells the kind of each event.
+/// Compares the kind of each event with `is_active`, for an extended probe.
 fn contradiction(events: &[(u64, Epoch)]) -> Option<String> {
     let (n, epoch) = events.iter().find(|(_, epoch)| contradicts(epoch))?;
     let is_active = u8::from(epoch.tail.is_active);
@@ -93,8 +93,7 @@ fn contradiction(events: &[(u64, Epoch)]) -> Option<String> {
     ))
 }
 
-/// A plain one does not. But nobody suspends so many times in a row, nor runs, birth and death
-/// included.
+/// For a v1 probe without kinds: no coroutine suspends or runs so often in a row, even counting birth and death.
 fn monotony(events: &[(u64, Epoch)]) -> Option<String> {
     let (first, rest) = events.split_first()?;
     let is_active = first.1.tail.is_active;
@@ -107,7 +106,7 @@ fn monotony(events: &[(u64, Epoch)]) -> Option<String> {
     })
 }
 
-/// Does the kind say another thing? One that is not known says nothing.
+/// Whether the kind says otherwise; unknown kinds say nothing.
 fn contradicts(epoch: &Epoch) -> bool {
     let is_suspend = match epoch.tail.kind {
         kind if kind == EventKind::Suspend as u8 => true,
@@ -117,7 +116,7 @@ fn contradicts(epoch: &Epoch) -> bool {
     epoch.tail.is_active == is_suspend
 }
 
-/// Events of a station's occupant carry its generation, and what kind they are.
+/// Events must carry their station's generation and a kind.
 pub(super) fn kind(pair: &Pair<'_>) -> Judged {
     let now = pair.now;
     let Some(owner) = now.identity.filter(|_| now.still && now.extended()) else {

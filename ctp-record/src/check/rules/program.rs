@@ -1,4 +1,4 @@
-//! Rules of the program as a whole: its claims, processes, descriptors and rings.
+//! Rules about the program as a whole: its claims, processes, descriptors and rings.
 
 use super::Judged::{self, Broken, Kept, NotSeen};
 use crate::check::world::World;
@@ -6,7 +6,7 @@ use crate::check::world::World;
 pub(super) fn attached(world: &World) -> Judged {
     match world.stations == 0 && world.connected == 0 && !world.mapped {
         true => Broken(
-            "no station was claimed, nobody connected to the socket, and the program was not seen \
+            "no station was claimed, no process connected to the socket, and the program was not seen \
              to map the memory"
                 .to_owned(),
         ),
@@ -33,7 +33,7 @@ pub(super) fn connected(world: &World) -> Judged {
     }
 }
 
-/// Who has no socket leaves the flag to others.
+/// A program without a connection need not take the flag.
 pub(super) fn rings(world: &World) -> Judged {
     let proof = world
         .doorbell
@@ -43,7 +43,7 @@ pub(super) fn rings(world: &World) -> Judged {
     proven(&proof, world.doorbell.taken > 0)
 }
 
-/// Broken if there is a proof; else kept, if what it is about was seen.
+/// Broken with this proof; else kept if the rule's subject was seen.
 pub(super) fn proven(proof: &Option<String>, was_seen: bool) -> Judged {
     match proof {
         Some(proof) => Broken(proof.clone()),

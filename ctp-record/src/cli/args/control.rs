@@ -1,4 +1,4 @@
-//! What users type after `ctp-record control`.
+//! The options of `ctp-record control`.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -17,32 +17,32 @@ use crate::control::{Filter, Verb};
 
 const CONTROL_AFTER: &str = "\
 PID of a recorded process: stop, start and filter affect that process only. PID of the recorder:
-they affect all processes it records, also later ones. So does the PID of the program it started, if
-that is not recorded itself. Only the same user may do this, or root with the same ctp-record.
+they affect all processes it records, including later processes. The PID of the launched program
+acts like that of the recorder if that process is not recorded itself. Only the same user may do
+this, or root with the same ctp-record.
 
-EXPR says which events are kept; all others are counted as filtered, which is not lost:
+EXPR selects the events to keep; all others are counted as filtered, which is not lost:
   kind=run,suspend   events of these kinds. Births and deaths are always kept
   tid=N              runs and suspends on the thread with this id, as in the trace
-  pid=N              events of this one of several processes
-  none               all events: the filter is taken away
-Several are joined by spaces, and an event must meet all of them. A filter replaces the one before.
+  pid=N              events of the process with this id
+  none               all events: removes the filter
+Conditions are joined by spaces, and an event must meet all of them. A new filter replaces the old.
 
-A snapshot is answered once its file is there, within 10 minutes; all else within 10 s. Only
-recordings with --flight-recorder take any.
+A snapshot is answered when its file is complete, within 10 minutes; other commands within 10 s.
+Only recordings with --flight-recorder take snapshots.
 
-Stop and filter answer once they are in force: no event is later in the trace that they keep out.
-What coroutines wait for meanwhile is not known, and no verdict is built on what came before.
-Plain v1 peers, and other probes without lanes that do not look for it, know no control and are
-recorded on: a stop fails where events of such a process come all the same. Whether it filters is
-not looked at.
+Stop and filter answer when they are in force: the trace has no later event that they drop. What
+coroutines wait for meanwhile is unknown, and no verdict is based on what came before.
+Programs with a v1 probe, and other probes without control, are recorded on. A stop fails if events
+of such a process keep coming. Whether a process obeys a filter is not checked.
 
 Exit status: 0, 1 for an error, 2 for wrong usage.";
 
-/// Stops, resumes or filters a recording, takes a snapshot of it, or tells how it stands
+/// Stops, resumes or filters a recording, takes a snapshot of it, or prints its status
 #[derive(clap::Args, Debug)]
 #[command(after_help = CONTROL_AFTER, disable_help_subcommand = true)]
 pub struct ControlArgs {
-    /// A process that is recorded, or its recorder
+    /// A recorded process, or its recorder
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pid: u32,
 
@@ -58,32 +58,32 @@ pub struct ControlArgs {
 enum VerbArgs {
     /// Keep no events
     Stop,
-    /// Keep events again, as the filter in force says
+    /// Keep events again, according to the current filter
     Start,
     /// Keep only events that meet EXPR
     Filter {
-        /// kind=run,suspend  tid=N  pid=N, of which an event must meet all that are given; or none
+        /// Conditions that an event must meet: kind=run,suspend  tid=N  pid=N; or none
         #[arg(required = true)]
         expr: Vec<String>,
     },
-    /// Tell how the recording stands
+    /// Print the status of the recording
     Status,
-    /// Write what a flight recorder has, while the program goes on
+    /// Write what a flight recorder has kept, while the program goes on
     Snapshot {
-        /// To this file; else beside the trace, as FILE.1, FILE.2 and so on
+        /// Write to this file [default: beside the trace, as FILE.1, FILE.2 and so on]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// None of these.
+    /// An unknown command.
     #[command(external_subcommand)]
     Unknown(Vec<OsString>),
 }
 
 impl ControlArgs {
-    /// What it means.
+    /// The request that the options mean.
     ///
     /// # Errors
-    /// Usage.
+    /// Wrong usage.
     pub fn ask(self) -> Result<Ask, clap::Error> {
         let request = match self.verb {
             VerbArgs::Stop => Request::Verb(Verb::Stop),
@@ -106,12 +106,12 @@ impl ControlArgs {
     }
 }
 
-/// Wrong usage of `ctp-record control`.
+/// An error of wrong usage of `ctp-record control`.
 fn wrong_control(kind: ErrorKind, why: impl Display) -> clap::Error {
     let mut command = usage::command();
     command.build();
     let control = command.find_subcommand_mut("control");
-    control.expect("there is one").error(kind, why)
+    control.expect("the subcommand").error(kind, why)
 }
 
 fn no_verb(words: &[OsString]) -> clap::Error {
@@ -126,20 +126,21 @@ fn no_verb(words: &[OsString]) -> clap::Error {
     wrong_control(ErrorKind::InvalidSubcommand, why)
 }
 
-/// The recorder may be somewhere else, and is told the name in a line of text.
+/// The absolute path: the recorder may have another working directory, and receives the path in a line of text.
 fn from_here(path: &Path) -> Result<PathBuf, clap::Error> {
     let refused = |why: &str| wrong_control(ErrorKind::ValueValidation, why);
     let path = std::path::absolute(path).map_err(|error| refused(&error.to_string()))?;
     let is_line = |text: &str| !text.contains('\n') && text.len() < LONGEST_PATH;
-    match path.to_str().is_some_and(is_line) {
-        true => Ok(path),
-        false => Err(refused(
-            "the name of a snapshot is one line of UTF-8, and not very long",
-        )),
+    if path.to_str().is_some_and(is_line) {
+        Ok(path)
+    } else {
+        Err(refused(
+            "the path of a snapshot must be a line of UTF-8 of fewer than 4096 bytes",
+        ))
     }
 }
 
-/// As long as the kernel takes.
+/// The kernel's limit.
 const LONGEST_PATH: usize = 4096;
 
 fn filter(words: &[String]) -> Result<Filter, clap::Error> {

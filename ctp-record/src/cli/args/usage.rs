@@ -1,4 +1,4 @@
-//! Wrong usage, and what is said of it.
+//! Parsing of the command line, and messages about wrong usage.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -16,8 +16,8 @@ const NO_ATTACHING: &str = "\
 a process that runs already cannot be recorded; start the program under the recorder:
 ctp-record -- PROGRAM [ARGS]...";
 
-/// The command line as clap knows it. Where what was typed has to be escaped, messages are plain:
-/// their own escape sequences could not be distinguished from typed ones.
+/// The command line for clap. If typed text must be escaped, messages have no styles: their escape sequences could not
+/// be distinguished from typed sequences.
 pub fn command() -> Command {
     if is_typed_unsafe() {
         Args::command().styles(Styles::plain())
@@ -31,19 +31,19 @@ fn is_typed_unsafe() -> bool {
     words.any(|word| matches!(escaped_bytes(word.as_bytes()), Cow::Owned(_)))
 }
 
-/// Says what is wrong, or prints the help that was asked for. Gives the exit status.
+/// Prints the error or the requested help. Returns the exit status.
 pub fn answer(mut error: clap::Error) -> u8 {
     if is_typed_unsafe() && error.use_stderr() {
         escape_context(&mut error);
         stderr::say(&error.render().ansi().to_string());
     } else {
-        // Where that stream takes nothing, the status has to do.
+        // If printing fails, the exit status has to do.
         let _ = error.print();
     }
     error.exit_code() as u8
 }
 
-/// What was typed stays in its line.
+/// Escapes the typed text in an error.
 fn escape_context(error: &mut clap::Error) {
     let context: Vec<_> = error
         .context()
@@ -62,14 +62,14 @@ fn escape_context(error: &mut clap::Error) {
     }
 }
 
-/// Takes a command line apart. Options end at the program's name, or at `--`: what comes then is
-/// the program's, byte for byte.
+/// Parses a command line. Options end at the program's name or at `--`; all later words belong to the program
+/// unchanged.
 ///
 /// # Errors
-/// Usage; the help and the version are such errors too.
+/// Wrong usage; help and version are errors, too.
 pub fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
     let mut command = command();
-    // The subcommand is known by its place: anywhere else the word is an argument.
+    // The subcommand is recognized in the first place only: elsewhere the word is an argument.
     let is_control = words.get(1).is_some_and(|word| word == "control");
     let matches = command.try_get_matches_from_mut(words);
     let matches = matches.map_err(|error| match unknown_option(&error) {
@@ -86,7 +86,7 @@ fn unknown_option(error: &clap::Error) -> Option<String> {
     }
 }
 
-/// Says what may have been meant by an option that the recorder does not have.
+/// Adds tips about an unknown option.
 fn advised(mut error: clap::Error, option: &str, command: &mut Command) -> clap::Error {
     if ["-p", "--pid"].contains(&option) {
         return command.error(ErrorKind::UnknownArgument, NO_ATTACHING);

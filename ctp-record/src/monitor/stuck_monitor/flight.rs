@@ -1,5 +1,4 @@
-//! A look at what a flight recorder has: a snapshot is composed as if to be written, and counted
-//! instead.
+//! Checks what a flight recorder keeps: composes a snapshot and judges it instead of writing it.
 
 use std::io;
 use std::sync::mpsc::Sender;
@@ -13,10 +12,10 @@ use crate::harvest::{IdleReport, Sink};
 use crate::memory::clock::processor_time;
 use crate::session::scheduling_priority;
 
-/// Looks at it on a thread of its own.
+/// Runs the check on its own thread.
 ///
 /// # Errors
-/// Those of the kernel: there are too many threads.
+/// Those of the kernel: too many threads.
 pub fn look(
     mut gathered: SnapshotInput,
     thresholds: Vec<Nanos>,
@@ -28,9 +27,9 @@ pub fn look(
         let plan = Plan::of(&mut gathered);
         let at = assemble(gathered, plan, &mut watch).end.at;
         let stuck_observation = watch.look(at, IdleReport::default());
-        drop(watch); // which takes its time too
+        drop(watch); // counts as cost, too
         let cost = processor_time();
-        // Nobody listens when it is over.
+        // Fails if the recorder has ended.
         let _ = sender.send(StuckObservation {
             cost,
             ..stuck_observation

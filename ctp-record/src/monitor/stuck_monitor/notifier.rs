@@ -1,5 +1,5 @@
-//! What of it is news: each site once, and again only when it has grown much. Of those that are busy
-//! it is told, but no snapshot is taken: one that runs for long may be meant to.
+//! Decides which findings are new: each site is reported once, and again only after much growth. Busy
+//! coroutines are reported, but cause no snapshot: a long computation may be intended.
 
 use std::collections::HashMap;
 
@@ -8,43 +8,43 @@ use ctp_trace::record::{Nanos, SiteId};
 use super::MonitorOptions;
 use super::watch::Finding;
 
-/// What is done about a site where somebody is stuck.
+/// What happens when coroutines are stuck at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It is told of.
+    /// A message is printed.
     Say,
-    /// A snapshot is taken. It is told of too, unless that is done anyway.
+    /// A snapshot is taken.
     Snapshot {
-        /// Tell of it?
+        /// Also print a message, because no `Say` notifier does.
         is_reported: bool,
     },
 }
 
-/// One who wants to know.
+/// A purpose with its threshold and the sites reported so far.
 #[derive(Debug)]
 pub struct Notifier {
     pub purpose: Purpose,
-    /// Somebody is stuck after so long.
+    /// A coroutine counts as stuck after this time.
     pub after: Nanos,
-    /// By site, and whether those there are busy.
+    /// By site, and whether the coroutines there are busy.
     sites: HashMap<(SiteId, bool), Known>,
 }
 
-/// What is known of a site.
+/// What is known about a site.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// How many were stuck when it was told of; 0 if it was not.
+    /// Stuck coroutines when the site was reported; 0 if never reported.
     reported: usize,
-    /// How many were stuck at the latest look.
+    /// Stuck coroutines at the latest check.
     latest: usize,
-    /// Looks at which there were more than before, one after the other.
+    /// Consecutive checks that found more than the check before.
     growing: u32,
 }
 
-/// A site is told of again if it has so many times as many.
-const MUCH: usize = 2;
-/// While it grows one waits for the whole of it, but not for longer than so many looks.
-const TIMEOUT: u32 = 4;
+/// A site is reported again when its count has grown by this factor.
+const GROWTH: usize = 2;
+/// While the count grows, reporting waits for the final count, but for no more than this number of checks.
+const MAX_GROWING: u32 = 4;
 
 impl Purpose {
     pub(super) fn all(monitor_options: MonitorOptions) -> impl Iterator<Item = Notifier> {
@@ -64,10 +64,10 @@ impl Purpose {
 }
 
 impl Notifier {
-    /// Which of these are to be told.
+    /// Keeps the findings that are to be reported.
     pub fn news(&mut self, findings: Vec<Finding>) -> Vec<Finding> {
         let mut findings = findings;
-        // Looks may be far apart: where nobody came since long, nobody is waited for.
+        // Checks may be far apart: a site without recent arrivals is reported at once.
         let long = self.after.0.saturating_add(self.after.0 / 2);
         findings.retain(|finding| {
             let is_busy = finding.keeps_tid.is_some();
@@ -85,8 +85,8 @@ impl Known {
     fn is_news(&mut self, stuck: usize, is_old: bool) -> bool {
         let before = std::mem::replace(&mut self.latest, stuck);
         self.growing = if before < stuck { self.growing + 1 } else { 0 };
-        let is_settled = is_old || self.growing == 0 || TIMEOUT <= self.growing;
-        let is_more = self.reported.saturating_mul(MUCH).max(1) <= stuck;
+        let is_settled = is_old || self.growing == 0 || MAX_GROWING <= self.growing;
+        let is_more = self.reported.saturating_mul(GROWTH).max(1) <= stuck;
         let is_news = is_settled && is_more;
         if is_news {
             self.reported = stuck;
@@ -101,17 +101,17 @@ mod tests {
 
     use super::*;
 
-    /// At which looks it was news.
+    /// The indexes of the checks that were reported.
     fn news(counts: &[usize]) -> Vec<usize> {
         let mut known = Known::default();
         let reported =
-            |(look, &count): (usize, &usize)| known.is_news(count, false).then_some(look);
+            |(check, &count): (usize, &usize)| known.is_news(count, false).then_some(check);
         counts.iter().enumerate().filter_map(reported).collect()
     }
 
     // CT-26
     #[test]
-    fn a_site_is_news_once_it_grows_no_more_and_again_when_it_has_doubled() {
+    fn a_site_is_news_when_settled_and_when_doubled() {
         assert_eq!(news(&[0, 0, 0]), []);
         assert_eq!(news(&[12, 47, 47, 47, 47]), [2]);
         assert_eq!(news(&[47, 47, 60, 60, 94, 94, 94]), [1, 5]);
@@ -120,7 +120,7 @@ mod tests {
 
     // CT-26
     #[test]
-    fn a_site_to_which_nobody_came_since_long_is_news_at_the_first_look() {
+    fn a_site_without_recent_arrivals_is_news_at_once() {
         let monitor_options = MonitorOptions {
             say_after: Some(Duration::from_nanos(1_000)),
             snapshot_after: None,
@@ -138,7 +138,7 @@ mod tests {
 
     // CT-26
     #[test]
-    fn who_keeps_a_thread_is_told_of_once_and_no_reason_for_a_snapshot() {
+    fn busy_coroutines_are_reported_without_a_snapshot() {
         let long = Some(Duration::from_nanos(1_000));
         let monitor_options = MonitorOptions {
             say_after: long,

@@ -1,5 +1,5 @@
-//! Where a site is, in words: the line if the program told of it, else module and offset. Names are
-//! looked up by the report.
+//! The location of a site in words: the source line if known, else module and offset. The report looks up
+//! symbol names later.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use std::path::Path;
 use ctp_trace::escape::{escaped, escaped_bytes};
 use ctp_trace::record::{Module, Place, ProcessId, Record, Site, SiteId};
 
-/// The sites and modules that were told so far.
+/// The sites and modules recorded so far.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     sites: HashMap<SiteId, Site>,
@@ -25,10 +25,10 @@ impl Places {
         }
     }
 
-    /// In one line, whatever stands in the memory of the program.
+    /// The location on a single line, with unsafe characters escaped.
     pub fn text(&self, site: SiteId) -> String {
         let Some(site) = self.sites.get(&site) else {
-            return "a place that is not known".to_owned();
+            return "an unknown place".to_owned();
         };
         let text = match &site.place {
             Place::Source { file, line, .. } => format!("{file}:{line}"),
@@ -36,17 +36,17 @@ impl Places {
             Place::Function { address, .. }
             | Place::Address(address)
             | Place::ReturnAddress(address) => self.in_module(site.process, *address),
-            _ => return "a place that is not known".to_owned(),
+            _ => return "an unknown place".to_owned(),
         };
         escaped(&text).into_owned()
     }
 
-    /// The latest of the modules that were ever there.
+    /// The offset within the latest module mapped at this address.
     fn in_module(&self, process: ProcessId, address: u64) -> String {
-        let is_there = |module: &&Module| {
+        let contains = |module: &&Module| {
             module.process == process && (module.start..module.end).contains(&address)
         };
-        let Some(module) = self.modules.iter().rev().find(is_there) else {
+        let Some(module) = self.modules.iter().rev().find(contains) else {
             return format!("{address:#x}");
         };
         let path = Path::new(OsStr::from_bytes(&module.path));
@@ -93,6 +93,6 @@ mod tests {
         let (name, address) = ("app::serve::{{closure}}".to_owned(), 0x8010);
         assert_eq!(text(Place::Function { address, name }), "app::serve");
         let unknown = places(Place::default()).text(SiteId(2));
-        assert_eq!(unknown, "a place that is not known");
+        assert_eq!(unknown, "an unknown place");
     }
 }

@@ -1,4 +1,4 @@
-//! What is said of places where coroutines are stuck, or since which they keep a thread.
+//! Messages about stuck and busy coroutines, by site.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use ctp_trace::verdict::Confidence;
 use super::Finding;
 use crate::cli::words::{grouped, seconds};
 
-/// Places that are told one by one after a look.
+/// Sites that are listed after a check; the rest are summed up.
 const MOST_LINES: usize = 10;
 
-/// A line for each place, the worst first, as of this time.
+/// A line for each site, the worst first.
 pub fn lines(at: Nanos, findings: &[Finding]) -> String {
     let mut findings: Vec<&Finding> = findings.iter().collect();
     findings.sort_by_key(|finding| {
@@ -28,9 +28,11 @@ pub fn lines(at: Nanos, findings: &[Finding]) -> String {
     }
     if !others.is_empty() {
         let count: usize = others.iter().map(|other| other.count()).sum();
-        let what = match others.iter().all(|other| other.keeps_tid.is_none()) {
-            true => "stuck",
-            false => "stuck or busy",
+        let is_stuck_only = others.iter().all(|other| other.keeps_tid.is_none());
+        let what = if is_stuck_only {
+            "stuck"
+        } else {
+            "stuck or busy"
         };
         let _ = writeln!(
             text,
@@ -57,7 +59,7 @@ fn line(finding: &Finding) -> String {
     let what = match (finding.keeps_tid, finding.count()) {
         (None, _) => format!("stuck at {place}"),
         (Some(tid), 1) => format!("busy since {place}, keeps thread {tid}"),
-        (Some(tid), _) => format!("busy since {place}, keep threads, one of them {tid}"),
+        (Some(tid), _) => format!("busy since {place}, keep threads such as {tid}"),
     };
     format!(
         "{} {what} ({sure}, for {up_to}{})",
@@ -82,7 +84,7 @@ mod tests {
 
     // CT-26
     #[test]
-    fn how_sure_it_is_is_told() {
+    fn the_line_names_the_confidence() {
         assert_eq!(
             line(&finding(47, 0)),
             "47 stuck at a.rs:7 (CERTAIN, for up to 2.1 s)"
@@ -93,7 +95,7 @@ mod tests {
 
     // CT-26
     #[test]
-    fn of_those_that_are_busy_the_thread_is_told_after_those_that_are_stuck() {
+    fn busy_coroutines_are_listed_last_with_their_thread() {
         let busy = Finding {
             keeps_tid: Some(4711),
             ..finding(1, 0)
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn very_many_places_take_few_lines() {
+    fn many_sites_take_few_lines() {
         let all: Vec<Finding> = (0..1000).map(|i| finding(i, 0)).collect();
         let text = lines(Nanos(3_000_000_000), &all);
         assert!(text.starts_with("ctp-record: at 3.0 s: 999 stuck at a.rs:7"));

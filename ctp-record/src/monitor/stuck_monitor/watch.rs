@@ -1,4 +1,4 @@
-//! The account of a trace that is being written, and what the rule says of it so far.
+//! The model of a trace that is being written, and the verdicts so far.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,32 +11,32 @@ use super::places::Places;
 use crate::harvest::IdleReport;
 use crate::memory::clock::processor_time;
 
-/// A site where somebody is stuck, or since which somebody keeps a thread.
+/// The stuck coroutines at a site, or the busy coroutines that last left it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finding {
-    /// Where they wait, else where they waited last, else where they were spawned.
+    /// Where the coroutines wait, else where they last waited, else where they were spawned.
     pub site: SiteId,
-    /// This site in words.
+    /// The site in words.
     pub place: String,
-    /// They are not stuck, but BUSY: the thread that is kept for longest.
+    /// The coroutines are BUSY instead of stuck; this thread is kept for longest.
     pub keeps_tid: Option<u64>,
-    /// How many are so for certain.
+    /// Coroutines with a certain verdict.
     pub certain: usize,
-    /// How many more most likely are.
+    /// Coroutines with a likely verdict.
     pub likely: usize,
-    /// The longest that one of them has been so.
+    /// The longest time that a coroutine has been in this state.
     pub longest: Nanos,
-    /// The shortest.
+    /// The shortest such time.
     pub shortest: Nanos,
 }
 
 impl Finding {
-    /// All of them.
+    /// All coroutines of this finding.
     pub fn count(&self) -> usize {
         self.certain + self.likely
     }
 
-    /// How many are stuck: nobody, where they are busy.
+    /// The number of stuck coroutines: 0 for a finding of busy coroutines.
     pub fn stuck(&self) -> usize {
         match self.keeps_tid {
             Some(_) => 0,
@@ -60,7 +60,7 @@ impl Finding {
     }
 }
 
-/// Takes in the records of a trace, and looks at what came of them.
+/// Takes in the records of a trace and judges the coroutines.
 #[derive(Debug)]
 pub struct Watch {
     trace_model: TraceModel,
@@ -69,7 +69,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a trace that begins so.
+    /// A watch of a trace that begins with this record.
     pub fn new(start: &Start, thresholds: Vec<Nanos>) -> Self {
         let mut watch = Watch {
             trace_model: TraceModel::new(),
@@ -80,13 +80,14 @@ impl Watch {
         watch
     }
 
-    /// Takes in one more.
+    /// Takes in the next record.
     pub fn take(&mut self, record: &Record) {
         self.places.note(record);
         self.trace_model.consume(record);
     }
 
-    /// All that happened until `at` was taken in; of those that stand still this is told besides.
+    /// Judges the coroutines. All records until `at` must have been taken in; `no_progress` adds what is
+    /// known about coroutines without recent records.
     pub fn look(&mut self, at: Nanos, no_progress: IdleReport) -> StuckObservation {
         let begin = processor_time();
         for account in &no_progress.accounts {
@@ -102,7 +103,7 @@ impl Watch {
         StuckObservation { at, findings, cost }
     }
 
-    /// By site, without those that have gone on.
+    /// The findings by site, without coroutines that have moved on.
     fn findings(&self, threshold: Nanos, moving: &HashSet<CoroutineId>) -> Vec<Finding> {
         let mut sites: BTreeMap<(SiteId, bool), Finding> = BTreeMap::new();
         for (id, judgement) in self.trace_model.judge(threshold) {
@@ -121,7 +122,7 @@ impl Watch {
         sites.into_iter().map(described).collect()
     }
 
-    /// The thread that one keeps who is BUSY.
+    /// The thread that this coroutine keeps, if the coroutine is BUSY.
     fn keeps_tid(&self, id: CoroutineId, judgement: &Judgement) -> Option<u64> {
         let last = self.trace_model.get(id)?.last?;
         (judgement.verdict == Verdict::Busy).then_some(last.tid)
@@ -155,7 +156,7 @@ mod tests {
 
     // CT-26
     #[test]
-    fn one_that_ran_on_a_thread_that_ended_is_where_it_waited_last() {
+    fn a_coroutine_of_an_ended_thread_is_at_its_last_wait() {
         let spawn_site = SiteId(3);
         let birth = Record::Birth(Birth {
             spawn_site,
@@ -183,7 +184,7 @@ mod tests {
 
     // CT-26
     #[test]
-    fn those_in_a_deadlock_are_stuck_for_certain() {
+    fn deadlocked_coroutines_count_as_certain() {
         let mut finding = Finding::default();
         for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
             finding.add(
@@ -203,7 +204,7 @@ mod tests {
 
     // CT-26
     #[test]
-    fn one_that_keeps_its_thread_is_found_but_is_not_stuck() {
+    fn a_busy_coroutine_is_found_but_is_not_stuck() {
         let mut watch = Watch::new(&Start::default(), vec![Nanos(SECOND)]);
         watch.take(&Record::Birth(Birth::default()));
         watch.take(&event(0, EventKind::Run, SiteId(0)));
@@ -211,7 +212,7 @@ mod tests {
         watch.take(&event(2, EventKind::Run, SiteId(0)));
         let stuck_observation = watch.look(Nanos(5 * SECOND), IdleReport::default());
         let [found] = &stuck_observation.findings[0][..] else {
-            panic!("one place: {stuck_observation:?}");
+            panic!("a single site: {stuck_observation:?}");
         };
         assert_eq!((found.site, found.keeps_tid), (READ, Some(9)));
         assert_eq!((found.certain, found.stuck()), (1, 0));

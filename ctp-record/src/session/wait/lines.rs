@@ -1,4 +1,4 @@
-//! The connections of programs: what they send means "look", but for the request for memory.
+//! The connections of programs. Every message means "read the memory", except a request for memory.
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -6,45 +6,45 @@ use std::os::fd::OwnedFd;
 use ctp_nostd::request::MemoryRequest;
 use rustix::io::{Errno, read};
 
-/// A request, which may come from a process that hung up since.
+/// A request for memory. Its process may have hung up since.
 #[derive(Debug)]
 pub struct Request<'l> {
-    /// Where to send the answer; nothing if the process hung up.
+    /// Where to send the answer; `None` if the process hung up.
     pub socket: Option<&'l OwnedFd>,
-    /// The process, if the kernel tells.
+    /// The process, if the kernel knows.
     pub pid: Option<u32>,
-    /// For what it asked.
+    /// The kind of memory requested.
     pub requested: MemoryRequest,
 }
 
-/// All connections, by number. Of those of a process that hung up one is remembered until the process is
+/// All connections by number. After a process hung up, one of its connections is remembered until the process is
 /// forgotten.
 #[derive(Debug, Default)]
 pub struct Lines {
     all: BTreeMap<u32, Line>,
     next: u32,
-    /// Whose connections hung up lately.
+    /// Processes with a connection that hung up recently.
     hung_up: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Line {
-    /// Gone once it hung up.
+    /// `None` after the process hung up.
     socket: Option<OwnedFd>,
     pid: Option<u32>,
-    /// What it asked for, until that is taken up.
+    /// The pending request.
     requested: Option<MemoryRequest>,
-    /// It has sent something.
+    /// A message has arrived.
     spoke: bool,
 }
 
 impl Lines {
-    /// The number that the next one gets.
+    /// The number of the next connection.
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// One more.
+    /// Adds a connection.
     pub fn add(&mut self, socket: OwnedFd, pid: Option<u32>) {
         let line = Line {
             socket: Some(socket),
@@ -56,13 +56,13 @@ impl Lines {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Programs that are connected.
+    /// The number of open connections.
     pub fn connected(&self) -> usize {
         let lines = self.all.values();
         lines.filter(|line| line.socket.is_some()).count()
     }
 
-    /// Reads what was sent on this one.
+    /// Reads what was sent on this connection.
     pub fn hear(&mut self, number: u32) {
         let Some(line) = self.all.get_mut(&number) else {
             return;
@@ -74,7 +74,7 @@ impl Lines {
         }
     }
 
-    /// Who connects and hangs up without end leaves no more than one line.
+    /// Limits what a process that connects and hangs up in a loop leaves behind.
     fn remember_once(&mut self) {
         let mut remembered = HashSet::new();
         self.all.retain(|_, line| {
@@ -83,13 +83,13 @@ impl Lines {
         });
     }
 
-    /// Reads what was sent on all of them.
+    /// Reads what was sent on all connections.
     pub fn hear_all(&mut self) {
         self.all.values_mut().for_each(Line::hear);
     }
 
-    /// Did this process close all of the connections that it had? When it calls again, another
-    /// image runs in it: an exec has closed them.
+    /// Whether this process closed all its connections. If such a process connects again, an exec has closed them and
+    /// a new image runs.
     pub fn has_hung_up(&mut self, pid: u32) -> bool {
         let mut hung_up = false;
         for line in self.all.values_mut().filter(|line| line.pid == Some(pid)) {
@@ -102,16 +102,16 @@ impl Lines {
         hung_up
     }
 
-    /// Processes of which a connection hung up since the last call, and that have no other.
+    /// Processes with a connection that hung up since the last call, and without an open connection.
     pub fn hung_up(&mut self) -> Vec<u32> {
         let mut pids = std::mem::take(&mut self.hung_up);
         pids.retain(|pid| self.has_hung_up(*pid));
         pids
     }
 
-    /// The process is no more, or another image runs in it. Gives what it asked for, and gets no
-    /// answer to now: that may still lie unread in its connections.
-    #[must_use = "nothing is recorded of those that asked in vain"]
+    /// Forgets a process that has ended or was replaced by exec. Returns its unanswered requests, including those
+    /// still unread in its connections.
+    #[must_use = "unanswered requests are counted"]
     pub fn forget(&mut self, pid: u32) -> Vec<MemoryRequest> {
         let mut unanswered = Vec::new();
         self.all.retain(|_, line| {
@@ -125,7 +125,7 @@ impl Lines {
         unanswered
     }
 
-    /// What was asked for since the last call.
+    /// The requests since the last call.
     pub fn requests(&mut self) -> impl Iterator<Item = Request<'_>> {
         self.all.values_mut().filter_map(|line| {
             let requested = line.requested.take()?;
@@ -150,10 +150,9 @@ impl Line {
                 self.spoke = true;
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // Without a word, a process that hung up has not asked, and is not counted. Plain v1 peers do
-            // so whose events came while the recorder looked anyway. A process that is killed between
-            // its connection and its request does so too, but nothing of it is missing: it asks
-            // right after it has connected, and before the first event of its own.
+            // A process that hung up without a message has not requested memory and is not counted. Examples are
+            // v1 programs, whose events came while the recorder was reading anyway, and a process killed
+            // right after connecting: a probe sends its request before the first event, so nothing is missing.
             Ok(_) | Err(_) => self.socket = None,
         }
     }
@@ -166,9 +165,9 @@ mod tests {
 
     use super::*;
 
-    /// One that this process makes, and drops its end of.
+    /// Adds a connection that is closed at the other end.
     fn hangs_up(lines: &mut Lines, pid: Option<u32>) {
-        let (ours, theirs) = UnixStream::pair().expect("a pair can be made");
+        let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         let number = lines.next();
         lines.add(ours.into(), pid);
         drop(theirs);
@@ -177,7 +176,7 @@ mod tests {
 
     // CTP-33
     #[test]
-    fn of_connections_that_hung_up_one_is_remembered_of_each_process() {
+    fn closed_connections_are_kept_once_per_process() {
         let mut lines = Lines::default();
         for _ in 0..10 {
             hangs_up(&mut lines, Some(7));
@@ -189,17 +188,19 @@ mod tests {
         assert_eq!(lines.connected(), 0);
     }
 
-    /// The recorder's end of a connection on which a process has asked, and then hung up.
+    /// Adds a connection on which a process has sent a request and then hung up.
     fn requested_and_hung_up(lines: &mut Lines, pid: Option<u32>, requested: MemoryRequest) {
-        let (ours, mut theirs) = UnixStream::pair().expect("a pair can be made");
-        ours.set_nonblocking(true).expect("it can be");
+        let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
+        ours.set_nonblocking(true).expect("a socket");
         lines.add(ours.into(), pid);
-        theirs.write_all(requested.bytes()).expect("there is room");
+        theirs
+            .write_all(requested.bytes())
+            .expect("room in the socket");
     }
 
     // CTP-32
     #[test]
-    fn a_request_is_heard_of_whatever_the_process_does_next() {
+    fn a_request_is_kept_after_the_process_hangs_up() {
         for looks in 0..4 {
             let mut lines = Lines::default();
             requested_and_hung_up(&mut lines, Some(7), MemoryRequest::Own);
@@ -214,13 +215,13 @@ mod tests {
                 [MemoryRequest::Own, MemoryRequest::OwnOrShared],
                 "{looks}"
             );
-            assert_eq!(lines.requests().count(), 0, "each is heard of once");
+            assert_eq!(lines.requests().count(), 0, "each is returned once");
         }
     }
 
     // CTP-32
     #[test]
-    fn a_request_of_a_process_that_is_forgotten_is_given_back() {
+    fn forgetting_a_process_returns_its_requests() {
         for looks in 0..4 {
             let mut lines = Lines::default();
             requested_and_hung_up(&mut lines, Some(7), MemoryRequest::Own);
@@ -235,16 +236,16 @@ mod tests {
 
     // CTP-33
     #[test]
-    fn a_process_has_hung_up_once_its_last_connection_has() {
+    fn a_process_hangs_up_with_its_last_connection() {
         let mut lines = Lines::default();
-        let (ours, theirs) = UnixStream::pair().expect("a pair can be made");
-        ours.set_nonblocking(true).expect("it can be");
+        let (ours, theirs) = UnixStream::pair().expect("a socket pair");
+        ours.set_nonblocking(true).expect("a socket");
         lines.add(ours.into(), Some(7));
         hangs_up(&mut lines, Some(7));
         assert_eq!(lines.hung_up(), []);
         drop(theirs);
         lines.hear(0);
         assert_eq!(lines.hung_up(), [7]);
-        assert_eq!(lines.hung_up(), [], "it is told once");
+        assert_eq!(lines.hung_up(), [], "returned once");
     }
 }

@@ -49,8 +49,8 @@ fn a_recording_whose_snapshots_all_failed_has_failed_and_says_that_there_is_none
     let last: Vec<&str> = outcome.stderr.lines().rev().take(2).collect();
     let message = [
         "ctp-record: none of the 2 snapshots that were asked for could be written",
-        "ctp-record: no snapshot at this end, as --snapshot-on says; of 2 snapshots that were \
-         asked for before, none could be written",
+        "ctp-record: no snapshot was due at this exit (--snapshot-on); of 2 snapshots that were \
+         requested before, none could be written",
     ];
     assert_eq!(last, message);
 }
@@ -69,7 +69,7 @@ fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
     is_whole(&flight.snapshot_to("one.ctp"));
     let outcome = end(flight);
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
-    let message = "ctp-record: no snapshot at this end, as --snapshot-on says; those taken before are named above\n";
+    let message = "ctp-record: no snapshot was due at this exit (--snapshot-on); earlier snapshots are listed above\n";
     assert!(outcome.stderr.ends_with(message), "{}", outcome.stderr);
 }
 

@@ -129,7 +129,7 @@ fn two_clocks_in_one_memory_are_in_doubt() {
     let mut command = lab.recorder(&[], "sh");
     let outcome = lab.run(command.args(["-c", both]).arg(program));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-    let message = "the memory of 3 coroutines held numbers that cannot be";
+    let message = "the memory of 3 coroutines held impossible numbers";
     assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     let coroutines = lab.trace().coroutines;
     let inexact = coroutines
