@@ -87,7 +87,7 @@ fn where_a_flight_recorder_has_put_only_snapshots_the_latest_is_named() {
     }
     let output = test_dir.report(&["-i", "later.data"]);
     assert_eq!(output.status.code(), Some(1));
-    let text = "ctp-report: no later.data here, but what a flight recorder put there: the latest is -i \
+    let text = "ctp-report: no later.data here, but snapshots of a flight recorder: for the latest, use -i \
                 later.data.2\n";
     assert_eq!(String::from_utf8_lossy(&output.stderr), text);
     assert_eq!(status(&test_dir, &["-i", "later.data.2"]), 0);
@@ -175,7 +175,7 @@ fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
         "{text}"
     );
     assert!(
-        text.contains("figures are of the processes recorded"),
+        text.contains("figures cover the recorded processes"),
         "{text}"
     );
     assert!(!text.contains("figure below is exact"), "{text}");
@@ -193,7 +193,10 @@ fn a_trace_that_is_still_written_is_said_to_go_on_and_not_to_be_cut_off() {
         page.contains("ended: it goes on (still recorded)"),
         "{page}"
     );
-    assert!(page.contains("note: it is still recorded"), "{page}");
+    assert!(
+        page.contains("note: the recording is still running"),
+        "{page}"
+    );
     assert!(page.contains("STUCK? 47 coroutines"), "{page}");
     fs::copy(test_dir.path("fixed.data"), test_dir.path("truncated.data")).unwrap();
     let page = test_dir.text(&["-i", "truncated.data", "--stuck"]);
@@ -214,8 +217,8 @@ fn what_an_earlier_recording_left_is_said_to_be_that_while_a_flight_recorder_goe
     // As ctp-record does, whose process this one is here.
     fcntl_lock(&earlier, FlockOperation::NonBlockingLockShared).unwrap();
     let note = format!(
-        "note: a flight recorder goes on into this file, and this is what an earlier recording left \
-         there: ctp-record control {} snapshot writes what it has now",
+        "note: a flight recorder is running with this output file, which still has an earlier \
+         recording: ctp-record control {} snapshot writes the current events",
         std::process::id()
     );
     let unwrapped = |page: String| page.replace("\n#  ", "");
