@@ -108,7 +108,7 @@ struct Cli {
     #[arg(help_heading = GENERAL, short, long, value_name = "FILE", default_value = DEFAULT_INPUT)]
     input: PathBuf,
     /// Trace to read, as with --input
-    #[arg(value_name = "FILE", conflicts_with = "input")]
+    #[arg(help_heading = GENERAL, value_name = "FILE", conflicts_with = "input")]
     trace: Option<PathBuf>,
     /// Print JSON instead of text
     #[arg(help_heading = GENERAL, long)]

@@ -162,7 +162,7 @@ fn is_cut(model: &Model) -> bool {
 fn missing_of_an_import(model: &Model) -> Vec<String> {
     let lost = units::grouped(model.lost());
     vec![format!(
-        "lost {lost} or more (JSON lines do not record losses: no figure is exact)"
+        "lost {lost} or more (losses unknown: no figure is exact)"
     )]
 }
 
