@@ -1,4 +1,4 @@
-//! The command line, and nothing but it.
+//! Parses the command line into a [`Config`].
 
 mod applicability;
 mod options;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser};
 use clap_complete::Shell;
 use ctp_trace::escape::escaped_lines;
 
@@ -23,87 +23,111 @@ use options::{
 
 const EXAMPLES: &str = "\
 Examples:
-  ctp-report                            where the time went, from ./ctp.data
-  ctp-report --allow self-wakes         the same without a word of these
-  ctp-report --stuck                    what is stuck, at which line, on what, since when
-  ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is, 4 if
-                                        that cannot be told
+  ctp-report                            where coroutines waited, from ./ctp.data
+  ctp-report --allow self-wakes         the same without the self-wakes lint
+  ctp-report --stuck                    what is stuck: at which line, on what, since when
+  ctp-report --stuck --fail             the same as a check: exit status 3 if anything is stuck,
+                                        4 if the trace is too incomplete to say
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
-  ctp-report --stuck --ignore 'listen$' the same without what waits in this function
-  ctp-report --why 12                   what led coroutine 12 to where it is, wake by wake
-  ctp-report --tree                     who spawned whom, how many live, how many are stuck
-  ctp-report --last-words               after a crash: who ran, and what each did last
+  ctp-report --stuck --ignore 'listen$' the same without waits in functions that match
+  ctp-report --why 12                   the chain of wakes that led coroutine 12 to its state
+  ctp-report --tree                     which coroutine spawned which, how many live or are stuck
+  ctp-report --last-words               after a crash: what ran, and what each coroutine did last
   ctp-report --histogram                how long waits and runs took, in powers of two
   ctp-report --flame flame.svg          waiting time as a flame graph
-  ctp-report --timeline t.svg           who ran and waited when, the stuck ones in red
-  ctp-report -i old.data --json         figures for a program
+  ctp-report --timeline t.svg           what ran and waited when, with stuck coroutines in red
+  ctp-report -i old.data --json         figures as JSON, for a program
   ctp-report old.data --stuck           what is stuck in another trace; - for standard input
-  ctp-report --export chrome -o t.json  who ran and waited when, for ui.perfetto.dev
-  ctp-report --export jsonl -o t.jsonl  the events for coroTracer's tools";
+  ctp-report --export chrome -o t.json  a timeline for ui.perfetto.dev
+  ctp-report --export jsonl -o t.jsonl  the events for the tools of coroTracer";
 
 const AFTER: &str = "\
-What --stuck says of a coroutine that has not moved for the threshold, and the facts behind it:
-  DEADLOCK certain: it waits for a lock, or the end, of one that waits, and so on, for this one
-  STUCK    certain: what it waits for was closed without waking it, a second ago or more, and
-           twice as long as any other was resumed after that; or it was woken and never run for
-           twice as long as ever before, though others were that were ready only later; or its lock
-           was not given back by one that has ended; or it goes on only after one that is stuck
-  STUCK?   likely: the same, but a wake may be hidden; or it waits at least 10 times what 99 % of
-           the waits at its site took (8 or more must have ended) and twice the longest; or its
-           timer is overdue; or it is of a plain cTP v1 program, which tells nothing of wakes. Of
-           a --summary not the site's waits are known but all those of the coroutine's name
-  BUSY     it runs without a suspend, and its thread runs nobody else; no failure for --fail
-  WAITING  as usual at its site, or meant to be long, or ignored, or nothing to compare with
-  UNKNOWN  events of it are lost that may have changed everything
-  NOT_WOKEN, WOKEN_NOT_RUN: by the count of wakes; SUSPENDED: its runtime does not tell of wakes
+Verdicts of --stuck on a coroutine that has not moved for the threshold:
+  DEADLOCK certain: it is in a cycle of coroutines, each of which waits for a lock held by the
+           next, or for its end
+  STUCK    certain, for any of these reasons:
+           - what it waits for was closed without waking it, at least 1 s ago, and at least twice
+             as long ago as any other coroutine needed to resume after that
+           - it was woken but has not run for twice its longest delay so far, while coroutines
+             that became ready later did run
+           - the coroutine that holds its lock ended without releasing it
+           - it can continue only after a coroutine that is stuck
+  STUCK?   likely, for any of these reasons:
+           - the same as above, but a wake may be missing from the trace
+           - it has waited 10 times as long as 99 % of the ended waits at its site (at least 8),
+             and twice as long as the longest; with --summary, of the waits of its name
+           - its timer is overdue
+           - it is of a plain cTP v1 program, which does not record wakes
+  BUSY     it runs without a suspend and blocks its thread; --fail does not count it
+  WAITING  its wait is usual for its site, long by design, ignored, or there is nothing to compare
+  UNKNOWN  lost events of this coroutine may have changed its state
+Facts behind the verdicts:
+  NOT_WOKEN, WOKEN_NOT_RUN: from the number of wakes; SUSPENDED: its runtime records no wakes
 
-Above that, on every page, and no verdicts:
-  CRASH    a fault ended the program: who ran on the thread that it came from; if the kernel did
-           not tell which thread that was (before Linux 6.6, in containers), everybody who ran
+Above that, on every page, and not verdicts:
+  CRASH    a fault ended the program: what ran on the thread that faulted; if the kernel does not
+           report this thread (before Linux 6.6, in containers), everything that ran
   BROKEN   two events of a coroutine contradict each other: it was resumed on two threads at once,
-           suspended twice, or did something after its death. Its figures mean little
+           suspended twice, or acted after its death. Its figures are not reliable
 
-Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed, 4 nothing is known to fail it, but
-the trace is not whole, coroutines were refused, processes not recorded, or records that would
-tell are missing.
-Rows of --json and --histogram --json are of what `by` says: site, or where there are totals name,
-that of the coroutines; their file and line are then where one of that name was spawned.
+Exit status: 0 success, 1 error, 2 wrong usage, 3 a check failed, 4 the check found no failure,
+but the trace is incomplete: cut off, coroutines refused, processes not recorded, or records lost.
+Rows of --json and --histogram --json are by the field `by`: `site`, or `name` for a trace with
+totals. By name, file and line are those where a coroutine of this name was spawned.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.";
 
-/// What was typed: the options for all views, and a part for each heading of the help.
+/// Heading of the options that apply to every view.
+const GENERAL: &str = "General options";
+
+/// All options: first the views, then the options of single views, then those of every view.
 #[derive(Debug, Parser)]
 #[command(
     name = "ctp-report",
     version,
-    about = "Says what is stuck, where, since when and on what, from a recorded trace",
+    about = "Reports what is stuck, where, since when and on what, from a recorded trace",
     before_help = EXAMPLES,
     after_help = AFTER,
     max_term_width = 100
 )]
 struct Cli {
-    /// Trace to read: of ctp-record, or JSON lines of coroTracer (- for standard input)
-    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_INPUT)]
+    #[command(flatten)]
+    view: ViewArgs,
+    #[command(flatten)]
+    flame: FlameArgs,
+    #[command(flatten)]
+    timeline: TimelineArgs,
+    #[command(flatten)]
+    exchange: ExchangeArgs,
+    #[command(flatten)]
+    sites: SitesArgs,
+    #[command(flatten)]
+    stuck: StuckArgs,
+    #[command(flatten)]
+    places: PlacesArgs,
+    /// Trace to read: from ctp-record, or coroTracer JSON lines (- for standard input)
+    #[arg(help_heading = GENERAL, short, long, value_name = "FILE", default_value = DEFAULT_INPUT)]
     input: PathBuf,
     /// Trace to read, as with --input
-    #[arg(value_name = "FILE", conflicts_with = "input")]
+    #[arg(help_heading = GENERAL, value_name = "FILE", conflicts_with = "input")]
     trace: Option<PathBuf>,
     /// Print JSON instead of text
-    #[arg(long)]
+    #[arg(help_heading = GENERAL, long)]
     json: bool,
-    /// No header lines, no hints
-    #[arg(short, long, conflicts_with = "verbose")]
+    /// Print no header lines and no hints
+    #[arg(help_heading = GENERAL, short, long, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more
-    #[arg(short, long)]
+    /// Print more details
+    #[arg(help_heading = GENERAL, short, long)]
     verbose: bool,
     /// When to use colour (auto: on a terminal, unless NO_COLOR is set)
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(help_heading = GENERAL, long, value_name = "WHEN", default_value = "auto")]
     color: clap::ColorChoice,
-    /// Most memory to use, like 2G; usually 256 MiB and twice what the trace takes
-    #[arg(long, value_name = "SIZE", value_parser = values::parse_size)]
+    /// Memory limit, like 2G; by default 256 MiB plus twice the size of the trace
+    #[arg(help_heading = GENERAL, long, value_name = "SIZE", value_parser = values::parse_size)]
     max_memory: Option<u64>,
     /// Print completions for bash, zsh, fish, elvish or powershell
     #[arg(
+        help_heading = GENERAL,
         long,
         value_name = "SHELL",
         exclusive = true,
@@ -111,39 +135,26 @@ struct Cli {
     )]
     completions: Option<Shell>,
     /// Print the man page
-    #[arg(long, exclusive = true)]
+    #[arg(help_heading = GENERAL, long, exclusive = true)]
     man: bool,
-    #[command(flatten)]
-    view: ViewArgs,
-    #[command(flatten)]
-    sites: SitesArgs,
-    #[command(flatten)]
-    stuck: StuckArgs,
-    #[command(flatten)]
-    flame: FlameArgs,
-    #[command(flatten)]
-    timeline: TimelineArgs,
-    #[command(flatten)]
-    places: PlacesArgs,
-    #[command(flatten)]
-    exchange: ExchangeArgs,
 }
 
-/// A command line that asked for help, or made no sense. The user has been told.
+/// The command line asked for help or is invalid. The text for the user has already been printed.
 #[derive(Debug)]
 pub struct Usage(i32);
 
 impl Usage {
-    /// What to end with.
+    /// The status to exit with.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(u8::try_from(self.0).unwrap_or(2))
     }
 }
 
-/// What the words mean.
+/// Parses the command line.
 ///
 /// # Errors
-/// If the user asked for help, which is printed, or got it wrong, which is explained.
+/// If the user asked for help, or the command line is invalid. In both cases, the text for the user
+/// is printed.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage> {
     read(words)
         .and_then(Cli::check)
@@ -154,11 +165,11 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage>
         })
 }
 
-/// Prints help, or what is wrong with the words. These may be anything, and are repeated.
+/// Prints help or an error. Errors quote arguments, which may contain any characters.
 fn print(error: &clap::Error) {
     let plain = error.render().to_string();
     let safe = escaped_lines(&plain);
-    // Without a standard error there is no place to say it.
+    // If standard error is closed, the message cannot be shown.
     let _ = if plain == safe {
         error.print()
     } else {
@@ -166,11 +177,30 @@ fn print(error: &clap::Error) {
     };
 }
 
+/// The command. Its own help and version flags let the help list the views before all other options.
 fn command() -> Command {
+    let flag = |id: &'static str, short, action, help: &'static str| {
+        let flag = Arg::new(id).long(id).short(short).action(action);
+        flag.help(help).help_heading(GENERAL)
+    };
     Cli::command()
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .arg(flag(
+            "help",
+            'h',
+            ArgAction::Help,
+            "Print help: a summary with -h, everything with --help",
+        ))
+        .arg(flag(
+            "version",
+            'V',
+            ArgAction::Version,
+            "Print the version",
+        ))
 }
 
-/// What was typed does not go together.
+/// The error for options that exclude each other.
 fn conflict(text: &str) -> clap::Error {
     command().error(ErrorKind::ArgumentConflict, text)
 }
@@ -189,7 +219,7 @@ impl Cli {
         Ok(self)
     }
 
-    /// `ctp-report stuck` means `--stuck`, unless there is a file of that name.
+    /// Suggests `--stuck` for `ctp-report stuck`, if no file has this name.
     fn check_trace(&self) -> Result<(), clap::Error> {
         let Some(word) = self.trace.as_deref().filter(|path| !path.exists()) else {
             return Ok(());
@@ -203,26 +233,26 @@ impl Cli {
         Ok(())
     }
 
-    /// Rows are of all events, as they are, and have no names.
+    /// Rejects options that `jsonl` and `csv` ignore: these formats have all events, and no names.
     fn check_rows(&self) -> Result<(), clap::Error> {
         let is_rows = matches!(self.exchange.export, Some(Target::Jsonl | Target::Csv));
         let text = match (self.timeline.time, self.places.are_given()) {
-            (Some(_), _) => "--time is for --timeline and --export chrome alone",
+            (Some(_), _) => "--time is only for --timeline and --export chrome",
             (_, true) => {
-                "--symfs, --debug-dir and --max-module are for names, of which jsonl and csv have none"
+                "--symfs, --debug-dir and --max-module find names, which jsonl and csv do not contain"
             }
             _ => return Ok(()),
         };
         if is_rows { Err(conflict(text)) } else { Ok(()) }
     }
 
-    /// Two things on standard output could not be told apart.
+    /// Rejects two outputs on standard output, which would run into each other.
     fn check_stdout(&self) -> Result<(), clap::Error> {
         let chart = self.flame.flame.as_deref().is_some_and(output::is_stdout);
         let stacks = self.flame.folded.as_deref().is_some_and(output::is_stdout);
         if chart && (stacks || self.json) {
             return Err(conflict(
-                "--flame - leaves no room for other things on standard output: name a file",
+                "--flame - uses standard output, which another output needs: name a file",
             ));
         }
         Ok(())
@@ -255,7 +285,7 @@ impl Cli {
         }
     }
 
-    /// The first of these that is asked for; nobody has to ask for the table of sites.
+    /// The requested view, or the table of sites.
     fn into_view(self) -> View {
         let threshold = self.stuck.threshold;
         let time = self.timeline.time.unwrap_or_default();
@@ -290,7 +320,7 @@ mod tests {
     use crate::config::FlameView;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn command_line_is_consistent() {
         command().debug_assert();
     }
 
@@ -300,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_a_view() {
+    fn options_select_the_view() {
         assert!(matches!(view(&[]), View::Sites(_)));
         assert!(matches!(
             view(&["--folded", "-"]),
@@ -313,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_says_is_what_the_recorder_takes() {
+    fn default_threshold_equals_that_of_the_recorder() {
         let View::Stuck(stuck) = view(&["--stuck"]) else {
             panic!()
         };

@@ -1,4 +1,4 @@
-//! What the user asked for.
+//! The configuration of a run, as parsed from the command line.
 
 pub mod ignore;
 
@@ -10,35 +10,35 @@ use symbolize::Places;
 
 use crate::config::ignore::Ignore;
 
-/// The trace that is read unless another one is named.
+/// The trace that is read by default.
 pub const DEFAULT_INPUT: &str = "ctp.data";
 
-/// What to do, free of how it was typed.
+/// What to read and what to show.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The trace.
+    /// The trace to read.
     pub input: PathBuf,
-    /// Which run of an imported file, from 1; the last unless told.
+    /// Run of an imported file, counted from 1. `None` is the last.
     pub run: Option<usize>,
-    /// Where programs, sources and debug info lie.
+    /// Where to look for programs, sources and debug info.
     pub places: Places,
-    /// The most memory in bytes that all programs and their debug info may take together, unless that
-    /// is left to what remains of the other limit.
+    /// Memory limit in bytes for all programs and their debug info together. `None` is the default
+    /// limit, or what remains of the report's memory if that is less.
     pub most_module: Option<u64>,
-    /// The most memory in bytes that the report may take, unless that is left to the trace's size.
+    /// Memory limit in bytes for the report. `None` derives the limit from the size of the trace.
     pub most_memory: Option<u64>,
-    /// What to show of it.
+    /// What to show.
     pub view: View,
-    /// As JSON instead of text.
+    /// Whether to print JSON instead of text.
     pub json: bool,
-    /// How much is said around it.
+    /// How much to print in addition to the view.
     pub detail: Detail,
-    /// Whether severity is coloured.
+    /// Whether to colour verdicts.
     pub color: ColorChoice,
 }
 
 impl Config {
-    /// Whether header lines, hints and what was written are left out.
+    /// Whether to leave out header lines, hints and the names of written files.
     pub fn is_quiet(&self) -> bool {
         self.detail == Detail::Quiet
     }
@@ -49,29 +49,29 @@ impl Config {
 pub enum View {
     /// A table of sites.
     Sites(SitesView),
-    /// What is stuck.
+    /// Stuck coroutines.
     Stuck(StuckView),
     /// Files with folded stacks.
     Flame(FlameView),
-    /// A picture of who did what, when.
+    /// A picture of what ran and waited when.
     Timeline(TimelineView),
-    /// What everybody did last who lived at the end.
+    /// The last action of each coroutine that was alive at the end.
     LastWords {
-        /// Whether all of them are told of one by one.
+        /// Whether to list all coroutines instead of groups.
         all_ids: bool,
     },
-    /// Who spawned whom.
+    /// Which coroutine spawned which.
     Tree {
-        /// How long something must last to be worth a word.
+        /// Coroutines that have not moved for at least this long are judged.
         threshold: Nanos,
-        /// Whether all ids are listed.
+        /// Whether to list all ids instead of a few.
         all_ids: bool,
     },
-    /// What led one coroutine to where it is.
+    /// The chain of wakes that led a coroutine to its state.
     Why {
-        /// Its number, as other views print it.
+        /// Id of the coroutine, as other views print it.
         id: u32,
-        /// How long something must last to be worth a word.
+        /// Coroutines that have not moved for at least this long are judged.
         threshold: Nanos,
     },
     /// How long waits and runs took.
@@ -80,92 +80,92 @@ pub enum View {
     Dump,
     /// The events for other tools.
     Export(ExportView),
-    /// The trace for viewers of others.
+    /// The trace for other viewers.
     Tracks(TracksView),
-    /// Text that needs no trace: completions or a manual page.
+    /// Completions or the man page, which need no trace.
     Fixed(Vec<u8>),
 }
 
-/// How the table of sites is arranged.
+/// Order and filters of the table of sites.
 #[derive(Clone, Debug)]
 pub struct SitesView {
-    /// What comes first.
+    /// The column to sort by.
     pub sort: Sort,
-    /// Sites with a smaller share than this, in percent, are left out.
+    /// Hides sites with a smaller share, in percent.
     pub percent_limit: f64,
-    /// Names of lints that are left out.
+    /// Names of lints to hide.
     pub allow: Vec<String>,
 }
 
-/// How to look for what is stuck.
+/// What to judge and list as stuck.
 #[derive(Clone, Debug)]
 pub struct StuckView {
-    /// How long something must last to be worth a word.
+    /// Coroutines that have not moved for at least this long are judged.
     pub threshold: Nanos,
-    /// Whether something stuck fails a check.
+    /// Whether stuck coroutines fail the check.
     pub fail: bool,
-    /// Whether all ids are listed.
+    /// Whether to list all ids instead of a few.
     pub all_ids: bool,
-    /// What is not to be called stuck.
+    /// Places that are never reported as stuck.
     pub ignore: Ignore,
 }
 
-/// Which stacks go where.
+/// Output files and content of the flame graph.
 #[derive(Clone, Debug)]
 pub struct FlameView {
-    /// The flame graph's file; `-` is standard output.
+    /// File of the flame graph; `-` is standard output.
     pub svg: Option<PathBuf>,
-    /// The folded stacks' file; `-` is standard output.
+    /// File of the folded stacks; `-` is standard output.
     pub folded: Option<PathBuf>,
-    /// What the width means.
+    /// What the widths mean.
     pub by: By,
-    /// Headline, if not the usual one.
+    /// The title, if not the default.
     pub title: Option<String>,
 }
 
-/// Which timeline goes where.
+/// Output file and content of the timeline.
 #[derive(Clone, Debug)]
 pub struct TimelineView {
-    /// The picture's file; `-` is standard output.
+    /// File of the picture; `-` is standard output.
     pub svg: PathBuf,
-    /// From when; to when, if not to the end.
+    /// Start and end of the time span. `None` is the end of the trace.
     pub time: (Nanos, Option<Nanos>),
-    /// How long something must last to be worth a word.
+    /// Coroutines that have not moved for at least this long are judged.
     pub threshold: Nanos,
-    /// Headline, if not the usual one.
+    /// The title, if not the default.
     pub title: Option<String>,
 }
 
-/// Which events go where.
+/// Output file and format of exported events.
 #[derive(Clone, Debug)]
 pub struct ExportView {
-    /// How they are written.
+    /// The format.
     pub format: Format,
-    /// Where to, if not to standard output.
+    /// The output file; `None` is standard output.
     pub output: Option<PathBuf>,
 }
 
-/// Which tracks go where.
+/// Output file and content of exported tracks.
 #[derive(Clone, Debug)]
 pub struct TracksView {
-    /// From when; to when, if not to the end.
+    /// Start and end of the time span. `None` is the end of the trace.
     pub time: (Nanos, Option<Nanos>),
-    /// How long something must last to be worth a word.
+    /// Coroutines that have not moved for at least this long are judged.
     pub threshold: Nanos,
-    /// Where to, if not to standard output.
+    /// The output file; `None` is standard output.
     pub output: Option<PathBuf>,
 }
 
-/// Forms in which events leave for coroTracer's tools, with its six columns.
+/// Formats for the tools of coroTracer, with its six columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One JSON object a line.
+    /// A JSON object per line.
     Jsonl,
-    /// Comma-separated values under a line of names.
+    /// Comma-separated values with a header line.
     Csv,
 }
 
-/// How much is said around the figures.
+/// How much to print in addition to the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// No header lines, no hints.
@@ -173,7 +173,7 @@ pub enum Detail {
     /// Header lines, notes and hints.
     #[default]
     Usual,
-    /// More of the same.
+    /// More header lines and notes.
     Verbose,
 }
 
@@ -191,7 +191,7 @@ pub enum Sort {
     Mean,
     /// Longest wait.
     Max,
-    /// Time spent running from there on.
+    /// Time spent running after resuming there.
     Run,
     /// File and line.
     Site,
@@ -199,7 +199,7 @@ pub enum Sort {
     Function,
 }
 
-/// What a flame graph's widths mean.
+/// What the widths in a flame graph mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
     /// Time spent waiting.

@@ -1,5 +1,5 @@
-//! What the pages and JSON documents of all views have in common: a trace with names, the header
-//! above every page, and what is said of a file that was written.
+//! The parts that the pages and JSON documents of all views share: the trace with its names, the
+//! header of every page, and the messages about written files.
 
 pub mod header;
 pub mod hints;
@@ -21,7 +21,7 @@ use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::Page;
 
-/// Reads a trace that is not empty, and names its places.
+/// Reads a trace that is not empty, and finds the names of its places.
 ///
 /// # Errors
 /// If the trace cannot be read, or has no coroutine.
@@ -29,7 +29,8 @@ pub fn read(config: &Config) -> Result<(Model, Names)> {
     read_with(config, |_, _| {}, |_, _| {})
 }
 
-/// The same. `see` gets every record before the census does, `each` every stretch of time that ended.
+/// Like [`read`]. `see` gets every record before the trace model does. `each` gets every span that
+/// ended.
 ///
 /// # Errors
 /// If the trace cannot be read, or has no coroutine.
@@ -45,7 +46,8 @@ pub fn read_with(
     Ok((model, names))
 }
 
-/// Names the places of a trace, with what the trace left of the memory that may be used.
+/// Finds the names of the places in a trace. The default memory limit for this is at most the memory
+/// that the trace left.
 pub fn names(config: &Config, input: &Input, model: &Model) -> Names {
     let mut places = config.places.clone();
     if config.most_module.is_none() {
@@ -55,8 +57,8 @@ pub fn names(config: &Config, input: &Input, model: &Model) -> Names {
     Names::resolve(model, &places)
 }
 
-/// Writes a page below what stands above every page; or as a JSON document, `fields` beside what is in
-/// every document.
+/// Writes a page below the header of every page, or a JSON document with `fields` added to the common
+/// fields.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -80,7 +82,7 @@ pub fn write(
     Ok(page(&mut below)?)
 }
 
-/// Says which files were written, unless with `--quiet`.
+/// Prints which files were written, unless with `--quiet`.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -93,8 +95,8 @@ pub fn confirm(
     Ok(message.try_for_each(|line| writeln!(out, "{}", escaped(&line)))?)
 }
 
-/// Says on standard error what is missing of a trace that goes into a file or to another program,
-/// where no page says it.
+/// Prints on standard error what is missing from the trace. Files and exports have no header that
+/// could report this.
 pub fn warn(model: &Model) {
     notice(notes::unread(model));
 }
@@ -102,7 +104,7 @@ pub fn warn(model: &Model) {
 /// Writes notes to standard error.
 pub fn notice(notes: impl IntoIterator<Item = impl Display>) {
     for note in notes {
-        // Without a standard error there is no place to say it.
+        // If standard error is closed, the note cannot be shown.
         let _ = writeln!(
             io::stderr(),
             "ctp-report: note: {}",

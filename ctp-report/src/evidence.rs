@@ -1,5 +1,5 @@
-//! What speaks for a verdict or explains it: records, blockers, wakers, observations. Findings and
-//! views share it.
+//! The facts that support or explain a verdict: records, blockers, wakers and observations. Findings
+//! and views share them.
 
 pub mod blocker_text;
 pub mod blockers;
@@ -14,16 +14,16 @@ use ctp_trace::record::Nanos;
 use ctp_trace::trace_model::{Coroutine, TraceModel};
 use ctp_trace::verdict::Judgement;
 
-/// A coroutine that is not over, and what the rule says of it.
+/// A coroutine that is alive, and its judgement.
 pub type Member<'a> = (&'a Coroutine, Judgement);
 
-/// All coroutines that are not over, by the rule.
+/// Judges all coroutines that are alive.
 pub fn members(trace_model: &TraceModel, threshold: Nanos) -> impl Iterator<Item = Member<'_>> {
     let judged = trace_model.judge(threshold).into_iter();
     judged.filter_map(|(id, judgement)| Some((trace_model.get(id)?, judgement)))
 }
 
-/// Whether a field of a document says nothing, and is left out.
+/// Whether a field of a document has its default value and is left out.
 pub fn is_default<T: Default + PartialEq>(field: &T) -> bool {
     *field == T::default()
 }

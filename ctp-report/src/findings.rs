@@ -1,6 +1,6 @@
-//! What went wrong in a trace, found whatever the user asks for: one file for each kind.
+//! Findings: what went wrong in a trace, apart from verdicts. Each kind of finding has a file.
 //!
-//! A new kind implements [`Finding`], and stands in [`ON_EVERY_PAGE`] or in the views that show it.
+//! A new kind implements [`Finding`] and is listed in [`ON_EVERY_PAGE`], or shown by views.
 //! A new lint is a file in `lints/` and a line in [`lints::LINTS`].
 
 pub mod contradictions;
@@ -21,29 +21,29 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::text::{Page, units};
 
-/// All of one kind that is wrong in a trace, which may be nothing.
+/// All findings of a kind in a trace.
 pub trait Finding: Serialize + Sized {
-    /// The field of a JSON document.
+    /// The field in JSON documents.
     const NAME: &'static str;
 
-    /// Looks for it.
+    /// Finds all findings of this kind.
     fn find(model: &Model, names: &Names) -> Self;
 
-    /// Writes its section of a page, or nothing.
+    /// Writes the section of a page, or nothing if there are no findings.
     fn write(&self, page: &mut Page) -> io::Result<()>;
 }
 
-/// One kind of finding, to be listed in a table.
+/// A kind of finding, as an entry of a table.
 pub struct Kind {
-    /// The field of a JSON document.
+    /// The field in JSON documents.
     pub name: &'static str,
-    /// What that field holds.
+    /// Returns the value of this field.
     pub json: fn(&Model, &Names) -> Value,
-    /// Looks for it and writes its section of a page.
+    /// Finds the findings and writes the section of a page.
     pub write: fn(&Model, &Names, &mut Page) -> io::Result<()>,
 }
 
-/// So grave that every page and document says it, in the order of a page.
+/// Kinds that are so serious that every page and document reports them, in the order of a page.
 pub const ON_EVERY_PAGE: [Kind; 2] = [kind::<Option<Crash>>(), kind::<Vec<Broken>>()];
 
 const fn kind<F: Finding>() -> Kind {
@@ -54,10 +54,10 @@ const fn kind<F: Finding>() -> Kind {
     }
 }
 
-/// Coroutines that a section lists.
+/// Maximum number of coroutines that a section lists.
 const LISTED: usize = 8;
 
-/// Says how many more there are than a section lists.
+/// Writes how many coroutines the section does not list.
 fn and_more(page: &mut Page, all: usize) -> io::Result<()> {
     match all.saturating_sub(LISTED) {
         0 => Ok(()),

@@ -1,10 +1,10 @@
-//! Traces of coroTracer, in JSON lines: from a file with six columns to the records of one run.
+//! Imports traces of coroTracer: JSON lines with six columns become the records of a run.
 //!
-//! Such a file says less than a trace of ours. Several runs stand one after the other without a
-//! mark ([`runs`]), lines are broken ([`mod@line`], [`sift`]), events are numbered in rounds of eight
-//! ([`number`]), and addresses are those of coroutine frames, never of code. What results is a
-//! trace of a plain v1 program, so that everything behind works as for any other.
-//! `docs/interchange.md` gives the rules.
+//! These files have less information than a trace of ctp-record. Several runs may follow each other
+//! without a separator ([`runs`]), lines may be broken ([`mod@line`], [`sift`]), events are numbered in
+//! rounds of eight ([`number`]), and addresses are those of coroutine frames, never of code. The result
+//! is a trace like that of a plain v1 program, so all later steps need no special cases.
+//! `docs/interchange.md` has the rules.
 
 mod line;
 mod number;
@@ -20,38 +20,38 @@ use anyhow::{Result, bail};
 pub use line::Fault;
 use line::Line;
 
-/// Nobody looks further into a file to learn what it is.
+/// How much of a file is read to recognise its format.
 const RECOGNISED_WITHIN_BYTES: usize = 1 << 20;
 
-/// What is known of an imported trace beside its records.
+/// Facts about an imported file, in addition to its records.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
-    /// Which run of the file this is, from 1.
+    /// Number of the run in the file, from 1.
     pub run: usize,
-    /// How many runs the file has.
+    /// Number of runs in the file.
     pub runs: usize,
-    /// Lines of the whole file that were left out, by reason, each with its numbers from 1.
+    /// Numbers (from 1) of the lines that were left out of the whole file, by reason.
     pub left_out: BTreeMap<Fault, Vec<usize>>,
 }
 
 impl Imported {
-    /// How many lines were left out.
+    /// The number of lines that were left out.
     pub fn broken_lines(&self) -> usize {
         self.left_out.values().map(Vec::len).sum()
     }
 }
 
-/// Whether these bytes look like JSON lines of coroTracer: near the start is one that is whole.
+/// Whether these bytes look like coroTracer JSON lines, with a valid line near the start.
 pub fn recognises(bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(RECOGNISED_WITHIN_BYTES)];
     let looks_like = |line: &[u8]| line::parse(line).is_ok();
     !bytes.starts_with(&ctp_trace::format::MAGIC) && head.split(|&b| b == b'\n').any(looks_like)
 }
 
-/// The trace of one run, the last unless another is asked for, and what is known beside it.
+/// Imports a run, by default the last.
 ///
 /// # Errors
-/// If the file has no such run.
+/// If the file does not have this run.
 pub fn jsonl(bytes: &[u8], run: Option<usize>) -> Result<(Vec<u8>, Imported)> {
     let (mut lines, mut faults) = line::lines(bytes);
     sift::against_neighbours(&mut lines, &mut faults);
@@ -92,9 +92,9 @@ fn by_reason(faults: Vec<(usize, Fault)>) -> BTreeMap<Fault, Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// Whatever becomes of a file, it is read without a panic, and no line is counted twice.
+    /// Damaged files cause no panic, and no line is counted twice.
     #[test]
-    fn damaged_lines_are_survived() {
+    fn damaged_lines_cause_no_panic() {
         let line = |n: u64, id: u64| {
             format!(
                 "{{\"probe_id\":{id},\"tid\":9,\"addr\":\"0x00\",\"seq\":{},\"is_active\":true,\"ts\":{n}00}}\n",

@@ -1,18 +1,18 @@
-//! Reads a trace and says which coroutines are stuck, at which line, on what, since when, how sure
-//! that is, and where all the time went.
+//! Reads a trace and reports which coroutines are stuck, at which line, on what, since when and how
+//! certainly, and where coroutines spent their time.
 //!
 //! The modules below are in reading order; each imports only from modules after it.
-//! - `cli` turns the command line into a [`Config`], and `run` calls the view that it names.
-//! - `views` has a folder for each view; no view imports another one.
-//! - `document` is what the pages and JSON documents of all views have in common.
-//! - `findings` is what went wrong in a trace; `evidence` is what findings and views rest on.
-//! - `names` finds functions and lines; `load` and `import` read the trace.
-//! - `config`, `output`, `text` and `time_scale` know nothing of traces.
+//! - `cli` parses the command line into a [`Config`], and `run` calls the requested view.
+//! - `views` has a folder for each view. No view imports another view.
+//! - `document` has the parts that the pages and JSON documents of all views share.
+//! - `findings` lists what went wrong in a trace. `evidence` has the facts behind findings and views.
+//! - `names` finds functions and lines. `load` and `import` read the trace.
+//! - `config`, `output`, `text` and `time_scale` do not depend on traces.
 //!
-//! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
-//! You provide: the recorded program's file, if names are wanted that the trace does not have.
-//! It does not: touch the program, use the network, or judge by a rule of its own: the rule is
-//! [`ctp_trace::verdict`], and the recorder uses the same.
+//! It provides: text, JSON, flame graphs and timelines from a trace file, on any machine.
+//! You provide: the file of the recorded program, if you want names that the trace does not have.
+//! It does not: access the program, use the network, or have its own rule for verdicts. The rule is
+//! [`ctp_trace::verdict`], which the recorder uses too.
 #![forbid(unsafe_code)]
 
 pub mod cli;

@@ -1,4 +1,4 @@
-//! From a file to a reader over it; each failure with a way out.
+//! Opens the trace and reads the model. Each error names a remedy.
 
 pub mod exit_reason;
 pub mod memory;
@@ -23,26 +23,26 @@ use crate::output;
 pub use model::Model;
 use opened::{Opened, TraceFile};
 
-/// A trace that can be read as often as needed.
+/// A trace that can be read repeatedly.
 #[derive(Debug)]
 pub struct Input<'a> {
     path: &'a Path,
     bytes: Opened,
     imported: Option<Imported>,
     allowance: Allowance,
-    /// Its recorder still writes it.
+    /// Whether the recorder is still writing the trace.
     goes_on: bool,
-    /// Another recorder will put its own there.
+    /// A running flight recorder with this output file; see [`underway`].
     underway: Option<String>,
 }
 
-/// As far as a file is read to learn what it is.
+/// How much of a file is read to recognise its format.
 const RECOGNISED_BYTES: usize = 1 << 20;
 
-/// Whether a file holds JSON lines of coroTracer, by its beginning, rather than a trace of ctp-record.
+/// Whether the beginning of a file has coroTracer JSON lines, rather than a trace of ctp-record.
 ///
 /// # Errors
-/// If it is neither. What is wrong with the header of a trace is said here too.
+/// If the file has neither format, or the header of the trace is invalid.
 fn is_of_lines(head: &[u8]) -> Result<bool, ctp_trace::Error> {
     if import::recognises(head) {
         return Ok(true);
@@ -50,10 +50,10 @@ fn is_of_lines(head: &[u8]) -> Result<bool, ctp_trace::Error> {
     ctp_trace::check_header(head).map(|()| false)
 }
 
-/// The trace that the user named, imported if it is one of coroTracer.
+/// Opens the requested trace, and imports a file of coroTracer.
 ///
 /// # Errors
-/// If the file cannot be read, or has no such run.
+/// If the file cannot be read, or does not have the requested run.
 pub fn open(config: &Config) -> Result<Input<'_>> {
     let path = config.input.as_path();
     let opened = opened::open(path)?;
@@ -63,7 +63,10 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
     };
     let is_of_lines = is_of_lines(head).with_context(|| name(path))?;
     if config.run.is_some() && !is_of_lines {
-        bail!("{}: it has one run; leave out --run", name(path));
+        bail!(
+            "{}: this trace has a single run; leave out --run",
+            name(path)
+        );
     }
     let mut allowance = Allowance::new(config.most_memory, opened.stored());
     allowance.enforce(config.most_module.unwrap_or_default());
@@ -87,7 +90,8 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
     })
 }
 
-/// JSON lines are read into memory as a whole: which run a line belongs to depends on those around it.
+/// Imports JSON lines. All lines are read into memory, because the run of a line depends on the lines
+/// around it.
 fn import(
     opened: Opened,
     run: Option<usize>,
@@ -111,7 +115,7 @@ impl Input<'_> {
         reader.with_context(|| name(self.path))
     }
 
-    /// From when on a flight recorder has everything; zero in any other trace.
+    /// The start of the window of a flight recorder, or zero for any other trace.
     ///
     /// # Errors
     /// If nothing can be read.
@@ -128,11 +132,11 @@ impl Input<'_> {
         Ok(since.unwrap_or_default())
     }
 
-    /// All that the trace says. `before` sees every record before the census does, `each` every
-    /// stretch of time that ended.
+    /// Reads the model. `before` gets every record before the trace model does, and `each` gets every
+    /// span that ended.
     ///
     /// # Errors
-    /// If nothing can be read, or what is read takes too much memory.
+    /// If nothing can be read, or the model takes too much memory.
     pub fn model(
         &self,
         before: impl FnMut(&TraceModel, &Record),
@@ -146,25 +150,26 @@ impl Input<'_> {
         Ok(model)
     }
 
-    /// The memory that may be taken.
+    /// The memory limit.
     pub fn allowance(&self) -> &Allowance {
         &self.allowance
     }
 
-    /// What is known beside the records, if the trace is not one of ours.
+    /// Facts about an imported file; `None` for a trace of ctp-record.
     pub fn imported(&self) -> Option<&Imported> {
         self.imported.as_ref()
     }
 }
 
 fn name(path: &Path) -> String {
-    match output::is_stdin(path) {
-        true => "standard input".to_owned(),
-        false => path.display().to_string(),
+    if output::is_stdin(path) {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
     }
 }
 
-/// Does its recorder still write it? It locks the file as long as it does.
+/// Whether a recorder is still writing the file. A recorder locks its output file while writing.
 fn is_written(file: &File) -> bool {
     let lock = flock(file, FlockOperation::NonBlockingLockShared);
     if lock.is_ok() {
@@ -174,8 +179,9 @@ fn is_written(file: &File) -> bool {
     lock == Err(Errno::WOULDBLOCK)
 }
 
-/// The process to ask for what is newer, if a flight recorder goes on that has this file for its output:
-/// it holds a lock on what an earlier one left there. Whose it is cannot be told from another namespace.
+/// The process id of a running flight recorder that has this file as its output. Until it writes its
+/// own trace, it holds a lock on the earlier file there. Returns `PID` if the process is in another
+/// namespace and its id is unknown.
 fn underway(file: &File) -> Option<String> {
     let in_the_way = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).ok()??;
     let pid = in_the_way.pid.map(|pid| pid.as_raw_nonzero());
@@ -184,7 +190,7 @@ fn underway(file: &File) -> Option<String> {
 }
 
 impl Opened {
-    /// What it takes where it lies.
+    /// The size in the file system or in memory.
     fn stored(&self) -> u64 {
         match self {
             Opened::File(file) => file.stored(),
@@ -192,7 +198,7 @@ impl Opened {
         }
     }
 
-    /// All of it, if it consists of lines.
+    /// All bytes of a file with JSON lines.
     fn lines(self, allowance: &mut Allowance) -> Result<Vec<u8>> {
         match self {
             Opened::Memory(bytes) => Ok(bytes),
@@ -201,8 +207,8 @@ impl Opened {
     }
 }
 
-/// The whole file, unless it goes on for ever without the end of a line, or has holes that take far more
-/// memory than the file takes on the disk.
+/// Reads the whole file. Fails if a line does not end, or if holes make the file far larger than its
+/// size on the disk.
 fn read_lines(file: &TraceFile, allowance: &mut Allowance) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     loop {
@@ -226,16 +232,17 @@ fn is_missing(path: &Path) -> anyhow::Error {
     let missing = path.display();
     match latest_snapshot(path) {
         Some(snapshot) => anyhow!(
-            "no {missing} here, but what a flight recorder put there: the latest is -i {}",
+            "no {missing} here, but snapshots of a flight recorder: for the latest, use -i {}",
             snapshot.display()
         ),
         None => anyhow!(
-            "no {missing} here: record one with `ctp-record -- ./app`, or name one with -i FILE"
+            "no {missing} here: record a trace with `ctp-record -- ./app`, or name a trace with -i FILE"
         ),
     }
 }
 
-/// A flight recorder numbers its snapshots from 1, and writes the file itself when it ends, if at all.
+/// The latest snapshot of a flight recorder. Snapshots are numbered from 1; the file without a number
+/// is written at the end, if at all.
 fn latest_snapshot(path: &Path) -> Option<PathBuf> {
     let numbered = |number: u32| {
         let mut name = path.as_os_str().to_owned();

@@ -1,4 +1,4 @@
-//! `ctp-report`: reads a trace and says what is stuck, where, since when and on what.
+//! `ctp-report`: reads a trace and reports what is stuck, where, since when and on what.
 #![forbid(unsafe_code)]
 
 use std::io::{self, BufWriter, Write};
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The exit status says it too, should there be no standard error.
+/// Prints an error. If standard error is closed, only the exit status reports it.
 fn complain(what: &str) {
     let _ = writeln!(io::stderr(), "ctp-report: {}", escaped(what));
 }

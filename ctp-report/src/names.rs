@@ -1,4 +1,4 @@
-//! Names for places: what the trace knows, completed by the program's file if that is there.
+//! Finds names for places: from the trace, and from the file of the program if available.
 
 pub mod chains;
 mod code_place;
@@ -31,12 +31,12 @@ pub struct Names {
     unchained: BTreeSet<SiteId>,
     misses: BTreeSet<String>,
     sources: Sources,
-    /// What the debug info calls bodies that programs name after their type.
+    /// Names in the debug info for async bodies that the program names after their type.
     bodies: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// Looks everything up once, in files that lie in these places.
+    /// Looks up all places of the trace, in files at the given `places`.
     pub fn resolve(model: &Model, places: &Places) -> Self {
         let mut names = Names {
             sources: Sources {
@@ -69,53 +69,53 @@ impl Names {
         names
     }
 
-    /// What a place is called.
+    /// The label of a place.
     pub fn of(&self, site: SiteId) -> Option<&Label> {
         self.labels.get(&site)
     }
 
-    /// File and line of a place, or what is known instead.
+    /// File and line of a place, or module and offset.
     pub fn at(&self, site: SiteId) -> Option<String> {
         self.of(site)?.at()
     }
 
-    /// The same without the directories.
+    /// Like [`Self::at`], without directories.
     pub fn short(&self, site: SiteId) -> Option<String> {
         self.of(site)?.short()
     }
 
-    /// Who awaits what waits at a place, as far as that is known.
+    /// The await chain of a place, as far as known.
     pub fn awaits(&self, site: SiteId) -> Option<&Awaits> {
         self.awaits.get(&site)
     }
 
-    /// The function that does.
+    /// The innermost awaiting function.
     pub fn awaiter(&self, site: SiteId) -> Option<String> {
         self.awaits(site)?.frames.first()?.function.clone()
     }
 
-    /// Whether nobody can know that, for the function there was compiled without frame pointers.
+    /// Whether the chain cannot be known because the function was compiled without frame pointers.
     pub fn is_frameless(&self, site: SiteId) -> bool {
         self.frameless.contains(&site)
     }
 
-    /// Whether a recording with `--precise-chains` may know it: chains were found, but none here, in
-    /// a function that was compiled with frame pointers.
+    /// Whether a recording with `--precise-chains` may find the chain: other chains were found, and this
+    /// function was compiled with frame pointers.
     pub fn is_unchained(&self, site: SiteId) -> bool {
         self.unchained.contains(&site)
     }
 
-    /// Where sources lie.
+    /// The source files.
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// Why names are missing, each reason once.
+    /// The distinct reasons for missing names.
     pub fn misses(&self) -> impl Iterator<Item = &str> {
         self.misses.iter().map(String::as_str)
     }
 
-    /// What to call a coroutine at a place: its function there, else the name it was given.
+    /// The displayed name of a coroutine at a place: its function there, or its given name.
     pub fn function(&self, site: SiteId, name: &str) -> String {
         let function = self.of(site).and_then(|label| label.function.clone());
         function
@@ -123,25 +123,24 @@ impl Names {
             .unwrap_or_else(|| NO_NAME.to_owned())
     }
 
-    /// What to call a coroutine of this name, wherever it is.
+    /// The displayed form of a name.
     pub fn called(&self, name: &str) -> Option<String> {
         self.bodies.get(name).cloned().or_else(|| tidy(name))
     }
 
-    /// What the program calls a coroutine, else where it was spawned.
+    /// The name of a coroutine, or the place where it was spawned.
     pub fn of_coroutine(&self, model: &Model, coroutine: &Coroutine) -> String {
         self.called(model.trace_model.name(coroutine.name))
             .unwrap_or_else(|| self.function(coroutine.spawn_site, ""))
     }
 
-    /// A name that the program gave, rather than the path of a type.
+    /// The name, if the program chose it, rather than the path of a type.
     pub fn given(&self, name: &str) -> Option<String> {
         self.called(name).filter(|_| !name.contains("::"))
     }
 
-    /// What to call several coroutines at a place, of which one has this name: their function there,
-    /// else, where their names differ, what numbered ones have in common, as those of connections often
-    /// are.
+    /// The displayed name of several coroutines at a place: their function there, or `name`. If their names
+    /// differ, a number at the end is replaced by `*`.
     pub fn function_of_several(&self, site: SiteId, name: &str, names_differ: bool) -> String {
         let is_named = self.of(site).is_some_and(|label| label.function.is_some());
         let function = self.function(site, name);
@@ -151,7 +150,7 @@ impl Names {
         }
     }
 
-    /// What these coroutines are called where they are.
+    /// The displayed name of these coroutines at their place.
     pub fn of_all<'c>(
         &self,
         model: &Model,
@@ -166,7 +165,7 @@ impl Names {
         self.of_row(model, site, first, differ)
     }
 
-    /// What to call this one and others, by which rows are told apart.
+    /// The name by which coroutines are grouped into rows.
     pub fn name_of_row(&self, model: &Model, site: SiteId, coroutine: &Coroutine) -> String {
         self.of_row(model, site, coroutine, true)
     }
@@ -186,7 +185,8 @@ impl Names {
         }
     }
 
-    /// What to call a coroutine that has not waited yet: where it was spawned another one's function is.
+    /// The name of a coroutine that has not waited yet. The function at its spawn site is that of the
+    /// spawning coroutine, so it is used last.
     fn function_of_spawned(&self, site: SiteId, name: &str, names_differ: bool) -> String {
         match (self.called(name), names_differ) {
             (Some(name), true) => numbered(&name),
@@ -253,7 +253,7 @@ impl Names {
         }
     }
 
-    /// Nothing is known of who awaits whom there: why.
+    /// Notes why the await chain of a place is unknown.
     fn note_what_is_missing(&mut self, symbolizer: &mut Symbolizer, site: SiteId, function: Avma) {
         match symbolizer.keeps_frame_pointer(function) {
             Some(true) => self.unchained.insert(site),
@@ -262,7 +262,7 @@ impl Names {
         };
     }
 
-    /// The innermost function of a chain is the place, unless the program told of a line itself.
+    /// Uses the innermost function of a chain as the place, unless the program recorded a line.
     fn place_in_chain(&mut self, site: SiteId, place: &Place, mut awaits: Awaits) {
         let label = self.labels.entry(site).or_default();
         label.within = awaits.within.take();
@@ -315,7 +315,7 @@ impl Names {
         label
     }
 
-    /// Lines have no names since some file could not be read: says which and why.
+    /// Notes which file could not be read, and why, if lines have no names.
     fn note_unreadable(&mut self, symbolizer: &mut Symbolizer, modules: &[Mapping]) {
         for module in modules {
             if let Err(miss) = symbolizer.resolve(module.start, Lookup::Exact) {
@@ -336,7 +336,7 @@ impl Names {
         }
     }
 
-    /// Files that would take too much memory.
+    /// Notes files that would take too much memory.
     fn note_refused(&mut self) {
         let refused = self.sources.places.refused();
         let named = |file: &Refused| {
@@ -359,7 +359,7 @@ impl Names {
         }
     }
 
-    /// An address outside all files, as a plain v1 program may write, is no place and no news.
+    /// Notes a miss, except for addresses outside all files, which plain v1 programs may write.
     fn note(&mut self, miss: &Miss) {
         if !matches!(miss, Miss::NoModule(_) | Miss::NotAFile { .. }) {
             self.misses.insert(format!(
@@ -372,10 +372,10 @@ impl Names {
 }
 
 const REFUSED: &str = "not read, or only in part";
-/// Of those that were not read, so many are named.
+/// Maximum number of unread files that are named.
 const REFUSED_NAMED: usize = 3;
 
-/// What else can be done about a file that is not there.
+/// The remedy for a missing file.
 fn elsewhere(miss: &Miss) -> &'static str {
     match miss {
         Miss::Unreadable { .. } | Miss::BuildIdMismatch { .. } | Miss::Deleted { .. } => {
@@ -385,7 +385,7 @@ fn elsewhere(miss: &Miss) -> &'static str {
     }
 }
 
-/// Whether its place is one where it waits, or did.
+/// Whether the coroutine has waited, so that its place is a waiting place.
 fn has_waited(model: &Model, coroutine: &Coroutine) -> bool {
     coroutine.suspend().is_some() || model.trace_model.resumed_from(coroutine).is_some()
 }

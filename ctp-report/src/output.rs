@@ -1,5 +1,6 @@
-//! Where what was asked for goes: to a file, or to standard output if that is named `-`. As a trace
-//! to read, that name is standard input.
+//! Writes output to a file or to standard output.
+//!
+//! The name `-` is standard output, or standard input for the trace to read.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,33 +9,32 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use ctp_trace::output::{Earlier, Found, resolve};
 
-/// Whether this name stands for standard output.
+/// Whether the name means standard output.
 pub fn is_stdout(path: &Path) -> bool {
     path == Path::new(STANDARD)
 }
 
-/// Whether this name stands for standard input.
+/// Whether the name means standard input.
 pub fn is_stdin(path: &Path) -> bool {
     path == Path::new(STANDARD)
 }
 
 const STANDARD: &str = "-";
 
-/// Writes the bytes to the file of this name, or to `out` if it stands for that. Returns whether
-/// it is a file, of which there is something to say.
+/// Writes the bytes to the file of this name, or to `out` for `-`. Returns whether a file was written.
 ///
 /// # Errors
-/// If they cannot be written.
+/// If the bytes cannot be written.
 pub fn save(path: &Path, bytes: &[u8], out: &mut dyn Write) -> Result<bool> {
     let file = Some(path).filter(|path| !is_stdout(path));
     write(file, out, |out| out.write_all(bytes))?;
     Ok(file.is_some())
 }
 
-/// Writes to the file of this name, or to `out` where there is no name.
+/// Writes to the file of this name, or to `out` without a name.
 ///
 /// # Errors
-/// If that cannot be written.
+/// If the file or `out` cannot be written.
 pub fn write<T>(
     path: Option<&Path>,
     out: &mut dyn Write,
@@ -52,10 +52,10 @@ pub fn write<T>(
     to_file().with_context(|| format!("cannot write {}: name another file", path.display()))
 }
 
-/// Creates this file, or empties it.
+/// Creates the file, or truncates an existing file.
 ///
 /// # Errors
-/// Those of the kernel, and `PermissionDenied` where another user may have planted what is there.
+/// Errors of the kernel, and `PermissionDenied` if another user may have placed the existing file there.
 fn create(path: &Path) -> io::Result<File> {
     match resolve(path, Earlier::Overwritten)? {
         Found::File(name) => name.create(),

@@ -1,4 +1,4 @@
-//! Calls the view that the user asked for.
+//! Runs the requested view.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::views::{
     dump, export, flame, histogram, last_words, sites, stuck, timeline, tracks, tree, why,
 };
 
-/// Does what the user asked for.
+/// Runs the requested view.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` or a file cannot be written.
@@ -32,14 +32,13 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
     Ok(Status::Fine)
 }
 
-/// Whether an error only says that nobody reads any more.
+/// Whether the error is only a closed output pipe.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kind = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| {
         let json = cause
             .downcast_ref::<serde_json::Error>()
             .and_then(serde_json::Error::io_error_kind);
-        cause.downcast_ref::<io::Error>().is_some_and(kind)
-            || json == Some(io::ErrorKind::BrokenPipe)
+        let io = cause.downcast_ref().map(io::Error::kind);
+        io.or(json) == Some(io::ErrorKind::BrokenPipe)
     })
 }

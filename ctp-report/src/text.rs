@@ -1,4 +1,4 @@
-//! Text: what is escaped in it, how wide it is, numbers, tables and pages.
+//! Text output: escapes, widths, numbers, tables and pages.
 
 mod escape;
 mod layout;

@@ -1,15 +1,15 @@
-//! From moments to places on the line of time, and the marks on it.
+//! Maps times to positions on a time axis, and chooses its tick marks.
 
 use ctp_trace::record::Nanos;
 
-/// Length of the line of time: fine enough for a zoom of a thousand.
+/// Length of the time axis, fine enough for a 1000-fold zoom.
 pub const UNITS: u64 = 1_000_000;
 
 const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Steps between marks, beyond those of 1, 2 and 5 times a power of ten.
+/// Steps between ticks above a second, where powers of ten are not round.
 const LONG_STEPS: [u64; 11] = [
     MINUTE,
     2 * MINUTE,
@@ -27,57 +27,56 @@ const LONG_STEPS: [u64; 11] = [
 /// Of twice as much there is a number yet: rows are made coarser by twos until they find room.
 const LONGEST: u64 = u64::MAX / 2;
 
-/// The stretch of time that is shown.
+/// The time span that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Its beginning.
+    /// Start of the span.
     pub from: Nanos,
-    /// Its end, which is later.
+    /// End of the span, later than the start.
     pub to: Nanos,
 }
 
-/// A mark on the line of time.
+/// A tick on the time axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// Where it stands in the picture.
+    /// Position on the axis.
     pub x: u64,
-    /// What it says.
+    /// Label.
     pub label: String,
 }
 
 impl Scale {
-    /// From one moment to another, or to the next nanosecond if that is not later. Of more time than
-    /// any recording takes, the beginning.
+    /// Creates a span of at least a nanosecond. Spans longer than any recording are truncated.
     pub fn new(from: Nanos, to: Nanos) -> Self {
         let after = |ns| from.0.saturating_add(ns);
         let to = Nanos(to.0.clamp(after(1), after(LONGEST)));
         Scale { from, to }
     }
 
-    /// How much time it is.
+    /// The length in nanoseconds.
     pub fn length(&self) -> u64 {
         self.from.until(self.to).0.max(1)
     }
 
-    /// Where a moment is; one outside is at the nearer end.
+    /// The position of a time. Times outside the span are at the nearer end.
     pub fn x(&self, at: Nanos) -> u64 {
         let offset = u128::from(self.from.until(at).0.min(self.length()));
         let x = offset * u128::from(UNITS) / u128::from(self.length());
         u64::try_from(x).unwrap_or(UNITS)
     }
 
-    /// Whether a moment is shown.
+    /// Whether a time is in the span.
     pub fn has(&self, at: Nanos) -> bool {
         self.from <= at && at <= self.to
     }
 
-    /// What is shown of a stretch of time; `None` if nothing is.
+    /// The part of a time range that is in the span, if any.
     pub fn clip(&self, from: Nanos, to: Nanos) -> Option<(Nanos, Nanos)> {
         let (from, to) = (from.max(self.from), to.min(self.to));
         (from < to).then_some((from, to))
     }
 
-    /// Round moments, at most so many and at least two if there is room for them.
+    /// Ticks at round times: at most `most`, and at least two if possible.
     pub fn ticks(&self, most: u64) -> Vec<Tick> {
         let step = step(self.length() / most.max(1));
         let first = self.from.0.div_ceil(step);
@@ -107,7 +106,7 @@ fn step(least: u64) -> u64 {
     long.unwrap_or_else(|| least.div_ceil(24 * HOUR).saturating_mul(24 * HOUR))
 }
 
-/// A moment, as exact as the step is.
+/// Formats a time with the precision of the step.
 fn label(at: u64, step: u64, to: u64) -> String {
     if MINUTE <= step {
         return match at.is_multiple_of(HOUR) && 3 * HOUR <= to {
@@ -183,7 +182,7 @@ mod tests {
 
     // CT-19
     #[test]
-    fn moments_outside_are_at_the_ends() {
+    fn times_outside_are_at_the_ends() {
         let scale = Scale::new(Nanos(100), Nanos(200));
         assert_eq!(scale.x(Nanos(0)), 0);
         assert_eq!(scale.x(Nanos(150)), UNITS / 2);

@@ -1,11 +1,12 @@
-//! Which options are for which views: what a view does not heed must not look as if it did.
+//! Rejects options that the requested view would ignore.
 //!
-//! Clap's `requires` does not say it: of an option that cannot stand beside the view it is not asked.
+//! Clap's `requires` is not enough: clap skips this check if the required option conflicts with
+//! another option on the command line.
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-/// Options, and the views that heed them; no view stands for the table of sites.
+/// Options, and the views that use them. An empty list of views stands for the table of sites.
 type Rule = (&'static [&'static str], &'static [&'static str]);
 
 const RULES: [Rule; 8] = [
@@ -19,7 +20,7 @@ const RULES: [Rule; 8] = [
     (&["output"], &["export"]),
 ];
 
-/// All that shows something else than the table of sites.
+/// Options that select a view other than the table of sites.
 const VIEWS: [&str; 10] = [
     "stuck",
     "last_words",
@@ -33,17 +34,17 @@ const VIEWS: [&str; 10] = [
     "export",
 ];
 
-/// Refuses an option that nothing heeds of what is to be shown.
+/// Rejects options that the requested view ignores.
 pub(super) fn check(given: &ArgMatches) -> Result<(), clap::Error> {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     for (options, views) in RULES {
-        let is_heeded = match views {
+        let is_used = match views {
             [] => !VIEWS.iter().any(|view| is_given(view)),
             views => views.iter().any(|view| is_given(view)),
         };
         let ignored = options.iter().find(|option| is_given(option));
-        if let Some(option) = ignored.filter(|_| !is_heeded) {
-            let message = format!("{} is for {} alone", flag(option), all(views));
+        if let Some(option) = ignored.filter(|_| !is_used) {
+            let message = format!("{} is only for {}", flag(option), all(views));
             return Err(super::conflict(&message));
         }
     }
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_of_the_rules_is_an_option() {
+    fn all_rules_name_existing_options() {
         let command = crate::cli::command();
         let is_known = |id: &&str| {
             command
@@ -81,9 +82,9 @@ mod tests {
         assert!(words.chain(&VIEWS).all(is_known));
     }
 
-    // Each option is for a view, for the table of sites, or for all.
+    // Each option is for a view, for the table of sites, or for all views.
     #[test]
-    fn no_option_is_without_a_rule() {
+    fn all_options_have_a_rule() {
         let of_all = [
             "input",
             "trace",
@@ -106,7 +107,7 @@ mod tests {
             let is_ruled = RULES.iter().any(|(options, _)| options.contains(&id));
             assert!(
                 is_ruled || VIEWS.contains(&id) || of_all.contains(&id),
-                "which views heed {id}?"
+                "which views use {id}?"
             );
         }
     }

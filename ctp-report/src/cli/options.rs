@@ -1,4 +1,4 @@
-//! The options by what they are for, and the views that they ask for.
+//! The options, grouped by view, and their conversion into views.
 
 use std::path::PathBuf;
 
@@ -16,23 +16,26 @@ use crate::config::{
 use crate::findings::lints::{LINTS, Lint};
 use crate::output;
 
+/// Heading of all options that select a view.
+const VIEWS: &str = "Views (without any of these: a table of the places where coroutines waited)";
+
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-#[command(next_help_heading = "Views")]
+#[command(next_help_heading = VIEWS)]
 pub(super) struct ViewArgs {
-    /// List what is stuck
+    /// List stuck coroutines, with the line, the reason and the time
     #[arg(long)]
     pub(super) stuck: bool,
-    /// List what everybody did last who lived at the end, those that crashed first
+    /// List the last action of each coroutine that was alive at the end, crashed coroutines first
     #[arg(long)]
     pub(super) last_words: bool,
-    /// Show who spawned whom, as a tree: coroutines of one name and place in one row
+    /// Show which coroutine spawned which as a tree, one row for each name and place
     #[arg(long)]
     pub(super) tree: bool,
-    /// Tell what led this coroutine to where it is: who woke it, and who woke that one
+    /// Show the chain of wakes that led this coroutine to its state
     #[arg(long, value_name = "ID")]
     pub(super) why: Option<u32>,
-    /// Draw how long waits and runs took, by site; of a --summary by name
+    /// Draw how long waits and runs took, by site (by name for a trace of --summary)
     #[arg(long)]
     pub(super) histogram: bool,
     /// Print every record
@@ -46,10 +49,10 @@ pub(super) struct SitesArgs {
     /// Column to sort sites by
     #[arg(short, long, value_name = "KEY", default_value = "share")]
     pub(super) sort: Sort,
-    /// Leave out sites with less than this share of the waiting time
+    /// Hide sites with less than this share of the waiting time
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::parse_percent)]
     pub(super) percent_limit: f64,
-    /// Hide this lint (see below); may be repeated
+    /// Hide this lint; may be repeated
     #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',', value_parser = lint_names())]
     pub(super) allow: Vec<String>,
 }
@@ -57,16 +60,16 @@ pub(super) struct SitesArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stuck")]
 pub(super) struct StuckArgs {
-    /// Judge only coroutines that have not moved for this long
+    /// Judge only coroutines that have not moved for at least this long
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub(super) threshold: Nanos,
-    /// Exit with status 3 if anything is stuck, and 4 if the trace lacks what would tell
+    /// Exit with status 3 if anything is stuck, and 4 if the trace is too incomplete to say
     #[arg(long)]
     pub(super) fail: bool,
-    /// Never report waits whose function or file:line matches this pattern as stuck; may be repeated
+    /// Never report waits as stuck if their function or file:line matches; may be repeated
     #[arg(long, value_name = "REGEX")]
     pub(super) ignore: Vec<Regex>,
-    /// List all ids, not a few of each group
+    /// List all ids, instead of a few of each group
     #[arg(long)]
     pub(super) ids: bool,
 }
@@ -74,16 +77,16 @@ pub(super) struct StuckArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Flame graph")]
 pub(super) struct FlameArgs {
-    /// Write a flame graph (- for standard output)
-    #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
+    /// Write a flame graph to this file (- for standard output)
+    #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with = "ViewArgs")]
     pub(super) flame: Option<PathBuf>,
-    /// Write the folded stacks that a flame graph is made of (- for standard output)
-    #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
+    /// Write the folded stacks of the flame graph to this file (- for standard output)
+    #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with = "ViewArgs")]
     pub(super) folded: Option<PathBuf>,
     /// What the width of a flame means
     #[arg(long, value_name = "WHAT", default_value = "wait")]
     pub(super) by: By,
-    /// Headline of the picture
+    /// Title of the flame graph or timeline
     #[arg(long, value_name = "TEXT")]
     pub(super) title: Option<String>,
 }
@@ -91,27 +94,28 @@ pub(super) struct FlameArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Timeline")]
 pub(super) struct TimelineArgs {
-    /// Write a timeline (- for standard output): one row a coroutine, or a sample of many
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
+    /// Write a timeline to this file (- for standard output): a row for each coroutine or for a
+    /// sample of them
+    #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
     pub(super) timeline: Option<PathBuf>,
-    /// Show only this time, like 1s,5s or 500ms,
+    /// Show only this time span, like 1s,5s (or 500ms, for everything after 500 ms)
     #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
     pub(super) time: Option<(Nanos, Option<Nanos>)>,
 }
 
-/// What shows records as they are, for which no name is looked up.
+/// Views that show raw records and look up no names.
 const NAMELESS: [&str; 1] = ["dump"];
 
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Symbols")]
 pub(super) struct PlacesArgs {
-    /// Look for programs, sources and debug info below this directory, by path or by name
+    /// Look for programs, sources and debug info in this directory, by path or by name
     #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     pub(super) symfs: Option<PathBuf>,
-    /// Look for separate debug info here too, as in /usr/lib/debug; may be repeated
+    /// Also look for separate debug info here, as in /usr/lib/debug; may be repeated
     #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     pub(super) debug_dir: Vec<PathBuf>,
-    /// Most memory that programs and debug info may take together, like 1G; usually 256M
+    /// Memory limit for all programs and their debug info, like 1G; by default 256M
     #[arg(long, value_name = "SIZE", value_parser = values::parse_size, conflicts_with_all = NAMELESS)]
     pub(super) max_module: Option<u64>,
 }
@@ -135,31 +139,31 @@ impl PlacesArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Import and export")]
 pub(super) struct ExchangeArgs {
-    /// Which run of an imported file to read, from 1; the last unless told
+    /// Run of an imported file to read, counted from 1; by default the last
     #[arg(long, value_name = "N")]
     pub(super) run: Option<usize>,
     /// Write the trace for other tools
-    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
+    #[arg(help_heading = VIEWS, long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
     pub(super) export: Option<Target>,
-    /// Where to export to, if not to standard output
+    /// File to export to, instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 }
 
-/// Whom an export is for.
+/// Formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Target {
-    /// Events with the six columns of coroTracer, one JSON object a line
+    /// Events with the six columns of coroTracer, a JSON object per line
     Jsonl,
-    /// The same as comma-separated values under a line of names
+    /// The same columns as comma-separated values, with a header line
     Csv,
-    /// Trace events: a track for each coroutine and thread, wakes as arrows, what is stuck marked; for
-    /// Perfetto, chrome://tracing, speedscope
+    /// A track for each coroutine and thread, with wakes as arrows and stuck coroutines marked, for
+    /// Perfetto, chrome://tracing and speedscope
     Chrome,
 }
 
 impl ViewArgs {
-    /// A view of its own, with what is asked of those that may be stuck.
+    /// The requested view; `stuck` has the threshold and whether all ids are listed.
     pub(super) fn into_view(self, stuck: StuckArgs) -> Option<View> {
         let (threshold, all_ids) = (stuck.threshold, stuck.ids);
         let view = self.dump.then_some(View::Dump);
@@ -171,7 +175,7 @@ impl ViewArgs {
     }
 }
 
-/// What `--allow` takes.
+/// The values of `--allow`.
 fn lint_names() -> PossibleValuesParser {
     let value = |lint: &Lint| PossibleValue::new(lint.name).help(lint.help);
     LINTS.map(value).into()
@@ -199,7 +203,7 @@ impl StuckArgs {
 }
 
 impl FlameArgs {
-    /// JSON is printed instead of text.
+    /// The requested files. With `json`, JSON replaces folded stacks on standard output.
     pub(super) fn into_view(self, json: bool) -> Option<View> {
         let is_text = |path: &PathBuf| !(json && output::is_stdout(path));
         let is_requested = self.flame.is_some() || self.folded.is_some();
@@ -226,7 +230,7 @@ impl TimelineArgs {
 }
 
 impl ExchangeArgs {
-    /// Rows are of the whole trace; tracks may be of a part of it.
+    /// The requested export. Only the `chrome` format can be limited to a time span.
     pub(super) fn into_view(self, time: (Nanos, Option<Nanos>), threshold: Nanos) -> Option<View> {
         let output = self.output.filter(|path| !output::is_stdout(path));
         let rows = |format, output| View::Export(ExportView { format, output });

@@ -1,12 +1,12 @@
-//! Values of options, as they are typed.
+//! Parsers of option values.
 
 use ctp_trace::BadDuration;
 use ctp_trace::record::Nanos;
 
-/// A part of a hundred.
+/// Parses a percentage.
 ///
 /// # Errors
-/// If it is anything else.
+/// If the text is not a number from 0 to 100.
 pub fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text
         .parse()
@@ -15,17 +15,17 @@ pub fn parse_percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "write a number from 0 to 100".to_owned())
 }
 
-/// `1s,5s`, `1s,` or `,5s`: from when, and until when unless to the end.
+/// Parses a time span, as `1s,5s`, `1s,` or `,5s`. Without a second value, the span has no end.
 ///
 /// # Errors
-/// If it is anything else, or no time lies between the two.
+/// If the text has another form, or the span is empty.
 pub fn parse_window(text: &str) -> Result<(Nanos, Option<Nanos>), String> {
     let (from, to) = text
         .split_once(',')
-        .ok_or("write two moments with a comma between, like 1s,5s or 500ms,")?;
+        .ok_or("write two times separated by a comma, like 1s,5s or 500ms,")?;
     let from = parse_moment(from)?.unwrap_or_default();
     match parse_moment(to)? {
-        Some(to) if to <= from => Err("the second moment must be later than the first".to_owned()),
+        Some(to) if to <= from => Err("the second time must be later than the first".to_owned()),
         to => Ok((from, to)),
     }
 }
@@ -36,10 +36,10 @@ fn parse_moment(text: &str) -> Result<Option<Nanos>, String> {
     moment.map_err(|why: BadDuration| why.to_string())
 }
 
-/// Bytes: a number, with K, M, G or T for powers of 1024.
+/// Parses a number of bytes, with K, M, G or T for powers of 1024.
 ///
 /// # Errors
-/// If it is anything else, or zero.
+/// If the text has another form, or is zero.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[number.len()..].to_ascii_uppercase().as_str() {
@@ -62,7 +62,7 @@ mod tests {
 
     // CT-19
     #[test]
-    fn windows_are_read() {
+    fn time_spans_are_parsed() {
         let (time, five) = (Nanos(1_000_000_000), Nanos(5_000_000_000));
         assert_eq!(parse_window("1s,5s"), Ok((time, Some(five))));
         assert_eq!(parse_window("1s,"), Ok((time, None)));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read() {
+    fn sizes_are_parsed() {
         assert_eq!(parse_size("512"), Ok(512));
         assert_eq!(parse_size("2G"), Ok(2 << 30));
         assert_eq!(parse_size("1k"), Ok(1024));

@@ -1,17 +1,17 @@
-//! Places of which nobody wants to hear that coroutines are stuck there.
+//! Places at which long waits are normal and never reported as stuck.
 
 use regex_lite::Regex;
 
-/// Patterns of functions, or of files with lines, as `src/main.rs:64`.
+/// Patterns that match a function, or a file with a line such as `src/main.rs:64`.
 #[derive(Clone, Debug, Default)]
 pub struct Ignore(pub Vec<Regex>);
 
 impl Ignore {
-    /// Whether a place is meant, by its function or by where that is.
+    /// Whether a pattern matches the function, or its file and line (`at`).
     pub fn is_of(&self, function: &str, at: Option<&str>) -> bool {
-        let is_meant =
-            |regex: &Regex| regex.is_match(function) || at.is_some_and(|at| regex.is_match(at));
-        self.0.iter().any(is_meant)
+        self.0
+            .iter()
+            .any(|regex| regex.is_match(function) || at.is_some_and(|at| regex.is_match(at)))
     }
 }
 
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_meant_by_its_function_or_by_file_and_line() {
+    fn patterns_match_functions_and_lines() {
         let ignore = |pattern: &str| Ignore(vec![pattern.parse().unwrap()]);
         let is_of = |pattern| ignore(pattern).is_of("app::listen", Some("src/main.rs:64"));
         assert!(is_of("listen$") && is_of(r"main\.rs:64$") && is_of("^app::"));

@@ -1,4 +1,4 @@
-//! The lines above every page: what was recorded, how it ended, and what is missing.
+//! The header of every page: what was recorded, how the recording ended, and what is missing.
 
 use std::io;
 
@@ -82,7 +82,7 @@ fn about_the_trace(model: &Model) -> Vec<String> {
     about
 }
 
-/// Those in the trace and those that are in totals only.
+/// The number of events, including those that only totals count.
 fn events(model: &Model) -> String {
     let in_the_trace = model.trace_model.totals().events;
     match model.trace_model.summed_up() {
@@ -95,7 +95,7 @@ fn events(model: &Model) -> String {
     }
 }
 
-/// What of the recording a flight recorder kept.
+/// Which part of the recording a flight recorder kept.
 fn about_the_window(model: &Model) -> Option<String> {
     let window = model.trace_model.window()?;
     let length = units::duration(window.since.until(model.duration()));
@@ -109,28 +109,28 @@ fn about_the_window(model: &Model) -> Option<String> {
     Some(format!("# flight recorder: the last {length}; {earlier}"))
 }
 
-/// Where totals come from, if the program itself kept them.
+/// The origin of totals that the program itself kept.
 fn about_the_totals(model: &Model) -> Option<String> {
     model.trace_model.has_aggregates().then(|| {
         let (of, exact) = match model.is_by_name() {
-            true => ("totals", "exact, whatever events are not in the trace"),
+            true => ("totals", "exact, even if events are missing from the trace"),
             false => ("totals (--histogram)", "exact since the start"),
         };
         let caveat = match model.is_exact() {
             true => exact,
-            false => "exact but where marked ~",
+            false => "exact except where marked ~",
         };
-        format!("# {of}: by name, as the program summed them up; {caveat}")
+        format!("# {of}: by name, as summed up by the program; {caveat}")
     })
 }
 
 fn missing(model: &Model) -> Vec<String> {
     let reported = losses_by_thread(model);
     let exact = match (model.refused(), model.is_exact()) {
-        _ if model.trace_model.totals().filtered > 0 => "figures are of what was kept",
-        (1.., _) => "figures are of those recorded",
-        _ if model.unrecorded() > 0 => "figures are of the processes recorded",
-        (0, true) if is_cut(model) => "figures by site are of the window only",
+        _ if model.trace_model.totals().filtered > 0 => "figures cover what was kept",
+        (1.., _) => "figures cover the recorded coroutines",
+        _ if model.unrecorded() > 0 => "figures cover the recorded processes",
+        (0, true) if is_cut(model) => "figures by site cover the window only",
         (0, true) if reported.is_some() => "every other figure below is exact",
         (0, true) => "every figure below is exact",
         (0, false) => "figures marked ~ are approximate",
@@ -143,18 +143,18 @@ fn missing(model: &Model) -> Vec<String> {
             lost,
             refused,
             reported,
-            format!("perhaps of wakes, closings or locks ({exact})"),
+            format!("possibly wakes, closings or locks ({exact})"),
         ],
     }
 }
 
-/// What is lost besides events, from which come figures of their own.
+/// Records other than events that threads lost.
 fn losses_by_thread(model: &Model) -> Option<String> {
     let lost = Losses::of_all(model)?;
     Some(format!("threads lost {}", lost.in_words()))
 }
 
-/// Did a flight recorder keep less than all?
+/// Whether a flight recorder kept only a part of the events.
 fn is_cut(model: &Model) -> bool {
     model.trace_model.window().is_some() && model.trace_model.summed_up() > 0
 }
@@ -162,7 +162,7 @@ fn is_cut(model: &Model) -> bool {
 fn missing_of_an_import(model: &Model) -> Vec<String> {
     let lost = units::grouped(model.lost());
     vec![format!(
-        "lost {lost} or more (JSON lines do not tell: no figure is exact)"
+        "lost {lost} or more (losses unknown: no figure is exact)"
     )]
 }
 

@@ -1,12 +1,12 @@
-//! Commands that a page suggests to type next.
+//! Commands that a page suggests as the next step.
 
 use crate::config::{self, Config};
 use crate::text;
 
-/// Between two hints on one line.
+/// Separates two hints on a line.
 pub const GAP: &str = "        ";
 
-/// How to call this program for the same trace.
+/// The command that reads the same trace.
 pub fn tool(config: &Config) -> String {
     let path = config.input.as_os_str().as_encoded_bytes();
     if path == config::DEFAULT_INPUT.as_bytes() {
@@ -16,11 +16,11 @@ pub fn tool(config: &Config) -> String {
     }
 }
 
-/// A picture of where the time went. A flame graph is made of events, of which a trace with totals
-/// has few.
+/// Suggests a view of where the time went. A trace with totals has too few events for a flame graph.
 pub fn how_to_see(tool: &str, by_name: bool) -> String {
-    match by_name {
-        true => format!("how long each took: {tool} --histogram"),
-        false => format!("to see it: {tool} --flame flame.svg"),
+    if by_name {
+        format!("how long each took: {tool} --histogram")
+    } else {
+        format!("to see it: {tool} --flame flame.svg")
     }
 }

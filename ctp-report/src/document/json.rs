@@ -1,4 +1,4 @@
-//! The same figures for programs. Fields are added, never changed, while `version` stays.
+//! JSON documents. While `version` stays the same, fields may be added but never changed.
 
 use std::io::{self, Write};
 
@@ -13,12 +13,12 @@ use crate::text;
 /// Version of all documents.
 pub const VERSION: u32 = 1;
 
-/// What the rows of a table are of, as a word: all coroutines of one name, or a place where they wait.
+/// Whether the rows of a table are by coroutine name or by waiting place.
 pub fn rows_by(by_name: bool) -> &'static str {
     if by_name { "name" } else { "site" }
 }
 
-/// What every document begins with.
+/// The `trace` field of every document.
 pub fn trace(model: &Model, names: &Names) -> Value {
     let totals = model.trace_model.totals();
     let argv: Vec<String> = model
@@ -67,7 +67,7 @@ fn imported(imported: &Imported) -> Value {
     json!({ "run": imported.run, "runs": imported.runs, "left_out": left_out })
 }
 
-/// What the document of a page begins with: also what went so wrong that it concerns every figure.
+/// The `trace` field of a page's document, with the findings that concern every figure.
 pub fn reported(model: &Model, names: &Names) -> Value {
     let mut trace = trace(model, names);
     for kind in &ON_EVERY_PAGE {
@@ -76,7 +76,7 @@ pub fn reported(model: &Model, names: &Names) -> Value {
     trace
 }
 
-/// Writes a document: what every document has, and the fields of one view.
+/// Writes a document with the common fields and the fields of a view.
 pub fn write(trace: Value, fields: Value, out: &mut dyn Write) -> io::Result<()> {
     let mut document = fields;
     document["version"] = VERSION.into();

@@ -1,4 +1,4 @@
-//! The lines that say who keeps a coroutine waiting, and who waits behind one that is stuck.
+//! Lines about the blockers of a coroutine, and about the coroutines that a stuck coroutine blocks.
 
 use ctp_trace::verdict::{Caveat, NO_CAVEAT};
 
@@ -6,17 +6,17 @@ use crate::evidence::blockers::{Activity, KeptBy, UNKNOWN_HOLDER};
 use crate::evidence::last_waker::LastWaker;
 use crate::text::{self, units};
 
-/// Keepers of which a page tells.
+/// Maximum number of blockers on a page.
 pub const MAX_SHOWN: usize = 3;
 
-/// Columns for what is said of a field.
+/// Columns for the text of a field.
 const ROOM: usize = 80;
 
-/// One field and what is said of it.
+/// A field and its text.
 pub type Field = (&'static str, String);
 
-/// Who keeps it, since when, and what that one does, unless that is told elsewhere; and how many
-/// others there are.
+/// The fields for the blockers and for the number of `others`. With `says_more`, they include the
+/// activity of each blocker.
 pub fn fields(all: &[KeptBy], others: usize, says_more: bool) -> Vec<Field> {
     let mut fields = Vec::new();
     for blocker in all.iter().take(MAX_SHOWN) {
@@ -38,7 +38,7 @@ fn field(blocker: &KeptBy) -> &'static str {
     }
 }
 
-/// `id 7 main_loop, taken at main.rs:40, 2.9 s ago`.
+/// Formats `id 7 main_loop, taken at main.rs:40, 2.9 s ago`.
 fn subject(blocker: &KeptBy) -> String {
     let subject = match (blocker.id, blocker.tid) {
         (Some(id), _) => format!("id {id} {}", blocker.name).trim_end().to_owned(),
@@ -62,14 +62,15 @@ fn subject(blocker: &KeptBy) -> String {
     subject + &at + &ago.unwrap_or_default()
 }
 
-/// `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has run for 2.9 s`, of the first.
+/// Formats the first blocker as `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has
+/// run for 2.9 s`.
 pub fn in_a_clause(all: &[KeptBy], others: usize) -> String {
     let first = all.first().map(|blocker| format!("; {}", clause(blocker)));
     let others = and_others(all, 1, others).map(|others| format!("; {others}"));
     first.unwrap_or_default() + &others.unwrap_or_default()
 }
 
-/// `and by 1 other`: those of whom no more is told.
+/// Formats `and by 1 other` for blockers that are not listed.
 fn and_others(all: &[KeptBy], reported: usize, others: usize) -> Option<String> {
     let more = all.len().saturating_sub(reported) + others;
     let by = match field(all.first()?).ends_with("by") {
@@ -79,7 +80,7 @@ fn and_others(all: &[KeptBy], reported: usize, others: usize) -> Option<String> 
     (0 < more).then(|| format!("{by} {}", units::counted(more as u64, "other")))
 }
 
-/// What keeps it, a line for each.
+/// A line for each blocker.
 pub fn lines(all: &[KeptBy]) -> Vec<String> {
     let mut lines: Vec<String> = all.iter().take(MAX_SHOWN).map(clause).collect();
     lines.extend(and_others(all, MAX_SHOWN, 0));
@@ -93,7 +94,7 @@ fn clause(blocker: &KeptBy) -> String {
     format!("{} {}{does}", field(blocker), subject(blocker))
 }
 
-/// How it keeps, and who it is.
+/// The field for a blocker and its subject.
 pub fn reported(blocker: &KeptBy) -> (&'static str, String) {
     (
         field(blocker),
@@ -101,7 +102,7 @@ pub fn reported(blocker: &KeptBy) -> (&'static str, String) {
     )
 }
 
-/// Why another one may keep it, or nobody.
+/// Why the blocker is not certain, unless the caveat is only about timing.
 pub fn caveat(caveat: Option<Caveat>) -> Option<&'static str> {
     let is_of_time = |caveat: &Caveat| matches!(caveat, Caveat::CloseCall | Caveat::Recent);
     caveat
@@ -109,7 +110,7 @@ pub fn caveat(caveat: Option<Caveat>) -> Option<&'static str> {
         .map(|caveat| sureness(Some(caveat)))
 }
 
-/// What that one does itself.
+/// The activity of a blocker.
 pub fn does(blocker: &KeptBy) -> Option<String> {
     if let Some(ns) = blocker.ended_ns {
         let ago = units::duration_ns(ns);
@@ -118,18 +119,15 @@ pub fn does(blocker: &KeptBy) -> Option<String> {
     activity(&blocker.activity)
 }
 
-/// `which waits for user: 3 at main.rs:40, for 2.9 s`.
-pub fn activity(other_activity: &Activity) -> Option<String> {
-    if other_activity.does == Some("woke") {
+/// Formats `which waits for user: 3 at main.rs:40, for 2.9 s`.
+pub fn activity(activity: &Activity) -> Option<String> {
+    if activity.does == Some("woke") {
         return Some("whose wake it had: it ran, and has not taken it".to_owned());
     }
-    let long = units::duration_ns(other_activity.does_ns?);
-    let at = other_activity
-        .waits_at
-        .as_ref()
-        .map(|at| format!(" at {at}"));
-    let at = at.unwrap_or_default();
-    Some(match (other_activity.does?, &other_activity.waits_for) {
+    let long = units::duration_ns(activity.does_ns?);
+    let at = activity.waits_at.as_ref();
+    let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+    Some(match (activity.does?, &activity.waits_for) {
         ("runs", _) => format!("which has run for {long}"),
         ("born", _) => format!("which was born {long} ago and never ran"),
         (_, None) => format!("which has waited{at} for {long}"),
@@ -137,13 +135,13 @@ pub fn activity(other_activity: &Activity) -> Option<String> {
     })
 }
 
-/// What the one does that woke another one the last time.
+/// The activity of the last waker.
 pub fn done_by(waker: &LastWaker) -> String {
     let activity = activity(&waker.activity).filter(|_| !waker.has_ended);
     activity.unwrap_or_else(|| "which has ended".to_owned())
 }
 
-/// `3 coroutines that go on only after these: ids 4, 5, 6`.
+/// Formats `3 coroutines that go on only after that: ids 4, 5, 6`.
 pub fn behind(ids: &[u32], is_fully_described: bool) -> Option<String> {
     let listed = match is_fully_described {
         true => ids
@@ -164,7 +162,7 @@ pub fn behind(ids: &[u32], is_fully_described: bool) -> Option<String> {
     Some(message)
 }
 
-/// How sure it is that those do not go on all the same.
+/// How certain it is that the blocked coroutines cannot continue.
 pub fn sureness(caveat: Option<Caveat>) -> &'static str {
     caveat.map_or(NO_CAVEAT, Caveat::of_blocker)
 }

@@ -1,4 +1,5 @@
-//! Who keeps a coroutine that waits: who holds its lock since when, and what that one does.
+//! What blocks a waiting coroutine: the holder of its lock or another coroutine, since when, and the
+//! current activity of the blocker.
 
 use std::collections::BTreeSet;
 
@@ -11,91 +12,95 @@ use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::Names;
 
-/// What a holder is of whom only the thread is known.
+/// Value of [`KeptBy::how`] for a holder of which only the thread is known.
 pub const UNKNOWN_HOLDER: &str = "unknown-holder";
 
-/// One that keeps another one waiting.
+/// A coroutine or thread that blocks a waiting coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeptBy {
-    /// `holder` of the lock, `unknown-holder` where only the thread that took it is known, `former`
-    /// holder of one that nobody has, `awaited` as such, `host`, the one that would have to poll it, or
-    /// `inside`, the one that it polls.
+    /// Relation to the waiting coroutine:
+    /// - `holder` holds its lock.
+    /// - `unknown-holder` holds its lock, but only the thread that acquired the lock is known.
+    /// - `former` held its lock, which is free now.
+    /// - `awaited` is a coroutine of which it awaits the end.
+    /// - `host` would have to poll it.
+    /// - `inside` is polled by it.
     pub how: &'static str,
-    /// Which coroutine, if it is one.
+    /// The id of the coroutine, if known.
     pub id: Option<u32>,
     /// Its name.
     pub name: String,
-    /// Which thread took the lock.
+    /// The thread that acquired the lock.
     pub tid: Option<u64>,
-    /// The place where the lock was taken.
+    /// The place where the lock was acquired.
     pub taken_at: Option<String>,
-    /// How long ago.
+    /// How long ago the lock was acquired or released.
     pub taken_ns: Option<u64>,
-    /// How long ago it ended.
+    /// How long ago the holder ended.
     pub ended_ns: Option<u64>,
-    /// What it does itself.
+    /// Current activity of the blocker.
     #[serde(flatten)]
     pub activity: Activity,
 }
 
-/// What a coroutine does.
+/// The current activity of a coroutine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Activity {
-    /// `waits`, `runs`, or `born` where it never ran; of one that keeps another one waiting also `woke`,
-    /// where it gave back the lock, and the one that waits was woken after that and ran.
+    /// `waits`, `runs`, or `born` if the coroutine never ran. For a `former` holder also `woke`: the
+    /// waiting coroutine was woken and ran after the release.
     pub does: Option<&'static str>,
-    /// What it waits for, if it told.
+    /// What the coroutine waits for, if recorded.
     pub waits_for: Option<String>,
-    /// Where it waits.
+    /// Where the coroutine waits.
     pub waits_at: Option<String>,
-    /// For how long it has done so.
+    /// Duration of the activity.
     pub does_ns: Option<u64>,
 }
 
-/// Steps that are told of a line of keepers.
+/// Maximum number of steps in a line of blockers.
 const MAX_SHOWN: usize = 16;
 
-/// Who keeps one that waits, who keeps that one, and so on.
+/// A line of blockers: each coroutine is blocked by the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// Each is kept by the next one.
+    /// The coroutines. Each is blocked by the next.
     pub steps: Vec<Kept>,
-    /// How it ends.
+    /// The end of the line.
     pub ends: LineEnd,
-    /// Those of whom each waits for the next one, and the last for the first.
+    /// The ids of a cycle: each coroutine waits for the next, and the last for the first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cycle: Vec<u32>,
 }
 
-/// One that waits, and what keeps it.
+/// A waiting coroutine and its blockers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kept {
-    /// Which coroutine waits.
+    /// The id of the waiting coroutine.
     pub id: u32,
-    /// What keeps it.
+    /// The blockers.
     pub by: Vec<KeptBy>,
-    /// Why that is not certain, as a word.
+    /// Why the blockers are not certain, as a word.
     pub caveat: Option<&'static str>,
-    /// Why it may not keep it, for the pages.
+    /// The same caveat, for pages.
     #[serde(skip)]
     pub doubted: Option<Caveat>,
 }
 
-/// How a line of keepers ends.
+/// The end of a line of blockers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LineEnd {
-    /// With one of which nobody is known to keep it.
+    /// The last coroutine has no known blocker.
     Free,
-    /// With one that several keep.
+    /// The last coroutine has several blockers.
     Several,
-    /// In a cycle.
+    /// The line is a cycle.
     Cycle,
-    /// There are more than are told.
+    /// The line is longer than [`MAX_SHOWN`].
     More,
 }
 
-/// Who keeps this one, and who keeps that one, step by step; `None` if nobody is known to.
+/// Follows the blockers from a coroutine step by step. `None` if the coroutine has no known blocker.
 pub fn line(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) -> Option<Line> {
     let (path, ends, cycle) = path(blocks, coroutine.id);
     let kept = |id: &CoroutineId| {
@@ -111,7 +116,8 @@ pub fn line(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine
     (!steps.is_empty()).then_some(Line { steps, ends, cycle })
 }
 
-/// Those that wait for others, beginning with this one; how that ends; and the cycle, if it is one.
+/// The ids of the blocked coroutines in the line that begins with `from`, the end of the line, and its
+/// cycle.
 fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u32>) {
     let (mut path, mut at) = (Vec::<CoroutineId>::new(), from);
     while let Some(block) = blocks.of(at) {
@@ -134,8 +140,8 @@ fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u
     (path, LineEnd::Free, Vec::new())
 }
 
-/// All that keep this one, as far as that was told. One that ended stands after those that did not:
-/// what it had may be another one's since.
+/// The known blockers of a coroutine. Blockers that ended come last, because another coroutine may hold
+/// their lock since.
 pub fn of(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) -> Vec<KeptBy> {
     let blockers = blocks
         .of(coroutine.id)
@@ -148,19 +154,19 @@ pub fn of(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) 
     all
 }
 
-/// How many others keep any of these, but not this one.
+/// How many blockers the coroutines in `all` have that do not block `coroutine`.
 pub fn others<'c>(
     blocks: &Blocks,
     coroutine: &Coroutine,
     all: impl Iterator<Item = &'c Coroutine>,
 ) -> usize {
     let of = |id| blocks.of(id).into_iter().flat_map(|block| &block.by);
-    let of_it: BTreeSet<_> = of(coroutine.id).map(subject).collect();
+    let own: BTreeSet<_> = of(coroutine.id).map(subject).collect();
     let of_all: BTreeSet<_> = all.flat_map(|other| of(other.id)).map(subject).collect();
-    of_all.difference(&of_it).count()
+    of_all.difference(&own).count()
 }
 
-/// The coroutine, or the thread of one that is not known.
+/// The coroutine, or the thread if the coroutine is unknown.
 fn subject(blocker: &Blocker) -> (Option<CoroutineId>, Option<u64>) {
     match (blocker.coroutine(), blocker) {
         (None, Blocker::Holder(holding)) => (None, Some(holding.tid)),
@@ -201,7 +207,7 @@ fn kept_by(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocke
 }
 
 impl Activity {
-    /// Of one that has not ended.
+    /// The activity of a coroutine that is alive.
     pub fn of(model: &Model, names: &Names, coroutine: &Coroutine) -> Self {
         let wait = coroutine.suspend();
         let end = model.trace_model.end_of(coroutine.process);
@@ -216,7 +222,7 @@ impl Activity {
     }
 }
 
-/// What it gave back was this one's to take, which did not, or a future inside of it did not.
+/// The activity `woke`, if the coroutine was woken after the release of its lock.
 fn woke(coroutine: &Coroutine, blocker: &Blocker) -> Activity {
     let woken = coroutine.wakes.call.filter(|woken| match blocker {
         Blocker::PreviousHolder(holding) => holding.at <= woken.at,
@@ -235,12 +241,9 @@ fn by(holding: &Holding) -> Option<CoroutineId> {
     }
 }
 
-/// What a coroutine is called; of one that has ended, what it was called when it did.
+/// The name of a coroutine. For an ended coroutine, `holding` has the name.
 pub fn name(model: &Model, names: &Names, id: CoroutineId, holding: Option<&Holding>) -> String {
-    let alive = model
-        .trace_model
-        .get(id)
-        .map(|trace_model| trace_model.name);
+    let alive = model.trace_model.get(id).map(|coroutine| coroutine.name);
     let name = alive
         .or(holding.map(|holding| holding.name))
         .unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Threads that one coroutine keeps, and those that were last seen there: nobody else runs on such
-//! a thread, whatever they wait for.
+//! Threads that are blocked by a busy coroutine, and the coroutines that last ran on them. No other
+//! coroutine can run on a blocked thread.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,27 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::text::{self, units};
 
-/// One that keeps the thread of others.
+/// A coroutine that blocks the thread of other coroutines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThreadKeptBy {
-    /// Which coroutine.
+    /// The id.
     pub id: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The thread.
     pub tid: u64,
-    /// For how long it has run there.
+    /// How long the coroutine has been running there.
     pub runs_ns: u64,
-    /// How many of those that wait were last seen there.
+    /// The number of waiting coroutines that last ran there.
     pub count: usize,
 }
 
-/// Who keeps which thread.
+/// The busy coroutine of each blocked thread.
 #[derive(Debug, Default)]
 pub struct Busy(BTreeMap<(ProcessId, u64), CoroutineId>);
 
 impl Busy {
-    /// Those that have run for longer than the threshold, also if they are not to be told of.
+    /// Collects the coroutines that have run for longer than the threshold, including ignored coroutines.
     pub fn of<'c>(judged: impl IntoIterator<Item = (&'c Coroutine, Judgement)>) -> Self {
         let is_busy = |judgement: &Judgement| {
             judgement.verdict == Verdict::Busy || judgement.reason == Reason::Ignored(Verdict::Busy)
@@ -40,11 +40,13 @@ impl Busy {
         let busy = judged
             .into_iter()
             .filter(|(_, judgement)| is_busy(judgement));
-        let thread = |(coroutine, _): (&Coroutine, _)| Some((thread(coroutine)?, coroutine.id));
-        Busy(busy.filter_map(thread).collect())
+        Busy(
+            busy.filter_map(|(coroutine, _)| Some((thread(coroutine)?, coroutine.id)))
+                .collect(),
+        )
     }
 
-    /// Who keeps the threads of these, the one that keeps most of them first.
+    /// The coroutines that block the threads of `all`, those that block most coroutines first.
     pub fn thread_blockers<'c>(
         &self,
         model: &Model,
@@ -54,7 +56,7 @@ impl Busy {
         let mut counts: BTreeMap<CoroutineId, usize> = BTreeMap::new();
         for coroutine in all {
             let blocker = thread(coroutine).and_then(|thread| self.0.get(&thread));
-            // One that runs there polls who keeps it, or does so itself.
+            // A running coroutine on this thread is the busy coroutine itself, or polls it.
             if let Some(id) = blocker.filter(|_| coroutine.state().0 != State::Running) {
                 *counts.entry(*id).or_default() += 1;
             }
@@ -67,7 +69,7 @@ impl Busy {
 }
 
 impl ThreadKeptBy {
-    /// `is kept by id 6 hog, for 4.7 s`.
+    /// Formats `is kept by id 6 hog, for 4.7 s`.
     pub fn keeps(&self) -> String {
         let subject = format!("id {} {}", self.id, text::cut_middle(&self.name, 40));
         let long = units::duration_ns(self.runs_ns);
@@ -75,7 +77,7 @@ impl ThreadKeptBy {
     }
 }
 
-/// Where it was seen last.
+/// The thread on which the coroutine last ran.
 fn thread(coroutine: &Coroutine) -> Option<(ProcessId, u64)> {
     Some((coroutine.process, coroutine.last?.tid))
 }

@@ -1,5 +1,5 @@
-//! Which coroutine woke those that wait, the last time that they were, and what that one does now:
-//! where nobody wakes them any more, the reason is often there.
+//! The coroutine that last woke a waiting coroutine, and its current activity. This often explains why
+//! no further wake comes.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use crate::evidence::blockers::Activity;
 use crate::load::Model;
 use crate::names::Names;
 
-/// The coroutine whose wake one that waits had last.
+/// The coroutine that last woke a waiting coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LastWaker {
-    /// Its number.
+    /// The id of the waker.
     pub id: u32,
-    /// Its name, also if it has ended.
+    /// The name of the waker, even if it has ended.
     pub name: String,
-    /// It is over.
+    /// Whether the waker has ended.
     pub has_ended: bool,
-    /// What it does, if it is not.
+    /// The activity of the waker, unless it has ended.
     #[serde(flatten)]
     pub activity: Activity,
 }
 
 impl LastWaker {
-    /// `id 7 sender`.
+    /// Formats `id 7 sender`.
     pub fn subject(&self) -> String {
         format!("id {} {}", self.id, self.name)
             .trim_end()
@@ -34,8 +34,8 @@ impl LastWaker {
     }
 }
 
-/// That of this one, if another coroutine woke it. Where parts of the trace cannot be read, one of which
-/// nothing is known need not have ended.
+/// The last waker, if it was another coroutine. `None` for an unknown coroutine in a damaged trace,
+/// because it may not have ended.
 pub fn of(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<LastWaker> {
     let (wake, id) = last(coroutine)?;
     let waker = model.trace_model.get(id);
@@ -60,7 +60,7 @@ pub fn of(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<LastWak
     })
 }
 
-/// How many other coroutines woke any of these the last time, but not this one.
+/// How many other coroutines were the last waker of a coroutine in `all`.
 pub fn others<'c>(coroutine: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) -> usize {
     let all: BTreeSet<CoroutineId> = all.filter_map(last).map(|(_, id)| id).collect();
     all.len() - usize::from(last(coroutine).is_some())

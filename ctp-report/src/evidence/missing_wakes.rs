@@ -1,5 +1,5 @@
-//! Who should have woken coroutines that wait: who closed what they wait for, and who usually
-//! wakes those that wait where they do.
+//! Places and records that a missing wake may come from: closes of what coroutines wait for, the places
+//! that usually wake coroutines at the same site, and lost records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,76 +12,76 @@ use crate::load::Model;
 use crate::names::{Label, Names, chains};
 use crate::text::units;
 
-/// Marks the line of a page that is to be looked at first.
+/// Marks the line of a page to look at first.
 pub const LOOK: &str = "   <== look here";
 
-/// A place that closed what coroutines of a group waited for, while they did; or a coroutine for whose
-/// end they waited.
+/// A place that closed what coroutines of a group were waiting for, or a coroutine that ended while they
+/// were waiting for this.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClosedBy {
-    /// The function there, if known.
+    /// The function, if known.
     pub function: Option<String>,
-    /// Its file and line, or what is known instead.
+    /// File and line, or module and offset.
     pub at: Option<String>,
-    /// Which coroutine ended, and its name.
+    /// The coroutine that ended.
     pub ended: Option<Ended>,
-    /// On which threads.
+    /// The threads that closed.
     pub threads: Vec<u64>,
-    /// How many resources.
+    /// The number of closed resources.
     pub closes: usize,
-    /// How many coroutines waited for them.
+    /// The number of coroutines that waited for them.
     pub coroutines: usize,
-    /// How long ago the first of them was closed.
+    /// Time since the first close.
     pub oldest_ns: u64,
-    /// How long ago the last.
+    /// Time since the last close.
     pub youngest_ns: u64,
 }
 
 /// A coroutine that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ended {
-    /// Its number.
+    /// The id.
     pub id: u32,
-    /// Its name; empty if it had none.
+    /// The name, or empty.
     pub name: String,
 }
 
 /// The place that ended most of the known waits of a site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UsualWaker {
-    /// The function there, if known.
+    /// The function, if known.
     pub function: Option<String>,
-    /// Its file and line, or what is known instead.
+    /// File and line, or module and offset.
     pub at: Option<String>,
-    /// Waits that it ended.
+    /// The number of waits that the place ended.
     pub wakes: u64,
-    /// All waits of which it is known what ended them.
+    /// The number of waits with a known waking place.
     pub of: u64,
 }
 
-/// Records that a thread lost while coroutines of a group waited: a wake may be among them.
+/// Records that a thread lost while coroutines of a group waited. These may include a wake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LostRecords {
-    /// Which thread.
+    /// The thread.
     pub tid: u64,
-    /// Just before when.
+    /// The time just after the loss.
     pub at_ns: u64,
-    /// How many records.
+    /// The number of records.
     pub records: u64,
 }
 
-/// How many records threads lost since a moment. Of each the latest loss is known, and of all of them
-/// together what they have lost from the beginning.
+/// Bounds for the number of records that threads lost since a given time. The latest loss of each thread
+/// and the total of all threads since the beginning are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Losses {
-    /// At least so many.
+    /// Lower bound.
     pub least: u64,
-    /// At most so many, if that is known.
+    /// Upper bound, if known.
     pub most: Option<u64>,
 }
 
 impl Losses {
-    /// What threads of a process lost since; `None` if that is nothing.
+    /// Records that threads of a process lost since then. `None` if nothing was lost.
     pub fn since(model: &Model, process: ProcessId, since: Nanos) -> Option<Self> {
         let losses = model.trace_model.losses_since(process, since);
         let records = losses.iter().map(|loss| loss.records);
@@ -92,7 +92,7 @@ impl Losses {
         })
     }
 
-    /// What all threads lost, from the beginning; `None` if that is nothing.
+    /// Records that all threads lost since the beginning. `None` if nothing was lost.
     pub fn of_all(model: &Model) -> Option<Self> {
         let all = model.trace_model.lost_records();
         (0 < all.known || all.or_more).then(|| Losses {
@@ -101,7 +101,7 @@ impl Losses {
         })
     }
 
-    /// `213 records`, `213 to 894 364 records`.
+    /// Formats `213 records` or `213 to 894 364 records`.
     pub fn in_words(&self) -> String {
         let Losses { least, most } = *self;
         match most {
@@ -117,8 +117,8 @@ impl Losses {
     }
 }
 
-/// How many records may have been lost of the wakes of a coroutine that waits, or of the end of what it
-/// waits for, where it is not known to be stuck; and the losses, the largest first.
+/// The records lost during the wait of a coroutine that is not known to be stuck: their number, and the
+/// losses by size, largest first. They may include its wake, or the end of what it waits for.
 pub fn lost_meanwhile(
     model: &Model,
     coroutine: &Coroutine,
@@ -137,7 +137,7 @@ pub fn lost_meanwhile(
     Some((Losses::since(model, coroutine.process, wait.at)?, lost))
 }
 
-/// Where that which each of these waits for was closed: what most of them lost first.
+/// The places that closed what the members wait for, those with most members first.
 pub fn closed_by<'a>(
     model: &Model,
     names: &Names,
@@ -164,7 +164,7 @@ pub fn closed_by<'a>(
     places
 }
 
-/// Of several that waited for the same, each lost the same closing.
+/// Sums up the closings of a place. Several coroutines that waited for the same resource share a closing.
 fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedBy {
     let (first, _) = closings[0];
     let label = names.of(first.site);
@@ -192,8 +192,8 @@ fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedB
     }
 }
 
-/// Where somebody called. Of a place that only its address tells, code of a library says nothing
-/// of who that was.
+/// The label of a calling place. `None` for library code that is known only by its address, since the
+/// actual caller is unknown.
 pub fn caller<'n>(model: &Model, names: &'n Names, site: SiteId) -> Option<&'n Label> {
     let label = names.of(site)?;
     let place = model.sites.get(&site).map(|site| &site.place);
@@ -201,8 +201,8 @@ pub fn caller<'n>(model: &Model, names: &'n Names, site: SiteId) -> Option<&'n L
     (is_recorded || !chains::is_of_library(label)).then_some(label)
 }
 
-/// Who usually wakes those that wait where this one does. Ways that lead to one line are one, and so
-/// are those of which only a library's code is known.
+/// The place that usually wakes coroutines at the site of this coroutine. Sites on the same line count
+/// as the same place, and so do all sites in library code.
 pub fn usual_waker(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<UsualWaker> {
     let wait = coroutine.suspend()?;
     let wakers = &model.trace_model.site(wait.site, wait.wait)?.wakers;
@@ -228,7 +228,7 @@ mod tests {
 
     // CT-24
     #[test]
-    fn where_the_latest_losses_are_not_all_both_bounds_are_told() {
+    fn losses_are_shown_with_both_bounds() {
         let words = |least, most| Losses { least, most }.in_words();
         assert_eq!(words(213, Some(213)), "213 records");
         assert_eq!(words(1_408, Some(894_364)), "1 408 to 894 364 records");

@@ -1,11 +1,11 @@
-//! What was seen from outside of what a coroutine waits for, in words.
+//! Describes observations of what a coroutine waits for, made from outside the program.
 
 use ctp_trace::record::{Look, Nanos, Seen, Thing};
 use ctp_trace::trace_model::Looked;
 
 use crate::text::units;
 
-/// When each of these looks was, and what it found; in order.
+/// The time and description of each observation, in order.
 pub fn lines(looked: &Looked) -> Vec<(Nanos, String)> {
     let parts = [
         (looked.open, "when looked at"),
@@ -20,7 +20,7 @@ pub fn lines(looked: &Looked) -> Vec<(Nanos, String)> {
         .collect()
 }
 
-/// `fd 17: closed when looked at, 4.1 s into the wait`
+/// Formats `fd 17: closed when looked at, 4.1 s into the wait`.
 fn line(look: &Look, when: &str) -> String {
     format!(
         "fd {}: {} {when}, {} into the wait",
@@ -46,11 +46,11 @@ fn finding(look: &Look) -> String {
             _ => format!("readable ({})", units::grouped(amount)),
         },
         Seen::HungUp => "the other end closed".to_owned(),
-        _ => "not to be seen".to_owned(),
+        _ => "could not be observed".to_owned(),
     }
 }
 
-/// A word for a sort of thing.
+/// The name of a kind of file.
 pub fn thing(thing: Thing) -> &'static str {
     match thing {
         Thing::Socket => "socket",
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_is_told_with_its_time_in_the_wait() {
+    fn observations_have_their_time_in_the_wait() {
         let look = |at, seen| Look {
             since: Nanos(1_000_000_000),
             at: Nanos(at),

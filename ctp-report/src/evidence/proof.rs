@@ -1,4 +1,4 @@
-//! The records that a verdict rests on, in the order of time.
+//! The records that support a verdict, in the order of time.
 
 use std::io;
 
@@ -13,37 +13,38 @@ use crate::load::Model;
 use crate::names::{Label, Names, label};
 use crate::text::{Page, escape, units};
 
-/// What proves a verdict of one coroutine.
+/// The proof of the verdict on a coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Proof {
-    /// Which coroutine.
+    /// The id of the coroutine.
     pub id: u32,
-    /// The id that the program gave it.
+    /// The id that the program gave the coroutine.
     pub probe_id: u64,
-    /// What happened to it last, and what did not.
+    /// The last events of the coroutine, and the events that are missing.
     pub steps: Vec<Step>,
 }
 
-/// One record, or the lack of one.
+/// A record, or the absence of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// When it happened.
+    /// The time.
     pub at_ns: u64,
-    /// On which thread, or where it was read.
+    /// The thread, or another source of the step.
     pub by: String,
     /// What happened, in words.
     pub what: String,
 }
 
 impl Step {
-    /// Writes the time, the thread and what happened, as a line below what this proves.
+    /// Writes the time, the thread and the description as a line below the claim.
     pub fn write(&self, page: &mut Page) -> io::Result<()> {
         let moment = units::moment_ns(self.at_ns);
         page.line(&format!("     {moment:<15} {:<10} {}", self.by, self.what))
     }
 }
 
-/// The proof of one judgement of a coroutine, and what it lost while it waited.
+/// Collects the proof of a judgement. `lost` is the closing that failed to wake the coroutine, and
+/// `block` has the coroutines that block it.
 pub fn of(
     model: &Model,
     names: &Names,
@@ -59,9 +60,9 @@ pub fn of(
     let blockers = block.into_iter().flat_map(|block| &block.by);
     steps
         .extend(blockers.flat_map(|other_blocker| blocker(model, names, coroutine, other_blocker)));
-    // What has the number of something that was closed may be something else.
+    // After a close, the same descriptor number may refer to another file.
     if lost.is_none() {
-        steps.extend(looks(model, coroutine));
+        steps.extend(observed(model, coroutine));
     }
     steps.extend(evidence(judgement.reason));
     steps.sort_by_key(|step| step.at_ns);
@@ -88,7 +89,7 @@ fn last_event(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Ste
     Some(event(model, names, &last))
 }
 
-/// It has waited for longer than since its latest event.
+/// The start of the wait, if idle polls make the latest event later than that.
 fn idle_polls(coroutine: &Coroutine) -> Option<Step> {
     let polls = coroutine
         .suspend()
@@ -98,7 +99,7 @@ fn idle_polls(coroutine: &Coroutine) -> Option<Step> {
     Some(step(coroutine.waits.since, "", what))
 }
 
-/// An event of a coroutine.
+/// The step for an event.
 pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
     let what = match event.kind {
         EventKind::Birth => format!("birth #{}", event.n),
@@ -127,7 +128,7 @@ fn suspend(model: &Model, names: &Names, event: &Event) -> String {
     }
 }
 
-/// The end of what a coroutine waits for.
+/// The step for the close, or the end, of what the coroutine waits for.
 fn close(model: &Model, names: &Names, coroutine: &Coroutine, closing: &Closing) -> Option<Step> {
     let wait = coroutine.suspend()?;
     let what = match closing.ended {
@@ -141,7 +142,7 @@ fn close(model: &Model, names: &Names, coroutine: &Coroutine, closing: &Closing)
     Some(step(closing.at, &format!("tid {}", closing.tid), what))
 }
 
-/// What a coroutine waits for was taken or given back, as `verb` says.
+/// The step for an acquire or release of what the coroutine waits for. `verb` names the operation.
 pub fn hold(
     model: &Model,
     names: &Names,
@@ -159,7 +160,7 @@ pub fn hold(
     step(holding.at, &by, what)
 }
 
-/// Who keeps it took its lock, and ended, if it did; or gave it back.
+/// The steps for the lock of the coroutine: the acquire and the death of the holder, or the release.
 fn blocker(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> Vec<Step> {
     let holding = match blocker {
         Blocker::Holder(holding) => holding,
@@ -174,21 +175,23 @@ fn blocker(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocke
     [acquire].into_iter().chain(death).collect()
 }
 
-/// What was seen from outside of what it waits for.
-fn looks(model: &Model, coroutine: &Coroutine) -> Vec<Step> {
+/// The observations of what the coroutine waits for, made from outside the program.
+fn observed(model: &Model, coroutine: &Coroutine) -> Vec<Step> {
     let looked = model.trace_model.looked(coroutine);
     let lines = looked.map(observations::lines).unwrap_or_default();
-    let step = |(at, what)| step(at, "(outside)", what);
-    lines.into_iter().map(step).collect()
+    lines
+        .into_iter()
+        .map(|(at, what)| step(at, "(outside)", what))
+        .collect()
 }
 
-/// ` at reactor.rs:141`, or nothing if the place is not known.
+/// Formats ` at reactor.rs:141`, or nothing if the place is unknown.
 fn at(short: Option<String>) -> String {
     let at = short.map(|short| format!(" at {short}"));
     at.unwrap_or_default()
 }
 
-/// Its latest wake, as far as it says anything of what it does now.
+/// The latest wake of the coroutine, if it waits or has never run.
 pub fn wake(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step> {
     let mut wake = coroutine.wakes.word.filter(|wake| wake.count > 0)?;
     wake.at = coroutine.wakes.at(&wake);
@@ -221,7 +224,7 @@ pub fn wake(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Step>
     Some(step(wake.at, &by, what))
 }
 
-/// When the last wake of one that waits came: before its last run or after that began.
+/// The time of the last wake relative to the last run of a waiting coroutine.
 fn when(wake: &Wake, coroutine: &Coroutine) -> String {
     match (coroutine.wakes_since_run(), coroutine.waits.ran_at) {
         (Some(more @ 1..), _) => format!("{} since its last run began", units::grouped(more)),
@@ -241,7 +244,7 @@ fn order(wake: Nanos, ran: Nanos) -> String {
     }
 }
 
-/// What else the reason names.
+/// The step for the witness that the reason names.
 fn evidence(reason: Reason) -> Option<Step> {
     let witness = reason.witness()?;
     let what = witness.what.replace("{time}", &units::moment(witness.time));
@@ -257,7 +260,7 @@ fn end(model: &Model, coroutine: &Coroutine, judgement: &Judgement) -> Step {
     at_the_end(model, coroutine, what)
 }
 
-/// What the threads of its process lost since then.
+/// The records that threads of the process lost since then.
 pub fn missing(model: &Model, coroutine: &Coroutine, since: Nanos) -> String {
     match Losses::since(model, coroutine.process, since) {
         None if model.trace_model.window().is_some() => {
@@ -268,15 +271,16 @@ pub fn missing(model: &Model, coroutine: &Coroutine, since: Nanos) -> String {
     }
 }
 
-/// The longest that one of these has been ready without being run, if they were woken and it is known
-/// when, of each. Of several wakes the first made it ready, and the latest is what is known.
+/// The longest time that a member has been ready without being run. `None` unless the time is known
+/// for every member. After several wakes the time is unknown: the first wake made the coroutine ready,
+/// but only the time of the latest wake is known.
 pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
     let ready = |(coroutine, judgement): &Member| {
         let wait = coroutine
             .suspend()
             .filter(|_| judgement.fact == Fact::WokenNotRun)?;
         let woken = coroutine.wakes.at(&coroutine.wakes.word?);
-        // A wake is counted first and dated later: that of an earlier one says nothing.
+        // A wake is counted first and timestamped later, so the timestamp may be that of an earlier wake.
         let is_known = coroutine.wakes_since_run() == Some(1)
             && coroutine.waits.ran_at.is_none_or(|ran| ran <= woken);
         let since = is_known.then(|| woken.max(wait.at))?;
@@ -286,7 +290,7 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
     all?.into_iter().max()
 }
 
-/// What is so when the recording ends, or the process of this one.
+/// The step for the end of the recording, or of the process of the coroutine.
 pub fn at_the_end(model: &Model, coroutine: &Coroutine, what: String) -> Step {
     let at = model.trace_model.end_of(coroutine.process);
     let by = match at < model.duration() {
@@ -309,7 +313,7 @@ fn since(coroutine: &Coroutine, judgement: &Judgement) -> String {
     }
 }
 
-/// What is missing of one, in words.
+/// Describes the lost events of the coroutine.
 pub fn losses(model: &Model, coroutine: &Coroutine) -> String {
     if let Some(n) = coroutine.account.torn() {
         return format!("the writer of its event #{n} died in the middle of it");

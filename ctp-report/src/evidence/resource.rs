@@ -1,4 +1,4 @@
-//! What a coroutine waits for, in words.
+//! Describes what a coroutine waits for.
 
 use ctp_trace::record::{CoroutineId, Event, WaitKind};
 use serde::Serialize;
@@ -6,19 +6,19 @@ use serde::Serialize;
 use crate::load::Model;
 use crate::text::{self, units};
 
-/// Things of one sort that coroutines wait for.
+/// Resources of a kind that coroutines wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitsFor {
-    /// Which sort.
+    /// The kind.
     pub kind: &'static str,
-    /// Which ones, as the program numbers them.
+    /// The resources, by the numbers of the program.
     pub resources: Vec<u64>,
-    /// Those of them that are coroutines which are known, as the page numbers them.
+    /// For known coroutines, their ids as printed on pages.
     #[serde(skip)]
     pub ids: Vec<u32>,
 }
 
-/// The sort, for programs.
+/// The kind in JSON documents.
 pub fn word(wait: WaitKind) -> &'static str {
     match wait {
         WaitKind::Readable => "readable",
@@ -33,7 +33,7 @@ pub fn word(wait: WaitKind) -> &'static str {
     }
 }
 
-/// All that a group waits for.
+/// The resources that a group waits for.
 pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> Vec<WaitsFor> {
     let thing = |event: &Event| {
         (
@@ -49,7 +49,7 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
     let of = |group: &[Thing]| WaitsFor {
         kind: word(group[0].0),
         resources: match group[0].0 {
-            // A deadline is no thing that could be listed.
+            // Deadlines are not resources.
             WaitKind::Timer | WaitKind::Yield => Vec::new(),
             _ => group.iter().map(|(_, arg, _)| *arg).collect(),
         },
@@ -61,11 +61,11 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
         .collect()
 }
 
-/// A thing, as the program numbers it, and which coroutine that is, if it is one.
+/// A resource by the number of the program, and its id if it is a coroutine.
 type Thing = (WaitKind, u64, Option<CoroutineId>);
 
 impl WaitsFor {
-    /// `fd readable: 17, 19, 20 .. 66`.
+    /// Formats `fd readable: 17, 19, 20 .. 66`.
     pub fn describe(&self) -> String {
         match self.kind {
             "readable" | "writable" => format!("fd {}: {}", self.kind, text::few(&self.resources)),
@@ -86,7 +86,7 @@ impl WaitsFor {
         }
     }
 
-    /// `coroutine: ids 4, 5, and 1 that is not known`.
+    /// Formats `coroutine: ids 4, 5, and 1 that is not known`.
     fn coroutines(&self) -> String {
         let ids = text::few(&self.ids);
         let listed = match self.ids.len() {
@@ -106,7 +106,7 @@ impl WaitsFor {
     }
 }
 
-/// What can be closed: `fd 17`.
+/// Formats a resource that can be closed, as `fd 17`.
 pub fn thing(model: &Model, wait: &Event) -> String {
     match wait.wait {
         WaitKind::Readable | WaitKind::Writable => format!("fd {}", wait.arg),
@@ -114,12 +114,12 @@ pub fn thing(model: &Model, wait: &Event) -> String {
     }
 }
 
-/// What a coroutine waits for, whenever a timer of its own is due.
+/// Describes what a coroutine waits for, without the deadline of a timer.
 pub fn of(model: &Model, wait: &Event) -> String {
     describe(model, Some(wait.coroutine), (wait.wait, wait.arg))
 }
 
-/// A coroutine of which nothing else is in the trace.
+/// Describes an awaited coroutine that is not in the trace.
 const UNKNOWN: &str = "a coroutine that is not known";
 
 fn awaited(
@@ -132,7 +132,7 @@ fn awaited(
     is_join.then(|| model.awaited(by, arg)).flatten()
 }
 
-/// What one coroutine waits for, and when that is due if it is a timer.
+/// Describes what a coroutine waits for, with the deadline of a timer.
 pub fn with_deadline(
     model: &Model,
     by: Option<CoroutineId>,
@@ -145,7 +145,7 @@ pub fn with_deadline(
     describe(model, by, (wait, arg))
 }
 
-/// What one coroutine waits for, `by` if that is known: `fd 17 readable`.
+/// Formats what a coroutine (`by`, if known) waits for, as `fd 17 readable`.
 pub fn describe(model: &Model, by: Option<CoroutineId>, (wait, arg): (WaitKind, u64)) -> String {
     match wait {
         WaitKind::Readable | WaitKind::Writable => format!("fd {arg} {}", word(wait)),
@@ -161,7 +161,7 @@ pub fn describe(model: &Model, by: Option<CoroutineId>, (wait, arg): (WaitKind, 
     }
 }
 
-/// The sort, for people.
+/// The kind on pages.
 pub fn sort(wait: WaitKind) -> &'static str {
     match wait {
         WaitKind::Readable => "a readable fd",

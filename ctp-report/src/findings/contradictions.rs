@@ -1,4 +1,4 @@
-//! Coroutines whose events contradict each other. That is no verdict.
+//! Coroutines with events that contradict each other. This is not a verdict.
 
 use std::io;
 
@@ -15,26 +15,26 @@ use crate::text::{self, Page, units};
 /// A coroutine with contradictions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Broken {
-    /// Its number.
+    /// The id.
     pub id: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many contradictions.
+    /// The number of contradictions.
     pub count: u64,
-    /// The first few.
+    /// Proofs of the first few contradictions.
     pub proofs: Vec<Proof>,
 }
 
-/// Two records of which the second may not follow the first.
+/// Two records, of which the second must not follow the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Proof {
-    /// What is wrong, in two words.
+    /// The violation in two words.
     pub violation: &'static str,
     /// The threads of both.
     pub tids: [u64; 2],
     /// The first record.
     pub before: Step,
-    /// The second, and what is wrong with it.
+    /// The second record, with the violation.
     pub after: Step,
 }
 
@@ -55,7 +55,7 @@ impl Finding for Vec<Broken> {
         broken.collect()
     }
 
-    /// Lists the coroutines whose events contradict each other.
+    /// Lists the coroutines with contradictions.
     fn write(&self, page: &mut Page) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());

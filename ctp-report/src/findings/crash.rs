@@ -1,4 +1,4 @@
-//! Who ran when a fatal signal came. That is no verdict either.
+//! The coroutines that were running when a fatal signal came. This is not a verdict.
 
 use std::io;
 
@@ -12,30 +12,30 @@ use crate::load::{Model, exit_reason};
 use crate::names::Names;
 use crate::text::{self, Page, units};
 
-/// A program that ended by a fault of its own.
+/// The end of a program by a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Crash {
-    /// The signal's name.
+    /// The name of the signal.
     pub signal: String,
-    /// The thread that it came to, if the kernel told.
+    /// The thread that received the signal, if the kernel reported this.
     pub tid: Option<u64>,
-    /// Who ran there, the last to begin first; all who ran, if the thread is not known.
+    /// The coroutines that ran on this thread, or on any thread if the thread is unknown. Latest run first.
     pub suspects: Vec<Suspect>,
-    /// Others ran, and a filter kept out where.
+    /// Whether other coroutines ran on threads that a filter hides.
     #[serde(skip)]
     pub has_hidden: bool,
 }
 
-/// A coroutine that ran when the program died.
+/// A coroutine that was running when the program died.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Suspect {
-    /// Its number.
+    /// The id.
     pub id: u32,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// On which thread.
+    /// The thread.
     pub tid: u64,
-    /// The record that proves it.
+    /// The record of the run.
     pub proof: Step,
 }
 
@@ -74,7 +74,7 @@ impl Finding for Option<Crash> {
         })
     }
 
-    /// Says which coroutines ran when a fatal signal came.
+    /// Lists the coroutines that were running.
     fn write(&self, page: &mut Page) -> io::Result<()> {
         let Some(crash) = self else { return Ok(()) };
         page.headline("CRASH", &format!("  {}", crash.headline()))?;
@@ -87,13 +87,13 @@ impl Finding for Option<Crash> {
     }
 }
 
-/// Its process was gone before, or ended by itself: that is not the one that crashed.
+/// Whether the process of the coroutine ended earlier without a signal, and so did not crash.
 fn has_left(model: &Model, coroutine: &Coroutine) -> bool {
     let end = model.trace_model.ended_early(coroutine.process);
     end.is_some_and(|end| !matches!(end.how, ProcessExit::Signalled(_)))
 }
 
-/// The thread on which it runs, if it does and no filter kept that out.
+/// The thread on which the coroutine runs, if it runs and no filter hides the thread.
 fn thread(coroutine: &Coroutine) -> Option<u64> {
     let last = coroutine.last.filter(|last| last.kind == EventKind::Run)?;
     coroutine.account.hidden.is_none().then_some(last.tid)
@@ -116,7 +116,7 @@ fn suspect(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Suspec
 }
 
 impl Suspect {
-    /// The headline has named the first one already; those inside of which it ran follow.
+    /// Writes the suspect, without its name if the headline has named it already.
     fn write(&self, page: &mut Page, is_named: bool) -> io::Result<()> {
         if !is_named {
             page.line(&format!(
@@ -130,13 +130,13 @@ impl Suspect {
 }
 
 impl Crash {
-    /// Who ran on the faulting thread, and began last; `None` if that thread is not known, or ran
-    /// nobody.
+    /// The coroutine that ran last on the faulting thread. `None` if the thread is unknown or ran no
+    /// coroutine.
     pub fn culprit(&self) -> Option<&Suspect> {
         self.suspects.first().filter(|_| self.tid.is_some())
     }
 
-    /// One sentence.
+    /// The headline, a sentence.
     pub fn headline(&self) -> String {
         let signal = &self.signal;
         let subject = |suspect: &Suspect| {

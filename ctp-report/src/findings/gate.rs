@@ -1,5 +1,5 @@
-//! What the gate of `--stuck --fail` says: whether something is stuck, and if nothing is, whether
-//! the trace has what would tell.
+//! The check of `--stuck --fail`: whether anything is stuck, and if not, whether the trace is complete
+//! enough to know.
 
 use ctp_trace::record::Nanos;
 use ctp_trace::trace_model::{Gap, gaps};
@@ -7,18 +7,18 @@ use ctp_trace::trace_model::{Gap, gaps};
 use crate::evidence::Member;
 use crate::load::Model;
 
-/// How it went, and what was checked by it.
+/// The result of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// As asked.
+    /// Success.
     Fine,
-    /// As asked, and what was to be checked is not so.
+    /// The report succeeded, and the check found a failure.
     CheckFailed,
-    /// As asked, but what was to be checked cannot be told, for this reason.
+    /// The report succeeded, but the check has no answer, for this reason.
     Incomplete(String),
 }
 
-/// How the check went, by what the page lists.
+/// Checks the coroutines that the page lists.
 pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status {
     let mut verdicts = members.iter().map(|(_, judgement)| judgement.verdict);
     if verdicts.any(|verdict| verdict.is_stuck()) {

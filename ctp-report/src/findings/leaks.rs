@@ -1,4 +1,4 @@
-//! Who was alive though the program ended by itself. That is no verdict.
+//! Coroutines that were alive when the program exited successfully. This is not a verdict.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,22 +13,22 @@ use crate::load::Model;
 use crate::names::{Names, duplicates};
 use crate::text::{self, Page, units};
 
-/// Coroutines that were alive at a clean end, in one state at one place.
+/// Coroutines that were alive at a clean end, in the same state at the same place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Leak {
     /// `suspended`, `running` or `never started`.
     pub state: &'static str,
-    /// The function where they are or were last, else their name, else who spawned them.
+    /// The function of their current or last place, or their name, or the spawning function.
     pub function: String,
-    /// Its source file.
+    /// The source file.
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
     /// Column in that line.
     pub column: Option<u32>,
-    /// Where that is, also if there is no source position.
+    /// The place as text, even without a source position.
     pub at: Option<String>,
-    /// How many.
+    /// The number of coroutines.
     pub count: usize,
     /// Their ids.
     pub ids: Vec<u32>,
@@ -37,7 +37,7 @@ pub struct Leak {
 impl Finding for Vec<Leak> {
     const NAME: &'static str = "leaks";
 
-    /// The most frequent first; none unless the program exited with status 0.
+    /// Finds the groups, largest first. There are none unless the program exited with status 0.
     fn find(model: &Model, names: &Names) -> Self {
         if model.exit_reason() != Some(ExitReason::Exited(0)) {
             return Vec::new();
@@ -60,7 +60,7 @@ impl Finding for Vec<Leak> {
         leaks
     }
 
-    /// Lists what was alive though the program ended by itself.
+    /// Lists the groups.
     fn write(&self, page: &mut Page) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -81,7 +81,7 @@ impl Finding for Vec<Leak> {
     }
 }
 
-/// Did this process end by itself, as far as is known? Those that were killed leave whatever they had.
+/// Whether the process exited successfully, as far as known. Killed processes always leave coroutines.
 fn ended_cleanly(model: &Model, process: ProcessId) -> bool {
     let early = model.trace_model.ended_early(process);
     early.is_none_or(|end| end.how == ProcessExit::Exited(0))

@@ -1,4 +1,5 @@
-//! What is seldom meant, though nothing need be stuck for it. The names are those of tokio-console.
+//! Lints: behaviour that is rarely intended, even if nothing is stuck. The names are those of
+//! tokio-console.
 //!
 //! A new lint is a file like [`lost_waker`] and a line in [`LINTS`]; the page, the JSON document,
 //! `--allow` and its help follow. `docs/verdicts.md` describes each.
@@ -22,34 +23,34 @@ pub use places::LintPlace;
 /// All lints, in the order of a page.
 pub const LINTS: [&Lint; 3] = [&self_wakes::LINT, &never_yielded::LINT, &lost_waker::LINT];
 
-/// One lint: what it is called, how it is found, and what a page says of it.
+/// A lint: its name, its detection and its texts.
 #[derive(Debug)]
 pub struct Lint {
-    /// Its name, for `--allow`, the page and the JSON document.
+    /// The name for `--allow`, pages and JSON documents.
     pub name: &'static str,
-    /// What it finds, for `--help`.
+    /// The description for `--help`.
     pub help: &'static str,
-    /// What to do about it.
+    /// The advice on a page.
     pub advice: &'static str,
-    /// The option of the view that says more.
+    /// The option of the view with more details.
     pub see: Option<&'static str>,
-    /// Also looked for in a trace of which parts cannot be read.
+    /// Whether the lint also applies to a trace with unreadable parts.
     pub of_parts: bool,
-    /// Begins to look for it.
+    /// Starts the detection.
     pub start: fn() -> Box<dyn Watch>,
-    /// What is so of the coroutines of one place.
+    /// Describes the coroutines of a place.
     pub message: fn(&LintPlace) -> String,
 }
 
-/// Looks for one lint while a trace is read.
+/// Detects a lint while a trace is read.
 pub trait Watch {
-    /// Takes note of an event, before the census does.
+    /// Takes an event, before the trace model does.
     fn event(&mut self, _trace_model: &TraceModel, _event: &Event) {}
 
-    /// Takes note of what a thread did, before the census does.
-    fn thread_event(&mut self, _trace_model: &TraceModel, _deed: &ThreadEvent) {}
+    /// Takes a thread event, before the trace model does.
+    fn thread_event(&mut self, _trace_model: &TraceModel, _thread_event: &ThreadEvent) {}
 
-    /// The coroutines that were found, at the end of the trace.
+    /// Returns the coroutines that were found, at the end of the trace.
     fn finish(self: Box<Self>, trace_model: &TraceModel) -> Groups;
 }
 
@@ -59,18 +60,18 @@ impl Serialize for Lint {
     }
 }
 
-/// Looks for all lints but those that are allowed.
+/// Detects all lints except the allowed lints.
 pub struct Watches(Vec<(&'static Lint, Box<dyn Watch>)>);
 
 impl Watches {
-    /// Begins to look; `allowed` are names of lints.
+    /// Starts the detection. `allowed` are names of lints.
     pub fn start(allowed: &[String]) -> Self {
         let lints = LINTS.into_iter();
         let lints = lints.filter(|lint| !allowed.iter().any(|name| name == lint.name));
         Watches(lints.map(|lint| (lint, (lint.start)())).collect())
     }
 
-    /// Takes note of a record, before the census does.
+    /// Takes a record, before the trace model does.
     pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
         for (_, watch) in &mut self.0 {
             match record {
@@ -81,7 +82,7 @@ impl Watches {
         }
     }
 
-    /// The places that were found, by lint, those of most coroutines first.
+    /// The places that were found, by lint, those with most coroutines first.
     pub fn finish(self, model: &Model, names: &Names) -> Vec<LintPlace> {
         let is_whole = model.damage.is_empty();
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What is missing of a recording, or else to be known of it, in sentences.
+//! Notes about a recording: what is missing, and what else a reader should know.
 
 use ctp_trace::record::{Control, Nanos, SiteId};
 use ctp_trace::verdict::THRESHOLD;
@@ -8,7 +8,7 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::text::units;
 
-/// What the reader of any figure should know.
+/// All notes, as sentences.
 pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     unread(model)
         .into_iter()
@@ -26,11 +26,11 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
         .collect()
 }
 
-/// Which parts of the trace are not there, or cannot be read, and where there is a newer one.
+/// Notes about missing and unreadable parts, and about a newer recording.
 pub fn unread(model: &Model) -> Vec<String> {
     let cut = model.truncated_at.map(|offset| match model.goes_on {
         true => format!(
-            "it is still recorded: this is what was written by then, up to {}",
+            "the recording is still running: this page shows what was written so far, up to {}",
             units::duration(model.duration())
         ),
         false => format!(
@@ -43,12 +43,12 @@ pub fn unread(model: &Model) -> Vec<String> {
     parts.chain(overtaken(model)).collect()
 }
 
-/// How far the recorder was behind, if that is longer than a program that is read meanwhile should wait.
+/// Notes how far the recorder was behind, unless the delay is usual.
 fn behind(model: &Model) -> Option<String> {
     let incomplete_tail = model.trace_model.incomplete_tail();
     (incomplete_tail >= THRESHOLD).then(|| {
         format!(
-            "the recorder was {} behind: of the time after {} only births and wakes are told",
+            "the recorder was {} behind: after {}, only births and wakes are recorded",
             units::duration(incomplete_tail),
             units::duration(model.duration())
         )
@@ -58,12 +58,12 @@ fn behind(model: &Model) -> Option<String> {
 fn overtaken(model: &Model) -> Option<String> {
     let pid = model.underway.as_ref()?;
     Some(format!(
-        "a flight recorder goes on into this file, and this is what an earlier recording left there: \
-         ctp-record control {pid} snapshot writes what it has now"
+        "a flight recorder is running with this output file, which still has an earlier recording: \
+         ctp-record control {pid} snapshot writes the current events"
     ))
 }
 
-/// Which lines of a file that was imported were left out, by what is wrong with them.
+/// The line numbers of an imported file that were left out, by fault.
 pub fn line_numbers(imported: &Imported) -> Vec<String> {
     let of_first = |(fault, lines): (&Fault, &Vec<usize>)| {
         let numbers: Vec<String> = lines.iter().map(usize::to_string).collect();
@@ -78,7 +78,7 @@ fn refused(model: &Model) -> Option<String> {
     Some(format!("{refused} found no station; {room} to see them"))
 }
 
-/// What was kept out on purpose, and when.
+/// Notes what was filtered out on purpose, and when.
 fn filtered(model: &Model) -> Option<String> {
     let filtering = model.trace_model.filtering();
     let turns = filtering.turns();
@@ -101,7 +101,7 @@ fn filtered(model: &Model) -> Option<String> {
     ))
 }
 
-/// Changes that are listed before the last, which says what was in force until the end.
+/// Maximum number of changes that are listed before the last, which was in force until the end.
 const MOST_CHANGES: usize = 3;
 
 fn change(control: &Control) -> String {
@@ -132,26 +132,26 @@ fn change(control: &Control) -> String {
     )
 }
 
-/// What a flight recorder had and could not tell.
+/// Notes records that a flight recorder could not attribute to coroutines.
 fn unattributed(model: &Model) -> Option<String> {
     let window = model.trace_model.window()?;
     (window.unattributed > 0).then(|| {
         format!(
-            "{} of this time left out: their coroutines ended, and so many others did since that \
-             they are not known any more",
+            "{} of this time left out: their coroutines ended so long ago that the recorder has \
+             forgotten them",
             units::counted(window.unattributed, "record")
         )
     })
 }
 
-/// The events that nobody will ever read, since their writer died amid them.
+/// Notes events that are incomplete because the program died while writing them.
 fn torn(model: &Model) -> Option<String> {
     let coroutines = model.trace_model.coroutines().into_iter();
     let torn = coroutines.filter_map(|coroutine| Some((coroutine.account.torn()?, coroutine.id.0)));
     let tails: Vec<String> = torn
         .map(|(n, id)| format!("n={n} of coroutine {id}"))
         .collect();
-    let ended = "the recording ended amid";
+    let ended = "the recording ended during";
     match &tails[..] {
         [] => None,
         [text] => Some(format!(
@@ -168,14 +168,13 @@ fn torn(model: &Model) -> Option<String> {
 
 fn not_looked_at(model: &Model) -> Option<String> {
     model.trace_model.were_looks_refused().then(|| {
-        "descriptors could not be looked at from outside (another user, or hidepid): whether \
-         they were closed or readable is known only where the program told"
+        "descriptors could not be observed from outside (another user, or hidepid): whether \
+         they were closed or readable is known only if the program recorded this"
             .to_owned()
     })
 }
 
-/// What is not in the trace since it made no sense; of a file that was imported also why no more
-/// is known.
+/// Notes records that were left out because they are invalid, and the limits of an imported file.
 fn left_out(model: &Model) -> Vec<String> {
     let quarantined = model.trace_model.end().map_or(0, |end| end.quarantined);
     match &model.imported {
@@ -188,19 +187,18 @@ fn left_out(model: &Model) -> Vec<String> {
     }
 }
 
-/// What the file that was imported has beside the run that is shown.
+/// Notes about an imported file.
 fn about_the_file(imported: &Imported) -> Vec<String> {
     let Imported { run, runs, .. } = *imported;
     let mut notes = vec![
-        "JSON lines tell neither ends nor places: one that was dropped while it waited looks \
+        "JSON lines have neither ends nor places: a coroutine that was dropped while waiting looks \
          suspended for ever, and no site is known"
             .to_owned(),
     ];
     if runs > 1 {
         let which = if run == runs { "the last" } else { "one" };
         notes.push(format!(
-            "the file holds {runs} runs, one behind the other; this is {which} of them: --run N \
-             shows another"
+            "the file has {runs} runs, and this is {which} of them: --run N shows another"
         ));
     }
     if !imported.left_out.is_empty() {
@@ -231,7 +229,8 @@ fn unnamed(model: &Model) -> Option<String> {
     }
 }
 
-/// A program that ends in order cancels those that hang, too: so the longest such wait is told.
+/// Notes cancelled coroutines and the longest wait among them, since a clean exit also cancels
+/// coroutines that hang.
 fn cancelled(model: &Model, names: &Names) -> Option<String> {
     let count = model.trace_model.totals().cancelled;
     let cancelled = (0 < count).then(|| units::counted(count, "coroutine"))?;
@@ -243,7 +242,7 @@ fn cancelled(model: &Model, names: &Names) -> Option<String> {
         ))
     };
     let more = match model.is_by_name() {
-        true => Some("; what the program summed up has no such waits".to_owned()),
+        true => Some("; the totals of the program do not include these waits".to_owned()),
         false => longest(),
     };
     Some(format!(
@@ -252,7 +251,7 @@ fn cancelled(model: &Model, names: &Names) -> Option<String> {
     ))
 }
 
-/// If it is worth a word.
+/// The longest wait that ended in a cancellation, if it reached the threshold.
 fn longest_cancelled(model: &Model) -> Option<(Nanos, SiteId)> {
     let sites = model.trace_model.sites().into_iter();
     let longest = sites.filter_map(|site| Some((site.cancelled.max()?, site.site)));
@@ -261,11 +260,11 @@ fn longest_cancelled(model: &Model) -> Option<(Nanos, SiteId)> {
         .max_by_key(|(length, _)| *length)
 }
 
-/// Pages list the first coroutines whose events contradict each other; these are the rest.
+/// Notes contradictions of coroutines that the page does not list.
 fn contradictions(model: &Model) -> Option<String> {
     let others = model.trace_model.more_violations();
     (others > 0).then(|| {
         let more = units::counted(others, "contradiction");
-        format!("{more} of coroutines that are not listed as BROKEN, for they are many")
+        format!("{more} of further coroutines, which are not listed as BROKEN")
     })
 }

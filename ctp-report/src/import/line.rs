@@ -1,64 +1,65 @@
-//! One line of JSON: six columns, or the reason why it is none.
+//! Parses a JSON line with six columns, or returns the fault.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// The kernel never gives a thread a larger id.
+/// The largest thread id that the kernel assigns.
 const PID_MAX: u64 = 4_194_304;
 
-/// No clock is so young that more events than this could not have been.
+/// A number of events that is plausible even if the clock has just started.
 const EVENTS_OF_A_YOUNG_CLOCK: u64 = 1_000_000;
 
-/// Three days of an event each nanosecond: no larger number is real, and none up to it overflows.
+/// Three days with an event each nanosecond. Larger numbers are not plausible; smaller numbers do not
+/// overflow.
 const SEQ_MAX: u64 = 1 << 48;
 
-/// A line that can be used.
+/// A valid line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its number in the file, from 1.
+    /// Line number in the file, from 1.
     pub number: usize,
-    /// The number that its probe gave the coroutine.
+    /// The id that the probe gave the coroutine.
     pub probe_id: u64,
-    /// On which thread.
+    /// The thread.
     pub tid: u64,
-    /// Frame of the coroutine, 0 when it runs.
+    /// Frame address of the coroutine, or 0 while running.
     pub addr: u64,
-    /// Number of the event, as its station counts.
+    /// Sequence number of the event in its station.
     pub seq: u64,
-    /// Whether the coroutine runs from now on.
+    /// Whether the coroutine starts to run.
     pub is_active: bool,
-    /// When, in nanoseconds of the program's monotonic clock.
+    /// Time in nanoseconds of the monotonic clock of the program.
     pub ts: u64,
 }
 
 /// Why a line is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// It is no JSON, or only part of it.
+    /// Not JSON, or incomplete.
     Torn,
-    /// It is JSON without the six columns, each of its type.
+    /// A column is missing or has the wrong type.
     Columns,
-    /// The address is no hexadecimal number.
+    /// The address is not hexadecimal.
     Address,
-    /// Nobody has id 0.
+    /// Coroutine id 0.
     NoId,
-    /// Nobody runs on thread 0.
+    /// Thread id 0.
     NoThread,
-    /// Linux has no such thread id.
+    /// A thread id larger than Linux assigns.
     Thread,
-    /// No event has the number 0.
+    /// Sequence number 0.
     NoSeq,
-    /// The number is that of an event that was being written.
+    /// The number of an event that was being written.
     OddSeq,
-    /// More events than nanoseconds, or a number that fits neither the one before nor the next.
+    /// More events than nanoseconds, or a number that fits neither the previous nor the next line.
     Seq,
-    /// A moment outside the run.
+    /// A time outside the run.
     Time,
 }
 
 impl Fault {
-    /// The reason, for a sentence.
+    /// The reason in words.
     pub fn word(self) -> &'static str {
         match self {
             Fault::Torn => "torn JSON",
@@ -86,7 +87,7 @@ struct Columns<'a> {
     ts: u64,
 }
 
-/// All lines that make sense by themselves, and the numbers of the others.
+/// Parses all lines. Returns the valid lines, and the numbers and faults of the others.
 pub fn lines(bytes: &[u8]) -> (Vec<Line>, Vec<(usize, Fault)>) {
     let (mut lines, mut faults) = (Vec::new(), Vec::new());
     for (number, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
@@ -101,7 +102,7 @@ pub fn lines(bytes: &[u8]) -> (Vec<Line>, Vec<(usize, Fault)>) {
     (lines, faults)
 }
 
-/// One line, its number not yet known.
+/// Parses a line. The caller sets the line number.
 pub fn parse(text: &[u8]) -> Result<Line, Fault> {
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(Fault::Torn);
@@ -164,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn a_resume_without_an_address_is_no_fault() {
+    fn resumes_need_no_address() {
         let line = parse(GOOD.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?}"));
         assert_eq!((line.addr, line.is_active, line.ts), (0, true, 99));
     }
 
     #[test]
-    fn each_fault_has_its_reason() {
+    fn faults_are_distinguished() {
         for cut in 1..GOOD.len() {
             assert_eq!(parse(&GOOD.as_bytes()[..cut]), Err(Fault::Torn), "{cut}");
             assert_eq!(parse(&GOOD.as_bytes()[cut..]), Err(Fault::Torn), "{cut}");

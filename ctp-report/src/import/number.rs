@@ -1,25 +1,25 @@
-//! From the seq of a line to the index of its event.
+//! Maps the `seq` of lines to event indices.
 
 use ctp_trace::record::Dialect;
 
 use super::line::Line;
 
-/// Events of a round: a station has as many slots.
+/// Events of a round, which is the number of slots of a station.
 const ROUND: usize = 8;
 
-/// If at least one line in so many has an odd seq, odd ones are no accident.
+/// If at least every n-th line has an odd seq, odd numbers are regular.
 const ODD_ONE_IN: usize = 4;
 
-/// How a run's seqs count.
+/// Meaning of the seq numbers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
-    /// Each of eight slots counts for itself, by twos: all events of a round have the same seq.
+    /// Each of the eight slots counts separately, by two. All events of a round have the same seq.
     PerSlot,
-    /// A station counts its events.
+    /// The station counts its events.
     PerStation,
 }
 
-/// Which of the two a run uses.
+/// The numbering that a run uses.
 pub fn numbering(lines: &[Line]) -> Numbering {
     let odd = lines.iter().filter(|line| line.seq % 2 == 1).count();
     if lines.len() <= odd * ODD_ONE_IN {
@@ -30,12 +30,12 @@ pub fn numbering(lines: &[Line]) -> Numbering {
 }
 
 impl Numbering {
-    /// Whether a whole event can have this seq.
+    /// Whether a complete event can have this seq.
     pub fn allows(self, seq: u64) -> bool {
         self == Numbering::PerStation || seq.is_multiple_of(2)
     }
 
-    /// How the trace calls it.
+    /// The dialect in the trace.
     pub fn dialect(self) -> Dialect {
         match self {
             Numbering::PerSlot => Dialect::V1PerSlot,
@@ -43,7 +43,7 @@ impl Numbering {
         }
     }
 
-    /// How many events of a coroutine have the same seq at most.
+    /// Maximum number of events of a coroutine with the same seq.
     fn events_of_a_seq(self) -> usize {
         match self {
             Numbering::PerSlot => ROUND,
@@ -51,7 +51,7 @@ impl Numbering {
         }
     }
 
-    /// By how much a seq grows in a round; the seqs of a first round are no larger.
+    /// Growth of the seq in a round, which is also the largest seq of the first round.
     fn round(self) -> u64 {
         match self {
             Numbering::PerSlot => 2,
@@ -59,8 +59,8 @@ impl Numbering {
         }
     }
 
-    /// Whether the middle one of three seqs, in the order of time, is wrong: the two around it are
-    /// in order without it, and none of them begins another coroutine with the same id.
+    /// Whether the middle of three seqs, in the order of time, is wrong: the other two are in order, and
+    /// neither begins another coroutine with the same id.
     pub fn contradicts(self, [before, number, after]: [u64; 3]) -> bool {
         let leaps = before.saturating_add(self.round()) < number;
         let begins_again = after <= self.round() && !leaps;
@@ -68,8 +68,8 @@ impl Numbering {
     }
 }
 
-/// Splits the lines of one id, in the order of time, into coroutines: an id is given again when
-/// its owner is gone, and then its numbers begin anew.
+/// Splits the lines of an id, in the order of time, into coroutines. An id is reused after its coroutine
+/// ended, and then the numbers start again.
 pub fn lives(lines: &[Line], numbering: Numbering) -> Vec<&[Line]> {
     let (mut lives, mut from, mut in_round) = (Vec::new(), 0, 1);
     for at in 1..lines.len() {
@@ -84,7 +84,7 @@ pub fn lives(lines: &[Line], numbering: Numbering) -> Vec<&[Line]> {
     lives
 }
 
-/// The index of each event of one coroutine.
+/// The index of each event of a coroutine.
 pub fn indices(life: &[Line], numbering: Numbering) -> Vec<u64> {
     match numbering {
         Numbering::PerStation => life.iter().map(|line| line.seq - 1).collect(),
@@ -99,7 +99,7 @@ fn per_slot(life: &[Line]) -> Vec<u64> {
         let (here, end) = (indices.len(), indices.len() + round.len());
         let missing = match end < life.len() {
             true => ROUND - round.len(),
-            // Events of the last round that are not there did not happen.
+            // Missing events of the last round have not happened yet.
             false => 0,
         };
         let gap = widest(life, here, end);
@@ -111,8 +111,8 @@ fn per_slot(life: &[Line]) -> Vec<u64> {
     indices
 }
 
-/// Before which line of a round most time went by: where its missing events are taken to be, so
-/// that no stretch of time is made longer by them.
+/// The line of a round after the longest gap. Missing events are assumed to be in this gap, so that they
+/// do not lengthen any span.
 fn widest(life: &[Line], here: usize, end: usize) -> usize {
     let before = |at: &usize| match at.checked_sub(1) {
         Some(last) if *at < life.len() => life[*at].ts - life[last].ts,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_of_a_round_lies_where_most_time_went_by() {
+    fn missing_events_are_in_the_longest_gap() {
         let lines = life(&[(2, 10), (2, 11), (2, 90), (2, 91), (4, 92)]);
         assert_eq!(indices(&lines, Numbering::PerSlot), [0, 1, 6, 7, 8]);
         let lines = life(&[(2, 10), (2, 11), (4, 92), (4, 93)]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_given_again_is_another_coroutine() {
+    fn reused_ids_are_other_coroutines() {
         let lengths = |lines: &[Line]| -> Vec<usize> {
             lives(lines, Numbering::PerSlot)
                 .iter()
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seq_that_fits_neither_side_is_wrong() {
+    fn seqs_that_fit_neither_neighbour_are_wrong() {
         let bad = |three| Numbering::PerSlot.contradicts(three);
         assert!(bad([4, 2, 4]) && bad([4, 90, 6]) && bad([2, 90, 2]));
         assert!(!bad([2, 4, 6]) && !bad([4, 4, 4]) && !bad([40, 2, 2]) && !bad([2, 4, 2]));

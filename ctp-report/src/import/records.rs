@@ -13,10 +13,10 @@ use super::sift::by_id;
 
 const PROCESS: ProcessId = ProcessId(1);
 
-/// The trace of a run, of which this many lines were left out.
+/// Writes the trace of a run. `quarantined` is the number of lines that were left out.
 ///
 /// # Errors
-/// Those of the writer.
+/// Errors of the writer.
 pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
     let zero = run.iter().map(|line| line.ts).min().unwrap_or(0);
     let start = Start {
@@ -54,7 +54,7 @@ pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
     Ok(writer.finish(&end)?)
 }
 
-/// All coroutines, their events in the order of time, and an account of each.
+/// All coroutines, their events in the order of time, and the event counts of each.
 fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<EventCounts>) {
     let numbering = numbering(run);
     let (mut births, mut events, mut tallies) = (Vec::new(), Vec::new(), Vec::new());
@@ -74,8 +74,8 @@ fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<EventCoun
     (births, events, tallies)
 }
 
-/// No line tells of an end, and most coroutines end while they run: of one that was last seen
-/// running nothing more is known.
+/// The event counts of a coroutine. Lines do not record ends, and most coroutines end while running. So
+/// the state of a coroutine that was last running is unknown.
 fn event_counts(coroutine: CoroutineId, indices: &[u64], life: &[Line]) -> EventCounts {
     EventCounts {
         coroutine,
@@ -99,7 +99,7 @@ fn birth(coroutine: CoroutineId, first: &Line, zero: u64, numbering: Numbering) 
     }
 }
 
-/// The address is kept as what it is, a number of the program's: it names no place in its code.
+/// Keeps the address as a number of the program, because it is not a place in its code.
 fn event(coroutine: CoroutineId, n: u64, line: &Line, zero: u64) -> Event {
     Event {
         coroutine,
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lost_may_be_more_than_can_be_counted() {
+    fn number_of_lost_events_saturates() {
         let late = |probe_id: u64| Line {
             number: 1,
             probe_id,

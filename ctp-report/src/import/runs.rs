@@ -1,8 +1,8 @@
-//! Where one run ends and the next one, appended to the same file, begins.
+//! Splits a file into runs that were appended to each other.
 //!
-//! No column says so. Two lines belong to the same run if a coroutine goes on from before the one
-//! to after the other, or if a thread does and no long time lies between: thread ids are soon
-//! given again, in containers at once.
+//! No column separates runs. Two lines belong to the same run if a coroutine continues from before the
+//! first line to after the second. A thread that continues proves the same, unless the pause between is
+//! long: thread ids are soon reused, in containers at once.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,13 +10,13 @@ use std::ops::Range;
 use super::line::Line;
 use super::sift::DISORDER_NS;
 
-/// No program starts within less after the end of the one before.
+/// Minimum pause between the end of a program and the start of the next.
 const PAUSE_NS: u64 = 1_000_000;
 
 /// A pause after which the id of a thread proves nothing.
 const LONG_PAUSE_NS: u64 = 10_000_000_000;
 
-/// A seq up to this one is of the first round, where going on and beginning anew look alike.
+/// Largest seq of the first round, in which continuing and starting again look alike.
 const FIRST_ROUND: u64 = 2;
 
 /// Events of a round.
@@ -24,9 +24,9 @@ const ROUND: usize = 8;
 
 /// A place where a run may end.
 struct Cut {
-    /// The first line behind it.
+    /// The first line after the cut.
     at: usize,
-    /// A thread that is on both sides proves that it is none.
+    /// Whether a thread on both sides disproves the cut.
     by_threads: bool,
 }
 
@@ -57,8 +57,8 @@ fn ranges(starts: &[usize], end: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Where time and the seqs of an id both go back, which they never do in a run but among the
-/// eight slots of a station: those are read one after the other, each as it is.
+/// Lines at which both the time and the seq of an id go back. In a run this happens only among the eight
+/// slots of a station, which are read in sequence.
 fn restarts(lines: &[Line]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut last: HashMap<u64, usize> = HashMap::new();
@@ -78,7 +78,7 @@ fn restarts(lines: &[Line]) -> Vec<usize> {
     starts
 }
 
-/// From a line of an id to its next one.
+/// Whether an id starts again between two of its lines.
 fn begins_again(lines: &[Line]) -> bool {
     let (before, line) = (&lines[0], &lines[lines.len() - 1]);
     let is_far = 2 < lines.len() || line.seq + FIRST_ROUND < before.seq;
@@ -86,13 +86,13 @@ fn begins_again(lines: &[Line]) -> bool {
     is_far && seq_fell && line.ts.saturating_add(PAUSE_NS) <= before.ts
 }
 
-/// The line, behind one and up to another, where time goes back furthest.
+/// The line after `behind`, up to `to`, at which time goes back furthest.
 fn deepest_fall(lines: &[Line], behind: usize, to: usize) -> usize {
     let fall = |at: &usize| lines[*at - 1].ts.saturating_sub(lines[*at].ts);
     (behind + 1..=to).max_by_key(fall).unwrap_or(to)
 }
 
-/// Takes every pause for a cut until something is seen on both of its sides.
+/// Takes every pause as a cut, until a coroutine or thread continues across the pause.
 fn cuts(lines: &[Line]) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
     let mut coroutines: HashMap<u64, Last> = HashMap::new();
@@ -120,7 +120,7 @@ fn cuts(lines: &[Line]) -> Vec<Cut> {
     cuts
 }
 
-/// Whether something may end between two moments, and whether threads would disprove it.
+/// Whether a run may end between two times, and whether threads could disprove this.
 fn pause(latest: u64, now: u64) -> Option<bool> {
     let went_back = now.saturating_add(DISORDER_NS) < latest;
     match now.abs_diff(latest) {
@@ -140,8 +140,8 @@ fn remember(coroutines: &mut HashMap<u64, Last>, at: usize, line: &Line) {
 }
 
 impl Last {
-    /// Whether this line is surely of the same coroutine. In the first round only a resume after
-    /// a suspend is: whoever begins anew begins with a suspend.
+    /// Whether this line certainly belongs to the same coroutine. In the first round, only a resume after a
+    /// suspend does, because the first event of a coroutine is a suspend.
     fn goes_on(&self, line: &Line) -> bool {
         let resumes = !self.line.is_active && line.is_active;
         let same_round = self.in_round < ROUND && (FIRST_ROUND < line.seq || resumes);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_one_program_are_told_apart() {
+    fn runs_of_a_program_are_separated() {
         let ranges = |runs: &[Vec<Line>]| split(&runs.concat());
         let three = [0..60, 60..120, 120..180];
         let later = [run(7, 0), run(8, 90 * MS), run(9, 200 * MS)];
@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_no_end_if_anybody_goes_on() {
+    fn pauses_that_a_thread_or_coroutine_spans_are_no_end() {
         let idle = |n: u64| line(1, 7, n, n.div_ceil(2) * 60_000 * MS + n);
         let lines: Vec<Line> = (0..20).map(idle).collect();
         assert_eq!(split(&lines), vec![0..20]);
     }
 
     #[test]
-    fn stations_that_are_read_one_after_the_other_are_one_run() {
+    fn stations_read_in_sequence_are_a_single_run() {
         let station = |id| (0..8).map(move |n| line(id, 7, n, (8 * n + id) * MS));
         let lines: Vec<Line> = (1..9).flat_map(station).collect();
         assert_eq!(split(&lines), vec![0..64]);

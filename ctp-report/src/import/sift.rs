@@ -1,21 +1,21 @@
-//! Finds lines that contradict those around them.
+//! Finds lines that contradict neighbouring lines.
 
 use std::collections::HashMap;
 
 use super::line::{Fault, Line};
 use super::number::{Numbering, numbering};
 
-/// Lines that are asked on each side.
+/// Number of neighbours that are compared on each side.
 const NEIGHBOURS: usize = 8;
 
-/// Lines are written as they are found, not in the order of time: so much may they be out of it.
+/// Maximum disorder: lines are written as they are found, not in the order of time.
 pub const DISORDER_NS: u64 = 10_000_000_000;
 
-/// Nothing happens for so long at the edge of a run and then just once or twice.
+/// A pause near the edge of a run after which a line or two are not plausible.
 const EDGE_NS: u64 = 1_000_000_000_000;
 const EDGE_LINES: usize = 2;
 
-/// Takes out each line whose time contradicts most of its neighbours and is near to none.
+/// Removes lines that contradict most of their neighbours in time and are close to none.
 pub fn against_neighbours(lines: &mut Vec<Line>, faults: &mut Vec<(usize, Fault)>) {
     let stray: Vec<bool> = (0..lines.len()).map(|at| is_stray(lines, at)).collect();
     let mut stray = stray.into_iter();
@@ -42,7 +42,7 @@ fn is_stray(lines: &[Line], at: usize) -> bool {
             || most(after, &|line| line.ts.saturating_add(DISORDER_NS) < ts))
 }
 
-/// The lines of one run that make sense in it.
+/// The consistent lines of a run.
 pub fn within_run(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
     let mut lines = without_edges(run, faults);
     let numbering = numbering(&lines);
@@ -56,7 +56,7 @@ pub fn within_run(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
     lines
 }
 
-/// Without the one or two at either end that are far away in time from all others.
+/// Removes a line or two at either end that are far in time from all others.
 fn without_edges(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
     let mut by_time: Vec<Line> = run.to_vec();
     by_time.sort_by_key(|line| line.ts);
@@ -74,8 +74,8 @@ fn without_edges(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
     inside
 }
 
-/// Numbers of the lines whose seq lies outside what the lines of the same id before and after
-/// have, though those two are in order.
+/// Numbers of the lines with a seq outside those of the previous and next line of the same id, if these
+/// two are in order.
 fn out_of_line(lines: &[Line], numbering: Numbering) -> Vec<usize> {
     let mut bad: Vec<usize> = by_id(lines)
         .iter()
@@ -87,7 +87,7 @@ fn out_of_line(lines: &[Line], numbering: Numbering) -> Vec<usize> {
     bad
 }
 
-/// The lines of each id in the order of time; ids in the order in which they come first.
+/// The lines of each id in the order of time. Ids are in the order of their first lines.
 pub fn by_id(lines: &[Line]) -> Vec<Vec<Line>> {
     let mut places: HashMap<u64, usize> = HashMap::new();
     let mut ids: Vec<Vec<Line>> = Vec::new();

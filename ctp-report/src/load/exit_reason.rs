@@ -1,10 +1,10 @@
-//! How a recording ended, in words.
+//! Describes how a recording ended.
 
 use ctp_trace::record::ExitReason;
 
 use crate::load::Model;
 
-/// How the recording of a trace ended, in words; a snapshot is taken of one that goes on.
+/// Describes how the recording ended. The recording of a snapshot has not ended.
 pub fn exit_description(model: &Model) -> String {
     match model.trace_model.window() {
         Some(window) if window.goes_on => "it goes on (a snapshot)".to_owned(),
@@ -23,7 +23,7 @@ fn ended(exit_reason: Option<ExitReason>) -> String {
     }
 }
 
-/// What a signal is called.
+/// The name of a signal.
 pub fn signal_name(signal: i32) -> String {
     let index = usize::try_from(signal).unwrap_or_default();
     match SIGNALS.get(index) {
@@ -32,7 +32,7 @@ pub fn signal_name(signal: i32) -> String {
     }
 }
 
-/// Those that end a process unless it handles them, by their numbers on Linux.
+/// Signals that end a process by default, indexed by their Linux numbers.
 const SIGNALS: [&str; 32] = [
     "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
     "PIPE", "ALRM", "TERM", "STKFLT", "", "", "", "", "", "", "", "XCPU", "XFSZ", "VTALRM", "PROF",

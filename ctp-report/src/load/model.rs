@@ -1,4 +1,4 @@
-//! What a trace says as a whole: its tables, its census, and what is missing of it.
+//! The contents of a whole trace: its tables, its trace model, and what is missing.
 
 pub mod awaited;
 
@@ -19,40 +19,40 @@ use crate::text;
 /// A trace, read to its end.
 #[derive(Debug, Default)]
 pub struct Model {
-    /// Where and when.
+    /// Host, command and start of the recording.
     pub start: Start,
     /// The processes that attached.
     pub processes: Vec<Process>,
-    /// What was mapped into them.
+    /// The files mapped into these processes.
     pub modules: Vec<Module>,
     /// The places in the program.
     pub sites: BTreeMap<SiteId, Site>,
-    /// Who awaits whom, at those of them of which that is known.
+    /// Known await chains by place.
     pub chains: BTreeMap<SiteId, Chain>,
-    /// What became of the coroutines.
+    /// The coroutines and their states.
     pub trace_model: TraceModel,
-    /// Whose end coroutines wait for.
+    /// The coroutines with awaited ends.
     pub awaited: Awaited,
-    /// Parts that could not be read, each with where and why.
+    /// Position and error of each part that could not be read.
     pub damage: Vec<String>,
-    /// Where the trace is cut off, if it is.
+    /// Offset at which the trace is cut off.
     pub truncated_at: Option<u64>,
-    /// Its recorder still writes it: what is missing is yet to come.
+    /// Whether the recorder is still writing the trace, so that the missing part may follow.
     pub goes_on: bool,
-    /// Whom to ask for what is newer: a flight recorder goes on that has this file for its output.
+    /// Process id of a running flight recorder that has this file as its output.
     pub underway: Option<String>,
-    /// Events that the recorder had counted as lost before that.
+    /// Events that the recorder had counted as lost before the cut.
     pub lost_so_far: u64,
     /// Set if the trace was made from a file of another tool.
     pub imported: Option<Imported>,
 }
 
 impl Model {
-    /// Reads all there is. `before` sees every record before the census does, which forgets some,
-    /// `each` every stretch of time that ended.
+    /// Reads all records. `before` gets every record before the trace model, which does not keep all.
+    /// `each` gets every span that ended.
     ///
     /// # Errors
-    /// If that takes more memory than is allowed.
+    /// If the model exceeds the memory limit.
     pub fn watch(
         mut reader: Reader<'_>,
         allowance: &mut Allowance,
@@ -106,10 +106,10 @@ impl Model {
         }
     }
 
-    /// Refuses a trace in which there is nobody to speak of.
+    /// Rejects a trace without coroutines.
     ///
     /// # Errors
-    /// If it has no coroutine; says why that may be.
+    /// If the trace has no coroutine. The error explains the likely reason.
     pub fn check_not_empty(&self) -> Result<()> {
         let refused = self.refused();
         if self.trace_model.totals().coroutines > 0 {
@@ -142,7 +142,7 @@ impl Model {
         )
     }
 
-    /// The coroutine that another one, which may have ended, knows by this number.
+    /// Resolves the number by which a coroutine (`by`) refers to another. `by` may have ended.
     pub fn awaited(&self, by: Option<CoroutineId>, number: u64) -> Option<CoroutineId> {
         let coroutine = by.and_then(|id| self.trace_model.get(id));
         let process = match (coroutine, &self.processes[..]) {
@@ -161,7 +161,8 @@ impl Model {
         }
     }
 
-    /// What to do for coroutines that found no station. An image has the memory that was built into it.
+    /// The remedy for coroutines that found no free station. The memory of an image is built into the
+    /// program.
     pub fn how_to_have_room(&self) -> &'static str {
         match self.exit_reason() {
             Some(ExitReason::Image) => {
@@ -171,22 +172,21 @@ impl Model {
         }
     }
 
-    /// Coroutines that were not recorded for want of room.
+    /// The number of coroutines that were not recorded because no station was free.
     pub fn refused(&self) -> u64 {
         self.trace_model.end().map_or(0, |end| end.refused)
     }
 
-    /// Processes of the program that are not in the trace, or not all of them, as far as the recorder
-    /// knew.
+    /// The number of processes that are not, or only partly, in the trace, as far as the recorder knows.
     pub fn unrecorded(&self) -> u64 {
         self.trace_model.end().map_or(0, |end| end.unrecorded)
     }
 
-    /// How many processes of the program are missing, and what that means for what is shown.
+    /// Describes how many processes are missing and why.
     pub fn missing_coroutines(&self) -> String {
         format!(
-            "{}: the recorder could not let them in, they could not reach it, or they overwrote their \
-             memory; its closing lines say which, and what may help",
+            "{}: the recorder had no room for them, they could not connect to it, or they overwrote \
+             their memory; the last lines of the recorder's output name the reason and a remedy",
             Gap::Unrecorded(self.unrecorded())
         )
     }
@@ -201,33 +201,33 @@ impl Model {
         self.trace_model.end().map(|end| end.how)
     }
 
-    /// How long it took.
+    /// The duration of the recording.
     pub fn duration(&self) -> Nanos {
         self.trace_model.end_at()
     }
 
-    /// Whether all that was written could be read.
+    /// Whether the whole trace could be read.
     pub fn is_readable(&self) -> bool {
         self.truncated_at.is_none() && self.damage.is_empty()
     }
 
-    /// Whether it can be known what is missing: no other tool's file tells.
+    /// Whether losses are known. Files of other tools do not record losses.
     pub fn knows_losses(&self) -> bool {
         self.is_readable() && self.imported.is_none()
     }
 
-    /// Whether the table of what coroutines waited for is by name, from totals: there are not events
-    /// enough for one by site. A flight recorder has those of its window.
+    /// Whether the table of waits is by name, from totals, because there are too few events for a table by
+    /// site. A flight recorder has the events of its window.
     pub fn is_by_name(&self) -> bool {
         self.trace_model.has_aggregates() && self.trace_model.window().is_none()
     }
 
-    /// Whether each event that there was can be shown.
+    /// Whether the trace has every event.
     pub fn has_all_events(&self) -> bool {
         self.is_exact() && self.trace_model.summed_up() == 0
     }
 
-    /// Whether all figures are those of everything that happened, and make sense.
+    /// Whether all figures are complete and consistent.
     pub fn is_exact(&self) -> bool {
         self.lost() == 0
             && self.knows_losses()
@@ -236,7 +236,7 @@ impl Model {
     }
 }
 
-/// Names that are too long to be shown are not kept in full, since each may stand at many places.
+/// Truncates names that are too long to be shown, since each may be kept many times.
 fn bound_names(record: &mut Record) {
     match record {
         Record::Birth(birth) => text::bound(&mut birth.name),
@@ -250,7 +250,7 @@ fn bound_names(record: &mut Record) {
     }
 }
 
-/// About what is kept of a record, if it is.
+/// The approximate memory for a record that is kept.
 fn weight(record: &Record) -> u64 {
     let more = match record {
         Record::Start(start) => start
@@ -273,6 +273,6 @@ fn weight(record: &Record) -> u64 {
 }
 
 const RECORD_BYTES: u64 = 64;
-/// Linux opens no longer path; the kernel may add ` (deleted)`.
+/// The longest path that Linux can open, plus ` (deleted)`, which the kernel may append.
 const LONGEST_PATH: usize = 4096 + 16;
 const ARGUMENT_BYTES: usize = 24;

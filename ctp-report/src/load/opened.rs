@@ -1,4 +1,4 @@
-//! What the user named as a trace, opened without waiting for anything and without harm, whatever it is.
+//! Opens the requested trace safely: never blocks on a pipe or device, and never changes a device.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
@@ -16,29 +16,29 @@ use crate::output;
 /// The bytes of a trace.
 #[derive(Debug)]
 pub enum Opened {
-    /// A regular file, which is read where it is needed.
+    /// A regular file, of which parts are read on demand.
     File(TraceFile),
-    /// What came through a pipe or a socket, up to [`MOST_STREAM_BYTES`], or was imported.
+    /// Bytes from a pipe or socket, up to [`MOST_STREAM_BYTES`], or from an import.
     Memory(Vec<u8>),
 }
 
-/// More than this is not kept of what comes through a pipe, which may never end.
+/// Size limit for input from a pipe, which may never end.
 const MOST_STREAM_BYTES: u64 = 256 << 20;
 
-/// A trace in a regular file. It is not mapped: a process that truncates a mapped file ends its readers.
+/// A trace in a regular file. The file is not mapped, because truncating a mapped file kills its readers.
 #[derive(Debug)]
 pub struct TraceFile {
     file: File,
-    /// That when it was opened: what a recorder still adds belongs to a later report.
+    /// The length at opening. Data that a recorder adds later is ignored.
     length: u64,
-    /// What the file takes on the disk; less than its length if it has holes.
+    /// The size on the disk, which is less than the length if the file has holes.
     stored: u64,
 }
 
-/// Opens the trace, or reads it if that can be done only once.
+/// Opens a file, or reads all of a pipe.
 ///
 /// # Errors
-/// If there is no such file, if it is neither a regular file nor a pipe, or if a pipe does not end.
+/// If the file does not exist, is neither a regular file nor a pipe, or is a pipe that does not end.
 pub fn open(path: &Path) -> Result<Opened> {
     let file = if output::is_stdin(path) {
         File::from(io::stdin().as_fd().try_clone_to_owned()?)
@@ -70,13 +70,13 @@ fn is_device(path: &Path) -> anyhow::Error {
     )
 }
 
-/// Standard input may be a file of which a part was read before.
+/// Whether nothing was read from the file before. Standard input may be a partly read file.
 fn is_at_start(file: &File) -> bool {
     rustix::fs::tell(file).is_ok_and(|position| position == 0)
 }
 
 fn open_at(path: &Path) -> Result<File> {
-    // To open a device may change its state.
+    // Opening a device may change its state.
     let metadata = fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
     let kind = metadata.file_type();
     if kind.is_char_device() || kind.is_block_device() {
@@ -99,11 +99,11 @@ fn cannot_open(path: &Path, error: &io::Error) -> anyhow::Error {
     }
 }
 
-/// All that comes, if that ends before it is too much and its beginning may be that of a trace.
+/// Reads a stream to its end, if its beginning looks like a trace and it is not too long.
 fn stream(file: File, path: &Path) -> Result<Vec<u8>> {
     let cannot_read = || format!("cannot read {}", name(path));
     if !output::is_stdin(path) {
-        // The pipe was opened without waiting for its other end; what comes through it may be late.
+        // The pipe was opened without blocking. Its data may arrive later, so reads must block.
         let flags = fcntl_getfl(&file).with_context(cannot_read)?;
         fcntl_setfl(&file, flags - OFlags::NONBLOCK).with_context(cannot_read)?;
     }
@@ -140,12 +140,12 @@ impl TraceFile {
         &self.file
     }
 
-    /// What it takes on the disk, at most its length.
+    /// The size on the disk, at most the length.
     pub fn stored(&self) -> u64 {
         self.stored.min(self.length)
     }
 
-    /// The bytes up to a length, fewer if there are not so many.
+    /// The first bytes, at most `most`.
     pub fn head(&self, most: usize) -> Vec<u8> {
         let length = usize::try_from(self.length).unwrap_or(most).min(most);
         let mut head = vec![0; length];
@@ -182,7 +182,7 @@ impl Source for &TraceFile {
         let found = rustix::fs::seek(&self.file, SeekFrom::Data(offset));
         match found {
             Ok(data) => data.max(offset),
-            // Behind the last byte that is stored there are none.
+            // No data is stored after this offset.
             Err(rustix::io::Errno::NXIO) => self.length,
             Err(_) => offset,
         }

@@ -1,5 +1,5 @@
-//! Await chains: from the addresses that a program found by frame pointers to the user's own
-//! functions, as far as the program's file proves that each was called by the next.
+//! Await chains: maps addresses that the program found by frame pointers to functions of the user, as
+//! far as the file of the program proves that each function was called by the next.
 
 use std::path::Path;
 
@@ -10,37 +10,36 @@ use symbolize::{Avma, Lookup, Symbolizer};
 use crate::names::{Label, label};
 use crate::text;
 
-/// Who awaits whom, as pages and JSON documents have it.
+/// An await chain, as shown on pages and in JSON documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Awaits {
-    /// Functions of the user's, the innermost first: each waits, or awaits the one before.
+    /// Functions of the user, innermost first. Each function awaits the previous function.
     #[serde(rename = "functions")]
     pub frames: Vec<Label>,
-    /// The last of them is what was spawned; else what is outermost is not known.
+    /// Whether the last function was spawned. Otherwise, the outermost functions are unknown.
     #[serde(rename = "whole")]
     pub is_whole: bool,
-    /// What was spawned, where that is known and not what is between.
+    /// The spawned function, if known, while functions in between are unknown.
     #[serde(rename = "spawned", skip_serializing_if = "Option::is_none")]
     pub outermost: Option<Label>,
-    /// What they wait in: of the functions that are not the user's, the one that the innermost of
-    /// those calls, as far as that is known.
+    /// The library function that the innermost function of the user calls, if known.
     #[serde(skip)]
     pub within: Option<String>,
 }
 
-/// Stands for what is not known.
+/// Stands for unknown functions.
 const MORE: &str = "…";
 
-/// The functions at the addresses of one chain, as far as they are proven.
+/// The functions at the addresses of a chain, as far as they are proven.
 #[derive(Debug, Default)]
 struct Proven {
-    /// Of each call, the innermost first, with those into which they were inlined.
+    /// The functions of each call, innermost first, with the functions into which they were inlined.
     functions: Vec<Vec<Label>>,
     is_whole: bool,
 }
 
 impl Awaits {
-    /// What is known of a chain of functions inside of a future of this name, empty if it has none.
+    /// The known part of a chain inside a future with this name (empty without a name).
     pub fn of(symbolizer: &mut Symbolizer, chain: &Chain, future: &str) -> Self {
         let mut proven = prove(symbolizer, chain);
         if proven.is_whole {
@@ -63,14 +62,14 @@ impl Awaits {
         }
     }
 
-    /// This function was spawned. If the last one is the same, no other is between.
+    /// Sets the spawned function. If this is the last function, the chain is complete.
     pub fn end_at(&mut self, spawned: Label) {
         let last = self.frames.last().map(|frame| &frame.function);
         self.is_whole |= last == Some(&spawned.function);
         self.outermost = (!self.is_whole).then_some(spawned);
     }
 
-    /// What they are called, and that there are more if there are.
+    /// The names of the functions, with a mark for unknown functions.
     pub fn functions(&self) -> Vec<String> {
         let name = |label: &Label| label.function.clone();
         let names = self.frames.iter().filter_map(name);
@@ -79,8 +78,8 @@ impl Awaits {
         names.chain(more).chain(outermost).collect()
     }
 
-    /// `handshake :40`, `serve main.rs:61`: a file is named where it is not that of the one before,
-    /// which is `from` for the first.
+    /// Formats the functions as `handshake :40`, `serve main.rs:61`. A file name that equals the previous
+    /// file is left out. `from` is the file before the first function.
     pub fn describe(&self, from: Option<&str>) -> Vec<String> {
         let mut file = from;
         let mut words = Vec::new();
@@ -107,9 +106,8 @@ fn frame_text(frame: &Label, file: Option<&str>) -> String {
     }
 }
 
-/// An address is where the one before was called from if the frame pointer could be followed there.
-/// The first one is in the probe's own code, which looked at its frame pointer, or was told where it
-/// returns to.
+/// An address is the caller of the previous address if the frame pointer could be followed there. The
+/// first address is in the code of the probe, which read its frame pointer or its return address.
 fn prove(symbolizer: &mut Symbolizer, chain: &Chain) -> Proven {
     let mut proven = Proven::default();
     for (i, &address) in chain.addresses.iter().enumerate() {
@@ -133,7 +131,7 @@ fn prove(symbolizer: &mut Symbolizer, chain: &Chain) -> Proven {
     proven
 }
 
-/// What polled the future may have the executor's functions around it.
+/// Removes the functions of the executor, which poll the future.
 fn end_at_poll(functions: &mut Vec<Label>) {
     let is_probe = |label: &Label| crate_of(label) == Some(PROBE);
     if let Some(poll) = functions.iter().position(is_probe) {
@@ -141,7 +139,7 @@ fn end_at_poll(functions: &mut Vec<Label>) {
     }
 }
 
-/// A closure that a function hands to what it awaits, as `select!` does, is a part of it.
+/// Removes closures that a function passes to what it awaits, as `select!` does.
 fn without_closures(frames: Vec<Label>) -> Vec<Label> {
     let callers: Vec<Option<String>> = frames.iter().map(|frame| frame.function.clone()).collect();
     let is_part = |i: usize, frame: &Label| match (&frame.function, callers.get(i + 1)) {
@@ -156,27 +154,28 @@ fn without_closures(frames: Vec<Label>) -> Vec<Label> {
 }
 
 const PROBE: &str = "ctp_nostd";
-/// What is of the language, and of the probe.
+/// Crates of the language and of the probe.
 const UNOWNED: [&str; 4] = ["core", "alloc", "std", PROBE];
-/// Where cargo puts the sources of others, and where the standard library was built.
+/// Folders of downloaded packages, and of the standard library.
 const ELSEWHERE: [&str; 3] = ["registry/src", "git/checkouts", "rustlib/src"];
 const LIBRARY: &str = "/rustc/";
 
-/// Not of the standard library, nor of a package that was downloaded.
+/// Whether a function belongs neither to the standard library nor to a downloaded package.
 fn is_of_user(label: &Label) -> bool {
     let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
     let krate = crate_of(label);
     krate.is_some_and(|krate| !UNOWNED.contains(&krate)) && !is_elsewhere
 }
 
-/// A leaf of which no source is known is most likely a library's, unless its crate is the future's.
+/// Whether a leaf function is code of the user. A leaf without a source is most likely library code,
+/// unless its crate is that of the future.
 fn is_leaf_of_user(label: &Label, future: &str) -> bool {
     let is_known = label.absolute.is_some() || crate_of(label) == crate_in(future);
     is_of_user(label) && is_known
 }
 
-/// Of a package that was downloaded, other than the probe. What one of its macros makes of the user's
-/// code is in its file, and not of its crate.
+/// Whether a function belongs to a downloaded package other than the probe. Code from a macro of the
+/// package is in a file of the package, but in the crate of the user.
 fn is_of_package(label: &Label) -> bool {
     let is_own = |krate: &str| match &label.absolute {
         Some(file) => is_in_package(&file.to_string_lossy(), krate),
@@ -186,7 +185,7 @@ fn is_of_package(label: &Label) -> bool {
     krate.is_some_and(is_own)
 }
 
-/// Where cargo puts it, that is in a folder `tokio-util-0.7.18`.
+/// Whether the file is in the cargo folder of the crate, such as `tokio-util-0.7.18`.
 fn is_in_package(file: &str, krate: &str) -> bool {
     let is_own = |folder: &str| {
         let folder = folder.replace('-', "_");
@@ -199,14 +198,14 @@ fn is_in_package(file: &str, krate: &str) -> bool {
     file.split('/').any(is_own)
 }
 
-/// Of the standard library, of the probe, of a package that was downloaded, or of the C library.
+/// Whether a function belongs to the standard library, the probe, a downloaded package or the C library.
 pub fn is_of_library(label: &Label) -> bool {
     let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
     let is_unowned = crate_of(label).is_some_and(|krate| UNOWNED.contains(&krate));
     is_elsewhere || is_unowned || is_of_c_library(label)
 }
 
-/// What the C library's files are called, and its sources where it is a part of the program.
+/// File names of the C library, and source folders for static linking.
 const C_MODULES: [&str; 6] = [
     "libc.so",
     "libc-2",
@@ -230,8 +229,8 @@ fn lies_elsewhere(file: &Path) -> bool {
     file.starts_with(LIBRARY) || ELSEWHERE.iter().any(|part| file.contains(part))
 }
 
-/// The crate of a function: the first part of its path, or of the type that it belongs to. One
-/// without a path, as the compiler makes some, is of none.
+/// The crate of a function: the first part of its path, or of the path of its type. Some functions
+/// that the compiler generates have no path and no crate.
 fn crate_of(label: &Label) -> Option<&str> {
     crate_in(label.function.as_deref()?)
 }
@@ -252,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_is_of_the_package_in_whose_folder_it_lies() {
+    fn functions_belong_to_the_package_of_their_folder() {
         let file = "/root/.cargo/registry/src/index-1949/tokio-util-0.7.18/src/task.rs";
         assert!(is_in_package(file, "tokio_util"));
         assert!(!is_in_package(file, "tokio") && !is_in_package(file, "app"));
@@ -261,7 +260,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn a_leaf_without_a_source_is_of_the_user_where_the_future_is() {
+    fn leaf_without_source_belongs_to_the_crate_of_the_future() {
         let leaf = |function: &str| Label {
             function: Some(function.to_owned()),
             ..Label::default()
@@ -277,7 +276,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn libraries_are_told_from_the_program() {
+    fn libraries_are_distinguished_from_the_program() {
         let of = |function: &str, file: &str, module: &str| Label {
             function: Some(function.to_owned()),
             file: Some(file.to_owned()),

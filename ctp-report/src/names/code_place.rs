@@ -1,35 +1,35 @@
-//! A place in the program, as rows of pages and of JSON documents have it.
+//! A place in the program, as shown in rows of pages and JSON documents.
 
 use serde::Serialize;
 
 use crate::names::{Label, duplicates};
 
-/// Where the coroutines of a row are.
+/// The place of the coroutines in a row.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CodePlace {
-    /// The function there, else the name of the coroutines: `conn-*` of several that are numbered.
+    /// The function, or the name of the coroutines, such as `conn-*` for numbered names.
     pub function: String,
     /// The source file of the function.
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
-    /// The line is where the function begins; where in the function is not known.
+    /// The line is the beginning of the function, and the position in the function is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_function: bool,
     /// Column in that line.
     pub column: Option<u32>,
-    /// Module and offset, where there is no source position.
+    /// Module and offset, if there is no source position.
     pub module: Option<String>,
-    /// The function of a library in which they wait there, as far as that was found.
+    /// The library function in which the coroutines wait, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
-    /// Another row would look the same without its column.
+    /// Whether another row would look the same without the column.
     #[serde(skip)]
     pub is_duplicate: bool,
 }
 
 impl CodePlace {
-    /// The place with this label, where the coroutines are called so.
+    /// Creates a place from a label and a function.
     pub fn new(function: String, label: Label) -> Self {
         CodePlace {
             function,
@@ -43,7 +43,7 @@ impl CodePlace {
         }
     }
 
-    /// File and line, or what is known instead; the column too where another row is on that line.
+    /// File and line, or module and offset. Has a column if another row is on the same line.
     pub fn at(&self) -> Option<String> {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => {

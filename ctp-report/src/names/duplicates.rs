@@ -1,11 +1,11 @@
-//! Rows that would look the same: where several places are on one line, their columns tell them
-//! apart. Elsewhere a column says nothing that is worth its room.
+//! Adds columns to rows that would look the same because their places are on the same line. All other
+//! rows have no column, which saves room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::{CodePlace, label};
 
-/// For each row, whether another one looks the same and has another column.
+/// For each row, whether another row looks the same and has another column.
 fn duplicates<T, L: Ord>(
     rows: &[T],
     look: impl Fn(&T) -> L,
@@ -19,7 +19,7 @@ fn duplicates<T, L: Ord>(
     rows.iter().map(is_duplicate).collect()
 }
 
-/// Says the column where a row is, if another one looks the same without it.
+/// Adds the column to each row that looks the same as another row.
 pub fn distinguish<T, L: Ord>(
     rows: &mut [T],
     look: impl Fn(&T) -> L,
@@ -51,14 +51,13 @@ pub fn mark<T, L: Ord>(
     }
 }
 
-/// The line of a row, with its column if that tells it from another one. Of a function the column says
-/// nothing.
+/// Formats the place of a row, with the column if given. The column of a function is left out.
 pub fn place((file, line): (&str, u32), in_function: bool, column: Option<u32>) -> String {
     let at = label::source(file, line, in_function);
     with_column(at, column.filter(|_| !in_function))
 }
 
-/// `main.rs:199:52`; the line alone where no column is known.
+/// Formats `main.rs:199:52`, or only the line without a column.
 fn with_column(at: String, column: Option<u32>) -> String {
     match column {
         Some(column) => format!("{at}:{column}"),
@@ -71,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_is_told_of_those_that_look_the_same() {
+    fn equal_rows_get_a_column() {
         let rows = [
             (7, Some(1)),
             (7, Some(2)),

@@ -1,4 +1,4 @@
-//! What a place is called, from what the trace tells of it or the program's file.
+//! Labels of places, from the trace or from the file of the program.
 
 use std::path::{Path, PathBuf};
 
@@ -8,36 +8,36 @@ use symbolize::{Frame, FunctionAt, Mapping, Resolved, SourceLine};
 
 use crate::text;
 
-/// What a place is called. A JSON document has the position in the source.
+/// The label of a place. JSON documents contain the source position.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Label {
     /// The function, as the user wrote it.
     pub function: Option<String>,
-    /// The source file as it is named in the program.
+    /// The source file as named in the program.
     pub file: Option<String>,
-    /// Its source file from the root, if known.
+    /// The absolute path of the source file, if known.
     #[serde(skip)]
     pub absolute: Option<PathBuf>,
-    /// Line in it, from 1.
+    /// Line, from 1.
     pub line: Option<u32>,
-    /// That is where the function begins; where in it is not known.
+    /// The line is the beginning of the function, and the position in the function is unknown.
     #[serde(skip)]
     pub in_function: bool,
-    /// Column, from 1; `None` if not known.
+    /// Column, from 1, if known.
     pub column: Option<u32>,
-    /// The functions into which this one was inlined, or that await it, the innermost first.
+    /// The functions into which this function was inlined, or that await this function, innermost first.
     #[serde(skip)]
     pub callers: Vec<String>,
-    /// The function of a library in which this one waits, if that is known.
+    /// The library function in which this function waits, if known.
     #[serde(skip)]
     pub within: Option<String>,
-    /// Module and offset, where there is no source position.
+    /// Module and offset, if there is no source position.
     #[serde(skip)]
     pub module: Option<String>,
 }
 
 impl Label {
-    /// Where that is: file and line, else module and offset.
+    /// File and line, or module and offset.
     pub fn at(&self) -> Option<String> {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => Some(source(file, line, self.in_function)),
@@ -46,7 +46,7 @@ impl Label {
         }
     }
 
-    /// Whether both are of one line of source, whatever directory each file is named from.
+    /// Whether both labels are on the same source line. Their files may be relative to different folders.
     pub fn is_same_line(&self, other: &Label) -> bool {
         let is_same_file = match (&self.absolute, &other.file) {
             (Some(file), Some(other)) => file.ends_with(other),
@@ -55,27 +55,28 @@ impl Label {
         is_same_file && self.line.is_some() && self.line == other.line
     }
 
-    /// Whether it is what the program calls so: that knows a body without a name of its own as a closure.
+    /// Whether the program calls this function `name`. Programs name an async body as a closure.
     fn is_called(&self, name: &str) -> bool {
         let function = self.function.as_deref();
         function
             .is_some_and(|function| symbolize::enclosing(function) == symbolize::enclosing(name))
     }
 
-    /// File and line, without the directories.
+    /// File and line, without directories.
     pub fn short(&self) -> Option<String> {
         let at = self.at()?;
         Some(at.rsplit('/').next().unwrap_or(&at).to_owned())
     }
 }
 
-/// A line of source, `main.rs:7`; `main.rs:7..` for somewhere in the function that begins there.
+/// Formats a source line as `main.rs:7`, or as `main.rs:7..` for an unknown line of the function that
+/// begins there.
 pub fn source(file: &str, line: u32, in_function: bool) -> String {
     let on = if in_function { ".." } else { "" };
     format!("{file}:{line}{on}")
 }
 
-/// A function's path without the arguments of types and the trait that it is of:
+/// The path of a function without type arguments and trait, such as
 /// `tokio::sync::oneshot::Receiver::poll`.
 pub fn plain(function: &str) -> Option<String> {
     let (of, method) = match function.strip_prefix('<') {
@@ -96,8 +97,8 @@ pub fn plain(function: &str) -> Option<String> {
     Some((path + method).replace("::::", "::"))
 }
 
-/// `Notified` for `tokio::sync::notify::Notified::poll`, `Semaphore::acquire` for the whole path of
-/// that: by what it is known to those who use it.
+/// The name that users know: `Notified` for `tokio::sync::notify::Notified::poll`, and
+/// `Semaphore::acquire` for the full path of this function.
 pub fn api(function: &str) -> &str {
     let function = function.strip_suffix("::poll").unwrap_or(function);
     let mut parts = function.rmatch_indices("::");
@@ -109,10 +110,10 @@ pub fn api(function: &str) -> &str {
     }
 }
 
-/// What a coroutine is called that has no name at a place of which nothing is known.
+/// Stands for a coroutine without a name at an unknown place.
 pub const NO_NAME: &str = "(no name)";
 
-/// `conn-*` for `conn-17`.
+/// Returns `conn-*` for `conn-17`.
 pub fn numbered(name: &str) -> String {
     match stem(name) {
         stem if stem == name => name.to_owned(),
@@ -120,8 +121,8 @@ pub fn numbered(name: &str) -> String {
     }
 }
 
-/// A coroutine's name as the user wrote it. A body that has none, and is named after its type, is no
-/// closure: nobody could poll that.
+/// The name of a coroutine as the user wrote it. Removes the closure suffix of an async body that is
+/// named after its type.
 pub fn tidy(name: &str) -> Option<String> {
     let tidy = symbolize::tidy(name);
     let tidy = match tidy.strip_prefix("closure in ") {
@@ -131,7 +132,7 @@ pub fn tidy(name: &str) -> Option<String> {
     (!name.is_empty()).then(|| text::escape(&tidy))
 }
 
-/// What the trace knows of a line is true, whether or not the program's file is there.
+/// The label of a recorded line. The file of the program only adds the function.
 pub fn at_line(line: &SourceLine, found: Option<FunctionAt>) -> Label {
     Label {
         function: found.as_ref().map(|found| text::escape(&found.function)),
@@ -143,11 +144,11 @@ pub fn at_line(line: &SourceLine, found: Option<FunctionAt>) -> Label {
     }
 }
 
-/// The code that the kernel maps into every process. Which functions it has is not recorded, and
-/// that of the kernel here may be another one.
+/// The code that the kernel maps into every process. Its functions are not recorded, and may differ on
+/// this machine.
 const VDSO: &[u8] = b"[vdso]";
 
-/// What the trace itself tells of an address: which file was mapped there, and which part of it.
+/// The module and offset of an address, from the mappings in the trace.
 pub fn in_module(modules: &[Mapping], address: u64) -> Option<String> {
     let covers = |module: &&Mapping| module.start.0 <= address && address < module.end.0;
     let module = modules.iter().find(covers)?;
@@ -161,8 +162,8 @@ pub fn in_module(modules: &[Mapping], address: u64) -> Option<String> {
     Some(format!("{name}, file offset {offset:#x}"))
 }
 
-/// A function is known by its first instruction: what may be inlined there is not meant. If the
-/// program gave it another name, it only wraps what is meant, and its source is not the user's.
+/// The label of a function, found by its first instruction. Functions inlined there are ignored. If the
+/// program gave another name, the function is only a wrapper, and its source is not that of the user.
 pub fn of_function(found: &Resolved, name: &str) -> Label {
     let label = found
         .frames
@@ -192,7 +193,7 @@ pub fn of_frames(found: &Resolved) -> Label {
     }
 }
 
-/// The functions at an address, the innermost first.
+/// The functions at an address, innermost first.
 pub fn frames(found: &Resolved) -> Vec<Label> {
     let all = found.frames.iter();
     all.map(|frame| at_frame(frame, found)).collect()
@@ -217,7 +218,7 @@ fn at_frame(frame: &Frame, found: &Resolved) -> Label {
     }
 }
 
-/// A path below the working directory is shorter, and as true, without it.
+/// Makes a path below the working directory relative.
 fn from_here(file: &str) -> &str {
     let here = std::env::current_dir().unwrap_or_default();
     let below = Path::new(file)
@@ -232,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_is_plain_without_types_and_traits() {
+    fn plain_names_have_no_types_and_traits() {
         for (function, path) in [
             (
                 "<tokio::sync::oneshot::Receiver<T> as core::future::future::Future>::poll",
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_called_by_what_its_users_know() {
+    fn functions_have_their_public_names() {
         for (path, known) in [
             ("tokio::sync::notify::Notified::poll", "Notified"),
             (

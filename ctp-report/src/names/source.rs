@@ -1,4 +1,4 @@
-//! Lines of the user's source file, if it can be read here.
+//! Excerpts of source files, if they can be read on this machine.
 
 mod files;
 
@@ -11,21 +11,21 @@ use crate::names::Label;
 use crate::text;
 use files::{SourceFile, SourceFiles};
 
-/// Lines shown above the one in question.
+/// Number of lines shown above the line of the place.
 const ABOVE: u32 = 2;
 
-/// Where sources lie, and from when on a change of them is later than what was recorded.
+/// Location of source files, and the start of the recording, to detect later changes.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// Where files lie that have a path.
+    /// Where to look for files.
     pub places: Places,
-    /// When the recording began; 0 if that is not known.
+    /// Start of the recording, or 0 if unknown.
     pub recorded_unix_ns: u64,
-    /// Those that were read.
+    /// Files that were read.
     pub files: SourceFiles,
 }
 
-/// The line of a place and those above it, marked; nothing if the file is not there.
+/// The line of a place, marked, and the lines above. Empty if the file is missing.
 pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
     let (Some(file), Some(line)) = (&label.file, label.line) else {
         return Vec::new();
@@ -35,8 +35,7 @@ pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
     relative.or_else(absolute).unwrap_or_default()
 }
 
-/// As much of a line as can be shown: a line may be as long as the file, and its escapes several
-/// times that.
+/// Formats a line. A line may be as long as the file, and longer when escaped, so the line is cut first.
 fn show(number: u32, source: &str, marked: bool) -> String {
     let mark = if marked { '>' } else { ' ' };
     let start: String = source.chars().take(text::WIDTH).collect();
@@ -45,7 +44,7 @@ fn show(number: u32, source: &str, marked: bool) -> String {
 }
 
 impl Sources {
-    /// The wanted line and what stands above it. A file that is shorter is not the one recorded.
+    /// Reads the line and the lines above. `None` if the file is shorter, and so has changed.
     fn read(&self, path: &Path, line: u32) -> Option<Vec<String>> {
         let file = self.files.open(&self.places.file(path))?;
         let first = line.saturating_sub(ABOVE).max(1);
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_given_up() {
+    fn endless_lines_are_not_read() {
         let file = tempfile::NamedTempFile::with_suffix(".rs").unwrap();
         file.as_file().set_len(1 << 40).unwrap();
         assert!(Sources::default().read(file.path(), 2).is_none());

@@ -1,9 +1,9 @@
-//! Text of the recorded program that does nothing to the terminal.
+//! Escapes text of the recorded program, which might contain control sequences.
 
 use ctp_trace::escape::{escaped, escaped_bytes};
 
-/// Text with everything escaped that a terminal might obey. The end of a text that no page could show is
-/// cut off: escaped, it would take several times as much memory wherever the text stands.
+/// Escapes everything that a terminal might interpret. Cuts off the end of a text that is too long for any
+/// page, since escapes take several times as much memory.
 pub fn escape(text: &str) -> String {
     let escaped = escaped(beginning(text));
     let shown = beginning(&escaped);
@@ -13,7 +13,7 @@ pub fn escape(text: &str) -> String {
     escaped.into_owned()
 }
 
-/// Cuts off the end of a text that no page could show.
+/// Cuts off the end of a text that is too long for any page.
 pub fn bound(text: &mut String) {
     let length = beginning(text).len();
     if length < text.len() {
@@ -31,10 +31,10 @@ fn beginning(text: &str) -> &str {
     &text[..end]
 }
 
-/// Longest text that is shown in full, in bytes.
+/// Maximum length of a text that is shown in full, in bytes.
 const LONGEST_BYTES: usize = 16 << 10;
 
-/// Bytes of a target as text; what is no text is escaped byte by byte. Cut off like [`escape`].
+/// Escapes bytes of a program. Invalid UTF-8 is escaped byte by byte. Cuts off the end like [`escape`].
 pub fn escape_bytes(bytes: &[u8]) -> String {
     let start = &bytes[..bytes.len().min(LONGEST_BYTES)];
     if start.len() < bytes.len() {
@@ -43,7 +43,7 @@ pub fn escape_bytes(bytes: &[u8]) -> String {
     escape(&escaped_bytes(start))
 }
 
-/// A word of the command, in quotes where a shell would need them.
+/// Formats a word of a command, in quotes if a shell needs them.
 pub fn shell_word(word: &[u8]) -> String {
     let plain = |c: &u8| c.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(c);
     let text = escape_bytes(word);
@@ -67,7 +67,7 @@ mod tests {
 
     // CT-21
     #[test]
-    fn no_text_is_longer_than_a_page_could_show() {
+    fn long_text_is_cut() {
         for long in ["a", "\x1b", "ü", "\u{e0001}"] {
             let escaped = escape(&long.repeat(LONGEST_BYTES + 1));
             assert!(escaped.len() <= LONGEST_BYTES + 2 && escaped.ends_with(".."));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_of_a_command_can_be_pasted() {
+    fn printed_commands_can_be_pasted() {
         assert_eq!(shell_word(b"./app"), "./app");
         assert_eq!(shell_word(b"it's $x"), r"'it'\''s $x'");
     }

@@ -1,17 +1,17 @@
-//! Text that fits a line.
+//! Fits text into lines.
 
-/// No line is longer than this.
+/// Maximum length of a line.
 pub const WIDTH: usize = 100;
 
-/// Where the right edge of a headline is.
+/// Right edge of headlines.
 pub const EDGE: usize = 80;
 
-/// Columns that a text takes.
+/// Number of columns of a text.
 pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Cuts the end off.
+/// Cuts off the end of a text.
 pub fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -20,7 +20,7 @@ pub fn cut(text: &str, width: usize) -> String {
     kept + ".."
 }
 
-/// Cuts the middle out, so that the end of a path with its line stays.
+/// Cuts out the middle of a text, so that the end of a path with its line stays.
 pub fn cut_middle(text: &str, width: usize) -> String {
     let length = columns(text);
     if length <= width {
@@ -38,13 +38,14 @@ pub fn cut_middle(text: &str, width: usize) -> String {
     format!("{head}..{tail}")
 }
 
-/// One text at the left and one whose end is at [`EDGE`], or as soon after as it can.
+/// Puts a text at the left and a text that ends at [`EDGE`], or further right if there is no room.
 pub fn spread(left: &str, right: &str) -> String {
     let gap = EDGE.saturating_sub(columns(left) + columns(right)).max(2);
     format!("{left}{}{right}", " ".repeat(gap))
 }
 
-/// A sentence as the words between which a line may break; a number is one word.
+/// Splits a sentence into words between which a line may break. A number with its unit or digit groups is
+/// a single word.
 pub fn words(sentence: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in sentence.split(' ') {
@@ -61,14 +62,14 @@ pub fn words(sentence: &str) -> Vec<String> {
     words
 }
 
-/// Words with a capital letter, to begin a sentence.
+/// Capitalizes the first letter.
 pub fn capitalized(words: &str) -> String {
     let mut chars = words.chars();
     let first = chars.next().map(|character| character.to_ascii_uppercase());
     first.into_iter().chain(chars).collect()
 }
 
-/// Items in a row, each line begun with `indent` but for the first, and none too long.
+/// Joins items into lines of limited length. All lines but the first begin with `indent`.
 pub fn flow(first: &str, indent: &str, separator: &str, items: &[String]) -> Vec<String> {
     let mut lines = vec![first.to_owned()];
     let mut fresh = true;
@@ -98,10 +99,10 @@ pub fn flow(first: &str, indent: &str, separator: &str, items: &[String]) -> Vec
     lines
 }
 
-/// So many items are told one by one.
+/// Maximum number of items that are all listed.
 pub const FEW: usize = 6;
 
-/// The first few of many and the last: `17, 19, 20 .. 66`.
+/// Lists the first few of many items and the last, as `17, 19, 20 .. 66`.
 pub fn few<T: ToString>(items: &[T]) -> String {
     let texts = |items: &[T]| {
         let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_one_word() {
+    fn numbers_do_not_break() {
         assert_eq!(
             words("of 1 204 551, and 99 % 5"),
             ["of", "1 204 551,", "and", "99", "%", "5"]

@@ -1,4 +1,4 @@
-//! A page of text: where lines go, and what colour a verdict has.
+//! A page of text with coloured verdicts.
 
 use std::io::{self, Write};
 
@@ -7,40 +7,40 @@ use ctp_trace::escape::escaped;
 
 use crate::text;
 
-/// A page in the making. No line that it writes is too long, or contains what a terminal might obey:
-/// names and paths come from the program, and only the colours are ours.
+/// Writes a page. Lines are cut to the page width and contain no control sequences except colours. Names
+/// and paths come from the program and are not trusted.
 pub struct Page<'a> {
     out: &'a mut dyn Write,
 }
 
 impl<'a> Page<'a> {
-    /// An empty page.
+    /// Creates an empty page.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Page { out }
     }
 
-    /// One line.
+    /// Writes a line.
     pub fn line(&mut self, line: &str) -> io::Result<()> {
         let line = text::cut(&escaped(line), text::WIDTH);
         writeln!(self.out, "{}", line.trim_end())
     }
 
-    /// Several lines.
+    /// Writes several lines.
     pub fn lines(&mut self, lines: &[String]) -> io::Result<()> {
         lines.iter().try_for_each(|line| self.line(line))
     }
 
-    /// A sentence in as many lines as it takes; all but the first begin with `indent`.
+    /// Writes a sentence, wrapped into lines. All lines but the first begin with `indent`.
     pub fn sentence(&mut self, first: &str, indent: &str, sentence: &str) -> io::Result<()> {
         self.lines(&text::flow(first, indent, " ", &text::words(sentence)))
     }
 
-    /// An empty line.
+    /// Writes an empty line.
     pub fn gap(&mut self) -> io::Result<()> {
         writeln!(self.out)
     }
 
-    /// A line that begins with a word of a certain severity.
+    /// Writes a line that begins with a word in the colour of its severity.
     pub fn headline(&mut self, word: &str, rest: &str) -> io::Result<()> {
         let rest = text::cut(
             &escaped(rest),
@@ -50,7 +50,7 @@ impl<'a> Page<'a> {
         writeln!(self.out, "{style}{word}{style:#}{rest}")
     }
 
-    /// The same with a text at the right edge.
+    /// Like [`Self::headline`], with a text at the right edge.
     pub fn spread_headline(&mut self, word: &str, rest: &str, right: &str) -> io::Result<()> {
         let line = text::spread(&format!("{word}{rest}"), right);
         self.headline(word, &line[word.len()..])

@@ -1,26 +1,26 @@
-//! Columns of text, each as wide as it must be.
+//! Tables with columns as wide as needed.
 
 use crate::text;
 
-/// At which side a column is flush.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// At the left, as names are.
+    /// Left, for names.
     Left,
-    /// At the right, as figures are.
+    /// Right, for figures.
     Right,
 }
 
-/// A column: its heading and its side.
+/// Heading and alignment of a column.
 pub type Column = (&'static str, Side);
 
-/// What stands before each row.
+/// Indent of each row.
 const MARGIN: &str = "  ";
 
-/// What stands between two columns.
+/// Gap between two columns.
 const GAP: &str = "  ";
 
-/// Heading, a line of dots, and the rows; nothing behind the last column.
+/// Formats the heading, a line of dots, and the rows, without trailing spaces.
 pub fn lines(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
     let widths: Vec<usize> = (0..columns.len())
         .map(|i| width(columns[i].0, rows, i))
@@ -38,7 +38,7 @@ pub fn lines(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
     lines
 }
 
-/// Columns of text that a column of cells takes.
+/// Width of a column in characters.
 pub fn width(heading: &str, rows: &[Vec<String>], column: usize) -> usize {
     let cells = rows.iter().filter_map(|row| row.get(column));
     cells
@@ -48,7 +48,7 @@ pub fn width(heading: &str, rows: &[Vec<String>], column: usize) -> usize {
         .max(text::columns(heading))
 }
 
-/// Columns of text that a line has left for the last two columns of cells.
+/// Width in characters that a line has left for the last two columns.
 pub fn room_for_two(columns: &[Column], rows: &[Vec<String>]) -> usize {
     let figures = columns.len() - 2;
     let figures = (0..figures).map(|i| width(columns[i].0, rows, i) + GAP.len());
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_they_must_be() {
+    fn columns_are_as_wide_as_needed() {
         let rows = vec![
             vec!["a".into(), "1 000".into()],
             vec!["bcd".into(), "2".into()],

@@ -1,4 +1,4 @@
-//! Numbers with their units, for people.
+//! Formats numbers with units.
 
 use ctp_trace::record::Nanos;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A size with its unit: `15.0 GiB`.
+/// Formats a size as `15.0 GiB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..0x400 => format!("{bytes} bytes"),
@@ -20,7 +20,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Three digits or so, and a unit: `1.9 ms`.
+/// Formats a duration with about three digits, as `1.9 ms`.
 pub fn duration(span: Nanos) -> String {
     let (scale, unit) = unit_of(span);
     let value = to_f64(span.0) / scale;
@@ -28,12 +28,13 @@ pub fn duration(span: Nanos) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// The same of a number of nanoseconds.
+/// Like [`duration`], for a number of nanoseconds.
 pub fn duration_ns(ns: u64) -> String {
     duration(Nanos(ns))
 }
 
-/// Two durations in one unit, such as `11.78 .. 11.81 s`, or a single duration if both read alike.
+/// Formats two durations in the same unit, as `11.78 .. 11.81 s`, or as a single duration if both look the
+/// same.
 pub fn range(least: Nanos, most: Nanos) -> String {
     if duration(least) == duration(most) {
         return duration(most);
@@ -47,7 +48,7 @@ pub fn range(least: Nanos, most: Nanos) -> String {
     }
 }
 
-/// A moment of the recording: `+0.614021 s`.
+/// Formats a time in the recording as `+0.614021 s`.
 pub fn moment(at: Nanos) -> String {
     format!(
         "+{}.{:06} s",
@@ -56,12 +57,12 @@ pub fn moment(at: Nanos) -> String {
     )
 }
 
-/// The same of a number of nanoseconds.
+/// Like [`moment`], for a number of nanoseconds.
 pub fn moment_ns(ns: u64) -> String {
     moment(Nanos(ns))
 }
 
-/// Part of a whole in percent; zero of nothing is zero.
+/// A part of a whole in percent, or zero if the whole is zero.
 pub fn percent(part: Nanos, whole: Nanos) -> f64 {
     if whole.0 == 0 {
         0.0
@@ -70,7 +71,7 @@ pub fn percent(part: Nanos, whole: Nanos) -> f64 {
     }
 }
 
-/// A date and a time of day in UTC.
+/// Formats a date and time of day in UTC.
 pub fn date(unix_ns: u64) -> String {
     let at = Timestamp::from_nanosecond(unix_ns.into());
     let at = at.expect("64 bits of nanoseconds end in the year 2554");

@@ -1,9 +1,9 @@
-//! Text in elements and attributes of XML.
+//! Escapes text for elements and attributes of XML.
 
 use ctp_trace::escape::escaped_lines;
 
-/// Text that is only text, in an element as in an attribute. Control characters are escaped too: XML
-/// has no way to write them. The ends of lines stay, as in tooltips.
+/// Escapes text for an element or attribute. Control characters, which XML does not allow, are escaped as
+/// visible text. Line ends stay, for tooltips.
 pub fn escape(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for c in escaped_lines(text).chars() {

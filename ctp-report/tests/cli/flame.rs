@@ -45,7 +45,7 @@ fn by_run_shows_running_time() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_events_are_noted() {
     let test_dir = TestDir::new();
     for (trace, reported) in [
         ("lossy", " in all; approximate, 212 events lost<"),
@@ -57,7 +57,7 @@ fn what_is_missing_is_said() {
 }
 
 #[test]
-fn those_that_differ_in_their_number_are_one_stack_as_in_the_tree() {
+fn numbered_names_share_a_stack() {
     let test_dir = TestDir::new();
     let names = ["conn-1", "conn-2", "conn-30", "http2", "7"];
     fs::write(test_dir.path("numbered.data"), traces::named(&names)).unwrap();
@@ -124,7 +124,7 @@ fn all_traces_give_well_formed_pictures() {
 }
 
 #[test]
-fn nothing_to_draw_is_an_error_with_a_way_out() {
+fn empty_flame_graph_is_an_error_with_a_remedy() {
     let test_dir = TestDir::new();
     let output = test_dir.report(&["-i", "idle.data", "--flame", "flame.svg"]);
     let message = String::from_utf8(output.stderr).unwrap();

@@ -1,7 +1,7 @@
 //! Compares what the program prints with `tests/view/*`.
 //!
 //! `*.args` holds the arguments, and the exit status on a second line if it is not 0.
-//! `CTP_BLESS=1 cargo test -p ctp-report` writes `*.stdout` and `*.stderr` anew.
+//! `CTP_BLESS=1 cargo test -p ctp-report` writes `*.stdout` and `*.stderr` again.
 //!
 //! | row | pages |
 //! | --- | --- |

@@ -18,7 +18,7 @@ fn json(test_dir: &TestDir, args: &[&str]) -> Value {
 
 // CT-17
 #[test]
-fn appended_runs_are_told_apart() {
+fn appended_runs_are_separated() {
     let test_dir = TestDir::new();
     for (number, events) in (1..).zip(RUNS) {
         let run: &str = &format!("{number}");
@@ -38,7 +38,7 @@ fn appended_runs_are_told_apart() {
 
 // CT-17
 #[test]
-fn every_broken_line_is_left_out_for_its_reason() {
+fn broken_lines_are_left_out_with_a_reason() {
     let test_dir = TestDir::new();
     let put = foreign::three_runs().broken;
     assert_eq!(put.values().map(Vec::len).sum::<usize>(), BROKEN);
@@ -142,7 +142,7 @@ fn that_does_not_nest(slices: &[(u64, u64)]) -> Option<(u64, u64)> {
 
 // CT-20
 #[test]
-fn every_trace_gives_tracks_that_have_names_and_slices_that_nest() {
+fn exported_tracks_have_names_and_nested_slices() {
     let test_dir = TestDir::new();
     let mut shown = 0;
     for (trace, _) in traces::all() {

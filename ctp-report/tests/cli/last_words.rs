@@ -19,7 +19,7 @@ fn reported(page: &str) -> usize {
 }
 
 #[test]
-fn of_thousands_a_few_are_told_and_the_others_counted() {
+fn many_last_words_are_sampled_and_counted() {
     let page = crowded_page(&[]);
     assert_eq!(reported(&page), 20);
     let (_, rest) = page.split_once("and 3 315 more, not shown").unwrap();
@@ -32,7 +32,7 @@ fn of_thousands_a_few_are_told_and_the_others_counted() {
 }
 
 #[test]
-fn all_are_told_if_all_are_asked_for() {
+fn all_ids_lists_every_coroutine() {
     let page = crowded_page(&["--ids"]);
     assert_eq!(reported(&page), ALIVE);
     let most = page
@@ -44,7 +44,7 @@ fn all_are_told_if_all_are_asked_for() {
 
 // CTP-34
 #[test]
-fn of_a_process_that_ended_nothing_is_older_than_it_and_nobody_crashed_with_another() {
+fn ended_processes_have_ages_at_their_end_and_no_crash() {
     let page = TestDir::new().text(&["-i", "survivor.data", "--last-words"]);
     assert!(
         page.contains("is the only one that ran when SIGSEGV came"),
@@ -63,7 +63,7 @@ fn of_a_process_that_ended_nothing_is_older_than_it_and_nobody_crashed_with_anot
 
 // CT-18
 #[test]
-fn nobody_is_said_to_have_crashed_of_whom_a_filter_kept_out_where_it_ran() {
+fn filtered_threads_have_no_crash_suspects() {
     let headline = |trace: &str| {
         let page = TestDir::new().text(&["-i", trace, "--last-words"]);
         assert!(

@@ -1,4 +1,4 @@
-//! Runs the program over traces that are written here, as a recorder would.
+//! Runs the program on traces that the tests write as a recorder would.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 mod test_dir;

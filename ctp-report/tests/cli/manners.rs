@@ -1,4 +1,4 @@
-//! Exit status, colours, pipes, and what is said when there is nothing to read.
+//! Exit status, colours, pipes, and messages for missing or incomplete input.
 
 use std::fs;
 use std::io::Read;
@@ -20,7 +20,7 @@ fn status(test_dir: &TestDir, args: &[&str]) -> i32 {
 
 // CT-24
 #[test]
-fn a_page_with_an_approximate_figure_does_not_call_all_of_them_exact() {
+fn approximate_pages_are_not_called_exact() {
     let page = TestDir::new().text(&["-i", "dubious.data"]);
     assert!(page.contains("lost 0"), "{page}");
     assert!(page.contains("~100.00%"), "{page}");
@@ -28,7 +28,7 @@ fn a_page_with_an_approximate_figure_does_not_call_all_of_them_exact() {
 }
 
 #[test]
-fn the_status_says_how_it_went() {
+fn exit_status_reports_the_result() {
     let test_dir = TestDir::new();
     assert_eq!(status(&test_dir, &["-i", "lost_wakeup.data", "--stuck"]), 0);
     assert_eq!(
@@ -80,20 +80,20 @@ fn a_view_without_its_dashes_is_suggested() {
 
 // LT-09
 #[test]
-fn where_a_flight_recorder_has_put_only_snapshots_the_latest_is_named() {
+fn missing_trace_suggests_the_latest_snapshot() {
     let test_dir = TestDir::new();
     for snapshot in ["later.data.1", "later.data.2"] {
         fs::copy(test_dir.path("woken.data"), test_dir.path(snapshot)).unwrap();
     }
     let output = test_dir.report(&["-i", "later.data"]);
     assert_eq!(output.status.code(), Some(1));
-    let text = "ctp-report: no later.data here, but what a flight recorder put there: the latest is -i \
+    let text = "ctp-report: no later.data here, but snapshots of a flight recorder: for the latest, use -i \
                 later.data.2\n";
     assert_eq!(String::from_utf8_lossy(&output.stderr), text);
     assert_eq!(status(&test_dir, &["-i", "later.data.2"]), 0);
 }
 
-/// What the gate says of a trace in which nothing looks stuck, and what it ends with.
+/// The exit status and message of the check.
 fn gate(test_dir: &TestDir, trace: &str, more: &[&str]) -> (Option<i32>, String) {
     let args = [&["-i", trace, "--stuck", "--fail"], more].concat();
     let output = test_dir.report(&args);
@@ -103,7 +103,7 @@ fn gate(test_dir: &TestDir, trace: &str, more: &[&str]) -> (Option<i32>, String)
 
 // CT-24
 #[test]
-fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
+fn check_fails_if_the_trace_is_incomplete() {
     let test_dir = TestDir::new();
     let whole = fs::read(test_dir.path("fixed.data")).unwrap();
     fs::write(test_dir.path("cut.data"), &whole[..whole.len() - 20]).unwrap();
@@ -146,7 +146,7 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
 
 // CT-24
 #[test]
-fn a_gate_does_not_pass_a_trace_without_coroutines() {
+fn check_fails_without_coroutines() {
     let test_dir = TestDir::new();
     for (trace, why) in [
         ("refused.data", "no coroutine found a station"),
@@ -163,7 +163,7 @@ fn a_gate_does_not_pass_a_trace_without_coroutines() {
 
 // CT-24
 #[test]
-fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
+fn missing_processes_qualify_all_figures() {
     let test_dir = TestDir::new();
     let page = |more: &[&str]| {
         let args = [&["-i", "unrecorded.data"], more].concat();
@@ -175,7 +175,7 @@ fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
         "{text}"
     );
     assert!(
-        text.contains("figures are of the processes recorded"),
+        text.contains("figures cover the recorded processes"),
         "{text}"
     );
     assert!(!text.contains("figure below is exact"), "{text}");
@@ -184,7 +184,7 @@ fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
 
 // LT-23, CT-26
 #[test]
-fn a_trace_that_is_still_written_is_said_to_go_on_and_not_to_be_cut_off() {
+fn running_recordings_are_not_called_truncated() {
     let test_dir = TestDir::new();
     let written = fs::File::open(test_dir.path("truncated.data")).unwrap();
     flock(&written, FlockOperation::NonBlockingLockExclusive).unwrap();
@@ -193,7 +193,10 @@ fn a_trace_that_is_still_written_is_said_to_go_on_and_not_to_be_cut_off() {
         page.contains("ended: it goes on (still recorded)"),
         "{page}"
     );
-    assert!(page.contains("note: it is still recorded"), "{page}");
+    assert!(
+        page.contains("note: the recording is still running"),
+        "{page}"
+    );
     assert!(page.contains("STUCK? 47 coroutines"), "{page}");
     fs::copy(test_dir.path("fixed.data"), test_dir.path("truncated.data")).unwrap();
     let page = test_dir.text(&["-i", "truncated.data", "--stuck"]);
@@ -208,14 +211,14 @@ fn a_trace_that_is_still_written_is_said_to_go_on_and_not_to_be_cut_off() {
 
 // LT-23, LT-09
 #[test]
-fn what_an_earlier_recording_left_is_said_to_be_that_while_a_flight_recorder_goes_on() {
+fn earlier_recording_is_noted_while_flight_recorder_runs() {
     let test_dir = TestDir::new();
     let earlier = fs::File::open(test_dir.path("fixed.data")).unwrap();
     // As ctp-record does, whose process this one is here.
     fcntl_lock(&earlier, FlockOperation::NonBlockingLockShared).unwrap();
     let note = format!(
-        "note: a flight recorder goes on into this file, and this is what an earlier recording left \
-         there: ctp-record control {} snapshot writes what it has now",
+        "note: a flight recorder is running with this output file, which still has an earlier \
+         recording: ctp-record control {} snapshot writes the current events",
         std::process::id()
     );
     let unwrapped = |page: String| page.replace("\n#  ", "");
@@ -228,7 +231,7 @@ fn what_an_earlier_recording_left_is_said_to_be_that_while_a_flight_recorder_goe
 
 // CT-24
 #[test]
-fn what_is_exported_from_a_trace_that_is_cut_off_is_said_not_to_be_whole() {
+fn exports_of_truncated_traces_are_noted() {
     let test_dir = TestDir::new();
     for (trace, is_cut) in [("truncated.data", true), ("fixed.data", false)] {
         let mut export = test_dir.command(&["-i", trace, "--export", "csv"]);
@@ -239,7 +242,7 @@ fn what_is_exported_from_a_trace_that_is_cut_off_is_said_not_to_be_whole() {
 }
 
 #[test]
-fn a_gate_says_stuck_where_it_knows_that_and_fine_of_what_is_too_young() {
+fn check_ignores_waits_below_the_threshold() {
     let test_dir = TestDir::new();
     let (status, text) = gate(&test_dir, "truncated.data", &[]);
     assert_eq!((status, text.as_str()), (Some(3), ""));
@@ -262,7 +265,7 @@ const VIEWS: [&[&str]; 10] = [
 ];
 
 #[test]
-fn an_option_that_nothing_heeds_is_refused() {
+fn unused_options_are_rejected() {
     let test_dir = TestDir::new();
     for (option, heeding) in [
         (&["--time", "1s,2s"][..], &["--timeline"][..]),
@@ -298,7 +301,7 @@ fn an_option_that_nothing_heeds_is_refused() {
 }
 
 #[test]
-fn the_usual_name_is_read_without_being_told() {
+fn default_trace_name_is_used() {
     let test_dir = TestDir::new();
     fs::rename(test_dir.path("woken.data"), test_dir.path("ctp.data")).unwrap();
     assert!(test_dir.text(&["--stuck"]).contains("\nSTUCK 2 coroutines"));
@@ -405,9 +408,9 @@ fn nothing_is_read_from_a_directory() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("src is a directory"));
 }
 
-/// Whatever a file holds, there is an end with a sentence, not a panic.
+/// Damaged files cause an error message, not a panic.
 #[test]
-fn damaged_files_are_survived() {
+fn damaged_files_cause_no_panic() {
     let test_dir = TestDir::new();
     let whole = fs::read(test_dir.path("lost_wakeup.data")).unwrap();
     for i in 0..16 {

@@ -138,7 +138,7 @@ fn an_address_in_the_text_is_a_place() {
 
 /// As a program finds it that is compiled without frame pointers: each address is one of code.
 #[test]
-fn a_chain_that_nothing_proves_names_nobody() {
+fn unproven_chains_name_no_function() {
     let chain = Chain {
         site: SiteId(1),
         is_whole: true,
@@ -198,7 +198,7 @@ fn a_block_has_its_line() {
 }
 
 #[test]
-fn a_function_that_wraps_another_has_the_name_of_that_one() {
+fn wrappers_have_the_name_of_the_wrapped_function() {
     let address = stuck as *const () as usize as u64;
     let name = "app::serve::{{closure}}".to_owned();
     let text = stuck(&trace(modules(), Place::Function { address, name }));
@@ -215,7 +215,7 @@ fn a_function_that_wraps_another_has_the_name_of_that_one() {
 }
 
 #[test]
-fn an_address_outside_all_text_is_none() {
+fn addresses_outside_code_have_no_name() {
     let on_the_heap = Box::new(7);
     let address = &raw const *on_the_heap as usize as u64;
     let text = stuck(&trace(modules(), Place::Address(address)));
@@ -227,7 +227,7 @@ fn an_address_outside_all_text_is_none() {
 }
 
 #[test]
-fn code_of_the_kernel_in_the_process_is_told_by_its_offset() {
+fn kernel_code_is_shown_by_offset() {
     let vdso = |module: &Module| module.path == b"[vdso]";
     let Some(vdso) = modules().into_iter().find(vdso) else {
         return;
@@ -238,7 +238,7 @@ fn code_of_the_kernel_in_the_process_is_told_by_its_offset() {
 }
 
 #[test]
-fn a_missing_or_rebuilt_file_is_named_and_no_name_is_made_up() {
+fn missing_and_rebuilt_files_are_noted() {
     let line = await_line();
     let place = Place::Source {
         file: file!().to_owned(),
@@ -268,7 +268,7 @@ fn a_missing_or_rebuilt_file_is_named_and_no_name_is_made_up() {
 
 // LT-22
 #[test]
-fn a_trace_of_another_machine_is_read_with_the_files_below_a_directory() {
+fn symfs_finds_files_of_another_machine() {
     let line = await_line();
     let place = Place::Source {
         file: "elsewhere/names.rs".to_owned(),
@@ -351,7 +351,7 @@ fn long_run(modules: Vec<Module>, place: Place) -> Vec<u8> {
 }
 
 #[test]
-fn a_lint_of_a_function_is_told_from_one_of_a_line() {
+fn lints_of_functions_and_lines_differ() {
     let function = Place::Function {
         address: stuck as *const () as usize as u64,
         name: String::new(),
@@ -373,7 +373,7 @@ fn a_lint_of_a_function_is_told_from_one_of_a_line() {
 }
 
 #[test]
-fn a_source_that_was_changed_since_is_said_to_be() {
+fn changed_sources_are_noted() {
     let test_dir = TestDir::new();
     let warning = "(the file was changed after the recording began)";
     let before = test_dir.text(&["--stuck", "-i", "lost_wakeup.data"]);
@@ -420,7 +420,7 @@ fn waiting_at_same_line(names: &[&str]) -> Vec<u8> {
 
 // CT-13
 #[test]
-fn those_that_are_numbered_and_wait_at_one_line_are_one_group_also_without_functions() {
+fn numbered_names_on_a_line_are_a_group_without_functions() {
     let page = stuck(&waiting_at_same_line(&["conn-7", "conn-8", "conn-19", "2"]));
     assert!(page.contains("3 x conn-* "), "{page}");
     assert!(page.contains("1 x 2 "), "{page}");
@@ -430,7 +430,7 @@ fn those_that_are_numbered_and_wait_at_one_line_are_one_group_also_without_funct
 
 // CT-14
 #[test]
-fn code_of_the_standard_library_is_nobody_who_wakes() {
+fn standard_library_code_is_no_waker() {
     let test_dir = TestDir::new();
     let page = |address: usize, view: &[&str]| {
         let trace = traces::woken_from(modules(), address as u64 + 1);

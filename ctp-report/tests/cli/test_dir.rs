@@ -1,4 +1,4 @@
-//! A directory with all traces in it, and the program to run there.
+//! A directory with all traces, in which tests run the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ impl TestDir {
         self.command(args).output().unwrap()
     }
 
-    /// What is printed by a run that must go well.
+    /// The output of a run that must succeed.
     pub fn text(&self, args: &[&str]) -> String {
         let output = self.report(args);
         assert!(output.status.success(), "{args:?}: {output:?}");

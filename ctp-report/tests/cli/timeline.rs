@@ -1,5 +1,5 @@
-//! CT-19: timelines are self-contained, well-formed, the same each time, and small however many
-//! coroutines there are; what is stuck comes first, and what was sampled is said.
+//! CT-19: timelines are self-contained, well-formed, reproducible, and small for any number of
+//! coroutines. Stuck coroutines come first, and sampling is noted.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn many(test_dir: &TestDir, count: u32, stuck: u32, rounds: u64) -> String {
     draw(test_dir, "many", &[])
 }
 
-/// The picture as one without script has it.
+/// The picture without scripts.
 fn scriptless(svg: &str) -> String {
     let (before, rest) = svg.split_once("<script>").unwrap();
     let (script, after) = rest.split_once("</script>").unwrap();
@@ -79,7 +79,7 @@ fn rows_have_spans_marks_ends_and_tooltips() {
 }
 
 #[test]
-fn ten_thousand_are_grouped_and_sampled_and_it_says_so() {
+fn ten_thousand_rows_are_grouped_and_sampled() {
     let svg = scriptless(&many(&TestDir::new(), 10_000, 47, 30));
     let rows = svg.matches("<g class=\"row\"").count();
     assert_eq!(rows, 60);
@@ -110,7 +110,7 @@ fn a_long_trace_makes_no_large_file() {
 }
 
 #[test]
-fn a_window_shows_a_part_and_only_those_in_it() {
+fn time_window_shows_only_rows_in_the_window() {
     let test_dir = TestDir::new();
     many(&test_dir, 10, 2, 12);
     let svg = scriptless(&draw(&test_dir, "many", &["--time", "4s,5s"]));
@@ -126,7 +126,7 @@ fn a_window_shows_a_part_and_only_those_in_it() {
 }
 
 #[test]
-fn what_is_lost_is_hatched() {
+fn lost_events_are_hatched() {
     let test_dir = TestDir::new();
     let svg = scriptless(&draw(&test_dir, "lossy", &[]));
     assert!(svg.contains("<rect class=\"lost\" ") && svg.contains("212 events lost, from +"));
@@ -136,7 +136,7 @@ fn what_is_lost_is_hatched() {
 }
 
 #[test]
-fn who_wakes_and_who_closes_is_told_at_the_mark() {
+fn marks_name_the_waker_and_the_closing_place() {
     let svg = scriptless(&draw(&TestDir::new(), "closed", &[]));
     let rows: Vec<&str> = svg.split("<g class=\"row\"").skip(1).collect();
     let closes = |row: &str| row.matches("<g class=\"closes\"").count();
@@ -176,7 +176,7 @@ fn titles<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn who_keeps_one_that_waits_at_the_end_is_told_with_it() {
+fn open_waits_name_their_blockers() {
     let svg = scriptless(&draw(&TestDir::new(), "deadlock", &[]));
     let holder = "\nheld by id 2 transfer, taken at accounts.rs:31, 12.4 s ago, \
                   which waits for coroutine id 3 at accounts.rs:52, for 12.4 s";
@@ -195,7 +195,7 @@ fn who_keeps_one_that_waits_at_the_end_is_told_with_it() {
 }
 
 #[test]
-fn where_others_may_have_the_lock_that_is_told_too() {
+fn uncertain_lock_holders_are_marked() {
     let svg = scriptless(&draw(&TestDir::new(), "line", &[]));
     let message = "\nbut a lock has several holders, and a single release may suffice";
     let titles = titles(&svg, "next #20");
@@ -223,7 +223,7 @@ fn arrows(svg: &str) -> usize {
 }
 
 #[test]
-fn a_wake_by_another_one_is_an_arrow_from_its_row() {
+fn wakes_are_arrows_from_the_row_of_the_waker() {
     let svg = scriptless(&draw(&TestDir::new(), "chain", &["--time", "800ms,1s"]));
     assert!(svg.contains(">arrows: 1 wake between rows</text>"));
     let (_, drawn) = svg.split_once("<svg class=\"lane arrows\"").unwrap();
@@ -249,7 +249,7 @@ fn a_few_arrows_are_seen_at_once_and_many_by_row() {
 }
 
 #[test]
-fn of_very_many_arrows_some_are_kept_and_it_says_so() {
+fn excess_arrows_are_left_out_with_a_note() {
     let test_dir = TestDir::new();
     let dense = drawn(&test_dir, traces::chained(10, 2_000));
     assert!(dense.contains(" of 18 000 wakes between rows; where they are dense, zoom in"));
@@ -261,7 +261,7 @@ fn of_very_many_arrows_some_are_kept_and_it_says_so() {
 }
 
 #[test]
-fn threads_that_tell_of_themselves_have_rows_with_their_losses() {
+fn recorded_threads_have_rows_with_their_losses() {
     let svg = scriptless(&draw(&TestDir::new(), "closed", &[]));
     let threads: Vec<&str> = svg.split("<g class=\"thread\">").skip(1).collect();
     assert_eq!(threads.len(), 2);
@@ -295,7 +295,7 @@ fn a_crash_is_marked_where_it_came_from() {
 
 // CT-18: nobody is accused where the kernel did not tell the thread, or it ran nobody
 #[test]
-fn a_crash_from_nowhere_is_only_told() {
+fn crash_on_an_unknown_thread_is_only_in_the_text() {
     let test_dir = TestDir::new();
     for trace in ["suspects", "bystanders", "killed"] {
         let svg = scriptless(&draw(&test_dir, trace, &[]));
@@ -307,7 +307,7 @@ fn a_crash_from_nowhere_is_only_told() {
 }
 
 #[test]
-fn every_trace_gives_a_whole_picture_the_same_each_time() {
+fn pictures_are_complete_and_reproducible() {
     let test_dir = TestDir::new();
     for trace in [
         "lost_wakeup",
@@ -357,7 +357,7 @@ fn hostile_names_are_only_text() {
 }
 
 #[test]
-fn nobody_to_draw_is_an_error_with_a_way_out() {
+fn empty_timeline_is_an_error_with_a_remedy() {
     let test_dir = TestDir::new();
     let args = ["-i", "woken.data", "--timeline", "t.svg", "--time", "1h,"];
     let output = test_dir.report(&args);

@@ -1,4 +1,4 @@
-//! Debug info of which a few bytes stand for very much, or that is nested without end.
+//! Debug info in which a few bytes expand to very much data, or with endless nesting.
 
 use ctp_trace::record::{Place, Record};
 

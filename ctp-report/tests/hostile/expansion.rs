@@ -1,4 +1,4 @@
-//! Traces of which a few bytes stand for very much.
+//! Traces in which a few bytes expand to very much data.
 
 use ctp_trace::Writer;
 use ctp_trace::record::*;

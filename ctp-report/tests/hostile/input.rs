@@ -1,4 +1,4 @@
-//! What is named as a trace.
+//! Files and pipes given as a trace.
 
 use std::fs;
 use std::io::Write as _;

@@ -126,7 +126,7 @@ fn a_plain_section_of_gibibytes_is_refused_by_name() {
 }
 
 #[test]
-fn all_modules_share_one_budget() {
+fn all_modules_share_a_budget() {
     let room = Room::new();
     let sections = || {
         vec![

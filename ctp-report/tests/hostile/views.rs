@@ -1,4 +1,4 @@
-//! Traces of which a view could make far more than what is read: rows, names and proofs, for each
+//! Traces for which a view could need far more memory than the trace: rows, names and proofs for each
 //! coroutine, place or group.
 
 use ctp_trace::Writer;

@@ -1,4 +1,4 @@
-//! Coroutines that wait, and of which no waker is left.
+//! Waiting coroutines that have no waker left.
 
 use ctp_trace::trace_model::TraceModel;
 use ctp_trace::verdict::{Fact, THRESHOLD};
@@ -8,7 +8,7 @@ use super::{Lint, Watch};
 use crate::evidence::members;
 use crate::text::units::duration_ns;
 
-/// Finds them by the rule for verdicts.
+/// Detects lost wakers by the rule for verdicts.
 pub const LINT: Lint = Lint {
     name: "lost-waker",
     help: "It waits, and none of its wakers is left",
@@ -27,11 +27,11 @@ fn message(place: &LintPlace) -> String {
     }
 }
 
-/// The census tells at the end.
+/// Needs only the trace model at the end.
 struct LostWaker;
 
 impl Watch for LostWaker {
-    /// What the rule does not call stuck may be polled by another coroutine, which needs no waker.
+    /// Excludes coroutines that are not stuck: another coroutine may poll them without a waker.
     fn finish(self: Box<Self>, trace_model: &TraceModel) -> Groups {
         let mut groups = Groups::default();
         for (coroutine, judged) in members(trace_model, THRESHOLD) {

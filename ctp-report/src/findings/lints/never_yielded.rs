@@ -1,4 +1,4 @@
-//! Coroutines that ran once, and never waited: their first run was their last.
+//! Coroutines that ran for long and never waited: their first run was their only run.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};
 use crate::text::units::{duration_ns, grouped};
 
-/// Finds them by their events.
+/// Detects long first runs by the events of coroutines.
 pub const LINT: Lint = Lint {
     name: "never-yielded",
-    help: "It ran for long, from its first run to its end or to that of the recording",
+    help: "It ran for long without a wait, until it or the recording ended",
     advice: "ran for long without any wait, so that no other could have their \
              thread; await something in between, or use a thread of its own for that",
     see: None,
@@ -31,11 +31,11 @@ fn message(place: &LintPlace) -> String {
     }
 }
 
-/// The first runs that go on, and what those come to that ended.
+/// First runs in progress, and the groups of those that ended.
 #[derive(Debug, Default)]
 pub struct SoleRuns {
     going_on: HashMap<CoroutineId, FirstRun>,
-    /// Whose first run goes on on each thread.
+    /// The coroutine with a first run in progress on each thread.
     threads: HashMap<u64, CoroutineId>,
     over: Groups,
 }
@@ -45,12 +45,11 @@ struct FirstRun {
     n: u64,
     since: Nanos,
     tid: u64,
-    /// Others ran on its thread meanwhile, so that it keeps that from nobody.
+    /// Whether other coroutines ran on the thread meanwhile, so that the run does not block the thread.
     hosts: bool,
 }
 
 impl Watch for SoleRuns {
-    /// Goes one event on.
     fn event(&mut self, trace_model: &TraceModel, event: &Event) {
         match event.kind {
             EventKind::Birth => {}
@@ -59,7 +58,7 @@ impl Watch for SoleRuns {
         }
     }
 
-    /// All that ran so for long. Of those that still do, the rule tells that nothing is missing.
+    /// For runs in progress, the verdict `Busy` ensures that no events are missing.
     fn finish(mut self: Box<Self>, trace_model: &TraceModel) -> Groups {
         for (id, judged) in trace_model.judge(THRESHOLD) {
             let first = self.going_on.get(&id).copied();
@@ -81,7 +80,7 @@ impl SoleRuns {
         if event.n <= 1
             && trace_model
                 .get(id)
-                .is_some_and(|trace_model| is_first(trace_model, event))
+                .is_some_and(|coroutine| is_first(coroutine, event))
         {
             let first = FirstRun {
                 n: event.n,
@@ -118,7 +117,7 @@ impl SoleRuns {
         }
     }
 
-    /// `died` is when that run ended, if it did.
+    /// Adds the coroutine if its first run took long enough. `died` is the end of the run, if any.
     fn put(
         &mut self,
         trace_model: &TraceModel,
@@ -147,7 +146,7 @@ impl SoleRuns {
     }
 }
 
-/// No run and no wait was before it.
+/// Whether no run and no wait precedes this event.
 fn is_first(coroutine: &Coroutine, event: &Event) -> bool {
     let is_birth = |last: Event| last.kind == EventKind::Birth && last.n == 0;
     let follows_birth = event.n == 1 && coroutine.last.is_some_and(is_birth);
@@ -193,7 +192,7 @@ mod tests {
             recording
         }
 
-        /// Longest run in seconds, and how many go on.
+        /// Longest run in seconds, and the number of runs in progress.
         fn finish(self) -> Vec<(u64, u64)> {
             let groups = self.runs.finish(&self.trace_model).0.into_values();
             groups
@@ -206,7 +205,7 @@ mod tests {
 
     // CTP-21
     #[test]
-    fn one_that_never_waited_is_told_of_when_it_is_over_and_before() {
+    fn coroutines_without_waits_are_found_alive_and_ended() {
         let mut recording = Recording::born(FUTURE);
         recording.event(1, 1, 1, EventKind::Run);
         recording.event(1, 2, 4, EventKind::Death);
@@ -219,7 +218,7 @@ mod tests {
 
     // CTP-21
     #[test]
-    fn who_ever_waited_or_may_have_is_not_meant() {
+    fn possible_waits_exclude_a_coroutine() {
         let mut waited = Recording::born(FUTURE);
         waited.event(1, 1, 1, EventKind::Run);
         waited.event(1, 2, 4, EventKind::Suspend);
@@ -238,7 +237,7 @@ mod tests {
 
     // CTP-21
     #[test]
-    fn a_thread_and_one_that_others_run_inside_of_keep_nobody_waiting() {
+    fn threads_and_hosts_are_excluded() {
         let mut thread = Recording::born(CoroutineKind::Thread);
         thread.event(1, 1, 1, EventKind::Run);
         thread.event(1, 2, 4, EventKind::Death);

@@ -1,4 +1,4 @@
-//! The coroutines that a lint is about, by name and place.
+//! The coroutines that a lint found, by name and place.
 
 use std::collections::BTreeMap;
 
@@ -11,55 +11,55 @@ use crate::evidence::is_default;
 use crate::load::Model;
 use crate::names::Names;
 
-/// Ids that are kept of one place: the lowest.
+/// The number of ids that are kept for a place. The lowest ids are kept.
 const IDS: usize = 8;
 
-/// Coroutines of one name at one place.
+/// Coroutines with the same name at the same place.
 #[derive(Clone, Debug, Serialize)]
 pub struct LintPlace {
-    /// Which lint.
+    /// The lint.
     pub lint: &'static Lint,
-    /// The function where they wait, else their name.
+    /// The function where they wait, or their name.
     pub function: String,
-    /// Its source file.
+    /// The source file.
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
-    /// That is where the function begins; where in it is not known.
+    /// The line is the beginning of the function, and the position in the function is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub in_function: bool,
-    /// Where that is, also if there is no source position: where they waited, or were spawned if
-    /// they never did.
+    /// The place as text, even without a source position: where they waited, or where they were spawned
+    /// if they never waited.
     pub at: Option<String>,
-    /// How many.
+    /// The number of coroutines.
     pub coroutines: u64,
-    /// Their ids, of many only some.
+    /// The ids, at most [`IDS`].
     pub ids: Vec<u32>,
-    /// What is so of them.
+    /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
-    /// Whether nothing is missing that would add to these figures.
+    /// Whether the figures are complete.
     pub exact: bool,
 }
 
-/// The figures of a place; those that its lint does not have are zero.
+/// The figures of a place. Figures that the lint does not use are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
-    /// All wakes of them, also those that are not in the trace.
+    /// All wakes, including wakes that are not in the trace.
     #[serde(skip_serializing_if = "is_default")]
     pub wakes: u64,
-    /// Their own, each told by a record.
+    /// Recorded wakes by the coroutines themselves.
     #[serde(skip_serializing_if = "is_default")]
     pub own_wakes: u64,
     /// The longest run, or the longest wait to the end.
     #[serde(skip_serializing_if = "is_default")]
     pub longest_ns: u64,
-    /// How many of them still ran at the end.
+    /// The number of coroutines that were still running at the end.
     #[serde(skip_serializing_if = "is_default")]
     pub still_run: u64,
 }
 
-/// Names that are called the same at one place are one row.
+/// Merges names that look the same at a place into a row.
 pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) -> Vec<LintPlace> {
     let mut called: BTreeMap<(String, SiteId), (Vec<NameId>, Group)> = BTreeMap::new();
     for ((name, site), group) in groups.0 {
@@ -94,14 +94,14 @@ pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) 
 #[derive(Debug, Default)]
 pub struct Groups(pub BTreeMap<(NameId, SiteId), Group>);
 
-/// Coroutines of one name and place.
+/// Coroutines with the same name and place.
 #[derive(Debug, Default)]
 pub struct Group {
     coroutines: u64,
     ids: Vec<u32>,
-    /// What is so of them.
+    /// The figures.
     pub figures: Figures,
-    /// Something is missing that would add to the figures.
+    /// Whether the figures are incomplete.
     pub inexact: bool,
 }
 

@@ -1,7 +1,7 @@
-//! How often coroutines are woken by themselves, in a run that then ends in a wait.
+//! Counts how often coroutines wake themselves in a run that ends in a wait.
 //!
-//! All wakes are counted by their numbers, which loss does not touch; one's own only if they are
-//! told. So it is certain that these are the greater part, if they are found to be.
+//! All wakes are counted by their sequence numbers, which losses do not affect. A coroutine's own wakes
+//! are counted only if they are recorded. So if most wakes are found to be its own, this is certain.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};
 use crate::text::units::grouped;
 
-/// Finds them by the records of wakes.
+/// Detects self-wakes by the records of wakes.
 pub const LINT: Lint = Lint {
     name: "self-wakes",
-    help: "More than half of its wakes were its own calls, each in a run before a wait",
+    help: "More than half of its wakes came from itself, in runs that ended in a wait",
     advice: "most wakes are their own, so they yield or poll again rather than wait; \
              leave the waker with what they wait for, or suspend with Wait::to_yield()",
     see: None,
@@ -32,46 +32,46 @@ fn message(place: &LintPlace) -> String {
     format!("{least}{own} of {} wakes", grouped(place.figures.wakes))
 }
 
-/// Fewer wakes cost nothing.
+/// Minimum number of wakes. Fewer wakes have a negligible cost.
 const ENOUGH: u64 = 100;
 
 /// Wakes are counted modulo this.
 const ROUND: u32 = 1 << 20;
 
-/// Places at which one coroutine's waits are told apart.
+/// Maximum number of places that are distinguished for each coroutine.
 const PLACES: usize = 8;
 
-/// The wakes of those that live, and what those come to that are over.
+/// The wakes of living coroutines, and the groups of ended coroutines.
 #[derive(Debug, Default)]
 pub struct OwnWakes {
     alive: HashMap<CoroutineId, RoundCounts>,
     over: Groups,
-    /// How many of them woke themselves in the run that goes on.
+    /// The number of coroutines that woke themselves in their current run.
     pending: usize,
-    /// Records that threads lost until now.
+    /// Records that threads have lost so far.
     lost: u64,
 }
 
-/// The wakes of one coroutine.
+/// The wakes of a coroutine.
 #[derive(Debug, Default)]
 struct RoundCounts {
-    /// Number of the latest, and what had been lost by then; nothing is known of those before the
-    /// window of a flight recorder.
+    /// Number of the latest wake, and the records lost by then. Wakes before the window of a flight
+    /// recorder are unknown.
     latest: Option<(u32, u64)>,
-    /// As their numbers tell, without those by which it gave way.
+    /// All wakes by their numbers, without those of yields.
     wakes: u64,
-    /// Its own before waits, by the places of these.
+    /// Own wakes before a wait, by the place of the wait.
     own: Vec<(SiteId, u64)>,
-    /// Its own in the run that goes on.
+    /// Own wakes in the current run.
     pending: u64,
-    /// Not all of them are told, or not all of what its own were for.
+    /// Whether records of wakes, or of the waits after own wakes, are missing.
     has_unrecorded: bool,
-    /// So much is lost between two of them that they may be a round apart.
+    /// Whether so many records are lost between two wakes that the number may have wrapped around.
     is_unsure: bool,
 }
 
 impl Watch for OwnWakes {
-    /// The end of a run tells what a wake in it was for.
+    /// Classifies the own wakes of a run at its end.
     fn event(&mut self, trace_model: &TraceModel, event: &Event) {
         let ends = match event.kind {
             EventKind::Suspend => 0 < self.pending,
@@ -96,7 +96,7 @@ impl Watch for OwnWakes {
         }
     }
 
-    /// A wake counts as its own if it was called in a run of it.
+    /// Counts a wake as own if the coroutine called it in a run.
     fn thread_event(&mut self, trace_model: &TraceModel, thread_event: &ThreadEvent) {
         match &thread_event.act {
             Act::Wake(call) => self.called(trace_model, call),
@@ -105,7 +105,7 @@ impl Watch for OwnWakes {
         }
     }
 
-    /// Those of which more than half of the wakes are their own.
+    /// Finds the coroutines of which more than half of the wakes are their own.
     fn finish(mut self: Box<Self>, trace_model: &TraceModel) -> Groups {
         let mut alive: Vec<_> = self.alive.iter().collect();
         alive.sort_unstable_by_key(|(id, _)| **id);
@@ -163,7 +163,8 @@ fn put(groups: &mut Groups, coroutine: Option<&Coroutine>, counts: &RoundCounts)
 }
 
 impl RoundCounts {
-    /// A wake that is told late has a lower number than one before it, and is counted already.
+    /// Counts wakes up to this number. A wake that is recorded late has a lower number than an earlier
+    /// record and is already counted.
     fn count(&mut self, number: u32, lost: u64) {
         let more = match self.latest {
             None => 1,
@@ -179,8 +180,8 @@ impl RoundCounts {
         }
     }
 
-    /// Who gives way wakes itself on purpose, and who ends waits no more. Where events are missing
-    /// it is not known which it was.
+    /// Own wakes count only if the run ends in a wait: a coroutine that yields wakes itself on purpose, and
+    /// an ended coroutine does not wait. If events are missing, the end of the run is unknown.
     fn end_run(&mut self, event: &Event, is_whole: bool) {
         let pending = std::mem::take(&mut self.pending);
         if pending == 0 {
@@ -252,7 +253,7 @@ mod tests {
             self.thread_event(Act::Wake(call));
         }
 
-        /// Runs that each end in a wait of this sort; `own` is whether it wakes itself before.
+        /// Runs that each end in a wait of this kind, with a wake before: by itself if `own`.
         fn rounds(&mut self, times: u64, wait: WaitKind, own: bool) {
             for _ in 0..times {
                 self.event(EventKind::Run, wait);
@@ -277,7 +278,7 @@ mod tests {
     const UNRECORDED: WaitKind = WaitKind::Unknown;
 
     #[test]
-    fn more_than_half_of_enough_wakes_are_worth_a_word() {
+    fn most_of_many_wakes_must_be_own() {
         for (own, others, expected) in [
             (120, 100, vec![(120, 220, true)]),
             (100, 0, vec![(100, 100, true)]),
@@ -292,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_way_by_a_wake_of_its_own_says_so_and_is_not_meant() {
+    fn own_wakes_of_yields_do_not_count() {
         let mut recording = Recording::default();
         recording.rounds(500, WaitKind::Yield, true);
         assert_eq!(recording.finish(), []);
     }
 
     #[test]
-    fn a_wake_of_itself_amid_a_wait_is_not_its_own() {
+    fn wakes_during_a_wait_are_not_own() {
         let mut recording = Recording::default();
         for _ in 0..500 {
             recording.event(EventKind::Run, UNRECORDED);
@@ -311,7 +312,7 @@ mod tests {
 
     // CT-24
     #[test]
-    fn wakes_that_are_lost_count_as_those_of_others() {
+    fn lost_wakes_count_as_wakes_by_others() {
         let mut recording = Recording::default();
         recording.rounds(200, UNRECORDED, true);
         recording.count += 100;
@@ -326,7 +327,7 @@ mod tests {
 
     // CT-24
     #[test]
-    fn where_a_whole_round_of_wakes_may_be_lost_nothing_is_said() {
+    fn possible_wraparound_of_numbers_gives_no_lint() {
         let mut recording = Recording::default();
         recording.rounds(200, UNRECORDED, true);
         recording.thread_event(Act::Loss(u64::from(ROUND)));
@@ -337,7 +338,7 @@ mod tests {
 
     // CT-24
     #[test]
-    fn what_a_wake_was_for_is_not_guessed_where_the_wait_is_lost() {
+    fn own_wakes_before_a_lost_wait_do_not_count() {
         let mut recording = Recording::default();
         recording.rounds(150, UNRECORDED, true);
         for _ in 0..100 {
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_over_count_and_are_forgotten() {
+    fn ended_coroutines_count_and_are_forgotten() {
         let mut recording = Recording::default();
         recording.rounds(150, UNRECORDED, true);
         recording.event(EventKind::Run, UNRECORDED);

@@ -1,4 +1,4 @@
-//! What is seldom meant: each sort with what to do about it, and the places where it is found.
+//! The lints section of a page: each lint with its advice and places.
 
 use std::io;
 
@@ -6,13 +6,12 @@ use super::LintPlace;
 use crate::text::units::grouped;
 use crate::text::{self, Page};
 
-/// Places of one sort that are shown.
+/// Maximum number of places that are shown for each lint.
 const PLACES: usize = 3;
 
-const LINTS: &str = "LINTS  what is seldom meant, whether or not anybody is stuck for it; \
-                     --allow NAME leaves one out";
+const LINTS: &str = "LINTS  rarely intended, even if nothing is stuck; --allow NAME hides a lint";
 
-/// Writes the places; `tool` is the program with the trace that it reads.
+/// Writes the lints. `tool` is the command that reads this trace.
 pub fn page(page: &mut Page, places: &[LintPlace], tool: &str) -> io::Result<()> {
     if places.is_empty() {
         return Ok(());

@@ -1,9 +1,8 @@
-//! Ends the report where it would take more memory than it may.
+//! Ends the report before it exceeds its memory limit.
 //!
-//! What is read of a trace, and of the files that it names, is counted before it is kept. What a view
-//! makes of that depends on the view: a row, a proof or a name for each coroutine, site or group. A
-//! trace may be made up so that these take many times its own memory. To watch the process bounds
-//! all views, also those that are yet to be written.
+//! Data from a trace, and from the files that it names, is counted before it is kept. Views add rows,
+//! proofs and names for each coroutine, site or group, which are not counted. A malicious trace may make
+//! these many times larger than the trace. Watching the whole process bounds every view.
 
 use std::io::{self, Write as _};
 use std::process;
@@ -13,23 +12,23 @@ use std::time::Duration;
 
 use super::resident_bytes;
 
-/// The most memory that may be taken; none is set before the trace is opened.
+/// The limit in bytes. There is no limit before the trace is opened.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// The time between two looks. A look takes some microseconds.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
-/// What may be taken between two looks, also where other processes keep all processors busy.
+/// The time between two checks. A check takes some microseconds.
+const CHECK_INTERVAL: Duration = Duration::from_millis(1);
+/// Memory that the process may take between two checks, even on a busy machine.
 const SLACK_BYTES: u64 = 24 << 20;
 
 pub(super) fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Relaxed);
 }
 
-/// From now on a thread watches how much memory this process takes, and ends it with a message and
-/// status 1 before that is more than is allowed for the trace.
+/// Starts a thread that watches the memory of this process. Before the limit is exceeded, the thread
+/// ends the process with a message and status 1.
 pub fn end_when_too_large() {
     let watch = thread::Builder::new().name("memory".to_owned());
-    // Without a thread more memory may be taken, and the report is as good.
+    // If the thread cannot start, the report works without a limit.
     let _ = watch.spawn(|| {
         loop {
             let limit = LIMIT.load(Relaxed);
@@ -37,16 +36,16 @@ pub fn end_when_too_large() {
             if resident_bytes().is_some_and(|bytes| most < bytes) {
                 end(limit);
             }
-            thread::sleep(BETWEEN_LOOKS);
+            thread::sleep(CHECK_INTERVAL);
         }
     });
 }
 
 fn end(limit: u64) -> ! {
-    // Without a standard error the status says it.
+    // If standard error is closed, only the exit status reports this.
     let _ = writeln!(
         io::stderr(),
-        "ctp-report: what is shown of the trace takes more than {} MiB of memory, far more than its \
+        "ctp-report: the requested view takes more than {} MiB of memory, far more than its \
          size suggests: allow more with --max-memory, or record again",
         limit >> 20
     );

@@ -1,17 +1,17 @@
-//! Whose end a coroutine waits for: programs number each other in their own way, pages do as the
-//! recorder does.
+//! Maps the numbers by which a program refers to awaited coroutines to the ids of the recorder, which
+//! pages print.
 
 use std::collections::BTreeMap;
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::{CoroutineId, ProcessId};
 
-/// Those whose end somebody waits for, by the number that their program gave them.
+/// Awaited coroutines, by the number that their program gave them.
 #[derive(Debug, Default)]
 pub struct Awaited(BTreeMap<(ProcessId, u64), CoroutineId>);
 
 impl Awaited {
-    /// Those that are alive, and those that ended without waking who waits for that.
+    /// Collects awaited coroutines that are alive, or ended without waking the waiting coroutine.
     pub fn of(trace_model: &TraceModel) -> Self {
         let closings = trace_model.closings().into_iter();
         let ended = closings.filter_map(|(id, closing)| {
@@ -22,7 +22,7 @@ impl Awaited {
         Awaited(ended.chain(trace_model.awaited()).collect())
     }
 
-    /// The one that this process numbers so.
+    /// The coroutine with this number in this process.
     pub fn get(&self, process: ProcessId, number: u64) -> Option<CoroutineId> {
         self.0.get(&(process, number)).copied()
     }

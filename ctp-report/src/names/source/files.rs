@@ -1,4 +1,4 @@
-//! Source files of which lines are shown. Each is read once, however many lines are asked for.
+//! Source files for excerpts. Each file is read only once.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ use std::time::SystemTime;
 
 use symbolize::open_regular;
 
-/// A longer file is read up to here: a line may have no end.
+/// Maximum number of bytes read from a file.
 const MOST_FILE_BYTES: u64 = 16 << 20;
-/// All files of a report together. Lines of further files are not shown.
+/// Maximum number of bytes read from all files. Further files are not shown.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// The files that were read, until the report ends.
+/// Cache of the files that were read.
 #[derive(Clone, Debug, Default)]
 pub struct SourceFiles {
     read: RefCell<FilesRead>,
@@ -25,14 +25,14 @@ pub struct SourceFiles {
 
 #[derive(Clone, Debug, Default)]
 struct FilesRead {
-    /// By device and inode: a file may have many paths.
+    /// Files by device and inode, since a file may have many paths.
     files: BTreeMap<(u64, u64), Rc<SourceFile>>,
     bytes: u64,
 }
 
 impl SourceFiles {
-    /// The file at this path; `None` if it cannot be read, if its name is not that of a source file,
-    /// or if too much was read before.
+    /// Opens the file at this path. `None` if the file cannot be read, does not have the name of a source
+    /// file, or exceeds the limit for all files.
     pub fn open(&self, path: &Path) -> Option<Rc<SourceFile>> {
         let file = open_source(path)?;
         let metadata = file.metadata().ok()?;
@@ -52,11 +52,11 @@ impl SourceFiles {
     }
 }
 
-/// The content of a source file, as far as it is read.
+/// The content of a source file, up to the limit.
 #[derive(Debug)]
 pub struct SourceFile {
     bytes: Vec<u8>,
-    /// Where lines 1, 1 + [`LINES_PER_MARK`] and so on begin.
+    /// Offsets of lines 1, 1 + [`LINES_PER_MARK`] and so on.
     starts: Vec<usize>,
     modified: Option<SystemTime>,
 }
@@ -74,7 +74,7 @@ impl SourceFile {
         })
     }
 
-    /// Lines from this one on, which is counted from 1. What is no text ends them.
+    /// Iterates over lines, beginning with line `first` (from 1). Ends at the first line that is not text.
     pub fn lines_from(&self, first: u32) -> impl Iterator<Item = &str> {
         let before = (first as usize).saturating_sub(1);
         let start = self.starts.get(before / LINES_PER_MARK);
@@ -83,7 +83,7 @@ impl SourceFile {
         requested.map_while(|line| std::str::from_utf8(line).ok())
     }
 
-    /// Whether it was written after this moment.
+    /// Whether the file was modified after this time.
     pub fn is_newer_than(&self, moment: SystemTime) -> bool {
         self.modified.is_some_and(|modified| moment < modified)
     }
@@ -98,8 +98,7 @@ fn starts(bytes: &[u8]) -> Vec<usize> {
     starts.step_by(LINES_PER_MARK).collect()
 }
 
-/// The lines with their ends. A line may have as many bytes as the file, so the end is not looked for
-/// byte by byte.
+/// Splits bytes into lines, with line ends. Uses a fast search, since a line may be as long as the file.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -109,8 +108,8 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Opens a source file. Its name comes from the program or its debug info, and what is read is
-/// printed: it must be the name of a source file, and so must be the name of the file that it leads to.
+/// Opens a source file. The path comes from the program or its debug info, and the content is printed.
+/// So both the path and the file that a link leads to must have names of source files.
 fn open_source(path: &Path) -> Option<File> {
     if !has_name_of_source(path) {
         return None;
@@ -120,7 +119,7 @@ fn open_source(path: &Path) -> Option<File> {
     has_name_of_source(&fs::read_link(opened).ok()?).then_some(file)
 }
 
-/// What names of source files end in, in the languages that can link a probe.
+/// File name extensions of source files in languages that can link a probe.
 const EXTENSIONS: [&str; 29] = [
     "rs", "c", "cc", "cpp", "cxx", "c++", "cppm", "ixx", "h", "hh", "hpp", "hxx", "h++", "inc",
     "inl", "ipp", "tcc", "tpp", "m", "mm", "zig", "go", "d", "nim", "swift", "s", "asm", "f90",
@@ -144,7 +143,7 @@ mod tests {
 
     // CT-21
     #[test]
-    fn a_file_is_read_once_whatever_it_is_called() {
+    fn files_with_several_paths_are_read_once() {
         let room = tempfile::tempdir().unwrap();
         let path = room.path().join("a.rs");
         fs::write(&path, "line\n".repeat(1000)).unwrap();
@@ -161,7 +160,7 @@ mod tests {
 
     // CT-21
     #[test]
-    fn files_are_read_up_to_a_sum() {
+    fn all_files_share_a_limit() {
         let room = tempfile::tempdir().unwrap();
         let files = SourceFiles::default();
         let large = |number: u32| {

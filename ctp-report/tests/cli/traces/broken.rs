@@ -5,7 +5,7 @@ use ctp_trace::record::*;
 use super::builder::{MS, SECOND, Trace, wait};
 use super::{SESSION, busy_bee, listener, lost_wakeup};
 
-/// A writer that died in the middle of an event, and one whose counts cannot be trusted.
+/// A writer that died in the middle of an event, and a coroutine with unreliable counts.
 pub fn torn() -> Vec<u8> {
     let mut t = Trace::of("./torn");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
@@ -55,7 +55,7 @@ pub fn lossy() -> Vec<u8> {
     t.finish()
 }
 
-/// Names that try to be something else.
+/// Hostile names.
 pub fn hostile() -> Vec<u8> {
     let mut t = Trace::of("./x;y \x1b[2J");
     t.start.host = "<script>alert(1)</script>&\"\u{202e}".into();
@@ -120,7 +120,7 @@ pub fn refused_in_image() -> Vec<u8> {
     t.finish()
 }
 
-/// There was room for one only.
+/// A memory with a single station.
 pub fn crowded() -> Vec<u8> {
     let mut t = Trace::of("./many");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
@@ -130,7 +130,7 @@ pub fn crowded() -> Vec<u8> {
     t.finish()
 }
 
-/// Three processes of it are not in the trace.
+/// A trace without three processes of the program.
 pub fn unrecorded() -> Vec<u8> {
     let mut t = Trace::of("./many");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));

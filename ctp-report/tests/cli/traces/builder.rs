@@ -1,4 +1,4 @@
-//! Writes traces as a recorder would, from a few words for each coroutine.
+//! Writes traces as a recorder would, from a short description of each coroutine.
 
 use ctp_trace::Writer;
 use ctp_trace::record::*;
@@ -17,9 +17,9 @@ pub struct Trace {
     lost: u64,
     /// Where coroutines are born.
     pub process: ProcessId,
-    /// What the program's own numbers of coroutines begin with.
+    /// The first number that the program gives a coroutine.
     pub numbers: u64,
-    /// Where healthy coroutines are woken, if their threads tell.
+    /// Where healthy coroutines are woken, if their threads record wakes.
     pub dispatch: Option<SiteId>,
     pub end: End,
 }
@@ -147,7 +147,7 @@ impl Trace {
         self.run_knowing(coroutine, at, tid, 0);
     }
 
-    /// The same, where it knows of so many wakes.
+    /// The same, with a number of known wakes.
     pub fn run_knowing(&mut self, coroutine: Coroutine, at: u64, tid: u64, wake_seen: u16) {
         let rest = Event {
             wake_seen,
@@ -156,7 +156,7 @@ impl Trace {
         self.event(coroutine, EventKind::Run, at, tid, rest);
     }
 
-    /// The same, after events that a filter kept out.
+    /// The same, after filtered events.
     pub fn run_after_filtered(&mut self, coroutine: Coroutine, at: u64, tid: u64) {
         let number = coroutine.0.0 as usize - 1;
         self.events[number] += 1;
@@ -213,7 +213,7 @@ impl Trace {
         }));
     }
 
-    /// A call of `wake()` that its thread tells of.
+    /// A recorded call of `wake()`.
     pub fn call(
         &mut self,
         other_coroutine: Coroutine,

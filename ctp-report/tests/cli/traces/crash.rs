@@ -85,7 +85,7 @@ pub fn after_another_process() -> Vec<u8> {
     t.finish()
 }
 
-/// SIGKILL is nobody's fault.
+/// SIGKILL is not a crash.
 pub fn from_outside() -> Vec<u8> {
     workers(ExitReason::Signalled(9), 0).finish()
 }

@@ -1,4 +1,4 @@
-//! What a flight recorder kept.
+//! Traces of a flight recorder.
 
 use super::SESSION;
 use super::builder::{Beat, MS, SECOND, Trace, durations, wait};
@@ -61,14 +61,14 @@ fn window(goes_on: bool) -> Record {
     })
 }
 
-/// Written when the program was ended.
+/// A trace that was written when the program ended.
 pub fn landed() -> Vec<u8> {
     let mut t = server();
     t.add(window(false));
     t.finish()
 }
 
-/// Written while it went on, with records of which nobody knew any more whose they are.
+/// A snapshot of a running program, with records that could not be attributed.
 pub fn snapshot() -> Vec<u8> {
     let mut t = server();
     t.end.how = ExitReason::Stopped;

@@ -1,4 +1,4 @@
-//! A file as coroTracer leaves it after three runs, with lines that are broken in many ways.
+//! A coroTracer file with three runs, and lines that are broken in many ways.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::builder::{MS, SECOND};
 /// A file, and what was put into it.
 pub struct Foreign {
     pub bytes: Vec<u8>,
-    /// Numbers of the broken lines, by what is wrong with them.
+    /// Numbers of the broken lines, by fault.
     pub broken: BTreeMap<&'static str, Vec<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Coroutines that keep a thread, and others that would run there.
+//! Coroutines that block a thread, and others that wait to run there.
 
 use ctp_trace::record::*;
 

@@ -1,4 +1,4 @@
-//! Wakes that are told late, and by threads that have lost some.
+//! Wakes that are recorded late, or by threads that lost records.
 
 use ctp_trace::record::*;
 

@@ -1,5 +1,4 @@
-//! What is seldom meant: one that wakes itself, one that never waits, one without a waker; and
-//! beside each those that look alike and are fine.
+//! Coroutines for each lint, and similar coroutines that are fine.
 
 use ctp_trace::record::*;
 

@@ -1,4 +1,4 @@
-//! Coroutines that take locks, wait for each other, and do not go on.
+//! Coroutines that acquire locks, wait for each other, and do not continue.
 
 use ctp_trace::record::*;
 
@@ -40,7 +40,7 @@ fn hold(t: &mut Trace, at: u64, coroutine: Coroutine, number: u64, site: SiteId)
     t.thread_event(at, 4127, Act::Acquire(hold));
 }
 
-/// One that runs on a thread of its own.
+/// A coroutine on a separate thread.
 fn born(t: &mut Trace, sites: &Sites, name: &str) -> Coroutine {
     let coroutine = t.born(name, sites.spawn, 3 * MS);
     let tid = 4127 + u64::from(coroutine.0.0);
@@ -149,7 +149,7 @@ pub fn deadlock() -> Vec<u8> {
     t.finish()
 }
 
-/// Seven pairs, of which each has what the other one wants; a thread lost a record since.
+/// Seven pairs, each with a deadlock of two. A thread lost a record since.
 pub fn pairs() -> Vec<u8> {
     let mut t = Trace::of("./pairs");
     let sites = sites(&mut t);
@@ -193,7 +193,7 @@ pub fn joins_of_three() -> Vec<u8> {
     t.finish()
 }
 
-/// Forty of whom each waits for the end of the next one.
+/// Forty coroutines, each of which waits for the end of the next.
 pub fn ring() -> Vec<u8> {
     let mut t = Trace::of("./ring");
     let sites = sites(&mut t);
@@ -212,7 +212,7 @@ pub fn ring() -> Vec<u8> {
     t.finish()
 }
 
-/// Two that wait at one place for two locks. Whoever had the first one before ended and kept it.
+/// Two coroutines at a place wait for two locks. The holder of the first lock ended without a release.
 pub fn two_locks() -> Vec<u8> {
     let mut t = Trace::of("./two");
     let sites = sites(&mut t);

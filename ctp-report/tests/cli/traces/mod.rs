@@ -1,4 +1,4 @@
-//! The traces that the tests look at.
+//! The traces for the tests.
 
 mod broken;
 mod builder;
@@ -33,7 +33,7 @@ pub fn all() -> Vec<Named> {
     [of_waits(), of_faults(), of_modes()].concat()
 }
 
-/// Of coroutines that wait, or keep others waiting.
+/// Traces of coroutines that wait or block others.
 fn of_waits() -> Vec<Named> {
     vec![
         ("lost_wakeup", lost_wakeup(true)),
@@ -69,7 +69,7 @@ fn of_waits() -> Vec<Named> {
     ]
 }
 
-/// Of programs and traces with something wrong in them.
+/// Traces with faults of programs or recordings.
 fn of_faults() -> Vec<Named> {
     vec![
         ("torn", broken::torn()),
@@ -104,7 +104,7 @@ fn of_faults() -> Vec<Named> {
     ]
 }
 
-/// Of other ways to record, and of other tools.
+/// Traces of other recording modes and other tools.
 fn of_modes() -> Vec<Named> {
     vec![
         ("summary", summed::summary()),
@@ -246,7 +246,7 @@ fn cancelled() -> Vec<u8> {
     t.finish()
 }
 
-/// A plain v1 program: no births, no waits, no wakes told.
+/// A plain v1 program, without recorded births, waits and wakes.
 fn peers() -> Vec<u8> {
     let mut t = Trace::of("python3 ./server.py --port 8080");
     let here = t.place(Place::Address(0x40_1136));
@@ -322,7 +322,7 @@ fn woken() -> Vec<u8> {
     t.finish()
 }
 
-/// Woken long ago, but nobody else was run since either.
+/// Coroutines that were woken long ago, while no other coroutine ran either.
 fn queueing() -> Vec<u8> {
     let mut t = Trace::of("./queueing");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
@@ -339,7 +339,7 @@ fn queueing() -> Vec<u8> {
     t.finish()
 }
 
-/// One that keeps its thread, one that was never run, and one whose timer was due long ago.
+/// A coroutine that blocks its thread, another that never ran, and a third with an overdue timer.
 fn busy() -> Vec<u8> {
     let mut t = Trace::of("./busy");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
@@ -378,7 +378,7 @@ fn outlived() -> Vec<u8> {
     t.finish()
 }
 
-/// A program that ended by itself and left coroutines alive.
+/// A program that exited with living coroutines.
 fn leaks() -> Vec<u8> {
     let mut t = Trace::of("./leaks --once");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));

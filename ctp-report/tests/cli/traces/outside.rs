@@ -1,4 +1,4 @@
-//! Descriptors that the recorder looked at while coroutines waited for them.
+//! Descriptors that the recorder observed while coroutines waited for them.
 
 use ctp_trace::record::*;
 

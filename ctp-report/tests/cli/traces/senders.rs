@@ -1,4 +1,4 @@
-//! Workers that wait for jobs, and those that send them.
+//! Workers that wait for jobs, and the senders of these jobs.
 
 use ctp_trace::record::*;
 

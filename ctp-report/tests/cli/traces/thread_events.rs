@@ -1,4 +1,4 @@
-//! Threads that tell what they do: who woke whom, and who closed what others waited for.
+//! Traces with thread events: wakes, and closes of what coroutines waited for.
 
 use ctp_trace::record::*;
 
