@@ -110,11 +110,13 @@ impl Exporter {
         let mut ids = HashMap::new();
         let unborn = self.rows.iter().map(|row| (coroutine_of(row), 0));
         for (other_id, id) in self.births.iter().copied().chain(unborn) {
-            ids.entry(other_id)
-                .or_insert_with(|| match given.insert(id) {
-                    true => id,
-                    false => free.next().unwrap_or_default(),
-                });
+            ids.entry(other_id).or_insert_with(|| {
+                if given.insert(id) {
+                    id
+                } else {
+                    free.next().unwrap_or_default()
+                }
+            });
         }
         ids
     }

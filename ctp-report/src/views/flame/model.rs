@@ -58,9 +58,10 @@ impl Folder {
         let mut stacks = Stacks::new();
         for (key, sum) in &self.sums {
             let name = model.trace_model.name(key.name);
-            let name = match several.contains(&(key.spawned, stem(name))) {
-                true => label::numbered(name),
-                false => name.to_owned(),
+            let name = if several.contains(&(key.spawned, stem(name))) {
+                label::numbered(name)
+            } else {
+                name.to_owned()
             };
             let stack = stacks.entry(frames(key, &name, names)).or_default();
             *stack = stack.saturating_add(*sum);

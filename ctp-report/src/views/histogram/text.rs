@@ -67,9 +67,10 @@ fn extra_lines(chart: &Chart) -> Vec<String> {
         }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    match parts.is_empty() {
-        true => Vec::new(),
-        false => vec![format!("    besides: {}", parts.join(", "))],
+    if parts.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("    besides: {}", parts.join(", "))]
     }
 }
 

@@ -63,9 +63,10 @@ fn cells(row: &Row, duplicates: &Duplicates) -> Vec<String> {
 
 /// No data is no zero.
 fn length(row: &Row, ns: u64) -> String {
-    match row.times.measured {
-        true => units::duration_ns(ns),
-        false => "-".to_owned(),
+    if row.times.measured {
+        units::duration_ns(ns)
+    } else {
+        "-".to_owned()
     }
 }
 

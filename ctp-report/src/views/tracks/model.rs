@@ -131,9 +131,10 @@ impl<'a> Tracks<'a> {
 
     fn gap(&self, coroutine: &Coroutine, last: &Event, event: &Event, sink: &mut Sink<'_>) {
         let lost = event.n.saturating_sub(last.n).saturating_sub(1);
-        let what = match event.after_filtered {
-            true => "events kept out".to_owned(),
-            false => format!("{lost} events missing"),
+        let what = if event.after_filtered {
+            "events kept out".to_owned()
+        } else {
+            format!("{lost} events missing")
         };
         if self.shows(event.at, event.at) {
             sink.mark(Track::of(coroutine), &what, event.at, Details::new());
@@ -214,9 +215,10 @@ impl<'a> Tracks<'a> {
             _ => "runs".to_owned(),
         };
         let is_bad = judgement.verdict.is_stuck() || judgement.verdict == Verdict::Busy;
-        let name = match is_bad || judgement.verdict == Verdict::Unknown {
-            true => format!("{}: {place}", judgement.verdict.word()),
-            false => place,
+        let name = if is_bad || judgement.verdict == Verdict::Unknown {
+            format!("{}: {place}", judgement.verdict.word())
+        } else {
+            place
         };
         let mut details = self.wait(&last);
         details.extend([

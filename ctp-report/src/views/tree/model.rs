@@ -85,9 +85,10 @@ fn members(model: &Model, threshold: Nanos) -> BTreeMap<FamilyId, Members> {
 fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Branch {
     let Members { ids, stuck } = members;
     let name = model.trace_model.name(family.name);
-    let name = match family.names_differ {
-        true => label::numbered(name),
-        false => name.to_owned(),
+    let name = if family.names_differ {
+        label::numbered(name)
+    } else {
+        name.to_owned()
     };
     let alive = ids.len() as u64;
     Branch {

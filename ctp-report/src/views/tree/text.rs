@@ -39,9 +39,10 @@ pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> 
     page.lines(head)?;
     rows.iter().zip(&lines).try_for_each(|(row, line)| {
         page.line(row)?;
-        match all_ids {
-            true => ids(page, &line.branch.ids),
-            false => Ok(()),
+        if all_ids {
+            ids(page, &line.branch.ids)
+        } else {
+            Ok(())
         }
     })?;
     match more {
@@ -72,9 +73,10 @@ fn lines(tree: &[Branch]) -> Vec<Line<'_>> {
 /// `before` is what stands before all of them.
 fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
     for (i, branch) in parent.children.iter().enumerate() {
-        let (twig, below) = match i + 1 == parent.children.len() {
-            true => ("└─ ", "   "),
-            false => ("├─ ", "│  "),
+        let (twig, below) = if i + 1 == parent.children.len() {
+            ("└─ ", "   ")
+        } else {
+            ("├─ ", "│  ")
         };
         let twigs = format!("{before}{twig}");
         lines.push(Line { twigs, branch });
@@ -84,9 +86,10 @@ fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
 
 fn cells(line: &Line) -> Vec<String> {
     let Line { twigs, branch } = line;
-    let again = match branch.is_recursive {
-        true => " (spawn each other)",
-        false => "",
+    let again = if branch.is_recursive {
+        " (spawn each other)"
+    } else {
+        ""
     };
     vec![
         units::grouped(branch.alive),

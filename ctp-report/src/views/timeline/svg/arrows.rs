@@ -53,9 +53,10 @@ pub fn message(chart: &Chart) -> Option<String> {
         return None;
     }
     let wakes = format!("{} between rows", counted(total, "wake"));
-    let which = match kept == total {
-        true => format!("arrows: {wakes}"),
-        false => format!("arrows: {} of {wakes}", grouped(kept)),
+    let which = if kept == total {
+        format!("arrows: {wakes}")
+    } else {
+        format!("arrows: {} of {wakes}", grouped(kept))
     };
     Some(match (is_thicket(chart), is_near(chart)) {
         (true, _) => format!("{which}; point at a row to see those from and to it"),
@@ -84,9 +85,10 @@ fn pairs(chart: &Chart) -> BTreeMap<(usize, usize), Pair> {
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for arrow in chart.arrows.all() {
         let pair = pairs.entry((arrow.from, arrow.to)).or_default();
-        let places = match is_seen_from_afar(chart, arrow) {
-            true => &mut pair.far,
-            false => &mut pair.near,
+        let places = if is_seen_from_afar(chart, arrow) {
+            &mut pair.far
+        } else {
+            &mut pair.near
         };
         let x = chart.scale.x(arrow.at);
         if places.last() != Some(&x) {

@@ -41,9 +41,10 @@ pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
     };
     let mut found = alarms(chart);
     if chart.selection.stuck() == 0 {
-        let known = match chart.model.has_all_events() {
-            true => "nothing is stuck",
-            false => "nothing is known to be stuck",
+        let known = if chart.model.has_all_events() {
+            "nothing is stuck"
+        } else {
+            "nothing is known to be stuck"
         };
         found.push(("good", known.to_owned()));
     }
@@ -164,8 +165,9 @@ pub fn shown(chart: &Chart) -> String {
 /// Which part of the time is shown, if it is not all.
 fn window(chart: &Chart) -> String {
     let Scale { from, to } = chart.scale;
-    match from == Nanos(0) && chart.model.duration() <= to {
-        true => String::new(),
-        false => format!(" that lived between {} and {}", moment(from), moment(to)),
+    if from == Nanos(0) && chart.model.duration() <= to {
+        String::new()
+    } else {
+        format!(" that lived between {} and {}", moment(from), moment(to))
     }
 }

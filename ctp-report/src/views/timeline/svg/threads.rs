@@ -89,9 +89,10 @@ fn state(thread: &Thread) -> String {
 }
 
 fn about(thread: &Thread) -> String {
-    let end = match thread.ended {
-        true => format!(", ended {}", moment(thread.until)),
-        false => String::new(),
+    let end = if thread.ended {
+        format!(", ended {}", moment(thread.until))
+    } else {
+        String::new()
     };
     let lost = counted(thread.lost, "record");
     let (tid, started) = (thread.tid, moment(thread.started));
