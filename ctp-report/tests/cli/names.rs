@@ -439,7 +439,10 @@ fn code_of_the_standard_library_is_nobody_who_wakes() {
     };
     let of_library = std::thread::yield_now as *const () as usize;
     let stuck = page(of_library, &["--stuck"]);
-    assert!(stuck.contains("usual waker  unknown: no function"), "{stuck}");
+    assert!(
+        stuck.contains("usual waker  unknown: no function"),
+        "{stuck}"
+    );
     assert!(
         stuck.contains("woke this site 5 900 of 5 900 times"),
         "{stuck}"

@@ -135,7 +135,7 @@ pub enum Origin {
     Timer,
     /// A thread that ran no coroutine.
     Thread,
-    /// A `wake()` call whose caller is not known.
+    /// A `wake()` call by an unknown caller.
     Unknown,
     /// The cause of the first run was not recorded.
     NotRecorded,

@@ -45,8 +45,8 @@ fn origin(origin: Origin) -> &'static str {
         Origin::Timer => "a timer that was due",
         Origin::Thread => "a thread that ran no coroutine",
         Origin::Unknown => "an unknown waker",
-        Origin::NotRecorded => "a run whose cause is not recorded",
-        Origin::Earlier => "a run whose cause is no longer kept",
+        Origin::NotRecorded => "a run without a recorded cause",
+        Origin::Earlier => "a run with a cause that is no longer kept",
     }
 }
 
