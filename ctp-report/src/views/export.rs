@@ -1,4 +1,4 @@
-//! `--export jsonl` and `--export csv`: the events for the tools of coroTracer.
+//! `--export jsonl` and `--export csv`: events for the tools of coroTracer.
 
 pub mod model;
 pub mod text;

@@ -1,4 +1,4 @@
-//! `--flame` and `--folded`: where time went, as stacks.
+//! `--flame` and `--folded`: where time was spent, as stacks.
 
 pub mod model;
 pub mod svg;
@@ -42,7 +42,7 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
     Ok(document::json::write(trace, fields, out)?)
 }
 
-/// Writes the files that were asked for; returns a line about each.
+/// Writes the requested files. Returns a line about each.
 fn write(
     model: &Model,
     stacks: &Stacks,
@@ -82,7 +82,7 @@ fn title(model: &Model, view: &FlameView) -> String {
     reported.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program()))
 }
 
-/// How much there is, and whether more is missing.
+/// Describes the number of stacks, the total time, and what is missing.
 fn stacks_and_time(model: &Model, stacks: &Stacks) -> String {
     let sum = stacks
         .values()

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::config::Config;
 use crate::document::{self, hints, json::rows_by};
 
-/// Shows a chart for each site, or for each name.
+/// Writes a chart for each site, or for each name.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.

@@ -1,4 +1,4 @@
-//! The table of sites: where the time went. The view without an option.
+//! The table of sites, which shows where time was spent. This is the view without an option.
 
 pub mod model;
 pub mod text;
@@ -14,7 +14,7 @@ use crate::findings::Finding as _;
 use crate::findings::leaks::Leak;
 use crate::findings::lints::{self, Watches};
 
-/// Shows the table, with lints and leaks.
+/// Writes the table, with lints and leaks.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.

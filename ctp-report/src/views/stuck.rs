@@ -1,4 +1,4 @@
-//! `--stuck`: what is stuck, where, since when and on what.
+//! `--stuck`: which coroutines are stuck, where, since when and on what.
 
 pub mod json;
 pub mod model;
@@ -15,7 +15,7 @@ use crate::findings::gate::{self, Status};
 use crate::findings::leaks::Leak;
 use crate::load;
 
-/// Shows what is stuck; with `--fail`, says whether anything is.
+/// Writes the page. With `--fail`, returns whether anything is stuck.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.
@@ -43,8 +43,9 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
         let tool = hints::tool(config);
         text::hints(page, (&tool, model.is_by_name()), &groups, &names, view)
     })?;
-    Ok(match view.fail {
-        true => gate::check(&model, &members, view.threshold),
-        false => Status::Fine,
+    Ok(if view.fail {
+        gate::check(&model, &members, view.threshold)
+    } else {
+        Status::Fine
     })
 }

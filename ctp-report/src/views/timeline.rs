@@ -1,4 +1,4 @@
-//! `--timeline`: which coroutine ran and waited when, as a picture.
+//! `--timeline`: a picture of when each coroutine ran and waited.
 
 pub mod model;
 pub mod svg;
@@ -16,8 +16,8 @@ use crate::views::timeline::model::ObservedPopulation;
 use crate::views::timeline::svg::Chart;
 use crate::{document, load};
 
-/// Draws the timeline. Reads the trace twice: to learn which coroutines there are, then to gather what
-/// those did that are shown.
+/// Draws the timeline. The first pass over the trace collects the coroutines. The second pass
+/// collects the events of the selected coroutines.
 ///
 /// # Errors
 /// If the trace cannot be read, or the file cannot be written.

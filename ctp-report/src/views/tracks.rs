@@ -1,4 +1,4 @@
-//! `--export chrome`: the trace as tracks for Perfetto and other viewers.
+//! `--export chrome`: tracks for Perfetto and other viewers.
 
 pub mod json;
 pub mod model;
@@ -13,7 +13,8 @@ use crate::time_scale::Scale;
 use crate::views::tracks::model::Tracks;
 use crate::{document, load};
 
-/// Writes the tracks. Reads the trace twice: to learn the names, then to write records as they are read.
+/// Writes the tracks. The first pass over the trace collects names. The second pass writes records as
+/// they are read.
 ///
 /// # Errors
 /// If the trace cannot be read, or the file cannot be written.

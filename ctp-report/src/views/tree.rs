@@ -1,4 +1,4 @@
-//! `--tree`: which coroutine spawned which.
+//! `--tree`: which coroutines spawned which.
 
 pub mod model;
 pub mod text;
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::config::Config;
 use crate::document::{self, hints};
 
-/// Shows each family of coroutines below the one that spawned it; `all_ids` lists the members of each.
+/// Writes the tree: each family of coroutines below its parent. `all_ids` lists the members of each.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.

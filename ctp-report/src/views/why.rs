@@ -1,4 +1,4 @@
-//! `--why`: the chain of wakes that led one coroutine to where it is.
+//! `--why`: the chain of wakes that led a coroutine to its present state.
 
 pub mod model;
 pub mod text;
@@ -16,7 +16,7 @@ use crate::evidence::{self, Member};
 use crate::views::why::model::Question;
 use crate::views::why::model::causes::Causes;
 
-/// Shows what led to where the coroutine of this number is.
+/// Writes the page about the coroutine `id`.
 ///
 /// # Errors
 /// If the trace cannot be read, `out` cannot be written, or the coroutine was not alive at the end.

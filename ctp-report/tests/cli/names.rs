@@ -439,7 +439,10 @@ fn standard_library_code_is_no_waker() {
     };
     let of_library = std::thread::yield_now as *const () as usize;
     let stuck = page(of_library, &["--stuck"]);
-    assert!(stuck.contains("usual waker  not known who"), "{stuck}");
+    assert!(
+        stuck.contains("usual waker  unknown: no function"),
+        "{stuck}"
+    );
     assert!(
         stuck.contains("woke this site 5 900 of 5 900 times"),
         "{stuck}"

@@ -48,7 +48,7 @@ fn a_few_are_all_shown_the_stuck_first() {
     let findings = texts(&svg, "bad");
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(findings[0].starts_with("STUCK? (likely)  2 x session  src/session.rs:17, since +2.8"));
-    assert!(texts(&svg, "facts").contains(&"showing all 10, the stuck ones first"));
+    assert!(texts(&svg, "facts").contains(&"showing all 10, stuck coroutines first"));
 }
 
 #[test]
@@ -84,8 +84,7 @@ fn ten_thousand_rows_are_grouped_and_sampled() {
     let rows = svg.matches("<g class=\"row\"").count();
     assert_eq!(rows, 60);
     let facts = texts(&svg, "facts");
-    let message =
-        "showing 60 of 10 000: by verdict and site the longest of each, the stuck ones first";
+    let message = "showing 60 of 10 000: the longest by verdict and site, stuck coroutines first";
     assert!(
         facts.iter().any(|fact| fact.starts_with(message)),
         "{facts:?}"
@@ -105,7 +104,7 @@ fn a_long_trace_makes_no_large_file() {
         svg.contains("class=\"m2\" d=") && svg.contains("runs and waits, ran"),
         "shades"
     );
-    assert!(svg.contains("--time FROM,TO draws a part of it more finely"));
+    assert!(svg.contains("--time FROM,TO draws a part with more detail"));
     assert!(svg.len() < 3 << 20, "{}", svg.len());
 }
 
@@ -132,7 +131,7 @@ fn lost_events_are_hatched() {
     assert!(svg.contains("<rect class=\"lost\" ") && svg.contains("212 events lost, from +"));
     assert!(svg.contains("nothing is known to be stuck"));
     let svg = scriptless(&draw(&test_dir, "torn", &[]));
-    assert!(svg.contains("what came is not known since") && svg.contains(">UNKNOWN<"));
+    assert!(svg.contains(">unknown since") && svg.contains(">UNKNOWN<"));
 }
 
 #[test]
@@ -147,7 +146,7 @@ fn marks_name_the_waker_and_the_closing_place() {
         let title = |mark: &str| mark.split("</title>").next().map(str::to_owned);
         marks.filter_map(title).collect()
     };
-    let closed = "<title>what it waited for was closed +0.700000 s by thread 4126, vendor/";
+    let closed = "<title>the awaited resource was closed +0.700000 s by thread 4126, vendor/";
     let reported =
         |titles: Vec<String>, message: &str| titles.iter().any(|title| title.contains(message));
     assert!(reported(titles("<g class=\"closes\""), closed));
@@ -245,7 +244,7 @@ fn a_few_arrows_are_seen_at_once_and_many_by_row() {
     );
     let many = drawn(&test_dir, traces::chained(200, 12));
     assert!(many.contains("<svg class=\"lane arrows by-row\""));
-    assert!(many.contains("; point at a row to see those from and to it</text>"));
+    assert!(many.contains("; point at a row to see its arrows</text>"));
 }
 
 #[test]
@@ -265,9 +264,9 @@ fn recorded_threads_have_rows_with_their_losses() {
     let svg = scriptless(&draw(&TestDir::new(), "closed", &[]));
     let threads: Vec<&str> = svg.split("<g class=\"thread\">").skip(1).collect();
     assert_eq!(threads.len(), 2);
-    assert!(threads[0].contains("thread 4126: first seen +0.002000 s; 0 records of it lost"));
-    assert!(threads[1].contains("ended +9.000000 s; 212 records of it lost</title>"));
-    assert!(threads[1].contains("<title>212 records of it lost just before +5.000000 s</title>"));
+    assert!(threads[0].contains("thread 4126: first seen +0.002000 s; 0 records lost"));
+    assert!(threads[1].contains("ended +9.000000 s; 212 records lost</title>"));
+    assert!(threads[1].contains("<title>212 records lost just before +5.000000 s</title>"));
     assert!(svg.contains(">2 threads</text>"));
     let old = draw(&TestDir::new(), "lost_wakeup", &[]);
     assert!(!old.contains("class=\"thread\""), "nobody told of any");
@@ -282,7 +281,7 @@ fn a_crash_is_marked_where_it_came_from() {
     let marked = |row: &&str| row.contains("<path class=\"crash\"");
     assert_eq!(rows.iter().copied().filter(marked).count(), 1);
     let reported =
-        "SIGSEGV ended the program at +7.000000 s, while this ran on thread 4128</title>";
+        "SIGSEGV ended the program at +7.000000 s, while this coroutine ran on thread 4128</title>";
     assert!(rows[0].contains("d=\"M1000000 0v") && rows[0].contains(reported));
     assert!(rows[0].contains("#2</tspan>") && rows[0].contains(">SIGSEGV</text>"));
     assert_eq!(

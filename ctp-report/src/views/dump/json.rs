@@ -1,4 +1,4 @@
-//! Every record as an object of JSON, one a line, written as it is read.
+//! Writes every record as a JSON object on a line of its own.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::document::json::VERSION;
 use crate::views::dump::model::{self, Fields};
 
-/// Writes the document. It is not put together in memory: the records need not fit there.
+/// Writes the document. Records are written as they are read, since they may not fit into memory.
 pub fn write(trace: &Value, reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
     write!(
         out,

@@ -1,4 +1,4 @@
-//! Every record, one a line, in the order of the trace.
+//! Writes every record as a line, in the order of the trace.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::import::Imported;
 use crate::text::units;
 use crate::views::dump::model::{self, Fields};
 
-/// Writes the records as lines of text, and what could not be read at its place among them.
+/// Writes the records as lines of text. Errors appear at their place among the records.
 pub fn write(reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
     for record in reader {
         match record {
@@ -20,7 +20,7 @@ pub fn write(reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Says which lines of an imported file are not among the records.
+/// Writes which lines of an imported file are not among the records.
 pub fn left_out(imported: Option<&Imported>, out: &mut dyn Write) -> io::Result<()> {
     let reasons = imported.into_iter().flat_map(|imported| &imported.left_out);
     for (fault, lines) in reasons {

@@ -1,4 +1,4 @@
-//! The events of a trace as rows with the six columns of coroTracer.
+//! Turns the events of a trace into rows with the six columns of coroTracer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,32 +8,32 @@ use ctp_trace::record::{
 
 use crate::load::Model;
 
-/// One event, as coroTracer writes it.
+/// An event in the form of coroTracer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The coroutine's own id if nobody else in the trace has it, else one that is free.
+    /// The coroutine's probe id, or a free id if another coroutine of the trace has the same.
     pub probe_id: u64,
     /// The kernel's id of the thread.
     pub tid: u64,
-    /// The frame, if a plain v1 program told it, or the code address of the site; 0 if neither is
-    /// known, and for whoever runs.
+    /// The frame address that a plain v1 program recorded, or the code address of the site. 0 if
+    /// neither is known, and for runs.
     pub addr: u64,
-    /// `2 * (n / 8) + 2`: eight slots, each counting by twos.
+    /// `2 * (n / 8) + 2`: the sequence number of a slot, which counts by twos. There are eight slots.
     pub seq: u64,
-    /// Whether it runs from now on.
+    /// Whether the coroutine runs after the event.
     pub is_active: bool,
     /// Nanoseconds of the program's monotonic clock.
     pub ts: u64,
 }
 
-/// Gathers what the rows are made of, record by record.
+/// Collects the rows, record by record.
 #[derive(Debug, Default)]
 pub struct Exporter {
     births: Vec<(CoroutineId, u64)>,
     plain: HashSet<CoroutineId>,
     addresses: HashMap<SiteId, u64>,
-    /// With the number of the coroutine for its id, and times since the start: both are made what
-    /// they are to be once all is known, in the memory where they are.
+    /// The rows, with the trace's coroutine number as `probe_id` and times since the start. `finish`
+    /// replaces both in place, which saves memory.
     rows: Vec<Row>,
 }
 
@@ -48,9 +48,9 @@ impl Exporter {
         }
     }
 
-    /// The rows, in the order of time.
+    /// Returns the rows by time.
     pub fn finish(mut self, model: &Model) -> Vec<Row> {
-        // In the order of time, in which also ids are given.
+        // Ids are assigned in the order of time, too.
         self.rows.sort_by_key(|row| row.ts);
         let ids = self.ids();
         let zero = model.start.started_monotonic_ns;
@@ -82,14 +82,16 @@ impl Exporter {
     fn event(&mut self, event: &Event) {
         let is_plain = self.plain.contains(&event.coroutine);
         if is_plain && event.kind == EventKind::Death {
-            // A mark in the station, which the recorder made an event of.
+            // A plain program wrote no event: the recorder derived this from a mark in the station.
             return;
         }
         let is_active = event.kind != EventKind::Suspend;
-        let addr = match is_active {
-            true => 0,
-            false if is_plain => event.arg,
-            false => self.addresses.get(&event.site).copied().unwrap_or(0),
+        let addr = if is_active {
+            0
+        } else if is_plain {
+            event.arg
+        } else {
+            self.addresses.get(&event.site).copied().unwrap_or(0)
         };
         self.rows.push(Row {
             probe_id: event.coroutine.0.into(),
@@ -101,26 +103,28 @@ impl Exporter {
         });
     }
 
-    /// An id for each coroutine that no other one has: programs give theirs again, and those of
-    /// several processes begin alike.
+    /// Assigns a unique id to each coroutine. Programs reuse ids, and several processes use the same
+    /// ids.
     fn ids(&self) -> HashMap<CoroutineId, u64> {
-        let reported: HashSet<u64> = self.births.iter().map(|(_, id)| *id).collect();
-        let mut free = (1..).filter(|id| !reported.contains(id));
-        let mut given = HashSet::from([0]);
+        let recorded: HashSet<u64> = self.births.iter().map(|(_, id)| *id).collect();
+        let mut free = (1..).filter(|id| !recorded.contains(id));
+        let mut assigned = HashSet::from([0]);
         let mut ids = HashMap::new();
         let unborn = self.rows.iter().map(|row| (coroutine_of(row), 0));
-        for (other_id, id) in self.births.iter().copied().chain(unborn) {
-            ids.entry(other_id)
-                .or_insert_with(|| match given.insert(id) {
-                    true => id,
-                    false => free.next().unwrap_or_default(),
-                });
+        for (coroutine, id) in self.births.iter().copied().chain(unborn) {
+            ids.entry(coroutine).or_insert_with(|| {
+                if assigned.insert(id) {
+                    id
+                } else {
+                    free.next().unwrap_or_default()
+                }
+            });
         }
         ids
     }
 }
 
-/// Of a row that has no id yet.
+/// The coroutine of a row that has no final id yet.
 fn coroutine_of(row: &Row) -> CoroutineId {
     CoroutineId(row.probe_id as u32)
 }

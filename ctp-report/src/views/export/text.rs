@@ -1,4 +1,4 @@
-//! Writes rows as coroTracer does, byte for byte.
+//! Writes rows in the exact format of coroTracer.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::output;
 use crate::text::units;
 use crate::views::export::model::Row;
 
-/// Writes the rows to where they are wanted; returns a line about the file, if there is one.
+/// Writes the rows to the requested output. Returns a line about the file, if any.
 ///
 /// # Errors
-/// If they cannot be written.
+/// If the output cannot be written.
 pub fn write(
     model: &Model,
     rows: &[Row],
@@ -26,7 +26,7 @@ pub fn write(
     let missing = match (model.has_all_events(), model.trace_model.summed_up()) {
         (true, _) => String::new(),
         (false, 0) => format!(
-            "; {} lost, which it cannot tell",
+            "; {} lost, which the format cannot show",
             units::grouped(model.lost())
         ),
         (false, more) => format!("; {} more are in totals only", units::grouped(more)),

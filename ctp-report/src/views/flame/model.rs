@@ -1,4 +1,4 @@
-//! Stacks for a flame graph: who waited or ran, where, for what, and for how long in all.
+//! Stacks for a flame graph: which coroutines waited or ran, where, for what, and for how long.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,28 +10,28 @@ use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::{Names, label};
 
-/// What is summed up in one stack.
+/// The spans that a stack sums up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     name: NameId,
     spawned: SiteId,
     activity: Activity,
-    /// It had not ended when the recording did.
+    /// Whether the span had not ended when the recording did.
     open: bool,
 }
 
-/// Time by stack.
+/// Sums time by stack.
 #[derive(Debug)]
 pub struct Folder {
     by: By,
     sums: HashMap<Key, u64>,
 }
 
-/// Stacks as text, outermost frame first, and nanoseconds.
+/// Nanoseconds by stack. Frames are text, the outermost first.
 pub type Stacks = BTreeMap<Vec<String>, u64>;
 
 impl Folder {
-    /// Nothing summed up yet.
+    /// Creates an empty folder.
     pub fn new(by: By) -> Self {
         Folder {
             by,
@@ -39,48 +39,50 @@ impl Folder {
         }
     }
 
-    /// Adds a stretch of time that ended.
+    /// Adds a span that has ended.
     pub fn add(&mut self, trace_model: &TraceModel, span: &Span) {
         if let Some(coroutine) = trace_model.get(span.coroutine) {
             self.count(coroutine, span.activity, false, span.length());
         }
     }
 
-    /// Adds what had not ended when the recording, or its process, did, and names everything.
+    /// Adds the spans that had not ended when the recording or the process did. Returns all stacks
+    /// with names.
     pub fn finish(mut self, model: &Model, names: &Names) -> Stacks {
         for coroutine in model.trace_model.coroutines() {
-            if let Some((activity, since)) = open(&model.trace_model, coroutine) {
+            if let Some((activity, since)) = open_span(&model.trace_model, coroutine) {
                 let end = model.trace_model.end_of(coroutine.process);
                 self.count(coroutine, activity, true, since.until(end));
             }
         }
-        let several = self.several(model);
+        let numbered = self.numbered_names(model);
         let mut stacks = Stacks::new();
         for (key, sum) in &self.sums {
             let name = model.trace_model.name(key.name);
-            let name = match several.contains(&(key.spawned, stem(name))) {
-                true => label::numbered(name),
-                false => name.to_owned(),
+            let name = if numbered.contains(&(key.spawned, stem(name))) {
+                label::numbered(name)
+            } else {
+                name.to_owned()
             };
             let stack = stacks.entry(frames(key, &name, names)).or_default();
             *stack = stack.saturating_add(*sum);
         }
-        fit(&mut stacks);
+        limit_sum(&mut stacks);
         stacks
     }
 
-    /// What names that differ in their number have in common, and where those were spawned: they are
-    /// one, as in the tree of who spawned whom.
-    fn several<'m>(&self, model: &'m Model) -> HashSet<(SiteId, &'m str)> {
+    /// Returns the spawn sites and stems of names that differ only in their number. Like in
+    /// `--tree`, coroutines with these names are joined.
+    fn numbered_names<'m>(&self, model: &'m Model) -> HashSet<(SiteId, &'m str)> {
         let mut first: HashMap<(SiteId, &str), NameId> = HashMap::new();
-        let mut several = HashSet::new();
+        let mut numbered = HashSet::new();
         for key in self.sums.keys() {
             let group_key = (key.spawned, stem(model.trace_model.name(key.name)));
             if *first.entry(group_key).or_insert(key.name) != key.name {
-                several.insert(group_key);
+                numbered.insert(group_key);
             }
         }
-        several
+        numbered
     }
 
     fn count(&mut self, coroutine: &Coroutine, activity: Activity, open: bool, length: Nanos) {
@@ -102,7 +104,7 @@ impl Folder {
     }
 }
 
-fn open(trace_model: &TraceModel, coroutine: &Coroutine) -> Option<(Activity, Nanos)> {
+fn open_span(trace_model: &TraceModel, coroutine: &Coroutine) -> Option<(Activity, Nanos)> {
     if let Some(wait) = coroutine.suspend() {
         return Some((Activity::Waiting(wait.site, wait.wait), wait.at));
     }
@@ -133,9 +135,9 @@ fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
     frames.iter().map(|frame| frame.replace(';', ",")).collect()
 }
 
-/// Flame graph tools add everything up. Where a program's times were nonsense the sum may be more
-/// than they can count to; what is beyond that is cut off.
-fn fit(stacks: &mut Stacks) {
+/// Limits the sum of all stacks to 64 bits, since flame graph tools add all stacks up. Only invalid
+/// times of a program exceed that.
+fn limit_sum(stacks: &mut Stacks) {
     let mut room = u64::MAX;
     for sum in stacks.values_mut() {
         *sum = room.min(*sum);
@@ -144,7 +146,7 @@ fn fit(stacks: &mut Stacks) {
     stacks.retain(|_, sum| *sum > 0);
 }
 
-/// The functions at a place, the outermost first, with the line at the innermost.
+/// Returns the call chain of a site, the outermost function first. The innermost has its line.
 fn chain(names: &Names, site: SiteId, name: &str) -> Vec<String> {
     let label = names.of(site).cloned().unwrap_or_default();
     let at = label.at().map(|at| format!(" {at}")).unwrap_or_default();
@@ -159,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_of_all_stacks_can_be_counted() {
+    fn sum_of_all_stacks_fits_64_bits() {
         let stack = |name: &str, sum| (vec![name.to_owned()], sum);
         let mad = [
             stack("a", 7),
@@ -168,7 +170,7 @@ mod tests {
             stack("d", u64::MAX),
         ];
         let mut stacks = Stacks::from(mad);
-        fit(&mut stacks);
+        limit_sum(&mut stacks);
         let sums: Vec<u64> = stacks.into_values().collect();
         assert_eq!(sums, [7, u64::MAX - 9, 2]);
     }

@@ -1,4 +1,4 @@
-//! Pictures: self-contained files that open from disk.
+//! Flame graphs as self-contained SVG files that open from disk.
 
 use anyhow::{Context as _, Result};
 use ctp_trace::escape::escaped_lines;
@@ -6,7 +6,7 @@ use inferno::flamegraph::{self, Options};
 
 use crate::text;
 
-/// Draws folded stacks. The same stacks give the same picture.
+/// Draws folded stacks. The output depends only on the arguments.
 ///
 /// # Errors
 /// If there is no stack.
@@ -27,8 +27,8 @@ pub fn flame(folded: &str, title: &str, subtitle: &str) -> Result<String> {
     ))
 }
 
-/// Without the document type, which names a file on the network, and without the addresses in
-/// comments: what names no address cannot be suspected of visiting it.
+/// Removes all network addresses, so that the file visibly loads nothing: the document type, the
+/// comments, and the addresses in the script.
 fn offline(svg: &str) -> String {
     let svg = without(svg, "<!DOCTYPE", ">");
     let svg = without(&svg, "<!--", "-->");
@@ -45,7 +45,7 @@ fn offline(svg: &str) -> String {
     }
 }
 
-/// Without the first stretch between two marks, both included.
+/// Removes the first range between two marks, with the marks.
 fn without(text: &str, from: &str, to: &str) -> String {
     let cut = text.split_once(from).and_then(|(before, rest)| {
         let (_, after) = rest.split_once(to)?;

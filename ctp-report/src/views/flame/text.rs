@@ -1,10 +1,10 @@
-//! Folded stacks: a line of text for each, as other tools read them.
+//! Folded stacks: the text form that flame graph tools read.
 
 use ctp_trace::escape::escaped;
 
 use crate::views::flame::model::Stacks;
 
-/// The stacks in the text form that flame graph tools read.
+/// Returns a line for each stack: the frames, joined by `;`, and the nanoseconds.
 pub fn folded(stacks: &Stacks) -> String {
     stacks
         .iter()

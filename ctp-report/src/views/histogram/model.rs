@@ -1,4 +1,4 @@
-//! How long waits and runs took: by site from events, or by name from what programs summed up.
+//! How long waits and runs took: by site from events, or by name from totals.
 
 use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
@@ -9,65 +9,65 @@ use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::{Names, duplicates};
 
-/// One site, or all coroutines of one name.
+/// A site, or all coroutines of a name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chart {
-    /// The function that waits there, else a coroutine's name.
+    /// The function that waits at the site, or the coroutines' name.
     pub name: String,
-    /// The line of the site, or that where one of that name was spawned.
+    /// The place of the site, or a spawn site of the name.
     pub at: Option<String>,
-    /// Column in that line.
+    /// The column of that place.
     pub column: Option<u32>,
-    /// What sort of thing is waited for, at a site.
+    /// The kind of resource of a site, as a word.
     pub waits_for: Option<&'static str>,
-    /// How many coroutines.
+    /// How many coroutines waited or ran.
     pub coroutines: u64,
-    /// Waits that ended in a run.
+    /// The waits that ended in a run.
     pub waiting: Side,
-    /// Runs that ended.
+    /// The runs that ended.
     pub running: Side,
-    /// Waits that go on, which are in no figure.
+    /// How many waits had not ended. They are not counted in `waiting`.
     pub open: u64,
-    /// The longest of them, so far.
+    /// The longest of these waits, so far.
     pub oldest_open_ns: Option<u64>,
-    /// Waits that ended with the coroutine, which are in no figure.
+    /// How many waits ended with the coroutine. They are not counted in `waiting`.
     pub cancelled: u64,
-    /// Durations that are in no figure, since a signal handler left them out.
+    /// How many durations are missing because a signal handler could not add them.
     pub left_out: u64,
-    /// Whether these figures are complete.
+    /// Whether the figures are complete.
     pub exact: bool,
 }
 
-/// What is known of many durations. Without any there are no figures.
+/// Statistics of durations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// How many.
+    /// The number of durations.
     pub count: u64,
-    /// Their sum.
+    /// The sum.
     pub sum_ns: u64,
-    /// Their mean.
+    /// The mean, if there is a duration.
     pub mean_ns: Option<u64>,
     /// The shortest.
     pub min_ns: Option<u64>,
     /// The longest.
     pub max_ns: Option<u64>,
-    /// From the first bin that has any to the last one.
+    /// The bins from the first to the last that is not empty.
     pub bins: Vec<Bin>,
 }
 
-/// Durations from one bound up to the next.
+/// A range of durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bin {
-    /// The shortest that it counts.
+    /// The inclusive lower bound.
     pub from_ns: u64,
-    /// The shortest that it does not count any more; none if it has no end.
+    /// The exclusive upper bound. The last bin has none.
     pub below_ns: Option<u64>,
-    /// How many.
+    /// The number of durations.
     pub count: u64,
 }
 
-/// The charts of a trace, those with the most waiting time first. Totals are of all that happened, also
-/// where a flight recorder has some of the events.
+/// Returns the charts, the most waiting time first. Uses totals if the trace has any, since they
+/// cover everything, while a flight recorder keeps only the latest events.
 pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
     let mut charts: Vec<Chart> = if model.trace_model.has_aggregates() {
         let all = model.trace_model.by_name();
@@ -147,7 +147,7 @@ impl Side {
             mean_ns: all.mean().map(|time| time.0),
             min_ns: all.min().map(|time| time.0),
             max_ns: all.max().map(|time| time.0),
-            bins: used(all.bins().map(bin).collect()),
+            bins: trimmed(all.bins().map(bin).collect()),
         }
     }
 
@@ -159,7 +159,7 @@ impl Side {
             mean_ns: all.mean().map(|time| time.0),
             min_ns: is_known(all.min),
             max_ns: is_known(all.max),
-            bins: used(all.bars(bins).map(bin).collect()),
+            bins: trimmed(all.bars(bins).map(bin).collect()),
         }
     }
 }
@@ -172,8 +172,8 @@ fn bin((from, below, count): (Nanos, Option<Nanos>, u64)) -> Bin {
     }
 }
 
-/// Without the empty ones at both ends.
-fn used(mut bins: Vec<Bin>) -> Vec<Bin> {
+/// Removes empty bins at both ends.
+fn trimmed(mut bins: Vec<Bin>) -> Vec<Bin> {
     let last = bins.iter().rposition(|bin| bin.count > 0);
     bins.truncate(last.map_or(0, |last| last + 1));
     let first = bins.iter().position(|bin| bin.count > 0);

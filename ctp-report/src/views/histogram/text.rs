@@ -1,21 +1,21 @@
-//! Charts in text: one line a bin, its bounds, its count and a bar.
+//! Charts as text: a line for each bin, with bounds, count and a bar.
 
 use std::io;
 
 use crate::text::{self, Page, units};
 use crate::views::histogram::model::{Bin, Chart, Side};
 
-/// So many charts are drawn; who wants all takes JSON.
-const DRAWN: usize = 10;
-/// Columns of the longest bar.
+/// How many charts are drawn. JSON has all.
+const MAX_SHOWN: usize = 10;
+/// The width of the longest bar, in columns.
 const BAR: usize = 40;
 
-/// Draws the charts with the most waiting time; `tool` is the program with the trace that it reads.
+/// Draws the charts with the most waiting time. `tool` is the command with the trace.
 pub fn page(page: &mut Page, charts: &[Chart], tool: &str) -> io::Result<()> {
     if charts.is_empty() {
         return page.line("Nothing to draw: no coroutine waited.");
     }
-    let drawn = &charts[..charts.len().min(DRAWN)];
+    let drawn = &charts[..charts.len().min(MAX_SHOWN)];
     for (index, chart) in drawn.iter().enumerate() {
         if index > 0 {
             page.gap()?;
@@ -43,16 +43,17 @@ fn chart(page: &mut Page, chart: &Chart) -> io::Result<()> {
     page.line(&text::spread(&left, &text::cut_middle(at, 40)))?;
     let caveat = if chart.exact { "" } else { "~" };
     side(page, "waiting", caveat, &chart.waiting)?;
-    extra_lines(chart)
-        .iter()
-        .try_for_each(|line| page.line(line))?;
+    let not_counted = not_counted(chart);
+    if !not_counted.is_empty() {
+        page.line(&format!("    not counted: {}", not_counted.join(", ")))?;
+    }
     side(page, "running", caveat, &chart.running)
 }
 
-/// What is in no bin.
-fn extra_lines(chart: &Chart) -> Vec<String> {
+/// Describes the waits and events that are in no bin.
+fn not_counted(chart: &Chart) -> Vec<String> {
     let oldest = chart.oldest_open_ns.unwrap_or_default();
-    let parts = [
+    [
         (chart.open > 0).then(|| {
             let waits = units::counted(chart.open, "wait");
             format!(
@@ -65,12 +66,10 @@ fn extra_lines(chart: &Chart) -> Vec<String> {
             let events = units::counted(chart.left_out, "event");
             format!("{events} of signal handlers left out")
         }),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    match parts.is_empty() {
-        true => Vec::new(),
-        false => vec![format!("    besides: {}", parts.join(", "))],
-    }
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn side(page: &mut Page, what: &str, caveat: &str, side: &Side) -> io::Result<()> {
@@ -88,10 +87,10 @@ fn side(page: &mut Page, what: &str, caveat: &str, side: &Side) -> io::Result<()
     page.lines(&bars(&side.bins))
 }
 
-/// No event of that sort is known, which is not the same as none.
+/// Says that no duration is known. In an incomplete trace that does not mean that there was none.
 fn nothing(caveat: &str) -> &'static str {
     match caveat {
-        "" => "no data: none was over",
+        "" => "no data: none has ended",
         _ => "no data",
     }
 }
@@ -111,7 +110,7 @@ fn bar(bin: &Bin, most: u64) -> String {
         None => format!("[{}, ...)", units::duration_ns(bin.from_ns)),
     };
     let part = u128::from(bin.count) * BAR as u128;
-    // One that has any has a bar.
+    // Rounds up, so that a bin that is not empty has a bar.
     let length = part.div_ceil(u128::from(most.max(1))) as usize;
     let bar = "#".repeat(length.min(BAR));
     format!(

@@ -1,4 +1,4 @@
-//! Everybody who lived when the program ended, and what each did last.
+//! The coroutines that were alive at the end, and the last events of each.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -13,63 +13,63 @@ use crate::findings::crash::Crash;
 use crate::load::Model;
 use crate::names::{Label, Names};
 
-/// Coroutines that are told of one by one, unless all are asked for.
+/// How many coroutines are described without `--ids`.
 pub const MAX_SHOWN: usize = 20;
 
-/// Events that are kept of each coroutine: as many as its station holds.
-const LATEST: usize = 8;
+/// How many events of each coroutine are kept: as many as a station holds.
+const MAX_EVENTS: usize = 8;
 
-/// Gathers the latest events of each coroutine that lives, record by record.
+/// Collects the latest events of each live coroutine.
 #[derive(Debug, Default)]
-pub struct Listener {
+pub struct LatestEvents {
     latest: HashMap<CoroutineId, VecDeque<Event>>,
 }
 
-/// What one coroutine did last.
+/// The state and last events of a coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LastWords {
-    /// Its number.
+    /// The coroutine's id.
     pub id: u32,
-    /// Its name.
+    /// The coroutine's name.
     pub name: String,
     /// `crashed`, `running`, `suspended` or `never run`.
     pub state: &'static str,
-    /// The thread that it runs on, or ran on last.
+    /// The thread on which the coroutine runs, or ran last.
     pub tid: Option<u64>,
-    /// Where it is suspended.
+    /// Where the coroutine is suspended.
     pub at: Option<String>,
-    /// Since when it is in that state.
+    /// When the state began.
     pub since_ns: u64,
-    /// Until when: the end of the recording, or of its process.
+    /// When the recording or the process ended.
     pub until_ns: u64,
-    /// Its process ended before the recording did.
+    /// Whether the process ended before the recording.
     pub process_ended: bool,
-    /// Index of an event whose writer died in the middle of it.
+    /// The index of an event that was only partly written, because the writer died.
     pub torn: Option<u64>,
-    /// Events of it that are missing.
+    /// How many events of the coroutine are missing.
     pub lost: u64,
-    /// Its latest events, the oldest first.
+    /// The latest events, the oldest first.
     pub events: Vec<Step>,
 }
 
-impl Listener {
-    /// Takes a record into account.
-    pub fn hear(&mut self, record: &Record) {
+impl LatestEvents {
+    /// Takes the next record into account.
+    pub fn see(&mut self, record: &Record) {
         let Record::Event(event) = record else { return };
         if event.kind == EventKind::Death {
             self.latest.remove(&event.coroutine);
             return;
         }
         let latest = self.latest.entry(event.coroutine).or_default();
-        if latest.len() == LATEST {
+        if latest.len() == MAX_EVENTS {
             latest.pop_front();
         }
         latest.push_back(*event);
     }
 
-    /// All who live: those that crashed, those that run, and the others, who spoke last first.
-    /// The events of the first `told` of them, for many have too many to print.
-    pub fn finish(self, model: &Model, names: &Names, reported: usize) -> Vec<LastWords> {
+    /// Returns the live coroutines: crashed, running, then the others, the latest event first. Only
+    /// the first `limit` coroutines have their events.
+    pub fn finish(self, model: &Model, names: &Names, limit: usize) -> Vec<LastWords> {
         let crash = Option::<Crash>::find(model, names);
         let crash = crash.as_ref();
         let mut alive: Vec<&Coroutine> = model.trace_model.coroutines();
@@ -82,20 +82,25 @@ impl Listener {
         };
         alive.sort_by_key(rank);
         let words = alive.into_iter().enumerate().map(|(index, coroutine)| {
-            let events = self.latest.get(&coroutine.id).filter(|_| index < reported);
+            let events = self.latest.get(&coroutine.id).filter(|_| index < limit);
             let events = events.into_iter().flatten();
             LastWords {
                 events: events
                     .map(|event| proof::event(model, names, event))
                     .collect(),
-                ..stands(model, names, coroutine, crash)
+                ..without_events(model, names, coroutine, crash)
             }
         });
         words.collect()
     }
 }
 
-fn stands(model: &Model, names: &Names, coroutine: &Coroutine, crash: Option<&Crash>) -> LastWords {
+fn without_events(
+    model: &Model,
+    names: &Names,
+    coroutine: &Coroutine,
+    crash: Option<&Crash>,
+) -> LastWords {
     let label = coroutine.suspend().and_then(|wait| names.of(wait.site));
     let (_, Nanos(since_ns)) = coroutine.state();
     LastWords {
@@ -124,7 +129,7 @@ fn state(coroutine: &Coroutine, crash: Option<&Crash>) -> (u8, &'static str) {
     }
 }
 
-/// Many, counted by state and place: the most frequent first.
+/// Counts coroutines by state and place, the most frequent first.
 pub fn groups(all: &[LastWords]) -> Vec<((&'static str, Option<&str>), usize)> {
     let mut counts = BTreeMap::<_, usize>::new();
     for last_words in all {

@@ -1,4 +1,4 @@
-//! The page of last words.
+//! The page of `--last-words`.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use ctp_trace::record::Nanos;
 use crate::text::{self, Page, units};
 use crate::views::last_words::model::{self, LastWords};
 
-/// Groups of the others.
+/// How many groups of the other coroutines are shown.
 const MAX_GROUPS: usize = 12;
 
-/// Writes what each of the first `told` did last, and counts the rest.
-pub fn page(page: &mut Page, all: &[LastWords], reported: usize, end: Nanos) -> io::Result<()> {
+/// Writes the last events of the first `limit` coroutines, and counts the others.
+pub fn page(page: &mut Page, all: &[LastWords], limit: usize, end: Nanos) -> io::Result<()> {
     if all.is_empty() {
-        return page.line("Nobody was alive: every coroutine had ended.");
+        return page.line("No coroutine was alive at the end.");
     }
     let alive = units::counted(all.len() as u64, "coroutine");
     page.line(&format!(
@@ -21,7 +21,7 @@ pub fn page(page: &mut Page, all: &[LastWords], reported: usize, end: Nanos) -> 
         units::moment(end)
     ))?;
     page.gap()?;
-    let (first, rest) = all.split_at(reported.min(all.len()));
+    let (first, rest) = all.split_at(limit.min(all.len()));
     first
         .iter()
         .try_for_each(|last_words| block(page, last_words))?;
@@ -34,7 +34,7 @@ fn block(page: &mut Page, last_words: &LastWords) -> io::Result<()> {
         last_words.id,
         text::cut_middle(&last_words.name, 40)
     );
-    page.line(&text::spread(&left, &stands(last_words)))?;
+    page.line(&text::spread(&left, &state(last_words)))?;
     last_words
         .events
         .iter()
@@ -45,19 +45,19 @@ fn block(page: &mut Page, last_words: &LastWords) -> io::Result<()> {
     }
     if let Some(n) = last_words.torn {
         page.line(&format!(
-            "     torn tail, n={n}: its writer died in the middle of this event"
+            "     torn tail, n={n}: the writer died in the middle of this event"
         ))?;
     }
     if last_words.lost > 0 {
         page.line(&format!(
-            "     {} of it lost",
+            "     {} lost",
             units::counted(last_words.lost, "event")
         ))?;
     }
     page.gap()
 }
 
-fn stands(last_words: &LastWords) -> String {
+fn state(last_words: &LastWords) -> String {
     let age = units::duration(Nanos(last_words.since_ns).until(Nanos(last_words.until_ns)));
     match (last_words.state, last_words.tid, &last_words.at) {
         ("suspended", _, Some(at)) => {

@@ -1,4 +1,4 @@
-//! Statistics by site: how much of the waiting happened where.
+//! Statistics by site: how much of the waiting time was spent where.
 
 use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Nanos, SiteId, WaitKind};
@@ -11,64 +11,64 @@ use crate::load::Model;
 use crate::names::{CodePlace, Names, duplicates};
 use crate::text::units;
 
-/// One site; or where programs keep totals, all coroutines of one name.
+/// A site. In a trace with totals by name: all coroutines of a name.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
-    /// The function that waits, or the name, with the place where one of the name was spawned.
+    /// The function that waits, or the name and the place where a coroutine of the name was spawned.
     #[serde(flatten)]
     pub place: CodePlace,
-    /// The function that awaits it there, as far as that was found.
+    /// The function that awaits this function, if found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_by: Option<String>,
-    /// What sort of thing is waited for.
+    /// The kind of resource, as a word.
     pub waits_for: &'static str,
-    /// Part of all waiting time, in percent.
+    /// The share of all waiting time, in percent.
     pub share: f64,
-    /// Coroutines that have waited there.
+    /// How many coroutines have waited there.
     pub coroutines: u64,
-    /// Waits that began there.
+    /// How many waits began there.
     pub events: u64,
-    /// Of these, how many had not ended.
+    /// How many of these waits had not ended.
     pub open: u64,
-    /// Of these, how many ended with the coroutine.
+    /// How many of these waits ended with the coroutine.
     pub cancelled: u64,
-    /// How long it waited and ran.
+    /// Waiting and running times.
     #[serde(flatten)]
     pub times: Times,
-    /// Whether these figures are complete.
+    /// Whether the figures are complete.
     pub exact: bool,
 }
 
-/// Time that passed at a site, or with coroutines of a name.
+/// Waiting and running times of a site, or of all coroutines of a name.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Times {
     /// Time waited, to the end of each wait or of the recording.
     pub waited_ns: u64,
-    /// Mean of that.
+    /// The mean wait.
     pub mean_ns: u64,
-    /// The longest.
+    /// The longest wait.
     pub max_ns: u64,
-    /// At least 99 % of the waits that ended took no longer.
+    /// At least 99 % of the ended waits took no longer.
     pub p99_ns: Option<u64>,
-    /// Time run from there to the next wait, or to the end of the recording.
+    /// Time run after these waits, each to the next wait or the end of the recording.
     pub ran_ns: u64,
-    /// The longest such run.
+    /// The longest of these runs.
     pub longest_run_ns: u64,
-    /// Whether the length of any wait is known: else its mean and its longest mean nothing.
+    /// Whether the length of any wait is known. If not, mean and maximum are meaningless.
     #[serde(skip)]
     pub measured: bool,
 }
 
 impl Row {
-    /// File and line, or what is known instead.
+    /// The file and line, or the best known substitute.
     pub fn at(&self) -> String {
         let at = self.place.at();
         at.unwrap_or_else(|| "(not recorded)".to_owned())
     }
 }
 
-/// The runs to the end that belong to no site: how long each is, what the coroutine is called, and where
-/// it was spawned.
+/// Returns the open first runs, which belong to no site: the length of the run, the name of the
+/// coroutine, and where the coroutine was spawned.
 pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
     let trace_model = &model.trace_model;
     let run = |coroutine: &Coroutine| {
@@ -84,7 +84,8 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
         .collect()
 }
 
-/// The rows of a trace, arranged as asked for: those of its sites, unless the program kept totals.
+/// Returns the rows in the requested order: a row for each site, or for each name if the trace has
+/// totals.
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
     let mut rows: Vec<Row> = if model.is_by_name() {
         let all = model.trace_model.by_name();
@@ -146,7 +147,7 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
     }
 }
 
-/// Waits that were cancelled are counted, but not measured.
+/// The row of a name. Cancelled waits are counted, but have no length.
 fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
     let label = names
         .of(named.group_key.spawn_site)

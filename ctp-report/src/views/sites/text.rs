@@ -24,17 +24,17 @@ const fn columns(name: &'static str, place: &'static str) -> [Column; 7] {
     ]
 }
 
-/// Columns that hold names.
+/// The indexes of the columns with names.
 const FUNCTION: usize = 5;
 const SITE: usize = 6;
 
-/// How many sites with the longest runs are worth a line.
-const RUNS: usize = 3;
+/// How many of the longest runs are listed.
+const MAX_RUNS: usize = 3;
 
-/// A run shorter than this keeps nobody waiting.
+/// Shorter runs do not noticeably delay other coroutines.
 const LONG_RUN_NS: u64 = 10_000_000;
 
-/// Writes the table, of names if the program kept totals.
+/// Writes the table, by name if the trace has totals.
 pub fn table(page: &mut Page, rows: &[Row], by_name: bool) -> io::Result<()> {
     if rows.is_empty() {
         return page.line(
@@ -61,15 +61,16 @@ fn cells(row: &Row, duplicates: &Duplicates) -> Vec<String> {
     ]
 }
 
-/// No data is no zero.
+/// A duration, or `-` if no wait was measured.
 fn length(row: &Row, ns: u64) -> String {
-    match row.times.measured {
-        true => units::duration_ns(ns),
-        false => "-".to_owned(),
+    if row.times.measured {
+        units::duration_ns(ns)
+    } else {
+        "-".to_owned()
     }
 }
 
-/// Cuts the last two columns so that the table is not too wide; figures are never cut.
+/// Shortens the last two columns so that the table fits. Figures are never shortened.
 fn fit(cells: &mut [Vec<String>]) {
     let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
     let room = table::room_for_two(&COLUMNS, cells);
@@ -80,25 +81,25 @@ fn fit(cells: &mut [Vec<String>]) {
     }
 }
 
-/// The function, with what it waits for or who awaits it where that tells two rows apart.
+/// The function, with the awaited resource or the awaiting function if rows look the same without.
 fn function(row: &Row, duplicates: &Duplicates) -> String {
     let (all, alike) = duplicates.count(row);
     match (all, alike, &row.awaited_by) {
         (0 | 1, ..) => row.place.function.clone(),
         (_, 2.., Some(awaiter)) => format!("{} <- {awaiter}", row.place.function),
-        _ => format!("{} ({})", row.place.function, what(row)),
+        _ => format!("{} ({})", row.place.function, resource(row)),
     }
 }
 
-/// What it waits for; where that is not told, what it waits in.
-fn what(row: &Row) -> &str {
+/// The kind of resource or, if not recorded, the API that waits.
+fn resource(row: &Row) -> &str {
     match (row.waits_for, &row.place.within) {
         ("unknown", Some(within)) => label::api(within),
-        (reported, _) => reported,
+        (recorded, _) => recorded,
     }
 }
 
-/// How many rows there are of one function and place, by what they wait for.
+/// By function and place: how many rows wait for each kind of resource.
 struct Duplicates<'r>(HashMap<(&'r str, String), BTreeMap<&'r str, usize>>);
 
 impl<'r> Duplicates<'r> {
@@ -107,23 +108,23 @@ impl<'r> Duplicates<'r> {
         for row in rows {
             let place = (row.place.function.as_str(), row.at());
             let of_place = duplicates.0.entry(place).or_default();
-            *of_place.entry(what(row)).or_default() += 1;
+            *of_place.entry(resource(row)).or_default() += 1;
         }
         duplicates
     }
 
-    /// All rows of the function and place of this one, and those of them that wait for the same.
+    /// Counts the rows that have the function and place of `row`, and those that also wait for the
+    /// same resource.
     fn count(&self, row: &'r Row) -> (usize, usize) {
-        let of_place = self.0.get(&(row.place.function.as_str(), row.at()));
-        let alike = of_place.and_then(|b_tree_map| b_tree_map.get(what(row)));
-        (
-            of_place.map_or(0, |b_tree_map| b_tree_map.values().sum()),
-            alike.copied().unwrap_or_default(),
-        )
+        let Some(counts) = self.0.get(&(row.place.function.as_str(), row.at())) else {
+            return (0, 0);
+        };
+        let alike = counts.get(resource(row)).copied().unwrap_or_default();
+        (counts.values().sum(), alike)
     }
 }
 
-/// Names the sites after which coroutines ran long, and those that ran long without any.
+/// Writes the longest runs: runs after a wait at a site, and first runs.
 pub fn long_runs(
     page: &mut Page,
     rows: &[Row],
@@ -147,7 +148,7 @@ pub fn long_runs(
     }
     page.gap()?;
     page.line("# longest runs, to the next wait or the end:")?;
-    runs.iter().take(RUNS).try_for_each(|(ns, from)| {
+    runs.iter().take(MAX_RUNS).try_for_each(|(ns, from)| {
         let longest = units::duration_ns(*ns);
         page.line(&format!("  {longest:>8}  {from}"))
     })
@@ -158,7 +159,7 @@ fn from(word: &str, name: &str, at: &str) -> String {
     format!("{word} {name}  {at}")
 }
 
-/// What to type next; `tool` is the program with the trace that it reads.
+/// Writes what to type next. `tool` is the command with the trace.
 pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
     page.gap()?;
     let next = [
@@ -173,9 +174,9 @@ mod tests {
     use super::*;
     use crate::names::CodePlace;
 
-    /// None of them is compared with each other one.
+    /// Takes linear time: rows are not compared in pairs.
     #[test]
-    fn of_very_many_rows_those_of_one_place_are_told_apart() {
+    fn many_rows_of_the_same_place_are_distinguished() {
         let row = |i: usize| Row {
             place: CodePlace {
                 function: "accept".to_owned(),

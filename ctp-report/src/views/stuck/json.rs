@@ -1,4 +1,4 @@
-//! What is stuck, and what is not, for programs.
+//! The fields of `--stuck --json`.
 
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
@@ -9,7 +9,7 @@ use crate::findings::leaks::Leak;
 use crate::views::stuck::model::Group;
 use crate::views::stuck::model::deadlocks::Deadlock;
 
-/// All groups by verdict, the cycles, and what was alive at a clean end.
+/// All groups by verdict, the deadlock cycles, and the coroutines that were alive at a clean end.
 pub fn fields(threshold: Nanos, groups: &[Group], deadlocks: &[Deadlock], leaks: &[Leak]) -> Value {
     let of = |requested: fn(Verdict) -> bool| -> Vec<&Group> {
         let groups = groups.iter();

@@ -1,4 +1,4 @@
-//! Coroutines of the same verdict for the same reason at the same place, counted together.
+//! Groups of coroutines that have the same verdict for the same reason at the same place.
 
 pub mod deadlocks;
 mod evidence;
@@ -32,21 +32,22 @@ pub use place::Place;
 /// Coroutines that share verdict, fact, reason and place.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// Where they are.
+    /// Where the coroutines are.
     #[serde(flatten)]
     pub place: Place,
-    /// Which ones, and what they wait for.
+    /// The coroutines, and what they wait for.
     #[serde(flatten)]
     pub members: Members,
-    /// What the rule says of them.
+    /// Their common verdict.
     #[serde(flatten)]
     pub group_verdict: GroupVerdict,
-    /// What else is known, and what proves it.
+    /// What supports the verdict.
     #[serde(flatten)]
     pub evidence: Evidence,
 }
 
-/// Where groups and cycles are looked up: the trace, and what others did that concerns their members.
+/// What groups and cycles are built from: the trace, and what other coroutines did that concerns
+/// the members.
 pub struct Context<'m> {
     model: &'m Model,
     names: &'m Names,
@@ -58,22 +59,20 @@ pub struct Context<'m> {
 
 type Key = (Verdict, Fact, &'static str, SiteId, String);
 
-/// All coroutines that are not over. Of those that are to be ignored nothing bad is said.
+/// Judges all live coroutines. A coroutine that the user ignores never gets a bad verdict.
 pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
     let judged = crate::evidence::members(&model.trace_model, view.threshold);
-    let member = |(coroutine, judgement): Member<'m>| match is_ignored(
-        model,
-        names,
-        coroutine,
-        &view.ignore,
-    ) {
-        true => (coroutine, judgement.ignored()),
-        false => (coroutine, judgement),
+    let member = |(coroutine, judgement): Member<'m>| {
+        if is_ignored(model, names, coroutine, &view.ignore) {
+            (coroutine, judgement.ignored())
+        } else {
+            (coroutine, judgement)
+        }
     };
     judged.map(member).collect()
 }
 
-/// Coroutines in groups: the worst first, then the largest.
+/// Groups the coroutines: the worst verdict first, then the largest group.
 pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
     for (coroutine, judgement) in all {
@@ -91,7 +90,7 @@ pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
 }
 
 impl<'m> Context<'m> {
-    /// Of all that were judged.
+    /// Creates the context of a trace and all its judged coroutines.
     pub fn of(model: &'m Model, names: &'m Names, all: &[Member]) -> Self {
         Context {
             model,
@@ -104,7 +103,7 @@ impl<'m> Context<'m> {
     }
 }
 
-/// Marks those that would look the same without their columns.
+/// Marks groups that differ only in their source column, so that the page shows the column.
 fn mark_duplicates(groups: &mut [Group]) {
     let look = |group: &Group| (group.place.at(), group.place.code.function.clone());
     duplicates::mark(
@@ -145,7 +144,7 @@ fn group(context: &Context, members: &[Member]) -> Group {
     }
 }
 
-/// Of a group, which is never empty.
+/// Returns the member that has waited longest. A group is never empty.
 fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {
     let first = members[0];
     members
@@ -154,31 +153,31 @@ fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {
         .fold(first, |a, b| if a.1.age < b.1.age { *b } else { a })
 }
 
-/// How many coroutines are in these groups.
-pub fn coroutines(groups: &[&Group]) -> usize {
+/// Counts the coroutines of several groups.
+pub fn count(groups: &[&Group]) -> usize {
     groups.iter().map(|group| group.members.count).sum()
 }
 
 impl Group {
-    /// Whether they are told cycle by cycle.
+    /// Whether the coroutines belong to a deadlock cycle, which has its own section.
     pub fn is_of_a_cycle(&self) -> bool {
         matches!(self.group_verdict.judged.reason, Reason::Deadlock { .. })
     }
 
-    /// Whether they may be listed only since others keep their threads: nothing but the time that
-    /// they take speaks against them, and nearly all of that time it is so.
-    pub fn is_kept_up(&self) -> bool {
+    /// Whether busy threads alone may explain the verdict: it rests only on elapsed time, and
+    /// other coroutines kept the threads for at least 90 % of that time.
+    pub fn is_delayed_by_busy_threads(&self) -> bool {
         let blockers = &self.evidence.thread_kept_by;
         let kept: usize = blockers.iter().map(|blocker| blocker.count).sum();
         let is_long = |thread_kept_by: &ThreadKeptBy| {
             self.members.oldest_ns / 10 * 9 <= thread_kept_by.runs_ns
         };
-        self.group_verdict.is_of_time()
+        self.group_verdict.is_by_time()
             && self.members.count == kept
             && blockers.iter().all(is_long)
     }
 
-    /// `3 x read_frame`: how many, and what they are called.
+    /// The count and the function: `3 x read_frame`.
     pub fn title(&self) -> String {
         let count = units::grouped(self.members.count as u64);
         format!(
@@ -187,13 +186,14 @@ impl Group {
         )
     }
 
-    /// The verdict.
+    /// The verdict of all members.
     pub fn verdict(&self) -> Verdict {
         self.group_verdict.judged.verdict
     }
 
-    /// The worst first, by fact where each has its own headline, then the largest. Those that are
-    /// stuck behind others come after these.
+    /// The sort key: the worst verdict first, then the largest group. Groups that wait for a stuck
+    /// coroutine come after groups that are stuck by themselves. Verdicts with a headline for each
+    /// fact and reason are sorted by these too.
     fn rank(&self) -> impl Ord + use<> {
         let Judgement { verdict, fact, .. } = self.group_verdict.judged;
         let separate = verdict < Verdict::Unknown;

@@ -1,4 +1,4 @@
-//! The page that says what is stuck, and what proves it.
+//! The page of `--stuck`: each group with its verdict, evidence and proof.
 
 mod closings;
 mod cycles;
@@ -19,13 +19,13 @@ use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::Deadlock;
 use crate::views::stuck::model::{self, Group, parents};
 
-/// Where what is said of a field begins.
+/// The column at which the value of a field begins.
 const INDENT: usize = 18;
 
-/// Columns for what is said of a field.
+/// The width of the value of a field, in columns.
 const ROOM: usize = 80;
 
-/// Writes all groups, the worst first. Those in cycles are told cycle by cycle.
+/// Writes all groups, the worst first. Deadlocks are written cycle by cycle.
 pub fn page(
     page: &mut Page,
     groups: &[Group],
@@ -83,7 +83,8 @@ fn nothing(threshold: Nanos, busy: &[&Group], still: Option<&str>) -> String {
     }
 }
 
-/// Where nothing tells whether that is as it should be, or only how long it lasts: that nobody goes on.
+/// Says that no coroutine makes progress, if all have waited for the threshold and only elapsed time
+/// speaks for or against a wait.
 fn no_progress(groups: &[Group], threshold: Nanos) -> Option<String> {
     let since = groups.iter().map(|group| group.members.youngest_ns).min()?;
     let all_wait = groups
@@ -104,7 +105,8 @@ fn no_progress(groups: &[Group], threshold: Nanos) -> Option<String> {
     (all_wait && is_unproven && threshold.0 <= since).then(|| format!("{subject} {long}"))
 }
 
-/// Verdicts, the worst first; but who keeps the thread of others comes before these.
+/// The order of verdicts, usually the worst first. BUSY comes earlier if busy threads may explain a
+/// stuck group.
 fn order(groups: &[Group]) -> [Verdict; 4] {
     let [worst, stuck, maybe, busy] = [
         Verdict::Deadlock,
@@ -112,19 +114,19 @@ fn order(groups: &[Group]) -> [Verdict; 4] {
         Verdict::MaybeStuck,
         Verdict::Busy,
     ];
-    match groups
+    if groups
         .iter()
-        .any(|group| group.verdict().is_stuck() && group.is_kept_up())
+        .any(|group| group.verdict().is_stuck() && group.is_delayed_by_busy_threads())
     {
-        true => [worst, busy, stuck, maybe],
-        false => [worst, stuck, maybe, busy],
+        [worst, busy, stuck, maybe]
+    } else {
+        [worst, stuck, maybe, busy]
     }
 }
 
-/// Groups of one verdict for one reason: the headline, why, and each place.
+/// Writes groups that share a verdict and a reason: the headline, why, and each place.
 fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) -> io::Result<()> {
-    let count = model::coroutines(groups);
-    let coroutines = units::counted(count as u64, "coroutine");
+    let coroutines = units::counted(model::count(groups) as u64, "coroutine");
     let sites = units::counted(groups.len() as u64, "site");
     let verdict = groups[0].group_verdict.verdict;
     let rest = format!(" {coroutines}, {sites}");
@@ -136,7 +138,7 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
         .try_for_each(|group| block(page, group, names, view))
 }
 
-/// One place: its lines of source, what is known of the coroutines there, and the proof of one.
+/// Writes a group: its source lines, its fields, and the proof for its oldest member.
 fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
     let left = format!("  {}", group.title());
     let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
@@ -181,7 +183,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         .next()
         .unwrap_or_else(|| state_in_words(group).to_owned());
     let since = format!("for {since}");
-    fields.push((field(group), spread_field(&first, &since)));
+    fields.push((age_field(group), spread_field(&first, &since)));
     fields.extend(waits.map(|more| ("", more)));
     fields.extend(
         group
@@ -217,13 +219,13 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     fields
 }
 
-/// A field of a group or of a member of a cycle, in as many lines as it takes.
+/// Writes a field and its values, on as many lines as necessary.
 fn items(page: &mut Page, name: &str, separator: &str, items: &[String]) -> io::Result<()> {
     let first = format!("     {name:<13}");
     page.lines(&text::flow(&first, &" ".repeat(INDENT), separator, items))
 }
 
-/// What is said of a field, and a text at the right edge.
+/// Joins the value of a field and a text at the right edge.
 fn spread_field(left: &str, right: &str) -> String {
     let gap = (text::EDGE - INDENT)
         .saturating_sub(text::columns(left) + text::columns(right))
@@ -231,8 +233,8 @@ fn spread_field(left: &str, right: &str) -> String {
     format!("{left}{}{right}", " ".repeat(gap))
 }
 
-/// What the line with the age is about.
-fn field(group: &Group) -> &'static str {
+/// The name of the field that shows the age.
+fn age_field(group: &Group) -> &'static str {
     match group.group_verdict.judged.fact {
         Fact::Running => "runs",
         Fact::NeverRun => "born",
@@ -240,17 +242,17 @@ fn field(group: &Group) -> &'static str {
     }
 }
 
-/// What there is to say where no resource is told.
+/// Describes the state of a group without a recorded resource.
 fn state_in_words(group: &Group) -> &'static str {
     match group.group_verdict.judged.fact {
         Fact::Running => "from there on, without a suspend",
         Fact::NeverRun => "and never run",
-        _ if group.members.one_of_several => "(not told), and perhaps for something else too",
-        _ => "(not told)",
+        _ if group.members.one_of_several => "(not recorded), and perhaps for something else too",
+        _ => "(not recorded)",
     }
 }
 
-/// `lost_wakeup::listen  lost_wakeup.rs:38, as session`.
+/// The spawn place and the names: `lost_wakeup::listen  lost_wakeup.rs:38, as session`.
 fn spawned(group: &Group) -> Option<(&'static str, String)> {
     let at = group
         .members
@@ -271,7 +273,7 @@ fn spawned(group: &Group) -> Option<(&'static str, String)> {
     }
 }
 
-/// `session`, `conn-1, conn-2`; of more, `conn-*, probe`.
+/// Joins up to two names, such as `conn-1, conn-2`, or the numbered stems of more: `conn-*, probe`.
 fn called(names: &[String]) -> Option<String> {
     let stems: BTreeSet<String> = names.iter().map(|name| label::numbered(name)).collect();
     match names {
@@ -292,24 +294,23 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
-    let count = model::coroutines(groups);
     let lost = groups
         .iter()
         .fold(0, |sum: u64, group| sum.saturating_add(group.members.lost));
-    let coroutines = units::counted(count as u64, "coroutine");
+    let coroutines = units::counted(model::count(groups) as u64, "coroutine");
     let running = groups
         .iter()
         .all(|group| group.group_verdict.judged.fact == Fact::Running);
     let why = match lost {
         _ if groups.iter().all(|group| is_filtered(group)) => {
-            "a filter kept out what they did last".to_owned()
+            "a filter excluded their last events".to_owned()
         }
         0 if running => {
-            "last seen running; whether they go on or have ended is not told".to_owned()
+            "last seen running; whether they still run or have ended is not recorded".to_owned()
         }
         0 => "part of the trace cannot be read; a wake or a run may be among them".to_owned(),
         lost => format!(
-            "{} of theirs lost; a wake or a run may be among them",
+            "{} lost; a wake or a run may be among them",
             units::counted(lost, "event")
         ),
     };
@@ -329,7 +330,7 @@ fn is_filtered(group: &Group) -> bool {
     matches!(group.group_verdict.judged.reason, Reason::Filtered(_))
 }
 
-/// Those that do what is usual where they wait, and those of which nothing says so.
+/// Writes the groups that wait as usual, then the groups without usual waits to compare with.
 fn waiting(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     let (usual, unproven): (Vec<&Group>, Vec<&Group>) =
         groups.iter().partition(|group| reasons::is_as_usual(group));
@@ -353,8 +354,8 @@ const FRAMES: &str =
 const PRECISE: &str =
     "to see where in the function they wait: record with ctp-record --precise-chains";
 
-/// What to type next; `tool` is the program with the trace that it reads, and `by_name` whether that
-/// has totals.
+/// Writes what to type next. `tool` is the command with the trace, and `by_name` says whether the
+/// trace holds totals by name.
 pub fn hints(
     page: &mut Page,
     (tool, by_name): (&str, bool),
@@ -365,18 +366,17 @@ pub fn hints(
     let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
     let is_frameless = |group: &Group| names.is_frameless(group.place.site);
     let rebuild = groups.iter().any(is_frameless).then(|| FRAMES.to_owned());
-    let again = groups.iter().any(|group| is_unchained(group, names));
-    let again = again.then(|| PRECISE.to_owned());
+    let is_unchained = groups.iter().any(|group| is_unchained(group, names));
+    let precise = is_unchained.then(|| PRECISE.to_owned());
     let next = gate
         .into_iter()
         .chain([hints::how_to_see(tool, by_name)])
         .chain(rebuild)
-        .chain(again);
+        .chain(precise);
     page.lines(&text::flow("", "", hints::GAP, &next.collect::<Vec<_>>()))
 }
 
-/// Whether more can be known of a place: somebody has a waker, and may have kept it from a wait
-/// before.
+/// Whether `--precise-chains` could show the place: a waker exists, and may be from an earlier wait.
 fn is_unchained(group: &Group, names: &Names) -> bool {
     let is_kept = matches!(
         group.group_verdict.judged.fact,

@@ -1,8 +1,9 @@
-//! The geometry of a timeline: who is shown, in which rows, and where on the line of time.
+//! The geometry of a timeline: which coroutines are shown, in which rows, and where on the time axis.
 //!
-//! A trace is read twice. The first time, [`ObservedPopulation`] learns who there is, and [`pick()`] chooses whom
-//! to show. The second time, [`collect()`] keeps what those did, merged so far that a row stays small
-//! however long the trace. Nothing here draws; that is `svg`.
+//! A trace is read twice. In the first pass, [`ObservedPopulation`] collects the coroutines, and
+//! [`pick()`] selects which to show. In the second pass, [`collect()`] collects the events of the
+//! selected coroutines. Short spans are merged, so that a row stays small however long the trace is.
+//! `svg` draws the result.
 
 mod arrows;
 mod collect;
@@ -16,7 +17,7 @@ mod track;
 
 pub use arrows::{Arrow, Arrows};
 pub use collect::collect;
-pub use lane::{Bar, Look, bars, open, seen, wakes};
+pub use lane::{Bar, Look, bars, open, visible_marks, wakes};
 pub use marks::{By, Mark};
 pub use population::{Member, ObservedPopulation};
 pub use row::Row;

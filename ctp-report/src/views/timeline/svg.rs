@@ -1,4 +1,4 @@
-//! Draws a timeline: a picture that opens from disk, and can be read without script.
+//! Draws a timeline as an SVG file that opens from disk and is readable without scripts.
 
 mod arrows;
 pub mod captions;
@@ -24,70 +24,67 @@ use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, Shown}
 const STYLE: &str = include_str!("../../../assets/timeline.css");
 const SCRIPT: &str = include_str!("../../../assets/timeline.js");
 
-/// Width of the picture, and where the lanes begin and end in it.
+/// The width of the picture, and the left and right edge of the lanes.
 const WIDTH: u64 = 1380;
 const LEFT: u64 = 330;
 const RIGHT: u64 = LEFT + CHART;
 const CHART: u64 = 900;
 
-/// Bars with a tooltip of their own that a picture may have: the widest.
+/// How many bars of a picture have tooltips: the widest.
 const MAX_SHOWN: usize = 4_000;
 
-/// All that is drawn.
+/// What is drawn.
 pub struct Chart<'a> {
     /// The trace.
     pub model: &'a Model,
-    /// What places are called.
+    /// The names of sites and coroutines.
     pub names: &'a Names,
-    /// Who is shown, and of how many.
+    /// The shown coroutines.
     pub selection: &'a Selection,
-    /// What they did, in the same order.
+    /// Their rows, in the same order.
     pub rows: &'a [Row],
-    /// How they woke each other.
+    /// The wakes between rows.
     pub arrows: &'a Arrows,
-    /// Who keeps whom at the end.
+    /// Which coroutine blocks which at the end.
     pub blocks: &'a Blocks,
-    /// The crash, if the program had one.
+    /// The crash of the program, if any.
     pub crash: Option<&'a Crash>,
-    /// The time that is shown.
+    /// The shown time.
     pub scale: Scale,
-    /// On how many threads.
+    /// The number of threads on which coroutines ran.
     pub threads: u64,
-    /// Those threads that told of themselves.
+    /// The threads that recorded events of their own.
     pub lives: &'a Shown,
 }
 
 impl Chart<'_> {
-    /// The crash, if it came from the thread that this one ran on.
+    /// The crash, if `member` ran on the crashed thread.
     fn crash_of(&self, member: &Member) -> Option<&Crash> {
-        let is_match = |crash: &&Crash| {
+        self.crash.filter(|crash| {
             crash
                 .culprit()
-                .is_some_and(|suspect| suspect.id == member.id.0)
-        };
-        self.crash.filter(is_match)
+                .is_some_and(|culprit| culprit.id == member.id.0)
+        })
     }
 }
 
-/// Writes the picture; returns what there is to say of it, unless it went to standard output.
+/// Writes the picture. Returns a line about the file, unless that is standard output.
 ///
 /// # Errors
-/// If there is nobody to draw, or the file cannot be written.
+/// If there is no coroutine to draw, or the file cannot be written.
 pub fn write(chart: &Chart, view: &TimelineView, out: &mut dyn Write) -> Result<Option<String>> {
     let selection = chart.selection;
     if chart.rows.is_empty() {
-        bail!("nobody lived in that time, so there is nothing to draw: give another --time");
+        bail!("no coroutine lived in that time, so there is nothing to draw: give another --time");
     }
     let path = view.svg.display();
     let drawn = draw(chart, view.title.as_deref());
     let is_file = output::save(&view.svg, drawn.as_bytes(), out)?;
-    let subject = match selection.grouped {
-        true => format!(
-            "{} of {}",
-            units::grouped(selection.shown() as u64),
-            units::counted(selection.total, "coroutine")
-        ),
-        false => units::counted(selection.total, "coroutine"),
+    let total = units::counted(selection.total, "coroutine");
+    let subject = if selection.grouped {
+        format!("{} of {total}", units::grouped(selection.shown() as u64))
+    } else {
+        total
     };
     let stuck = match selection.stuck() {
         0 => String::new(),
@@ -97,7 +94,7 @@ pub fn write(chart: &Chart, view: &TimelineView, out: &mut dyn Write) -> Result<
     Ok(is_file.then(message))
 }
 
-/// The whole file.
+/// Returns the SVG file.
 fn draw(chart: &Chart, title: Option<&str>) -> String {
     let (head, top) = frame::head(chart, title);
     let (body, bottom) = body(chart, top + frame::AXIS);
@@ -118,13 +115,13 @@ fn draw(chart: &Chart, title: Option<&str>) -> String {
     )
 }
 
-/// All rows, under the headings of their groups if there are so many; and where they end.
+/// Draws all rows, with headings if they are grouped. Returns also the lower edge.
 fn body(chart: &Chart, mut y: u64) -> (String, u64) {
     let few = chart.rows.len() <= 40;
     let style = row::Style {
         height: if few { 22 } else { 17 },
         inset: if few { 3 } else { 2 },
-        reported: reported(chart),
+        min_tooltip_width: min_tooltip_width(chart),
     };
     let mut edges = Vec::new();
     let mut drawn = String::new();
@@ -144,8 +141,8 @@ fn body(chart: &Chart, mut y: u64) -> (String, u64) {
     (drawn, y)
 }
 
-/// The least width of a bar that has a tooltip, so that they are not too many.
-fn reported(chart: &Chart) -> u64 {
+/// The minimum width of a bar with a tooltip, so that at most [`MAX_SHOWN`] bars have tooltips.
+fn min_tooltip_width(chart: &Chart) -> u64 {
     let tracks = chart.rows.iter().flat_map(Row::tracks);
     let bars = tracks.flat_map(|track| model::bars(track, &chart.scale));
     let mut widths: Vec<u64> = bars.map(|bar| bar.width).collect();

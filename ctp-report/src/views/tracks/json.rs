@@ -1,4 +1,4 @@
-//! Writes trace events as the JSON that viewers read, each on a line.
+//! Writes the JSON document that viewers read, a trace event a line.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use crate::output;
 use crate::text::units;
 use crate::views::tracks::model::Sink;
 
-/// Writes what `tell` tells to where it is wanted; returns a line about the file, if there is one.
+/// Writes the trace events of `emit` to the requested output. Returns a line about the file, if any.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the trace cannot be read, or the output cannot be written.
 pub fn write(
     view: &TracksView,
     out: &mut dyn Write,
@@ -29,7 +29,8 @@ pub fn write(
     }))
 }
 
-/// The whole document, and how many events are in it. The inner error is of what cannot be read.
+/// Writes the document. Returns the number of trace events. The inner error is that of reading the
+/// trace.
 fn document(
     out: &mut dyn Write,
     emit: impl FnOnce(&mut Sink<'_>) -> Result<()>,

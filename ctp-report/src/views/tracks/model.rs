@@ -1,8 +1,8 @@
-//! The trace as tracks with slices, for viewers of others: a track for each coroutine, with what it
-//! waited for and when it ran, and one for each thread, with whom it ran; wakes are arrows.
+//! Turns a trace into tracks for other viewers. A coroutine has a track with its waits and runs, and a
+//! thread has a track with the coroutines that it ran. Wakes are arrows.
 //!
-//! The form is the JSON of Google's "Trace Event Format", which Perfetto, `chrome://tracing` and
-//! speedscope open. Nothing is gathered: each slice is told when it ends.
+//! The output is Google's "Trace Event Format" as JSON, which Perfetto, `chrome://tracing` and
+//! speedscope open. Slices are written as soon as they end, and not kept in memory.
 
 mod event;
 
@@ -22,19 +22,19 @@ use crate::time_scale::Scale;
 
 pub use event::{Details, Sink, Track};
 
-/// Makes trace events of records, in their order.
+/// Turns records into trace events, in the order of the trace.
 pub struct Tracks<'a> {
     model: &'a Model,
     names: &'a Names,
     scale: Scale,
     pids: HashMap<ProcessId, u32>,
-    /// Calls of `wake()` that led to no run yet, the first of each coroutine.
+    /// By coroutine: the first `wake()` call since its last run.
     calls: HashMap<CoroutineId, (ThreadEvent, WakeCall)>,
     arrows: u64,
 }
 
 impl<'a> Tracks<'a> {
-    /// Of what goes on within that time.
+    /// Creates tracks of the time of `scale`.
     pub fn new(model: &'a Model, names: &'a Names, scale: Scale) -> Self {
         let pids = model
             .processes
@@ -50,7 +50,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// What the processes are called, of which an image or another tool's file tells no ids.
+    /// Writes the names of the processes. Memory images and imported files have no process ids.
     pub fn begin(&self, sink: &mut Sink<'_>) {
         for process in &self.model.processes {
             let program = match process.pid {
@@ -65,7 +65,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// One record, and what was known before it.
+    /// Takes the next record, which `trace_model` has not seen yet.
     pub fn take(&mut self, trace_model: &TraceModel, record: &Record, sink: &mut Sink<'_>) {
         match record {
             Record::Event(event) => {
@@ -81,7 +81,7 @@ impl<'a> Tracks<'a> {
     fn event(&mut self, coroutine: &Coroutine, event: &Event, sink: &mut Sink<'_>) {
         match &coroutine.last {
             Some(last) if last.n.checked_add(1) == Some(event.n) && !event.after_filtered => {
-                self.stretch(coroutine, last, event, sink);
+                self.span(coroutine, last, event, sink);
             }
             Some(last) => self.gap(coroutine, last, event, sink),
             None => {
@@ -96,8 +96,8 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// What one did from one event to the next.
-    fn stretch(&self, coroutine: &Coroutine, from: &Event, to: &Event, sink: &mut Sink<'_>) {
+    /// Writes what a coroutine did from an event to the next.
+    fn span(&self, coroutine: &Coroutine, from: &Event, to: &Event, sink: &mut Sink<'_>) {
         if !self.shows(from.at, to.at) {
             return;
         }
@@ -120,7 +120,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// On the track of the coroutine, and on that of its thread.
+    /// Writes a run on the track of the coroutine, and on that of the thread.
     fn run(&self, coroutine: &Coroutine, run: &Event, span: (Nanos, Nanos), sink: &mut Sink<'_>) {
         let on = vec![("tid", run.tid.into())];
         sink.slice(Track::of(coroutine), "runs", "run", span, on);
@@ -131,9 +131,10 @@ impl<'a> Tracks<'a> {
 
     fn gap(&self, coroutine: &Coroutine, last: &Event, event: &Event, sink: &mut Sink<'_>) {
         let lost = event.n.saturating_sub(last.n).saturating_sub(1);
-        let what = match event.after_filtered {
-            true => "events kept out".to_owned(),
-            false => format!("{lost} events missing"),
+        let what = if event.after_filtered {
+            "events filtered out".to_owned()
+        } else {
+            format!("{lost} events missing")
         };
         if self.shows(event.at, event.at) {
             sink.mark(Track::of(coroutine), &what, event.at, Details::new());
@@ -151,7 +152,7 @@ impl<'a> Tracks<'a> {
             Act::Wake(call)
                 if trace_model
                     .get(call.coroutine)
-                    .is_some_and(|trace_model| is_new(trace_model, call)) =>
+                    .is_some_and(|coroutine| is_new(coroutine, call)) =>
             {
                 self.calls
                     .entry(call.coroutine)
@@ -169,8 +170,8 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// A run that a call of `wake()` led to: how long it was ready, and an arrow from where somebody
-    /// called to the run. Arrows begin and end at slices.
+    /// Writes what led to a run: how long the coroutine was ready, and an arrow from the `wake()` call
+    /// to the run. Arrows begin and end at slices.
     fn arrive(&mut self, coroutine: &Coroutine, run: &Event, sink: &mut Sink<'_>) {
         let Some((thread_event, call)) = self.calls.remove(&coroutine.id) else {
             return;
@@ -196,7 +197,7 @@ impl<'a> Tracks<'a> {
         sink.arrow(self.arrows, (caller, thread_event.at), (runner, run.at));
     }
 
-    /// What all that live did at the end, and what is to be said of that.
+    /// Writes the last activity of each live coroutine, with its verdict.
     pub fn finish(&self, threshold: Nanos, sink: &mut Sink<'_>) {
         for (coroutine, judgement) in evidence::members(&self.model.trace_model, threshold) {
             self.end(coroutine, &judgement, sink);
@@ -214,9 +215,10 @@ impl<'a> Tracks<'a> {
             _ => "runs".to_owned(),
         };
         let is_bad = judgement.verdict.is_stuck() || judgement.verdict == Verdict::Busy;
-        let name = match is_bad || judgement.verdict == Verdict::Unknown {
-            true => format!("{}: {place}", judgement.verdict.word()),
-            false => place,
+        let name = if is_bad || judgement.verdict == Verdict::Unknown {
+            format!("{}: {place}", judgement.verdict.word())
+        } else {
+            place
         };
         let mut details = self.wait(&last);
         details.extend([
@@ -245,7 +247,7 @@ impl<'a> Tracks<'a> {
         self.names.of_coroutine(self.model, coroutine)
     }
 
-    /// `read_frame main.rs:64`.
+    /// The function and place of a site: `read_frame main.rs:64`.
     fn place(&self, coroutine: &Coroutine, site: SiteId) -> String {
         let name = self.model.trace_model.name(coroutine.name);
         let function = self.names.function(site, name);
@@ -272,7 +274,8 @@ impl<'a> Tracks<'a> {
     }
 }
 
-/// No run of it knew of this call yet. One may: a wake is counted first and dated later.
+/// Whether no run of the coroutine knew of this wake yet. A run may know of a wake that is recorded
+/// later, because a wake is counted first and dated afterwards.
 fn is_new(coroutine: &Coroutine, call: &WakeCall) -> bool {
     let known = coroutine.last.map_or(0, |last| last.wake_seen);
     coroutine.is_alive() && wakes_since(call.count, known).is_some_and(|wakes| 0 < wakes)

@@ -1,4 +1,4 @@
-//! Who spawned whom: the families of coroutines, and how those stand that belong to them.
+//! The tree of coroutine families, with the numbers of live, stuck and ended members.
 
 use std::collections::BTreeMap;
 
@@ -10,47 +10,47 @@ use crate::evidence;
 use crate::load::Model;
 use crate::names::{Names, label};
 
-/// Coroutines that are alike, and those that were spawned by them.
+/// A family: coroutines with the same name and spawn site, and the families that they spawned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Branch {
-    /// Their name: `conn-*` of several that are numbered.
+    /// The name. Numbered names are joined: `conn-*`.
     pub name: String,
-    /// Where they were spawned.
+    /// The spawn site.
     pub spawned_at: Option<String>,
-    /// How many of them are not over.
+    /// How many members are alive.
     pub alive: u64,
-    /// How many of these are stuck, for certain or likely.
+    /// How many members are stuck, certainly or likely.
     pub stuck: u64,
-    /// How many are over.
+    /// How many members have ended.
     pub ended: u64,
-    /// Ids of those that are not over.
+    /// Ids of the live members.
     pub ids: Vec<u32>,
-    /// Some of them descend from others of them.
+    /// Whether members descend from other members.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_recursive: bool,
-    /// How many of them and of their descendants are stuck, alive, over.
+    /// How many members and descendants are stuck, alive, ended.
     #[serde(skip)]
     weight: [u64; 3],
-    /// Who was spawned by them.
+    /// The families that the members spawned.
     pub children: Vec<Branch>,
 }
 
-/// All for whom there was no room in the tree.
+/// The name of the family that holds all coroutines beyond the limit of the model.
 const OTHERS: &str = "(others)";
 
-/// Members of a family that are not over.
+/// The live members of a family.
 #[derive(Clone, Debug, Default)]
 struct Members {
     ids: Vec<u32>,
     stuck: u64,
 }
 
-/// All of them: those of whom no parent is known, and below each its children.
+/// Returns the families without a known parent, each with its descendants.
 pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
     let mut members = members(model, threshold);
     let families: Vec<(FamilyId, &Family)> = model.trace_model.families().collect();
     let mut grown: BTreeMap<Option<FamilyId>, Vec<Branch>> = BTreeMap::new();
-    // Each family comes after the one from which it descends.
+    // A family comes after its parent, so going backwards completes children first.
     for (id, family) in families.into_iter().rev() {
         let mut branch = branch(
             model,
@@ -75,9 +75,9 @@ fn members(model: &Model, threshold: Nanos) -> BTreeMap<FamilyId, Members> {
         let Some(family) = coroutine.family else {
             continue;
         };
-        let of_it = members.entry(family).or_default();
-        of_it.ids.push(coroutine.id.0);
-        of_it.stuck += u64::from(judged.verdict.is_stuck());
+        let members = members.entry(family).or_default();
+        members.ids.push(coroutine.id.0);
+        members.stuck += u64::from(judged.verdict.is_stuck());
     }
     members
 }
@@ -85,9 +85,10 @@ fn members(model: &Model, threshold: Nanos) -> BTreeMap<FamilyId, Members> {
 fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Branch {
     let Members { ids, stuck } = members;
     let name = model.trace_model.name(family.name);
-    let name = match family.names_differ {
-        true => label::numbered(name),
-        false => name.to_owned(),
+    let name = if family.names_differ {
+        label::numbered(name)
+    } else {
+        name.to_owned()
     };
     let alive = ids.len() as u64;
     Branch {
@@ -116,7 +117,7 @@ impl Branch {
     }
 }
 
-/// Those first of which most are stuck, else alive, else were there at all, with their descendants.
+/// Sorts by the number of stuck, then live, then ended coroutines, with descendants.
 fn sorted(mut branches: Vec<Branch>) -> Vec<Branch> {
     let rank = |branch: &Branch| std::cmp::Reverse(branch.weight);
     branches.sort_by(|a, b| (rank(a), &a.name).cmp(&(rank(b), &b.name)));

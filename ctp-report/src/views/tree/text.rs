@@ -1,4 +1,4 @@
-//! The page of who spawned whom.
+//! The page of `--tree`.
 
 use std::io;
 
@@ -14,24 +14,21 @@ const COLUMNS: [Column; 5] = [
     ("spawned at", Side::Left),
 ];
 
-/// Columns that hold names.
+/// The indexes of the columns with names.
 const NAME: usize = 3;
 const PLACE: usize = 4;
 
-/// Columns of text that a place has at least.
-const PLACE_WIDTH: usize = 30;
+/// The width that is always left for a place.
+const MIN_PLACE_WIDTH: usize = 30;
 
-/// Rows that are shown.
-const MOST: usize = 500;
+/// How many rows are shown.
+const MAX_ROWS: usize = 500;
 
-/// Why that may be so.
-const NOT_TOLD: &str = "who ran there is not told, or records are missing";
-
-/// Writes each family below the one from which it descends; `all_ids` tells the members of each.
+/// Writes each family below its parent. `all_ids` lists the members of each.
 pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> {
     let mut lines = lines(tree);
-    let more = lines.len().saturating_sub(MOST);
-    lines.truncate(MOST);
+    let more = lines.len().saturating_sub(MAX_ROWS);
+    lines.truncate(MAX_ROWS);
     let mut cells: Vec<Vec<String>> = lines.iter().map(cells).collect();
     fit(&mut cells);
     let table = table::lines(&COLUMNS, &cells);
@@ -39,9 +36,10 @@ pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> 
     page.lines(head)?;
     rows.iter().zip(&lines).try_for_each(|(row, line)| {
         page.line(row)?;
-        match all_ids {
-            true => ids(page, &line.branch.ids),
-            false => Ok(()),
+        if all_ids {
+            ids(page, &line.branch.ids)
+        } else {
+            Ok(())
         }
     })?;
     match more {
@@ -50,13 +48,13 @@ pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> 
     }
 }
 
-/// A family, and the lines to it that are drawn before its name.
+/// A family, and the branch lines drawn before its name.
 struct Line<'t> {
     twigs: String,
     branch: &'t Branch,
 }
 
-/// Parents before their children.
+/// Flattens the tree, parents before their children.
 fn lines(tree: &[Branch]) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for root in tree {
@@ -69,12 +67,13 @@ fn lines(tree: &[Branch]) -> Vec<Line<'_>> {
     lines
 }
 
-/// `before` is what stands before all of them.
+/// Adds the descendants of `parent`. `before` is the indentation.
 fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
     for (i, branch) in parent.children.iter().enumerate() {
-        let (twig, below) = match i + 1 == parent.children.len() {
-            true => ("└─ ", "   "),
-            false => ("├─ ", "│  "),
+        let (twig, below) = if i + 1 == parent.children.len() {
+            ("└─ ", "   ")
+        } else {
+            ("├─ ", "│  ")
         };
         let twigs = format!("{before}{twig}");
         lines.push(Line { twigs, branch });
@@ -84,24 +83,25 @@ fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
 
 fn cells(line: &Line) -> Vec<String> {
     let Line { twigs, branch } = line;
-    let again = match branch.is_recursive {
-        true => " (spawn each other)",
-        false => "",
+    let note = if branch.is_recursive {
+        " (spawn each other)"
+    } else {
+        ""
     };
     vec![
         units::grouped(branch.alive),
         units::grouped(branch.stuck),
         units::grouped(branch.ended),
-        format!("{twigs}{}{again}", branch.name),
+        format!("{twigs}{}{note}", branch.name),
         branch.spawned_at.clone().unwrap_or_default(),
     ]
 }
 
-/// Cuts names and places so that the table is not too wide; figures are never cut.
+/// Shortens names and places so that the table fits. Figures are never shortened.
 fn fit(cells: &mut [Vec<String>]) {
     let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
     let room = table::room_for_two(&COLUMNS, cells);
-    let name = width(NAME).min(room.saturating_sub(width(PLACE).min(PLACE_WIDTH)));
+    let name = width(NAME).min(room.saturating_sub(width(PLACE).min(MIN_PLACE_WIDTH)));
     for row in cells {
         row[NAME] = text::cut(&row[NAME], name);
         row[PLACE] = text::cut_middle(&row[PLACE], room.saturating_sub(name));
@@ -117,13 +117,15 @@ fn ids(page: &mut Page, ids: &[u32]) -> io::Result<()> {
     page.lines(&text::flow(&format!("{indent}ids "), &indent, ", ", &ids))
 }
 
-/// What to type next; `tool` is the program with the trace that it reads. Of so many coroutines it is
-/// not known who spawned them.
+/// Writes what to type next, and how many coroutines have an unknown parent. `tool` is the command
+/// with the trace.
 pub fn hints(page: &mut Page, tree: &[Branch], tool: &str, unknown: u64) -> io::Result<()> {
     if unknown > 0 {
         page.gap()?;
-        let of = units::counted(unknown, "coroutine");
-        page.line(&format!("# it is not known who spawned {of}: {NOT_TOLD}"))?;
+        let coroutines = units::counted(unknown, "coroutine");
+        page.line(&format!(
+            "# unknown parent of {coroutines}: not recorded, or records are missing"
+        ))?;
     }
     if lines(tree).iter().all(|line| line.branch.stuck == 0) {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Why a coroutine is where it is: the chain of wakes that led there, split into waiting, queued
-//! and running, and who keeps it there.
+//! Why a coroutine is in its present state: the chain of wakes that led there, split into waiting,
+//! queued and running time, and what blocks the coroutine now.
 
 pub mod causes;
 
@@ -18,12 +18,12 @@ use crate::names::{Label, Names};
 use crate::text::units;
 use crate::views::why::model::causes::{Cause, Causes, KEPT, Run};
 
-/// The chain that ends at a coroutine, the oldest link first.
+/// The chain of wakes that ends at a coroutine, the oldest link first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Why {
-    /// Which coroutine.
+    /// The coroutine.
     pub id: u32,
-    /// Its name.
+    /// The coroutine's name.
     pub name: String,
     /// The fact, as a word.
     pub state: &'static str,
@@ -33,94 +33,95 @@ pub struct Why {
     pub origin: Origin,
     /// The runs of the chain.
     pub links: Vec<Link>,
-    /// What it has done since the last of them, if it waits.
+    /// The present wait, if the coroutine waits.
     #[serde(flatten)]
     pub wait: Wait,
-    /// Where what it waits for was closed, if it was: that did not resume it.
+    /// The closing of the resource that the coroutine waits for, which did not resume it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
-    /// Who keeps it, and who keeps that one, as far as that was told.
+    /// The coroutine that blocks this coroutine, the blocker of that coroutine, and so on, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<blockers::Line>,
-    /// The coroutine that woke it the last time, where it waits and nobody is known to keep it.
+    /// The coroutine that woke this coroutine last, if it waits and no blocker is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_waker: Option<LastWaker>,
-    /// Who keeps the thread on which it was last seen.
+    /// The coroutine that keeps the thread on which this coroutine was last seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_kept_by: Option<ThreadKeptBy>,
-    /// It is ready to run; who made it so, and where. If a coroutine did, the links lead to that.
+    /// What made the coroutine ready, if it has not run since. If a coroutine did, the links lead to
+    /// that coroutine.
     pub ready: Option<Ready>,
-    /// For how long it has been ready, and was not run.
+    /// How long the coroutine has been ready without running.
     pub queued_ns: u64,
-    /// When the recording, or its process, ended.
+    /// When the recording, or the coroutine's process, ended.
     pub end_ns: u64,
 }
 
 /// What a coroutine waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Wait {
-    /// What that is, if it told.
+    /// The resource, if recorded.
     pub waits_for: Option<String>,
-    /// The place where it waits.
+    /// The place of the wait.
     pub waits_at: Option<String>,
-    /// For how long.
+    /// The length of the wait so far.
     pub waits_ns: u64,
 }
 
-/// One run, and how it came to it.
+/// A run, and what led to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// The coroutine that ran.
     pub id: u32,
-    /// Its name.
+    /// The coroutine's name.
     pub name: String,
-    /// What it had waited for.
+    /// The resource that the coroutine had waited for.
     pub waited_for: Option<String>,
-    /// For how long, until it was ready.
+    /// The length of that wait, until the coroutine was ready.
     pub waited_ns: u64,
-    /// What made it ready, if that was told.
+    /// What made the coroutine ready, if recorded.
     pub ready: Option<Ready>,
-    /// How long it was ready before it ran.
+    /// How long the coroutine was ready before the run.
     pub queued_ns: u64,
-    /// When that began.
+    /// When the run began.
     pub began_ns: u64,
-    /// How long it ran, until it made the next one ready, or suspended.
+    /// The length of the run, until it made the coroutine of the next link ready, or suspended.
     pub ran_ns: u64,
 }
 
-/// A coroutine was made ready.
+/// A wake or a spawn that made a coroutine ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ready {
-    /// When it was done.
+    /// When this happened.
     pub at_ns: u64,
-    /// By which coroutine, if by one.
+    /// The coroutine that did it, if any.
     pub by: Option<u32>,
-    /// By which thread that ran none, if that is known.
+    /// The thread, if known and if no coroutine ran there.
     pub tid: Option<u32>,
-    /// The place where it was done.
+    /// The place of the call.
     pub place: Option<String>,
-    /// By being spawned.
+    /// Whether this is a spawn.
     pub spawned: bool,
-    /// How long ago, for one that still has not run.
+    /// The time from then to the run. Without a run, the time to the end.
     pub ago_ns: u64,
 }
 
-/// What one waits for was closed.
+/// The closing of the resource that the coroutine waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Closed {
-    /// When it was closed.
+    /// When the resource was closed.
     pub at_ns: u64,
-    /// On which thread.
+    /// The thread that closed it.
     pub tid: u64,
-    /// What: `fd 17`.
+    /// The resource: `fd 17`.
     pub thing: String,
-    /// The place where it was closed.
+    /// The place of the closing.
     pub place: Option<String>,
-    /// Which coroutine ended, if it waits for that.
+    /// The coroutine that ended, if the resource is a coroutine.
     pub ended: Option<u32>,
-    /// It is stuck for that, certainly or likely.
+    /// Whether the closing is the reason of the verdict.
     pub is_reason: bool,
-    /// For how long before the end.
+    /// The time from the closing to the end.
     pub ago_ns: u64,
 }
 
@@ -134,19 +135,17 @@ pub enum Origin {
     Timer,
     /// A thread that ran no coroutine.
     Thread,
-    /// Somebody called `wake()`, but it is not known who ran there.
+    /// A `wake()` call by an unknown caller.
     Unknown,
-    /// What woke the first one was not told.
+    /// The cause of the first run was not recorded.
     NotRecorded,
-    /// There is more before it.
+    /// Another run led to the first run, but is not kept.
     Earlier,
 }
 
-/// The chain to one that lives; `None` if none of that number does.
+/// Returns the chain that leads to the live coroutine `id`, or `None` if there is none.
 pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u32) -> Option<Why> {
-    let (coroutine, judged) = all
-        .iter()
-        .find(|(other_coroutine, _)| other_coroutine.id.0 == id)?;
+    let (coroutine, judged) = all.iter().find(|(coroutine, _)| coroutine.id.0 == id)?;
     let busy = Busy::of(all.iter().copied());
     let head = causes.of(coroutine.id)?;
     let end = model.trace_model.end_of(coroutine.process);
@@ -156,11 +155,11 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
     let runs = runs(woken_in.or(head.run.as_ref()));
     let until = woken_in
         .and(pending)
-        .map_or(until(coroutine, end), |cause| cause.at);
+        .map_or(end_of_run(coroutine, end), |cause| cause.at);
     let wait = coroutine.suspend();
     let ready_for = pending.map(|cause| cause.at.max(wait.map_or(cause.at, |wait| wait.at)));
     let kept = blockers::line(model, names, &model.trace_model.blocks(), coroutine);
-    let is_free = kept.is_none() && pending.is_none();
+    let is_waker_of_interest = kept.is_none() && pending.is_none();
     Some(Why {
         id,
         name: names.of_coroutine(model, coroutine),
@@ -178,7 +177,7 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
             .then(|| reporter.closed(coroutine, judged))
             .flatten(),
         last_waker: wait
-            .filter(|_| is_free)
+            .filter(|_| is_waker_of_interest)
             .and_then(|_| last_waker::of(model, names, coroutine)),
         kept,
         thread_kept_by: busy.thread_blockers(model, names, [*coroutine]).pop(),
@@ -188,15 +187,15 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
     })
 }
 
-/// When its latest run ended, as far as it did.
-fn until(coroutine: &Coroutine, end: Nanos) -> Nanos {
+/// When the coroutine's latest run ended, or `end` if it still runs.
+fn end_of_run(coroutine: &Coroutine, end: Nanos) -> Nanos {
     match coroutine.state() {
         (State::Running, _) => end,
         (_, since) => since,
     }
 }
 
-/// The latest runs of a chain, the oldest first.
+/// Returns the latest runs of the chain that ends at `last`, the oldest first.
 fn runs(last: Option<&Rc<Run>>) -> Vec<Rc<Run>> {
     let before = |run: &Rc<Run>| run.cause.as_ref().and_then(|cause| cause.run.clone());
     let mut runs: Vec<_> = std::iter::successors(last.cloned(), before)
@@ -206,7 +205,8 @@ fn runs(last: Option<&Rc<Run>>) -> Vec<Rc<Run>> {
     runs
 }
 
-/// What the first of them waited for tells what it was that woke it from outside.
+/// Classifies the beginning of the chain. What the first coroutine waited for shows which outside
+/// event woke it.
 fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
     let Some(first) = runs.first() else {
         return match pending.map(|cause| cause.by) {
@@ -228,7 +228,7 @@ fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
     }
 }
 
-/// The one that the user asked about, as far as it is in the trace.
+/// The coroutine that the user asks about, and whether the trace has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     id: u32,
@@ -237,7 +237,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Nothing seen yet.
+    /// Creates a question about the coroutine `id`. No record has been seen yet.
     pub fn of(id: u32) -> Self {
         Question {
             id,
@@ -246,7 +246,7 @@ impl Question {
         }
     }
 
-    /// Takes note of one that is in the trace.
+    /// Takes note of a coroutine of the trace.
     pub fn see(&mut self, record: &Record) {
         if let Record::Birth(birth) = record {
             self.was_born |= birth.coroutine.0 == self.id;
@@ -254,15 +254,14 @@ impl Question {
         }
     }
 
-    /// Why there is nothing to tell of it, where there are so many.
+    /// Says why there is no chain. The trace has `coroutines` coroutines.
     pub fn why_not(&self, coroutines: u64) -> String {
         let Question { id, largest, .. } = self;
         let all = units::counted(coroutines, "coroutine");
-        match self.was_born {
-            true => format!("coroutine {id} had ended before the recording did"),
-            false => {
-                format!("there is no coroutine {id}: the trace has {all}, with ids up to {largest}")
-            }
+        if self.was_born {
+            format!("coroutine {id} had ended before the recording did")
+        } else {
+            format!("there is no coroutine {id}: the trace has {all}, with ids up to {largest}")
         }
     }
 }
@@ -273,7 +272,7 @@ struct Reporter<'a> {
 }
 
 impl Reporter<'_> {
-    /// Each run lasts until it made the next one ready.
+    /// Returns a link for each run. A run counts until it made the next coroutine ready.
     fn links(&self, runs: &[Rc<Run>], until: Nanos) -> Vec<Link> {
         let ends = runs
             .iter()
@@ -346,16 +345,16 @@ impl Reporter<'_> {
 }
 
 impl Why {
-    /// Time from the first wake that is known, or the first run, until now.
+    /// The time from the first known wake, or else the first run, to the end.
     pub fn span_ns(&self) -> u64 {
-        let ready = |other_ready: &Option<Ready>| other_ready.as_ref().map(|ready| ready.at_ns);
         let first = self.links.first();
-        let first = first.map(|link| ready(&link.ready).unwrap_or(link.began_ns));
-        let from = first.or(ready(&self.ready)).unwrap_or(self.end_ns);
+        let ready = first.map_or(&self.ready, |link| &link.ready).as_ref();
+        let began = first.map_or(self.end_ns, |link| link.began_ns);
+        let from = ready.map_or(began, |ready| ready.at_ns);
         self.end_ns.saturating_sub(from)
     }
 
-    /// Of that, time that some coroutine of the chain ran, and that one was ready and did not.
+    /// The parts of that time in which a coroutine of the chain ran, or was ready and did not run.
     pub fn split_ns(&self) -> (u64, u64) {
         let ran = self.links.iter().map(|link| link.ran_ns);
         let queued = self.links.iter().map(|link| link.queued_ns);
@@ -371,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_of_runs_that_took_for_ever_has_a_length() {
+    fn sums_of_endless_runs_saturate() {
         let link = Link {
             id: 1,
             name: String::new(),

@@ -1,4 +1,4 @@
-//! The page that says what led a coroutine to where it is, and who keeps it there.
+//! The page of `--why`: the chain of wakes, and what blocks the coroutine now.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use crate::evidence::{blocker_text, missing_wakes};
 use crate::text::{self, Page, units};
 use crate::views::why::model::{Closed, Link, Origin, Ready, Why};
 
-/// Where what happened begins on a line.
+/// The column at which the description of a step begins.
 const INDENT: usize = 28;
 
 /// Writes the chain, the oldest link first.
@@ -21,7 +21,7 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
     page.gap()?;
     for (i, link) in why.links.iter().enumerate() {
         let next = why.links.get(i + 1);
-        let next = next.map_or((why.id, by_a_link(why)), |link| {
+        let next = next.map_or((why.id, ready_by_link(why)), |link| {
             (link.id, link.ready.as_ref())
         });
         self::link(page, link, next)?;
@@ -44,9 +44,9 @@ fn origin(origin: Origin) -> &'static str {
         Origin::Fd => "a descriptor that was ready",
         Origin::Timer => "a timer that was due",
         Origin::Thread => "a thread that ran no coroutine",
-        Origin::Unknown => "somebody who is not known",
-        Origin::NotRecorded => "a run of which it is not told what led to it",
-        Origin::Earlier => "what is not kept any more: there is more before it",
+        Origin::Unknown => "an unknown waker",
+        Origin::NotRecorded => "a run without a recorded cause",
+        Origin::Earlier => "a run with a cause that is no longer kept",
     }
 }
 
@@ -62,11 +62,11 @@ fn link(page: &mut Page, link: &Link, next: (u32, Option<&Ready>)) -> io::Result
     )
 }
 
-/// What became of one, up to what it did to the next.
+/// Describes a link: wait, queue, run, and how the run made the next coroutine ready.
 fn parts(link: &Link, next: (u32, Option<&Ready>)) -> Vec<String> {
     let mut parts = vec![text::cut_middle(&link.name, 40) + ":"];
     if link.waited_ns > 0 {
-        let what = of(" for", link.waited_for.as_deref());
+        let what = prefixed(" for", link.waited_for.as_deref());
         parts.push(format!(
             "waited {}{what},",
             units::duration_ns(link.waited_ns)
@@ -83,8 +83,8 @@ fn parts(link: &Link, next: (u32, Option<&Ready>)) -> Vec<String> {
     parts
 }
 
-/// A word and what it is about, or nothing.
-fn of(word: &str, what: Option<&str>) -> String {
+/// Joins `word` and `what`, or returns an empty string.
+fn prefixed(word: &str, what: Option<&str>) -> String {
     what.map(|what| format!("{word} {what}"))
         .unwrap_or_default()
 }
@@ -97,34 +97,35 @@ fn by(ready: &Ready) -> String {
     }
 }
 
-/// What made it ready, if one of the chain did.
-fn by_a_link(why: &Why) -> Option<&Ready> {
+/// The last wake or spawn of the coroutine, if the last link of the chain did that.
+fn ready_by_link(why: &Why) -> Option<&Ready> {
     let last = why.links.last().map(|link| link.id);
     why.ready
         .as_ref()
         .filter(|ready| ready.by.is_some() && ready.by == last)
 }
 
-/// `woke id 4 at reactor.rs:123`.
+/// Describes the wake or spawn: `woke id 4 at reactor.rs:123`.
 fn did(ready: &Ready, id: u32) -> String {
     let verb = if ready.spawned { "spawned" } else { "woke" };
-    format!("{verb} id {id}{}", of(" at", ready.place.as_deref()))
+    format!("{verb} id {id}{}", prefixed(" at", ready.place.as_deref()))
 }
 
 fn now(page: &mut Page, why: &Why) -> io::Result<()> {
-    if let Some(ready) = why.ready.as_ref().filter(|_| by_a_link(why).is_none()) {
+    if let Some(ready) = why.ready.as_ref().filter(|_| ready_by_link(why).is_none()) {
         line(page, ready.at_ns, &by(ready), &[did(ready, why.id)])?;
     }
     if let Some(closed) = &why.closed {
         let by = format!("tid {}", closed.tid);
-        line(page, closed.at_ns, &by, &lost(closed, why.id))?;
+        line(page, closed.at_ns, &by, &closing(closed, why.id))?;
     }
     line(page, why.end_ns, "(end)", &[state(why)])
 }
 
-/// What it waits for was closed, which is to be looked at first if it is stuck for that.
-fn lost(closed: &Closed, id: u32) -> Vec<String> {
-    let at = of(" at", closed.place.as_deref());
+/// Describes the closing of the resource, with the advice to look there first if it explains the
+/// verdict.
+fn closing(closed: &Closed, id: u32) -> Vec<String> {
+    let at = prefixed(" at", closed.place.as_deref());
     let what = match closed.ended {
         Some(ended) => format!("id {ended} ended, which did not resume id {id}"),
         None => format!("closed {}{at} without resuming id {id}", closed.thing),
@@ -143,8 +144,8 @@ fn state(why: &Why) -> String {
             units::duration_ns(why.queued_ns)
         ),
         _ => {
-            let at = of(" at", why.wait.waits_at.as_deref());
-            let what = of(" for", why.wait.waits_for.as_deref());
+            let at = prefixed(" at", why.wait.waits_at.as_deref());
+            let what = prefixed(" for", why.wait.waits_for.as_deref());
             format!(
                 "it waits{at}{what}, {} so far",
                 units::duration_ns(why.wait.waits_ns)
@@ -153,14 +154,14 @@ fn state(why: &Why) -> String {
     }
 }
 
-/// Each step is about the one that the step before named.
+/// Writes the chain of blockers. Each step describes the coroutine named in the step before.
 fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
     let Some(Line { steps, ends, cycle }) = &why.kept else {
         return Ok(());
     };
     for (i, step) in steps.iter().enumerate() {
         let closes = i + 1 == steps.len() && *ends == LineEnd::Cycle;
-        step_of(page, step, closes.then(|| self::cycle(cycle)))?;
+        blockers(page, step, closes.then(|| self::cycle(cycle)))?;
     }
     let next = steps.last().and_then(|last| last.by.first()?.id);
     match next.filter(|_| *ends == LineEnd::More) {
@@ -169,8 +170,8 @@ fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
     }
 }
 
-/// Who keeps one, and what those do, or what else is to be said of them.
-fn step_of(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<()> {
+/// Writes the blockers of a step, and what each of them does. `instead` replaces the latter.
+fn blockers(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<()> {
     let reported = &step.by[..step.by.len().min(blocker_text::MAX_SHOWN)];
     for (i, blocker) in reported.iter().enumerate() {
         let (how, subject) = blocker_text::reported(blocker);
@@ -193,7 +194,7 @@ fn step_of(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<
 
 fn cycle(ids: &[u32]) -> String {
     match ids {
-        [_] => "which is the one that waits".to_owned(),
+        [_] => "which is the waiting coroutine itself".to_owned(),
         ids => {
             let count = ids.len();
             format!("which closes a cycle of {count}: ids {}", text::few(ids))
@@ -201,13 +202,13 @@ fn cycle(ids: &[u32]) -> String {
     }
 }
 
-/// Like a line with a time, at the time of the line before.
+/// Writes a line that has the same time as the line before.
 fn below(page: &mut Page, by: &str, parts: &[String]) -> io::Result<()> {
     let first = format!("  {:<15} {by:<9} ", "");
     page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))
 }
 
-/// A line is broken between parts only.
+/// Writes a line with a time. Line breaks come only between parts.
 fn line(page: &mut Page, at_ns: u64, by: &str, parts: &[String]) -> io::Result<()> {
     let first = format!("  {:<15} {by:<9} ", units::moment_ns(at_ns));
     page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))

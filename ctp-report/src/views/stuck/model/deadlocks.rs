@@ -1,4 +1,4 @@
-//! Cycles of coroutines of which each waits for the next one: all of a cycle, and what proves it.
+//! Deadlock cycles: the coroutines, of which each waits for the next, and the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,57 +14,57 @@ use crate::evidence::{Member, resource};
 use crate::load::Model;
 use crate::names::{Label, Names};
 
-/// One cycle.
+/// A deadlock cycle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Deadlock {
     /// The verdict, as a word.
     pub verdict: &'static str,
-    /// How sure it is, as a word.
+    /// The confidence of the verdict, as a word.
     pub confidence: &'static str,
-    /// Why it is not certain, as a word.
+    /// Why the verdict is not certain, as a word.
     pub caveat: Option<&'static str>,
-    /// How long ago the last of them began to wait.
+    /// How long ago the last coroutine of the cycle began to wait.
     pub since_ns: u64,
-    /// Each waits for the next one, and the last for the first.
+    /// The coroutines. Each waits for the next, and the last waits for the first.
     pub cycle: Vec<Link>,
-    /// Those that wait for one of them, or for one that does.
+    /// Ids of other coroutines that wait for the cycle, directly or through others.
     pub behind: Vec<u32>,
-    /// The records that prove it, in the order of time.
+    /// The records that prove the cycle, by time.
     pub proof: Vec<Step>,
-    /// What was judged, of the first of them.
+    /// The judgement of the first coroutine.
     #[serde(skip)]
     pub judged: Judgement,
-    /// Why it is not certain.
+    /// Why the verdict is not certain.
     #[serde(skip)]
     pub doubted: Option<Caveat>,
 }
 
-/// One of a cycle.
+/// A coroutine of a cycle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Link {
-    /// Which coroutine.
+    /// The coroutine's id.
     pub id: u32,
-    /// Its name.
+    /// The coroutine's name.
     pub name: String,
-    /// The function where it waits.
+    /// The function in which the coroutine waits.
     pub function: Option<String>,
-    /// File and line where it waits, or what is known instead.
+    /// The file and line of the wait, or the best known substitute.
     pub at: Option<String>,
-    /// What it waits for.
+    /// The resource that the coroutine waits for.
     pub waits_for: String,
-    /// For how long.
+    /// How long the coroutine has waited.
     pub waits_ns: u64,
-    /// How long ago it was woken, if the next one would have to poll it since.
+    /// How long ago the coroutine was woken, if the next coroutine has to poll it and has not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub woken_ns: Option<u64>,
-    /// Who keeps it: the next one.
+    /// The coroutines that block this coroutine, among them the next of the cycle.
     pub kept_by: Vec<KeptBy>,
-    /// The place, to look up more.
+    /// The site of the wait, for the source excerpt.
     #[serde(skip)]
     pub site: ctp_trace::record::SiteId,
 }
 
-/// Those that nobody asked not to be told of, what is certain first.
+/// Returns the cycles that are not ignored, certain cycles first.
 pub fn deadlocks(context: &Context, members: &[Member]) -> Vec<Deadlock> {
     let judged: BTreeMap<CoroutineId, Judgement> = members
         .iter()
@@ -83,11 +83,13 @@ fn deadlock(
     cycle: &[CoroutineId],
     judged: &BTreeMap<CoroutineId, Judgement>,
 ) -> Option<Deadlock> {
-    let of_it = cycle.iter().filter_map(|id| judged.get(id));
-    let (judgement, caveat) = of_it.clone().find_map(|judgement| match judgement.reason {
-        Reason::Deadlock { caveat } => Some((*judgement, caveat)),
-        _ => None,
-    })?;
+    let judgements = cycle.iter().filter_map(|id| judged.get(id));
+    let (judgement, caveat) = judgements
+        .clone()
+        .find_map(|judgement| match judgement.reason {
+            Reason::Deadlock { caveat } => Some((*judgement, caveat)),
+            _ => None,
+        })?;
     let members = cycle
         .iter()
         .filter_map(|id| context.model.trace_model.get(*id));
@@ -96,12 +98,12 @@ fn deadlock(
         verdict: judgement.verdict.word(),
         confidence: judgement.confidence.word(),
         caveat: caveat.map(Caveat::word),
-        since_ns: of_it
-            .map(|other_judgement| other_judgement.age.0)
+        since_ns: judgements
+            .map(|judgement| judgement.age.0)
             .min()
             .unwrap_or_default(),
         cycle: members.iter().map(|member| link(context, member)).collect(),
-        behind: context.behind.those(cycle.iter().copied()),
+        behind: context.behind.of_roots(cycle.iter().copied()),
         proof: proof(context, &members, caveat),
         judged: judgement,
         doubted: caveat,
@@ -139,18 +141,18 @@ fn link(context: &Context, coroutine: &Coroutine) -> Link {
     }
 }
 
-/// The wake since which its host has not polled it.
+/// Returns the last wake of a nested coroutine, which its host has not polled since.
 fn unpolled(blocks: &Blocks, coroutine: &Coroutine) -> Option<Wake> {
     let by = &blocks.of(coroutine.id)?.by;
     let is_hosted = matches!(by[..], [Blocker::Host(_)]);
     coroutine.wakes.word.filter(|_| is_hosted)
 }
 
-/// Of each that others wait for in the end: those.
+/// By stuck coroutine: the ids of the coroutines that wait for it, directly or through others.
 pub struct Behind(BTreeMap<CoroutineId, Vec<u32>>);
 
 impl Behind {
-    /// As all were judged.
+    /// Collects the waiting coroutines from all judgements.
     pub fn of(members: &[Member]) -> Self {
         let mut behind = BTreeMap::<_, Vec<u32>>::new();
         for (coroutine, judged) in members {
@@ -161,15 +163,15 @@ impl Behind {
         Behind(behind)
     }
 
-    /// Those that wait for one of these.
-    pub fn those(&self, roots: impl Iterator<Item = CoroutineId>) -> Vec<u32> {
+    /// Returns the ids of all coroutines that wait for one of `roots`, sorted.
+    pub fn of_roots(&self, roots: impl Iterator<Item = CoroutineId>) -> Vec<u32> {
         let waits = roots.filter_map(|root| self.0.get(&root));
         let all: BTreeSet<u32> = waits.flatten().copied().collect();
         all.into_iter().collect()
     }
 }
 
-/// What each took and did not give back, what each waits for since then, and the end.
+/// Collects the proof: each lock taken and not given back, each wait since then, and the end.
 fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> Vec<Step> {
     let Context { model, names, .. } = *context;
     let mut steps = Vec::new();
@@ -222,12 +224,13 @@ fn end(
         Some(Caveat::Incomplete) => proof::missing(context.model, worst, since),
         _ => proof::losses(context.model, worst),
     };
-    let wake = match members
+    let wake = if members
         .iter()
         .any(|member| unpolled(&context.blocks, member).is_some())
     {
-        true => "",
-        false => "no wake, ",
+        ""
+    } else {
+        "no wake, "
     };
     let what = format!("{wake}no run, nothing given back since; {losses}");
     Some(proof::at_the_end(context.model, worst, what))

@@ -1,4 +1,4 @@
-//! What there is beside a verdict: what is usual, what others did, and what proves it.
+//! What supports the verdict of a group: usual waits, what other coroutines did, and the proof.
 
 use std::collections::BTreeSet;
 
@@ -14,54 +14,54 @@ use crate::evidence::proof::{self, Proof};
 use crate::evidence::{Member, is_default};
 use crate::views::stuck::model::usual::{self, Usual};
 
-/// What is known of those around the coroutines of a group, and of what they did before.
+/// What is known of the coroutines around a group, and of the members' past.
 #[derive(Clone, Debug, Serialize)]
 pub struct Evidence {
-    /// What is usual where they wait.
+    /// The usual waits at the place of the group.
     pub usual: Option<Usual>,
-    /// Where what they wait for was closed, as far as that was told.
+    /// Where the resources that the members wait for were closed, if recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closed_by: Vec<ClosedBy>,
-    /// Who keeps the oldest of them, as far as that was told.
+    /// The coroutines that block the oldest member, if recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept_by: Vec<KeptBy>,
-    /// How many others keep the rest of them.
+    /// How many other coroutines block the other members.
     #[serde(skip_serializing_if = "is_default")]
     pub kept_by_others: usize,
-    /// Who keeps the threads on which they were last seen.
+    /// The coroutines that keep the threads on which members were last seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thread_kept_by: Vec<ThreadKeptBy>,
-    /// Those that are stuck, and after which these go on only.
+    /// Ids of the stuck coroutines that the members wait for, directly or through others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<u32>,
-    /// Those that go on only after one of these, which is stuck.
+    /// Ids of the coroutines that wait for a member, directly or through others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<u32>,
-    /// Who usually wakes those that wait there, as far as that was told.
+    /// The usual waker at the place of the group, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual_waker: Option<UsualWaker>,
-    /// The coroutine that woke the oldest of them the last time.
+    /// The coroutine that last woke the oldest member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_waker: Option<LastWaker>,
-    /// How many other coroutines did that of the rest of them.
+    /// How many other coroutines last woke the other members.
     #[serde(skip_serializing_if = "is_default")]
     pub other_last_wakers: usize,
-    /// Records that threads lost while these waited, where that is why nothing can be said.
+    /// The records that threads lost during the wait, if these losses make the verdict UNKNOWN.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost_records: Vec<LostRecords>,
-    /// How many they were in all.
+    /// The sum of these lost records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_meanwhile: Option<Losses>,
-    /// The longest that one of them has been ready without being run, if they were woken and it is
-    /// known when, of each.
+    /// The longest time that a member has been ready without running. Set only if the time of the
+    /// wake is known for every member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_ns: Option<u64>,
-    /// The records that prove it of the oldest of them.
+    /// The records that prove the verdict of the oldest member.
     pub proof: Proof,
 }
 
 impl Evidence {
-    /// Of these, which all have one verdict.
+    /// Collects the evidence of `members`, which share a verdict.
     pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
         let all = || members.iter().map(|(coroutine, _)| *coroutine);
@@ -76,7 +76,7 @@ impl Evidence {
             kept_by_others: blockers::others(&context.blocks, oldest, all()),
             thread_kept_by: context.busy.thread_blockers(model, names, all()),
             roots: roots(members),
-            behind: context.behind.those(all().map(|coroutine| coroutine.id)),
+            behind: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
             usual_waker: missing_wakes::usual_waker(model, names, oldest),
             last_waker: last_waker::of(model, names, oldest),
             other_last_wakers: last_waker::others(oldest, all()),

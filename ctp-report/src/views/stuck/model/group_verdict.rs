@@ -1,4 +1,4 @@
-//! What the rule says of a group, and how sure that is.
+//! The verdict of a group, and its confidence.
 
 use ctp_trace::verdict::{Basis, Caveat, Fact, Judgement};
 use serde::Serialize;
@@ -7,32 +7,32 @@ use super::oldest;
 use crate::evidence::Member;
 use crate::load::Model;
 
-/// What is said of the coroutines of a group.
+/// The verdict that the coroutines of a group share.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupVerdict {
     /// The fact, as a word.
     pub state: &'static str,
     /// The verdict, as a word.
     pub verdict: &'static str,
-    /// How sure it is, as a word.
+    /// The confidence of the verdict, as a word.
     pub confidence: &'static str,
     /// The reason, as a word.
     pub reason: &'static str,
-    /// Why it is not certain though what the oldest of them waits for was closed, as a word.
+    /// Why the verdict is not certain although the oldest member's resource was closed, as a word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caveat: Option<&'static str>,
-    /// The last wake of one of them came within a millisecond of the start of its last run.
+    /// Whether a member's last wake came within a millisecond of the start of its last run.
     pub close_call: bool,
-    /// That they were not woken rests on counts that can be trusted.
+    /// Whether "not woken" rests on exact wake counts.
     #[serde(skip)]
     pub wakes_exact: bool,
-    /// What was judged, of the oldest of them.
+    /// The judgement of the oldest member.
     #[serde(skip)]
     pub judged: Judgement,
 }
 
 impl GroupVerdict {
-    /// Of these, which all have one verdict for one reason.
+    /// Creates the verdict of `members`, which share a verdict and a reason.
     pub(super) fn of(model: &Model, members: &[Member]) -> Self {
         let (_, judged) = oldest(members);
         let close_call = members.iter().any(|(_, judgement)| judgement.close_call);
@@ -49,8 +49,8 @@ impl GroupVerdict {
         }
     }
 
-    /// Whether nothing but the time that they take speaks against them.
-    pub(super) fn is_of_time(&self) -> bool {
+    /// Whether the verdict rests on elapsed time alone.
+    pub(super) fn is_by_time(&self) -> bool {
         let basis = self.judged.reason.describe().basis;
         matches!(basis, Basis::Length | Basis::Time)
     }

@@ -1,4 +1,4 @@
-//! How many coroutines are in a group, which ones, and what they wait for.
+//! The coroutines of a group, and what they wait for.
 
 use std::collections::BTreeSet;
 
@@ -14,44 +14,44 @@ use crate::views::stuck::model::parents::{self, Spawner};
 /// The coroutines of a group.
 #[derive(Clone, Debug, Serialize)]
 pub struct Members {
-    /// How many.
+    /// How many coroutines the group has.
     pub count: usize,
     /// Their ids.
     pub ids: Vec<u32>,
-    /// Names that the program gave them, each once, unless they are called so in any case.
+    /// The distinct names that the program gave. Empty if the group's title already says them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// Where they were spawned.
+    /// Where the oldest member was spawned.
     pub spawned: Option<Spawned>,
-    /// Who spawned them, as far as those were coroutines and are known.
+    /// The coroutines that spawned the members, if known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spawned_by: Vec<Spawner>,
-    /// The longest that one of them has been in this state.
+    /// The longest time that a member has been in this state.
     pub oldest_ns: u64,
-    /// The shortest.
+    /// The shortest time that a member has been in this state.
     pub youngest_ns: u64,
-    /// What they wait for.
+    /// The resources that the members wait for.
     pub waits_for: Vec<WaitsFor>,
-    /// The oldest of them may wait for something else too, of which nothing is told.
+    /// Whether the oldest member may also wait for a resource that was not recorded.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub one_of_several: bool,
-    /// On which threads they were last seen.
+    /// The threads on which the members were last seen.
     pub threads: Vec<u64>,
-    /// Events of theirs that are lost.
+    /// How many events of the members were lost.
     pub lost: u64,
 }
 
 /// Where coroutines were spawned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Spawned {
-    /// The function that spawned them, if known.
+    /// The spawning function, if known.
     pub function: Option<String>,
-    /// Its file and line, or what is known instead.
+    /// The file and line of the spawn, or the best known substitute.
     pub at: String,
 }
 
 impl Members {
-    /// Of these, which are called so where they are.
+    /// Creates the members of a group that has the title `called`.
     pub(super) fn of(context: &Context, members: &[Member], called: &str) -> Self {
         let Context { model, names, .. } = *context;
         let all = || members.iter().map(|(coroutine, _)| *coroutine);
@@ -83,7 +83,7 @@ impl Members {
     }
 }
 
-/// The names that they were given, in the order of their ids.
+/// Returns the distinct names that the program gave, by coroutine id. Empty if they only repeat `called`.
 fn given_names(context: &Context, members: &[Member], called: &str) -> Vec<String> {
     let Context { model, names, .. } = *context;
     let mut seen = BTreeSet::new();
@@ -94,9 +94,10 @@ fn given_names(context: &Context, members: &[Member], called: &str) -> Vec<Strin
         fresh.filter_map(|(coroutine, _)| names.given(model.trace_model.name(coroutine.name)));
     let given: Vec<String> = given.collect();
     let is_recorded = |name: &String| name == called || label::numbered(name) == called;
-    match given.iter().all(is_recorded) {
-        true => Vec::new(),
-        false => given,
+    if given.iter().all(is_recorded) {
+        Vec::new()
+    } else {
+        given
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who spawned coroutines that stand together, as far as that is known.
+//! The coroutines that spawned the members of a group.
 
 use std::collections::BTreeMap;
 
@@ -10,77 +10,78 @@ use crate::load::Model;
 use crate::names::{Names, label};
 use crate::text::{self, units};
 
-/// So many are told of by name.
-const MOST: usize = 4;
+/// How many names of spawners a page shows.
+const MAX_SHOWN: usize = 4;
 
-/// Coroutines of one name, which spawned others.
+/// Coroutines of the same name that spawned members of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Spawner {
-    /// Their name: `conn-*` of several that are numbered.
+    /// Their name. Numbered names are joined: `conn-*`.
     pub name: String,
     /// Their ids.
     pub ids: Vec<u32>,
-    /// So many of them have ended since.
+    /// How many spawners have ended since.
     pub ended: usize,
-    /// So many of the coroutines were spawned by them.
+    /// How many members of the group they spawned.
     pub children: usize,
 }
 
-/// A parent, and how many of the coroutines are its children.
-type Counted = BTreeMap<CoroutineId, (NameId, usize)>;
+/// By parent: the name, and the number of children.
+type Parents = BTreeMap<CoroutineId, (NameId, usize)>;
 
-/// Those that spawned these, with the most children first. Of those that were not spawned by a
-/// coroutine, or of which it is not known, nothing is said.
+/// Returns the coroutines that spawned `children`, the most children first. Leaves out children
+/// with an unknown parent or none.
 pub fn of<'c>(
     model: &Model,
     names: &Names,
     children: impl Iterator<Item = &'c Coroutine>,
 ) -> Vec<Spawner> {
-    let mut by_name: BTreeMap<String, Counted> = BTreeMap::new();
+    let mut by_name: BTreeMap<String, Parents> = BTreeMap::new();
     for Parent { id, name } in children.filter_map(|coroutine| coroutine.parent) {
         let key = label::numbered(model.trace_model.name(name));
-        let them = by_name.entry(key).or_default();
-        them.entry(id).or_insert((name, 0)).1 += 1;
+        let parents = by_name.entry(key).or_default();
+        parents.entry(id).or_insert((name, 0)).1 += 1;
     }
     let all = by_name
         .iter()
-        .map(|(name, them)| spawner(model, names, name, them));
+        .map(|(name, parents)| spawner(model, names, name, parents));
     let mut all: Vec<Spawner> = all.collect();
     all.sort_by_key(|spawner| std::cmp::Reverse(spawner.children));
     all
 }
 
-fn spawner(model: &Model, names: &Names, all_of: &str, them: &Counted) -> Spawner {
-    let mut given = them.values().map(|(name, _)| *name);
+fn spawner(model: &Model, names: &Names, common_name: &str, parents: &Parents) -> Spawner {
+    let mut given = parents.values().map(|(name, _)| *name);
     let first = given.next().unwrap_or_default();
-    let name = match given.all(|name| name == first) {
-        true => model.trace_model.name(first),
-        false => all_of,
+    let name = if given.all(|name| name == first) {
+        model.trace_model.name(first)
+    } else {
+        common_name
     };
     let is_alive = |id: &&CoroutineId| model.trace_model.get(**id).is_some_and(Coroutine::is_alive);
     Spawner {
         name: names
             .called(name)
             .unwrap_or_else(|| label::NO_NAME.to_owned()),
-        ids: them.keys().map(|id| id.0).collect(),
-        ended: them.len() - them.keys().filter(is_alive).count(),
-        children: them.values().map(|(_, children)| children).sum(),
+        ids: parents.keys().map(|id| id.0).collect(),
+        ended: parents.len() - parents.keys().filter(is_alive).count(),
+        children: parents.values().map(|(_, children)| children).sum(),
     }
 }
 
-/// In words, a line each, of so many coroutines.
-pub fn describe(spawners: &[Spawner], of: usize) -> Vec<String> {
+/// Describes the spawners of a group with `members` members, a line each.
+pub fn describe(spawners: &[Spawner], members: usize) -> Vec<String> {
     let lines = spawners
         .iter()
-        .take(MOST)
-        .map(|spawner| spawner.describe(of));
-    let more = spawners.len().saturating_sub(MOST);
+        .take(MAX_SHOWN)
+        .map(|spawner| spawner.describe(members));
+    let more = spawners.len().saturating_sub(MAX_SHOWN);
     let more = (more > 0).then(|| format!("and {} more", units::counted(more as u64, "name")));
     lines.chain(more).collect()
 }
 
 impl Spawner {
-    fn describe(&self, of: usize) -> String {
+    fn describe(&self, members: usize) -> String {
         let name = text::cut_middle(&self.name, 40);
         let ids = match self.ids.as_slice() {
             [id] => format!("id {id}"),
@@ -94,7 +95,7 @@ impl Spawner {
             (_, ended) => format!(", of which {ended} have ended"),
         };
         let share = match self.children {
-            all if all == of => String::new(),
+            all if all == members => String::new(),
             children => format!(": {} of them", units::grouped(children as u64)),
         };
         format!("{name} ({ids}){ended}{share}")
@@ -116,7 +117,7 @@ mod tests {
 
     // CT-25
     #[test]
-    fn who_spawned_how_many_and_whether_they_have_ended() {
+    fn spawners_are_described_with_count_and_state() {
         let all = [
             (spawner(7..8, 0, 200), "conn-* (id 7)"),
             (
@@ -140,7 +141,7 @@ mod tests {
 
     // CT-25
     #[test]
-    fn of_very_many_names_a_few_are_told() {
+    fn only_a_few_spawner_names_are_shown() {
         let many = vec![spawner(1..2, 0, 1); 300];
         let lines = describe(&many, 300);
         assert_eq!((lines.len(), lines[4].as_str()), (5, "and 296 names more"));

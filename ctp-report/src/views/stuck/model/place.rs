@@ -1,4 +1,4 @@
-//! Where the coroutines of a group are, and who awaits them there.
+//! Where the coroutines of a group are, and which functions await there.
 
 use ctp_trace::record::SiteId;
 use serde::Serialize;
@@ -11,19 +11,19 @@ use crate::names::chains::Awaits;
 /// Where the coroutines of a group are.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
-    /// The function, and where it is.
+    /// The function and its source location.
     #[serde(flatten)]
     pub code: CodePlace,
-    /// Who awaits what waits there, as far as that was found.
+    /// The functions that await this wait, if found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_by: Option<Awaits>,
-    /// The place, to look up more.
+    /// The site, for the source excerpt.
     #[serde(skip)]
     pub site: SiteId,
 }
 
 impl Place {
-    /// Of coroutines that are all at one site.
+    /// Creates the place of `members`, which are at the same site.
     pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
         let site = model.trace_model.place_of(members[0].0);
@@ -36,13 +36,13 @@ impl Place {
         }
     }
 
-    /// File and line, or what is known instead.
+    /// The file and line, or the best known substitute.
     pub fn at(&self) -> String {
         let at = self.code.at();
         at.unwrap_or_else(|| "(place not recorded)".to_owned())
     }
 
-    /// Whether anything is known of where they are.
+    /// Whether the source location is known.
     pub fn is_placed(&self) -> bool {
         self.code.at().is_some()
     }

@@ -1,33 +1,33 @@
-//! How long coroutines usually wait where one does.
+//! How long coroutines usually wait at the place where a given coroutine waits.
 
 use ctp_trace::trace_model::Coroutine;
 use serde::Serialize;
 
 use crate::load::Model;
 
-/// What is usual at a site, or under a name.
+/// The past waits at a site, or of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Usual {
-    /// Whether these figures are complete.
+    /// Whether the figures are complete.
     pub exact: bool,
-    /// Waits that ended in a run.
+    /// How many waits ended in a run.
     pub waits: u64,
-    /// Their mean.
+    /// The mean wait.
     pub mean_ns: u64,
-    /// 99 % of them took no longer.
+    /// The 99th percentile of the waits.
     pub p99_ns: u64,
-    /// The longest.
+    /// The longest wait.
     pub longest_ns: u64,
-    /// Delays between wake and run that are known.
+    /// How many delays between wake and run are known.
     pub queued: u64,
-    /// The longest of those.
+    /// The longest known delay between wake and run.
     pub longest_queued_ns: u64,
-    /// These are all waits of all coroutines of this name, wherever they waited.
+    /// Whether the figures cover all waits of all coroutines of this name, at any place.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_name: bool,
 }
 
-/// What is usual where this one waits.
+/// Returns the usual waits at the place where `coroutine` waits.
 pub fn usual(model: &Model, coroutine: &Coroutine) -> Option<Usual> {
     let (wait, past) = (coroutine.suspend()?, model.trace_model.past(coroutine));
     let by_name = model.trace_model.is_past_of_name(coroutine);

@@ -1,28 +1,27 @@
-//! The sentence about coroutines whose resource was closed and that nobody resumed.
+//! The sentence about coroutines that were not resumed when their resource was closed.
 
 use std::collections::BTreeSet;
 
 use ctp_trace::verdict::{Caveat, NO_CAVEAT};
 
 use crate::text::units;
-use crate::views::stuck::model::{Group, coroutines};
+use crate::views::stuck::model::{self, Group};
 
-/// What is waited for by a join.
+/// The kind of resource that a join waits for.
 const JOINED: &str = "coroutine";
 
-/// `their fds were closed at reactor.rs:140 without resuming them`.
-pub fn what(groups: &[&Group]) -> String {
-    let count = coroutines(groups);
+/// Describes the closing: `their fds were closed at reactor.rs:140 without resuming them`.
+pub fn describe(groups: &[&Group]) -> String {
     let (thing, place) = (thing(groups), place(groups));
-    match count {
-        1 if thing == JOINED => "the one whose end it waits for ended without resuming it".into(),
-        _ if thing == JOINED => "those whose end they wait for ended without resuming them".into(),
+    match model::count(groups) {
+        1 if thing == JOINED => "the coroutine that it joins ended without resuming it".into(),
+        _ if thing == JOINED => "the coroutines that they join ended without resuming them".into(),
         1 => format!("its {thing} was closed{place} without resuming it"),
         _ => format!("their {thing}s were closed{place} without resuming them"),
     }
 }
 
-/// What all of them waited for, in one word.
+/// The kind of resource that all groups wait for, as a word.
 fn thing(groups: &[&Group]) -> &'static str {
     let waits = groups.iter().flat_map(|group| &group.members.waits_for);
     let words: BTreeSet<&str> = waits.map(|waits| word(waits.kind)).collect();
@@ -50,7 +49,7 @@ fn place(groups: &[&Group]) -> String {
     }
 }
 
-/// What speaks against it, or that nothing does.
+/// Says how sure the verdict is.
 pub fn sureness(groups: &[&Group], caveat: Option<Caveat>) -> String {
     let closings = groups.iter().flat_map(|group| &group.evidence.closed_by);
     let oldest = closings.map(|by| by.oldest_ns).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The part of the page that tells of cycles: who waits for what, which the next one holds.
+//! The sections about deadlock cycles: what each coroutine waits for, and the proof.
 
 use std::io;
 
@@ -12,12 +12,12 @@ use crate::names::{Names, source};
 use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::{Deadlock, Link};
 
-/// Cycles that are told whole, unless all ids are wanted.
+/// How many cycles are written in full without `--ids`.
 const MAX_SHOWN: usize = 5;
 
-/// Members of a cycle, and records that prove it, that are told one by one. Of more, so many less one
-/// third are told of its beginning, and that third of its end, unless all ids are wanted.
-const MEMBERS: usize = 24;
+/// How many members of a cycle, and records of its proof, are written without `--ids`: two thirds
+/// from the start, and a third from the end.
+const MAX_LISTED: usize = 24;
 
 /// Writes the cycles of a verdict, each with its proof.
 pub fn write(
@@ -27,18 +27,19 @@ pub fn write(
     names: &Names,
     view: &StuckView,
 ) -> io::Result<()> {
-    let of_it: Vec<&Deadlock> = all
+    let cycles: Vec<&Deadlock> = all
         .iter()
         .filter(|deadlock| deadlock.judged.verdict == verdict)
         .collect();
-    let reported = if view.all_ids { of_it.len() } else { MAX_SHOWN };
-    for deadlock in of_it.iter().take(reported) {
+    let limit = if view.all_ids { usize::MAX } else { MAX_SHOWN };
+    let (shown, rest) = cycles.split_at(cycles.len().min(limit));
+    for deadlock in shown {
         cycle(page, deadlock, names, view)?;
     }
-    match &of_it[of_it.len().min(reported)..] {
-        [] => Ok(()),
-        rest => others(page, rest),
+    if rest.is_empty() {
+        return Ok(());
     }
+    others(page, rest)
 }
 
 fn others(page: &mut Page, rest: &[&Deadlock]) -> io::Result<()> {
@@ -48,7 +49,7 @@ fn others(page: &mut Page, rest: &[&Deadlock]) -> io::Result<()> {
         .flat_map(|deadlock| deadlock.cycle.iter().map(|cycle| cycle.id))
         .collect();
     let verdict = rest[0].verdict;
-    let message = format!(" {cycles}: ids {}   (--ids tells all)", text::few(&ids));
+    let message = format!(" {cycles}: ids {}   (--ids shows all)", text::few(&ids));
     page.headline(verdict, &message)?;
     page.gap()
 }
@@ -66,7 +67,7 @@ fn cycle(page: &mut Page, deadlock: &Deadlock, names: &Names, view: &StuckView) 
     if 0 < between {
         let others = units::counted(between as u64, "other");
         page.line(&format!(
-            "  .. {others}, each of which waits for the next one   (--ids tells all)"
+            "  .. {others}, each of which waits for the next one   (--ids shows all)"
         ))?;
         page.gap()?;
     }
@@ -79,18 +80,18 @@ fn cycle(page: &mut Page, deadlock: &Deadlock, names: &Names, view: &StuckView) 
     proof(page, &deadlock.proof, view)
 }
 
-/// The first of many, how many are left out, and the last.
+/// Returns the first items, how many are left out, and the last items.
 fn ends<'t, T>(all: &'t [T], view: &StuckView) -> (&'t [T], usize, &'t [T]) {
-    match all.len().checked_sub(MEMBERS) {
+    match all.len().checked_sub(MAX_LISTED) {
         Some(between @ 1..) if !view.all_ids => {
-            let (first, rest) = all.split_at(MEMBERS - MEMBERS / 3);
+            let (first, rest) = all.split_at(MAX_LISTED - MAX_LISTED / 3);
             (first, between, &rest[between..])
         }
         _ => (all, 0, &[]),
     }
 }
 
-/// `each waits for a lock that the next one holds, and the last for one of the first; no wake since`.
+/// The reason: `deadlock: each waits for a lock that the next one holds, ..; no wake since`.
 fn why(deadlock: &Deadlock) -> String {
     let holds = |link: &Link| link.kept_by.first().is_some_and(|by| by.how == "holder");
     let what = match (&deadlock.cycle[..], deadlock.cycle.iter().all(holds)) {
@@ -107,7 +108,7 @@ fn why(deadlock: &Deadlock) -> String {
     )
 }
 
-/// One of the cycle: where it waits, for what, and who keeps it.
+/// Writes a coroutine of the cycle: where and for what it waits, and what blocks it.
 fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     let name = match (&link.name[..], &link.function) {
         ("", Some(function)) => function,
@@ -123,9 +124,9 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     let since = format!("for {}", units::duration_ns(link.waits_ns));
     let waits = spread_field(&link.waits_for, &since);
     items(page, "waits for", "", &[waits])?;
-    // What the next one does is told where it stands. Others are told of here only.
-    let says_more = 1 < link.kept_by.len();
-    for (name, message) in blocker_text::fields(&link.kept_by, 0, says_more) {
+    // The next coroutine of the cycle has its own entry. Only other blockers are described here.
+    let has_others = 1 < link.kept_by.len();
+    for (name, message) in blocker_text::fields(&link.kept_by, 0, has_others) {
         items(page, name, "", &[message])?;
     }
     if let Some(ns) = link.woken_ns {
@@ -142,7 +143,7 @@ fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
     first.iter().try_for_each(|step| step.write(page))?;
     if 0 < between {
         let others = units::counted(between as u64, "other record");
-        page.line(&format!("     .. {others}   (--ids tells all)"))?;
+        page.line(&format!("     .. {others}   (--ids shows all)"))?;
     }
     last.iter().try_for_each(|step| step.write(page))?;
     page.gap()

@@ -1,4 +1,4 @@
-//! The lines that say who should have woken the coroutines of a group.
+//! The lines that say what should have woken the coroutines of a group.
 
 use std::io;
 
@@ -12,13 +12,13 @@ use crate::evidence::missing_wakes::{ClosedBy, LOOK, UsualWaker};
 use crate::text::{self, Page, units};
 use crate::views::stuck::model::Group;
 
-/// Places that closed something, of which a group tells.
-const PLACES: usize = 3;
+/// How many closing places, and threads with losses, a group shows.
+const MAX_SHOWN: usize = 3;
 
-/// Stands for a caller of whom nothing is known.
-const UNKNOWN: &str = "not known who: no function of the program's was found";
+/// Stands for an unknown caller.
+const UNKNOWN: &str = "unknown: no function of the program was found";
 
-/// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
+/// Writes the wakers of a group that was not woken, if any are known.
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     let fact = group.group_verdict.judged.fact;
     let is_recorded = !group.evidence.closed_by.is_empty()
@@ -43,7 +43,7 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     page.gap()
 }
 
-/// `last woken   by id 7 sender, which has ended`, and how many others woke others of the group.
+/// Writes `last woken   by id 7 sender, which has ended`, and how many others woke other members.
 fn last_waker(page: &mut Page, waker: &LastWaker, other_count: usize) -> io::Result<()> {
     let subject = format!("by {},", waker.subject());
     let words = [subject, blocker_text::done_by(waker)];
@@ -51,9 +51,9 @@ fn last_waker(page: &mut Page, waker: &LastWaker, other_count: usize) -> io::Res
     others(page, "and by", other_count)
 }
 
-/// Writes which threads lost records while a group waited, the largest losses of them.
+/// Writes the threads that lost most records while a group waited.
 pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
-    for loss in group.evidence.lost_records.iter().take(PLACES) {
+    for loss in group.evidence.lost_records.iter().take(MAX_SHOWN) {
         let records = units::counted(loss.records, "record");
         let at = units::moment_ns(loss.at_ns);
         let what = format!("{records} of tid {} lost just before {at}", loss.tid);
@@ -63,16 +63,16 @@ pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
 }
 
 fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
-    for (i, by) in group.evidence.closed_by.iter().take(PLACES).enumerate() {
+    for (i, by) in group.evidence.closed_by.iter().take(MAX_SHOWN).enumerate() {
         let look = if i == 0 { LOOK } else { "" };
         page.line(&(closer(by, i == 0) + look))?;
         detail(page, &when(by, group))?;
     }
-    let more = group.evidence.closed_by.len().saturating_sub(PLACES);
+    let more = group.evidence.closed_by.len().saturating_sub(MAX_SHOWN);
     others(page, "and", more)
 }
 
-/// Where it was closed, or who ended.
+/// The place of the closing, or the coroutine that ended.
 fn closer(by: &ClosedBy, is_first: bool) -> String {
     let field = |word| if is_first { word } else { "" };
     match &by.ended {
@@ -84,7 +84,7 @@ fn closer(by: &ClosedBy, is_first: bool) -> String {
     }
 }
 
-/// Where no place is known, only libraries were found among the calls.
+/// The usual waker. Without a place, only functions of libraries were found in the call chain.
 fn usual_waker(waker: &UsualWaker) -> String {
     match (&waker.function, &waker.at) {
         (None, None) => place("usual waker", &None, &Some(UNKNOWN.to_owned())),
@@ -92,22 +92,20 @@ fn usual_waker(waker: &UsualWaker) -> String {
     }
 }
 
-/// How many there are of whom no more is said, if any.
+/// Writes how many others were left out, if any.
 fn others(page: &mut Page, and: &str, count: usize) -> io::Result<()> {
-    match count {
-        0 => Ok(()),
-        more => detail(
-            page,
-            &format!("{and} {}", units::counted(more as u64, "other")),
-        ),
+    if count == 0 {
+        return Ok(());
     }
+    let others = units::counted(count as u64, "other");
+    detail(page, &format!("{and} {others}"))
 }
 
 fn detail(page: &mut Page, message: &str) -> io::Result<()> {
     page.line(&format!("{:INDENT$}{message}", ""))
 }
 
-/// `tid 4127, 11.77 .. 11.80 s ago, 47 closes, 0 wakes`.
+/// The details of a closing: `tid 4127, 11.77 .. 11.80 s ago, 47 closes, 0 wakes`.
 fn when(by: &ClosedBy, group: &Group) -> String {
     let ago = units::range(Nanos(by.youngest_ns), Nanos(by.oldest_ns));
     let what = if by.ended.is_some() { "end" } else { "close" };
@@ -120,7 +118,7 @@ fn when(by: &ClosedBy, group: &Group) -> String {
     format!("tid {}, {ago} ago, {closes}{wakes}", text::few(&by.threads))
 }
 
-/// A function, and at the right edge its place. Where no function is known, the place alone.
+/// A function, with its place at the right edge. Without a function, only the place.
 fn place(field: &str, function: &Option<String>, at: &Option<String>) -> String {
     let room = text::EDGE - INDENT - 2;
     let at = at.as_deref().unwrap_or("(place not recorded)");
@@ -132,7 +130,7 @@ fn place(field: &str, function: &Option<String>, at: &Option<String>) -> String 
     text::spread(&format!("     {field:<13}{function}"), &at)
 }
 
-/// A function with as many of its modules as there is room for.
+/// A function with as many of its modules as fit into `room` columns.
 fn short(function: &str, room: usize) -> String {
     let mut rest = function;
     while room < text::columns(rest)
@@ -150,7 +148,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn a_long_name_loses_its_modules_first() {
+    fn long_function_names_lose_modules_first() {
         let name = "mini_rt::reactor::Reactor::on_hangup";
         assert_eq!(short(name, 40), name);
         assert_eq!(short(name, 30), "reactor::Reactor::on_hangup");

@@ -1,4 +1,4 @@
-//! Why a verdict was reached, in one sentence, from the numbers of its groups.
+//! The sentences that explain verdicts, filled with the numbers of their groups.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,23 @@ use crate::evidence::resource::WaitsFor;
 use crate::names::label;
 use crate::text::{self, units};
 use crate::views::stuck::model::usual::Usual;
-use crate::views::stuck::model::{Group, coroutines};
+use crate::views::stuck::model::{self, Group};
 use crate::views::stuck::text::closings;
 
-/// Why the groups of a section have their verdict.
+/// Says why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
-    let count = coroutines(groups);
-    let kept = match (groups.iter().all(|group| group.is_kept_up()), count) {
+    let are_delayed = groups
+        .iter()
+        .all(|group| group.is_delayed_by_busy_threads());
+    let kept = match (are_delayed, model::count(groups)) {
         (false, _) => "",
-        (true, 1) => "; but its thread is kept by another one: see BUSY",
-        (true, _) => "; but their threads are kept by others: see BUSY",
+        (true, 1) => "; but another coroutine keeps its thread: see BUSY",
+        (true, _) => "; but other coroutines keep their threads: see BUSY",
     };
     reason(groups) + kept
 }
 
-/// For how long those of several groups have been in their state.
+/// The range of times that the coroutines of the groups have been in their state.
 pub fn ages(groups: &[&Group]) -> String {
     let least = groups.iter().map(|group| group.members.youngest_ns).min();
     let most = groups.iter().map(|group| group.members.oldest_ns).max();
@@ -35,7 +37,7 @@ pub fn ages(groups: &[&Group]) -> String {
 }
 
 fn reason(groups: &[&Group]) -> String {
-    let count = coroutines(groups);
+    let count = model::count(groups);
     let Judgement {
         fact,
         verdict,
@@ -50,7 +52,7 @@ fn reason(groups: &[&Group]) -> String {
         Blank::Lives => beyond_lives(groups, reason),
         Blank::Delays => queueing(groups),
         Blank::Threads => threads(groups),
-        Blank::Closed => closings::what(groups),
+        Blank::Closed => closings::describe(groups),
         Blank::Fds if count == 1 => "its fd".to_owned(),
         Blank::Fds => "their fds".to_owned(),
         Blank::Are if count == 1 => "is".to_owned(),
@@ -64,7 +66,7 @@ fn reason(groups: &[&Group]) -> String {
     reason.describe().in_words(verdict, count, fill)
 }
 
-/// `id 3, which is stuck`: those after which these go on.
+/// The coroutines that the groups wait for: `id 3, which is stuck`.
 fn roots(groups: &[&Group]) -> String {
     let all = groups.iter().flat_map(|group| &group.evidence.roots);
     let roots: Vec<u32> = BTreeSet::from_iter(all.copied()).into_iter().collect();
@@ -88,9 +90,10 @@ fn far_beyond(groups: &[&Group]) -> String {
     let Some(usual) = usual else {
         return ", far beyond what their sites usually wait".to_owned();
     };
-    let place = match usual.by_name {
-        true => "where those of its name usually wait",
-        false => "at a site that usually waits",
+    let place = if usual.by_name {
+        "where coroutines of its name usually wait"
+    } else {
+        "at a site that usually waits"
     };
     let mean = units::duration_ns(usual.mean_ns);
     format!(" {place} {}{mean}", usual.caveat())
@@ -99,12 +102,12 @@ fn far_beyond(groups: &[&Group]) -> String {
 fn beyond_lives(groups: &[&Group], reason: Reason) -> String {
     match (groups, reason) {
         ([_], Reason::BeyondLives(lives)) => format!(
-            "{} like these came and went within {}, and of the last {} none has",
+            "{} like these came and went within {}, but none of the last {} has",
             units::grouped(lives.ended),
             units::duration(lives.longest),
             units::grouped(lives.newest)
         ),
-        _ => "many like these came and went in far less time, and of the last none has".to_owned(),
+        _ => "many like these came and went in far less time, but none of the last has".to_owned(),
     }
 }
 
@@ -130,7 +133,7 @@ fn queueing(groups: &[&Group]) -> String {
         .any(|group| group.evidence.usual.is_some_and(|usual| usual.by_name))
     {
         let longest = units::duration_ns(longest);
-        return format!("of its name none ever waited longer than {longest}, woken or not");
+        return format!("no coroutine of its name ever waited longer than {longest}, woken or not");
     }
     match queued {
         0 => "no other wake of this site is known".to_owned(),
@@ -142,7 +145,7 @@ fn queueing(groups: &[&Group]) -> String {
     }
 }
 
-/// What is usual where a group waits.
+/// Describes the usual waits at the place of a group.
 pub fn usual(group: &Group) -> Option<String> {
     let usual = group.evidence.usual?;
     let caveat = usual.caveat();
@@ -157,7 +160,7 @@ pub fn usual(group: &Group) -> Option<String> {
 }
 
 impl Usual {
-    /// Which waits they are compared with.
+    /// Says which waits the group is compared with.
     fn place(&self) -> &'static str {
         if self.by_name {
             "of its name"
@@ -166,29 +169,30 @@ impl Usual {
         }
     }
 
-    /// The mark of figures that are approximate.
+    /// The mark of approximate figures.
     fn caveat(&self) -> &'static str {
         if self.exact { "" } else { "~" }
     }
 }
 
-/// Whether a group waits as coroutines usually do at its place, or for less than the threshold;
-/// else nothing is known that would speak for it or against it.
+/// Whether a group waits no longer than usual at its place, or less than the threshold. If not,
+/// there is nothing to compare the group with.
 pub fn is_as_usual(group: &Group) -> bool {
     group.group_verdict.judged.reason.describe().basis != Basis::Nothing
 }
 
-/// Whether nothing speaks against a group but how long it waits.
+/// Whether the verdict rests on the length of the wait alone.
 pub fn is_by_length(group: &Group) -> bool {
     group.group_verdict.judged.reason.describe().basis == Basis::Length
 }
 
-/// `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.
+/// Describes a waiting group: `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.
 pub fn waiting(group: &Group) -> String {
     let what = group.title();
-    let at = match group.place.is_placed() {
-        true => text::cut_middle(&group.place.at(), 40) + " ",
-        false => String::new(),
+    let at = if group.place.is_placed() {
+        text::cut_middle(&group.place.at(), 40) + " "
+    } else {
+        String::new()
     };
     let within = group.place.code.within.as_deref().map(label::api);
     let within = within
@@ -198,7 +202,7 @@ pub fn waiting(group: &Group) -> String {
     let words = awaits.map(|awaits| awaits.describe(group.place.code.file.as_deref()));
     let by = words.and_then(|words| words.into_iter().next());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
-    let kept = thread_kept(group).filter(|_| !is_kept_by_the_same(group));
+    let kept = thread_kept(group).filter(|_| !is_kept_by_blocker(group));
     let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
     format!(
         "{what} {at}{within}{by}({}{kept}{})",
@@ -207,8 +211,8 @@ pub fn waiting(group: &Group) -> String {
     )
 }
 
-/// Who holds its lock, or is awaited, keeps its thread too: that is told once.
-fn is_kept_by_the_same(group: &Group) -> bool {
+/// Whether the coroutine that blocks the group also keeps its thread. That is then written once.
+fn is_kept_by_blocker(group: &Group) -> bool {
     let blocker = group
         .evidence
         .kept_by
@@ -222,7 +226,7 @@ fn is_kept_by_the_same(group: &Group) -> bool {
     group.evidence.thread_kept_by.len() == 1 && blocker == of_thread
 }
 
-/// `its thread is kept by id 6 hog, for 4.7 s`.
+/// Says what keeps the thread: `its thread is kept by id 6 hog, for 4.7 s`.
 pub fn thread_kept(group: &Group) -> Option<String> {
     let [first, others @ ..] = &group.evidence.thread_kept_by[..] else {
         return None;
@@ -239,19 +243,20 @@ pub fn thread_kept(group: &Group) -> Option<String> {
     Some(format!("{owner} {}{others}", first.keeps()))
 }
 
-/// What is not known: a record that is lost may be that of a closing.
+/// Says how many records were lost during the wait: a closing may be among them.
 fn lost(group: &Group) -> String {
     let lost = group.evidence.lost_meanwhile.map(|lost| lost.in_words());
     lost.map(|records| format!("; {records} lost meanwhile; a closing may be among them"))
         .unwrap_or_default()
 }
 
-/// The longest, which is said where others are much shorter.
+/// The longest age of a group, with `up to` if the shortest is less than half of that.
 fn age(group: &Group) -> String {
     let most = units::duration_ns(group.members.oldest_ns);
-    match group.members.youngest_ns < group.members.oldest_ns / 2 {
-        true => format!("up to {most}"),
-        false => most,
+    if group.members.youngest_ns < group.members.oldest_ns / 2 {
+        format!("up to {most}")
+    } else {
+        most
     }
 }
 
@@ -264,14 +269,14 @@ fn detail(group: &Group) -> String {
             format!("for {age}; {}, but ignored", verdict.word())
         }
         (Reason::InTurn(turn), ..) => format!(
-            "for {age}; its lock was taken {} ago by one that had waited for {}",
+            "for {age}; its lock was taken {} ago by a coroutine that had waited for {}",
             units::duration(turn.taken.until(end_of(group))),
             units::duration(turn.waited_since.until(turn.taken))
         ),
         (Reason::NothingToRead(empty), ..) => {
             let others = match group.members.count {
                 1 => String::new(),
-                count => format!("; the same of {} more", units::grouped(count as u64 - 1)),
+                count => format!("; the same for {} more", units::grouped(count as u64 - 1)),
             };
             format!(
                 "for {age}; nothing to read on fd {}, looked at {} before the end{others}",
@@ -286,16 +291,18 @@ fn detail(group: &Group) -> String {
         (_, Fact::WokenNotRun, _) => woken(group),
         (reason, _, Some(usual)) if usual.waits > 0 => {
             let compared = compared(reason, &usual, &age, group);
-            match is_for_giving_back(group) {
-                true => of_what(group, &compared),
-                false => compared,
+            if is_blocker_known(group) {
+                with_resource(group, &compared)
+            } else {
+                compared
             }
         }
-        _ => of_what(group, &format!("for {age}")),
+        _ => with_resource(group, &format!("for {age}")),
     }
 }
 
-/// Where it is known when the wake came, that is how long it has been ready.
+/// How long a woken group has been ready. Without the time of the wake, the time since the suspend
+/// is the upper limit.
 fn woken(group: &Group) -> String {
     match group.evidence.ready_ns {
         Some(ready) => format!("woken and not run for {}", units::duration_ns(ready)),
@@ -306,14 +313,14 @@ fn woken(group: &Group) -> String {
     }
 }
 
-/// Others are known to keep it, or one of them has a lock: which one says more than the past does.
-fn is_for_giving_back(group: &Group) -> bool {
+/// Whether the resource says more than usual waits do: a blocker is known, or the resource is a lock.
+fn is_blocker_known(group: &Group) -> bool {
     let is_lock = |waits: &WaitsFor| waits.kind == "lock";
     !group.evidence.kept_by.is_empty() || group.members.waits_for.first().is_some_and(is_lock)
 }
 
-/// `lock: 0x7f001040, for 2.9 s; held by id 7 main_loop`.
-fn of_what(group: &Group, how_long: &str) -> String {
+/// Adds the resource and its holder: `lock: 0x7f001040, for 2.9 s; held by id 7 main_loop`.
+fn with_resource(group: &Group, how_long: &str) -> String {
     let what = group
         .members
         .waits_for
@@ -323,12 +330,12 @@ fn of_what(group: &Group, how_long: &str) -> String {
     format!("{}{how_long}{kept}", what.unwrap_or_default())
 }
 
-/// The last step of a proof is the end.
+/// The end of the recording, which is the last step of every proof.
 fn end_of(group: &Group) -> Nanos {
     Nanos(group.evidence.proof.steps.last().map_or(0, |end| end.at_ns))
 }
 
-/// How long they have waited, beside the past of their site. A few waits are not what is usual.
+/// Compares the wait with past waits of its site. Fewer than [`ENOUGH`] waits are not called usual.
 fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
     let (caveat, mean) = (usual.caveat(), units::duration_ns(usual.mean_ns));
     if reason == Reason::NoPast || usual.waits < ENOUGH {

@@ -1,4 +1,4 @@
-//! Wakes from one row to another, and never more than there is room for.
+//! Wakes between rows as a limited number of arrows.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use ctp_trace::record::Nanos;
 
 use crate::time_scale::Scale;
 
-/// So many are kept.
-const ROOM: usize = 5_000;
+/// How many arrows are kept.
+const MAX_KEPT: usize = 5_000;
 
-/// A coroutine that is shown woke another one.
+/// A wake of a shown coroutine by another shown coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrow {
-    /// When the wake came.
+    /// When the wake happened.
     pub at: Nanos,
-    /// The row of the one that called `wake()`.
+    /// The row of the waker.
     pub from: usize,
-    /// The row of the one that was woken.
+    /// The row of the woken coroutine.
     pub to: usize,
 }
 
-/// The wakes between rows: where there are more than can be kept, of those between the same two
-/// that are close to each other only one is.
+/// The wakes between rows. Beyond the limit, arrows between the same two rows that are close in time
+/// are thinned out.
 #[derive(Clone, Debug, Default)]
 pub struct Arrows {
     all: Vec<Arrow>,
@@ -31,30 +31,30 @@ pub struct Arrows {
 }
 
 impl Arrows {
-    /// Those that are kept, in the order in which they were told.
+    /// The kept arrows, in the order of the trace.
     pub fn all(&self) -> &[Arrow] {
         &self.all
     }
 
-    /// How many there were at the time that is shown.
+    /// How many wakes happened between shown rows in the shown time.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Adds the next one, if it is shown. A wake of oneself goes nowhere.
+    /// Adds the next arrow, if it is in the shown time. A coroutine that wakes itself has no arrow.
     pub fn add(&mut self, arrow: Arrow, scale: &Scale) {
         if arrow.from == arrow.to || !scale.has(arrow.at) {
             return;
         }
         self.total += 1;
         self.keep(arrow);
-        while ROOM < self.all.len() && self.separate <= scale.length() {
+        while MAX_KEPT < self.all.len() && self.separate <= scale.length() {
             self.separate = (2 * self.separate).max(scale.length() >> 14).max(1);
             self.latest.clear();
             let all = std::mem::take(&mut self.all);
             all.into_iter().for_each(|arrow| self.keep(arrow));
         }
-        self.all.truncate(ROOM);
+        self.all.truncate(MAX_KEPT);
     }
 
     fn keep(&mut self, arrow: Arrow) {
@@ -79,23 +79,18 @@ mod tests {
         }
     }
 
-    // CT-19: few are all kept, but for those that nobody could see
+    // CT-19: a few arrows are all kept, except invisible ones
     #[test]
-    fn an_arrow_goes_from_one_row_to_another_in_sight() {
+    fn arrows_outside_the_window_or_to_the_same_row_are_dropped() {
         let (scale, mut arrows) = (Scale::new(Nanos(10), Nanos(90)), Arrows::default());
-        for other_arrow in [
-            arrow(9, 0, 1),
-            arrow(20, 0, 1),
-            arrow(20, 1, 0),
-            arrow(30, 1, 1),
-        ] {
-            arrows.add(other_arrow, &scale);
+        for (at, from, to) in [(9, 0, 1), (20, 0, 1), (20, 1, 0), (30, 1, 1)] {
+            arrows.add(arrow(at, from, to), &scale);
         }
         assert_eq!(arrows.all(), [arrow(20, 0, 1), arrow(20, 1, 0)]);
         assert_eq!(arrows.total(), 2);
     }
 
-    // CT-19: of very many the rare ones stay
+    // CT-19: rare arrows stay
     #[test]
     fn many_arrows_are_thinned_out_pair_by_pair() {
         let scale = Scale::new(Nanos(0), Nanos(1_000_000));
@@ -107,18 +102,18 @@ mod tests {
             }
         }
         assert_eq!(arrows.total(), 1_000_001);
-        assert!((500..=ROOM).contains(&arrows.all().len()));
+        assert!((500..=MAX_KEPT).contains(&arrows.all().len()));
         assert!(arrows.all().contains(&arrow(500_001, 1, 2)));
     }
 
-    // CT-19: also those between a million pairs are bounded
+    // CT-19: arrows between a million pairs of rows are bounded, too
     #[test]
-    fn more_pairs_than_there_is_room_for_are_cut() {
+    fn arrows_of_too_many_pairs_are_cut() {
         for end in [100, u64::MAX] {
             let scale = Scale::new(Nanos(0), Nanos(end));
             let mut arrows = Arrows::default();
             (0..1_000_000).for_each(|row| arrows.add(arrow(50, row, row + 1), &scale));
-            assert_eq!(arrows.all().len(), ROOM);
+            assert_eq!(arrows.all().len(), MAX_KEPT);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What those that are shown did, gathered while the trace is read once more.
+//! The second pass over the trace: collects the events of the shown coroutines.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,8 @@ use super::row::Row;
 use super::selection::Selection;
 use crate::time_scale::Scale;
 
-/// Reads what the selected ones did, in the order of the selection, and how they woke each other.
+/// Returns the rows of the selected coroutines, in the order of the selection, and their wakes of
+/// each other.
 pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
     let members = || selection.groups.iter().flat_map(|group| &group.members);
     let count = members().count().max(1);
@@ -28,15 +29,16 @@ pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec
     for record in reader.flatten() {
         table.take(&record, scale);
     }
-    table.rows.iter_mut().for_each(|row| row.close(scale));
+    table.rows.iter_mut().for_each(|row| row.finish(scale));
     (table.rows, table.arrows)
 }
 
-/// The rows, and how those are found that a record is about.
+/// The rows, and the indexes to find the row of a record.
 struct Table {
     rows: Vec<Row>,
     places: HashMap<CoroutineId, usize>,
-    /// What each of them waits for, side by side: closings are many and concern few.
+    /// The resource number that each row waits for. Contiguous, since closings are many and concern
+    /// few rows.
     awaited: Vec<Option<u64>>,
     arrows: Arrows,
 }
@@ -53,7 +55,7 @@ impl Table {
             }
             Record::Earlier(earlier) => {
                 if let Some(&place) = self.places.get(&earlier.coroutine) {
-                    self.rows[place].begins_after(earlier.events);
+                    self.rows[place].set_earlier(earlier.events);
                 }
             }
             Record::Wake(wake) => {
@@ -108,11 +110,11 @@ mod tests {
     use ctp_trace::verdict::Verdict;
     use ctp_trace::{TraceModel, Writer};
 
-    const SINGLE: CoroutineId = CoroutineId(1);
+    const ID: CoroutineId = CoroutineId(1);
 
     fn event(n: u64, at: u64, kind: EventKind, tid: u64) -> Record {
         Record::Event(Event {
-            coroutine: SINGLE,
+            coroutine: ID,
             n,
             at: Nanos(at),
             tid,
@@ -124,7 +126,7 @@ mod tests {
     fn row(records: &[Record], from: u64) -> Row {
         let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
         let birth = Record::Birth(Birth {
-            coroutine: SINGLE,
+            coroutine: ID,
             at: Nanos(10),
             ..Birth::default()
         });
@@ -157,9 +159,9 @@ mod tests {
         marks.all().iter().map(|mark| mark.at.0).collect()
     }
 
-    // CT-19: each wake that a thread told of, once, and the end of what it waited for, once
+    // CT-19: each recorded wake once, and the closing of the awaited resource once
     #[test]
-    fn deeds_become_marks_with_names() {
+    fn wakes_and_closings_become_marks() {
         let wait = |n, at| {
             let mut suspend = event(n, at, EventKind::Suspend, 2);
             if let Record::Event(event) = &mut suspend {
@@ -178,7 +180,7 @@ mod tests {
         let site = SiteId(3);
         let call = |count| {
             Act::Wake(WakeCall {
-                coroutine: SINGLE,
+                coroutine: ID,
                 count,
                 site,
                 ..WakeCall::default()
@@ -190,7 +192,7 @@ mod tests {
             site,
         });
         let word = Record::Wake(Wake {
-            coroutine: SINGLE,
+            coroutine: ID,
             count: 2,
             at: Nanos(41),
             ..Wake::default()
@@ -220,12 +222,12 @@ mod tests {
         assert_eq!(row.lost, Some(Mark { at, by }));
     }
 
-    // CT-19: spans, thread changes, the latest wake of a wait, an open end
+    // CT-19: pieces, thread changes, the latest wake of a wait, an open end
     #[test]
     fn events_become_pieces_and_marks() {
         let wake = |count, at| {
             Record::Wake(Wake {
-                coroutine: SINGLE,
+                coroutine: ID,
                 count,
                 waker: Waker::Foreign,
                 at: Nanos(at),
@@ -258,9 +260,9 @@ mod tests {
         );
     }
 
-    // CT-19: a loss is a piece of its own, and the dead have no open end
+    // CT-19: a loss is a piece of its own, and an ended coroutine has no open end
     #[test]
-    fn a_loss_is_seen_and_a_death_is_an_end() {
+    fn losses_and_deaths_are_shown() {
         let row = row(
             &[
                 event(5, 40, EventKind::Run, 2),
@@ -279,11 +281,11 @@ mod tests {
         );
     }
 
-    // CT-19: what a flight recorder did not keep is not shown, and not lost
+    // CT-19: events that a flight recorder did not keep are neither shown nor lost
     #[test]
-    fn a_flight_recorders_row_begins_with_what_it_kept() {
+    fn row_begins_with_first_event_kept_by_flight_recorder() {
         let earlier = Earlier {
-            coroutine: SINGLE,
+            coroutine: ID,
             events: 5,
         };
         let row = row(
@@ -298,9 +300,9 @@ mod tests {
         assert_eq!(row.events, (2, 0));
     }
 
-    // CT-19: a window cuts what reaches into it
+    // CT-19: pieces are clipped to the window
     #[test]
-    fn a_window_cuts() {
+    fn window_clips_pieces() {
         let row = row(
             &[
                 event(0, 20, EventKind::Run, 2),

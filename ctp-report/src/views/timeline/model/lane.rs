@@ -1,4 +1,4 @@
-//! From pieces of time to bars on the line of time.
+//! Turns pieces into bars on the time axis.
 
 use ctp_trace::record::WaitKind;
 use ctp_trace::verdict::Verdict;
@@ -11,52 +11,53 @@ use crate::time_scale::Scale;
 /// How a bar looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
-    /// Born, and never run so far.
+    /// The coroutine was born, and has not run yet.
     Born,
-    /// It ran.
+    /// The coroutine ran.
     Runs,
-    /// It waited for a file descriptor.
+    /// The coroutine waited for a file descriptor.
     Fd,
-    /// It waited for a timer.
+    /// The coroutine waited for a timer.
     Timer,
-    /// It waited for others of its program: a lock, a channel, a coroutine.
+    /// The coroutine waited for another coroutine: a lock, a channel, a join.
     Others,
-    /// It gave way.
+    /// The coroutine yielded.
     Turn,
-    /// It waited for something of its own, or did not tell what for.
+    /// The coroutine waited for a resource of the program's own, or for an unrecorded resource.
     Unrecorded,
-    /// Both, too often to be drawn: in so many quarters of the time it ran.
+    /// The coroutine ran and waited too often to be drawn. The number is the share of running time,
+    /// in quarters.
     Mixed(u8),
-    /// What happened is lost.
+    /// Events were lost.
     Lost,
-    /// It is stuck, certainly or likely.
+    /// The coroutine is stuck, certainly or likely.
     Stuck,
-    /// It has kept its thread for long.
+    /// The coroutine has kept its thread for long.
     Busy,
 }
 
 /// A bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// Its left edge.
+    /// The left edge.
     pub x: u64,
-    /// Its width, at least 1.
+    /// The width, at least 1.
     pub width: u64,
-    /// How it looks.
+    /// How the bar looks.
     pub look: Look,
-    /// What it stands for.
+    /// The piece that the bar shows.
     pub piece: Piece,
 }
 
-/// Where bars are only shades, marks would hide them and show too few.
-pub fn seen<'a>(marks: &'a Marks, track: &'a Track) -> impl Iterator<Item = Mark> + 'a {
+/// Returns the marks outside of merged pieces. A merged piece is only a shade, which marks would hide.
+pub fn visible_marks<'a>(marks: &'a Marks, track: &'a Track) -> impl Iterator<Item = Mark> + 'a {
     let all = marks.all().iter().copied();
     all.filter(|mark| track.distinguishes(mark.at))
 }
 
-/// When it was woken, as far as that is seen; the latest wake is always, for it tells most.
+/// Returns the visible wakes. The latest wake is always visible, because it matters most.
 pub fn wakes(row: &Row, track: &Track, scale: &Scale) -> Vec<Mark> {
-    let mut wakes: Vec<Mark> = seen(&row.wakes, track).collect();
+    let mut wakes: Vec<Mark> = visible_marks(&row.wakes, track).collect();
     wakes.extend(latest_wake(row, scale));
     wakes.dedup_by_key(|mark| scale.x(mark.at));
     wakes
@@ -73,13 +74,13 @@ fn latest_wake(row: &Row, scale: &Scale) -> Option<Mark> {
     })
 }
 
-/// What it does at the end.
+/// The bar of the open activity at the end.
 pub fn open(row: &Row, scale: &Scale) -> Option<Bar> {
     let piece = row.open.as_ref()?;
     Some(bar(piece, at_the_end(piece, row.member.verdict), scale))
 }
 
-/// The pieces of a track.
+/// The bars of a track.
 pub fn bars(track: &Track, scale: &Scale) -> Vec<Bar> {
     let pieces = track.pieces().iter();
     pieces.map(|piece| bar(piece, look(piece), scale)).collect()
@@ -131,9 +132,9 @@ mod tests {
     use super::*;
     use ctp_trace::record::Nanos;
 
-    // CT-19: a shade says how much of a mixed piece it ran, and a loss is never shaded over
+    // CT-19: the shade shows the share of running time, and a loss always shows
     #[test]
-    fn what_is_too_thin_is_a_shade() {
+    fn merged_pieces_are_shades() {
         let mixed = |ran, lost| {
             look(&Piece::new(
                 0,
@@ -153,13 +154,13 @@ mod tests {
 
     // CT-19
     #[test]
-    fn a_bar_can_always_be_seen() {
+    fn bars_are_never_too_thin() {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
         let bar = bar(&Piece::new(7, 8, Activity::Born), Look::Born, &scale);
         assert_eq!((bar.x, bar.width), (0, 1));
     }
 
-    // CT-19: the rule decides what the end of a row looks like
+    // CT-19: the verdict decides what the end of a row looks like
     #[test]
     fn only_a_verdict_makes_an_end_red() {
         let waits = Piece::new(

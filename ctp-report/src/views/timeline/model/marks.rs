@@ -1,29 +1,29 @@
-//! Moments that are marked in a row, and never more than there is room for.
+//! Marked moments of a row, limited in number.
 
 use ctp_trace::record::{Nanos, SiteId};
 
 use super::track::Track;
 use crate::time_scale::Scale;
 
-/// A moment, and who made it worth a mark, if that was told.
+/// A marked moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When it happened.
+    /// The moment.
     pub at: Nanos,
-    /// Who did it, if that was told.
+    /// The thread that caused the mark, if recorded.
     pub by: Option<By>,
 }
 
-/// A thread, at a place of the program.
+/// A thread at a place of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct By {
-    /// Its id.
+    /// The thread id.
     pub tid: u64,
-    /// Where; 0 if that is not known.
+    /// The place, or 0 if unknown.
     pub site: SiteId,
 }
 
-/// Marks, at most so many: where there are more, of those that stand close only one is kept.
+/// A limited number of marks. Beyond the limit, marks that are close in time are thinned out.
 #[derive(Clone, Debug)]
 pub struct Marks {
     all: Vec<Mark>,
@@ -33,7 +33,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// None yet, and room for so many.
+    /// Creates an empty list for `room` marks.
     pub fn new(room: usize) -> Self {
         Marks {
             all: Vec::new(),
@@ -43,18 +43,18 @@ impl Marks {
         }
     }
 
-    /// The marks, in the order in which they were told.
+    /// The marks, in the order of the trace.
     pub fn all(&self) -> &[Mark] {
         &self.all
     }
 
-    /// Whether some were left out for want of room.
+    /// Whether marks were dropped because of the limit.
     pub fn is_thinned(&self) -> bool {
         self.thinned
     }
 
-    /// Adds the next one, if it is shown and there is none so near. For want of room, those go
-    /// first that stand where the track tells nothing apart.
+    /// Adds the next mark, unless it lies outside of the shown time or too close to another mark.
+    /// Beyond the limit, marks in merged pieces of the track are dropped first.
     pub fn add(&mut self, mark: Mark, scale: &Scale, track: &Track) {
         let near = |last: &Mark| last.at.0.abs_diff(mark.at.0) < self.separate;
         if !scale.has(mark.at) || self.all.last().is_some_and(near) {
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    // CT-19: marks are bounded, too
+    // CT-19: the number of marks is bounded, too
     #[test]
     fn many_marks_are_thinned_out() {
         let (scale, mut marks) = (Scale::new(Nanos(0), Nanos(1_000_000)), Marks::new(100));
@@ -99,9 +99,9 @@ mod tests {
         assert!(marks.all().windows(2).all(|two| two[0].at < two[1].at));
     }
 
-    // CT-19: what can be told apart keeps its marks, however many there are elsewhere
+    // CT-19: separate pieces keep their marks, however many marks there are elsewhere
     #[test]
-    fn marks_in_what_is_merged_go_first() {
+    fn marks_in_merged_pieces_are_dropped_first() {
         let scale = Scale::new(Nanos(0), Nanos(1_000_000));
         let (mut marks, mut track) = (Marks::new(100), Track::new(1_000_000, 50, 100));
         let run = |from, to, thread| Piece {

@@ -1,4 +1,4 @@
-//! Who there is: those that live, as the census judges them, and those that are over.
+//! The coroutines that may be shown: the live coroutines with their verdicts, and the ended ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,49 +10,49 @@ use super::threads::Threads;
 use crate::evidence;
 use crate::time_scale::Scale;
 
-/// So many of those that ended at one site are remembered, the longest-lived.
-const REMEMBERED: usize = 200;
+/// How many coroutines that ended at a site are kept: the longest-lived.
+const MAX_KEPT: usize = 200;
 
-/// One coroutine that may be shown.
+/// A coroutine that may be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its number.
+    /// The coroutine's id.
     pub id: CoroutineId,
-    /// The process it belongs to.
+    /// The coroutine's process.
     pub process: ProcessId,
-    /// Its name.
+    /// The coroutine's name.
     pub name: NameId,
-    /// Where it is, or was when it ended.
+    /// Where the coroutine is, or was when it ended.
     pub site: SiteId,
-    /// Where it was spawned.
+    /// Where the coroutine was spawned.
     pub spawned: SiteId,
-    /// When it was born.
+    /// When the coroutine was born.
     pub born: Nanos,
-    /// Since when it has been in its last state.
+    /// When the last state began.
     pub since: Nanos,
-    /// When it ended, or the end of the recording.
+    /// When the coroutine ended, or the end of the recording.
     pub until: Nanos,
-    /// What the rule says.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What is so.
+    /// The fact on which the verdict rests.
     pub fact: Fact,
 }
 
-/// Those that are over, by the site where they ended.
+/// The coroutines that ended at a site.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
-    /// How many.
+    /// How many coroutines ended there.
     pub count: u64,
-    /// The longest-lived of them, in no order.
+    /// The longest-lived of these, unsorted.
     pub longest: Vec<Member>,
 }
 
-/// Everybody whom a reading of the trace met.
+/// All coroutines and threads that a pass over the trace has seen.
 #[derive(Debug)]
 pub struct ObservedPopulation {
-    /// Those that are over.
+    /// The ended coroutines, by site.
     pub ended: BTreeMap<SiteId, Ended>,
-    /// The threads that told of themselves.
+    /// The threads that recorded events of their own.
     pub lives: Threads,
     window: Scale,
     threads: BTreeSet<u64>,
@@ -60,7 +60,8 @@ pub struct ObservedPopulation {
 }
 
 impl ObservedPopulation {
-    /// Nobody yet. Whoever was over before this time, or born after it, is passed over.
+    /// Creates an empty population of `window`. Coroutines that end before or begin after it are
+    /// ignored.
     pub fn new(window: Scale) -> Self {
         ObservedPopulation {
             ended: BTreeMap::new(),
@@ -71,7 +72,8 @@ impl ObservedPopulation {
         }
     }
 
-    /// Takes note of a record, before the census does: it forgets who is over.
+    /// Takes note of a record. Call this before `trace_model` consumes the record, since the model
+    /// forgets ended coroutines.
     pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
         let event = match record {
             Record::Event(event) => event,
@@ -83,16 +85,16 @@ impl ObservedPopulation {
             self.threads.insert(event.tid);
         }
         if event.kind == EventKind::Death {
-            self.reap_process(trace_model, event);
+            self.end_coroutine(trace_model, event);
         }
     }
 
-    /// On how many threads something happened.
+    /// The number of threads on which coroutines ran.
     pub fn threads(&self) -> u64 {
         self.threads.len() as u64
     }
 
-    fn reap_process(&mut self, trace_model: &TraceModel, death: &Event) {
+    fn end_coroutine(&mut self, trace_model: &TraceModel, death: &Event) {
         let mut unknown = Coroutine::default();
         (unknown.id, unknown.born) = (death.coroutine, death.at);
         let coroutine = trace_model.get(death.coroutine).unwrap_or(&unknown);
@@ -114,15 +116,15 @@ impl Ended {
     fn add(&mut self, member: Member) {
         self.count += 1;
         self.longest.push(member);
-        if 2 * REMEMBERED <= self.longest.len() {
+        if 2 * MAX_KEPT <= self.longest.len() {
             self.longest.sort_by_key(Member::rank);
-            self.longest.truncate(REMEMBERED);
+            self.longest.truncate(MAX_KEPT);
         }
     }
 }
 
 impl Member {
-    /// The longest first: in the state that is worth a word, else in life.
+    /// The sort key: the longest first. This is the time in a notable state, or else the lifetime.
     pub fn rank(&self) -> (std::cmp::Reverse<Nanos>, CoroutineId) {
         let from = if self.verdict < Verdict::Waiting {
             self.since
@@ -132,31 +134,32 @@ impl Member {
         (std::cmp::Reverse(from.until(self.until)), self.id)
     }
 
-    /// Whether it lived at a time that is shown.
+    /// Whether the coroutine lived in the shown time.
     pub fn is_in(&self, scale: &Scale) -> bool {
         self.born <= scale.to && scale.from <= self.until
     }
 }
 
-/// Those that are not over, as the rule judges them.
+/// Returns the live coroutines with their verdicts.
 pub fn alive(trace_model: &TraceModel, threshold: Nanos) -> Vec<Member> {
-    let of = |(coroutine, judgement): evidence::Member| {
-        let rule = (judgement.verdict, judgement.fact);
-        member(
-            trace_model,
-            coroutine,
-            trace_model.end_of(coroutine.process),
-            rule,
-        )
-    };
-    evidence::members(trace_model, threshold).map(of).collect()
+    evidence::members(trace_model, threshold)
+        .map(|(coroutine, judgement)| {
+            let end = trace_model.end_of(coroutine.process);
+            member(
+                trace_model,
+                coroutine,
+                end,
+                (judgement.verdict, judgement.fact),
+            )
+        })
+        .collect()
 }
 
 fn member(
     trace_model: &TraceModel,
     coroutine: &Coroutine,
     until: Nanos,
-    rule: (Verdict, Fact),
+    (verdict, fact): (Verdict, Fact),
 ) -> Member {
     let (_, since) = coroutine.state();
     Member {
@@ -168,7 +171,7 @@ fn member(
         born: coroutine.born,
         since,
         until,
-        verdict: rule.0,
-        fact: rule.1,
+        verdict,
+        fact,
     }
 }

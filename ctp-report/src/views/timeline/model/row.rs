@@ -1,4 +1,4 @@
-//! What one of those that are shown did, gathered event by event.
+//! The activities and marks of a shown coroutine, collected event by event.
 
 use ctp_trace::record::{Close, Event, EventKind, Nanos, SiteId, ThreadEvent, Wake, WakeCall};
 use ctp_trace::verdict::Verdict;
@@ -8,53 +8,53 @@ use super::population::Member;
 use super::track::{Activity, Piece, Track};
 use crate::time_scale::{Scale, UNITS};
 
-/// Pieces that all rows together may have, from afar and from near by, and one of them.
+/// How many pieces all rows together may have, zoomed out and zoomed in, and how many a row.
 const FAR: usize = 24_000;
 const NEAR: usize = 72_000;
 const MAX_PIECES: usize = 3_000;
 
-/// Marks of one sort that all rows together may have.
+/// How many marks of a kind all rows together may have, and how many a row.
 const MARKS: usize = 30_000;
 const MAX_MARKS: usize = 1_500;
 
-/// Two pixels of the picture: what is shorter is shaded there, and drawn only when zoomed.
+/// Two pixels of the picture. Shorter pieces are shaded, and drawn only when zoomed in.
 const TWO_PIXELS: u64 = UNITS / 450;
 
-/// What is drawn of one coroutine.
+/// The row of a coroutine.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Who it is.
+    /// The coroutine.
     pub member: Member,
-    /// What it did, as it can be seen from afar.
+    /// The activities for the zoomed-out picture.
     pub far: Track,
-    /// What it did, as seen from near by.
+    /// The activities for the zoomed-in picture.
     pub near: Track,
-    /// What it did last, if it never ended.
+    /// The last activity, if the coroutine never ended.
     pub open: Option<Piece>,
-    /// When it was woken.
+    /// When the coroutine was woken.
     pub wakes: Marks,
-    /// When what it waited for was closed.
+    /// When a resource that the coroutine waited for was closed.
     pub closes: Marks,
-    /// When it went on on another thread.
+    /// When the coroutine continued on another thread.
     pub moves: Marks,
-    /// How often it went on on another thread.
+    /// How often the coroutine continued on another thread.
     pub moved: u64,
-    /// Events of it that were seen, and those known to be missing between them.
+    /// The number of events seen, and of events known to be missing between them.
     pub events: (u64, u64),
-    /// Its wake word at the end.
+    /// The coroutine's wake word at the end.
     pub wake: Option<Wake>,
-    /// The latest call of `wake()` that a thread told of: the count of wakes with it, and who.
+    /// The latest recorded `wake()` call: the wake count with this call, and the caller.
     pub called: Option<(u32, By)>,
-    /// When and by whom what it waits for at the end was closed.
+    /// The closing of the resource that the coroutine waits for at the end.
     pub lost: Option<Mark>,
     last: Option<Event>,
-    /// Events before the first that a flight recorder kept.
+    /// How many events precede the first event that a flight recorder kept.
     earlier: u64,
     thread: Option<u64>,
 }
 
 impl Row {
-    /// Nothing yet of this one, of so many rows.
+    /// Creates an empty row for a coroutine. `rows` is the number of all rows, which share the limits.
     pub fn new(member: &Member, scale: &Scale, rows: usize) -> Self {
         let (length, room) = (scale.length(), |all: usize| (all / rows).min(MAX_PIECES));
         let marks = (MARKS / rows).min(MAX_MARKS);
@@ -79,14 +79,14 @@ impl Row {
         }
     }
 
-    /// Whether there is more to show than there is room for.
+    /// Whether pieces or marks were merged even for the zoomed-in picture.
     pub fn is_merged(&self) -> bool {
         let merged = |piece: &Piece| matches!(piece.activity, Activity::Mixed { .. });
         let thinned = self.wakes.is_thinned() || self.closes.is_thinned();
         thinned || self.near.pieces().iter().any(merged)
     }
 
-    /// What it did as seen from afar, and as seen from near by if that is more.
+    /// The activities for the zoomed-out picture, and for the zoomed-in picture if that shows more.
     pub fn tracks(&self) -> impl Iterator<Item = &Track> {
         let has_more = self.far.pieces() != self.near.pieces();
         [&self.far]
@@ -94,13 +94,13 @@ impl Row {
             .chain(has_more.then_some(&self.near))
     }
 
-    /// When it ended, if it did at a time that is shown.
+    /// When the coroutine ended, if in the shown time.
     pub fn death(&self, scale: &Scale) -> Option<Nanos> {
         let over = self.member.verdict == Verdict::Over && scale.has(self.member.until);
         over.then_some(self.member.until)
     }
 
-    /// Goes one event on.
+    /// Adds the next event of the coroutine.
     pub fn event(&mut self, event: &Event, scale: &Scale) {
         let expected = self
             .last
@@ -110,9 +110,9 @@ impl Row {
         if let Some(gap) = event.n.checked_sub(expected) {
             self.events.1 = self.events.1.saturating_add(gap);
             let activity = match gap {
-                // What it did in between is not known, though nothing is lost.
+                // The activity in between is unknown, although no event was lost.
                 0 if event.after_filtered => Some(Activity::Lost(0)),
-                // What a flight recorder did not keep is not shown.
+                // Events that a flight recorder did not keep are not shown.
                 0 if self.last.is_none() && 0 < self.earlier => None,
                 0 => self.activity(),
                 lost => Some(Activity::Lost(lost)),
@@ -120,7 +120,7 @@ impl Row {
             self.push(activity, event.at, scale);
         }
         if event.kind == EventKind::Run {
-            self.runs_on(event, scale);
+            self.mark_move(event, scale);
         }
         (self.last, self.lost) = (Some(*event), None);
     }
@@ -151,7 +151,7 @@ impl Row {
         Some(Piece { from, to, activity })
     }
 
-    fn runs_on(&mut self, event: &Event, scale: &Scale) {
+    fn mark_move(&mut self, event: &Event, scale: &Scale) {
         if self.thread.is_some_and(|thread| thread != event.tid) {
             self.moved += 1;
             let (at, by) = (event.at, None);
@@ -160,13 +160,13 @@ impl Row {
         self.thread = Some(event.tid);
     }
 
-    /// So many events came before the first that a flight recorder kept.
-    pub fn begins_after(&mut self, events: u64) {
+    /// Sets how many events precede the first event that a flight recorder kept.
+    pub fn set_earlier(&mut self, events: u64) {
         self.earlier = events;
     }
 
-    /// Takes note of its wake word, and says whether that tells of a wake: one that its thread told
-    /// of is marked already.
+    /// Takes note of the wake word. Returns whether the word shows a new wake. A wake call that a
+    /// thread recorded is already marked.
     pub fn woken(&mut self, wake: &Wake, scale: &Scale) -> bool {
         self.wake = Some(*wake);
         let reported = self.called.is_some_and(|(count, _)| count == wake.count);
@@ -178,31 +178,31 @@ impl Row {
         is_new
     }
 
-    /// Takes note of a call of `wake()`.
+    /// Takes note of a recorded `wake()` call.
     pub fn called(&mut self, thread_event: &ThreadEvent, call: &WakeCall, scale: &Scale) {
         let mark = mark(thread_event, call.site);
         self.called = mark.by.map(|by| (call.count, by));
         self.wakes.add(mark, scale, &self.near);
     }
 
-    /// Takes note that a resource is gone. Only the first time since it waits can it be what it
-    /// waits for: later the number is another's.
+    /// Takes note of the closing of a resource. Only the first closing during a wait can be that of
+    /// the awaited resource. Later the number belongs to another resource.
     pub fn closed(&mut self, thread_event: &ThreadEvent, close: &Close, scale: &Scale) {
-        let waits = |last: &Event| {
-            let since = last.kind == EventKind::Suspend && last.at < thread_event.at;
-            since && close.is_of(last.wait, last.arg)
-        };
-        let is_ours =
-            self.member.process == thread_event.process && self.last.as_ref().is_some_and(waits);
-        if is_ours && self.lost.is_none() {
+        let is_awaited = self.last.is_some_and(|last| {
+            last.kind == EventKind::Suspend
+                && last.at < thread_event.at
+                && close.is_of(last.wait, last.arg)
+        });
+        if is_awaited && self.member.process == thread_event.process && self.lost.is_none() {
             let mark = mark(thread_event, close.site);
             self.lost = Some(mark);
             self.closes.add(mark, scale, &self.near);
         }
     }
 
-    /// What goes on at the end. What came after a loss is not known, whatever came before.
-    pub fn close(&mut self, scale: &Scale) {
+    /// Sets the open activity at the end of the trace. If the verdict is UNKNOWN, the activity is
+    /// unknown too.
+    pub fn finish(&mut self, scale: &Scale) {
         let activity = match self.member.verdict {
             Verdict::Over => None,
             Verdict::Unknown => Some(Activity::Lost(0)),

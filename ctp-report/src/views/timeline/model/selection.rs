@@ -1,4 +1,4 @@
-//! Whom to show: everybody, or of each group those that tell most.
+//! Selects the coroutines to show: all, or samples of each group.
 
 use std::collections::BTreeMap;
 
@@ -9,63 +9,63 @@ use ctp_trace::verdict::Verdict;
 use super::population::{self, Member, ObservedPopulation};
 use crate::time_scale::Scale;
 
-/// So many rows are read one by one; more are grouped.
-pub const ALL: u64 = 200;
+/// Up to this many coroutines, all are shown. More are grouped and sampled.
+const MAX_UNGROUPED: u64 = 200;
 
-/// Groups that are shown; the rest is summed up.
-const GROUPS: usize = 30;
+/// How many groups are shown. The others are only counted.
+const MAX_GROUPS: usize = 30;
 
-/// Rows of a group of stuck ones, and of any other.
-const OF_STUCK: usize = 20;
-const OF_OTHERS: usize = 5;
+/// How many rows a group of stuck coroutines has, and how many another group.
+const STUCK_ROWS: usize = 20;
+const OTHER_ROWS: usize = 5;
 
-/// Rows in all, unless there are more groups than that.
-const SAMPLED: usize = 60;
+/// How many rows a sampled timeline has, unless it has more groups.
+const MAX_ROWS: usize = 60;
 
-/// Coroutines of one verdict at one site.
+/// The coroutines with the same verdict at the same site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Where they are or ended.
+    /// Where the coroutines are, or ended.
     pub site: SiteId,
-    /// What the rule says of them.
+    /// Their verdict.
     pub verdict: Verdict,
-    /// How many there are.
+    /// How many coroutines the group has.
     pub count: u64,
-    /// Since when they have been so: the first and the last of them.
+    /// When the first and the last of the coroutines entered their state.
     pub since: (Nanos, Nanos),
-    /// The longest time that one of them has been so.
+    /// The longest time that a coroutine has been in its state.
     pub longest: Nanos,
-    /// Those that are shown: the one that crashed, then the longest.
+    /// The shown coroutines: the crashed coroutine, then the longest.
     pub members: Vec<Member>,
 }
 
-/// Who is shown, and of how many.
+/// The shown coroutines, and the number of all coroutines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// That of the one that crashed first, then the worst, then the largest.
+    /// The group of the crashed coroutine, then the worst, then the largest.
     pub groups: Vec<Group>,
-    /// Whether rows stand under the heading of their group, since there are too many for a look.
+    /// Whether the groups have headings, because there are too many coroutines to show all.
     pub grouped: bool,
-    /// How many coroutines there are.
+    /// How many coroutines lived in the shown time.
     pub total: u64,
-    /// Groups that are not shown, and the coroutines in them.
+    /// How many groups are not shown, and the number of coroutines in these.
     pub left_out: (u64, u64),
 }
 
 impl Selection {
-    /// How many are shown.
+    /// How many coroutines are shown.
     pub fn shown(&self) -> usize {
         self.groups.iter().map(|group| group.members.len()).sum()
     }
 
-    /// How many of them are stuck, certainly or likely, shown or not.
+    /// How many coroutines are stuck, certainly or likely, shown or not.
     pub fn stuck(&self) -> u64 {
         let stuck = self.groups.iter().filter(|group| group.verdict.is_stuck());
         stuck.map(|group| group.count).sum()
     }
 }
 
-/// Chooses among all that lived in the time that is shown. The one that crashed is always there.
+/// Selects among the coroutines that lived in the shown time. The crashed coroutine is always shown.
 pub fn pick(
     trace_model: &TraceModel,
     observed: ObservedPopulation,
@@ -112,7 +112,7 @@ fn put(groups: &mut BTreeMap<(Verdict, SiteId), Group>, member: Member) {
 
 fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
     let total = groups.iter().map(|group| group.count).sum();
-    let grouped = ALL < total;
+    let grouped = MAX_UNGROUPED < total;
     let is_other = |member: &Member| Some(member.id) != crashed;
     groups.sort_by_key(|group| {
         let others = group.members.iter().all(is_other);
@@ -130,7 +130,7 @@ fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
     }
     let mut left_out = (0, 0);
     if grouped {
-        let rest = groups.split_off(groups.len().min(GROUPS));
+        let rest = groups.split_off(groups.len().min(MAX_GROUPS));
         left_out = (
             rest.len() as u64,
             rest.iter().map(|group| group.count).sum(),
@@ -145,19 +145,21 @@ fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
     }
 }
 
-/// One of each group, then as many more as a group should have, then as many as there is room for;
-/// the worst groups first.
+/// Keeps a member of each group, then as many as the group should have, then as many as fit. The
+/// worst groups come first.
 fn cut(groups: &mut [Group]) {
     let mut kept = vec![1; groups.len()];
-    let mut room = SAMPLED.saturating_sub(groups.len());
+    let mut room = MAX_ROWS.saturating_sub(groups.len());
     for is_full in [false, true] {
         for (group, kept) in groups.iter().zip(&mut kept) {
-            let most = match group.verdict.is_stuck() {
-                _ if is_full => usize::MAX,
-                true => OF_STUCK,
-                false => OF_OTHERS,
+            let limit = if is_full {
+                usize::MAX
+            } else if group.verdict.is_stuck() {
+                STUCK_ROWS
+            } else {
+                OTHER_ROWS
             };
-            let more = group.members.len().min(most).saturating_sub(*kept);
+            let more = group.members.len().min(limit).saturating_sub(*kept);
             *kept += more.min(room);
             room -= more.min(room);
         }
@@ -197,9 +199,9 @@ mod tests {
         }
     }
 
-    // CT-19: stuck ones first, and the longest of them
+    // CT-19: stuck coroutines come first, the longest before the others
     #[test]
-    fn few_are_all_shown_the_worst_first() {
+    fn few_coroutines_are_all_shown_the_worst_first() {
         let selection = sample(
             vec![
                 group(Verdict::Waiting, 1, 150),
@@ -216,31 +218,31 @@ mod tests {
         );
     }
 
-    // CT-18: of however many, the one that crashed is shown, and first
+    // CT-18: the crashed coroutine comes first, however many there are
     #[test]
-    fn the_one_that_crashed_is_always_shown() {
+    fn crashed_coroutine_is_always_shown() {
         let groups = (1..50).map(|i| group(Verdict::Waiting, i, 200)).collect();
         let crashed = CoroutineId(49_199);
         let selection = sample(groups, Some(crashed));
         assert_eq!(selection.groups[0].members[0].id, crashed);
-        assert_eq!(selection.groups[0].members.len(), OF_OTHERS);
+        assert_eq!(selection.groups[0].members.len(), OTHER_ROWS);
     }
 
-    // CT-19: as many as there is room for
+    // CT-19: as many as fit
     #[test]
-    fn a_single_group_of_many_fills_the_page() {
+    fn a_single_large_group_fills_the_page() {
         let groups = vec![group(Verdict::Waiting, 1, 10_000)];
-        assert_eq!(sample(groups, None).shown(), SAMPLED);
+        assert_eq!(sample(groups, None).shown(), MAX_ROWS);
     }
 
-    // CT-19: 10 000 are sampled, and no group without a row
+    // CT-19: 10 000 coroutines are sampled, and each group has a row
     #[test]
-    fn many_are_sampled() {
+    fn many_coroutines_are_sampled() {
         let mut groups: Vec<Group> = (1..50).map(|i| group(Verdict::Waiting, i, 200)).collect();
         groups.push(group(Verdict::Stuck, 99, 47));
         let selection = sample(groups, None);
-        assert!(selection.grouped && selection.shown() <= SAMPLED);
-        assert_eq!(selection.groups[0].members.len(), OF_STUCK);
+        assert!(selection.grouped && selection.shown() <= MAX_ROWS);
+        assert_eq!(selection.groups[0].members.len(), STUCK_ROWS);
         assert!(
             selection
                 .groups

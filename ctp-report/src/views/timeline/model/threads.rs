@@ -1,4 +1,4 @@
-//! The threads that tell of themselves: from when to when, and where records of theirs were lost.
+//! The threads that recorded events of their own: their lifetimes and lost records.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -8,66 +8,66 @@ use ctp_trace::trace_model::TraceModel;
 
 use crate::time_scale::Scale;
 
-/// Threads that are shown.
-const SHOWN: usize = 24;
+/// How many threads are shown.
+const MAX_SHOWN: usize = 24;
 
-/// Threads that are remembered, so that the best to show are among them.
-const REMEMBERED: usize = 200;
+/// How many threads are kept to select the shown threads from.
+const MAX_KEPT: usize = 200;
 
-/// Losses of one thread that are marked; all are counted.
-const MARKED: usize = 100;
+/// How many losses of a thread are marked. All are counted.
+const MAX_MARKED: usize = 100;
 
-/// One thread.
+/// A thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process.
+    /// The thread's process.
     pub process: ProcessId,
-    /// The kernel's id of it.
+    /// The kernel's thread id.
     pub tid: u64,
-    /// When it recorded something first.
+    /// When the thread first recorded an event.
     pub started: Nanos,
-    /// When it said that it ends; the end of the recording of its process, if it did not.
+    /// When the thread recorded its end. Without an end, the end of the process's recording.
     pub until: Nanos,
-    /// Whether it said that it ends.
+    /// Whether the thread recorded its end.
     pub ended: bool,
-    /// When records of it were lost, and how many: the first of them.
+    /// The first losses: when, and how many records.
     pub losses: Vec<(Nanos, u64)>,
-    /// How many were lost in all.
+    /// How many records were lost in all.
     pub lost: u64,
 }
 
-/// Those that are shown, in the order in which they began, and of how many.
+/// The shown threads, by start, and the number of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     /// The threads that are shown.
     pub threads: Vec<Thread>,
-    /// How many there were.
+    /// How many threads lived in the shown time.
     pub total: u64,
 }
 
-/// All threads of which a reading of the trace learnt.
+/// All threads that a pass over the trace has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     all: Vec<Thread>,
-    /// Where those are that have not ended.
+    /// The indexes of live threads in `all`.
     alive: HashMap<(ProcessId, u64), usize>,
     total: u64,
 }
 
 impl Threads {
-    /// Takes note of what a thread says of itself.
+    /// Takes note of an event of a thread.
     pub fn see(&mut self, thread_event: &ThreadEvent) {
         match thread_event.act {
             Act::Begin => self.begin(thread_event),
             Act::End => {
-                let thread = self.of(thread_event);
+                let thread = self.thread(thread_event);
                 (thread.until, thread.ended) = (thread_event.at, true);
                 self.alive.remove(&(thread_event.process, thread_event.tid));
             }
             Act::Loss(records) => {
-                let thread = self.of(thread_event);
+                let thread = self.thread(thread_event);
                 thread.lost = thread.lost.saturating_add(records);
-                if thread.losses.len() < MARKED {
+                if thread.losses.len() < MAX_MARKED {
                     thread.losses.push((thread_event.at, records));
                 }
             }
@@ -75,14 +75,10 @@ impl Threads {
         }
     }
 
-    /// Those that lived in the time that is shown: first those that lost something, then the
-    /// longest-lived.
+    /// Selects threads that lived in the shown time: threads with lost records before others, the
+    /// longest-lived first.
     pub fn pick(mut self, trace_model: &TraceModel, scale: &Scale) -> Shown {
-        for thread in self
-            .all
-            .iter_mut()
-            .filter(|other_thread| !other_thread.ended)
-        {
+        for thread in self.all.iter_mut().filter(|thread| !thread.ended) {
             thread.until = trace_model.end_of(thread.process);
         }
         let forgotten = self.total - self.all.len() as u64;
@@ -90,7 +86,7 @@ impl Threads {
         self.all.retain(is_in);
         let total = forgotten + self.all.len() as u64;
         self.all.sort_by_key(Thread::rank);
-        self.all.truncate(SHOWN);
+        self.all.truncate(MAX_SHOWN);
         self.all
             .sort_by_key(|thread| (thread.process, thread.started, thread.tid));
         Shown {
@@ -99,7 +95,7 @@ impl Threads {
         }
     }
 
-    fn of(&mut self, thread_event: &ThreadEvent) -> &mut Thread {
+    fn thread(&mut self, thread_event: &ThreadEvent) -> &mut Thread {
         let key = (thread_event.process, thread_event.tid);
         if !self.alive.contains_key(&key) {
             self.begin(thread_event);
@@ -108,8 +104,8 @@ impl Threads {
     }
 
     fn begin(&mut self, thread_event: &ThreadEvent) {
-        if 2 * REMEMBERED <= self.all.len() {
-            self.forget();
+        if 2 * MAX_KEPT <= self.all.len() {
+            self.truncate();
         }
         self.total += 1;
         self.alive
@@ -125,13 +121,13 @@ impl Threads {
         });
     }
 
-    /// Keeps those that would be shown first.
-    fn forget(&mut self) {
+    /// Keeps the threads that would be shown first.
+    fn truncate(&mut self) {
         self.all.sort_by_key(Thread::rank);
-        self.all.truncate(REMEMBERED);
+        self.all.truncate(MAX_KEPT);
         let alive = self.all.iter().zip(0..).filter(|(thread, _)| !thread.ended);
         self.alive = alive
-            .map(|(thread, place)| ((thread.process, thread.tid), place))
+            .map(|(thread, index)| ((thread.process, thread.tid), index))
             .collect();
     }
 }
@@ -156,17 +152,17 @@ mod tests {
         }
     }
 
-    // CT-19: a thread has a beginning, an end and losses; its id may be another's later
+    // CT-19: a thread has a beginning, an end and losses; a later thread may have the same id
     #[test]
-    fn a_thread_is_told_from_the_next_one_of_its_id() {
+    fn threads_with_a_reused_id_are_distinguished() {
         let mut threads = Threads::default();
-        for other_thread_event in [
-            thread_event(10, 7, Act::Begin),
-            thread_event(20, 7, Act::Loss(5)),
-            thread_event(30, 7, Act::End),
-            thread_event(40, 7, Act::Begin),
+        for (at, act) in [
+            (10, Act::Begin),
+            (20, Act::Loss(5)),
+            (30, Act::End),
+            (40, Act::Begin),
         ] {
-            threads.see(&other_thread_event);
+            threads.see(&thread_event(at, 7, act));
         }
         let shown = threads.pick(&TraceModel::new(), &Scale::new(Nanos(0), Nanos(100)));
         assert_eq!((shown.total, shown.threads.len()), (2, 2));
@@ -179,7 +175,7 @@ mod tests {
         assert!(!shown.threads[1].ended);
     }
 
-    // CT-19: of however many threads few are shown, and those that lost something first
+    // CT-19: few threads are shown however many there are, threads with losses first
     #[test]
     fn many_threads_are_sampled() {
         let mut threads = Threads::default();
@@ -189,10 +185,10 @@ mod tests {
                 threads.see(&thread_event(10 * i + 1, i, Act::Loss(3)));
             }
             threads.see(&thread_event(10 * i + 5, i, Act::End));
-            assert!(threads.all.len() <= 2 * REMEMBERED && threads.alive.is_empty());
+            assert!(threads.all.len() <= 2 * MAX_KEPT && threads.alive.is_empty());
         }
         let shown = threads.pick(&TraceModel::new(), &Scale::new(Nanos(0), Nanos(u64::MAX)));
-        assert_eq!((shown.total, shown.threads.len()), (10_000, SHOWN));
+        assert_eq!((shown.total, shown.threads.len()), (10_000, MAX_SHOWN));
         assert!(shown.threads.iter().any(|thread| thread.tid == 77));
     }
 }

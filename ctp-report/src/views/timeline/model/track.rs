@@ -1,53 +1,53 @@
-//! What one coroutine did, one piece after the other, and never more pieces than there is room for.
+//! The activities of a coroutine as a limited number of pieces.
 
 use ctp_trace::record::{Nanos, SiteId, WaitKind};
 
-/// A stretch of time in a row.
+/// A span of time in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// From when.
+    /// The start.
     pub from: Nanos,
-    /// Until when.
+    /// The end.
     pub to: Nanos,
-    /// What filled it.
+    /// What the coroutine did.
     pub activity: Activity,
 }
 
-/// What fills a stretch of time.
+/// What a coroutine did in a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It was born, and had not run yet.
+    /// The coroutine was born, and had not run yet.
     Born,
-    /// It ran on this thread.
+    /// The coroutine ran on a thread with this id.
     Runs(u64),
-    /// It waited at this site for this.
+    /// The coroutine waited at a site, for a resource with this kind and number.
     Waits(SiteId, WaitKind, u64),
-    /// So many events are lost.
+    /// This many events are lost.
     Lost(u64),
-    /// Too much for the room: so many pieces, and for how long it ran in all.
+    /// Several merged pieces.
     Mixed {
-        /// Pieces that became this one.
+        /// How many pieces were merged.
         pieces: u64,
-        /// Nanoseconds of them in which it ran.
+        /// Nanoseconds in which the coroutine ran.
         ran: u64,
-        /// Events of them that are lost.
+        /// How many events are lost.
         lost: u64,
     },
 }
 
-/// The pieces of one row, in the order of time.
+/// The pieces of a row, by time.
 #[derive(Clone, Debug)]
 pub struct Track {
     pieces: Vec<Piece>,
-    /// What is shorter is merged with what is short beside it.
+    /// Adjacent pieces are merged while together they are shorter than this.
     grain: u64,
     length: u64,
     room: usize,
 }
 
 impl Track {
-    /// No piece yet. At most `room` of them will be kept of a line of time of this length, and
-    /// those shorter than `grain` are merged in any case.
+    /// Creates an empty track for a time axis of this length. Keeps at most `room` pieces. Pieces
+    /// shorter than `grain` are always merged.
     pub fn new(length: u64, grain: u64, room: usize) -> Self {
         Track {
             pieces: Vec::new(),
@@ -62,14 +62,14 @@ impl Track {
         &self.pieces
     }
 
-    /// Whether a moment is in no piece that was merged of others.
+    /// Whether a moment lies outside of merged pieces.
     pub fn distinguishes(&self, at: Nanos) -> bool {
         let place = self.pieces.partition_point(|piece| piece.to < at);
         let merged = |piece: &Piece| matches!(piece.activity, Activity::Mixed { .. });
         !self.pieces.get(place).is_some_and(merged)
     }
 
-    /// Adds the next one.
+    /// Adds the next piece.
     pub fn push(&mut self, piece: Piece) {
         add(&mut self.pieces, piece, self.grain);
         while self.room < self.pieces.len() && self.grain <= self.length {
@@ -83,7 +83,7 @@ impl Track {
 }
 
 impl Piece {
-    /// How long.
+    /// The length in nanoseconds.
     pub fn length(&self) -> u64 {
         self.from.until(self.to).0
     }
@@ -126,7 +126,7 @@ fn merge(into: &mut Piece, piece: &Piece) {
 
 #[cfg(test)]
 impl Piece {
-    /// Between two moments in nanoseconds.
+    /// Creates a piece between two moments in nanoseconds.
     pub fn new(from: u64, to: u64, activity: Activity) -> Self {
         let (from, to) = (Nanos(from), Nanos(to));
         Piece { from, to, activity }
@@ -142,7 +142,7 @@ mod tests {
 
     // CT-19
     #[test]
-    fn few_pieces_are_kept_as_they_are() {
+    fn few_pieces_are_kept_unchanged() {
         let mut track = Track::new(1_000, 0, 16);
         track.push(Piece::new(0, 10, Activity::Born));
         track.push(Piece::new(10, 11, Activity::Runs(7)));
@@ -156,9 +156,9 @@ mod tests {
         assert_eq!(track.pieces(), expected);
     }
 
-    // CT-19: however long the trace, a row is bounded, and no time and no loss goes missing
+    // CT-19: a row is bounded however long the trace is, and keeps all time and losses
     #[test]
-    fn many_pieces_are_merged_into_as_many_as_there_is_room_for() {
+    fn many_pieces_are_merged_up_to_the_limit() {
         let mut track = Track::new(3_000_000, 0, 100);
         for i in 0..1_000_000 {
             track.push(Piece::new(3 * i, 3 * i + 1, Activity::Runs(7)));
@@ -176,9 +176,9 @@ mod tests {
         );
     }
 
-    // CT-19: a damaged trace may say that time goes from its beginning to its end again and again
+    // CT-19: in a damaged trace, time may repeatedly go from the beginning to the end
     #[test]
-    fn a_row_of_any_length_is_bounded() {
+    fn rows_of_a_damaged_trace_are_bounded() {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
         let mut track = Track::new(scale.length(), 0, 16);
         for tid in 0..100 {
@@ -187,9 +187,9 @@ mod tests {
         assert!(track.pieces().len() <= 16);
     }
 
-    // CT-19: what is long stays what it is amid what is short
+    // CT-19: a long piece between short pieces is kept
     #[test]
-    fn a_long_wait_is_never_merged() {
+    fn long_waits_are_never_merged() {
         let mut track = Track::new(10_000, 100, 1_000);
         for i in 0..10 {
             track.push(Piece::new(i, i + 1, Activity::Runs(i)));

@@ -1,4 +1,4 @@
-//! Who woke whom: an arrow from the row of the one to that of the other, at the time of the wake.
+//! Draws wakes as arrows from the waker's row to the woken row, at the time of the wake.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,22 +9,22 @@ use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::Arrow;
 
-/// So many are a picture and no thicket; more are seen by row only.
-const FEW: usize = 120;
+/// How many arrows may be shown together. More arrows are shown by row only.
+const MAX_TOGETHER: usize = 120;
 
-/// Height of a head, which is made of lines that grow thinner: zooming leaves these as wide as
-/// they are.
+/// The height of an arrow head. A head consists of lines with decreasing widths, because zooming does
+/// not change line widths.
 const HEAD: u64 = 6;
 const STEPS: u64 = 3;
 
-/// The arrows of one row to another: those that are seen from afar, and from near by only.
+/// The arrows from a row to another: visible always, and visible only when zoomed in.
 #[derive(Default)]
 struct Pair {
     far: Vec<u64>,
     near: Vec<u64>,
 }
 
-/// Draws them above the rows, whose upper edges are these.
+/// Draws the arrows above the rows, which have the upper edges `edges`.
 pub fn draw(chart: &Chart, edges: &[u64], height: u64) -> String {
     let (Some(top), Some(last)) = (edges.first(), edges.last()) else {
         return String::new();
@@ -34,7 +34,7 @@ pub fn draw(chart: &Chart, edges: &[u64], height: u64) -> String {
         return String::new();
     }
     let tall = last + height - top;
-    let class = if is_thicket(chart) { " by-row" } else { "" };
+    let class = if is_dense(chart) { " by-row" } else { "" };
     let mut drawn = format!(
         "<svg class=\"lane arrows{class}\" x=\"{LEFT}\" y=\"{top}\" width=\"{CHART}\" \
          height=\"{tall}\" viewBox=\"0 0 {UNITS} {tall}\" preserveAspectRatio=\"none\">"
@@ -46,47 +46,50 @@ pub fn draw(chart: &Chart, edges: &[u64], height: u64) -> String {
     drawn + "</svg>\n"
 }
 
-/// How many there are, and how to see them; nothing if there is none.
+/// Says how many arrows there are, and how to see them.
 pub fn message(chart: &Chart) -> Option<String> {
     let (total, kept) = (chart.arrows.total(), chart.arrows.all().len() as u64);
     if total == 0 {
         return None;
     }
     let wakes = format!("{} between rows", counted(total, "wake"));
-    let which = match kept == total {
-        true => format!("arrows: {wakes}"),
-        false => format!("arrows: {} of {wakes}", grouped(kept)),
+    let which = if kept == total {
+        format!("arrows: {wakes}")
+    } else {
+        format!("arrows: {} of {wakes}", grouped(kept))
     };
-    Some(match (is_thicket(chart), is_near(chart)) {
-        (true, _) => format!("{which}; point at a row to see those from and to it"),
+    Some(match (is_dense(chart), needs_zoom(chart)) {
+        (true, _) => format!("{which}; point at a row to see its arrows"),
         (false, true) => format!("{which}; where they are dense, zoom in and point at a row"),
         (false, false) => which,
     })
 }
 
-fn is_thicket(chart: &Chart) -> bool {
+fn is_dense(chart: &Chart) -> bool {
     let all = chart.arrows.all().iter();
-    FEW < all.filter(|arrow| is_seen_from_afar(chart, arrow)).count()
+    MAX_TOGETHER < all.filter(|arrow| is_seen_from_afar(chart, arrow)).count()
 }
 
-fn is_near(chart: &Chart) -> bool {
+fn needs_zoom(chart: &Chart) -> bool {
     let mut all = chart.arrows.all().iter();
     !all.all(|arrow| is_seen_from_afar(chart, arrow))
 }
 
-/// Where bars are only shades, an arrow would begin or end nowhere.
+/// Whether the arrow is visible when zoomed out: both ends lie outside of merged pieces.
 fn is_seen_from_afar(chart: &Chart, arrow: &Arrow) -> bool {
-    let names = |row: usize| chart.rows[row].far.distinguishes(arrow.at);
-    names(arrow.from) && names(arrow.to)
+    [arrow.from, arrow.to]
+        .iter()
+        .all(|row| chart.rows[*row].far.distinguishes(arrow.at))
 }
 
 fn pairs(chart: &Chart) -> BTreeMap<(usize, usize), Pair> {
     let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
     for arrow in chart.arrows.all() {
         let pair = pairs.entry((arrow.from, arrow.to)).or_default();
-        let places = match is_seen_from_afar(chart, arrow) {
-            true => &mut pair.far,
-            false => &mut pair.near,
+        let places = if is_seen_from_afar(chart, arrow) {
+            &mut pair.far
+        } else {
+            &mut pair.near
         };
         let x = chart.scale.x(arrow.at);
         if places.last() != Some(&x) {
@@ -122,7 +125,7 @@ fn group(
     drawn + "</g>\n"
 }
 
-/// Arrows at these places: stems, and heads as steps that grow thinner towards the tip.
+/// Draws arrows at `places`: stems, and heads as steps that get thinner towards the tip.
 pub fn shape(places: &[u64], from: u64, tip: u64) -> String {
     if places.is_empty() {
         return String::new();

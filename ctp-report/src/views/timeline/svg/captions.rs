@@ -1,4 +1,4 @@
-//! What is said of a coroutine, and of what it did.
+//! Labels and tooltips of coroutines and of their activities.
 
 use ctp_trace::record::{WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
@@ -10,7 +10,7 @@ use crate::names::Label;
 use crate::text::units::{counted, duration, duration_ns, grouped, moment};
 use crate::views::timeline::model::{Activity, By, Mark, Member, Piece, Row};
 
-/// The class of what is coloured by verdict.
+/// The style class for a verdict.
 pub fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Deadlock | Verdict::Stuck | Verdict::MaybeStuck => "bad",
@@ -20,7 +20,7 @@ pub fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The class of what is said of one coroutine.
+/// The style class of a coroutine's labels.
 pub fn row_class(chart: &Chart, member: &Member) -> &'static str {
     match chart.crash_of(member) {
         Some(_) => "bad",
@@ -28,18 +28,18 @@ pub fn row_class(chart: &Chart, member: &Member) -> &'static str {
     }
 }
 
-/// What is said of the one that crashed.
+/// Describes the crash.
 pub fn crash(crash: &Crash, member: &Member) -> String {
     let at = moment(member.until);
     let tid = crash.tid.map(|tid| format!(" on thread {tid}"));
     format!(
-        "{} ended the program at {at}, while this ran{}",
+        "{} ended the program at {at}, while this coroutine ran{}",
         crash.signal,
         tid.unwrap_or_default()
     )
 }
 
-/// What a coroutine is called.
+/// The name of a coroutine, or the function if the program gave no name.
 pub fn name(chart: &Chart, member: &Member) -> String {
     let name = chart
         .names
@@ -47,13 +47,13 @@ pub fn name(chart: &Chart, member: &Member) -> String {
     name.unwrap_or_else(|| function(chart, member))
 }
 
-/// The function where it is, else its name.
+/// The function in which the coroutine is, or its name.
 pub fn function(chart: &Chart, member: &Member) -> String {
     let name = chart.model.trace_model.name(member.name);
     chart.names.function(member.site, name)
 }
 
-/// What stands at the right of a row.
+/// The label at the right end of a row.
 pub fn end(member: &Member) -> String {
     let age = duration(member.since.until(member.until));
     match member.verdict {
@@ -67,10 +67,10 @@ pub fn end(member: &Member) -> String {
     }
 }
 
-/// What a bar says that never ended.
+/// The label of an activity that never ended.
 pub fn open(chart: &Chart, member: &Member, piece: &Piece) -> String {
     let what = match (member.verdict, member.fact) {
-        (Verdict::Unknown, _) => "what came is not known",
+        (Verdict::Unknown, _) => "unknown",
         (_, Fact::NoWaker) => "no waker left",
         (_, Fact::NotWoken) => "not woken",
         (_, Fact::WokenNotRun) => "woken but not run",
@@ -87,26 +87,26 @@ pub fn open(chart: &Chart, member: &Member, piece: &Piece) -> String {
     format!("{what} since {}{resource}", moment(member.since))
 }
 
-/// What it does to the end, and who keeps it.
-pub fn open_at_length(chart: &Chart, member: &Member, piece: &Piece) -> String {
+/// The tooltip of an activity that never ended, with the blockers.
+pub fn open_with_blockers(chart: &Chart, member: &Member, piece: &Piece) -> String {
     let mut message = vec![open(chart, member, piece)];
-    message.extend(kept(chart, member));
+    message.extend(blocker_lines(chart, member));
     message.join("\n")
 }
 
-/// Who keeps it at the end, and what those do; and why that is not certain.
-fn kept(chart: &Chart, member: &Member) -> Vec<String> {
+/// Describes what blocks a coroutine at the end, what the blockers do, and why that is not certain.
+fn blocker_lines(chart: &Chart, member: &Member) -> Vec<String> {
     let (blocks, coroutine) = (chart.blocks, chart.model.trace_model.get(member.id));
-    let (Some(block), Some(other_coroutine)) = (blocks.of(member.id), coroutine) else {
+    let (Some(block), Some(coroutine)) = (blocks.of(member.id), coroutine) else {
         return Vec::new();
     };
-    let all = blockers::of(chart.model, chart.names, blocks, other_coroutine);
+    let all = blockers::of(chart.model, chart.names, blocks, coroutine);
     let mut message = blocker_text::lines(&all);
     message.extend(blocker_text::caveat(block.caveat).map(str::to_owned));
     message
 }
 
-/// What a short label in a bar says.
+/// The short label of a bar.
 pub fn label(chart: &Chart, piece: &Piece) -> Option<String> {
     match piece.activity {
         Activity::Waits(_, WaitKind::Unknown, _) => Some(duration_ns(piece.length())),
@@ -118,7 +118,7 @@ pub fn label(chart: &Chart, piece: &Piece) -> Option<String> {
     }
 }
 
-/// All about a bar.
+/// The tooltip of a bar.
 pub fn piece(chart: &Chart, piece: &Piece) -> String {
     let length = duration_ns(piece.length());
     let what = match piece.activity {
@@ -132,7 +132,7 @@ pub fn piece(chart: &Chart, piece: &Piece) -> String {
                 .unwrap_or_default();
             format!("waits for {}{at}", resource(chart, wait, arg))
         }
-        Activity::Lost(0) => "not known".to_owned(),
+        Activity::Lost(0) => "unknown".to_owned(),
         Activity::Lost(lost) => format!("{} lost", counted(lost, "event")),
         Activity::Mixed { pieces, ran, lost } => {
             let lost = match lost {
@@ -153,14 +153,14 @@ fn resource(chart: &Chart, wait: WaitKind, arg: u64) -> String {
     resource::with_deadline(chart.model, None, (wait, arg))
 }
 
-/// All about a row.
+/// The tooltip of a row.
 pub fn row(chart: &Chart, row: &Row) -> String {
     let member = &row.member;
     let mut message = vec![format!("{} #{}", name(chart, member), member.id.0)];
     message.extend(
         chart
             .crash_of(member)
-            .map(|other_crash| crash(other_crash, member)),
+            .map(|crash| self::crash(crash, member)),
     );
     message.extend([
         verdict(member),
@@ -183,7 +183,7 @@ pub fn row(chart: &Chart, row: &Row) -> String {
     }
     message.extend(wake(chart, row));
     message.extend(row.lost.map(|mark| closed(chart, &mark)));
-    message.extend(kept(chart, member));
+    message.extend(blocker_lines(chart, member));
     message.join("\n")
 }
 
@@ -208,16 +208,14 @@ fn place(chart: &Chart, member: &Member) -> String {
     format!("at {} {at}", function(chart, member))
 }
 
-/// Who closed what it waited for, where and when.
+/// Describes the closing of the awaited resource: when, by which thread, and where.
 pub fn closed(chart: &Chart, mark: &Mark) -> String {
-    let by = mark
-        .by
-        .map(|other_by| format!(" by {}", by(chart, &other_by)));
+    let by = mark.by.map(|by| format!(" by {}", self::by(chart, &by)));
     let by = by.unwrap_or_default();
-    format!("what it waited for was closed {}{by}", moment(mark.at))
+    format!("the awaited resource was closed {}{by}", moment(mark.at))
 }
 
-/// `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
+/// Describes a thread and a place: `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
 pub fn by(chart: &Chart, by: &By) -> String {
     let label = missing_wakes::caller(chart.model, chart.names, by.site);
     let function = label.and_then(|label| label.function.as_ref());

@@ -1,4 +1,4 @@
-//! What stands around the rows: title, findings, legend, axes, headings of groups.
+//! Draws everything around the rows: title, findings, legend, axes, headings of groups.
 
 use std::fmt::Write as _;
 
@@ -9,29 +9,29 @@ use crate::text::xml::escape;
 use crate::time_scale::{Scale, Tick, UNITS};
 use crate::views::timeline::model::Group;
 
-/// Height of the line of time.
+/// The height of the time axis.
 pub const AXIS: u64 = 24;
 
-/// Height of a heading.
+/// The height of a heading.
 pub const HEADING: u64 = 20;
 
-/// Hatching for what is lost, in rows and in the legend.
+/// The hatching of lost time, in rows and in the legend.
 pub const PATTERNS: &str = "\
 <defs><pattern id=\"lost\" width=\"6666\" height=\"6\" patternUnits=\"userSpaceOnUse\">\
 <path class=\"band\" d=\"M0 6L3333 6L6666 0L3333 0z\"/></pattern>\
 <pattern id=\"lost-key\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">\
 <path class=\"band\" d=\"M0 6L3 6L6 0L3 0z\"/></pattern></defs>\n";
 
-/// Notes that are shown; the text report has them all.
+/// How many notes are shown. The text report has all.
 const NOTES: usize = 4;
 
-/// Columns of text that fit beside each other.
+/// How many characters fit on a line.
 const COLUMNS: usize = 190;
 
-/// Columns of a headline, whose letters are larger.
+/// How many characters of a headline fit on a line.
 const HEADLINE: usize = 100;
 
-/// Class, width in columns and meaning of what is in the legend, line by line.
+/// The lines of the legend: classes and their meanings.
 const LEGEND: [&[(&str, &str)]; 3] = [
     &[
         ("stuck", "stuck: red to an open end"),
@@ -46,13 +46,13 @@ const LEGEND: [&[(&str, &str)]; 3] = [
         ("timer", "a timer"),
         ("others", "a lock, channel, coroutine"),
         ("turn", "its turn"),
-        ("untold", "its own, or not told"),
+        ("untold", "another resource, or not recorded"),
     ],
     &[
         ("wakes", "woken"),
-        ("call", "by another one, from its row"),
-        ("closes", "what it waits for is closed"),
-        ("moves", "other thread"),
+        ("call", "woken by another row"),
+        ("closes", "awaited resource closed"),
+        ("moves", "moved to another thread"),
         ("birth", "birth"),
         ("death", "death"),
         ("burst", "crash"),
@@ -60,7 +60,7 @@ const LEGEND: [&[(&str, &str)]; 3] = [
     ],
 ];
 
-/// Everything above the line of time, and how high it is.
+/// Draws everything above the time axis. Returns also the lower edge.
 pub fn head(chart: &Chart, title: Option<&str>) -> (String, u64) {
     let program = chart.model.program();
     let usual = format!("{program}: what its coroutines did");
@@ -96,7 +96,7 @@ fn line(class: &str, y: u64, words: &str) -> String {
     format!("<text class=\"{class}\" x=\"10\" y=\"{y}\">{words}</text>\n")
 }
 
-/// Shown only if there is script to serve it.
+/// The tools, which are visible only if the script runs.
 fn tools(y: u64) -> String {
     let x = WIDTH - 10;
     format!(
@@ -144,7 +144,7 @@ fn swatch(class: &str, x: u64, y: u64, width: u64) -> String {
     format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"12\"/>")
 }
 
-/// The line of time above and below the rows, and lines between the two.
+/// Draws the time axes above and below the rows, and the lines between them.
 pub fn axes(scale: &Scale, top: u64, bottom: u64) -> String {
     let mut drawn = String::from("<g id=\"axes\">");
     for (y, id) in [(top, "above"), (bottom, "below")] {
@@ -182,7 +182,7 @@ fn mark(tick: &Tick, top: u64, bottom: u64) -> String {
     )
 }
 
-/// Stands above the rows of a group.
+/// Draws the heading of a group.
 pub fn heading(chart: &Chart, group: &Group, y: u64) -> String {
     let (verdict, rest) = summary::heading(chart, group);
     let class = captions::class(group.verdict);
@@ -191,7 +191,7 @@ pub fn heading(chart: &Chart, group: &Group, y: u64) -> String {
     band("group", y, &message)
 }
 
-/// A heading across the picture; `said` is XML.
+/// Draws a heading across the picture. `message` is XML.
 pub fn band(class: &str, y: u64, message: &str) -> String {
     let (width, baseline) = (WIDTH - 10, y + 14);
     format!(

@@ -1,4 +1,4 @@
-//! One row: who it is at the left, what it did in the middle, what became of it at the right.
+//! Draws a row: the coroutine's name at the left, its activities in the middle, its state at the right.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,28 +12,28 @@ use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::{self, Bar, By, Look, Mark, Member, Row, Track};
 
-/// Columns for name, number and place, and for the place alone.
+/// How many characters the name, id and place may have together, and the place alone.
 const NAME_CHARS: usize = 45;
-const PLACE: usize = 20;
+const PLACE_CHARS: usize = 20;
 
-/// Least width, in pixels, of a bar with a label in it, and of one with a tooltip.
-const LABELLED: u64 = 60;
-const MAX_SHOWN: u64 = 4;
+/// The minimum width, in pixels, of a bar with a label, and of a bar with a tooltip.
+const MIN_LABEL_WIDTH: u64 = 60;
+const MIN_TOOLTIP_WIDTH: u64 = 4;
 
-/// Sorts of wakes of one row that have a tooltip.
-const SORTS: usize = 16;
+/// How many wakers of a row have a tooltip.
+const MAX_WAKERS: usize = 16;
 
-/// A pixel on the line of time.
+/// A pixel on the time axis.
 const PIXEL: u64 = UNITS / CHART;
 
 /// What all rows have in common.
 pub struct Style {
-    /// From one row to the next.
+    /// The height of a row.
     pub height: u64,
-    /// Room for marks above and below the bars.
+    /// The space for marks above and below the bars.
     pub inset: u64,
-    /// The least width of a bar that has a tooltip.
-    pub reported: u64,
+    /// The minimum width of a bar with a tooltip, on the time axis.
+    pub min_tooltip_width: u64,
 }
 
 impl Style {
@@ -46,13 +46,13 @@ impl Style {
     }
 }
 
-/// Draws a row whose upper edge is at `y`.
+/// Draws a row with the upper edge at `y`.
 pub fn draw(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
     let member = &row.member;
     let name = captions::name(chart, member);
     let at = chart.names.at(member.site).unwrap_or_default();
     let place = chart.names.short(member.site).unwrap_or_default();
-    let place = text::cut_middle(&place, PLACE);
+    let place = text::cut_middle(&place, PLACE_CHARS);
     let number = member.id.0.to_string().len();
     let room = NAME_CHARS.saturating_sub(number + text::columns(&place));
     let find = format!("{name} #{} {at}", member.id.0).to_lowercase();
@@ -71,14 +71,14 @@ pub fn draw(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
         member.id.0,
         LEFT - 8,
         escape(&place),
-        strip(chart, row, style, y),
+        lane(chart, row, style, y),
         labels(chart, row, base),
         end(chart, row, class, base),
     )
 }
 
-/// The bars and marks; they are stretched when zoomed.
-fn strip(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
+/// Draws the bars and marks. Zooming stretches them.
+fn lane(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
     let height = style.lane();
     let mut layers = row.tracks().map(|track| layer(chart, row, track, style));
     let far = layers.next().unwrap_or_default();
@@ -87,8 +87,8 @@ fn strip(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
         Some(near) => format!("<g class=\"far\">{far}</g>\n<g class=\"near\">{near}</g>\n"),
     };
     let open = model::open(row, &chart.scale).map(|bar| {
-        let reported = captions::open_at_length(chart, &row.member, &bar.piece);
-        rect(&bar, style, &reported)
+        let tooltip = captions::open_with_blockers(chart, &row.member, &bar.piece);
+        rect(&bar, style, &tooltip)
     });
     let edge = |class, at: Option<Nanos>| {
         let place = at.map(|at| chart.scale.x(at));
@@ -107,46 +107,46 @@ fn strip(chart: &Chart, row: &Row, style: &Style, y: u64) -> String {
     )
 }
 
-/// Where a fault ended what it did, if that is in sight.
+/// Draws the crash of the coroutine, if in the shown time.
 fn crash(chart: &Chart, member: &Member, height: u64) -> String {
-    let seen = chart.crash_of(member);
-    let Some(crash) = seen.filter(|_| chart.scale.has(member.until)) else {
+    let crash = chart.crash_of(member);
+    let Some(crash) = crash.filter(|_| chart.scale.has(member.until)) else {
         return String::new();
     };
-    let (x, reported) = (chart.scale.x(member.until), captions::crash(crash, member));
-    let reported = escape(&reported);
-    format!("<path class=\"crash\" d=\"M{x} 0v{height}\"><title>{reported}</title></path>")
+    let x = chart.scale.x(member.until);
+    let tooltip = escape(&captions::crash(crash, member));
+    format!("<path class=\"crash\" d=\"M{x} 0v{height}\"><title>{tooltip}</title></path>")
 }
 
-/// Bars, and the marks above and below them.
+/// Draws bars, and the marks above and below.
 fn layer(chart: &Chart, row: &Row, track: &Track, style: &Style) -> String {
     let (height, mark) = (style.lane(), style.lane() / 3);
     let scale = &chart.scale;
     let bars = bars(chart, &model::bars(track, scale), style);
-    let moves = model::seen(&row.moves, track).map(|mark| scale.x(mark.at));
+    let moves = model::visible_marks(&row.moves, track).map(|mark| scale.x(mark.at));
     let moves = marks("moves", &moves.collect::<Vec<_>>(), height - mark, mark);
     bars + &moves + &wakes(chart, &model::wakes(row, track, scale), mark)
 }
 
-/// Those by one thread at one place together, with a tooltip, if they are not too many sorts.
+/// Draws the wakes by waker, each with a tooltip. Wakers beyond the limit share marks without tooltip.
 fn wakes(chart: &Chart, all: &[Mark], height: u64) -> String {
-    let mut sorts: BTreeMap<Option<By>, Vec<u64>> = BTreeMap::new();
+    let mut wakers: BTreeMap<Option<By>, Vec<u64>> = BTreeMap::new();
     for mark in all {
-        let has_room = sorts.len() < SORTS || sorts.contains_key(&mark.by);
+        let has_room = wakers.len() < MAX_WAKERS || wakers.contains_key(&mark.by);
         let by = mark.by.filter(|_| has_room);
-        sorts.entry(by).or_default().push(chart.scale.x(mark.at));
+        wakers.entry(by).or_default().push(chart.scale.x(mark.at));
     }
-    let drawn = sorts.iter().map(|(by, places)| match by {
+    let drawn = wakers.iter().map(|(by, places)| match by {
         Some(by) => {
-            let message = format!("woken by {}", captions::by(chart, by));
-            reported("wakes", places, height, &message)
+            let tooltip = format!("woken by {}", captions::by(chart, by));
+            marks_with_tooltip("wakes", places, height, &tooltip)
         }
         None => marks("wakes", places, 0, height),
     });
     drawn.collect()
 }
 
-/// The ends of what it waited for, from edge to edge.
+/// Draws the closings of awaited resources, from edge to edge.
 fn closes(chart: &Chart, row: &Row, height: u64) -> String {
     let sign = |mark: &Mark| {
         let message = captions::closed(chart, mark);
@@ -155,7 +155,7 @@ fn closes(chart: &Chart, row: &Row, height: u64) -> String {
     row.closes.all().iter().map(sign).collect()
 }
 
-/// The sign of a closed resource: yellow on black, so that it is seen on every colour.
+/// Draws the sign of a closed resource: yellow on black, which is visible on every colour.
 pub fn closing(x: u64, y: u64, height: u64, message: &str) -> String {
     let path = |class| marks(class, &[x], y, height);
     format!(
@@ -166,20 +166,19 @@ pub fn closing(x: u64, y: u64, height: u64, message: &str) -> String {
     )
 }
 
-/// Marks with a tooltip.
-fn reported(class: &str, places: &[u64], height: u64, message: &str) -> String {
-    let title = format!("><title>{}</title></path>", escape(message));
+fn marks_with_tooltip(class: &str, places: &[u64], height: u64, tooltip: &str) -> String {
+    let title = format!("><title>{}</title></path>", escape(tooltip));
     marks(class, places, 0, height).replace("/>", &title)
 }
 
-/// Wide bars one by one, with tooltips; thin ones of the same look together.
+/// Draws wide bars separately, with tooltips, and thin bars of the same look as a single path.
 fn bars(chart: &Chart, bars: &[Bar], style: &Style) -> String {
     let (inset, height) = (style.inset, style.bar());
-    let reported = style.reported.max(MAX_SHOWN * PIXEL);
+    let min_width = style.min_tooltip_width.max(MIN_TOOLTIP_WIDTH * PIXEL);
     let mut thin: BTreeMap<Look, String> = BTreeMap::new();
     let mut drawn = String::new();
     for bar in bars {
-        if reported <= bar.width {
+        if min_width <= bar.width {
             drawn += &rect(bar, style, &captions::piece(chart, &bar.piece));
         } else {
             let path = thin.entry(bar.look).or_default();
@@ -187,17 +186,16 @@ fn bars(chart: &Chart, bars: &[Bar], style: &Style) -> String {
             let _ = write!(path, "M{x} {inset}h{width}v{height}h-{width}z");
         }
     }
-    // What ran is drawn last, so that the waits beside it do not cover its outline.
-    let order = |look: &Look| matches!(look, Look::Runs | Look::Lost);
-    for last in [false, true] {
-        for (look, path) in thin.iter().filter(|(look, _)| order(look) == last) {
-            let _ = write!(drawn, "<path class=\"{}\" d=\"{path}\"/>", class(*look));
-        }
+    // Runs and losses are drawn last, so that adjacent waits do not cover their outlines.
+    let mut thin: Vec<(Look, String)> = thin.into_iter().collect();
+    thin.sort_by_key(|(look, _)| matches!(look, Look::Runs | Look::Lost));
+    for (look, path) in thin {
+        let _ = write!(drawn, "<path class=\"{}\" d=\"{path}\"/>", class(look));
     }
     drawn
 }
 
-fn rect(bar: &Bar, style: &Style, reported: &str) -> String {
+fn rect(bar: &Bar, style: &Style, tooltip: &str) -> String {
     format!(
         "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
         class(bar.look),
@@ -205,7 +203,7 @@ fn rect(bar: &Bar, style: &Style, reported: &str) -> String {
         style.inset,
         bar.width,
         style.bar(),
-        escape(reported)
+        escape(tooltip)
     )
 }
 
@@ -220,12 +218,15 @@ fn marks(class: &str, places: &[u64], y: u64, height: u64) -> String {
     format!("<path class=\"{class}\" d=\"{path}\"/>")
 }
 
-/// Words in wide bars. The script moves them when zoomed; those that do not fit are not seen.
+/// Draws labels in wide bars. When zooming, the script moves the labels, and hides labels that do not
+/// fit.
 fn labels(chart: &Chart, row: &Row, base: u64) -> String {
     let mut drawn = String::new();
-    let wide = |bar: &&Bar| LABELLED * PIXEL <= bar.width;
     let bars = model::bars(&row.far, &chart.scale);
-    for bar in bars.iter().filter(wide) {
+    for bar in bars
+        .iter()
+        .filter(|bar| MIN_LABEL_WIDTH * PIXEL <= bar.width)
+    {
         if let Some(words) = captions::label(chart, &bar.piece) {
             drawn += &label(bar, base, &words);
         }
@@ -253,7 +254,7 @@ fn label(bar: &Bar, base: u64, words: &str) -> String {
     )
 }
 
-/// What became of it: a sign, and a word for the state.
+/// Draws the state at the right end: a sign and a word.
 fn end(chart: &Chart, row: &Row, class: &str, base: u64) -> String {
     let word = match chart.crash_of(&row.member) {
         Some(crash) => crash.signal.clone(),
@@ -267,7 +268,7 @@ fn end(chart: &Chart, row: &Row, class: &str, base: u64) -> String {
     )
 }
 
-/// An open end points on, and a crash bursts.
+/// Draws an arrow for a stuck or busy coroutine, and a star for a crash.
 fn sign(chart: &Chart, row: &Row, class: &str, y: u64) -> String {
     if chart.crash_of(&row.member).is_some() {
         return burst(RIGHT + 1, y);
@@ -278,7 +279,7 @@ fn sign(chart: &Chart, row: &Row, class: &str, y: u64) -> String {
     String::new()
 }
 
-/// The sign of a crash: a star, 12 wide and high.
+/// Draws the sign of a crash: a star of 12 by 12 pixels.
 pub fn burst(x: u64, y: u64) -> String {
     format!(
         "<path class=\"burst\" d=\"M{x} {y}l4 3l2 -3l2 3l4 -3l-2 6l2 6l-4 -3l-2 3l-2 -3l-4 3l2 -6z\"/>"

@@ -1,4 +1,4 @@
-//! What is said of all: what was recorded, what to look at first, who is shown.
+//! The lines above the picture: what was recorded, the findings, and what is shown.
 
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
@@ -12,10 +12,10 @@ use crate::text::units::{counted, date, duration, grouped, moment};
 use crate::time_scale::Scale;
 use crate::views::timeline::model::{Group, Row};
 
-/// Findings that stand above a timeline.
-const FINDINGS: usize = 4;
+/// How many findings are shown.
+const MAX_FINDINGS: usize = 4;
 
-/// What was recorded.
+/// Describes the recording.
 pub fn facts(model: &Model, threads: u64) -> String {
     let totals = model.trace_model.totals();
     [
@@ -31,7 +31,7 @@ pub fn facts(model: &Model, threads: u64) -> String {
     .join(", ")
 }
 
-/// What to look at first, each with its class.
+/// Returns the findings to look at first, each with its class.
 pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
     let groups = &chart.selection.groups;
     let notable = || {
@@ -41,18 +41,19 @@ pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
     };
     let mut found = alarms(chart);
     if chart.selection.stuck() == 0 {
-        let known = match chart.model.has_all_events() {
-            true => "nothing is stuck",
-            false => "nothing is known to be stuck",
+        let known = if chart.model.has_all_events() {
+            "nothing is stuck"
+        } else {
+            "nothing is known to be stuck"
         };
         found.push(("good", known.to_owned()));
     }
     found.extend(
         notable()
-            .take(FINDINGS)
+            .take(MAX_FINDINGS)
             .map(|group| (captions::class(group.verdict), finding(chart, group))),
     );
-    let more = notable().count().saturating_sub(FINDINGS);
+    let more = notable().count().saturating_sub(MAX_FINDINGS);
     if 0 < more {
         found.push((
             "facts",
@@ -62,7 +63,7 @@ pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
     found
 }
 
-/// What no verdict says.
+/// Findings that are not verdicts: a crash, and contradicting events.
 fn alarms(chart: &Chart) -> Vec<(&'static str, String)> {
     let crash = chart
         .crash
@@ -84,7 +85,7 @@ fn finding(chart: &Chart, group: &Group) -> String {
     format!("{verdict}  {rest}, {}", since(group))
 }
 
-/// `since +0.59 s .. +0.61 s (11.8 s)`.
+/// `since +0.59 s .. +0.61 s, for up to 11.8 s`.
 fn since(group: &Group) -> String {
     let (first, last) = group.since;
     let age = duration(group.longest);
@@ -113,7 +114,7 @@ fn heading_words(chart: &Chart, group: &Group) -> (&'static str, String) {
     (verdict, format!("{} x {name}  {at}", grouped(group.count)))
 }
 
-/// The verdict of a group, and what else its heading says.
+/// The verdict of a group, and the rest of its heading.
 pub fn heading(chart: &Chart, group: &Group) -> (&'static str, String) {
     let (verdict, rest) = heading_words(chart, group);
     let since = match group.verdict {
@@ -127,26 +128,25 @@ pub fn heading(chart: &Chart, group: &Group) -> (&'static str, String) {
         .and_then(|member| chart.crash_of(member));
     let shown = match crashed {
         _ if shown == group.count => String::new(),
-        Some(_) => format!("; showing the crashed one and {} more", grouped(shown - 1)),
+        Some(_) => format!("; showing the crashed and {} more", grouped(shown - 1)),
         None => format!("; showing the {} longest", grouped(shown)),
     };
     (verdict, format!("{rest}{since}{shown}"))
 }
 
-/// Who is shown, and of how many.
+/// Says which coroutines are shown, and of how many.
 pub fn shown(chart: &Chart) -> String {
     let selection = chart.selection;
     let total = format!("{}{}", grouped(selection.total), window(chart));
     let first = match chart.crash.and_then(Crash::culprit) {
-        Some(_) => "the crashed and the stuck ones",
-        None => "the stuck ones",
+        Some(_) => "crashed and stuck coroutines",
+        None => "stuck coroutines",
     };
-    let mut message = match selection.grouped {
-        false => format!("showing all {total}, {first} first"),
-        true => format!(
-            "showing {} of {total}: by verdict and site the longest of each, {first} first",
-            grouped(selection.shown() as u64)
-        ),
+    let mut message = if selection.grouped {
+        let shown = grouped(selection.shown() as u64);
+        format!("showing {shown} of {total}: the longest by verdict and site, {first} first")
+    } else {
+        format!("showing all {total}, {first} first")
     };
     if let (groups @ 1.., coroutines) = selection.left_out {
         let (groups, coroutines) = (
@@ -156,16 +156,17 @@ pub fn shown(chart: &Chart) -> String {
         message += &format!("; {groups} with {coroutines} not shown");
     }
     if chart.rows.iter().any(Row::is_merged) {
-        message += "; --time FROM,TO draws a part of it more finely";
+        message += "; --time FROM,TO draws a part with more detail";
     }
     message
 }
 
-/// Which part of the time is shown, if it is not all.
+/// Says which part of the time is shown, if not all.
 fn window(chart: &Chart) -> String {
     let Scale { from, to } = chart.scale;
-    match from == Nanos(0) && chart.model.duration() <= to {
-        true => String::new(),
-        false => format!(" that lived between {} and {}", moment(from), moment(to)),
+    if from == Nanos(0) && chart.model.duration() <= to {
+        String::new()
+    } else {
+        format!(" that lived between {} and {}", moment(from), moment(to))
     }
 }

@@ -1,4 +1,4 @@
-//! The threads, one thin row each, below the coroutines.
+//! Draws the threads below the coroutines, each as a thin row.
 
 use super::{CHART, Chart, LEFT, RIGHT, frame};
 use crate::text;
@@ -7,14 +7,14 @@ use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::Thread;
 
-/// Height of a row, and of the bar in it.
+/// The height of a row, and of its bar.
 const ROW: u64 = 14;
 const BAR: u64 = 8;
 
-/// Height of the heading, with what is above it.
+/// The height of the heading with the space above.
 const HEADING: u64 = 26;
 
-/// Draws them from `y` on, if there are any that told of themselves; and says where they end.
+/// Draws the threads from `y` on, if any. Returns also the lower edge.
 pub fn draw(chart: &Chart, y: u64) -> (String, u64) {
     let shown = chart.lives;
     if shown.threads.is_empty() {
@@ -30,14 +30,13 @@ pub fn draw(chart: &Chart, y: u64) -> (String, u64) {
 
 fn heading(chart: &Chart, y: u64) -> String {
     let (shown, total) = (chart.lives.threads.len() as u64, chart.lives.total);
-    let message = match shown == total {
-        true => counted(total, "thread"),
-        false => format!(
-            "showing {} of {}: those that lost records, then the longest-lived",
-            grouped(shown),
-            counted(total, "thread")
-        ),
-    };
+    let mut message = counted(total, "thread");
+    if shown < total {
+        let shown = grouped(shown);
+        message = format!(
+            "showing {shown} of {message}: first those with lost records, then the longest-lived"
+        );
+    }
     frame::band("group threads", y, &message)
 }
 
@@ -76,10 +75,10 @@ fn lane(chart: &Chart, thread: &Thread, y: u64) -> String {
 }
 
 fn loss(records: u64) -> String {
-    format!("{} of it lost just before", counted(records, "record"))
+    format!("{} lost just before", counted(records, "record"))
 }
 
-/// What stands at the right.
+/// The text at the right edge.
 fn state(thread: &Thread) -> String {
     match (thread.lost, thread.ended) {
         (0, true) => "ended".to_owned(),
@@ -89,11 +88,12 @@ fn state(thread: &Thread) -> String {
 }
 
 fn about(thread: &Thread) -> String {
-    let end = match thread.ended {
-        true => format!(", ended {}", moment(thread.until)),
-        false => String::new(),
+    let end = if thread.ended {
+        format!(", ended {}", moment(thread.until))
+    } else {
+        String::new()
     };
     let lost = counted(thread.lost, "record");
     let (tid, started) = (thread.tid, moment(thread.started));
-    format!("thread {tid}: first seen {started}{end}; {lost} of it lost")
+    format!("thread {tid}: first seen {started}{end}; {lost} lost")
 }

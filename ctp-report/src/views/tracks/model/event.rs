@@ -1,4 +1,4 @@
-//! One trace event, as it stands in the file.
+//! Trace events in the form of the file.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,12 @@ use ctp_trace::trace_model::Coroutine;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// Tracks are told apart by the ids of a process and of a thread, so coroutines are threads of a
-/// process that is none: no kernel gives such ids.
-const NO_PIDS: u32 = 10_000_000;
+/// The first process id for the tracks of coroutines. A track is identified by a process id and a
+/// thread id, so coroutines appear as threads of an artificial process. Kernels do not use ids this
+/// large.
+const COROUTINE_PIDS: u32 = 10_000_000;
 
-/// Where something is shown.
+/// The row of a viewer in which trace events appear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track {
     pid: u32,
@@ -19,20 +20,21 @@ pub struct Track {
 }
 
 impl Track {
-    /// That of a coroutine.
+    /// The track of a coroutine.
     pub fn of(coroutine: &Coroutine) -> Self {
         Track::of_coroutine(coroutine.process, coroutine.id)
     }
 
-    /// That of the one of this number.
+    /// The track of the coroutine with this id.
     pub fn of_coroutine(process: ProcessId, id: CoroutineId) -> Self {
         Track {
-            pid: NO_PIDS.saturating_add(process.0),
+            pid: COROUTINE_PIDS.saturating_add(process.0),
             tid: id.0.into(),
         }
     }
 
-    /// That of a thread. Viewers take 0 for the kernel's idle thread; a board has such ones.
+    /// The track of a thread. Replaces id 0, which boards use, because viewers take 0 for the kernel's
+    /// idle thread.
     pub fn of_thread(pid: u32, tid: u64) -> Self {
         Track {
             pid: pid.max(1),
@@ -41,17 +43,17 @@ impl Track {
     }
 }
 
-/// One object of the list.
+/// A trace event: an object of the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceEvent {
-    /// Its sort: `X` a slice, `i` a mark, `s` and `f` the two ends of an arrow, `M` a name.
+    /// The phase: `X` a slice, `i` a mark, `s` and `f` the two ends of an arrow, `M` a name.
     ph: &'static str,
     pid: u32,
     tid: u64,
-    /// Microseconds.
+    /// The time in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     ts: Option<f64>,
-    /// The same.
+    /// The duration in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     dur: Option<f64>,
     name: String,
@@ -59,17 +61,17 @@ pub struct TraceEvent {
     cat: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<u64>,
-    /// That an arrow ends at the slice that is there, not at the next one.
+    /// The binding point. `e`: an arrow ends at the enclosing slice, not at the next slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     bp: Option<&'static str>,
-    /// That a mark is one of its track alone.
+    /// The scope of a mark. `t`: only the track.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'static str>,
     #[serde(serialize_with = "object")]
     args: Details,
 }
 
-/// What a viewer shows of something that is selected: names of fields with what they hold, in order.
+/// The fields that a viewer shows of a selected trace event, in order.
 pub type Details = Vec<(&'static str, Value)>;
 
 fn object<S: Serializer>(details: &Details, serializer: S) -> Result<S::Ok, S::Error> {
@@ -93,7 +95,7 @@ impl TraceEvent {
         }
     }
 
-    /// Where an arrow begins.
+    /// The start of an arrow.
     fn arrow(track: Track, number: u64, at: Nanos) -> Self {
         TraceEvent {
             ts: Some(micros(at)),
@@ -111,16 +113,16 @@ impl TraceEvent {
     }
 }
 
-/// Writes trace events as JSON, in their order, each on a line.
+/// Writes trace events as JSON, one a line.
 pub struct Sink<'o> {
     out: &'o mut dyn Write,
     events: u64,
-    /// The first failure; nothing is written after it.
+    /// The first error. Nothing is written afterwards.
     failed: Option<io::Error>,
 }
 
 impl<'o> Sink<'o> {
-    /// The beginning of a list.
+    /// Creates a sink. No event is written yet.
     pub fn new(out: &'o mut dyn Write) -> Self {
         Sink {
             out,
@@ -129,7 +131,7 @@ impl<'o> Sink<'o> {
         }
     }
 
-    /// How many events were written, if all could be.
+    /// Returns the number of written events, or the first error.
     pub fn finish(self) -> io::Result<u64> {
         self.failed.map_or(Ok(self.events), Err)
     }
@@ -148,7 +150,7 @@ impl<'o> Sink<'o> {
         Ok(())
     }
 
-    /// A stretch of time.
+    /// Writes a span of time.
     pub fn slice(
         &mut self,
         track: Track,
@@ -166,7 +168,7 @@ impl<'o> Sink<'o> {
         });
     }
 
-    /// A moment.
+    /// Writes a moment.
     pub fn mark(&mut self, track: Track, name: &str, at: Nanos, args: Details) {
         self.put(&TraceEvent {
             ts: Some(micros(at)),
@@ -176,7 +178,7 @@ impl<'o> Sink<'o> {
         });
     }
 
-    /// An arrow of this number, from a moment on one track to one on another.
+    /// Writes an arrow from a moment on a track to a moment on another track.
     pub fn arrow(&mut self, number: u64, from: (Track, Nanos), to: (Track, Nanos)) {
         self.put(&TraceEvent::arrow(from.0, number, from.1));
         self.put(&TraceEvent {
@@ -186,18 +188,18 @@ impl<'o> Sink<'o> {
         });
     }
 
-    /// What a group of tracks is called.
+    /// Writes the name of a process, which is a group of tracks.
     pub fn process(&mut self, track: Track, name: &str) {
         self.put(&TraceEvent::name("process_name", track, name));
     }
 
-    /// What a track is called.
+    /// Writes the name of a track.
     pub fn thread(&mut self, track: Track, name: &str) {
         self.put(&TraceEvent::name("thread_name", track, name));
     }
 }
 
-/// Exact to the nanosecond for 104 days.
+/// Converts to microseconds, exact to the nanosecond for 104 days.
 fn micros(time: Nanos) -> f64 {
     time.0 as f64 / 1e3
 }

@@ -1,7 +1,7 @@
-//! What led to each run: the wake before it, the run in which that was called, and so on.
+//! What led to each run: the wake before it, the run that called this wake, and so on.
 //!
-//! One reading keeps the way to the latest run of each coroutine that lives, as a list whose older
-//! part many share. Lists are cut before they grow long.
+//! A single pass over the trace keeps the chain to the latest run of each live coroutine. Chains are
+//! linked lists that share their older parts, and are cut before they grow long.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,76 +13,76 @@ use ctp_trace::record::{
 };
 use ctp_trace::trace_model::ThreadOccupancy;
 
-/// Runs on the way to the latest one that are kept at least.
+/// The minimum number of runs that a cut chain keeps.
 pub const KEPT: usize = 16;
 
-/// Whose run it is.
+/// The coroutine of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
-    /// Its number.
+    /// The coroutine's id.
     pub id: CoroutineId,
-    /// Its name as recorded.
+    /// The coroutine's name as recorded.
     pub name: String,
-    /// Where it was spawned.
+    /// Where the coroutine was spawned.
     pub spawn_site: SiteId,
 }
 
-/// A coroutine began to run.
+/// A run of a coroutine, and what led to it.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The coroutine that ran.
     pub subject: Rc<Subject>,
-    /// When it began to run.
+    /// When the run began.
     pub began: Nanos,
-    /// The wait that this ended, if nothing is missing in between.
+    /// The wait that the run ended, if no event is missing in between.
     pub wait: Option<Event>,
-    /// What made it ready, if that was told.
+    /// What made the coroutine ready, if recorded.
     pub cause: Option<Cause>,
-    /// Runs before it in the list.
+    /// How many runs precede this run in the list.
     depth: usize,
 }
 
-/// A coroutine became ready.
+/// What made a coroutine ready.
 #[derive(Clone, Debug)]
 pub struct Cause {
-    /// When that was done.
+    /// When the wake or spawn happened.
     pub at: Nanos,
-    /// Who did it.
+    /// The coroutine or thread that did it.
     pub by: Waker,
-    /// The place where it was done.
+    /// The place of the call.
     pub site: SiteId,
-    /// By spawning it, rather than by waking it.
+    /// Whether this is a spawn rather than a wake.
     pub is_birth: bool,
-    /// In which run; nothing if outside of any, or if that is not known any more.
+    /// The run that did it. `None` if no coroutine did, or if the run is no longer kept.
     pub run: Option<Rc<Run>>,
 }
 
-/// What is known of one coroutine.
+/// The chain of a coroutine.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// Which coroutine it is.
+    /// The coroutine.
     pub subject: Rc<Subject>,
-    /// Its latest run.
+    /// The latest run.
     pub run: Option<Rc<Run>>,
-    /// What made it ready since that began, first.
+    /// The first wake since the latest run began.
     pub cause: Option<Cause>,
-    /// Its latest event.
+    /// The latest event.
     pub last: Option<Event>,
 }
 
-/// The ways to the latest runs.
+/// The chains of all live coroutines.
 #[derive(Debug, Default)]
 pub struct Causes {
     heads: HashMap<CoroutineId, Head>,
 }
 
 impl Causes {
-    /// What is known of a coroutine that lives.
+    /// Returns the chain of a live coroutine.
     pub fn of(&self, id: CoroutineId) -> Option<&Head> {
         self.heads.get(&id)
     }
 
-    /// Takes a record into account, of which the census does not know yet.
+    /// Takes a record into account. `trace_model` has not seen this record yet.
     pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
         match record {
             Record::Birth(birth) => self.birth(birth),
@@ -109,7 +109,7 @@ impl Causes {
     fn event(&mut self, trace_model: &TraceModel, event: &Event) {
         let id = event.coroutine;
         match event.kind {
-            EventKind::Birth => self.is_born(trace_model, event),
+            EventKind::Birth => self.spawned(trace_model, event),
             EventKind::Run => self.heads.entry(id).or_default().begin(event),
             EventKind::Suspend | EventKind::Death => {}
         }
@@ -120,7 +120,7 @@ impl Causes {
         }
     }
 
-    fn is_born(&mut self, trace_model: &TraceModel, event: &Event) {
+    fn spawned(&mut self, trace_model: &TraceModel, event: &Event) {
         let by = match trace_model.runs_there(event) {
             ThreadOccupancy::Coroutine(parent) => Waker::Coroutine(parent.id),
             ThreadOccupancy::Empty => Waker::Thread(event.tid as u32),
@@ -131,7 +131,7 @@ impl Causes {
         self.ready(event.coroutine, event.at, by, site, true);
     }
 
-    /// Where no thread tells of its wakes, a station tells of the latest.
+    /// Takes the latest wake of a station, for runtimes whose threads do not record wake calls.
     fn wake(&mut self, wake: &Wake) {
         if wake.count > 0 {
             self.ready(wake.coroutine, wake.at, wake.waker, SiteId(0), false);
@@ -142,7 +142,8 @@ impl Causes {
         self.ready(call.coroutine, at, call.by, call.site, false);
     }
 
-    /// The first thing since a run began makes ready; one that was told late came before that.
+    /// Keeps the first wake since the coroutine's latest run began. Ignores a wake that was recorded
+    /// late, which came before the run.
     fn ready(&mut self, id: CoroutineId, at: Nanos, by: Waker, site: SiteId, is_birth: bool) {
         let run = match by {
             Waker::Coroutine(waker) => self.heads.get(&waker).and_then(|head| head.run.clone()),
@@ -179,14 +180,15 @@ impl Head {
             depth: before.map_or(0, |run| run.depth + 1),
             cause,
         });
-        self.run = Some(match run.depth < 2 * KEPT {
-            true => run,
-            false => cut(&run, KEPT),
+        self.run = Some(if run.depth < 2 * KEPT {
+            run
+        } else {
+            cut(&run, KEPT)
         });
     }
 }
 
-/// The same run with at most so many before it.
+/// Copies a run with at most `keep` runs before it.
 fn cut(run: &Rc<Run>, keep: usize) -> Rc<Run> {
     let mut short = Run::clone(run);
     short.depth = 0;
@@ -229,9 +231,9 @@ mod tests {
         })
     }
 
-    /// Two that wake each other for ever.
+    /// Two coroutines wake each other again and again.
     #[test]
-    fn a_million_wakes_in_a_row_are_cut_to_the_latest() {
+    fn long_wake_chains_keep_the_latest_runs() {
         let mut causes = Causes::default();
         let (mut at, mut longest) = (0, 0);
         for round in 0..100_000 {
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_wakes_the_first_since_a_run_began_led_to_the_next() {
+    fn first_wake_since_a_run_is_the_cause_of_the_next_run() {
         let mut causes = Causes::default();
         causes.see(&TraceModel::new(), &event(1, 0, 10, EventKind::Run));
         for at in [5, 20, 30] {
