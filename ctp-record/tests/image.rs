@@ -288,7 +288,7 @@ fn line_of_wait(function: &str) -> u32 {
 
 // CT-07
 #[test]
-fn the_trace_of_a_dump_is_its_users_alone() {
+fn trace_of_a_dump_is_private_to_the_user() {
     use std::os::unix::fs::PermissionsExt as _;
     let recorder = Recorder::given(&target().dump);
     let output = Command::new("sh")
@@ -304,7 +304,7 @@ fn the_trace_of_a_dump_is_its_users_alone() {
 }
 
 #[test]
-fn every_event_is_there_or_counted_as_lost() {
+fn every_event_is_recorded_or_counted_as_lost() {
     let trace = Recorder::given(&target().dump).trace();
     let births = trace.births();
     let names: Vec<&str> = births.iter().map(|birth| birth.name.as_str()).collect();
@@ -341,7 +341,7 @@ fn every_event_is_there_or_counted_as_lost() {
 }
 
 #[test]
-fn each_task_waits_since_when_and_at_the_line_that_it_should() {
+fn each_task_has_the_expected_line_and_wait_start() {
     let trace = Recorder::given(&target().dump).trace();
     let zero_ns = trace.start().started_monotonic_ns;
     for birth in trace.births() {
@@ -362,7 +362,7 @@ fn each_task_waits_since_when_and_at_the_line_that_it_should() {
 }
 
 #[test]
-fn the_one_stuck_task_is_the_one_that_was_woken_and_did_not_run() {
+fn woken_task_that_did_not_run_is_stuck() {
     let stuck: Vec<&String> = target()
         .tasks
         .iter()
@@ -420,7 +420,7 @@ fn the_memory_is_found_between_other_bytes() {
 }
 
 #[test]
-fn a_memory_as_it_was_before_the_program_began_is_not_taken_for_it() {
+fn initial_memory_is_not_mistaken_for_the_running_program() {
     let dump = &target().dump;
     let mut initial = dump.clone();
     initial[ALLOCATED..ALLOCATED + 4].fill(0);
@@ -440,7 +440,7 @@ fn a_memory_as_it_was_before_the_program_began_is_not_taken_for_it() {
 }
 
 #[test]
-fn a_dump_that_is_cut_off_is_refused_wherever_that_is() {
+fn truncated_dump_is_refused() {
     let Target { elf, dump, .. } = target();
     let junk_with_magic = [&dump[..8], &[0xFF; 4096]].concat();
     // In the header, in the stations, in the last table.
@@ -471,7 +471,7 @@ fn a_dump_without_the_magic_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_missing_is_named() {
+fn missing_file_is_named() {
     let recorder = Recorder::given(&target().dump);
     let message = recorder.refuses("no such dump", &target().elf);
     assert!(message.contains("no such dump"), "{message}");
@@ -480,7 +480,7 @@ fn a_file_that_is_missing_is_named() {
 }
 
 #[test]
-fn what_is_no_elf_file_is_refused() {
+fn file_that_is_not_elf_is_refused() {
     let recorder = Recorder::given(&target().dump);
     // 64-bit Mach-O and a COFF object for the same processor: formats that are known, too.
     let mach_o: &[u8] = &[0xCF, 0xFA, 0xED, 0xFE, 7, 0, 0, 1, 3, 0, 0, 0, 2, 0, 0, 0];

@@ -76,7 +76,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_row_of_the_contract_names_just_the_files_that_prove_it() {
+fn contract_rows_match_the_tests() {
     let (promised, proven) = (promised(), proven());
     assert!(!promised.is_empty());
     let rows: BTreeSet<&String> = promised.keys().chain(proven.keys()).collect();

@@ -145,7 +145,7 @@ int main(void) {
 "#;
 
 #[test]
-fn a_storm_of_threads_accuses_nobody() {
+fn many_threads_cause_no_false_report() {
     let lab = Lab::new();
     let mut programs = vec![
         (fixture("v1_writer"), "truth d2 60 400 8 100", &[][..]),
@@ -175,7 +175,7 @@ fn a_storm_of_threads_accuses_nobody() {
 
 // CTP-12
 #[test]
-fn a_d1_peer_is_told_that_it_numbers_by_station() {
+fn d1_peer_is_reported_to_number_by_station() {
     let lab = Lab::new();
     let arguments = ["truth", "d1", "3", "100", "1", "500"];
     let outcome = check(&lab, &fixture("v1_writer"), &arguments);
@@ -184,7 +184,7 @@ fn a_d1_peer_is_told_that_it_numbers_by_station() {
 }
 
 #[test]
-fn a_program_without_a_probe_is_told_that_it_did_not_attach() {
+fn program_without_a_probe_is_reported_as_not_attached() {
     let lab = Lab::new();
     let outcome = check(&lab, Path::new("true"), &[]);
     assert_eq!(broken(&outcome), ["attached"], "{}", outcome.stdout);
@@ -200,14 +200,14 @@ fn a_program_without_a_probe_is_told_that_it_did_not_attach() {
 }
 
 #[test]
-fn a_probe_that_breaks_one_rule_is_told_that_one() {
+fn each_broken_rule_of_the_plain_probe_is_reported() {
     for (rule, good, bad) in PLAIN {
         assert_reported(rule, &page::plain(), good, bad);
     }
 }
 
 #[test]
-fn an_extended_probe_that_breaks_one_rule_is_told_that_one() {
+fn each_broken_rule_of_the_extended_probe_is_reported() {
     for (rule, good, bad) in EXTENDED {
         assert_reported(rule, &page::extended(), good, bad);
     }
@@ -234,7 +234,7 @@ fn assert_reported(rule: &str, source: &str, good: &str, bad: &str) {
 }
 
 #[test]
-fn each_rule_has_a_probe_that_breaks_it() {
+fn each_rule_has_a_probe_that_breaks_the_rule() {
     let lab = Lab::new();
     let outcome = check(&lab, Path::new("true"), &[]);
     let all = outcome.stdout.lines().filter(|line| !line.starts_with(' '));
@@ -246,7 +246,7 @@ fn each_rule_has_a_probe_that_breaks_it() {
 }
 
 #[test]
-fn the_words_on_the_page_are_those_of_the_layout() {
+fn words_on_the_page_match_the_layout() {
     let page = page::extended();
     let structs = [
         ("HEADER_", Header::FIELDS),

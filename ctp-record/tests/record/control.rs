@@ -187,26 +187,26 @@ fn a_stop_is_exact(flags: &[&str]) -> Trace {
 
 // LT-10, LT-11
 #[test]
-fn no_event_comes_after_a_stop_and_each_is_recorded_lost_or_counted_as_filtered() {
+fn no_event_is_recorded_after_a_stop_and_all_are_counted() {
     let trace = a_stop_is_exact(&[]);
     assert_eq!(closed(&trace), [2], "1 was closed meanwhile");
 }
 
 // LT-10
 #[test]
-fn so_it_is_where_only_slots_are_kept() {
+fn stop_works_with_slots_only() {
     a_stop_is_exact(&["--buffer", "0"]);
 }
 
 // LT-10
 #[test]
-fn so_it_is_under_a_flight_recorder() {
+fn stop_works_under_a_flight_recorder() {
     a_stop_is_exact(&["--flight-recorder"]);
 }
 
 // LT-10, LT-11
 #[test]
-fn no_total_reaches_across_a_stop() {
+fn no_total_spans_a_stop() {
     let trace = a_stop_is_exact(&["--summary"]);
     let counts = |name| {
         let aggregate = trace.named(name).aggregate.as_ref().expect("it was told");
@@ -218,7 +218,7 @@ fn no_total_reaches_across_a_stop() {
 
 // LT-10
 #[test]
-fn a_program_that_is_stopped_amid_an_event_holds_up_nobody() {
+fn program_stopped_during_an_event_does_not_block_control() {
     let recording = Recording::start(&[]);
     send(Signal::STOP, recording.program);
     let message = recording.control(&["stop"]);
@@ -233,7 +233,7 @@ fn a_program_that_is_stopped_amid_an_event_holds_up_nobody() {
 
 // LT-11
 #[test]
-fn of_two_filters_in_turn_each_event_meets_one() {
+fn each_event_is_judged_by_a_single_filter() {
     let recording = Recording::start(&[]);
     let tids = recording.lab.truth("tids");
     let [a, b] = [&tids[0][0], &tids[1][0]];
@@ -305,7 +305,7 @@ fn is_kept(kind: EventKind, tid: u64, [runs, suspends]: [u64; 2]) -> bool {
 
 /// Anybody can bind a path that looks like a recorder's.
 #[test]
-fn the_recorder_answers_and_nobody_who_is_called_like_it() {
+fn only_the_recorder_itself_answers() {
     let recording = Recording::start(&[]);
     let pid = recording.recorder.id();
     let imitated = |number: u32| recording.lab.path(&format!("ctp-{pid}-{number}"));
@@ -323,7 +323,7 @@ fn the_recorder_answers_and_nobody_who_is_called_like_it() {
 }
 
 #[test]
-fn who_cannot_be_controlled_is_told_why() {
+fn control_reports_why_a_process_cannot_be_controlled() {
     let recording = Recording::start(&[]);
     let refused = |pid: u32, words: &[&str]| {
         let outcome = recording.try_control(pid, words);
@@ -358,7 +358,7 @@ fn who_cannot_be_controlled_is_told_why() {
 
 // LT-10
 #[test]
-fn one_whose_probe_goes_on_all_the_same_is_not_said_to_be_stopped() {
+fn stop_is_refused_if_events_keep_coming() {
     let lab = Lab::new();
     let mut command = lab.recorder(&[], fixture("v1_writer"));
     let writes = "truth d2 3 1000000 1 1000 silent".split(' ');
@@ -394,7 +394,7 @@ fn a_program_called_control_is_run() {
 
 /// The records that tell of the changes.
 #[test]
-fn the_trace_says_what_was_in_force_and_when() {
+fn trace_has_the_filters_with_their_times() {
     let recording = Recording::start(&[]);
     recording.control(&["stop"]);
     recording.control(&["filter", "kind=run"]);
@@ -483,7 +483,7 @@ fn shares(coroutine: &Coroutine) -> bool {
 
 // LT-11
 #[test]
-fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
+fn only_the_selected_process_is_stopped() {
     let go = |lab: &Lab, _| fs::write(lab.path("go"), "").expect("can be made");
     let (sleepers, stopped) = stop_second(two(go));
     // On a busy machine the second may not have waited for memory of its own: then they are one.
@@ -497,7 +497,7 @@ fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
 
 // LT-11
 #[test]
-fn one_that_waited_in_vain_for_memory_of_its_own_is_stopped_in_that_which_it_shares() {
+fn process_in_shared_memory_can_be_stopped() {
     let late = |lab: &Lab, recorder| {
         send(Signal::STOP, recorder);
         fs::write(lab.path("go"), "").expect("can be made");

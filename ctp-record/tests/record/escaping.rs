@@ -88,7 +88,7 @@ fn closing_lines_name_odd_programs_and_files_safely() {
 
 // CT-01
 #[test]
-fn the_command_to_type_next_reaches_an_odd_file() {
+fn suggested_command_works_for_odd_file_names() {
     for name in NAMES {
         let lab = Lab::new();
         let output = named("it's o", name, "");

@@ -48,7 +48,7 @@ fn events_since(trace: &Trace, since: Nanos) -> u64 {
 
 // LT-08
 #[test]
-fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() {
+fn newest_records_are_kept_and_the_others_counted() {
     const EVENTS: u64 = 10 * CAPACITY;
     let lab = Lab::new();
     let arguments = ["truth", "1", "1", &EVENTS.to_string()];
@@ -80,7 +80,7 @@ fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() 
 
 // LT-08, AGG-07
 #[test]
-fn totals_are_of_all_events_and_the_window_of_several_threads_begins_where_all_have_everything() {
+fn totals_cover_all_and_the_window_starts_where_complete() {
     const EVENTS: u64 = 40_000;
     let lab = Lab::new();
     let arguments = ["truth", "3", "5", &EVENTS.to_string()];
@@ -225,7 +225,7 @@ fn agree(trace: &Trace, other: &Trace) -> u64 {
 
 // LT-09, LT-05
 #[test]
-fn snapshots_by_command_are_right_while_the_program_runs_and_disturb_nothing() {
+fn snapshots_by_command_are_correct_and_independent() {
     let flight = mortal(&["--flight-recorder=4M"]);
     sleep(Duration::from_millis(200));
     let running = flight.snapshot_to("running.ctp");
@@ -262,7 +262,7 @@ fn snapshots_by_command_are_right_while_the_program_runs_and_disturb_nothing() {
 
 // LT-15, LT-05, LT-08, AGG-06
 #[test]
-fn of_a_program_that_is_killed_at_any_instant_all_of_the_window_is_there() {
+fn killed_at_any_instant_the_window_is_complete() {
     let mut kept = 0;
     for run in 0..runs(20) {
         let reach = ["--flight-recorder", "--flight-recorder=16K"][run % 2];
@@ -278,7 +278,7 @@ fn of_a_program_that_is_killed_at_any_instant_all_of_the_window_is_there() {
 
 // LT-21
 #[test]
-fn coroutines_that_ended_in_the_window_have_their_names() {
+fn ended_coroutines_in_the_window_have_names() {
     let lab = Lab::new();
     lab.record(
         &["--flight-recorder", "-n", "30000"],
@@ -302,7 +302,7 @@ fn coroutines_that_ended_in_the_window_have_their_names() {
 }
 
 #[test]
-fn a_wait_that_is_meant_to_be_long_is_told_with_that_mark() {
+fn idle_wait_keeps_its_mark() {
     for flags in [&[][..], &["--flight-recorder"]] {
         let lab = Lab::new();
         lab.record(flags, "churn", &["truth", "3"]);
@@ -315,7 +315,7 @@ fn a_wait_that_is_meant_to_be_long_is_told_with_that_mark() {
 
 // LT-21, AGG-13
 #[test]
-fn those_that_ended_before_the_window_are_in_sums() {
+fn coroutines_ended_before_the_window_are_in_totals() {
     let lab = Lab::new();
     lab.record(
         &["--flight-recorder=64K", "-n", "30000"],
@@ -344,7 +344,7 @@ fn those_that_ended_before_the_window_are_in_sums() {
 
 // LT-09
 #[test]
-fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
+fn snapshot_signal_does_not_reach_the_program() {
     let flags = [
         "--flight-recorder=64K",
         "--snapshot-on",
@@ -373,7 +373,7 @@ fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
 
 // LT-09
 #[test]
-fn of_a_program_that_is_stopped_it_is_said_so_with_the_snapshot() {
+fn snapshot_states_that_recording_is_stopped() {
     let flight = mortal(&["--flight-recorder=64K", "--snapshot-on", "signal:USR2"]);
     send(Signal::USR2, flight.recorder.id());
     flight.lab.wait_for_file("ctp.data.1");
@@ -391,7 +391,7 @@ fn of_a_program_that_is_stopped_it_is_said_so_with_the_snapshot() {
 
 // LT-09
 #[test]
-fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
+fn only_a_failed_program_leaves_a_snapshot() {
     let flags = ["--flight-recorder", "--snapshot-on", "exit:nonzero"];
     let flight = mortal(&flags);
     let (lab, message) = flight.kill();
@@ -411,7 +411,7 @@ fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
 
 // LT-09, AGG-17
 #[test]
-fn neither_the_file_nor_the_memory_grows_with_time() {
+fn file_and_memory_do_not_grow_with_time() {
     let flight = mortal(&["--flight-recorder=64K"]);
     let resident = || flight.recorder_kib("VmRSS:");
     let took = |name: &str| {
@@ -438,7 +438,7 @@ fn neither_the_file_nor_the_memory_grows_with_time() {
 
 // LT-09
 #[test]
-fn a_window_of_a_length_goes_no_further_back() {
+fn window_is_limited_to_the_given_length() {
     let lab = Lab::new();
     lab.record(
         &["--flight-recorder=50ms"],
@@ -454,7 +454,7 @@ fn a_window_of_a_length_goes_no_further_back() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_way_out() {
+fn impossible_options_are_refused_with_a_remedy() {
     let lab = Lab::new();
     let refused = |flags: &[&str]| {
         let outcome = lab.run(&mut lab.recorder(flags, "true"));
@@ -486,7 +486,7 @@ fn only_a_flight_recorder_takes_snapshots() {
 
 // LT-09
 #[test]
-fn who_asks_for_a_snapshot_is_told_why_there_is_none() {
+fn failed_snapshot_request_gets_a_reason() {
     let flags = ["--flight-recorder=64K"];
     let flight = Flight::start(&flags, "mortal", &[killed::TRUTH, "1", "4", "400"]);
     // Room for what the snapshot is of, and none for the stack of a thread.

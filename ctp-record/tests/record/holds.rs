@@ -81,12 +81,12 @@ fn holders_follow_the_station(flag: &str) {
 
 // CTP-22
 #[test]
-fn who_holds_what_is_told_of_whoever_has_the_station() {
+fn lock_holders_match_the_owner_of_the_station() {
     holders_follow_the_station("-v");
 }
 
 // CTP-22
 #[test]
-fn a_flight_recorder_tells_it_too() {
+fn flight_recorder_keeps_lock_holders() {
     holders_follow_the_station("--flight-recorder");
 }

@@ -138,7 +138,7 @@ fn root_asks_another_users_recorder_of_the_same_build() {
 
 // CT-07
 #[test]
-fn a_directory_that_others_enter_is_no_recorders() {
+fn directory_open_to_others_is_not_trusted() {
     let impostor = Impostor::start("lying", us());
     let requested = |impostor: &Impostor| impostor.control("status").status.code();
     assert_eq!(
@@ -172,7 +172,7 @@ fn an_endless_answer_ends_with_an_error() {
 
 // CT-07
 #[test]
-fn what_never_answers_or_lets_in_ends_the_wait() {
+fn wait_for_an_answer_is_limited() {
     let waits = ["silent", "busy"]
         .map(|manner| thread::spawn(move || Impostor::start(manner, us()).control("status")));
     for wait in waits {
@@ -212,7 +212,7 @@ fn ends_well(lab: &Lab, recorder: Child) {
 
 // CT-07, CTP-28
 #[test]
-fn callers_that_say_nothing_or_too_much_harm_no_recording() {
+fn malformed_callers_do_not_affect_the_recording() {
     let lab = Lab::new();
     let (recorder, directory) = recording(&lab, "1024");
     let connect = || UnixStream::connect(directory.join("control")).expect("it listens");
@@ -231,7 +231,7 @@ fn callers_that_say_nothing_or_too_much_harm_no_recording() {
 
 // CT-07, CTP-28
 #[test]
-fn without_a_descriptor_left_a_caller_is_hung_up_on() {
+fn without_free_descriptors_callers_are_disconnected() {
     let lab = Lab::new();
     let (recorder, directory) = recording(&lab, "40");
     let doorbells: Vec<UnixStream> = (0..40)

@@ -92,7 +92,7 @@ fn signals_about_the_recorder_end_the_recording_alone() {
 
 // CT-02
 #[test]
-fn so_they_do_in_every_mode() {
+fn signals_end_the_recording_in_every_mode() {
     for flags in [
         &["--summary"][..],
         &["--flight-recorder"],
@@ -113,7 +113,7 @@ fn so_they_do_in_every_mode() {
 
 // CT-02
 #[test]
-fn a_wait_for_descendants_ends_with_the_programs_status() {
+fn wait_for_descendants_keeps_the_exit_status() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["--wait-all"], "sh");
     command.args(["-c", "sleep 600 & echo $! > child; exit 7"]);
@@ -136,7 +136,7 @@ fn a_wait_for_descendants_ends_with_the_programs_status() {
 
 // CT-02
 #[test]
-fn signals_that_are_the_programs_leave_a_whole_trace() {
+fn signals_to_the_program_leave_a_complete_trace() {
     for signal in [
         Signal::HUP,
         Signal::INT,
@@ -163,7 +163,7 @@ fn signals_that_are_the_programs_leave_a_whole_trace() {
 
 // CT-02
 #[test]
-fn a_recorder_that_was_told_to_ignore_a_signal_does() {
+fn ignored_signals_stay_ignored() {
     let lab = Lab::new();
     let mut command = lab.command("env");
     command.args([
@@ -206,7 +206,7 @@ fn injected(lab: &Lab, expression: &str, program: &[&str]) -> Option<Command> {
 
 // CT-02
 #[test]
-fn a_signal_before_the_program_starts_leaves_nothing_behind() {
+fn signal_before_the_start_leaves_no_files() {
     for (signal, number) in [("TERM", 15), ("ALRM", 14), ("HUP", 1), ("INT", 2)] {
         for call in ["mkdir", "listen"] {
             let lab = Lab::new();
@@ -226,7 +226,7 @@ fn a_signal_before_the_program_starts_leaves_nothing_behind() {
 
 // CT-08
 #[test]
-fn without_a_socket_for_control_the_rest_is_recorded() {
+fn without_a_control_socket_recording_continues() {
     for error in ["EADDRINUSE", "ENOBUFS", "EMFILE"] {
         let lab = Lab::new();
         let expression = format!("inject=listen:error={error}:when=2");
@@ -247,7 +247,7 @@ fn without_a_socket_for_control_the_rest_is_recorded() {
 
 // CT-08
 #[test]
-fn without_a_socket_for_programs_nothing_is_left_behind() {
+fn without_a_program_socket_no_files_are_left() {
     let lab = Lab::new();
     let expression = "inject=listen:error=EADDRINUSE:when=1";
     let Some(mut command) = injected(&lab, expression, &["args_echo", "started"]) else {
@@ -261,7 +261,7 @@ fn without_a_socket_for_programs_nothing_is_left_behind() {
 
 // CT-08
 #[test]
-fn callers_that_cannot_be_accepted_cost_no_trace() {
+fn failing_accept_does_not_lose_the_trace() {
     for error in ["ECONNABORTED", "EMFILE", "ENOMEM", "EPERM"] {
         for when in ["1+", "2", "2+"] {
             let lab = Lab::new();

@@ -34,7 +34,7 @@ type Notes = Vec<(u64, Truth)>;
 
 // CTP-19, CTP-11, CT-03, LT-15
 #[test]
-fn a_program_that_is_killed_at_any_instant_has_what_it_had_done_in_the_trace() {
+fn killed_at_any_instant_the_trace_has_all_events() {
     let (mut torn, mut whole, mut moved_in) = (0, 0, 0);
     for run in 0..runs(30) {
         let lab = Lab::new();

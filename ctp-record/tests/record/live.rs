@@ -34,7 +34,7 @@ fn is_locked(path: &Path) -> bool {
 
 // LT-23, CT-26
 #[test]
-fn while_nothing_happens_the_file_says_how_long_and_that_it_is_written() {
+fn idle_file_states_until_when_it_is_complete() {
     let lab = Lab::new();
     let mut command = lab.recorder(&[], fixture("paced"));
     let recorder = command.args(["truth", "2", "1", PAUSE_US]).spawn();
@@ -56,7 +56,7 @@ fn while_nothing_happens_the_file_says_how_long_and_that_it_is_written() {
 
 // LT-23
 #[test]
-fn the_file_of_a_summary_does_not_grow_while_nothing_happens() {
+fn summary_file_does_not_grow_while_idle() {
     let lab = Lab::new();
     let arguments = ["truth", "1", "1", "1600000"];
     lab.record(&["--summary"], "paced", &arguments);

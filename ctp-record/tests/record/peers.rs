@@ -139,7 +139,7 @@ fn a_bursty_d2_peer_is_never_torn_and_its_loss_is_exact() {
 
 // CTP-12
 #[test]
-fn a_dialect_is_not_mistaken_while_a_peer_writes_its_first_events() {
+fn dialect_is_recognised_during_the_first_events() {
     for (dialect, name) in [(Dialect::V1PerStation, "d1"), (Dialect::V1PerSlot, "d2")] {
         let lab = Lab::new();
         lab.record(&[], "v1_writer", &["truth", name, "400", "3", "3", "0"]);

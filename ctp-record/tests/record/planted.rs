@@ -111,7 +111,7 @@ fn a_planted_link_in_the_middle_of_a_path_is_refused() {
 
 // CT-07
 #[test]
-fn a_planted_link_behind_a_link_of_ours_is_refused() {
+fn planted_link_behind_an_own_link_is_refused() {
     if !is_root() {
         return;
     }
@@ -123,7 +123,7 @@ fn a_planted_link_behind_a_link_of_ours_is_refused() {
 
 // CT-07
 #[test]
-fn a_directory_owner_that_is_unknown_is_no_proof() {
+fn unknown_directory_owner_is_not_trusted() {
     if !is_root() {
         return;
     }
@@ -181,7 +181,7 @@ fn a_pipe_that_another_user_planted_is_refused() {
 
 // CT-07
 #[test]
-fn what_is_planted_beside_the_trace_leads_nowhere() {
+fn planted_files_beside_the_trace_are_not_followed() {
     if !is_root() {
         return;
     }
@@ -209,7 +209,7 @@ fn what_is_planted_beside_the_trace_leads_nowhere() {
 
 // CT-07
 #[test]
-fn a_link_that_comes_and_goes_meanwhile_leads_nowhere() {
+fn changing_link_is_not_followed() {
     if !is_root() {
         return;
     }
@@ -247,7 +247,7 @@ fn under_umask(lab: &Lab, umask: &str, flags: &[&str], program: &[&str]) -> Outc
 
 // CT-07
 #[test]
-fn a_trace_is_its_users_alone_whatever_the_umask() {
+fn trace_is_private_whatever_the_umask() {
     for mode in MODES {
         for umask in ["0000", "0022", "0777"] {
             let lab = Lab::new();

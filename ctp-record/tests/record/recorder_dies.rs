@@ -41,7 +41,7 @@ fn killed_after(pause: Duration) -> Trace {
 
 // CTP-18, CT-08, CT-09
 #[test]
-fn the_program_ends_as_it_would_and_the_trace_can_be_read() {
+fn program_ends_normally_and_the_trace_is_readable() {
     for ms in [20, 105, 250, 333] {
         killed_after(Duration::from_millis(ms));
     }
@@ -49,7 +49,7 @@ fn the_program_ends_as_it_would_and_the_trace_can_be_read() {
 
 // CT-08, CT-09, LT-23
 #[test]
-fn what_was_recorded_before_the_last_sleep_is_on_disk() {
+fn records_before_the_last_sleep_are_on_disk() {
     let trace = killed_after(Duration::from_millis(500));
     assert_eq!(trace.coroutines.len(), 2);
     assert_eq!(trace.named("paced-0").events[0].n, 0);
@@ -115,7 +115,7 @@ fn nothing_is_lost(lab: &Lab, previous: &[u8], message: &str) {
 
 // CTP-18, CT-06, CT-08, CT-09
 #[test]
-fn killed_at_any_instant_it_harms_neither_the_program_nor_an_earlier_trace() {
+fn killed_at_any_instant_program_and_old_trace_survive() {
     for run in 0..runs(30) {
         let (lab, previous) = used_lab();
         let pause = Duration::from_micros(run as u64 * 7_919 % 30_000);
@@ -129,7 +129,7 @@ fn killed_at_any_instant_it_harms_neither_the_program_nor_an_earlier_trace() {
 
 // CTP-18, CT-06, CT-08, CT-09
 #[test]
-fn killed_at_any_system_call_it_harms_neither_the_program_nor_an_earlier_trace() {
+fn killed_at_any_system_call_program_and_old_trace_survive() {
     let Some(calls) = system_calls() else {
         println!("skipped: strace is not installed, or may not trace");
         return;
@@ -170,7 +170,7 @@ fn system_calls() -> Option<usize> {
 
 // CTP-18
 #[test]
-fn a_recorder_that_is_killed_while_it_drains_or_closes_leaves_the_program_alone() {
+fn killed_in_the_final_drain_the_program_is_unaffected() {
     for kill_at in ["truth.ready", "truth"] {
         let lab = Lab::new();
         let mut command = lab.recorder(&["-q"], "sh");

@@ -8,7 +8,7 @@ use crate::lab::{Lab, runs};
 
 // CTP-22, CTP-24
 #[test]
-fn coroutines_that_follow_each_other_in_a_station_are_told_apart() {
+fn successive_owners_of_a_station_are_separate() {
     let lab = Lab::new();
     let cycles = runs(5_000).to_string();
     lab.record(&["-n", "64"], "relay", &["truth", "4", &cycles]);

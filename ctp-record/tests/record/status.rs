@@ -32,7 +32,7 @@ fn elsewhere(lab: &Lab) -> impl FnOnce(&File) -> Stdio {
 }
 
 #[test]
-fn a_terminal_of_its_own_shows_how_it_goes_until_it_is_over() {
+fn separate_terminal_shows_progress_until_the_end() {
     let lab = Lab::new();
     let screen = seen(&lab, &[], elsewhere(&lab));
     let (status, closing) = screen.rsplit_once("\x1b[K").expect("it is cleared");
@@ -43,7 +43,7 @@ fn a_terminal_of_its_own_shows_how_it_goes_until_it_is_over() {
 }
 
 #[test]
-fn a_terminal_on_which_the_program_writes_is_left_alone() {
+fn terminal_of_the_program_shows_no_progress() {
     let lab = Lab::new();
     let screen = seen(&lab, &[], |screen| {
         screen.try_clone().expect("can be").into()
@@ -65,7 +65,7 @@ fn figures(screen: &str) -> Vec<(u64, u64)> {
 
 /// 402 events in two seconds, of which totals and what came last are kept.
 #[test]
-fn of_totals_and_of_a_flight_recorder_all_events_are_counted_too() {
+fn progress_counts_all_events_in_every_mode() {
     let reaches = [
         (&["--summary"][..], " waiting, "),
         (

@@ -95,26 +95,26 @@ fn they_are_named_once(flags: &[&str], sure: &str) {
 
 // CT-26
 #[test]
-fn those_who_are_stuck_are_named_once_while_the_program_runs() {
+fn stuck_coroutines_are_reported_once_at_run_time() {
     they_are_named_once(&[], "");
 }
 
 // CT-26
 #[test]
-fn they_are_named_where_no_thread_has_a_history() {
+fn totals_and_slots_report_stuck_coroutines() {
     they_are_named_once(&["--summary"], "LIKELY, ");
     they_are_named_once(&["--buffer", "0"], "LIKELY, ");
 }
 
 // CT-26
 #[test]
-fn they_are_named_by_a_flight_recorder() {
+fn flight_recorder_reports_stuck_coroutines() {
     they_are_named_once(&["--flight-recorder=64K"], "");
 }
 
 // CT-26
 #[test]
-fn what_was_closed_long_enough_ago_is_certain_while_the_program_runs() {
+fn old_closing_is_certain_at_run_time() {
     let forgetful = Forgetful::start(&["--stuck-after", "1.5s"], 3);
     let message = forgetful.first_message();
     assert!(
@@ -126,7 +126,7 @@ fn what_was_closed_long_enough_ago_is_certain_while_the_program_runs() {
 
 // CT-26
 #[test]
-fn nobody_is_named_of_a_program_in_which_nobody_is_stuck() {
+fn program_without_stuck_coroutines_has_no_report() {
     let forgetful = Forgetful::start(&["--stuck-after", "1s"], 0);
     let status = || forgetful.status();
     wait_until("some seconds of it", || {
@@ -141,7 +141,7 @@ fn nobody_is_named_of_a_program_in_which_nobody_is_stuck() {
 
 // LT-09
 #[test]
-fn a_snapshot_is_taken_once_of_what_becomes_stuck() {
+fn stuck_coroutine_causes_a_single_snapshot() {
     let flags = ["--flight-recorder=1M", "--snapshot-on", "stuck:300ms"];
     let forgetful = Forgetful::start(&flags, 47);
     forgetful.lab.wait_for_file("ctp.data.1");

@@ -94,7 +94,7 @@ const ODD: usize = 100_001;
 
 // AGG-07, CT-24
 #[test]
-fn totals_are_those_of_all_events_though_hardly_one_is_in_the_trace() {
+fn totals_cover_events_that_are_not_in_the_trace() {
     let lab = Lab::new();
     lab.record(&["--summary"], "ledger", &[TRUTH, "3", &ODD.to_string()]);
     let trace = lab.trace();
@@ -115,7 +115,7 @@ fn totals_are_those_of_all_events_though_hardly_one_is_in_the_trace() {
 
 // AGG-06, AGG-07
 #[test]
-fn totals_of_a_program_that_is_killed_at_any_instant_are_whole_and_up_to_its_last_event() {
+fn totals_of_a_program_killed_at_any_instant_are_exact() {
     killed_at_any_instant(&fixture("ledger"), 30);
 }
 
@@ -151,7 +151,7 @@ fn killed_after(lab: &Lab, truth: &Path, events: usize, pause: Duration) -> Trac
 
 // AGG-17
 #[test]
-fn the_size_of_a_summary_does_not_depend_on_how_long_the_program_runs() {
+fn summary_size_does_not_depend_on_run_time() {
     let size_after = |events: &str| {
         let lab = Lab::new();
         lab.record(&["--summary"], "hot", &["truth", "2", "20", events]);
@@ -170,7 +170,7 @@ fn the_size_of_a_summary_does_not_depend_on_how_long_the_program_runs() {
 
 // AGG-16
 #[test]
-fn the_closing_lines_tell_what_is_in_totals_only() {
+fn closing_lines_count_events_in_totals_only() {
     let lab = Lab::new();
     let outcome = lab.record(&["--summary"], "hot", &["truth", "1", "2", "20000"]);
     let message = &outcome.stderr;
@@ -180,7 +180,7 @@ fn the_closing_lines_tell_what_is_in_totals_only() {
 
 // AGG-13
 #[test]
-fn each_of_many_that_come_and_go_has_totals_of_its_own() {
+fn successive_coroutines_have_separate_totals() {
     let lab = Lab::new();
     lab.record(&["--summary", "-n", "64"], "relay", &["truth", "2", "2000"]);
     let trace = lab.trace();

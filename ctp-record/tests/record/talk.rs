@@ -34,7 +34,7 @@ fn quiet_reads_no_trace_back() {
 }
 
 #[test]
-fn all_it_says_goes_to_stderr_and_names_itself() {
+fn all_messages_go_to_stderr_with_the_tools_name() {
     let lab = Lab::new();
     let outcome = lab.record(&["-v"], "paced", &["truth", "2", "2", "0"]);
     assert_eq!(outcome.stdout, "");
@@ -50,7 +50,7 @@ fn all_it_says_goes_to_stderr_and_names_itself() {
 
 // CT-01
 #[test]
-fn a_program_that_never_attaches_is_told_how_to() {
+fn unattached_program_gets_a_hint() {
     let lab = Lab::new();
     let outcome = lab.run(&mut lab.recorder(&[], "true"));
     assert_eq!(outcome.status.code(), Some(0));
@@ -66,7 +66,7 @@ fn a_program_that_never_attaches_is_told_how_to() {
 
 // LT-19
 #[test]
-fn a_program_that_goes_into_the_background_is_told_how_to_be_waited_for() {
+fn background_program_gets_a_hint_to_wait_all() {
     let lab = Lab::new();
     let script = "sleep 1 & exit 0";
     let outcome = lab.run(lab.recorder(&[], "sh").args(["-c", script]));
@@ -79,7 +79,7 @@ fn a_program_that_goes_into_the_background_is_told_how_to_be_waited_for() {
 
 // CT-01
 #[test]
-fn a_stderr_that_takes_nothing_does_not_change_the_exit_status() {
+fn full_stderr_does_not_change_the_exit_status() {
     let lab = Lab::new();
     let full = File::options()
         .write(true)
@@ -133,7 +133,7 @@ fn completions_and_the_man_page_are_printed() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn closed_stdout_reader_is_no_error() {
     for arguments in [&["--completions", "bash"][..], &["--man"]] {
         let lab = Lab::new();
         let mut command = lab.bare_recorder();
@@ -146,7 +146,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn wrong_usage_is_2_and_says_what_to_type() {
+fn wrong_usage_exits_with_2_and_a_suggestion() {
     for (arguments, hint) in [
         (&[][..], "try: ctp-record -- ./app"),
         (&["-n", "0", "--", "true"], "0 is not in 1..=1048576"),

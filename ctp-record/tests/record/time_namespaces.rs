@@ -167,7 +167,7 @@ fn a_recorder_in_a_time_namespace_shares_its_programs_clock() {
 
 // CTP-26, CT-15
 #[test]
-fn a_recorder_and_a_program_may_be_in_two_of_them() {
+fn recorder_and_program_may_have_different_namespaces() {
     if !has_time_namespaces() {
         return;
     }

@@ -110,7 +110,7 @@ fn a_v1_recorder_reads_every_event_of_our_probe() {
 
 // CTP-23
 #[test]
-fn under_a_v1_recorder_no_station_is_used_twice() {
+fn under_a_v1_recorder_no_station_is_reused() {
     let directory = tempfile::tempdir().expect("room");
     let memory = v1_memory(&directory.path().join("memory"));
     let truth = directory.path().join("truth");

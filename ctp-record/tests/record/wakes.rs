@@ -46,13 +46,13 @@ fn no_wake_is_lost_while_the_recorder_falls_asleep() {
 
 // CTP-15
 #[test]
-fn no_wake_is_lost_while_it_sleeps() {
+fn no_wake_is_lost_while_the_recorder_sleeps() {
     never_rescued(5_000, 12_000);
 }
 
 // CTP-15
 #[test]
-fn no_wake_is_lost_while_it_sleeps_long() {
+fn no_wake_is_lost_in_a_long_sleep() {
     never_rescued(10_000, 40_000);
 }
 
@@ -81,7 +81,7 @@ fn calls(lab: &Lab, filter: &str, example: &str, arguments: &[&str]) -> Option<(
 
 // CTP-16, LT-01
 #[test]
-fn events_cost_no_system_call_while_the_recorder_is_awake() {
+fn events_make_no_system_call_while_the_recorder_is_awake() {
     let count = |events: &str| {
         let lab = Lab::new();
         let arguments = ["truth", "1", "1", events];
@@ -98,7 +98,7 @@ fn events_cost_no_system_call_while_the_recorder_is_awake() {
 
 // CTP-16
 #[test]
-fn each_sleep_is_ended_by_one_ring() {
+fn each_sleep_ends_with_a_single_ring() {
     let lab = Lab::new();
     let arguments = ["truth", "3", "10", "7000"];
     let Some((sends, outcome)) = calls(&lab, "trace=sendto", "paced", &arguments) else {

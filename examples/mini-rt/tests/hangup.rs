@@ -35,7 +35,7 @@ async fn begin_to_read(conn: &TcpStream) {
 }
 
 #[test]
-fn only_the_reset_connection_is_hurt() {
+fn only_the_reset_connection_is_affected() {
     let runtime = Builder::new().hangup(Hangup::CloseOnly).build().unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -82,7 +82,7 @@ fn chain(group: &Value) -> String {
 
 // CT-13, STB-22
 #[test]
-fn the_functions_that_await_each_other_are_those_that_the_program_says() {
+fn await_chains_match_the_program() {
     let directory = tempdir().expect("room");
     let program = built_with_frame_pointers("awaited");
     let truth = record_program(directory.path(), &program, &[]);
@@ -171,7 +171,7 @@ fn suspends_of(directory: &Path, name: &str) -> (BTreeSet<SiteId>, BTreeSet<Site
 
 // CT-13
 #[test]
-fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
+fn flight_recorder_has_chains_unless_calls_are_forbidden() {
     let program = built_with_frame_pointers("awaited");
     let directory = tempdir().expect("room");
     record_program(directory.path(), &program, &["--flight-recorder"]);
@@ -195,7 +195,7 @@ fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
 
 // CT-13
 #[test]
-fn without_frame_pointers_the_leaf_is_known_and_nobody_who_awaits_it() {
+fn without_frame_pointers_only_the_leaf_is_known() {
     let directory = tempdir().expect("room");
     let program = built_without("awaited");
     record_program(directory.path(), &program, &[]);
@@ -223,7 +223,7 @@ fn without_frame_pointers_the_leaf_is_known_and_nobody_who_awaits_it() {
 
 // CT-13
 #[test]
-fn a_wait_whose_leaf_keeps_a_waker_has_its_chain_where_each_is_wanted() {
+fn kept_waker_has_a_chain_with_precise_chains() {
     let program = built_with_frame_pointers("kept_waker");
     let directory = tempdir().expect("room");
     let last_waits = |flags: &[&str]| {
@@ -281,7 +281,7 @@ fn usually_woken(json: &Value) -> Chains {
 
 // CT-14
 #[test]
-fn those_who_wake_traced_futures_are_named_where_the_program_says() {
+fn callers_of_wakers_match_the_program() {
     let directory = tempdir().expect("room");
     let program = built_with_frame_pointers("woken_from");
     let mut command = Command::new(crate::support::program("ctp-record"));
@@ -299,7 +299,7 @@ fn those_who_wake_traced_futures_are_named_where_the_program_says() {
 
 // CT-13
 #[test]
-fn without_frame_pointers_nothing_is_guessed_and_it_says_how_to_get_them() {
+fn without_frame_pointers_the_report_says_how_to_get_chains() {
     let directory = tempdir().expect("room");
     record(directory.path(), "awaited", &[]);
     let json = report_json(directory.path(), &["--stuck"]);

@@ -35,29 +35,29 @@ fn count(group: &Value) -> u64 {
 
 // CT-13, CT-14
 #[test]
-fn the_47_are_named_at_the_line_where_read_is_awaited_and_nobody_else_is() {
+fn exactly_the_47_are_reported_at_their_await_line() {
     the_47_are_named(&[]);
 }
 
 #[test]
-fn the_47_are_named_also_where_only_totals_are_kept() {
+fn summary_reports_the_47() {
     the_47_are_named(&["--summary"]);
 }
 
 #[test]
-fn the_47_are_named_also_by_a_flight_recorder() {
+fn flight_recorder_reports_the_47() {
     the_47_are_named(&["--flight-recorder"]);
 }
 
 /// They have waited for longer than that: of each there are the events that its station holds.
 #[test]
-fn the_47_are_named_also_where_they_were_stuck_before_the_window_began() {
+fn the_47_are_reported_if_stuck_before_the_window() {
     the_47_are_named(&["--flight-recorder=100ms"]);
 }
 
 // LT-09, CT-26
 #[test]
-fn the_47_are_told_of_once_while_the_program_runs_and_are_in_a_snapshot() {
+fn the_47_are_reported_once_while_the_program_runs() {
     let directory = tempdir().expect("room");
     let triggers = "stuck:500ms,exit:nonzero";
     let flags = ["--flight-recorder=256K", "--snapshot-on", triggers];

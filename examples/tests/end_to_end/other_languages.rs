@@ -47,7 +47,7 @@ fn fact(line: &str, kind: &str, resources: &[u64]) -> Value {
 }
 
 #[test]
-fn a_lost_wake_of_a_probe_in_c_is_named_with_its_line_and_what_it_waits_on() {
+fn c_probe_with_a_lost_wake_is_reported_with_line_and_wait() {
     let directory = tempdir().expect("room");
     if !is_recorded(directory.path()) {
         return;

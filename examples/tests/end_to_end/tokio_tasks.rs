@@ -20,7 +20,7 @@ fn groups<'j>(json: &'j Value, view: &str) -> Vec<(&'j str, &'j str, u64)> {
 
 // CT-12, CT-13
 #[test]
-fn the_one_without_an_answer_is_named_by_its_function_and_known_not_to_be_woken() {
+fn unanswered_task_is_not_woken_and_has_its_function() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "tokio_tasks", &[]);
     assert_eq!(recorded.status.code(), Some(0));
@@ -38,7 +38,7 @@ fn the_one_without_an_answer_is_named_by_its_function_and_known_not_to_be_woken(
 
 // CTP-34
 #[test]
-fn a_place_of_a_program_is_one_place_in_all_of_its_processes() {
+fn sites_are_shared_by_all_processes_of_a_program() {
     let directory = tempdir().expect("room");
     let recorded = record_line(directory.path(), r#""$0" & "$0" & wait"#, "tokio_tasks");
     assert_eq!(recorded.status.code(), Some(0));

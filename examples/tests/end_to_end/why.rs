@@ -14,7 +14,7 @@ fn id_of(words: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn a_consumer_is_where_it_is_because_of_its_producer_and_that_because_of_a_timer() {
+fn why_leads_from_consumer_to_producer_to_timer() {
     let directory = tempdir().expect("room");
     record(directory.path(), "zoo_slow", &[]);
     let words = report_json(directory.path(), &["--last-words"]);

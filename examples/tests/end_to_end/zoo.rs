@@ -183,7 +183,7 @@ programs! {
 }
 
 #[test]
-fn a_task_that_panics_is_over() {
+fn panicked_task_has_ended() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "zoo_panic", &[]);
     let stdout = String::from_utf8(recorded.stdout).expect("text");
@@ -196,7 +196,7 @@ fn a_task_that_panics_is_over() {
 
 // CT-15
 #[test]
-fn what_nobody_tells_is_seen_from_outside_in_every_mode() {
+fn unreported_closings_are_seen_in_every_mode() {
     for flag in ["--summary", "--flight-recorder"] {
         let directory = tempdir().expect("room");
         record_with(&[flag], directory.path(), "zoo_unclosed", &[]);
@@ -236,7 +236,7 @@ fn local_sockets_are_observed() -> bool {
 
 // CT-15
 #[test]
-fn what_there_is_to_read_from_local_sockets_is_seen_too() {
+fn readable_local_sockets_are_seen() {
     if !local_sockets_are_observed() {
         return eprintln!("skipped: this kernel does not tell of local sockets");
     }
@@ -245,7 +245,7 @@ fn what_there_is_to_read_from_local_sockets_is_seen_too() {
 
 // CT-15
 #[test]
-fn what_waits_beside_others_is_known_to_be_one_of_several() {
+fn waits_beside_others_are_marked_as_several() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "zoo_unordered", &[]);
     let stdout = String::from_utf8(recorded.stdout).expect("text");
@@ -266,7 +266,7 @@ fn what_waits_beside_others_is_known_to_be_one_of_several() {
 }
 
 #[test]
-fn those_that_nobody_can_wake_are_told_beside_the_sites() {
+fn lost_wakers_are_listed_below_the_sites() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "zoo_no_waker", &[]);
     let stdout = String::from_utf8(recorded.stdout).expect("text");
@@ -282,7 +282,7 @@ fn those_that_nobody_can_wake_are_told_beside_the_sites() {
 }
 
 #[test]
-fn each_program_has_a_row_and_each_row_a_program() {
+fn zoo_programs_match_the_table() {
     let named = VERDICTS
         .lines()
         .filter_map(|line| line.strip_prefix("| `zoo_"));

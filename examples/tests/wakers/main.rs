@@ -117,12 +117,12 @@ fn as_children_of_one_future() {
 }
 
 #[test]
-fn on_an_executor_of_ones_own() {
+fn on_a_custom_executor() {
     every_wake_is_counted_on("own");
 }
 
 #[test]
-fn inside_of_another_traced_future() {
+fn inside_another_traced_future() {
     every_wake_is_counted_on("nested");
 }
 
@@ -133,7 +133,7 @@ fn alive(accounts: &Accounts) -> Vec<(String, Option<u32>)> {
 
 /// What an earlier poll was given wakes whom it woke, and is not counted as a wake of the coroutine.
 #[test]
-fn on_one_that_gives_another_waker_each_time() {
+fn on_an_executor_with_a_new_waker_each_poll() {
     for flags in MODES {
         let [noted_accounts, traced] = both("fickle", flags);
         assert_eq!(alive(&noted_accounts), alive(&traced), "{flags:?}");
@@ -145,7 +145,7 @@ fn on_one_that_gives_another_waker_each_time() {
 
 /// Its wakers wake nobody, and there being none says nothing.
 #[test]
-fn on_one_that_polls_all_again_and_again() {
+fn on_an_executor_that_polls_everything() {
     for flags in MODES {
         let [noted_accounts, traced] = both("noop", flags);
         for (name, (wakes, wakers)) in traced {

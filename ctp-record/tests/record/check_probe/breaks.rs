@@ -60,7 +60,7 @@ pub const PLAIN: &[Break] = &[
     (
         "own thread",
         "(uint64_t)syscall(SYS_gettid)",
-        "(uint64_t)nobody()",
+        "(uint64_t)ended_process()",
     ),
     (
         "one process",
@@ -163,7 +163,7 @@ pub const EXTENDED: &[Break] = &[
 /// parent was, which goes on where the fork ends.
 pub const HELP: &str = r"
 #include <sys/wait.h>
-static pid_t nobody(void) {
+static pid_t ended_process(void) {
     static pid_t pid;
     if (!pid && !(pid = fork())) _exit(0);
     waitpid(pid, NULL, 0);

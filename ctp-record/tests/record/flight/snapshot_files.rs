@@ -37,7 +37,7 @@ const TOO_LITTLE: u64 = 1_500;
 
 // LT-09, CT-08
 #[test]
-fn a_recording_whose_snapshots_all_failed_has_failed_and_says_that_there_is_none() {
+fn recording_fails_if_all_snapshots_failed() {
     let flight = limited(&[], TOO_LITTLE);
     assert_eq!(flight.snapshot(&[]).status.code(), Some(1));
     send(Signal::USR2, flight.recorder.id());
@@ -57,7 +57,7 @@ fn a_recording_whose_snapshots_all_failed_has_failed_and_says_that_there_is_none
 
 // LT-09, CT-08
 #[test]
-fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
+fn recording_with_any_snapshot_exits_like_the_program() {
     let flight = limited(&[], TOO_LITTLE);
     assert_eq!(flight.snapshot(&[]).status.code(), Some(1));
     let pid = Pid::from_raw(flight.recorder.id() as i32);
@@ -75,7 +75,7 @@ fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
 
 // LT-09, CT-08
 #[test]
-fn who_wants_to_hear_of_errors_only_hears_of_snapshots_that_are_not_there() {
+fn quiet_recorder_reports_missing_snapshots() {
     let flight = limited(&["-q"], TOO_LITTLE);
     send(Signal::USR2, flight.recorder.id());
     let message = || flight.lab.read("stderr");
@@ -107,7 +107,7 @@ fn claimed_by(path: &Path) -> Option<i32> {
 
 // LT-09, CT-06
 #[test]
-fn what_an_earlier_recording_left_is_kept_and_not_taken_for_a_snapshot_of_this_one() {
+fn earlier_snapshots_are_kept_and_not_mistaken() {
     let flags = ["--flight-recorder=64K", "--snapshot-on", "exit,signal:USR2"];
     let first = mortal(&flags);
     for name in ["ctp.data.1", "ctp.data.2"] {
