@@ -24,7 +24,7 @@ const HEADER_BYTES: usize = 1024;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/freestanding");
 
-/// The program, the memory that it dumped, and what it told.
+/// The program, the memory that it dumped, and its own output.
 struct Target {
     elf: PathBuf,
     dump: Vec<u8>,
@@ -32,7 +32,7 @@ struct Target {
     code: (u64, Vec<u8>),
 }
 
-/// What the program told of one task.
+/// The program's own account of a task.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
     runs: u64,
@@ -47,7 +47,7 @@ impl Reported {
         1 + self.runs + self.suspends
     }
 
-    /// It was woken after its last run began.
+    /// The task was woken after its last run began.
     fn is_stuck(self) -> bool {
         self.answered < self.wakes
     }
@@ -103,7 +103,7 @@ fn build() -> PathBuf {
         .arg(Path::new(EXAMPLE).join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&place)
-        // What is meant for this build is not meant for that one.
+        // Options for one build are not for the other.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
@@ -274,7 +274,7 @@ impl Trace {
     }
 }
 
-/// The line of the example's source where this function says what it waits for.
+/// The line in the example's source where this function announces its wait.
 fn line_of_wait(function: &str) -> u32 {
     let source = fs::read_to_string(Path::new(EXAMPLE).join("src/tasks.rs")).unwrap();
     let start = format!("fn {function}(");
@@ -412,7 +412,7 @@ fn an_address_in_a_module_leads_to_the_same_bytes_of_the_file() {
 fn the_memory_is_found_between_other_bytes() {
     let dump = &target().dump;
     let clean = Recorder::given(dump).trace();
-    // Neither aligned, nor the first that starts like it.
+    // Neither aligned, nor the first match.
     let magic = &dump[..8];
     let junk = [&[0xA5; 333], magic, &[0xFF; 4096]].concat();
     let found = Recorder::given(&[&junk[..], dump, &junk].concat()).trace();

@@ -1,5 +1,5 @@
-//! `--check-probe` with real programs: those that keep the rules, and those that break one each,
-//! made from the C probes of `docs/write-a-probe.md` by changing one piece of them.
+//! `--check-probe` with real programs: some keep the rules, and some break one rule each. They are
+//! the C probes of `docs/write-a-probe.md`, the latter with one piece changed.
 
 mod breaks;
 pub mod page;
@@ -225,7 +225,7 @@ fn assert_reported(rule: &str, source: &str, good: &str, bad: &str) {
     let Some(program) = compile(&lab, &source) else {
         return;
     };
-    // Who gets no processor while something goes wrong does not see it: then once more.
+    // Without a processor at the right moment the recorder misses the fault: retry.
     let mut outcomes = (0..5).map(|_| check(&lab, &program, &[]));
     let reported = outcomes.find(|outcome| !broken(outcome).is_empty());
     let outcome = reported.unwrap_or_else(|| panic!("{rule}: nothing is told of {bad:?}"));
@@ -240,7 +240,7 @@ fn each_rule_has_a_probe_that_breaks_the_rule() {
     let all = outcome.stdout.lines().filter(|line| !line.starts_with(' '));
     let all: BTreeSet<&str> = all.map(|line| &line[10..]).collect();
     let tables = PLAIN.iter().chain(EXTENDED).map(|(rule, _, _)| *rule);
-    // Those two have tests of their own.
+    // These two have their own tests.
     let proven: BTreeSet<&str> = tables.chain(["attached", "dialect"]).collect();
     assert_eq!(proven, all);
 }

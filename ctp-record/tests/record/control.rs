@@ -1,5 +1,5 @@
-//! Recording that is stopped, resumed and filtered while the program runs flat out. The program
-//! counts what it does (`examples/controlled.rs`).
+//! Stopping, resuming and filtering a recording while the program runs at full speed. The program
+//! counts its events (`examples/controlled.rs`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +57,7 @@ impl Recording {
         outcome.stdout
     }
 
-    /// Lets the program go one step on.
+    /// Starts the program's next step.
     fn step(&self, name: &str) {
         fs::write(self.lab.path(name), "").expect("can be made");
         self.lab.wait_for_file(&format!("{name}.done"));
@@ -75,7 +75,7 @@ impl Recording {
     }
 }
 
-/// Each coroutine's account by its name, those of the short ones together.
+/// Each coroutine's account by name; the short coroutines share an entry.
 fn accounts(trace: &Trace) -> BTreeMap<&str, EventCounts> {
     let mut accounts: BTreeMap<&str, EventCounts> = BTreeMap::new();
     for coroutine in trace.coroutines.values() {
@@ -93,7 +93,7 @@ fn accounts(trace: &Trace) -> BTreeMap<&str, EventCounts> {
         let sum = accounts.entry(&ended_sums.name).or_default();
         sum.attempted += ended_sums.events + ended_sums.lost;
         sum.filtered += ended_sums.filtered;
-        // Its last event was kept out, or there would be more of it.
+        // Its last event was filtered, or more events would be recorded.
         sum.hidden = Some(EventKind::Death);
     }
     accounts
@@ -131,7 +131,7 @@ fn times(coroutine: &Coroutine, trace: &Trace) -> Vec<u64> {
         .collect()
 }
 
-/// Which resources were closed, as far as was told.
+/// The closed resources that were recorded.
 fn closed(trace: &Trace) -> Vec<u64> {
     let close = |thread_event: &ThreadEvent| match thread_event.act {
         Act::Close(Close { arg, .. }) => Some(arg),
@@ -164,7 +164,7 @@ fn a_stop_is_exact(flags: &[&str]) -> Trace {
             None,
             "{coroutine:?}"
         );
-        // A suspend began at the time that it carries, and its thread may have stood still since.
+        // A suspend began at the time that it carries; its thread may have been stopped since.
         let start = trace.start.started_monotonic_ns;
         let mut events = coroutine.events.iter().filter(|event| event.arg != 0);
         let is_early = |at: u64, began: u64| at < resumed && (stopped..resumed).contains(&began);
@@ -294,7 +294,7 @@ fn each_event_is_judged_by_a_single_filter() {
     assert!(workers.into_iter().all(|worker| !late(worker).is_empty()));
 }
 
-/// Does a filter for runs of the first thread, or one for suspends of the second, keep this event?
+/// Whether a filter for runs of the first thread, or for suspends of the second, keeps this event.
 fn is_kept(kind: EventKind, tid: u64, [runs, suspends]: [u64; 2]) -> bool {
     match kind {
         EventKind::Run => tid == runs,
@@ -303,7 +303,7 @@ fn is_kept(kind: EventKind, tid: u64, [runs, suspends]: [u64; 2]) -> bool {
     }
 }
 
-/// Anybody can bind a path that looks like a recorder's.
+/// Any process can bind a path that looks like a recorder's.
 #[test]
 fn only_the_recorder_itself_answers() {
     let recording = Recording::start(&[]);
@@ -392,7 +392,7 @@ fn a_program_called_control_is_run() {
     assert!(lab.path("ctp.data").exists());
 }
 
-/// The records that tell of the changes.
+/// The records of the changes.
 #[test]
 fn trace_has_the_filters_with_their_times() {
     let recording = Recording::start(&[]);
@@ -431,8 +431,8 @@ fn process_of(tid: &str) -> u32 {
         .expect("it has one")
 }
 
-/// `controlled` in two processes, of which the second begins when there is a file `go`; `meanwhile`
-/// lets it.
+/// `controlled` in two processes. The second begins when a file `go` exists, which `meanwhile`
+/// makes.
 fn two(meanwhile: impl FnOnce(&Lab, u32)) -> Recording {
     let lab = Lab::new();
     for name in ["a", "b"] {
@@ -476,7 +476,7 @@ fn stop_second(recording: Recording) -> (Vec<Coroutine>, ProcessId) {
     (sleepers, stopped)
 }
 
-/// Has it memory that others have too?
+/// Whether its memory is shared with other processes.
 fn shares(coroutine: &Coroutine) -> bool {
     (coroutine.birth.probe_id >> 48) < u64::from(FIRST_OWN_ID)
 }
@@ -486,7 +486,7 @@ fn shares(coroutine: &Coroutine) -> bool {
 fn only_the_selected_process_is_stopped() {
     let go = |lab: &Lab, _| fs::write(lab.path("go"), "").expect("can be made");
     let (sleepers, stopped) = stop_second(two(go));
-    // On a busy machine the second may not have waited for memory of its own: then they are one.
+    // On a busy machine the second may not have waited for its own memory: then both are the same.
     let is_meant =
         |coroutine: &Coroutine| coroutine.birth.process == stopped || sleepers.iter().all(shares);
     for coroutine in &sleepers {

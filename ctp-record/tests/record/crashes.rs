@@ -8,7 +8,7 @@ use ctp_trace::{Reader, TraceModel};
 
 use crate::lab::{Lab, fixture, only_child, runs, wait_until};
 
-/// Whether this kernel tells of crashes, and tells us: from Linux 6.6 on, outside of containers.
+/// Whether this kernel reports crashes to the recorder: from Linux 6.6 on, outside containers.
 fn kernel_reports_crashes() -> bool {
     let release = rustix::system::uname()
         .release()
@@ -108,10 +108,10 @@ fn exit_without_a_fault_names_no_thread() {
     }
 }
 
-/// Who is accused of what, and the threads of the two events that prove it.
+/// The reported coroutine and violation, and the threads of the two events that prove it.
 type Accusation = (String, Violation, u64, u64);
 
-/// The accusations of a run of `double_resume`, and its two threads as it says itself.
+/// The violations in a run of `double_resume`, and its two threads by its own account.
 fn double_resume(how: &str) -> (Vec<Accusation>, Vec<u64>) {
     let lab = Lab::new();
     lab.record(&[], "double_resume", &["truth", how, "200"]);
@@ -170,8 +170,8 @@ fn double_resume_is_reported_with_both_threads() {
     );
 }
 
-/// Both threads write the same event, of which one is left. Of two runs and two suspends enough is
-/// left over for an accusation.
+/// Both threads write the same event, and one of the two survives. Of two runs and two suspends
+/// enough remains for a report.
 // CTP-31
 #[test]
 fn simultaneous_double_resume_is_reported() {

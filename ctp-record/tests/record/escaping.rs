@@ -1,5 +1,5 @@
-//! CT-01: whatever a program, a path or an argument is called, no terminal obeys it, and it stays
-//! in its line.
+//! CT-01: names of programs, paths and arguments never control the terminal, and stay within their
+//! line.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -41,7 +41,7 @@ fn is_safe(lab: &Lab, name: &str) -> String {
     text
 }
 
-/// Each line of stderr is one that the recorder began.
+/// Each line of stderr begins with the recorder's prefix.
 fn prints_own_lines(lab: &Lab) -> String {
     let text = is_safe(lab, "stderr");
     for line in text.lines() {
@@ -101,7 +101,7 @@ fn suggested_command_works_for_odd_file_names() {
         lab.run(command.args(["truth", "1", "2", "0"]));
         let message = prints_own_lines(&lab);
         let (_, word) = message.split_once(" -i ").expect("what to type");
-        // As bash, ksh, zsh and POSIX shells of 2024 read it.
+        // As read by bash, ksh, zsh and POSIX shells of 2024.
         let script = format!("printf %s {}", word.trim_end());
         let shell = lab.command("bash").args(["-c", &script]).status();
         if shell.is_err() {

@@ -1,4 +1,4 @@
-//! CT-03: however and whenever the program ends, what it wrote is in the trace.
+//! CT-03: however and whenever the program ends, its events are in the trace.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use rustix::process::Signal;
 
 use crate::lab::{Lab, fixture, monotonic_ns, only_child, program_of, runs, send, wait_until};
 
-/// Runs `paced` with few events and no pause, so that it dies right after its last one: at most
-/// eight of a coroutine, all of which are in its slots then.
+/// Runs `paced` with few events and no pause, so that it dies right after the last event: at most
+/// eight of a coroutine, all of which are then in its slots.
 fn ends(how: &[&str], status: i32, exit_reason: ExitReason) {
     for _ in 0..runs(60) {
         let lab = Lab::new();

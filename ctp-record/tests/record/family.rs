@@ -1,5 +1,5 @@
-//! Processes that come from one another: forks, new images, daemons, crowds. What each did is
-//! what the trace says of it, under its own process id.
+//! Related processes: forks, new images, daemons, crowds. The trace has the events of each, under
+//! its process id.
 
 use std::collections::{BTreeMap, BTreeSet};
 

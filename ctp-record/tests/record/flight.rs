@@ -1,5 +1,5 @@
-//! The flight recorder: what came last is there whenever it is wanted, and what came before is
-//! counted. What is true comes from the programs.
+//! The flight recorder: the latest events are available at any time, and earlier ones are counted.
+//! The programs provide the expected values.
 
 mod snapshot_files;
 
@@ -57,7 +57,7 @@ fn newest_records_are_kept_and_the_others_counted() {
     is_whole(&trace);
     let coroutine = trace.named("hot-0-0");
     assert_eq!(coroutine.event_counts().attempted, EVENTS);
-    // All that the thread told but its beginning is of this coroutine.
+    // All events of the thread except its start are of this coroutine.
     assert_eq!(coroutine.event_counts().recorded, CAPACITY);
     assert_eq!(coroutine.earlier, EVENTS - CAPACITY, "the overrun count");
     let window = trace.window.expect("there is one");
@@ -68,7 +68,7 @@ fn newest_records_are_kept_and_the_others_counted() {
         .iter()
         .filter(|other_event| other_event.kind == EventKind::Suspend)
     {
-        // The birth comes before those that the program numbers.
+        // The birth precedes the events that the program numbers.
         assert_eq!(event.arg, event.n - 1);
     }
     let message = &outcome.stderr;
@@ -116,7 +116,7 @@ fn totals_cover_all_and_the_window_starts_where_complete() {
     assert!((CAPACITY / 2..=3 * CAPACITY).contains(&kept), "{kept}");
 }
 
-/// A program that runs on under a flight recorder until it is killed.
+/// A program that keeps running under a flight recorder until it is killed.
 struct Flight {
     lab: Lab,
     recorder: Child,
@@ -154,7 +154,7 @@ impl Flight {
         self.read(name)
     }
 
-    /// As `ctp-record control PID status` tells them.
+    /// The figures of `ctp-record control PID status`.
     fn events_and_lanes(&self) -> (u64, u64) {
         let mut command = self.lab.bare_recorder();
         command.stdout(std::process::Stdio::piped());
@@ -170,7 +170,7 @@ impl Flight {
         (figure("events "), figure("lanes "))
     }
 
-    /// Memory of the recorder, as the kernel tells it under this name.
+    /// Memory of the recorder, under this name of the kernel.
     fn recorder_kib(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.recorder.id()));
         let status = status.expect("it runs");
@@ -333,7 +333,7 @@ fn coroutines_ended_before_the_window_are_in_totals() {
     assert_eq!(trace.attempted(), 20_000 * 4 + 1 + 2 + 3);
     assert_eq!(trace.all_ended_sums.len(), 100, "by name");
     for ended_sums in &trace.all_ended_sums {
-        // Each ran once, and was dropped while it waited.
+        // Each ran once, and was dropped during its wait.
         assert_eq!(
             (ended_sums.events, ended_sums.running.count),
             (4 * ended_sums.coroutines, ended_sums.coroutines)
@@ -427,7 +427,7 @@ fn file_and_memory_do_not_grow_with_time() {
     wait_until("ten times as much", || took("late.ctp").0 > 10 * events);
     let (_, later) = took("late.ctp");
     assert!(later < bytes + 400_000, "{bytes} and then {later}");
-    // Those who left are remembered up to a bound; the truth of this program has room for few.
+    // Ended coroutines are remembered up to a limit; this program's truth file has room for few.
     assert!(
         resident() < before + 60_000,
         "{before} and then {}",

@@ -1,4 +1,4 @@
-//! What a flight recorder keeps of many threads, of processes that came from one another, and of peers.
+//! A flight recorder with many threads, related processes, and peers.
 
 use ctp_trace::record::{Act, Dialect, EventKind, ProcessExit};
 

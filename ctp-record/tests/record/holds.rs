@@ -1,4 +1,4 @@
-//! Who takes locks, and who gives them back.
+//! Which coroutines take and release locks.
 
 use ctp_trace::record::{Act, CoroutineId, Hold, Place, SiteId, WaitKind, Waker};
 
@@ -22,7 +22,7 @@ fn line(trace: &Trace, site: SiteId) -> u32 {
     }
 }
 
-/// Whether it is taken, which, by whom and where, in words.
+/// In words: taken or released, which lock, by which coroutine, and where.
 type Reported = (bool, u64, Waker, u32);
 
 fn reported(trace: &Trace) -> Vec<Reported> {

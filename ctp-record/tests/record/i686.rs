@@ -1,4 +1,4 @@
-//! A program of 32 bits and one of 64 in one recording.
+//! A 32-bit program and a 64-bit program in the same recording.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::lab::{Lab, fixture};
 
 const TARGET: &str = "i686-unknown-linux-gnu";
 
-/// A program of `examples/` for 32 bits; nothing, with a visible reason, where it cannot be built.
+/// A program of `examples/` for 32 bits. `None`, with a visible reason, if it cannot be built.
 fn of_32_bits(example: &str) -> Option<PathBuf> {
     let here = fixture(example);
     let target_directory = here

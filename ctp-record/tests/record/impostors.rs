@@ -1,5 +1,5 @@
-//! CT-07: `ctp-record control` where what listens is no recorder, and a recorder whose callers do
-//! not behave.
+//! CT-07: `ctp-record control` with listeners that are no recorder, and a recorder with malformed
+//! callers.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -23,8 +23,8 @@ struct Impostor {
     process: Child,
 }
 
-/// Copies a program by another process. A process that this one starts meanwhile would inherit a copy that
-/// is open for writing, and as long as it has that, the copy cannot be executed.
+/// Copies a program in another process. A child that this process starts at the same time would
+/// inherit the descriptor open for writing, and the copy could not be executed while it is open.
 fn copy_program(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg(from).arg(to).status();
     assert!(copied.expect("there is such a program").success());
@@ -35,7 +35,7 @@ impl Impostor {
     fn start(manner: &str, user: u32) -> Self {
         let lab = Lab::new();
         fs::set_permissions(lab.path(""), fs::Permissions::from_mode(0o1777)).expect("is ours");
-        // Other users may not get to where it was built.
+        // Other users may have no access to the build directory.
         let program = lab.path("impostor");
         copy_program(&fixture("impostor"), &program);
         let mut command = lab.command(&program);
@@ -49,8 +49,8 @@ impl Impostor {
         Impostor { lab, process }
     }
 
-    /// What a `control` of it says, which may take a tenth of the memory that an endless answer
-    /// would be read into.
+    /// The output of `control` for it, with a tenth of the memory that an endless answer would
+    /// need.
     fn control(&self, words: &str) -> Outcome {
         let script = format!(
             "ulimit -v 400000; exec \"$0\" control {} {words}",

@@ -30,7 +30,7 @@ fn about_the_recorder() -> Vec<(String, i32)> {
     named.into_iter().chain(real_time).collect()
 }
 
-/// Sends any signal, also one that has no name.
+/// Sends any signal, even one without a name.
 fn send_number(number: i32, to: u32) {
     let status = Command::new("kill")
         .args([format!("-{number}"), to.to_string()])
@@ -52,7 +52,7 @@ fn is_alive(pid: u32) -> bool {
     !state.is_empty() && !state.contains(") Z ")
 }
 
-/// `signals count`, which writes down each signal that it gets.
+/// `signals count`, which logs each signal.
 fn start(lab: &Lab, flags: &[&str]) -> (Child, u32) {
     let mut command = lab.recorder(flags, fixture("signals"));
     let recorder = command.args(["log", "count"]).spawn();
@@ -146,7 +146,7 @@ fn signals_to_the_program_leave_a_complete_trace() {
         Signal::USR2,
     ] {
         let lab = Lab::new();
-        // A job in the background of a shell ignores some of them, and so would all that it starts.
+        // A background job of a shell ignores some of them, and so would its children.
         let mut command = lab.command("env");
         command.args(["--default-signal", env!("CARGO_BIN_EXE_ctp-record"), "--"]);
         command.arg(fixture("signals")).args(["log", "default"]);

@@ -97,11 +97,12 @@ fn later_threads_find_prepared_pages() {
     }
     let message = Lab::new().record(&[], "brief", &["waits", "80"]).stdout;
     let with: usize = message.trim().parse().expect("a number");
-    // One in a while comes to a page of the table of lanes, and another one before the recorder has looked.
+    // Now and then a thread reaches a new page of the table of lanes, or starts before the recorder
+    // has checked.
     assert!(with <= 16, "{with} of 64");
 }
 
-/// What a program has room for: the long lanes of this size, and not the short ones as well.
+/// The program's address space fits the long lanes of this size, but not the short ones.
 const ADDRESSES_KIB: &str = "ulimit -v 1200000; exec \"$0\" \"$@\"";
 
 // LT-12
@@ -128,7 +129,7 @@ fn signal_handler_during_an_event_corrupts_nothing() {
     let lab = Lab::new();
     let outcome = lab.record(&["--buffer", "64M"], "nested", &["truth", "1000000"]);
     let trace = counts_agree(&lab);
-    // Where many handlers come amid one event, the last ones are left out, and counted.
+    // If many handlers run during an event, the last ones are left out and counted.
     trace.has_no_gaps();
     assert!(trace.end().lost < trace.end().events / 100);
     let inner = trace.named("inner").event_counts().attempted;

@@ -18,8 +18,8 @@ fn hot(lab: &Lab, output: &str) -> Child {
     recorder
 }
 
-/// The program ran to its end, and then the recorder says just this. While it ran, it may have told that the
-/// file takes no more.
+/// The program ran to its end, and then the recorder printed exactly this. Before, it may have
+/// reported that the file is full.
 fn says(lab: &Lab, outcome: &Outcome, sentence: &str) {
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
     let lines: Vec<&str> = outcome.stderr.lines().collect();
@@ -97,7 +97,7 @@ fn snapshot_on_a_full_disk_is_not_announced() {
     let recorder = command.args(steps).spawn().expect("can be started");
     lab.wait_for_file("truth");
     let pid = Pid::from_raw(recorder.id() as i32);
-    // What it says on stderr is in a file, too.
+    // Its stderr goes to a file, too.
     let full = Rlimit {
         current: Some(1_000),
         maximum: Some(1_000),

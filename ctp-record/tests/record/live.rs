@@ -1,4 +1,4 @@
-//! LT-23, CT-26: a trace that is read while it is recorded.
+//! LT-23, CT-26: reading a trace during its recording.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::lab::{Lab, fixture, program_of, send, wait_until};
 /// Longer than any test.
 const PAUSE_US: &str = "600000000";
 
-/// The latest event, and up to when all is told, as far as that is in the file.
+/// The latest event in the file, and the time up to which the file is complete.
 fn reported(path: &Path) -> Option<(Nanos, Nanos)> {
     let bytes = fs::read(path).ok()?;
     let (mut event, mut watermark) = (None, None);

@@ -8,8 +8,8 @@ use rustix::process::Signal;
 use crate::lab::{Lab, fixture, send};
 use crate::trace::Trace;
 
-/// The program's own count of each coroutine is the trace's. (That recorded and lost add up to
-/// it is checked for every trace that is read.)
+/// The program's own count of each coroutine matches the trace. (Every trace reader checks that
+/// recorded and lost events add up.)
 pub fn counts_agree(lab: &Lab) -> Trace {
     agrees(lab, lab.trace())
 }

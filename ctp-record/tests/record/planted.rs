@@ -1,4 +1,4 @@
-//! CT-07: a trace does not go where another user leads it, and no other user reads it.
+//! CT-07: a trace is not redirected by another user, and no other user can read it.
 //!
 //! Only root can make files of another user, so most of these tests need root.
 
@@ -127,7 +127,7 @@ fn unknown_directory_owner_is_not_trusted() {
     if !is_root() {
         return;
     }
-    // In a user namespace all users without a number in it have this one.
+    // In a user namespace all users without a mapping have this id.
     const UNKNOWN: u32 = 65_534;
     let lab = shared_directory(UNKNOWN);
     link(&lab, "../victim", "tmp/ctp.data", UNKNOWN);

@@ -1,4 +1,4 @@
-//! CT-07: nobody else gets in the way, by accident or on purpose.
+//! CT-07: other users and recorders do not interfere, by accident or on purpose.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

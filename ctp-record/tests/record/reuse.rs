@@ -1,4 +1,4 @@
-//! Stations that are used again: whose events are whose.
+//! Reused stations: each event belongs to the right coroutine.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ fn successive_owners_of_a_station_are_separate() {
         );
         assert_eq!(coroutine.events[2].arg, coroutine.birth.probe_id);
         let died = coroutine.events[3].at;
-        // Who and when come after the count, which may be read between.
+        // Waker and time are stored after the count, and may be read in between.
         let is_own = |wake: &Wake| {
             let is_half_recorded = wake.at == Nanos(0);
             wake.count == 0 || is_half_recorded || died <= wake.at

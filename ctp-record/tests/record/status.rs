@@ -1,4 +1,4 @@
-//! The line that says how it goes.
+//! The progress line.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::lab::{Lab, fixture};
 use crate::terminal::pseudo_terminal;
 
-/// What a user sees for whom stderr is a terminal, in a recording of a second or two.
+/// The output on a terminal as stderr, in a recording of a second or two.
 fn seen(lab: &Lab, flags: &[&str], stdout: impl FnOnce(&File) -> Stdio) -> String {
     let (user, program) = pseudo_terminal();
     let program = File::from(program);
@@ -18,7 +18,7 @@ fn seen(lab: &Lab, flags: &[&str], stdout: impl FnOnce(&File) -> Stdio) -> Strin
     let mut recorder = command.spawn().expect("can be started");
     drop(command);
     let (mut screen, mut piece) = (Vec::new(), [0; 4096]);
-    // A terminal that nobody else has open any more is an error.
+    // Reading a terminal that no other process has open is an error.
     while let Ok(length @ 1..) = File::from(user.try_clone().expect("can be")).read(&mut piece) {
         screen.extend_from_slice(&piece[..length]);
     }
@@ -52,7 +52,7 @@ fn terminal_of_the_program_shows_no_progress() {
     assert_eq!(seen(&Lab::new(), &["-q"], elsewhere(&lab)), "");
 }
 
-/// Events and events a second, as each line tells them.
+/// Events and events a second, from each line.
 fn figures(screen: &str) -> Vec<(u64, u64)> {
     let figure = |line: &str, unit: &str| {
         let (before, _) = line.split_once(unit)?;

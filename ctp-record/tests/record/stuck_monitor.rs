@@ -1,4 +1,4 @@
-//! Where coroutines are stuck is told while the program runs. What is true comes from the program.
+//! Reports of stuck coroutines while the program runs. The program provides the expected values.
 
 use std::process::{Child, Command};
 
@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::lab::{Lab, fixture, program_of, send, wait_until};
 
-/// A program that has forgotten some of its coroutines, and goes on until it is killed.
+/// A program that has forgotten some of its coroutines, and runs until it is killed.
 struct Forgetful {
     lab: Lab,
     recorder: Child,
@@ -28,14 +28,14 @@ impl Forgetful {
         }
     }
 
-    /// What was said so far of those who are stuck.
+    /// The reports on stuck coroutines so far.
     fn message(&self) -> Vec<String> {
         let text = self.lab.read("stderr");
         let lines = text.lines().filter(|line| line.contains(" stuck at "));
         lines.map(str::to_owned).collect()
     }
 
-    /// The first that is said of it.
+    /// The first report.
     fn first_message(&self) -> String {
         wait_until("a line of what is stuck", || !self.message().is_empty());
         self.message().remove(0)
@@ -63,8 +63,8 @@ impl Forgetful {
     }
 }
 
-/// All are stuck at one place. On a busy machine the program may stand still amid a few waits: who had
-/// those counts as stuck later, and the place is named again only where they are twice as many.
+/// All are stuck at the same site. On a busy machine the program may be stopped during a few waits,
+/// which then count as stuck later. The site is reported again only when the number has doubled.
 fn is_named_once(message: &str, place: &str, count: usize) {
     let lines = message.lines().filter(|line| line.contains(" stuck at "));
     let counts = lines.map(|line| {

@@ -1,7 +1,7 @@
-//! Totals instead of history: what a summary says is what happened, whatever became of the events.
+//! Totals instead of history: a summary is correct whatever happened to the events.
 //!
-//! `ledger` notes the time of each of its events in memory of its own. From those notes each figure
-//! is computed here, by its definition.
+//! `ledger` logs the time of each event in its own memory. The tests compute each figure from that
+//! log, by its definition.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::trace::{Coroutine, Trace};
 
 const TRUTH: &str = "truth";
 
-/// What the program noted of one coroutine: how many events were done, and when each began.
+/// The program's log of a coroutine: the number of finished events, and the start of each.
 struct Row {
     name: String,
     done: usize,
@@ -39,8 +39,8 @@ fn rows(lab: &Lab, events: usize) -> Vec<Row> {
 }
 
 impl Row {
-    /// Waits and runs that were over after so many events: after its birth each one ends what the
-    /// one before began, runs those with odd numbers.
+    /// Waits and runs that ended within this number of events. After the birth each event ends what
+    /// the previous one began; odd numbers are runs.
     fn totals_after(&self, events: usize) -> (Durations, Durations) {
         let spans = self.times[..events].windows(2).zip(0..).skip(1);
         let all: Vec<(bool, u64)> = spans
@@ -54,7 +54,7 @@ impl Row {
         (figures(of(false)), figures(of(true)))
     }
 
-    /// As this trace has them after its last event, or amid the one that was cut short.
+    /// As in this trace after its last event, or during the unfinished event.
     fn is_summed_up_by(&self, aggregate: &Aggregate) {
         let reported = (aggregate.waiting, aggregate.running);
         assert_eq!(aggregate.left_out, 0);
@@ -160,7 +160,7 @@ fn summary_size_does_not_depend_on_run_time() {
         (bytes, lab.trace().end().at)
     };
     let ((short, _), (long, took)) = (size_after("2000"), size_after("200000"));
-    // Totals are told at the end, and after 1 s, 3 s, 7 s: a machine may be slow.
+    // Totals are written at the end, and after 1 s, 3 s, 7 s, since a machine may be slow.
     let tellings = 1 + u64::from((1 + took.0 / 1_000_000_000).ilog2());
     assert!(
         long < 4 * short * tellings,
@@ -186,7 +186,7 @@ fn successive_coroutines_have_separate_totals() {
     let trace = lab.trace();
     for coroutine in trace.coroutines.values() {
         let other_aggregate = aggregate(coroutine);
-        // It was born, ran, and was dropped while it waited: only its run was over.
+        // It was born, ran, and was dropped during its wait: only its run had ended.
         assert_eq!(coroutine.event_counts().attempted, 4);
         assert_eq!(
             (other_aggregate.waiting.count, other_aggregate.running.count),

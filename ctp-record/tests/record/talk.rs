@@ -1,4 +1,4 @@
-//! What the recorder says, and when it says nothing.
+//! The recorder's messages, and when there are none.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ fn quiet_says_nothing() {
     lab.trace();
 }
 
-/// The kernel counts what a process and the children that it has waited for have read.
+/// The kernel counts the bytes read by a process and by the children that it has waited for.
 #[test]
 fn quiet_reads_no_trace_back() {
     let lab = Lab::new();

@@ -62,11 +62,11 @@ pub fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
     (user, program)
 }
 
-/// Starts it in a session of its own, with this as controlling terminal and as stdin; its group
-/// is the foreground group.
+/// Starts the command in a session of its own, with this as controlling terminal and stdin. Its
+/// group is the foreground group.
 fn in_terminal(command: &mut Command, terminal: OwnedFd) -> Child {
     let take = || {
-        // A job in the background of a shell ignores it, and so would all that it starts.
+        // A background job of a shell ignores it, and so would its children.
         libc_default(libc::SIGINT);
         setsid()?;
         ioctl_tiocsctty(rustix::stdio::stdin())?;
@@ -83,7 +83,7 @@ fn libc_default(signal: i32) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// Time in which something wrong would happen, if it were to.
+/// Time for a fault to show, if there is any.
 fn let_errors_show() {
     sleep(Duration::from_millis(150));
 }
@@ -133,7 +133,7 @@ fn second_ctrl_c_ends_the_wait_for_an_ignoring_program() {
     let outcome = lab.outcome(terminal.recorder);
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
     assert_eq!(lab.trace().end().how, ExitReason::Stopped);
-    // The recorder led the session, so the terminal hangs up with it and the program ends.
+    // The recorder led the session, so the terminal hangs up and the program ends.
     drop(terminal.user);
 }
 
@@ -218,7 +218,7 @@ fn second_signal_ends_the_wait_for_a_busy_program() {
     }
 }
 
-/// Reading a trace checks that nothing in it is later than its end.
+/// Reading a trace checks that no record is later than its end.
 fn ends_without_a_pause(flags: &[&str]) {
     let lab = Lab::new();
     let mut command = lab.recorder(flags, "sh");

@@ -1,5 +1,5 @@
-//! CTP-26, CT-15: programs whose monotonic clock is not that of the recorder. The program says how
-//! long after the beginning of its wait each timer is due (`examples/timers.rs`).
+//! CTP-26, CT-15: programs with another monotonic clock than the recorder. The program logs how
+//! long after the start of its wait each timer is due (`examples/timers.rs`).
 
 mod c_probes;
 
@@ -191,7 +191,7 @@ const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current
 /// Runs a command where the kernel names another clock source than the processor's counter.
 const WITHOUT_COUNTER: &str = r#"mount --bind "$0" "$1" && shift && exec "$@""#;
 
-/// As on a machine whose counter is no clock, on which all probes ask the kernel.
+/// As on a machine whose counter is not a clock, where all probes use the kernel's clock.
 fn without_counter(lab: &Lab, recorder: &Command) -> Command {
     fs::write(lab.path("source"), "hpet\n").expect("can be written");
     let mut command = lab.command("unshare");

@@ -1,5 +1,5 @@
-//! Processes that asked for memory in vain: each is counted once, whatever becomes of it, and a process
-//! that is recorded in the first memory instead is not.
+//! Processes that asked for memory in vain: each is counted once, whatever happens to it later. A
+//! process that is recorded in the first memory instead is not counted.
 
 use std::process::Command;
 
@@ -79,7 +79,7 @@ fn children_of(program: u32) -> Vec<u32> {
     text.split_whitespace().flat_map(str::parse).collect()
 }
 
-/// Is it in the call in which a fork waits for the answer?
+/// Whether the process is in the call in which a fork waits for the answer.
 fn is_waiting(pid: u32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let number = call.split(' ').next().unwrap_or_default();

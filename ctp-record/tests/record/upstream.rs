@@ -1,5 +1,5 @@
-//! Our probe under somebody else's recorder: memory with a plain cTP v1 header and nothing more,
-//! read back by the offsets of the published protocol.
+//! Our probe under a foreign recorder: memory with a plain cTP v1 header only, read back by the
+//! offsets of the published protocol.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -77,7 +77,7 @@ fn a_v1_recorder_reads_every_event_of_our_probe() {
     let truth = fs::read_to_string(directory.path().join("truth")).expect("its account");
     assert_eq!(truth, "paced-0 8\npaced-1 7\n");
 
-    // Born and running, then three times run and suspended; the first one runs once more.
+    // Born and running, then run and suspended three times; the first coroutine runs once more.
     let first = slots(&memory, 0);
     let active: Vec<u8> = first.iter().map(|slot| slot.is_active).collect();
     assert_eq!(active, [1, 1, 0, 1, 0, 1, 0, 1]);

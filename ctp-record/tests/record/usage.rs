@@ -1,4 +1,4 @@
-//! CT-01: where the recorder's options end, and what is said of those that it does not have.
+//! CT-01: where the recorder's options end, and the errors for unknown options.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,5 +1,5 @@
-//! Programs that do to their recorder what they can. It ends when they do, with their status, in
-//! bounded memory, and leaves a trace that can be read and that has what was sane.
+//! Programs that attack their recorder. It ends when they do, with their status, in bounded memory,
+//! and leaves a readable trace with all valid records.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::lab::{Lab, fixture};
 use crate::trace::Trace;
 
 /// Address space of the recorder and of its program: the memory of a recording is sparse, but a
-/// number from it that is believed is not.
+/// wrong size taken from it would exceed this.
 const MOST_KIB: &str = "2097152";
 
 fn recorder(lab: &Lab, flags: &[&str], damage: &str, number: &str) -> Command {
@@ -87,7 +87,7 @@ fn flooded_sockets_do_not_affect_the_recording() {
     }
 }
 
-/// What stands in the memory is all that there is of it, and it was scribbled over.
+/// Only the contents of the memory are recorded, and they were overwritten.
 // CTP-28
 #[test]
 fn flight_recorder_survives_random_memory() {

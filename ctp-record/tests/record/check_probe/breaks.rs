@@ -1,4 +1,4 @@
-//! Probes that break one rule each: those of the page, with one piece of them changed.
+//! Probes that break one rule each: those of the page, with one piece changed.
 
 /// A rule, a piece of the page, and what stands there instead in a probe that breaks the rule.
 pub type Break = (&'static str, &'static str, &'static str);
@@ -159,8 +159,8 @@ pub const EXTENDED: &[Break] = &[
     ),
 ];
 
-/// For those that break a rule: the id of a process that was, and a fork that goes on where its
-/// parent was, which goes on where the fork ends.
+/// Helpers for the broken probes: the id of an ended process, and a fork that continues at the
+/// event number of its parent, which then continues after the fork.
 pub const HELP: &str = r"
 #include <sys/wait.h>
 static pid_t ended_process(void) {

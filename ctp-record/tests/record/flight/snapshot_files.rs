@@ -1,5 +1,4 @@
-//! The files of snapshots: what is said where none can be written, and what becomes of those that an
-//! earlier recording left.
+//! The files of snapshots: messages if none can be written, and the files of an earlier recording.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use super::{Flight, is_whole, mortal};
 use crate::killed;
 use crate::lab::{Outcome, send, wait_until};
 
-/// A flight recorder that takes snapshots when asked, whose files may have so many bytes.
+/// A flight recorder that takes snapshots on request, with this limit of bytes for its files.
 fn limited(flags: &[&str], bytes: u64) -> Flight {
     let flags = [
         flags,
@@ -92,7 +91,7 @@ fn quiet_recorder_reports_missing_snapshots() {
     assert_eq!(outcome.stderr.lines().count(), 2);
 }
 
-/// The process whose lock keeps others from writing this file, if one does.
+/// The process whose lock prevents writing this file, if any.
 fn claimed_by(path: &Path) -> Option<i32> {
     let file = fs::File::open(path).expect("it is there");
     let lock = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).expect("can be asked");

@@ -33,8 +33,8 @@ int main(int count, char **words) {
 }
 "#;
 
-/// Coroutines of plain v1 without a time of birth, one of which ends. Writes the number of each, and the program's time of
-/// each event.
+/// Plain v1 coroutines without a time of birth, one of which ends. Writes the number of each, and
+/// the program's time of each event.
 const C_PLAIN: &str = r#"
 int main(int count, char **words) {
     FILE *truth = fopen(words[count - 1], "w");
