@@ -115,7 +115,7 @@ fn make(directory: &Path, name: &str, text: &str) {
 
 fn await_file(directory: &Path, name: &str) {
     while !directory.join(name).exists() {
-        assert!(directory.exists(), "nobody is interested any more");
+        assert!(directory.exists(), "the test has ended");
         sleep(Duration::from_millis(1));
     }
 }

@@ -23,7 +23,7 @@
 //! - `kill`: SIGKILL to itself; `pause`: waits for a signal.
 //!
 //! TRUTH receives a line for each coroutine: its name, process id, and events.
-#![expect(unsafe_code, reason = "forks, and writes where nobody should")]
+#![expect(unsafe_code, reason = "forks, and overwrites shared memory")]
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -24,7 +24,7 @@ fn main() {
 
 #[expect(
     clippy::zombie_processes,
-    reason = "whoever leaves a child behind does not wait for it"
+    reason = "the child is left behind on purpose"
 )]
 fn leave_behind(arguments: &[String]) {
     let task = Task::born("parent");

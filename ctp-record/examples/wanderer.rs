@@ -25,7 +25,7 @@ fn main() {
     let (done, finished) = channel();
     for index in 0..number(1) {
         here.send(set_out(format!("wanderer-{index}"), number(2)))
-            .expect("somebody listens");
+            .expect("the receiver is alive");
     }
     let also_done = done.clone();
     thread::spawn(move || carry(&at_here, &there, &done));

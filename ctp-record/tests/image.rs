@@ -84,7 +84,7 @@ fn target() -> &'static Target {
                     let bytes = words[4..].iter().map(|byte| byte.parse().unwrap());
                     code = (number(2), bytes.collect());
                 }
-                _ => panic!("what does it tell: {line}"),
+                _ => panic!("unexpected line: {line}"),
             }
         }
         Target {

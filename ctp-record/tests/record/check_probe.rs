@@ -228,7 +228,7 @@ fn assert_reported(rule: &str, source: &str, good: &str, bad: &str) {
     // Without a processor at the right moment the recorder misses the fault: retry.
     let mut outcomes = (0..5).map(|_| check(&lab, &program, &[]));
     let reported = outcomes.find(|outcome| !broken(outcome).is_empty());
-    let outcome = reported.unwrap_or_else(|| panic!("{rule}: nothing is told of {bad:?}"));
+    let outcome = reported.unwrap_or_else(|| panic!("{rule}: no report of {bad:?}"));
     assert_eq!(broken(&outcome), [rule], "{bad:?}: {}", outcome.stdout);
     assert_eq!(outcome.status.code(), Some(3));
 }

@@ -209,7 +209,11 @@ fn stop_works_under_a_flight_recorder() {
 fn no_total_spans_a_stop() {
     let trace = a_stop_is_exact(&["--summary"]);
     let counts = |name| {
-        let aggregate = trace.named(name).aggregate.as_ref().expect("it was told");
+        let aggregate = trace
+            .named(name)
+            .aggregate
+            .as_ref()
+            .expect("it was recorded");
         (aggregate.waiting.count, aggregate.running.count)
     };
     assert_eq!(counts("sleeper"), (0, 1));

@@ -218,7 +218,9 @@ fn killed_process_keeps_its_records_and_others_continue() {
     everything_is_there(&lab, &trace);
     let killed = trace.named("orphan").birth.process;
     let mut ends = trace.process_ends.iter();
-    let end = ends.find(|end| end.process == killed).expect("it is told");
+    let end = ends
+        .find(|end| end.process == killed)
+        .expect("it is recorded");
     assert_eq!(
         end.how,
         ProcessExit::Disappeared,
@@ -400,7 +402,7 @@ fn process_namespace_does_not_confuse_processes() {
 #[test]
 fn program_that_changed_its_user_gets_a_remedy() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can become somebody else");
+        eprintln!("skipped: only root can change its user");
         return;
     }
     let lab = Lab::new();
@@ -411,7 +413,7 @@ fn program_that_changed_its_user_gets_a_remedy() {
         }
         std::fs::set_permissions(lab.path(name), everybody).expect("is ours");
     }
-    let words = ["truth", "nobody", "work", "somebody", "5", "1000"];
+    let words = ["truth", "nobody", "work", "other", "5", "1000"];
     let outcome = lab.record(&[], "family", &words);
     assert!(
         outcome.stderr.contains("not recording") && outcome.stderr.contains("--inherit-fd"),

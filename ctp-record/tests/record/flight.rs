@@ -176,7 +176,7 @@ impl Flight {
         let status = status.expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        kib.expect("the kernel tells")
+        kib.expect("the kernel has this field")
     }
 
     fn read(&self, name: &str) -> Trace {
@@ -362,7 +362,7 @@ fn snapshot_signal_does_not_reach_the_program() {
         );
     }
     let (lab, message) = flight.kill();
-    assert!(!lab.path("ctp.data").exists(), "only as it was told to");
+    assert!(!lab.path("ctp.data").exists(), "only the requested files");
     assert!(
         message.contains("ctp-report --stuck -i ctp.data.1"),
         "{message}"

@@ -19,7 +19,7 @@ fn dead_threads_keep_lanes_while_others_are_free() {
         .thread_events
         .iter()
         .filter(|thread_event| thread_event.act == Act::Begin);
-    assert_eq!(started.count(), 96, "each thread tells of itself");
+    assert_eq!(started.count(), 96, "each thread has a record");
 }
 
 // CTP-34

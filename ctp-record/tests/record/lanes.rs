@@ -10,7 +10,7 @@ use crate::loss::counts_agree;
 
 /// What the closing lines say was used.
 fn lanes(stderr: &str) -> u32 {
-    let (before, _) = stderr.split_once(" lane").expect("they tell of lanes");
+    let (before, _) = stderr.split_once(" lane").expect("the hint about lanes");
     let count = before.rsplit("; ").next().expect("there is one at least");
     // Thousands stand apart.
     count.replace(' ', "").parse().expect("a number")
@@ -93,7 +93,7 @@ fn may_look_at_a_child() -> bool {
 #[test]
 fn later_threads_find_prepared_pages() {
     if !may_look_at_a_child() {
-        return eprintln!("skipped: this kernel lets nobody look at the memory of a child");
+        return eprintln!("skipped: no access to the memory of a child");
     }
     let message = Lab::new().record(&[], "brief", &["waits", "80"]).stdout;
     let with: usize = message.trim().parse().expect("a number");

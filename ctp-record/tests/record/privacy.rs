@@ -108,7 +108,7 @@ fn only_files_of_a_dead_recorder_are_removed() {
     assert_eq!(left_over_names(&lab), ["1", "2", "3", "4", "5"]);
     assert!(fs::read_dir(&fuller).expect("is there").count() == 2);
     listener.set_nonblocking(true).expect("can be set");
-    assert!(listener.accept().is_err(), "nobody knocked");
+    assert!(listener.accept().is_err(), "no connection");
 }
 
 /// The last numbers of what there is.

@@ -82,7 +82,7 @@ fn is_named_once(message: &str, place: &str, count: usize) {
     assert!((1..=count).contains(last), "{message}");
 }
 
-fn they_are_named_once(flags: &[&str], sure: &str) {
+fn stuck_coroutines_are_reported_once(flags: &[&str], sure: &str) {
     let flags = [&["--stuck-after", "300ms"], flags].concat();
     let forgetful = Forgetful::start(&flags, 47);
     forgetful.first_message();
@@ -96,20 +96,20 @@ fn they_are_named_once(flags: &[&str], sure: &str) {
 // CT-26
 #[test]
 fn stuck_coroutines_are_reported_once_at_run_time() {
-    they_are_named_once(&[], "");
+    stuck_coroutines_are_reported_once(&[], "");
 }
 
 // CT-26
 #[test]
 fn totals_and_slots_report_stuck_coroutines() {
-    they_are_named_once(&["--summary"], "LIKELY, ");
-    they_are_named_once(&["--buffer", "0"], "LIKELY, ");
+    stuck_coroutines_are_reported_once(&["--summary"], "LIKELY, ");
+    stuck_coroutines_are_reported_once(&["--buffer", "0"], "LIKELY, ");
 }
 
 // CT-26
 #[test]
 fn flight_recorder_reports_stuck_coroutines() {
-    they_are_named_once(&["--flight-recorder=64K"], "");
+    stuck_coroutines_are_reported_once(&["--flight-recorder=64K"], "");
 }
 
 // CT-26
@@ -154,5 +154,5 @@ fn stuck_coroutine_causes_a_single_snapshot() {
     is_named_once(&message, "ctp-record/examples/forgetful.rs:", 47);
     let next = "look at it: ctp-report --stuck --threshold 300ms -i ctp.data.1";
     assert!(message.contains(next), "{message}");
-    assert!(!lab.path("ctp.data").exists(), "only as it was told to");
+    assert!(!lab.path("ctp.data").exists(), "only the requested files");
 }

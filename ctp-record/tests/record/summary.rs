@@ -84,7 +84,10 @@ fn figures(all: impl Iterator<Item = u64>) -> Durations {
 }
 
 fn aggregate(coroutine: &Coroutine) -> &Aggregate {
-    let aggregate = coroutine.aggregate.as_ref().expect("its totals were told");
+    let aggregate = coroutine
+        .aggregate
+        .as_ref()
+        .expect("its totals were recorded");
     assert_eq!(aggregate.bins, Bins { lo: 8, step: 2 });
     aggregate
 }
@@ -133,7 +136,7 @@ pub fn killed_at_any_instant(truth: &Path, tries: usize) {
             cut_short += usize::from(row.done < row.times.len());
         }
     }
-    println!("{seen} coroutines, {cut_short} of them killed amid an event");
+    println!("{seen} coroutines, {cut_short} of them killed during an event");
     assert!(seen > 0, "none had begun: this proves nothing");
 }
 
@@ -161,10 +164,10 @@ fn summary_size_does_not_depend_on_run_time() {
     };
     let ((short, _), (long, took)) = (size_after("2000"), size_after("200000"));
     // Totals are written at the end, and after 1 s, 3 s, 7 s, since a machine may be slow.
-    let tellings = 1 + u64::from((1 + took.0 / 1_000_000_000).ilog2());
+    let repetitions = 1 + u64::from((1 + took.0 / 1_000_000_000).ilog2());
     assert!(
-        long < 4 * short * tellings,
-        "{short} bytes, and {long} of 100 times the events, told {tellings} times"
+        long < 4 * short * repetitions,
+        "{short} bytes, and {long} of 100 times the events, written {repetitions} times"
     );
 }
 

@@ -27,7 +27,10 @@ fn quiet_reads_no_trace_back() {
     lab.run(command.args(["truth", "2", "5000", "100"]));
     let io = lab.read("io");
     let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));
-    let read: u64 = read.expect("it is told").parse().expect("a number");
+    let read: u64 = read
+        .expect("the kernel has this field")
+        .parse()
+        .expect("a number");
     let trace = lab.path("ctp.data").metadata().expect("it is there").len();
     assert!(500_000 < trace, "it is much more than is read of /proc");
     assert!(read < trace, "{read} of {trace} bytes");

@@ -131,5 +131,5 @@ fn under_a_v1_recorder_no_station_is_reused() {
     let found: Vec<u64> = (1..=STATIONS)
         .map(|station| word(&memory, STATION_BYTES * station))
         .collect();
-    assert_eq!(found, given, "the first four, and nobody after them");
+    assert_eq!(found, given, "the first four only");
 }

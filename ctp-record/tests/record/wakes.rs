@@ -7,7 +7,10 @@ use crate::lab::{Lab, Outcome, fixture, runs};
 
 /// The number before these words in the closing lines.
 fn counter(outcome: &Outcome, words: &str) -> u64 {
-    let (before, _) = outcome.stderr.split_once(words).expect("is told with -v");
+    let (before, _) = outcome
+        .stderr
+        .split_once(words)
+        .expect("is printed with -v");
     let digits = before
         .trim_end()
         .rsplit(' ')

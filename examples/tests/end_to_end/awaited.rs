@@ -1,5 +1,5 @@
-//! Who awaits whom: as the program says it, if it is built with frame pointers; else nothing, and how
-//! to get it.
+//! Await chains match the program if it is built with frame pointers. Otherwise there are none, and
+//! the report says how to get them.
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ const PROGRAM: &str = include_str!("../../src/bin/awaited.rs");
 /// `function:line` of each, the innermost first, and how many coroutines there are.
 type Chains = BTreeMap<String, u64>;
 
-/// In a directory of its own, as all that it uses is built otherwise.
+/// In a separate target directory, since all dependencies are built with other flags.
 fn built_with_frame_pointers(name: &str) -> PathBuf {
     let target = target().join("frame-pointers");
     built(name, &target, "-C force-frame-pointers=yes")
@@ -100,15 +100,16 @@ fn await_chains_match_the_program() {
         (chain(of_reader), of_reader["count"].as_u64().unwrap_or(0))
     });
     assert_eq!(count(found), truth, "{json}");
-    the_past_of_one_way_is_not_that_of_the_other(&json);
+    chains_have_separate_histories(&json);
     what_is_too_long_is_not_shown_as_whole(&json);
-    one_without_a_waker_is_not_where_it_waited_before(&json);
-    what_was_announced_by_one_that_is_gone_is_not_that_of_the_next_wait(&json);
+    wait_without_a_waker_has_no_old_chain(&json);
+    ended_wait_leaves_no_announcement(&json);
     the_main_thread_has_chains_too(directory.path());
 }
 
-/// Others were served only where this one waits for a handshake; how long they took is the machine's.
-fn the_past_of_one_way_is_not_that_of_the_other(json: &Value) {
+/// Others were served only where this one waits for a handshake; their durations depend on the
+/// machine.
+fn chains_have_separate_histories(json: &Value) {
     let waits = |way: &str| {
         let group = groups(json).find(|group| chain(group).contains(way));
         let usual = &group.expect("it waits")["usual"];
@@ -131,14 +132,14 @@ fn what_is_too_long_is_not_shown_as_whole(json: &Value) {
     );
 }
 
-fn one_without_a_waker_is_not_where_it_waited_before(json: &Value) {
+fn wait_without_a_waker_has_no_old_chain(json: &Value) {
     let forsaken = groups(json).find(|group| chain(group).starts_with("forsaken"));
     let forsaken = forsaken.expect("it waits");
     assert_eq!(forsaken["in_function"], true, "{forsaken}");
     assert_eq!(forsaken["usual"]["waits"], Value::Null, "{forsaken}");
 }
 
-fn what_was_announced_by_one_that_is_gone_is_not_that_of_the_next_wait(json: &Value) {
+fn ended_wait_leaves_no_announcement(json: &Value) {
     let turned_away = groups(json).find(|group| chain(group).contains("turn_away:"));
     let turned_away = turned_away.expect("it waits");
     let line = line_of(PROGRAM, "// here, and not for the bell");
@@ -231,7 +232,7 @@ fn kept_waker_has_a_chain_with_precise_chains() {
         assert_eq!(truth.values().sum::<u64>(), 5, "{truth:?}");
         let json = report_json(directory.path(), &["--stuck", "--threshold", "200ms"]);
         assert!(groups(&json).all(|group| group["one_of_several"] != true));
-        // Others may be usual on a busy machine, and then it is no matter where they wait.
+        // On a busy machine others may be usual, and then their place does not matter.
         let mut stuck = json["stuck"].as_array().expect("a list").iter();
         let is_open = flags.is_empty() && stuck.any(|value| value["in_function"] == true);
         let text = report(directory.path(), &["--stuck", "--threshold", "200ms"]).stdout;
@@ -267,7 +268,7 @@ fn awaiting(group: &Value) -> String {
     steps.join(" ")
 }
 
-/// Who is woken, and `function:line` of the place that usually does it.
+/// The woken task, and `function:line` of the usual waker.
 fn usually_woken(json: &Value) -> Chains {
     let usual = groups(json).filter_map(|group| {
         let (usual, woken) = (&group["usual_waker"], group["function"].as_str()?);

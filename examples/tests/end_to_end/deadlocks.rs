@@ -1,4 +1,4 @@
-//! The cycles of real programs: who waits for whom, and where the next one took what it holds.
+//! The cycles of real programs: each member's blocker, and where that took its lock.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().expect("a list")
 }
 
-/// Of each in the only cycle: its name, the name of the one that keeps it, how, and where that one
-/// took the lock.
+/// Of each member of the only cycle: its name, its blocker's name, how it is blocked, and where the
+/// blocker took the lock.
 fn cycle(json: &Value) -> Vec<[String; 4]> {
     let [deadlock] = list(&json["deadlocks"]) else {
         panic!("one cycle: {}", json["deadlocks"]);
@@ -27,7 +27,7 @@ fn cycle(json: &Value) -> Vec<[String; 4]> {
     list(&deadlock["cycle"]).iter().map(link).collect()
 }
 
-/// Each diner is kept by the one at its right.
+/// Each diner is blocked by the neighbour on the right.
 fn round_the_table() -> Vec<[String; 4]> {
     let taken = line_of(TOKIO, "FORKS[seat].lock()");
     let name = |i: usize| format!("diner-{}", i % 3);

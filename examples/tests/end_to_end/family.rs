@@ -1,4 +1,4 @@
-//! Who spawned whom: as the program says it.
+//! The parents of coroutines match the program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,8 +72,8 @@ fn walk(parent: &str, branches: &Value, kinds: &mut Kinds) {
     }
 }
 
-/// Of those that were alive at the end, who has another parent than the program says, and of how many
-/// it is known.
+/// Of the coroutines alive at the end: those with another parent than the program says, and the
+/// number of known parents.
 fn wrong_and_known(flags: &[&str]) -> (Vec<String>, usize) {
     let directory = tempdir().expect("room");
     let output = record_with(flags, directory.path(), "family", &[]);

@@ -12,7 +12,7 @@ use tempfile::tempdir;
 const SOURCE: &str = include_str!("../../src/bin/lost_wakeup.rs");
 const REACTOR: &str = include_str!("../../mini-rt/src/reactor.rs");
 
-/// The program's own account: descriptors whose readers never came back.
+/// The program's own account: descriptors whose readers never returned.
 fn truth(path: &std::path::Path) -> BTreeSet<u64> {
     let text = fs::read_to_string(path).expect("the program writes its account");
     text.lines()
@@ -114,10 +114,10 @@ fn the_47_are_named(flags: &[&str]) {
         assert_eq!(sure.map(count).sum::<u64>(), 47, "{json}");
     }
     if flags.is_empty() || flags == ["--flight-recorder"] {
-        // Totals do not tell what threads did, nor does a window that began after it.
+        // Totals have no thread events, and neither has a window that began later.
         the_reactor_is_named(directory.path(), stuck);
     } else {
-        // Totals do not tell what threads did. Numbers that are used again may be seen closed.
+        // Totals have no thread events. Reused numbers may be seen closed.
         let is_likely =
             |value: &Value| value["confidence"] == "LIKELY" || value["reason"] == "seen-closed";
         assert!(stuck.iter().all(is_likely), "{json}");
@@ -130,7 +130,7 @@ fn the_47_are_named(flags: &[&str]) {
     );
 }
 
-/// The line that closes without a wake, and the one that wakes all others, as the source has them.
+/// The line that closes without a wake, and the line that wakes all others, from the source.
 fn the_reactor_is_named(directory: &Path, stuck: &[Value]) {
     let place = |line| format!("examples/mini-rt/src/reactor.rs:{line}");
     let close = place(line_of(REACTOR, "source.close_fd();"));

@@ -1,4 +1,4 @@
-//! A program on tokio as it comes: one of its coroutines waits for an answer that was lost.
+//! A program on plain tokio: one of its coroutines waits for an answer that was lost.
 
 use crate::support::{record, record_line, report_json};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What led a coroutine to where it is, of a program of which the source says it.
+//! `--why`: the wakes that led a coroutine to its state, compared with the program's source.
 
 use serde_json::Value;
 use tempfile::tempdir;

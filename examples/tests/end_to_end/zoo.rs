@@ -1,6 +1,6 @@
-//! The programs of the zoo: what the report says of each is what the program itself knows, in the
-//! words of the table in `docs/verdicts.md`. `CTP_RUNS=100` repeats each so many times, `CTP_BLESS=1`
-//! writes these words anew.
+//! The programs of the zoo: the report matches each program's own account, in the words of the
+//! table in `docs/verdicts.md`. `CTP_RUNS=100` repeats each that many times, `CTP_BLESS=1` updates
+//! these words.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,7 +64,7 @@ fn text(value: &Value) -> String {
     value.as_str().expect("a word").to_owned()
 }
 
-/// The groups of some verdicts, one entry for each of their coroutines, by name.
+/// The groups of some verdicts by coroutine name, with an entry for each coroutine.
 fn by_name<'a>(groups: &'a [Value], names: &BTreeMap<u64, String>) -> BTreeMap<String, &'a Value> {
     let named = |group: &'a Value| {
         let ids = list(&group["ids"]).iter();
@@ -84,7 +84,7 @@ fn names(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 
-/// Of each coroutine that is said to be stuck, or busy, or broken, what it is said to be.
+/// Compares the stuck, busy and broken coroutines of the report with the program's account.
 fn check(program: &str) {
     check_with(program, &[]);
 }
@@ -144,7 +144,8 @@ fn compare(program: &str, truth: &[[&str; 3]], fate: &str, message: &BTreeMap<St
         match fate {
             "busy" => assert!(list(&group["threads"]).contains(&number.into()), "{group}"),
             _ => {
-                // Where the leaf is the program's own, that is the place, and the line is of who awaits it.
+                // If the leaf is the program's own function, that is the site, and the line is of
+                // its awaiter.
                 let spawned = &group["awaited_by"]["spawned"];
                 let lines = [&group["line"], &spawned["line"]];
                 assert!(lines.contains(&&number.into()), "{group}");
@@ -238,7 +239,7 @@ fn local_sockets_are_observed() -> bool {
 #[test]
 fn readable_local_sockets_are_seen() {
     if !local_sockets_are_observed() {
-        return eprintln!("skipped: this kernel does not tell of local sockets");
+        return eprintln!("skipped: no data on local sockets from this kernel");
     }
     check_with("zoo_unread", &["local"]);
 }
