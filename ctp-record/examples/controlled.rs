@@ -64,7 +64,7 @@ fn main() {
     let mut truth = "sleeper 5\nmortal 4\nidle 3\nlate 5\n".to_owned();
     let mut short = 0;
     for (number, worker) in workers.into_iter().enumerate() {
-        let (events, of_short) = worker.join().expect("it does not panic");
+        let (events, of_short) = worker.join().expect("no panic");
         short += of_short;
         writeln!(truth, "worker-{number} {events}").expect("a string");
     }

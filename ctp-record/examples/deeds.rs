@@ -32,7 +32,7 @@ fn main() {
             ctp::thread_ends();
             tid as u32
         });
-        record(thread.join().expect("it does not panic"));
+        record(thread.join().expect("no panic"));
     }
     sleeper.run();
     let of_other = line!() + 1;

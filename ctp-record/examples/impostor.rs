@@ -58,7 +58,7 @@ fn answer(mut caller: &UnixStream, manner: &str) {
     match manner {
         "endless" => while caller.write_all(&piece).is_ok() {},
         "lying" => {
-            caller.write_all(b"ok\nrecording on\n").expect("it listens");
+            caller.write_all(b"ok\nrecording on\n").expect("listening");
             caller.shutdown(std::net::Shutdown::Write).expect("is open");
         }
         _ => {}

@@ -76,7 +76,7 @@ fn ages_end_with_the_program_despite_slow_writing() {
         .path("moved")
         .metadata()
         .and_then(|metadata| metadata.modified());
-    let stood = moved.expect("it is there").duration_since(started);
+    let stood = moved.expect("present").duration_since(started);
     let end_ns = u128::from(Trace::read(&lab.path("copy")).end().at.0);
     assert!(end_ns < stood.expect("that was later").as_nanos());
 }

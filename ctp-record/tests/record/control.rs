@@ -113,9 +113,9 @@ fn verdicts(lab: &Lab) -> BTreeMap<String, Verdict> {
     let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
     let mut trace_model = TraceModel::new();
     for record in Reader::new(&bytes).expect("a trace") {
-        trace_model.consume(&record.expect("it is whole"));
+        trace_model.consume(&record.expect("a complete record"));
     }
-    let name = |id| trace_model.name(trace_model.get(id).expect("it is there").name);
+    let name = |id| trace_model.name(trace_model.get(id).expect("present").name);
     let judged = trace_model.judge(ctp_trace::record::Nanos(1)).into_iter();
     judged
         .map(|(id, judgement)| (name(id).to_owned(), judgement.verdict))
@@ -429,7 +429,7 @@ fn trace_has_the_filters_with_their_times() {
 
 /// The process that this thread is of.
 fn process_of(tid: &str) -> u32 {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).expect("it lives");
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).expect("alive");
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|id| id.trim().parse().ok())
         .expect("it has one")

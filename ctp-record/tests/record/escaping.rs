@@ -36,7 +36,7 @@ fn is_obeyed(c: char) -> bool {
 /// `Outcome` has what is no text replaced, so this looks at the files.
 fn is_safe(lab: &Lab, name: &str) -> String {
     let bytes = fs::read(lab.path(name)).expect("was made");
-    let text = String::from_utf8(bytes).expect("it is text");
+    let text = String::from_utf8(bytes).expect("valid text");
     assert!(!text.contains(is_obeyed), "{text:?}");
     text
 }

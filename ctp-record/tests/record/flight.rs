@@ -60,7 +60,7 @@ fn newest_records_are_kept_and_the_others_counted() {
     // All events of the thread except its start are of this coroutine.
     assert_eq!(coroutine.event_counts().recorded, CAPACITY);
     assert_eq!(coroutine.earlier, EVENTS - CAPACITY, "the overrun count");
-    let window = trace.window.expect("there is one");
+    let window = trace.window.expect("a window");
     assert_eq!(window.overwritten, EVENTS + 1 - CAPACITY);
     assert_eq!(window.since, coroutine.events[0].at);
     for event in coroutine
@@ -87,7 +87,7 @@ fn totals_cover_all_and_the_window_starts_where_complete() {
     lab.record(&["--flight-recorder=64K"], "hot", &arguments);
     let trace = lab.trace();
     is_whole(&trace);
-    let since = trace.window.expect("there is one").since;
+    let since = trace.window.expect("a window").since;
     let ended_sums =
         |count: fn(&EndedSums) -> u64| trace.all_ended_sums.iter().map(count).sum::<u64>();
     let mut runs = ended_sums(|ended_sums| ended_sums.running.count);
@@ -173,7 +173,7 @@ impl Flight {
     /// Memory of the recorder, under this name of the kernel.
     fn recorder_kib(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.recorder.id()));
-        let status = status.expect("it runs");
+        let status = status.expect("running");
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
         kib.expect("the kernel has this field")
@@ -236,12 +236,12 @@ fn snapshots_by_command_are_correct_and_independent() {
     assert_eq!(lanes, 3);
     send(Signal::STOP, flight.program);
     let first = flight.snapshot_to("first.ctp");
-    let bytes = fs::read(flight.lab.path("first.ctp")).expect("it is there");
+    let bytes = fs::read(flight.lab.path("first.ctp")).expect("present");
     let second = flight.snapshot_to("second.ctp");
     send(Signal::CONT, flight.program);
     for trace in [&running, &first, &second] {
         is_whole(trace);
-        assert!(trace.window.expect("there is one").goes_on);
+        assert!(trace.window.expect("a window").goes_on);
         killed::events_are_as_computed(trace, &flight.lab);
     }
     agree(&running, &first);
@@ -255,7 +255,7 @@ fn snapshots_by_command_are_correct_and_independent() {
     );
     let (lab, _) = flight.kill();
     let last = lab.trace();
-    assert!(!last.window.expect("there is one").goes_on);
+    assert!(!last.window.expect("a window").goes_on);
     killed::agrees_with_notes(&last, &lab);
     assert!(second.attempted() <= last.attempted());
 }
@@ -447,7 +447,7 @@ fn window_is_limited_to_the_given_length() {
     );
     let trace = lab.trace();
     is_whole(&trace);
-    let window = trace.window.expect("there is one");
+    let window = trace.window.expect("a window");
     let length = trace.end().at.0 - window.since.0;
     assert!(length <= 50_000_000, "{length}");
     assert!(window.overwritten > 0);
@@ -497,7 +497,7 @@ fn failed_snapshot_request_gets_a_reason() {
             maximum: None,
         };
         let pid = Pid::from_raw(flight.recorder.id() as i32);
-        prlimit(pid, Resource::As, limit).expect("it is ours");
+        prlimit(pid, Resource::As, limit).expect("permitted");
     };
     limited(Some(limit));
     let output = flight.snapshot(&["-o", "none.ctp"]);

@@ -176,7 +176,7 @@ fn wait_for_an_answer_is_limited() {
     let waits = ["silent", "busy"]
         .map(|manner| thread::spawn(move || Impostor::start(manner, us()).control("status")));
     for wait in waits {
-        let outcome = wait.join().expect("it ends");
+        let outcome = wait.join().expect("an exit status");
         assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
         let message = "does not answer: there is no whole answer after 10 s; is it stopped?";
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
@@ -215,7 +215,7 @@ fn ends_well(lab: &Lab, recorder: Child) {
 fn malformed_callers_do_not_affect_the_recording() {
     let lab = Lab::new();
     let (recorder, directory) = recording(&lab, "1024");
-    let connect = || UnixStream::connect(directory.join("control")).expect("it listens");
+    let connect = || UnixStream::connect(directory.join("control")).expect("listening");
     let silent: Vec<UnixStream> = (0..50).map(|_| connect()).collect();
     let mut loud = connect();
     while loud.write_all(&[b'x'; 4096]).is_ok() {}
@@ -235,13 +235,13 @@ fn without_free_descriptors_callers_are_disconnected() {
     let lab = Lab::new();
     let (recorder, directory) = recording(&lab, "40");
     let doorbells: Vec<UnixStream> = (0..40)
-        .map(|_| UnixStream::connect(directory.join("sock")).expect("it listens"))
+        .map(|_| UnixStream::connect(directory.join("sock")).expect("listening"))
         .collect();
     let open = format!("/proc/{}/fd", recorder.id());
     wait_until("the last descriptor", || {
-        fs::read_dir(&open).expect("it runs").count() >= 40
+        fs::read_dir(&open).expect("running").count() >= 40
     });
-    let mut caller = UnixStream::connect(directory.join("control")).expect("it listens");
+    let mut caller = UnixStream::connect(directory.join("control")).expect("listening");
     caller
         .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("can be set");

@@ -123,7 +123,7 @@ fn wait_for_descendants_keeps_the_exit_status() {
     // Its zombie is gone once the recorder has taken note of the end.
     wait_until("the program's end", || {
         let list = format!("/proc/{0}/task/{0}/children", recorder.id());
-        fs::read_to_string(list).expect("it runs").trim().is_empty()
+        fs::read_to_string(list).expect("running").trim().is_empty()
     });
     send(Signal::ALARM, recorder.id());
     let outcome = lab.outcome(recorder);
@@ -309,7 +309,7 @@ fn the_limit_of_processor_time_ends_the_recording_alone() {
         maximum: None,
     };
     let pid = Pid::from_raw(recorder.id() as i32);
-    prlimit(pid, Resource::Cpu, limit).expect("it is ours");
+    prlimit(pid, Resource::Cpu, limit).expect("permitted");
     let outcome = lab.outcome(recorder);
     assert!(is_alive(program));
     send(Signal::KILL, program);
@@ -360,7 +360,7 @@ fn the_recorder_is_warned_before_the_hard_limit() {
         let recorder = command.args(["-c", script]).spawn();
         let recorder = recorder.expect("can be started");
         let limits = format!("/proc/{}/limits", recorder.id());
-        let ours = || processor_time(&fs::read_to_string(&limits).expect("it runs"));
+        let ours = || processor_time(&fs::read_to_string(&limits).expect("running"));
         let expected = (warned.to_owned(), limit.to_owned());
         wait_until("its limit", || ours() == expected);
         fs::write(lab.path("go"), "").expect("can be written");

@@ -44,7 +44,7 @@ fn full_disk_loses_only_later_records() {
         current: Some(400_000),
         maximum: Some(400_000),
     };
-    prlimit(pid, Resource::Fsize, full).expect("it is ours");
+    prlimit(pid, Resource::Fsize, full).expect("permitted");
     let outcome = lab.outcome(recorder);
     let sentence = "cannot write ctp.data: File too large (os error 27); it can be read up to here";
     says(&lab, &outcome, sentence);
@@ -102,7 +102,7 @@ fn snapshot_on_a_full_disk_is_not_announced() {
         current: Some(1_000),
         maximum: Some(1_000),
     };
-    prlimit(pid, Resource::Fsize, full).expect("it is ours");
+    prlimit(pid, Resource::Fsize, full).expect("permitted");
     fs::write(lab.path("go"), "").expect("can be made");
     let outcome = lab.outcome(recorder);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);

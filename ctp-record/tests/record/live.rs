@@ -28,7 +28,7 @@ fn reported(path: &Path) -> Option<(Nanos, Nanos)> {
 }
 
 fn is_locked(path: &Path) -> bool {
-    let file = File::open(path).expect("it is there");
+    let file = File::open(path).expect("present");
     flock(file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
@@ -47,7 +47,7 @@ fn idle_file_states_until_when_it_is_complete() {
     send(Signal::TERM, program);
     lab.outcome(recorder);
     assert!(!is_locked(&trace));
-    let bytes = fs::read(&trace).expect("it is there");
+    let bytes = fs::read(&trace).expect("present");
     let mut reader = Reader::new(&bytes).expect("is a trace");
     let end = reader.by_ref().flatten().last();
     assert!(matches!(end, Some(Record::End(_))));

@@ -43,7 +43,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 fn mode_of(path: PathBuf) -> u32 {
-    fs::metadata(path).expect("it is there").mode() & 0o7777
+    fs::metadata(path).expect("present").mode() & 0o7777
 }
 
 fn link(lab: &Lab, target: &str, name: &str, owner: u32) {
@@ -282,11 +282,11 @@ fn another_users_file_is_not_written_into() {
     let lab = shared_directory(0);
     fs::write(lab.path("tmp/ctp.data"), KEPT).expect("can be written");
     chown(lab.path("tmp/ctp.data"), Some(OTHER), Some(OTHER)).expect("is root");
-    let held = fs::File::open(lab.path("tmp/ctp.data")).expect("it is there");
+    let held = fs::File::open(lab.path("tmp/ctp.data")).expect("present");
     let outcome = record(&lab, &[], "tmp/ctp.data");
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     assert_eq!(lab.read("tmp/ctp.data.old"), KEPT);
-    let ours = fs::metadata(lab.path("tmp/ctp.data")).expect("it is there");
+    let ours = fs::metadata(lab.path("tmp/ctp.data")).expect("present");
     assert_eq!((ours.uid(), ours.mode() & 0o777), (0, 0o600));
     assert_ne!(ours.ino(), held.metadata().expect("is open").ino());
 }

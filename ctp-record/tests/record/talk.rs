@@ -31,7 +31,7 @@ fn quiet_reads_no_trace_back() {
         .expect("the kernel has this field")
         .parse()
         .expect("a number");
-    let trace = lab.path("ctp.data").metadata().expect("it is there").len();
+    let trace = lab.path("ctp.data").metadata().expect("present").len();
     assert!(500_000 < trace, "it is much more than is read of /proc");
     assert!(read < trace, "{read} of {trace} bytes");
 }

@@ -66,7 +66,7 @@ fn due_ns(lab: &Lab) -> BTreeMap<String, i64> {
     let trace = lab.trace();
     let zero_ns = trace.start.started_monotonic_ns;
     let due = |name: &str| {
-        let last = *trace.named(name).events.last().expect("it has some");
+        let last = *trace.named(name).events.last().expect("some events");
         assert_eq!(last.wait, WaitKind::Timer);
         let deadline = Nanos(last.arg).0.cast_signed();
         deadline - (zero_ns + last.at.0).cast_signed()
@@ -89,9 +89,9 @@ fn verdicts_are_right(lab: &Lab) {
     let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
     let mut trace_model = TraceModel::new();
     for record in Reader::new(&bytes).expect("a trace") {
-        trace_model.consume(&record.expect("it is whole"));
+        trace_model.consume(&record.expect("a complete record"));
     }
-    let name = |id| trace_model.name(trace_model.get(id).expect("it is there").name);
+    let name = |id| trace_model.name(trace_model.get(id).expect("present").name);
     let judged = trace_model.judge(Nanos(100_000_000)).into_iter();
     let verdicts: BTreeMap<&str, Verdict> = judged
         .map(|(id, judgement)| (name(id), judgement.verdict))
@@ -111,7 +111,7 @@ fn record(flags: &[&str], way: &[&str], arguments: &[&str]) -> Lab {
 /// Records a program that writes `truth`, started in this way.
 fn record_in(lab: &Lab, flags: &[&str], way: &[&str], program: &Path, arguments: &[&str]) {
     let mut words = way.to_vec();
-    words.push(program.to_str().expect("it is text"));
+    words.push(program.to_str().expect("valid text"));
     words.push("truth");
     let mut command = lab.recorder(flags, words[0]);
     let outcome = lab.run(command.args(&words[1..]).args(arguments));

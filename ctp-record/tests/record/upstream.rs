@@ -73,7 +73,7 @@ fn a_v1_recorder_reads_every_event_of_our_probe() {
         .spawn()
         .expect("the program runs");
     let tid = u64::from(program.id());
-    assert!(program.wait().expect("it ends").success());
+    assert!(program.wait().expect("an exit status").success());
     let truth = fs::read_to_string(directory.path().join("truth")).expect("its account");
     assert_eq!(truth, "paced-0 8\npaced-1 7\n");
 
@@ -121,7 +121,7 @@ fn under_a_v1_recorder_no_station_is_reused() {
         .env("CTP_MAX_STATIONS", STATIONS.to_string())
         .spawn()
         .expect("the program runs");
-    assert!(program.wait().expect("it ends").success());
+    assert!(program.wait().expect("an exit status").success());
     let truth = fs::read_to_string(truth).expect("its account");
     let given: Vec<u64> = truth
         .lines()

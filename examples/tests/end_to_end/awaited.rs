@@ -112,7 +112,7 @@ fn await_chains_match_the_program() {
 fn chains_have_separate_histories(json: &Value) {
     let waits = |way: &str| {
         let group = groups(json).find(|group| chain(group).contains(way));
-        let usual = &group.expect("it waits")["usual"];
+        let usual = &group.expect("waiting")["usual"];
         usual["waits"].as_u64().unwrap_or(0)
     };
     assert!((1..=20).contains(&waits("handshake")), "{json}");
@@ -121,7 +121,7 @@ fn chains_have_separate_histories(json: &Value) {
 
 fn what_is_too_long_is_not_shown_as_whole(json: &Value) {
     let deep = groups(json).find(|group| chain(group).starts_with("descend"));
-    let awaited_by = &deep.expect("it waits")["awaited_by"];
+    let awaited_by = &deep.expect("waiting")["awaited_by"];
     assert_eq!(awaited_by["whole"], false, "{awaited_by}");
     let functions = awaited_by["functions"].as_array().expect("a list");
     assert!(3 < functions.len(), "{awaited_by}");
@@ -134,14 +134,14 @@ fn what_is_too_long_is_not_shown_as_whole(json: &Value) {
 
 fn wait_without_a_waker_has_no_old_chain(json: &Value) {
     let forsaken = groups(json).find(|group| chain(group).starts_with("forsaken"));
-    let forsaken = forsaken.expect("it waits");
+    let forsaken = forsaken.expect("waiting");
     assert_eq!(forsaken["in_function"], true, "{forsaken}");
     assert_eq!(forsaken["usual"]["waits"], Value::Null, "{forsaken}");
 }
 
 fn ended_wait_leaves_no_announcement(json: &Value) {
     let turned_away = groups(json).find(|group| chain(group).contains("turn_away:"));
-    let turned_away = turned_away.expect("it waits");
+    let turned_away = turned_away.expect("waiting");
     let line = line_of(PROGRAM, "// here, and not for the bell");
     assert_eq!(chain(turned_away), format!("turn_away:{line}"));
     assert_eq!(turned_away["waits_for"], json!([]), "{turned_away}");
@@ -160,7 +160,7 @@ fn suspends_of(directory: &Path, name: &str) -> (BTreeSet<SiteId>, BTreeSet<Site
         event.kind == EventKind::Suspend && ids.contains(&event.coroutine)
     };
     for record in Reader::new(&bytes).expect("a trace") {
-        match record.expect("it is whole") {
+        match record.expect("a complete record") {
             Record::Birth(birth) if birth.name == name => drop(ids.insert(birth.coroutine)),
             Record::Chain(chain) => drop(chains.insert(chain.site)),
             Record::Event(event) if is_wait(&event, &ids) => drop(sites.insert(event.site)),

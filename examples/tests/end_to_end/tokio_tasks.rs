@@ -32,7 +32,7 @@ fn unanswered_task_is_not_woken_and_has_its_function() {
         .lines()
         .position(|line| line.starts_with("async fn ask"));
     let group = &json["stuck"][0];
-    assert_eq!(group["line"], begins.expect("it is there") + 1);
+    assert_eq!(group["line"], begins.expect("present") + 1);
     assert_eq!(group["in_function"], true, "the line is not where it waits");
 }
 

@@ -97,7 +97,7 @@ fn wakes_on_a_coroutine_stack_populate_no_shared_memory() {
 fn chains(directory: &Path) -> Vec<Vec<u64>> {
     let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
     let records = Reader::new(&bytes).expect("a trace");
-    let chains = records.filter_map(|record| match record.expect("it is whole") {
+    let chains = records.filter_map(|record| match record.expect("a complete record") {
         Record::Chain(chain) => Some(chain.addresses.to_vec()),
         _ => None,
     });

@@ -63,19 +63,19 @@ fn traced(directory: &Path) -> Accounts {
     let mut names: BTreeMap<CoroutineId, String> = BTreeMap::new();
     let mut accounts = Accounts::new();
     for record in Reader::new(&bytes).expect("a trace") {
-        match record.expect("it is whole") {
+        match record.expect("a complete record") {
             Record::Birth(birth) => {
                 accounts.insert(birth.name.clone(), (0, None));
                 names.insert(birth.coroutine, birth.name);
             }
             Record::Wake(wake) => {
                 let account = accounts.get_mut(&names[&wake.coroutine]);
-                account.expect("it was born").0 = wake.count;
+                account.expect("born before").0 = wake.count;
             }
             Record::EventCounts(event_counts) => {
                 assert!(!event_counts.inexact && event_counts.attempted == event_counts.recorded);
                 let account = accounts.get_mut(&names[&event_counts.coroutine]);
-                account.expect("it was born").1 = event_counts.wakers;
+                account.expect("born before").1 = event_counts.wakers;
             }
             _ => {}
         }

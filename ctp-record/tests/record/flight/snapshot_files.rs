@@ -22,7 +22,7 @@ fn limited(flags: &[&str], bytes: u64) -> Flight {
         maximum: None,
     };
     let pid = Pid::from_raw(flight.recorder.id() as i32);
-    prlimit(pid, Resource::Fsize, limit).expect("it is ours");
+    prlimit(pid, Resource::Fsize, limit).expect("permitted");
     flight
 }
 
@@ -64,7 +64,7 @@ fn recording_with_any_snapshot_exits_like_the_program() {
         current: None,
         maximum: None,
     };
-    prlimit(pid, Resource::Fsize, limit).expect("it is ours");
+    prlimit(pid, Resource::Fsize, limit).expect("permitted");
     is_whole(&flight.snapshot_to("one.ctp"));
     let outcome = end(flight);
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
@@ -93,7 +93,7 @@ fn quiet_recorder_reports_missing_snapshots() {
 
 /// The process whose lock prevents writing this file, if any.
 fn claimed_by(path: &Path) -> Option<i32> {
-    let file = fs::File::open(path).expect("it is there");
+    let file = fs::File::open(path).expect("present");
     let lock = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).expect("can be asked");
     Some(
         lock?

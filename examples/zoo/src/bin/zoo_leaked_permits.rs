@@ -32,7 +32,7 @@ fn main() -> std::io::Result<()> {
         runtime.spawn(request.traced_as(&format!("request-{number}")))
     };
     for number in 0..10 * PERMITS {
-        runtime.block_on(spawn(number)).expect("it ends");
+        runtime.block_on(spawn(number)).expect("an exit status");
     }
     (40..60).for_each(|number| drop(spawn(number)));
     sleep(Duration::from_secs(3));

@@ -84,7 +84,7 @@ impl Connection {
     fn ask(&self) {
         let number = EventData::new_u64(self.stream.as_raw_fd() as u64);
         let once = EventFlags::IN | EventFlags::ONESHOT;
-        epoll::modify(&self.reactor.epoll, &self.stream, number, once).expect("it is there");
+        epoll::modify(&self.reactor.epoll, &self.stream, number, once).expect("present");
     }
 }
 
