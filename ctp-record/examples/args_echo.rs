@@ -1,5 +1,5 @@
-//! Writes its arguments to a file, byte for byte:
-//! `args_echo FILE [ARGUMENT]...`. FILE gets each argument with a zero byte behind it.
+//! Writes its arguments to a file, byte for byte: `args_echo FILE [ARGUMENT]...`. Each argument is
+//! followed by a zero byte.
 
 use std::os::unix::ffi::OsStrExt as _;
 

@@ -1,11 +1,11 @@
-//! Threads that come and go: `brief TRUTH THREADS AT_ONCE CYCLES`.
+//! Short-lived threads: `brief TRUTH THREADS AT_ONCE CYCLES`.
 //!
-//! THREADS threads, always AT_ONCE of them alive at the same time, each with one coroutine that
-//! runs and suspends CYCLES times, flat out. TRUTH gets the number of all events.
+//! Runs THREADS threads, AT_ONCE at a time. Each has a coroutine that runs and suspends CYCLES
+//! times at full speed. TRUTH receives the number of all events.
 //!
-//! `brief mapped` says how many KiB of the recorder's memory it has mapped before its first event.
-//! `brief waits THREADS`: so many come one after another and stay. It says of how many of those behind the
-//! sixteenth the first event had to wait for the kernel to map a page.
+//! `brief mapped` prints how many KiB of the recorder's memory are mapped before the first event.
+//! `brief waits THREADS` starts that many threads, which stay. It prints how many threads after the
+//! sixteenth waited for the kernel to map a page at their first event.
 
 use std::hint::black_box;
 use std::sync::{Barrier, mpsc};
@@ -31,8 +31,8 @@ fn main() {
         thread::scope(|scope| {
             let spawn = |_| scope.spawn(|| live(&all_are_here, cycles));
             let alive: Vec<_> = (0..at_once).map(spawn).collect();
-            // The end of the scope alone does not wait until a thread has ended, only until
-            // what it ran has: then more than AT_ONCE would be alive.
+            // The end of a scope does not wait for the end of a thread, only for the end of its
+            // closure. More than AT_ONCE threads would then be alive.
             for thread in alive {
                 thread.join().expect("it lived");
             }

@@ -1,7 +1,7 @@
-//! Coroutines come and go: `churn TRUTH CYCLES`.
+//! Short-lived coroutines: `churn TRUTH CYCLES`.
 //!
-//! One after another, CYCLES coroutines are born, run, suspend and are dropped while suspended.
-//! Then one is left that never ran, one that runs and one that waits, as it is meant to. TRUTH gets one line for
+//! CYCLES coroutines in sequence are born, run, suspend and are dropped while suspended. Then three
+//! remain: one never ran, one runs, and one waits with an idle wait. TRUTH receives a line for
 //! each: its name, its id, and the monotonic clock before and after its birth.
 
 use std::fmt::Write as _;

@@ -1,16 +1,18 @@
-//! A target whose recording is stopped and filtered: `controlled DIRECTORY`.
+//! A target for stopping and filtering: `controlled DIRECTORY`.
 //!
-//! Two threads let a coroutine each run and suspend, flat out, all the time; a suspend carries the
-//! time at which it began, on the monotonic clock. Now and then each has a short coroutine, that is
-//! born, runs and dies. Meanwhile the main thread goes through two steps, each when there is a file
-//! of its name in DIRECTORY, and makes a file `NAME.done` behind it:
+//! Two threads each run and suspend a coroutine at full speed; a suspend carries its start time on
+//! the monotonic clock. Now and then each thread also has a short coroutine that is born, runs and
+//! dies. Meanwhile the main thread takes two steps. Each step starts when a file of its name exists
+//! in DIRECTORY, and ends with a file `NAME.done`:
 //!
-//! - `during`: resource 1 is closed, `sleeper` runs and suspends again, `mortal` dies, `late` is born,
-//!   runs and suspends, and each thread has had a short coroutine from its birth to its death;
-//! - `after`: resource 2 is closed, `late` runs and suspends again. `idle` does nothing in either.
+//! - `during`: resource 1 is closed, `sleeper` runs and suspends again, `mortal` dies, `late` is
+//!   born, runs and suspends, and each thread has a complete short coroutine;
+//! - `after`: resource 2 is closed, `late` runs and suspends again. `idle` does nothing in either
+//!   step.
 //!
-//! `end` ends it. `tids` holds the ids of the two threads; `truth` in the end a line for each
-//! coroutine that is not short: its name and its events, and for all short ones together.
+//! The file `end` ends the program. `tids` holds the ids of the two threads. At the end, `truth`
+//! has a line for each coroutine that is not short, with its name and events, and a line for all
+//! short ones together.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -62,7 +64,7 @@ fn main() {
     let mut truth = "sleeper 5\nmortal 4\nidle 3\nlate 5\n".to_owned();
     let mut short = 0;
     for (number, worker) in workers.into_iter().enumerate() {
-        let (events, of_short) = worker.join().expect("it does not panic");
+        let (events, of_short) = worker.join().expect("no panic");
         short += of_short;
         writeln!(truth, "worker-{number} {events}").expect("a string");
     }
@@ -76,7 +78,7 @@ fn step(task: &Task) {
     task.suspend(Wait::user(0));
 }
 
-/// The second one from here on has its whole life ahead.
+/// The second short coroutine from here on is born after this point.
 fn await_short_tasks() {
     for count in &SHORT {
         let before = count.load(Ordering::Relaxed);
@@ -86,7 +88,7 @@ fn await_short_tasks() {
     }
 }
 
-/// Its own events, and those of the short ones.
+/// Its own events, and those of the short coroutines.
 fn work(number: usize) -> (u64, u64) {
     let task = Task::born(&format!("worker-{number}"));
     let (mut rounds, mut short) = (0, 0);
@@ -104,7 +106,7 @@ fn work(number: usize) -> (u64, u64) {
     (1 + 2 * rounds, short)
 }
 
-/// Under another name at first, so that whoever finds it finds all of it.
+/// Renamed at the end, so that a reader finds only the complete file.
 fn make(directory: &Path, name: &str, text: &str) {
     let draft = directory.join("draft");
     std::fs::write(&draft, text).expect("can be written");
@@ -113,7 +115,7 @@ fn make(directory: &Path, name: &str, text: &str) {
 
 fn await_file(directory: &Path, name: &str) {
     while !directory.join(name).exists() {
-        assert!(directory.exists(), "nobody is interested any more");
+        assert!(directory.exists(), "the test has ended");
         sleep(Duration::from_millis(1));
     }
 }

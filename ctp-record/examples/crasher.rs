@@ -1,10 +1,10 @@
-//! A target that dies of a fault while several coroutines run: `crasher TRUTH HOW`.
+//! A target that crashes while several coroutines run: `crasher TRUTH HOW`.
 //!
-//! Three threads run one coroutine each, `worker-0` to `worker-2`; `idle` is suspended and
-//! `newborn` has never run. When all stand so, TRUTH gets the name of the coroutine that runs on
-//! the thread that brings the end, and that thread's id; then it does HOW:
-//! `segv` (writes to address 0), `bus` (reads a mapped file behind its end), `abort`, `overflow`
-//! (of its stack), `kill` (the whole process, by SIGKILL) or `exit` (with 0).
+//! Three threads run a coroutine each, `worker-0` to `worker-2`; `idle` is suspended and `newborn`
+//! has never run. Then TRUTH receives the coroutine and the thread id of the thread that ends the
+//! program. HOW is how it does so:
+//! `segv` (writes to address 0), `bus` (reads a mapped file beyond its end), `abort`, `overflow`
+//! (of the stack), `kill` (SIGKILL to the process) or `exit` (with 0).
 #![allow(unsafe_code, reason = "a fault takes a pointer to where nothing is")]
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::thread;
 
 use ctp_nostd::{self as ctp, Task, Wait};
 
-/// Which of the three it is.
+/// The number of the worker.
 const FAULTY: usize = 1;
 
 fn main() {

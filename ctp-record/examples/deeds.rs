@@ -1,8 +1,8 @@
-//! What threads do, rather than coroutines: `deeds TRUTH THREADS CALLS`.
+//! Thread events: `deeds TRUTH THREADS CALLS`.
 //!
-//! While a coroutine sleeps, THREADS threads, one after the other, wake it CALLS times and close a
-//! descriptor after each. Then it runs, and wakes another one once. TRUTH gets a line for each of
-//! these threads, its id; then the lines of this file with the two wakes and the close.
+//! While a coroutine sleeps, THREADS threads in sequence wake it CALLS times and close a descriptor
+//! after each wake. Then the coroutine runs, and wakes another coroutine once. TRUTH receives the
+//! ids of these threads, a line each, then the lines of this file with the two wakes and the close.
 
 use std::io::Write as _;
 use std::thread;
@@ -32,7 +32,7 @@ fn main() {
             ctp::thread_ends();
             tid as u32
         });
-        record(thread.join().expect("it does not panic"));
+        record(thread.join().expect("no panic"));
     }
     sleeper.run();
     let of_other = line!() + 1;

@@ -1,9 +1,9 @@
 //! A scheduler with a bug: `double_resume TRUTH HOW ROUNDS`.
 //!
 //! Two threads run the coroutine `twice` at the same time, ROUNDS times. HOW says how their calls
-//! of the probe meet: `locked` (one after the other, all of a round's runs before its suspends) or
-//! `racing` (at once). Meanwhile each has a coroutine of its own, `honest-0` and `honest-1`, that
-//! it runs and suspends as it should. TRUTH gets the ids of both threads.
+//! of the probe interleave: `locked` (in sequence, all runs of a round before its suspends) or
+//! `racing` (at once). Each thread also runs and suspends a correct coroutine, `honest-0` and
+//! `honest-1`. TRUTH receives the ids of both threads.
 #![allow(
     unsafe_code,
     reason = "the compiler keeps a coroutine to one thread at a time"
@@ -62,7 +62,7 @@ fn resume(bug: &Bug, index: u64) -> i32 {
 }
 
 impl Bug {
-    /// Goes on when both are here, at the same instant as far as a spinning processor can tell.
+    /// Returns when both threads are here, as simultaneously as a spinning processor allows.
     fn meet(&self, arrivals: u64) {
         self.met.fetch_add(1, Ordering::SeqCst);
         let mut tries = 0_u32;

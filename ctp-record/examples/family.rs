@@ -1,27 +1,29 @@
-//! Processes that come from one another: `family TRUTH STEP...`. Each step is taken by the process
-//! that the one before left running:
+//! Related processes: `family TRUTH STEP...`. Each step is taken by the process in which the
+//! previous step continued:
 //!
-//! - `work NAME CYCLES MICROSECONDS`: a coroutine runs and suspends so often, and is left suspended;
-//! - `listen NAME MILLISECONDS`: a coroutine waits for a descriptor of this program's own, and is left so
-//!   after this time;
-//! - `fork`, `clone`: a fork goes on with the other steps, by libc or by a bare system call; its
-//!   parent waits for it;
-//! - `spawn`, `vfork`: so does a new image of this program in a child;
-//! - `exec`: a new image goes on in this process;
-//! - `replace PROGRAM WORD...`: another program, without a probe, goes on in this process;
-//! - `daemon`: a grandchild goes on in a session of its own, without any descriptor; nobody waits;
-//! - `close`: closes every descriptor but the standard ones;
-//! - `filter`: from now on the kernel kills it for a call that has to do with sockets;
-//! - `nobody`: becomes the user nobody, if root;
-//! - `crowd N CYCLES MICROSECONDS`: as many forks work at the same time;
-//! - `team N CYCLES MICROSECONDS`: as many threads work at the same time;
-//! - `await FILE`: waits until there is such a file;
-//! - `tick MILLISECONDS`: from now on a signal comes each time so much has gone by;
-//! - `scribble`: writes nonsense over all shared memory that it has mapped;
+//! - `work NAME CYCLES MICROSECONDS`: a coroutine runs and suspends that often, and stays
+//!   suspended;
+//! - `listen NAME MILLISECONDS`: a coroutine waits for a descriptor of this program for that time,
+//!   and stays suspended;
+//! - `fork`, `clone`: a fork takes the other steps, by libc or by a bare system call; its parent
+//!   waits for it;
+//! - `spawn`, `vfork`: the same with a new image of this program in a child;
+//! - `exec`: a new image continues in this process;
+//! - `replace PROGRAM WORD...`: another program, without a probe, continues in this process;
+//! - `daemon`: a grandchild continues in its own session, without descriptors and without a waiting
+//!   parent;
+//! - `close`: closes every descriptor except the standard ones;
+//! - `filter`: from now on the kernel kills the process for any socket call;
+//! - `nobody`: changes to the user nobody, if root;
+//! - `crowd N CYCLES MICROSECONDS`: N forks work at the same time;
+//! - `team N CYCLES MICROSECONDS`: N threads work at the same time;
+//! - `await FILE`: waits until the file exists;
+//! - `tick MILLISECONDS`: from now on a signal comes at this interval;
+//! - `scribble`: overwrites all mapped shared memory with random bytes;
 //! - `kill`: SIGKILL to itself; `pause`: waits for a signal.
 //!
-//! TRUTH gets a line for each coroutine: its name, process id, and events.
-#![expect(unsafe_code, reason = "forks, and writes where nobody should")]
+//! TRUTH receives a line for each coroutine: its name, process id, and events.
+#![expect(unsafe_code, reason = "forks, and overwrites shared memory")]
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -95,7 +97,7 @@ fn go_on(truth: &str, steps: &[&str]) {
     go_on(truth, rest);
 }
 
-/// Steps after which another process or another image goes on, or nobody.
+/// Steps after which another process or image continues, or none.
 fn go_no_further(truth: &str, steps: &[&str]) {
     match *steps {
         ["fork", ref rest @ ..] => in_a_child(fork(), truth, rest),
@@ -159,7 +161,7 @@ fn in_a_child(pid: i32, truth: &str, rest: &[&str]) {
 }
 
 fn wait_for(pid: i32) {
-    // SAFETY: a child of this process, whose status nobody wants.
+    // SAFETY: a child of this process, whose status is not needed.
     unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
 }
 
@@ -180,7 +182,7 @@ fn again(truth: &str, rest: &[&str]) -> Command {
     command
 }
 
-/// Shares this process's memory until it executes another image.
+/// Shares this process's memory until the child executes another image.
 fn vfork(truth: &str, rest: &[&str]) {
     let program = std::env::current_exe().expect("has a path");
     let text = |text: &str| std::ffi::CString::new(text).expect("no zero in it");
@@ -207,7 +209,7 @@ fn vfork(truth: &str, rest: &[&str]) {
 }
 
 fn daemonise(truth: &str, rest: &[&str]) {
-    // SAFETY: one thread; the parent of each fork goes on or ends at once.
+    // SAFETY: one thread; the parent of each fork continues or ends at once.
     unsafe {
         if libc::fork() != 0 {
             return;
@@ -251,7 +253,7 @@ fn team(truth: &str, count: u64, cycles: u64, pause: u64) {
 }
 
 fn close_all() {
-    // SAFETY: nothing of this program is behind those descriptors but the probe's socket.
+    // SAFETY: only the probe's socket uses these descriptors.
     unsafe { libc::close_range(3, u32::MAX, 0) };
 }
 
@@ -291,11 +293,11 @@ fn filter() {
 }
 
 fn become_unknown() {
-    // SAFETY: changes this process's user; where that is not allowed it stays.
+    // SAFETY: changes this process's user; without permission it stays.
     unsafe { libc::setuid(65534) };
 }
 
-/// Calls that wait are interrupted by it.
+/// Blocking calls are interrupted by the signal.
 fn tick(milliseconds: u64) {
     extern "C" fn nothing(_: i32) {}
     let pause = libc::timeval {
@@ -321,10 +323,10 @@ fn scribble() {
         let range = line.split(' ').next().expect("a range");
         let (start, end) = range.split_once('-').expect("two ends");
         let [start, end] = [start, end].map(|end| usize::from_str_radix(end, 16).expect("hex"));
-        // Not all of it: pages that nobody has touched would be made.
+        // Only part of it, since writing would allocate untouched pages.
         for at in (start..end.min(start + (1 << 20))).step_by(8) {
             let word = std::ptr::with_exposed_provenance_mut::<u64>(at);
-            // SAFETY: mapped and writable. That nobody should is what this is about.
+            // SAFETY: mapped and writable. Corrupting the memory is the purpose.
             unsafe { word.write_volatile(0xDEAD_BEEF_DEAD_BEEF ^ at as u64) };
         }
     }

@@ -1,9 +1,9 @@
 //! A target that forgets some of its coroutines: `forgetful TRUTH COUNT`.
 //!
-//! COUNT coroutines wait for descriptors at one line, are woken and run a few times, and wait again.
-//! Then these descriptors are closed, and nobody wakes them. Another one waits for a signal that may
-//! never come, and one more waits, is woken and runs all the time, until the program is killed.
-//! TRUTH gets the line where those that are forgotten wait, once they are.
+//! COUNT coroutines wait for descriptors at the same line, are woken and run a few times, and wait
+//! again. Then these descriptors are closed without a wake. Another coroutine waits for a signal
+//! that may never come, and a last one waits, is woken and runs until the program is killed. TRUTH
+//! receives the line of the forgotten waits.
 
 use std::fs;
 use std::thread::sleep;
@@ -13,7 +13,7 @@ use ctp_nostd::{self as ctp, Task, Wait};
 
 /// Waits of each that end.
 const WAITS: usize = 4;
-/// With its pause, some minutes: nobody may find it running tomorrow.
+/// A few minutes at its pause, so that the program never runs for long.
 const ROUNDS: usize = 300_000;
 
 fn main() {

@@ -1,9 +1,9 @@
-//! Who holds what: `holds TRUTH ROUNDS`.
+//! Lock holders: `holds TRUTH ROUNDS`.
 //!
-//! Each round a coroutine of its own, which mostly has the station of the one before, takes lock
-//! 4096, waits, gives it back and ends; inside of its second run another one takes and gives back
-//! lock 8192. Then the thread takes the program's thing 7, which it keeps. TRUTH gets the thread's
-//! id, and the lines of this file where these are taken and given back.
+//! In each round a new coroutine, usually in the station of the previous one, takes lock 4096,
+//! waits, releases it and ends. Inside its second run another coroutine takes and releases lock
+//! 8192. At the end the thread takes and keeps the user resource 7. TRUTH receives the thread's id,
+//! and the lines of this file with these calls.
 
 use std::io::Write as _;
 

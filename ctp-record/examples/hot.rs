@@ -1,8 +1,8 @@
-//! A target that bursts flat out: `hot TRUTH THREADS COROUTINES EVENTS`.
+//! A target that bursts at full speed: `hot TRUTH THREADS COROUTINES EVENTS`.
 //!
-//! Each of THREADS threads owns COROUTINES coroutines and lets them run and suspend in turn,
-//! without a pause, until each has had EVENTS events, birth and death included. With 0 EVENTS it
-//! goes on until it is killed. TRUTH gets one line for each coroutine: its name and its events.
+//! Each of THREADS threads owns COROUTINES coroutines and runs and suspends them in turn, without a
+//! pause, until each has had EVENTS events, including birth and death. With 0 EVENTS it runs until
+//! it is killed. TRUTH receives a line for each coroutine: its name and its events.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::thread;
 
 use ctp_nostd::{self as ctp, Task, Wait};
 
-/// So many events take that long; nobody may find it running tomorrow.
+/// Limits the number of events, so that the program never runs for long.
 const A_FEW_MINUTES: u64 = 1_000_000_000;
 
 fn main() {

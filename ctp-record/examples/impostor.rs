@@ -1,11 +1,11 @@
-//! Listens where the control socket of a recorder with its own number would be:
-//! `impostor DIRECTORY MANNER`.
+//! Listens at the path of a recorder's control socket, with its own process id: `impostor DIRECTORY
+//! MANNER`.
 //!
-//! It writes its number to the standard output once it listens, and then
+//! Prints its process id once it listens. Then MANNER decides:
 //! - `endless`: answers each caller without an end,
-//! - `lying`: answers each caller that its recording goes on,
-//! - `silent`: lets callers in and says nothing,
-//! - `busy`: lets no caller in, and its queue is full.
+//! - `lying`: answers each caller that its recording is running,
+//! - `silent`: accepts callers without an answer,
+//! - `busy`: accepts no caller, and its queue is full.
 
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -58,7 +58,7 @@ fn answer(mut caller: &UnixStream, manner: &str) {
     match manner {
         "endless" => while caller.write_all(&piece).is_ok() {},
         "lying" => {
-            caller.write_all(b"ok\nrecording on\n").expect("it listens");
+            caller.write_all(b"ok\nrecording on\n").expect("listening");
             caller.shutdown(std::net::Shutdown::Write).expect("is open");
         }
         _ => {}

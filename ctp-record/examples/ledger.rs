@@ -1,11 +1,11 @@
-//! A target that knows what each of its events took: `ledger TRUTH THREADS EVENTS [wait]`.
+//! A target that logs the time of each of its events: `ledger TRUTH THREADS EVENTS [wait]`.
 //!
-//! Each of THREADS threads has one coroutine, which runs and suspends flat out until it has had
-//! EVENTS events, birth and death included; with `wait` it does not die but waits to be killed.
-//! Its platform is its own, so that it sees each time that the probe asks for.
+//! Each of THREADS threads has a coroutine, which runs and suspends at full speed until it has had
+//! EVENTS events, including birth and death. With `wait` it does not die but waits to be killed.
+//! The program has its own platform, which sees each clock reading of the probe.
 //!
-//! TRUTH is a file that is mapped, so it survives the program. It has a row of EVENTS + 1 words for
-//! each coroutine: how many events are done, and the time of each that was begun.
+//! TRUTH is a mapped file, so it survives the program. It has a row of EVENTS + 1 words for each
+//! coroutine: the number of finished events, and the start time of each event.
 #![allow(
     unsafe_code,
     reason = "the truth has to survive, so it is memory shared with a file, and the recorder's \
@@ -32,10 +32,10 @@ thread_local! {
     static NEXT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Linux, but each time that it is asked for is noted.
+/// The Linux platform, with a log of all clock readings.
 struct Noting;
 
-// SAFETY: it has no `Local`.
+// SAFETY: there is no `Local`.
 unsafe impl Platform for Noting {
     fn now_ns() -> u64 {
         let now = clock_gettime(ClockId::Monotonic);
@@ -86,7 +86,7 @@ fn live(probe: Probe<Noting>, row: usize, events: usize, waits: bool) {
         compiler_fence(SeqCst);
     }
     if waits {
-        thread::sleep(Duration::from_secs(60)); // nobody may find it tomorrow
+        thread::sleep(Duration::from_secs(60)); // limits the life of the program
     }
     std::mem::forget(coroutine);
 }

@@ -1,13 +1,13 @@
-//! A target that is to be killed: `mortal TRUTH THREADS COROUTINES EVENTS [AT_MOST]`.
+//! A target to be killed: `mortal TRUTH THREADS COROUTINES EVENTS [AT_MOST]`.
 //!
-//! THREADS threads share COROUTINES coroutines. Each thread takes one that nobody holds, lets it
-//! run and suspend a few times, and lays it back; after EVENTS events it dies, and another one
-//! takes its place. What a suspend waits for is computed from coroutine, index and thread, so that
-//! no two events fit each other's parts. A thread that made AT_MOST events waits for the end, which
-//! comes at the latest when nobody has TRUTH any more.
+//! THREADS threads share COROUTINES coroutines. Each thread takes a free coroutine, runs and
+//! suspends it a few times, and returns it. After EVENTS events a coroutine dies, and another takes
+//! its place. The resource of a suspend is computed from coroutine, index and thread, so that parts
+//! of two events never fit together. A thread with AT_MOST events waits for the end, which comes at
+//! the latest when no other process has TRUTH open.
 //!
-//! TRUTH is a file that is mapped, so it survives the program. It has three words for each
-//! coroutine in the order of their births: events begun, events done, and its id.
+//! TRUTH is a mapped file, so it survives the program. It has three words for each coroutine in
+//! order of birth: events begun, events done, and its id.
 #![allow(
     unsafe_code,
     reason = "the truth has to survive, so it is memory shared with a file"
@@ -26,7 +26,7 @@ use memmap2::MmapRaw;
 
 /// Room for the truth of so many coroutines. The last of them do not die.
 const ROWS: usize = 60_000;
-/// Nobody may find it running tomorrow.
+/// Limits the life of the program.
 const LONGEST: Duration = Duration::from_secs(1_800);
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -58,7 +58,7 @@ fn main() {
     });
 }
 
-/// A thread that takes on one coroutine after another.
+/// A thread that runs different coroutines in turn.
 struct Carrier<'t> {
     truth: &'t Truth,
     coroutines: &'t [Mutex<Mortal<'t>>],
@@ -116,7 +116,7 @@ impl<'t> Carrier<'t> {
     }
 }
 
-/// A coroutine, its row in the truth, and how many events it had.
+/// A coroutine, its row in the truth file, and its number of events.
 struct Mortal<'t> {
     row: usize,
     words: &'t [AtomicU64; 3],
@@ -133,8 +133,8 @@ impl Mortal<'_> {
         });
     }
 
-    /// Does what makes an event, between two notes of it. They are plain stores in the order of
-    /// the program, which is all that a death needs: a processor completes what it began.
+    /// Makes an event, between two log entries. These are plain stores in program order, which is
+    /// enough if the program is killed: a processor completes the stores that it began.
     fn witness(&mut self, act: impl FnOnce(&mut Self)) {
         self.words[0].store(self.n + 1, Relaxed);
         compiler_fence(SeqCst);

@@ -1,9 +1,9 @@
-//! Signals that come amid events: `nested TRUTH EVENTS`.
+//! Signals during events: `nested TRUTH EVENTS`.
 //!
-//! A coroutine runs and suspends flat out, EVENTS times in all, by itself and in turns with another
-//! one, while a timer interrupts it every 50 us with a handler in which that other one runs and
-//! suspends, and so does the one that was interrupted. TRUTH gets a line for each: its name and its
-//! events.
+//! A coroutine runs and suspends at full speed, EVENTS times in total, alone and in turns with
+//! another coroutine. A timer interrupts it every 50 us with a handler, which runs and suspends
+//! both the handler's coroutine and the interrupted one. TRUTH receives a line for each coroutine:
+//! its name and its events.
 #![allow(unsafe_code, reason = "a signal handler")]
 
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ctp_nostd::{self as ctp, Task, Wait};
 
-/// The one that is interrupted and the handler's own, on the one thread that there is.
+/// The interrupted coroutine and the handler's, on the only thread.
 struct Tasks([Task; 2]);
 
 // SAFETY: see there.

@@ -1,9 +1,9 @@
-//! A target that keeps its own account: `paced TRUTH COROUTINES ROUNDS PAUSE_US [ENDING]`.
+//! A target with a steady pace: `paced TRUTH COROUTINES ROUNDS PAUSE_US [ENDING]`.
 //!
-//! Each coroutine runs and suspends ROUNDS times, a pause after each event; PAUSE_US may be a
-//! range, `LOW-HIGH`, from which each pause is drawn. The last coroutine is left suspended, the
-//! first one running, the others die. TRUTH gets one line for each: its name and how many events
-//! it had. ENDING is how the program ends: `exit N`, `abort`, `kill`.
+//! Each coroutine runs and suspends ROUNDS times, with a pause after each event. PAUSE_US may be a
+//! range, `LOW-HIGH`, from which each pause is drawn. The last coroutine stays suspended, the first
+//! stays running, the others die. TRUTH receives a line for each: its name and its number of
+//! events. ENDING is how the program ends: `exit N`, `abort`, `kill`.
 
 use std::fmt::Write as _;
 use std::time::Duration;

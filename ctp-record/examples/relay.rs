@@ -1,9 +1,8 @@
-//! More coroutines than stations, one after the other: `relay TRUTH THREADS CYCLES`.
+//! More coroutines than stations, in sequence: `relay TRUTH THREADS CYCLES`.
 //!
-//! Each thread makes CYCLES coroutines that are recorded, and tries again while there is no
-//! station for one. What a coroutine waits for is its own id. While it waits, the waker of the
-//! one before it is called, which has left. TRUTH gets the id of each, and at last how many were
-//! refused.
+//! Each thread makes CYCLES recorded coroutines, and retries while there is no free station. A
+//! coroutine waits for its own id. While it waits, the waker of its ended predecessor is called.
+//! TRUTH receives the id of each, and finally the number of refusals.
 
 use std::fmt::Write as _;
 use std::thread;

@@ -1,9 +1,9 @@
-//! A target that is sent signals: `signals LOG MANNER`.
+//! A target for signals: `signals LOG MANNER`.
 //!
-//! It lets a coroutine run and suspend until it is told to stop. MANNER is what it does with
-//! signals. `default`: nothing. `ignore`: ignores SIGINT. `count`: writes each SIGINT, SIGTERM
-//! and SIGUSR1 to LOG and goes on. `leave`: exits with 42 on SIGTERM, after it wrote that to LOG. In each it
-//! reads lines from its stdin, writes each to LOG, and exits with 0 after the line `stop`.
+//! Runs and suspends a coroutine until the input ends it. MANNER is its reaction to signals.
+//! `default`: none. `ignore`: ignores SIGINT. `count`: writes each SIGINT, SIGTERM and SIGUSR1 to
+//! LOG and continues. `leave`: writes SIGTERM to LOG and exits with 42. In each case it copies
+//! lines from stdin to LOG, and exits with 0 after the line `stop`.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use ctp_nostd::{self as ctp, Task, Wait};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-/// Nobody may find it running tomorrow.
+/// Limits the life of the program.
 const A_FEW_MINUTES: u64 = 200_000;
 
 fn main() {

@@ -1,15 +1,15 @@
-//! A target that leaves somebody behind: `survivor PIDFILE PAUSE_US`.
+//! A target that leaves a child behind: `survivor PIDFILE PAUSE_US`.
 //!
-//! It starts itself once more, waits until that child is attached and busy, writes the child's
-//! process id to PIDFILE, and exits with 0. The child lets a coroutine run and suspend, with a
-//! pause after each (none if PAUSE_US is 0), until it is killed.
+//! Starts itself again, waits until that child is attached and busy, writes the child's process id
+//! to PIDFILE, and exits with 0. The child runs and suspends a coroutine, with a pause after each
+//! event (none if PAUSE_US is 0), until it is killed.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, Task, Wait};
 
-/// With the shortest pause; nobody may find it running tomorrow.
+/// At the shortest pause; limits the life of the program.
 const A_FEW_MINUTES: u64 = 400_000_000;
 
 fn main() {
@@ -24,7 +24,7 @@ fn main() {
 
 #[expect(
     clippy::zombie_processes,
-    reason = "whoever leaves a child behind does not wait for it"
+    reason = "the child is left behind on purpose"
 )]
 fn leave_behind(arguments: &[String]) {
     let task = Task::born("parent");

@@ -1,8 +1,9 @@
 //! A target that waits for timers: `timers TRUTH [OFFSET]`.
 //!
-//! TRUTH gets a line for each coroutine: its name, and how many nanoseconds after the beginning of
+//! TRUTH receives a line for each coroutine: its name, and how many nanoseconds after the start of
 //! its wait the timer is due, by the program's own clock. With OFFSET, the clock of its children
-//! would be so many seconds ahead; its own is not. It ends while all of them wait.
+//! would be that many seconds ahead; its own is unchanged. The program ends while all coroutines
+//! wait.
 #![allow(unsafe_code, reason = "asks for a time namespace")]
 
 use std::fs;
@@ -51,7 +52,7 @@ fn main() {
 }
 
 fn set_offset(offset: &str) {
-    // SAFETY: changes nothing of this process but the namespace of children that it never has.
+    // SAFETY: changes only the namespace of future children, and there are none.
     let unshared = unsafe { libc::unshare(libc::CLONE_NEWTIME) };
     assert_eq!(unshared, 0, "is root");
     let line = format!("monotonic {offset} 0\n");

@@ -1,14 +1,14 @@
-//! A plain cTP v1 peer, written from the protocol alone, with no code of our probe:
+//! A plain cTP v1 peer, written from the protocol alone, without code of our probe:
 //! `v1_writer TRUTH DIALECT COROUTINES EVENTS BURST PAUSE_US [silent] [dead] [patient] [END]`.
 //!
-//! DIALECT is `d1` (one sequence a station, one store at the end) or `d2` (one sequence a slot,
-//! odd while it is written). Each coroutine has a thread, suspends and runs in turn, and pauses
-//! after each BURST events. `silent`: does not connect, so it never rings. `dead`: marks its
-//! stations dead at the end. `patient`: goes on behind every third event only once the recorder has
-//! begun to look for it. END is `exit`, `abort` or `kill`: the program ends so, with status 7 if it exits,
-//! as soon as the last coroutine is done, and writes no TRUTH. Else TRUTH gets one line for each event
-//! (probe id, index, time, thread, running or not, address), then the number of free bytes that somebody
-//! wrote to.
+//! DIALECT is `d1` (a sequence for each station, a single store at the end) or `d2` (a sequence for
+//! each slot, odd during a write). Each coroutine has a thread, suspends and runs in turn, and
+//! pauses after each BURST events. `silent`: does not connect, so it never rings. `dead`: marks its
+//! stations dead at the end. `patient`: after every third event, waits until the recorder has begun
+//! to read it. END is `exit`, `abort` or `kill`: the program ends in this way (status 7 for `exit`)
+//! as soon as the last coroutine is done, and writes no TRUTH. Otherwise TRUTH receives a line for
+//! each event (probe id, index, time, thread, running or not, address), then the number of free
+//! bytes that were changed.
 #![allow(
     unsafe_code,
     reason = "a v1 peer is a raw pointer into shared memory and nothing else"
@@ -71,7 +71,7 @@ fn main() {
 /// Ends the program without any cleanup, if `has` knows a word for that.
 fn end_at_once(has: &impl Fn(&str) -> bool) {
     if has("exit") {
-        // SAFETY: ends the process; nothing of it is needed any more.
+        // SAFETY: ends the process; nothing in it is needed any more.
         unsafe { libc::_exit(7) };
     }
     if has("abort") {
@@ -104,7 +104,7 @@ struct Event {
 }
 
 impl Writer<'_> {
-    /// One coroutine's life. Returns what it wrote.
+    /// A coroutine's life. Returns the events that it wrote.
     fn live(&self) -> String {
         let index = self.memory.u32(ALLOCATED).fetch_add(1, Relaxed) as usize;
         if index >= self.memory.u32(MAX_STATIONS).load(Relaxed) as usize {
@@ -180,8 +180,8 @@ impl Writer<'_> {
 }
 
 impl Writer<'_> {
-    /// The recorder looks each time it has announced that it sleeps. An announcement from before the
-    /// latest event was taken back by its ring, or is now, by one who does not ring.
+    /// The recorder reads whenever it has announced its sleep. An earlier announcement was taken
+    /// back by the ring of the latest event, or is taken back here if this writer does not ring.
     fn await_look(&self) {
         let sleeping = self.memory.u32(SLEEPING);
         if self.socket.is_none() {
@@ -253,7 +253,7 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Twelve bits that look random and tell which event this is.
+/// Twelve random-looking bits that identify the event.
 fn hash(n: u64) -> u64 {
     n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52
 }

@@ -1,18 +1,18 @@
-//! A target that does what it can to its recorder: `vandal TRUTH DEED [NUMBER]`, then behaves.
+//! A target that attacks its recorder: `vandal TRUTH DEED [NUMBER]`.
 //!
-//! Before its deed it records one coroutine, `before`, and afterwards `after`, each with 10 events.
-//! Exits with 7. TRUTH gets what the kernel said to the deeds that must fail.
+//! Before the deed it records a coroutine, `before`, and afterwards `after`, each with 10 events.
+//! Exits with 7. TRUTH receives the kernel's errors for the deeds that must fail.
 //!
 //! | DEED | |
 //! | --- | --- |
-//! | `scribble` | overwrites all of the memory with random bytes, NUMBER times, and puts back what was there |
-//! | `spite` | the same with values at which sums and bounds break, but for the words that say what the memory is |
+//! | `scribble` | overwrites all of the memory with random bytes, NUMBER times, and restores the contents |
+//! | `spite` | the same with values at which sums and bounds break, except in words that identify the memory |
 //! | `cut` | shrinks, grows and seals the memory, and punches holes into it |
 //! | `babble` | writes NUMBER KiB of garbage to the socket, without a pause |
-//! | `knock` | connects NUMBER times, hangs up at once |
-//! | `crowd` | connects NUMBER times, stays on the line |
+//! | `knock` | connects NUMBER times, and hangs up at once |
+//! | `crowd` | connects NUMBER times, and stays connected |
 //! | `beg` | asks for memory on NUMBER connections |
-//! | `slam` | closes every descriptor but its standard ones |
+//! | `slam` | closes every descriptor except its standard ones |
 #![allow(
     unsafe_code,
     reason = "writes over shared memory and closes descriptors of others"
@@ -70,8 +70,7 @@ fn misbehave(thread_event: &str, number: u64) -> String {
     String::new()
 }
 
-/// Words of the header that a recorder looks at to see whether it is damaged, and the count of
-/// stations, which it takes back.
+/// Header words that a recorder checks for damage, and the count of stations, which it corrects.
 const CREDENTIALS: usize = 7;
 
 fn overwrite(rounds: u64, from: usize, word: fn(u64) -> u64) {
@@ -84,7 +83,7 @@ fn overwrite(rounds: u64, from: usize, word: fn(u64) -> u64) {
     let mut doorbell = connect().expect("the recorder listens");
     let mut seed = 1;
     for _ in 0..rounds {
-        // It shall look. What is in the socket already will do.
+        // Makes the recorder read. Earlier bytes in the socket are enough.
         let _ = doorbell.write(&[0]);
         memory.count().store(u32::MAX, Relaxed);
         for place in &memory.words()[from..] {
@@ -144,7 +143,7 @@ fn cut() -> String {
 fn babble(kib: u64) {
     let mut socket = connect().expect("the recorder listens");
     for line in 0..kib * 16 {
-        // One that is hung up on has nobody to annoy.
+        // A closed connection has no recorder to disturb.
         let _ = socket.write_all(&[random(line + 1) as u8; 64]);
     }
 }
@@ -188,13 +187,13 @@ impl Shared {
     }
 
     fn count(&self) -> &AtomicU32 {
-        // SAFETY: within the mapping and aligned; all who have it use atomics.
+        // SAFETY: within the mapping and aligned; all processes use atomics.
         unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(0x10).cast()) }
     }
 
     fn words(&self) -> &[AtomicU64] {
         let words = self.map.as_mut_ptr().cast();
-        // SAFETY: as many as are in the mapping, and aligned; all who have it use atomics.
+        // SAFETY: within the length of the mapping, and aligned; all processes use atomics.
         unsafe { slice::from_raw_parts(words, self.map.len() / size_of::<AtomicU64>()) }
     }
 }

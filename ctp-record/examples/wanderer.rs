@@ -1,8 +1,8 @@
 //! Coroutines that change threads: `wanderer TRUTH COROUTINES HOPS`.
 //!
-//! Each coroutine is handed from one of two threads to the other HOPS times, and runs and
-//! suspends once at each. TRUTH gets one line for each event, in the order of each coroutine:
-//! its name, the thread's id as the kernel says, and the monotonic clock before and after.
+//! Each coroutine moves between two threads HOPS times, and runs and suspends once on each. TRUTH
+//! receives a line for each event, in the order of each coroutine: its name, the kernel's thread
+//! id, and the monotonic clock before and after.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -25,7 +25,7 @@ fn main() {
     let (done, finished) = channel();
     for index in 0..number(1) {
         here.send(set_out(format!("wanderer-{index}"), number(2)))
-            .expect("somebody listens");
+            .expect("the receiver is alive");
     }
     let also_done = done.clone();
     thread::spawn(move || carry(&at_here, &there, &done));

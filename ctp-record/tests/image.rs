@@ -24,7 +24,7 @@ const HEADER_BYTES: usize = 1024;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/freestanding");
 
-/// The program, the memory that it dumped, and what it told.
+/// The program, the memory that it dumped, and its own output.
 struct Target {
     elf: PathBuf,
     dump: Vec<u8>,
@@ -32,7 +32,7 @@ struct Target {
     code: (u64, Vec<u8>),
 }
 
-/// What the program told of one task.
+/// The program's own account of a task.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
     runs: u64,
@@ -47,7 +47,7 @@ impl Reported {
         1 + self.runs + self.suspends
     }
 
-    /// It was woken after its last run began.
+    /// The task was woken after its last run began.
     fn is_stuck(self) -> bool {
         self.answered < self.wakes
     }
@@ -84,7 +84,7 @@ fn target() -> &'static Target {
                     let bytes = words[4..].iter().map(|byte| byte.parse().unwrap());
                     code = (number(2), bytes.collect());
                 }
-                _ => panic!("what does it tell: {line}"),
+                _ => panic!("unexpected line: {line}"),
             }
         }
         Target {
@@ -103,7 +103,7 @@ fn build() -> PathBuf {
         .arg(Path::new(EXAMPLE).join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&place)
-        // What is meant for this build is not meant for that one.
+        // Options for one build are not for the other.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
@@ -274,7 +274,7 @@ impl Trace {
     }
 }
 
-/// The line of the example's source where this function says what it waits for.
+/// The line in the example's source where this function announces its wait.
 fn line_of_wait(function: &str) -> u32 {
     let source = fs::read_to_string(Path::new(EXAMPLE).join("src/tasks.rs")).unwrap();
     let start = format!("fn {function}(");
@@ -288,7 +288,7 @@ fn line_of_wait(function: &str) -> u32 {
 
 // CT-07
 #[test]
-fn the_trace_of_a_dump_is_its_users_alone() {
+fn trace_of_a_dump_is_private_to_the_user() {
     use std::os::unix::fs::PermissionsExt as _;
     let recorder = Recorder::given(&target().dump);
     let output = Command::new("sh")
@@ -304,7 +304,7 @@ fn the_trace_of_a_dump_is_its_users_alone() {
 }
 
 #[test]
-fn every_event_is_there_or_counted_as_lost() {
+fn every_event_is_recorded_or_counted_as_lost() {
     let trace = Recorder::given(&target().dump).trace();
     let births = trace.births();
     let names: Vec<&str> = births.iter().map(|birth| birth.name.as_str()).collect();
@@ -341,7 +341,7 @@ fn every_event_is_there_or_counted_as_lost() {
 }
 
 #[test]
-fn each_task_waits_since_when_and_at_the_line_that_it_should() {
+fn each_task_has_the_expected_line_and_wait_start() {
     let trace = Recorder::given(&target().dump).trace();
     let zero_ns = trace.start().started_monotonic_ns;
     for birth in trace.births() {
@@ -362,7 +362,7 @@ fn each_task_waits_since_when_and_at_the_line_that_it_should() {
 }
 
 #[test]
-fn the_one_stuck_task_is_the_one_that_was_woken_and_did_not_run() {
+fn woken_task_that_did_not_run_is_stuck() {
     let stuck: Vec<&String> = target()
         .tasks
         .iter()
@@ -412,7 +412,7 @@ fn an_address_in_a_module_leads_to_the_same_bytes_of_the_file() {
 fn the_memory_is_found_between_other_bytes() {
     let dump = &target().dump;
     let clean = Recorder::given(dump).trace();
-    // Neither aligned, nor the first that starts like it.
+    // Neither aligned, nor the first match.
     let magic = &dump[..8];
     let junk = [&[0xA5; 333], magic, &[0xFF; 4096]].concat();
     let found = Recorder::given(&[&junk[..], dump, &junk].concat()).trace();
@@ -420,7 +420,7 @@ fn the_memory_is_found_between_other_bytes() {
 }
 
 #[test]
-fn a_memory_as_it_was_before_the_program_began_is_not_taken_for_it() {
+fn initial_memory_is_not_mistaken_for_the_running_program() {
     let dump = &target().dump;
     let mut initial = dump.clone();
     initial[ALLOCATED..ALLOCATED + 4].fill(0);
@@ -440,7 +440,7 @@ fn a_memory_as_it_was_before_the_program_began_is_not_taken_for_it() {
 }
 
 #[test]
-fn a_dump_that_is_cut_off_is_refused_wherever_that_is() {
+fn truncated_dump_is_refused() {
     let Target { elf, dump, .. } = target();
     let junk_with_magic = [&dump[..8], &[0xFF; 4096]].concat();
     // In the header, in the stations, in the last table.
@@ -471,7 +471,7 @@ fn a_dump_without_the_magic_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_missing_is_named() {
+fn missing_file_is_named() {
     let recorder = Recorder::given(&target().dump);
     let message = recorder.refuses("no such dump", &target().elf);
     assert!(message.contains("no such dump"), "{message}");
@@ -480,7 +480,7 @@ fn a_file_that_is_missing_is_named() {
 }
 
 #[test]
-fn what_is_no_elf_file_is_refused() {
+fn file_that_is_not_elf_is_refused() {
     let recorder = Recorder::given(&target().dump);
     // 64-bit Mach-O and a COFF object for the same processor: formats that are known, too.
     let mach_o: &[u8] = &[0xCF, 0xFA, 0xED, 0xFE, 7, 0, 0, 1, 3, 0, 0, 0, 2, 0, 0, 0];

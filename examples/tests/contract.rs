@@ -1,5 +1,5 @@
-//! `docs/contract.md` says which rows are kept and which test proves each. This compares it, in
-//! both directions, with the tests: a test names its rows in a comment of its own, `// CTP-15`.
+//! Compares `docs/contract.md` with the tests, in both directions. The page names the tests that
+//! prove each row; a test names its rows in a comment, `// CTP-15`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Rows in the table of the contract, each with the files that it names.
+/// Rows in the tables of the contract, each with its files.
 fn promised() -> Proofs {
     let text = fs::read_to_string(root().join("docs/contract.md")).expect("the contract");
     let mut proofs = Proofs::new();
@@ -42,7 +42,7 @@ fn proven() -> Proofs {
     proofs
 }
 
-/// `// CTP-15, CT-03: words` names two rows; so does a documentation comment, or a table in one.
+/// `// CTP-15, CT-03: words` names two rows. Documentation comments, and tables in them, count too.
 fn rows_in(line: &str) -> impl Iterator<Item = String> + '_ {
     let comment = line.trim_start().strip_prefix("//").unwrap_or("");
     comment
@@ -76,7 +76,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_row_of_the_contract_names_just_the_files_that_prove_it() {
+fn contract_rows_match_the_tests() {
     let (promised, proven) = (promised(), proven());
     assert!(!promised.is_empty());
     let rows: BTreeSet<&String> = promised.keys().chain(proven.keys()).collect();

@@ -124,7 +124,7 @@ fn every_unsafe_block_has_its_row() {
 }
 
 #[test]
-fn an_unsafe_block_is_counted_for_its_function() {
+fn unsafe_blocks_are_counted_by_function() {
     let text = "fn plain() {}\nfn first() {\n  unsafe { a() };\n  unsafe { b() }\n}\n\
         unsafe impl Send for A {}\n#[unsafe(no_mangle)]\nstatic B: u8 = 0;\n#[cfg(test)]\nfn c() { unsafe {} }";
     assert_eq!(unsafe_items(text), ["first", "first", "Send for A", "B"]);

@@ -107,7 +107,7 @@ fn wait_with_a_chain_has_a_site_that_is_recorded_once() {
 
 // CTP-28
 #[test]
-fn chain_that_makes_no_sense_is_no_site() {
+fn invalid_chain_is_no_site() {
     let mut waiter = Waiter::new();
     let region = waiter.region;
     let of_site = |site| {
@@ -126,7 +126,7 @@ fn chain_that_makes_no_sense_is_no_site() {
 
 // CT-14
 #[test]
-fn chain_without_a_site_is_placed_at_its_caller() {
+fn chain_without_a_site_uses_the_caller() {
     let mut waiter = Waiter::new();
     let region = waiter.region;
     let id = chain::intern(region.chains, 1, &chain(0, 0x6000));

@@ -1,5 +1,5 @@
-//! Announced waits of a thread that a signal handler interrupts after each instruction in turn. The handler
-//! announces a wait itself, for a coroutine that it runs or for the interrupted coroutine.
+//! Announced waits of a thread that a signal handler interrupts after each instruction in turn. The
+//! handler announces a wait itself, for its own coroutine or for the interrupted coroutine.
 #![cfg(target_arch = "x86_64")]
 #![allow(
     unsafe_code,
@@ -45,7 +45,7 @@ unsafe impl Platform for Stepped {
 const TRAP: i64 = 1 << 8;
 
 thread_local! {
-    /// Instructions until the handler acts, which it action once.
+    /// Instructions until the handler acts, once.
     static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
     static ACTION: Cell<fn()> = const { Cell::new(|| ()) };
 }

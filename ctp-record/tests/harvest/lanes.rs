@@ -67,7 +67,7 @@ pub fn memory_of(plan: Plan) -> Region<'static> {
     let memory: &'static mut [Kib] = Vec::leak(kibs.collect());
     let (base, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 1024);
     // SAFETY: zeroed, aligned, leaked, and touched by nothing but this region.
-    unsafe { Region::create(base, bytes, plan, &Recording::default()) }.expect("it fits")
+    unsafe { Region::create(base, bytes, plan, &Recording::default()) }.expect("large enough")
 }
 
 pub fn cycles<P: Platform>(task: &Coroutine<P>, count: u64) {

@@ -19,7 +19,7 @@ pub fn memory(stations: u32, recording: &Recording) -> Region<'static> {
     let memory = Box::leak(vec![Kib([0; 1024]); kibs].into_boxed_slice());
     let (base, bytes) = (memory.as_mut_ptr().cast(), kibs * 1024);
     // SAFETY: zeroed, aligned, leaked, and touched by nothing but this region.
-    unsafe { Region::create(base, bytes, plan, recording) }.expect("it fits")
+    unsafe { Region::create(base, bytes, plan, recording) }.expect("large enough")
 }
 
 // CTP-19, CTP-22, CTP-34

@@ -57,7 +57,7 @@ fn thread_events_in(records: &[Record]) -> usize {
 
 // CT-02
 #[test]
-fn deeds_after_the_end_are_neither_recorded_nor_lost() {
+fn thread_events_after_the_end_are_neither_recorded_nor_lost() {
     let region = memory(1);
     let probe: Probe<SingleThread<0>> = Probe::new(region, 1);
     let (mut outside, mut buffer) = (SingleProcess::default(), RecordBuffer::default());

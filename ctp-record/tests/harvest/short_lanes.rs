@@ -54,7 +54,7 @@ fn memory(lanes: u32, short_lanes: u32) -> Region<'static> {
     let memory: &'static mut [Kib] = Vec::leak(kibs.collect());
     let (base, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 1024);
     // SAFETY: zeroed, aligned, leaked, and touched by nothing but this region.
-    unsafe { Region::create(base, bytes, plan, &Recording::default()) }.expect("it fits")
+    unsafe { Region::create(base, bytes, plan, &Recording::default()) }.expect("large enough")
 }
 
 /// A coroutine for each thread.

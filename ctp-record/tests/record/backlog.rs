@@ -38,7 +38,7 @@ fn record_while(
 
 // CT-11
 #[test]
-fn while_a_disk_stands_still_lanes_are_emptied_and_nothing_is_lost() {
+fn stalled_disk_causes_no_loss() {
     let lab = Lab::new();
     let arguments = ["truth", "4", "2500", "10"];
     record(&lab, &["--buffer", "64K"], "paced", &arguments);
@@ -47,7 +47,7 @@ fn while_a_disk_stands_still_lanes_are_emptied_and_nothing_is_lost() {
 
 // CT-11
 #[test]
-fn a_backlog_that_is_full_is_told_and_what_it_could_not_take_is_counted() {
+fn full_backlog_is_reported_and_its_losses_counted() {
     let lab = Lab::new();
     let flags = ["--backlog", "64K", "--buffer", "64K"];
     let outcome = record(&lab, &flags, "hot", &["truth", "2", "10", "20000"]);
@@ -59,7 +59,7 @@ fn a_backlog_that_is_full_is_told_and_what_it_could_not_take_is_counted() {
 
 // CT-11
 #[test]
-fn the_smallest_backlog_holds_up_nobody() {
+fn smallest_backlog_does_not_delay_the_program() {
     let lab = Lab::new();
     lab.record(&["--backlog", "1K"], "hot", &["truth", "2", "10", "20000"]);
     agrees(&lab, lab.trace());
@@ -67,7 +67,7 @@ fn the_smallest_backlog_holds_up_nobody() {
 
 // CT-03
 #[test]
-fn ages_end_when_the_program_did_however_long_the_rest_took_to_be_written() {
+fn ages_end_with_the_program_despite_slow_writing() {
     let lab = Lab::new();
     let (flags, arguments) = (["--backlog", "64K"], ["truth", "2", "10", "20000"]);
     let started = SystemTime::now();
@@ -76,7 +76,7 @@ fn ages_end_when_the_program_did_however_long_the_rest_took_to_be_written() {
         .path("moved")
         .metadata()
         .and_then(|metadata| metadata.modified());
-    let stood = moved.expect("it is there").duration_since(started);
+    let stood = moved.expect("present").duration_since(started);
     let end_ns = u128::from(Trace::read(&lab.path("copy")).end().at.0);
     assert!(end_ns < stood.expect("that was later").as_nanos());
 }

@@ -4,7 +4,7 @@ use crate::lab::Lab;
 
 // CTP-05
 #[test]
-fn what_finds_no_place_is_counted_and_the_way_out_is_named() {
+fn refused_coroutines_are_counted_with_a_remedy() {
     let lab = Lab::new();
     let outcome = lab.record(&["-n", "4"], "paced", &["truth", "10", "5", "100"]);
     let trace = lab.trace();
@@ -27,7 +27,7 @@ fn what_finds_no_place_is_counted_and_the_way_out_is_named() {
 
 // CTP-04, CTP-05
 #[test]
-fn a_peer_that_counts_past_the_maximum_is_reined_in() {
+fn v1_peer_cannot_claim_past_the_maximum() {
     let lab = Lab::new();
     let arguments = ["truth", "d2", "8", "8", "1", "2000"];
     let outcome = lab.record(&["-n", "3"], "v1_writer", &arguments);

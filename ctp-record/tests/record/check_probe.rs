@@ -1,5 +1,5 @@
-//! `--check-probe` with real programs: those that keep the rules, and those that break one each,
-//! made from the C probes of `docs/write-a-probe.md` by changing one piece of them.
+//! `--check-probe` with real programs: some keep the rules, and some break one rule each. They are
+//! the C probes of `docs/write-a-probe.md`, the latter with one piece changed.
 
 mod breaks;
 pub mod page;
@@ -145,7 +145,7 @@ int main(void) {
 "#;
 
 #[test]
-fn a_storm_of_threads_accuses_nobody() {
+fn many_threads_cause_no_false_report() {
     let lab = Lab::new();
     let mut programs = vec![
         (fixture("v1_writer"), "truth d2 60 400 8 100", &[][..]),
@@ -175,7 +175,7 @@ fn a_storm_of_threads_accuses_nobody() {
 
 // CTP-12
 #[test]
-fn a_d1_peer_is_told_that_it_numbers_by_station() {
+fn d1_peer_is_reported_to_number_by_station() {
     let lab = Lab::new();
     let arguments = ["truth", "d1", "3", "100", "1", "500"];
     let outcome = check(&lab, &fixture("v1_writer"), &arguments);
@@ -184,7 +184,7 @@ fn a_d1_peer_is_told_that_it_numbers_by_station() {
 }
 
 #[test]
-fn a_program_without_a_probe_is_told_that_it_did_not_attach() {
+fn program_without_a_probe_is_reported_as_not_attached() {
     let lab = Lab::new();
     let outcome = check(&lab, Path::new("true"), &[]);
     assert_eq!(broken(&outcome), ["attached"], "{}", outcome.stdout);
@@ -200,14 +200,14 @@ fn a_program_without_a_probe_is_told_that_it_did_not_attach() {
 }
 
 #[test]
-fn a_probe_that_breaks_one_rule_is_told_that_one() {
+fn each_broken_rule_of_the_plain_probe_is_reported() {
     for (rule, good, bad) in PLAIN {
         assert_reported(rule, &page::plain(), good, bad);
     }
 }
 
 #[test]
-fn an_extended_probe_that_breaks_one_rule_is_told_that_one() {
+fn each_broken_rule_of_the_extended_probe_is_reported() {
     for (rule, good, bad) in EXTENDED {
         assert_reported(rule, &page::extended(), good, bad);
     }
@@ -225,28 +225,28 @@ fn assert_reported(rule: &str, source: &str, good: &str, bad: &str) {
     let Some(program) = compile(&lab, &source) else {
         return;
     };
-    // Who gets no processor while something goes wrong does not see it: then once more.
+    // Without a processor at the right moment the recorder misses the fault: retry.
     let mut outcomes = (0..5).map(|_| check(&lab, &program, &[]));
     let reported = outcomes.find(|outcome| !broken(outcome).is_empty());
-    let outcome = reported.unwrap_or_else(|| panic!("{rule}: nothing is told of {bad:?}"));
+    let outcome = reported.unwrap_or_else(|| panic!("{rule}: no report of {bad:?}"));
     assert_eq!(broken(&outcome), [rule], "{bad:?}: {}", outcome.stdout);
     assert_eq!(outcome.status.code(), Some(3));
 }
 
 #[test]
-fn each_rule_has_a_probe_that_breaks_it() {
+fn each_rule_has_a_probe_that_breaks_the_rule() {
     let lab = Lab::new();
     let outcome = check(&lab, Path::new("true"), &[]);
     let all = outcome.stdout.lines().filter(|line| !line.starts_with(' '));
     let all: BTreeSet<&str> = all.map(|line| &line[10..]).collect();
     let tables = PLAIN.iter().chain(EXTENDED).map(|(rule, _, _)| *rule);
-    // Those two have tests of their own.
+    // These two have their own tests.
     let proven: BTreeSet<&str> = tables.chain(["attached", "dialect"]).collect();
     assert_eq!(proven, all);
 }
 
 #[test]
-fn the_words_on_the_page_are_those_of_the_layout() {
+fn words_on_the_page_match_the_layout() {
     let page = page::extended();
     let structs = [
         ("HEADER_", Header::FIELDS),

@@ -1,5 +1,5 @@
-//! Recording that is stopped, resumed and filtered while the program runs flat out. The program
-//! counts what it does (`examples/controlled.rs`).
+//! Stopping, resuming and filtering a recording while the program runs at full speed. The program
+//! counts its events (`examples/controlled.rs`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +57,7 @@ impl Recording {
         outcome.stdout
     }
 
-    /// Lets the program go one step on.
+    /// Starts the program's next step.
     fn step(&self, name: &str) {
         fs::write(self.lab.path(name), "").expect("can be made");
         self.lab.wait_for_file(&format!("{name}.done"));
@@ -75,7 +75,7 @@ impl Recording {
     }
 }
 
-/// Each coroutine's account by its name, those of the short ones together.
+/// Each coroutine's account by name; the short coroutines share an entry.
 fn accounts(trace: &Trace) -> BTreeMap<&str, EventCounts> {
     let mut accounts: BTreeMap<&str, EventCounts> = BTreeMap::new();
     for coroutine in trace.coroutines.values() {
@@ -93,7 +93,7 @@ fn accounts(trace: &Trace) -> BTreeMap<&str, EventCounts> {
         let sum = accounts.entry(&ended_sums.name).or_default();
         sum.attempted += ended_sums.events + ended_sums.lost;
         sum.filtered += ended_sums.filtered;
-        // Its last event was kept out, or there would be more of it.
+        // Its last event was filtered, or more events would be recorded.
         sum.hidden = Some(EventKind::Death);
     }
     accounts
@@ -113,9 +113,9 @@ fn verdicts(lab: &Lab) -> BTreeMap<String, Verdict> {
     let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
     let mut trace_model = TraceModel::new();
     for record in Reader::new(&bytes).expect("a trace") {
-        trace_model.consume(&record.expect("it is whole"));
+        trace_model.consume(&record.expect("a complete record"));
     }
-    let name = |id| trace_model.name(trace_model.get(id).expect("it is there").name);
+    let name = |id| trace_model.name(trace_model.get(id).expect("present").name);
     let judged = trace_model.judge(ctp_trace::record::Nanos(1)).into_iter();
     judged
         .map(|(id, judgement)| (name(id).to_owned(), judgement.verdict))
@@ -131,7 +131,7 @@ fn times(coroutine: &Coroutine, trace: &Trace) -> Vec<u64> {
         .collect()
 }
 
-/// Which resources were closed, as far as was told.
+/// The closed resources that were recorded.
 fn closed(trace: &Trace) -> Vec<u64> {
     let close = |thread_event: &ThreadEvent| match thread_event.act {
         Act::Close(Close { arg, .. }) => Some(arg),
@@ -164,7 +164,7 @@ fn a_stop_is_exact(flags: &[&str]) -> Trace {
             None,
             "{coroutine:?}"
         );
-        // A suspend began at the time that it carries, and its thread may have stood still since.
+        // A suspend began at the time that it carries; its thread may have been stopped since.
         let start = trace.start.started_monotonic_ns;
         let mut events = coroutine.events.iter().filter(|event| event.arg != 0);
         let is_early = |at: u64, began: u64| at < resumed && (stopped..resumed).contains(&began);
@@ -187,29 +187,33 @@ fn a_stop_is_exact(flags: &[&str]) -> Trace {
 
 // LT-10, LT-11
 #[test]
-fn no_event_comes_after_a_stop_and_each_is_recorded_lost_or_counted_as_filtered() {
+fn no_event_is_recorded_after_a_stop_and_all_are_counted() {
     let trace = a_stop_is_exact(&[]);
     assert_eq!(closed(&trace), [2], "1 was closed meanwhile");
 }
 
 // LT-10
 #[test]
-fn so_it_is_where_only_slots_are_kept() {
+fn stop_works_with_slots_only() {
     a_stop_is_exact(&["--buffer", "0"]);
 }
 
 // LT-10
 #[test]
-fn so_it_is_under_a_flight_recorder() {
+fn stop_works_under_a_flight_recorder() {
     a_stop_is_exact(&["--flight-recorder"]);
 }
 
 // LT-10, LT-11
 #[test]
-fn no_total_reaches_across_a_stop() {
+fn no_total_spans_a_stop() {
     let trace = a_stop_is_exact(&["--summary"]);
     let counts = |name| {
-        let aggregate = trace.named(name).aggregate.as_ref().expect("it was told");
+        let aggregate = trace
+            .named(name)
+            .aggregate
+            .as_ref()
+            .expect("it was recorded");
         (aggregate.waiting.count, aggregate.running.count)
     };
     assert_eq!(counts("sleeper"), (0, 1));
@@ -218,7 +222,7 @@ fn no_total_reaches_across_a_stop() {
 
 // LT-10
 #[test]
-fn a_program_that_is_stopped_amid_an_event_holds_up_nobody() {
+fn program_stopped_during_an_event_does_not_block_control() {
     let recording = Recording::start(&[]);
     send(Signal::STOP, recording.program);
     let message = recording.control(&["stop"]);
@@ -233,7 +237,7 @@ fn a_program_that_is_stopped_amid_an_event_holds_up_nobody() {
 
 // LT-11
 #[test]
-fn of_two_filters_in_turn_each_event_meets_one() {
+fn each_event_is_judged_by_a_single_filter() {
     let recording = Recording::start(&[]);
     let tids = recording.lab.truth("tids");
     let [a, b] = [&tids[0][0], &tids[1][0]];
@@ -294,7 +298,7 @@ fn of_two_filters_in_turn_each_event_meets_one() {
     assert!(workers.into_iter().all(|worker| !late(worker).is_empty()));
 }
 
-/// Does a filter for runs of the first thread, or one for suspends of the second, keep this event?
+/// Whether a filter for runs of the first thread, or for suspends of the second, keeps this event.
 fn is_kept(kind: EventKind, tid: u64, [runs, suspends]: [u64; 2]) -> bool {
     match kind {
         EventKind::Run => tid == runs,
@@ -303,9 +307,9 @@ fn is_kept(kind: EventKind, tid: u64, [runs, suspends]: [u64; 2]) -> bool {
     }
 }
 
-/// Anybody can bind a path that looks like a recorder's.
+/// Any process can bind a path that looks like a recorder's.
 #[test]
-fn the_recorder_answers_and_nobody_who_is_called_like_it() {
+fn only_the_recorder_itself_answers() {
     let recording = Recording::start(&[]);
     let pid = recording.recorder.id();
     let imitated = |number: u32| recording.lab.path(&format!("ctp-{pid}-{number}"));
@@ -323,7 +327,7 @@ fn the_recorder_answers_and_nobody_who_is_called_like_it() {
 }
 
 #[test]
-fn who_cannot_be_controlled_is_told_why() {
+fn control_reports_why_a_process_cannot_be_controlled() {
     let recording = Recording::start(&[]);
     let refused = |pid: u32, words: &[&str]| {
         let outcome = recording.try_control(pid, words);
@@ -358,7 +362,7 @@ fn who_cannot_be_controlled_is_told_why() {
 
 // LT-10
 #[test]
-fn one_whose_probe_goes_on_all_the_same_is_not_said_to_be_stopped() {
+fn stop_is_refused_if_events_keep_coming() {
     let lab = Lab::new();
     let mut command = lab.recorder(&[], fixture("v1_writer"));
     let writes = "truth d2 3 1000000 1 1000 silent".split(' ');
@@ -392,9 +396,9 @@ fn a_program_called_control_is_run() {
     assert!(lab.path("ctp.data").exists());
 }
 
-/// The records that tell of the changes.
+/// The records of the changes.
 #[test]
-fn the_trace_says_what_was_in_force_and_when() {
+fn trace_has_the_filters_with_their_times() {
     let recording = Recording::start(&[]);
     recording.control(&["stop"]);
     recording.control(&["filter", "kind=run"]);
@@ -425,14 +429,14 @@ fn the_trace_says_what_was_in_force_and_when() {
 
 /// The process that this thread is of.
 fn process_of(tid: &str) -> u32 {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).expect("it lives");
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).expect("alive");
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|id| id.trim().parse().ok())
         .expect("it has one")
 }
 
-/// `controlled` in two processes, of which the second begins when there is a file `go`; `meanwhile`
-/// lets it.
+/// `controlled` in two processes. The second begins when a file `go` exists, which `meanwhile`
+/// makes.
 fn two(meanwhile: impl FnOnce(&Lab, u32)) -> Recording {
     let lab = Lab::new();
     for name in ["a", "b"] {
@@ -476,17 +480,17 @@ fn stop_second(recording: Recording) -> (Vec<Coroutine>, ProcessId) {
     (sleepers, stopped)
 }
 
-/// Has it memory that others have too?
+/// Whether its memory is shared with other processes.
 fn shares(coroutine: &Coroutine) -> bool {
     (coroutine.birth.probe_id >> 48) < u64::from(FIRST_OWN_ID)
 }
 
 // LT-11
 #[test]
-fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
+fn only_the_selected_process_is_stopped() {
     let go = |lab: &Lab, _| fs::write(lab.path("go"), "").expect("can be made");
     let (sleepers, stopped) = stop_second(two(go));
-    // On a busy machine the second may not have waited for memory of its own: then they are one.
+    // On a busy machine the second may not have waited for its own memory: then both are the same.
     let is_meant =
         |coroutine: &Coroutine| coroutine.birth.process == stopped || sleepers.iter().all(shares);
     for coroutine in &sleepers {
@@ -497,7 +501,7 @@ fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
 
 // LT-11
 #[test]
-fn one_that_waited_in_vain_for_memory_of_its_own_is_stopped_in_that_which_it_shares() {
+fn process_in_shared_memory_can_be_stopped() {
     let late = |lab: &Lab, recorder| {
         send(Signal::STOP, recorder);
         fs::write(lab.path("go"), "").expect("can be made");

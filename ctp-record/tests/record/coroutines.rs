@@ -8,7 +8,7 @@ use crate::lab::Lab;
 
 // CTP-20, CT-16
 #[test]
-fn a_coroutine_that_is_dropped_while_suspended_is_dead() {
+fn coroutine_dropped_while_suspended_is_dead() {
     let lab = Lab::new();
     let outcome = lab.record(&[], "churn", &["truth", "20"]);
     let trace = lab.trace();
@@ -37,7 +37,7 @@ fn a_coroutine_that_is_dropped_while_suspended_is_dead() {
 
 // CTP-21, CT-22
 #[test]
-fn those_that_live_at_the_end_are_there_with_their_state_and_birth_time() {
+fn live_coroutines_have_their_state_and_birth_time() {
     let lab = Lab::new();
     lab.record(&[], "churn", &["truth", "3"]);
     let trace = lab.trace();
@@ -54,7 +54,7 @@ fn those_that_live_at_the_end_are_there_with_their_state_and_birth_time() {
 
 // CTP-24
 #[test]
-fn ids_are_unique_however_often_coroutines_are_made_anew() {
+fn ids_are_unique_across_reused_stations() {
     let lab = Lab::new();
     lab.record(&[], "churn", &["truth", "3000"]);
     let trace = lab.trace();
@@ -74,7 +74,7 @@ fn ids_are_unique_however_often_coroutines_are_made_anew() {
 
 // CTP-25, CTP-26
 #[test]
-fn each_event_has_the_thread_and_the_time_at_which_the_program_made_it() {
+fn each_event_has_the_thread_and_time_of_the_program() {
     let lab = Lab::new();
     lab.record(&[], "wanderer", &["truth", "3", "200"]);
     let trace = lab.trace();
@@ -100,7 +100,7 @@ fn each_event_has_the_thread_and_the_time_at_which_the_program_made_it() {
 
 // CT-13
 #[test]
-fn a_suspend_has_the_line_of_the_program_and_what_it_waits_for() {
+fn suspend_has_the_line_and_the_resource() {
     let lab = Lab::new();
     lab.record(&[], "paced", &["truth", "3", "5", "300"]);
     let trace = lab.trace();
@@ -132,7 +132,7 @@ fn a_suspend_has_the_line_of_the_program_and_what_it_waits_for() {
 
 // CT-23
 #[test]
-fn without_a_recorder_a_program_is_silent_and_ends_as_it_would() {
+fn without_a_recorder_the_probe_does_nothing() {
     let lab = Lab::new();
     let mut command = lab.command(crate::lab::fixture("paced"));
     let outcome = lab.run(command.args(["truth", "3", "5", "0", "exit", "9"]));

@@ -8,7 +8,7 @@ use ctp_trace::{Reader, TraceModel};
 
 use crate::lab::{Lab, fixture, only_child, runs, wait_until};
 
-/// Whether this kernel tells of crashes, and tells us: from Linux 6.6 on, outside of containers.
+/// Whether this kernel reports crashes to the recorder: from Linux 6.6 on, outside containers.
 fn kernel_reports_crashes() -> bool {
     let release = rustix::system::uname()
         .release()
@@ -57,31 +57,31 @@ fn crash(how: &str, signal: i32) {
 
 // CT-18
 #[test]
-fn a_write_to_nowhere_names_its_thread() {
+fn invalid_write_names_the_thread() {
     crash("segv", 11);
 }
 
 // CT-18
 #[test]
-fn a_read_behind_the_end_of_a_file_names_its_thread() {
+fn read_beyond_the_end_of_a_file_names_the_thread() {
     crash("bus", 7);
 }
 
 // CT-18
 #[test]
-fn an_abort_names_its_thread() {
+fn abort_names_the_thread() {
     crash("abort", 6);
 }
 
 // CT-18
 #[test]
-fn a_stack_overflow_names_its_thread() {
+fn stack_overflow_names_the_thread() {
     crash("overflow", 6);
 }
 
 // CT-18
 #[test]
-fn a_fault_of_a_process_that_others_outlive_names_its_thread() {
+fn fault_of_an_early_process_names_the_thread() {
     let lab = Lab::new();
     let script = "\"$0\" truth segv; sleep 0.2; \"$0\" after exit";
     let mut command = lab.recorder(&[], "sh");
@@ -96,7 +96,7 @@ fn a_fault_of_a_process_that_others_outlive_names_its_thread() {
 
 // CT-18
 #[test]
-fn an_end_without_a_fault_names_no_thread() {
+fn exit_without_a_fault_names_no_thread() {
     for (how, exit_reason) in [
         ("kill", ExitReason::Signalled(9)),
         ("exit", ExitReason::Exited(0)),
@@ -108,10 +108,10 @@ fn an_end_without_a_fault_names_no_thread() {
     }
 }
 
-/// Who is accused of what, and the threads of the two events that prove it.
+/// The reported coroutine and violation, and the threads of the two events that prove it.
 type Accusation = (String, Violation, u64, u64);
 
-/// The accusations of a run of `double_resume`, and its two threads as it says itself.
+/// The violations in a run of `double_resume`, and its two threads by its own account.
 fn double_resume(how: &str) -> (Vec<Accusation>, Vec<u64>) {
     let lab = Lab::new();
     lab.record(&[], "double_resume", &["truth", how, "200"]);
@@ -159,7 +159,7 @@ fn is_named(how: &str) {
 
 // CTP-31
 #[test]
-fn a_double_resume_is_named_with_both_threads_and_nobody_else_is_accused() {
+fn double_resume_is_reported_with_both_threads() {
     is_named("locked");
     let (found, _) = double_resume("locked");
     assert!(
@@ -170,11 +170,11 @@ fn a_double_resume_is_named_with_both_threads_and_nobody_else_is_accused() {
     );
 }
 
-/// Both threads write the same event, of which one is left. Of two runs and two suspends enough is
-/// left over for an accusation.
+/// Both threads write the same event, and one of the two survives. Of two runs and two suspends
+/// enough remains for a report.
 // CTP-31
 #[test]
-fn a_double_resume_at_the_same_instant_is_named_too() {
+fn simultaneous_double_resume_is_reported() {
     for _ in 0..runs(5) {
         is_named("racing");
     }
@@ -182,7 +182,7 @@ fn a_double_resume_at_the_same_instant_is_named_too() {
 
 // CT-18
 #[test]
-fn a_core_dump_has_nothing_of_the_recording() {
+fn core_dump_excludes_the_recording() {
     let lab = Lab::new();
     let mut recorder = lab
         .recorder(&[], fixture("paced"))

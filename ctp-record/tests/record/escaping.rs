@@ -1,5 +1,5 @@
-//! CT-01: whatever a program, a path or an argument is called, no terminal obeys it, and it stays
-//! in its line.
+//! CT-01: names of programs, paths and arguments never control the terminal, and stay within their
+//! line.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -36,12 +36,12 @@ fn is_obeyed(c: char) -> bool {
 /// `Outcome` has what is no text replaced, so this looks at the files.
 fn is_safe(lab: &Lab, name: &str) -> String {
     let bytes = fs::read(lab.path(name)).expect("was made");
-    let text = String::from_utf8(bytes).expect("it is text");
+    let text = String::from_utf8(bytes).expect("valid text");
     assert!(!text.contains(is_obeyed), "{text:?}");
     text
 }
 
-/// Each line of stderr is one that the recorder began.
+/// Each line of stderr begins with the recorder's prefix.
 fn prints_own_lines(lab: &Lab) -> String {
     let text = is_safe(lab, "stderr");
     for line in text.lines() {
@@ -88,7 +88,7 @@ fn closing_lines_name_odd_programs_and_files_safely() {
 
 // CT-01
 #[test]
-fn the_command_to_type_next_reaches_an_odd_file() {
+fn suggested_command_works_for_odd_file_names() {
     for name in NAMES {
         let lab = Lab::new();
         let output = named("it's o", name, "");
@@ -101,7 +101,7 @@ fn the_command_to_type_next_reaches_an_odd_file() {
         lab.run(command.args(["truth", "1", "2", "0"]));
         let message = prints_own_lines(&lab);
         let (_, word) = message.split_once(" -i ").expect("what to type");
-        // As bash, ksh, zsh and POSIX shells of 2024 read it.
+        // As read by bash, ksh, zsh and POSIX shells of 2024.
         let script = format!("printf %s {}", word.trim_end());
         let shell = lab.command("bash").args(["-c", &script]).status();
         if shell.is_err() {

@@ -1,4 +1,4 @@
-//! CT-03: however and whenever the program ends, what it wrote is in the trace.
+//! CT-03: however and whenever the program ends, its events are in the trace.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use rustix::process::Signal;
 
 use crate::lab::{Lab, fixture, monotonic_ns, only_child, program_of, runs, send, wait_until};
 
-/// Runs `paced` with few events and no pause, so that it dies right after its last one: at most
-/// eight of a coroutine, all of which are in its slots then.
+/// Runs `paced` with few events and no pause, so that it dies right after the last event: at most
+/// eight of a coroutine, all of which are then in its slots.
 fn ends(how: &[&str], status: i32, exit_reason: ExitReason) {
     for _ in 0..runs(60) {
         let lab = Lab::new();
@@ -57,7 +57,7 @@ fn after_sigkill() {
 
 // CT-03, CTP-19
 #[test]
-fn killed_while_it_writes_every_whole_slot_is_there_and_no_torn_one_is_decoded() {
+fn killed_writer_keeps_complete_slots_only() {
     for _ in 0..runs(60) {
         let lab = Lab::new();
         let mut command = lab.recorder(&[], fixture("hot"));
@@ -83,7 +83,7 @@ fn killed_while_it_writes_every_whole_slot_is_there_and_no_torn_one_is_decoded()
 
 // CT-03
 #[test]
-fn an_end_that_the_recorder_learns_of_late_is_not_late_in_the_trace() {
+fn end_noticed_late_is_not_late_in_the_trace() {
     // Longer than the recorder ever sleeps.
     let late = Duration::from_millis(1_500);
     for flag in ["", "--wait-all", "--summary", "--flight-recorder"] {
@@ -112,13 +112,13 @@ fn an_end_that_the_recorder_learns_of_late_is_not_late_in_the_trace() {
         let mut ends = trace.process_ends.iter();
         let left = ends.find(|end| end.process == own.birth.process);
         let left = left.expect("the child has ended").at;
-        assert!(own.events.last().expect("it has some").at <= left && left <= end);
+        assert!(own.events.last().expect("some events").at <= left && left <= end);
     }
 }
 
 // CT-03
 #[test]
-fn a_flight_recorder_that_learns_of_a_crash_late_has_what_came_before_it() {
+fn flight_recorder_that_notices_a_crash_late_has_its_past() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["--flight-recorder=300ms"], fixture("hot"));
     let recorder = command.args(["truth", "2", "2", "0"]).spawn();
@@ -146,7 +146,7 @@ fn a_flight_recorder_that_learns_of_a_crash_late_has_what_came_before_it() {
 
 // CT-02
 #[test]
-fn a_child_that_lives_on_is_named_and_does_not_keep_the_recorder() {
+fn surviving_child_is_reported_and_not_waited_for() {
     for pause in ["1000", "0"] {
         let lab = Lab::new();
         let outcome = lab.record(&[], "survivor", &["pid", pause]);

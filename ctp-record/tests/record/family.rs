@@ -1,5 +1,5 @@
-//! Processes that come from one another: forks, new images, daemons, crowds. What each did is
-//! what the trace says of it, under its own process id.
+//! Related processes: forks, new images, daemons, crowds. The trace has the events of each, under
+//! its process id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ fn modules_of(trace: &Trace, name: &str) -> usize {
 
 // CTP-24, CTP-32, LT-18
 #[test]
-fn a_fork_is_a_process_of_its_own_however_it_was_made() {
+fn fork_is_a_separate_process_however_made() {
     for way in ["fork", "clone"] {
         let lab = Lab::new();
         let steps = format!("work parent 5 1000 {way} work child 5 1000 {way} work grandchild 5 0");
@@ -78,7 +78,7 @@ fn a_fork_is_a_process_of_its_own_however_it_was_made() {
 
 // CTP-32, LT-18
 #[test]
-fn a_fork_whose_threads_all_begin_at_once_is_recorded_with_all_of_them() {
+fn fork_with_simultaneous_threads_is_fully_recorded() {
     let lab = Lab::new();
     let steps = "work parent 1 0 fork team 8 5 1000";
     let (_, trace) = record(&lab, &[], steps);
@@ -89,7 +89,7 @@ fn a_fork_whose_threads_all_begin_at_once_is_recorded_with_all_of_them() {
 
 // CTP-33, LT-19
 #[test]
-fn a_new_image_is_recorded_whichever_way_it_came() {
+fn new_image_is_recorded_after_any_exec() {
     for way in ["exec", "spawn", "vfork", "fork exec"] {
         let lab = Lab::new();
         let (_, trace) = record(&lab, &[], &format!("work old 5 1000 {way} work new 5 1000"));
@@ -106,7 +106,7 @@ fn a_new_image_is_recorded_whichever_way_it_came() {
 
 // CTP-33, LT-19
 #[test]
-fn what_ran_before_a_program_without_a_probe_took_its_place_is_over() {
+fn exec_without_a_probe_ends_the_coroutines() {
     for flags in [&[][..], &["--flight-recorder"]] {
         let lab = Lab::new();
         let steps = "truth work old 5 1000 replace sh -c";
@@ -122,7 +122,7 @@ fn what_ran_before_a_program_without_a_probe_took_its_place_is_over() {
 
 // CTP-33, CTP-34
 #[test]
-fn a_fork_that_such_a_program_replaces_is_over_and_its_parent_goes_on() {
+fn exec_in_a_fork_does_not_affect_the_parent() {
     let lab = Lab::new();
     let steps = "work parent 3 0 fork work child 3 0 replace sleep 0.5";
     let (_, trace) = record(&lab, &["--wait-all"], steps);
@@ -132,7 +132,7 @@ fn a_fork_that_such_a_program_replaces_is_over_and_its_parent_goes_on() {
 
 // CTP-33
 #[test]
-fn nobody_is_stuck_whose_descriptors_such_a_program_has_closed() {
+fn exec_that_closes_descriptors_leaves_nothing_stuck() {
     let lab = Lab::new();
     let (outcome, trace) = record(&lab, &[], "listen old 1700 replace sleep 2");
     everything_is_there(&lab, &trace);
@@ -154,7 +154,7 @@ fn is_replaced(trace: &Trace, names: &[&str]) {
 
 // LT-19
 #[test]
-fn a_daemon_is_waited_for_on_request_and_named_otherwise() {
+fn daemon_is_reported_or_waited_for_on_request() {
     let steps = "work master 5 1000 daemon work daemon 200 1000";
     let lab = Lab::new();
     let (outcome, trace) = record(&lab, &["--wait-all"], steps);
@@ -191,7 +191,7 @@ fn a_daemon_is_waited_for_on_request_and_named_otherwise() {
 
 // LT-19
 #[test]
-fn a_program_that_closes_every_descriptor_is_recorded_on() {
+fn program_that_closes_all_descriptors_is_recorded() {
     let lab = Lab::new();
     let steps = "work before 5 1000 close work after 20 1000 fork work child 5 1000";
     let (_, trace) = record(&lab, &[], steps);
@@ -201,7 +201,7 @@ fn a_program_that_closes_every_descriptor_is_recorded_on() {
 
 // CT-05, CTP-34
 #[test]
-fn each_of_eight_processes_at_once_is_recorded_as_if_alone() {
+fn eight_parallel_processes_are_recorded_independently() {
     let lab = Lab::new();
     let (_, trace) = record(&lab, &[], "work parent 1 0 crowd 8 20 40000");
     everything_is_there(&lab, &trace);
@@ -211,14 +211,16 @@ fn each_of_eight_processes_at_once_is_recorded_as_if_alone() {
 
 // CTP-34
 #[test]
-fn a_process_that_is_killed_leaves_all_it_had_and_the_others_go_on() {
+fn killed_process_keeps_its_records_and_others_continue() {
     let lab = Lab::new();
     let steps = "work parent 5 1000 fork work killed 5 1000 fork work orphan 3 0 kill";
     let (_, trace) = record(&lab, &[], steps);
     everything_is_there(&lab, &trace);
     let killed = trace.named("orphan").birth.process;
     let mut ends = trace.process_ends.iter();
-    let end = ends.find(|end| end.process == killed).expect("it is told");
+    let end = ends
+        .find(|end| end.process == killed)
+        .expect("it is recorded");
     assert_eq!(
         end.how,
         ProcessExit::Disappeared,
@@ -228,7 +230,7 @@ fn a_process_that_is_killed_leaves_all_it_had_and_the_others_go_on() {
 
 // CTP-34
 #[test]
-fn a_process_that_did_all_it_did_between_two_looks_ends_with_its_coroutines() {
+fn process_that_lives_between_two_checks_is_recorded() {
     let lab = Lab::new();
     let script = "\"$0\" truth await go work brief 3 0; touch over; exec \"$0\" truth await on";
     let mut command = lab.recorder(&[], "sh");
@@ -257,13 +259,13 @@ fn a_process_that_did_all_it_did_between_two_looks_ends_with_its_coroutines() {
 
 // CTP-32, LT-19
 #[test]
-fn a_fork_that_waits_for_the_recorder_in_vain_lives_untraced_and_is_told_of() {
+fn fork_without_an_answer_runs_untraced_and_is_reported() {
     waits_in_vain("fork work child 3 0");
 }
 
 // CTP-17, CTP-32
 #[test]
-fn signals_that_interrupt_such_a_fork_have_it_wait_no_longer() {
+fn signals_do_not_prolong_the_wait_of_a_fork() {
     waits_in_vain("fork tick 20 work child 3 0");
 }
 
@@ -286,7 +288,7 @@ fn waits_in_vain(fork: &str) {
 
 // CTP-32, LT-19
 #[test]
-fn forks_that_have_dropped_what_reaches_the_recorder_count_themselves() {
+fn forks_without_the_recorders_socket_count_themselves() {
     let lab = Lab::new();
     let steps = "work parent 3 1000 nobody fork work child 3 0 fork work grandchild 3 0";
     if !rustix::process::geteuid().is_root() {
@@ -305,7 +307,7 @@ fn forks_that_have_dropped_what_reaches_the_recorder_count_themselves() {
 
 // CTP-32, LT-19
 #[test]
-fn forks_of_a_program_without_a_descriptor_to_spare_count_themselves() {
+fn forks_without_free_descriptors_count_themselves() {
     for limit in 5..8 {
         let lab = Lab::new();
         let script = "ulimit -n $0; exec \"$@\"";
@@ -333,7 +335,7 @@ fn forks_of_a_program_without_a_descriptor_to_spare_count_themselves() {
 
 // CTP-28, LT-17
 #[test]
-fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
+fn process_cannot_change_the_records_of_another() {
     let lab = Lab::new();
     let steps = "work before 5 1000 fork work bad 10 20000 scribble fork work good 20 1000";
     let (outcome, trace) = record(&lab, &["--buffer", "16K"], steps);
@@ -365,7 +367,7 @@ fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
 
 // CTP-32, LT-19
 #[test]
-fn a_program_in_a_process_namespace_of_its_own_is_taken_for_nobody_else() {
+fn process_namespace_does_not_confuse_processes() {
     let lab = Lab::new();
     let mut separate = lab.command("unshare");
     if !lab
@@ -398,9 +400,9 @@ fn a_program_in_a_process_namespace_of_its_own_is_taken_for_nobody_else() {
 
 // LT-19
 #[test]
-fn a_program_that_has_become_somebody_else_is_told_how_to_be_recorded() {
+fn program_that_changed_its_user_gets_a_remedy() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can become somebody else");
+        eprintln!("skipped: only root can change its user");
         return;
     }
     let lab = Lab::new();
@@ -411,7 +413,7 @@ fn a_program_that_has_become_somebody_else_is_told_how_to_be_recorded() {
         }
         std::fs::set_permissions(lab.path(name), everybody).expect("is ours");
     }
-    let words = ["truth", "nobody", "work", "somebody", "5", "1000"];
+    let words = ["truth", "nobody", "work", "other", "5", "1000"];
     let outcome = lab.record(&[], "family", &words);
     assert!(
         outcome.stderr.contains("not recording") && outcome.stderr.contains("--inherit-fd"),
@@ -425,7 +427,7 @@ fn a_program_that_has_become_somebody_else_is_told_how_to_be_recorded() {
 
 // CTP-17, LT-19
 #[test]
-fn a_program_that_filters_its_system_calls_is_spared_on_request() {
+fn no_bell_spares_programs_that_filter_system_calls() {
     let steps = "truth work before 3 1000 filter work after 5 50000 fork work child 3 1000";
     let words: Vec<&str> = steps.split(' ').collect();
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! The flight recorder: what came last is there whenever it is wanted, and what came before is
-//! counted. What is true comes from the programs.
+//! The flight recorder: the latest events are available at any time, and earlier ones are counted.
+//! The programs provide the expected values.
 
 mod snapshot_files;
 
@@ -48,7 +48,7 @@ fn events_since(trace: &Trace, since: Nanos) -> u64 {
 
 // LT-08
 #[test]
-fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() {
+fn newest_records_are_kept_and_the_others_counted() {
     const EVENTS: u64 = 10 * CAPACITY;
     let lab = Lab::new();
     let arguments = ["truth", "1", "1", &EVENTS.to_string()];
@@ -57,10 +57,10 @@ fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() 
     is_whole(&trace);
     let coroutine = trace.named("hot-0-0");
     assert_eq!(coroutine.event_counts().attempted, EVENTS);
-    // All that the thread told but its beginning is of this coroutine.
+    // All events of the thread except its start are of this coroutine.
     assert_eq!(coroutine.event_counts().recorded, CAPACITY);
     assert_eq!(coroutine.earlier, EVENTS - CAPACITY, "the overrun count");
-    let window = trace.window.expect("there is one");
+    let window = trace.window.expect("a window");
     assert_eq!(window.overwritten, EVENTS + 1 - CAPACITY);
     assert_eq!(window.since, coroutine.events[0].at);
     for event in coroutine
@@ -68,7 +68,7 @@ fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() 
         .iter()
         .filter(|other_event| other_event.kind == EventKind::Suspend)
     {
-        // The birth comes before those that the program numbers.
+        // The birth precedes the events that the program numbers.
         assert_eq!(event.arg, event.n - 1);
     }
     let message = &outcome.stderr;
@@ -80,14 +80,14 @@ fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() 
 
 // LT-08, AGG-07
 #[test]
-fn totals_are_of_all_events_and_the_window_of_several_threads_begins_where_all_have_everything() {
+fn totals_cover_all_and_the_window_starts_where_complete() {
     const EVENTS: u64 = 40_000;
     let lab = Lab::new();
     let arguments = ["truth", "3", "5", &EVENTS.to_string()];
     lab.record(&["--flight-recorder=64K"], "hot", &arguments);
     let trace = lab.trace();
     is_whole(&trace);
-    let since = trace.window.expect("there is one").since;
+    let since = trace.window.expect("a window").since;
     let ended_sums =
         |count: fn(&EndedSums) -> u64| trace.all_ended_sums.iter().map(count).sum::<u64>();
     let mut runs = ended_sums(|ended_sums| ended_sums.running.count);
@@ -116,7 +116,7 @@ fn totals_are_of_all_events_and_the_window_of_several_threads_begins_where_all_h
     assert!((CAPACITY / 2..=3 * CAPACITY).contains(&kept), "{kept}");
 }
 
-/// A program that runs on under a flight recorder until it is killed.
+/// A program that keeps running under a flight recorder until it is killed.
 struct Flight {
     lab: Lab,
     recorder: Child,
@@ -154,7 +154,7 @@ impl Flight {
         self.read(name)
     }
 
-    /// As `ctp-record control PID status` tells them.
+    /// The figures of `ctp-record control PID status`.
     fn events_and_lanes(&self) -> (u64, u64) {
         let mut command = self.lab.bare_recorder();
         command.stdout(std::process::Stdio::piped());
@@ -170,13 +170,13 @@ impl Flight {
         (figure("events "), figure("lanes "))
     }
 
-    /// Memory of the recorder, as the kernel tells it under this name.
+    /// Memory of the recorder, under this name of the kernel.
     fn recorder_kib(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.recorder.id()));
-        let status = status.expect("it runs");
+        let status = status.expect("running");
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        kib.expect("the kernel tells")
+        kib.expect("the kernel has this field")
     }
 
     fn read(&self, name: &str) -> Trace {
@@ -225,7 +225,7 @@ fn agree(trace: &Trace, other: &Trace) -> u64 {
 
 // LT-09, LT-05
 #[test]
-fn snapshots_by_command_are_right_while_the_program_runs_and_disturb_nothing() {
+fn snapshots_by_command_are_correct_and_independent() {
     let flight = mortal(&["--flight-recorder=4M"]);
     sleep(Duration::from_millis(200));
     let running = flight.snapshot_to("running.ctp");
@@ -236,12 +236,12 @@ fn snapshots_by_command_are_right_while_the_program_runs_and_disturb_nothing() {
     assert_eq!(lanes, 3);
     send(Signal::STOP, flight.program);
     let first = flight.snapshot_to("first.ctp");
-    let bytes = fs::read(flight.lab.path("first.ctp")).expect("it is there");
+    let bytes = fs::read(flight.lab.path("first.ctp")).expect("present");
     let second = flight.snapshot_to("second.ctp");
     send(Signal::CONT, flight.program);
     for trace in [&running, &first, &second] {
         is_whole(trace);
-        assert!(trace.window.expect("there is one").goes_on);
+        assert!(trace.window.expect("a window").goes_on);
         killed::events_are_as_computed(trace, &flight.lab);
     }
     agree(&running, &first);
@@ -255,14 +255,14 @@ fn snapshots_by_command_are_right_while_the_program_runs_and_disturb_nothing() {
     );
     let (lab, _) = flight.kill();
     let last = lab.trace();
-    assert!(!last.window.expect("there is one").goes_on);
+    assert!(!last.window.expect("a window").goes_on);
     killed::agrees_with_notes(&last, &lab);
     assert!(second.attempted() <= last.attempted());
 }
 
 // LT-15, LT-05, LT-08, AGG-06
 #[test]
-fn of_a_program_that_is_killed_at_any_instant_all_of_the_window_is_there() {
+fn killed_at_any_instant_the_window_is_complete() {
     let mut kept = 0;
     for run in 0..runs(20) {
         let reach = ["--flight-recorder", "--flight-recorder=16K"][run % 2];
@@ -278,7 +278,7 @@ fn of_a_program_that_is_killed_at_any_instant_all_of_the_window_is_there() {
 
 // LT-21
 #[test]
-fn coroutines_that_ended_in_the_window_have_their_names() {
+fn ended_coroutines_in_the_window_have_names() {
     let lab = Lab::new();
     lab.record(
         &["--flight-recorder", "-n", "30000"],
@@ -302,7 +302,7 @@ fn coroutines_that_ended_in_the_window_have_their_names() {
 }
 
 #[test]
-fn a_wait_that_is_meant_to_be_long_is_told_with_that_mark() {
+fn idle_wait_keeps_its_mark() {
     for flags in [&[][..], &["--flight-recorder"]] {
         let lab = Lab::new();
         lab.record(flags, "churn", &["truth", "3"]);
@@ -315,7 +315,7 @@ fn a_wait_that_is_meant_to_be_long_is_told_with_that_mark() {
 
 // LT-21, AGG-13
 #[test]
-fn those_that_ended_before_the_window_are_in_sums() {
+fn coroutines_ended_before_the_window_are_in_totals() {
     let lab = Lab::new();
     lab.record(
         &["--flight-recorder=64K", "-n", "30000"],
@@ -333,7 +333,7 @@ fn those_that_ended_before_the_window_are_in_sums() {
     assert_eq!(trace.attempted(), 20_000 * 4 + 1 + 2 + 3);
     assert_eq!(trace.all_ended_sums.len(), 100, "by name");
     for ended_sums in &trace.all_ended_sums {
-        // Each ran once, and was dropped while it waited.
+        // Each ran once, and was dropped during its wait.
         assert_eq!(
             (ended_sums.events, ended_sums.running.count),
             (4 * ended_sums.coroutines, ended_sums.coroutines)
@@ -344,7 +344,7 @@ fn those_that_ended_before_the_window_are_in_sums() {
 
 // LT-09
 #[test]
-fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
+fn snapshot_signal_does_not_reach_the_program() {
     let flags = [
         "--flight-recorder=64K",
         "--snapshot-on",
@@ -362,7 +362,7 @@ fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
         );
     }
     let (lab, message) = flight.kill();
-    assert!(!lab.path("ctp.data").exists(), "only as it was told to");
+    assert!(!lab.path("ctp.data").exists(), "only the requested files");
     assert!(
         message.contains("ctp-report --stuck -i ctp.data.1"),
         "{message}"
@@ -376,7 +376,7 @@ fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
 
 // LT-09
 #[test]
-fn of_a_program_that_is_stopped_it_is_said_so_with_the_snapshot() {
+fn snapshot_states_that_recording_is_stopped() {
     let flight = mortal(&["--flight-recorder=64K", "--snapshot-on", "signal:USR2"]);
     send(Signal::USR2, flight.recorder.id());
     flight.lab.wait_for_file("ctp.data.1");
@@ -394,7 +394,7 @@ fn of_a_program_that_is_stopped_it_is_said_so_with_the_snapshot() {
 
 // LT-09
 #[test]
-fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
+fn only_a_failed_program_leaves_a_snapshot() {
     let flags = ["--flight-recorder", "--snapshot-on", "exit:nonzero"];
     let flight = mortal(&flags);
     let (lab, message) = flight.kill();
@@ -414,7 +414,7 @@ fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
 
 // LT-09, AGG-17
 #[test]
-fn neither_the_file_nor_the_memory_grows_with_time() {
+fn file_and_memory_do_not_grow_with_time() {
     let flight = mortal(&["--flight-recorder=64K"]);
     let resident = || flight.recorder_kib("VmRSS:");
     let took = |name: &str| {
@@ -430,7 +430,7 @@ fn neither_the_file_nor_the_memory_grows_with_time() {
     wait_until("ten times as much", || took("late.ctp").0 > 10 * events);
     let (_, later) = took("late.ctp");
     assert!(later < bytes + 400_000, "{bytes} and then {later}");
-    // Those who left are remembered up to a bound; the truth of this program has room for few.
+    // Ended coroutines are remembered up to a limit; this program's truth file has room for few.
     assert!(
         resident() < before + 60_000,
         "{before} and then {}",
@@ -441,7 +441,7 @@ fn neither_the_file_nor_the_memory_grows_with_time() {
 
 // LT-09
 #[test]
-fn a_window_of_a_length_goes_no_further_back() {
+fn window_is_limited_to_the_given_length() {
     let lab = Lab::new();
     lab.record(
         &["--flight-recorder=50ms"],
@@ -450,14 +450,14 @@ fn a_window_of_a_length_goes_no_further_back() {
     );
     let trace = lab.trace();
     is_whole(&trace);
-    let window = trace.window.expect("there is one");
+    let window = trace.window.expect("a window");
     let length = trace.end().at.0 - window.since.0;
     assert!(length <= 50_000_000, "{length}");
     assert!(window.overwritten > 0);
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_way_out() {
+fn impossible_options_are_refused_with_a_remedy() {
     let lab = Lab::new();
     let refused = |flags: &[&str]| {
         let outcome = lab.run(&mut lab.recorder(flags, "true"));
@@ -489,7 +489,7 @@ fn only_a_flight_recorder_takes_snapshots() {
 
 // LT-09
 #[test]
-fn who_asks_for_a_snapshot_is_told_why_there_is_none() {
+fn failed_snapshot_request_gets_a_reason() {
     let flags = ["--flight-recorder=64K"];
     let flight = Flight::start(&flags, "mortal", &[killed::TRUTH, "1", "4", "400"]);
     // Room for what the snapshot is of, and none for the stack of a thread.
@@ -500,7 +500,7 @@ fn who_asks_for_a_snapshot_is_told_why_there_is_none() {
             maximum: None,
         };
         let pid = Pid::from_raw(flight.recorder.id() as i32);
-        prlimit(pid, Resource::As, limit).expect("it is ours");
+        prlimit(pid, Resource::As, limit).expect("permitted");
     };
     limited(Some(limit));
     let output = flight.snapshot(&["-o", "none.ctp"]);

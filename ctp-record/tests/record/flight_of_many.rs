@@ -1,4 +1,4 @@
-//! What a flight recorder keeps of many threads, of processes that came from one another, and of peers.
+//! A flight recorder with many threads, related processes, and peers.
 
 use ctp_trace::record::{Act, Dialect, EventKind, ProcessExit};
 
@@ -9,7 +9,7 @@ use crate::peers;
 
 // LT-14
 #[test]
-fn what_dead_threads_did_last_is_there_while_there_are_lanes_for_others() {
+fn dead_threads_keep_lanes_while_others_are_free() {
     let lab = Lab::new();
     lab.record(&["--flight-recorder"], "brief", &["truth", "100", "8", "3"]);
     let trace = lab.trace();
@@ -19,12 +19,12 @@ fn what_dead_threads_did_last_is_there_while_there_are_lanes_for_others() {
         .thread_events
         .iter()
         .filter(|thread_event| thread_event.act == Act::Begin);
-    assert_eq!(started.count(), 96, "each thread tells of itself");
+    assert_eq!(started.count(), 96, "each thread has a record");
 }
 
 // CTP-34
 #[test]
-fn processes_that_ended_meanwhile_stand_as_they_were() {
+fn ended_processes_keep_their_final_state() {
     let lab = Lab::new();
     let steps = "work parent 5 0 fork work child 5 0 clone work grandchild 5 0 kill";
     let (_, trace) = record(&lab, &["--flight-recorder"], steps);
@@ -43,7 +43,7 @@ fn processes_that_ended_meanwhile_stand_as_they_were() {
 
 // CTP-33
 #[test]
-fn a_new_image_is_another_process_also_for_a_flight_recorder() {
+fn new_image_is_another_process() {
     let lab = Lab::new();
     let steps = "work old 5 0 exec work new 5 0";
     let (_, trace) = record(&lab, &["--flight-recorder"], steps);
@@ -56,7 +56,7 @@ fn a_new_image_is_another_process_also_for_a_flight_recorder() {
 
 // CTP-13
 #[test]
-fn of_plain_v1_peers_there_are_the_latest_events() {
+fn plain_v1_peers_keep_their_latest_events() {
     peers::latest(Dialect::V1PerStation, "d1");
     peers::latest(Dialect::V1PerSlot, "d2");
 }

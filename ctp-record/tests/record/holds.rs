@@ -1,4 +1,4 @@
-//! Who takes locks, and who gives them back.
+//! Which coroutines take and release locks.
 
 use ctp_trace::record::{Act, CoroutineId, Hold, Place, SiteId, WaitKind, Waker};
 
@@ -22,7 +22,7 @@ fn line(trace: &Trace, site: SiteId) -> u32 {
     }
 }
 
-/// Whether it is taken, which, by whom and where, in words.
+/// In words: taken or released, which lock, by which coroutine, and where.
 type Reported = (bool, u64, Waker, u32);
 
 fn reported(trace: &Trace) -> Vec<Reported> {
@@ -81,12 +81,12 @@ fn holders_follow_the_station(flag: &str) {
 
 // CTP-22
 #[test]
-fn who_holds_what_is_told_of_whoever_has_the_station() {
+fn lock_holders_match_the_owner_of_the_station() {
     holders_follow_the_station("-v");
 }
 
 // CTP-22
 #[test]
-fn a_flight_recorder_tells_it_too() {
+fn flight_recorder_keeps_lock_holders() {
     holders_follow_the_station("--flight-recorder");
 }

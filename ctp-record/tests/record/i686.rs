@@ -1,4 +1,4 @@
-//! A program of 32 bits and one of 64 in one recording.
+//! A 32-bit program and a 64-bit program in the same recording.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::lab::{Lab, fixture};
 
 const TARGET: &str = "i686-unknown-linux-gnu";
 
-/// A program of `examples/` for 32 bits; nothing, with a visible reason, where it cannot be built.
+/// A program of `examples/` for 32 bits. `None`, with a visible reason, if it cannot be built.
 fn of_32_bits(example: &str) -> Option<PathBuf> {
     let here = fixture(example);
     let target_directory = here
@@ -41,7 +41,7 @@ fn of_32_bits(example: &str) -> Option<PathBuf> {
 
 // LT-20
 #[test]
-fn both_are_in_one_trace_with_the_same_records() {
+fn both_widths_are_in_the_same_trace() {
     let Some(small) = of_32_bits("family") else {
         return;
     };
@@ -72,7 +72,7 @@ fn both_are_in_one_trace_with_the_same_records() {
 
 // AGG-24, AGG-06
 #[test]
-fn totals_of_a_program_of_32_bits_are_whole_though_it_is_killed() {
+fn totals_of_a_killed_32_bit_program_are_complete() {
     if let Some(small) = of_32_bits("ledger") {
         crate::summary::killed_at_any_instant(&small, 10);
     }

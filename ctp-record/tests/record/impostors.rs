@@ -1,5 +1,5 @@
-//! CT-07: `ctp-record control` where what listens is no recorder, and a recorder whose callers do
-//! not behave.
+//! CT-07: `ctp-record control` with listeners that are no recorder, and a recorder with malformed
+//! callers.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -23,8 +23,8 @@ struct Impostor {
     process: Child,
 }
 
-/// Copies a program by another process. A process that this one starts meanwhile would inherit a copy that
-/// is open for writing, and as long as it has that, the copy cannot be executed.
+/// Copies a program in another process. A child that this process starts at the same time would
+/// inherit the descriptor open for writing, and the copy could not be executed while it is open.
 fn copy_program(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg(from).arg(to).status();
     assert!(copied.expect("there is such a program").success());
@@ -35,7 +35,7 @@ impl Impostor {
     fn start(manner: &str, user: u32) -> Self {
         let lab = Lab::new();
         fs::set_permissions(lab.path(""), fs::Permissions::from_mode(0o1777)).expect("is ours");
-        // Other users may not get to where it was built.
+        // Other users may have no access to the build directory.
         let program = lab.path("impostor");
         copy_program(&fixture("impostor"), &program);
         let mut command = lab.command(&program);
@@ -49,8 +49,8 @@ impl Impostor {
         Impostor { lab, process }
     }
 
-    /// What a `control` of it says, which may take a tenth of the memory that an endless answer
-    /// would be read into.
+    /// The output of `control` for it, with a tenth of the memory that an endless answer would
+    /// need.
     fn control(&self, words: &str) -> Outcome {
         let script = format!(
             "ulimit -v 400000; exec \"$0\" control {} {words}",
@@ -138,7 +138,7 @@ fn root_asks_another_users_recorder_of_the_same_build() {
 
 // CT-07
 #[test]
-fn a_directory_that_others_enter_is_no_recorders() {
+fn directory_open_to_others_is_not_trusted() {
     let impostor = Impostor::start("lying", us());
     let requested = |impostor: &Impostor| impostor.control("status").status.code();
     assert_eq!(
@@ -172,11 +172,11 @@ fn an_endless_answer_ends_with_an_error() {
 
 // CT-07
 #[test]
-fn what_never_answers_or_lets_in_ends_the_wait() {
+fn wait_for_an_answer_is_limited() {
     let waits = ["silent", "busy"]
         .map(|manner| thread::spawn(move || Impostor::start(manner, us()).control("status")));
     for wait in waits {
-        let outcome = wait.join().expect("it ends");
+        let outcome = wait.join().expect("an exit status");
         assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
         let message = "does not answer: no complete answer after 10 s; is it stopped?";
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
@@ -212,10 +212,10 @@ fn ends_well(lab: &Lab, recorder: Child) {
 
 // CT-07, CTP-28
 #[test]
-fn callers_that_say_nothing_or_too_much_harm_no_recording() {
+fn malformed_callers_do_not_affect_the_recording() {
     let lab = Lab::new();
     let (recorder, directory) = recording(&lab, "1024");
-    let connect = || UnixStream::connect(directory.join("control")).expect("it listens");
+    let connect = || UnixStream::connect(directory.join("control")).expect("listening");
     let silent: Vec<UnixStream> = (0..50).map(|_| connect()).collect();
     let mut loud = connect();
     while loud.write_all(&[b'x'; 4096]).is_ok() {}
@@ -231,17 +231,17 @@ fn callers_that_say_nothing_or_too_much_harm_no_recording() {
 
 // CT-07, CTP-28
 #[test]
-fn without_a_descriptor_left_a_caller_is_hung_up_on() {
+fn without_free_descriptors_callers_are_disconnected() {
     let lab = Lab::new();
     let (recorder, directory) = recording(&lab, "40");
     let doorbells: Vec<UnixStream> = (0..40)
-        .map(|_| UnixStream::connect(directory.join("sock")).expect("it listens"))
+        .map(|_| UnixStream::connect(directory.join("sock")).expect("listening"))
         .collect();
     let open = format!("/proc/{}/fd", recorder.id());
     wait_until("the last descriptor", || {
-        fs::read_dir(&open).expect("it runs").count() >= 40
+        fs::read_dir(&open).expect("running").count() >= 40
     });
-    let mut caller = UnixStream::connect(directory.join("control")).expect("it listens");
+    let mut caller = UnixStream::connect(directory.join("control")).expect("listening");
     caller
         .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("can be set");

@@ -30,7 +30,7 @@ fn about_the_recorder() -> Vec<(String, i32)> {
     named.into_iter().chain(real_time).collect()
 }
 
-/// Sends any signal, also one that has no name.
+/// Sends any signal, even one without a name.
 fn send_number(number: i32, to: u32) {
     let status = Command::new("kill")
         .args([format!("-{number}"), to.to_string()])
@@ -52,7 +52,7 @@ fn is_alive(pid: u32) -> bool {
     !state.is_empty() && !state.contains(") Z ")
 }
 
-/// `signals count`, which writes down each signal that it gets.
+/// `signals count`, which logs each signal.
 fn start(lab: &Lab, flags: &[&str]) -> (Child, u32) {
     let mut command = lab.recorder(flags, fixture("signals"));
     let recorder = command.args(["log", "count"]).spawn();
@@ -92,7 +92,7 @@ fn signals_about_the_recorder_end_the_recording_alone() {
 
 // CT-02
 #[test]
-fn so_they_do_in_every_mode() {
+fn signals_end_the_recording_in_every_mode() {
     for flags in [
         &["--summary"][..],
         &["--flight-recorder"],
@@ -113,7 +113,7 @@ fn so_they_do_in_every_mode() {
 
 // CT-02
 #[test]
-fn a_wait_for_descendants_ends_with_the_programs_status() {
+fn wait_for_descendants_keeps_the_exit_status() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["--wait-all"], "sh");
     command.args(["-c", "sleep 600 & echo $! > child; exit 7"]);
@@ -123,7 +123,7 @@ fn a_wait_for_descendants_ends_with_the_programs_status() {
     // Its zombie is gone once the recorder has taken note of the end.
     wait_until("the program's end", || {
         let list = format!("/proc/{0}/task/{0}/children", recorder.id());
-        fs::read_to_string(list).expect("it runs").trim().is_empty()
+        fs::read_to_string(list).expect("running").trim().is_empty()
     });
     send(Signal::ALARM, recorder.id());
     let outcome = lab.outcome(recorder);
@@ -136,7 +136,7 @@ fn a_wait_for_descendants_ends_with_the_programs_status() {
 
 // CT-02
 #[test]
-fn signals_that_are_the_programs_leave_a_whole_trace() {
+fn signals_to_the_program_leave_a_complete_trace() {
     for signal in [
         Signal::HUP,
         Signal::INT,
@@ -146,7 +146,7 @@ fn signals_that_are_the_programs_leave_a_whole_trace() {
         Signal::USR2,
     ] {
         let lab = Lab::new();
-        // A job in the background of a shell ignores some of them, and so would all that it starts.
+        // A background job of a shell ignores some of them, and so would its children.
         let mut command = lab.command("env");
         command.args(["--default-signal", env!("CARGO_BIN_EXE_ctp-record"), "--"]);
         command.arg(fixture("signals")).args(["log", "default"]);
@@ -163,7 +163,7 @@ fn signals_that_are_the_programs_leave_a_whole_trace() {
 
 // CT-02
 #[test]
-fn a_recorder_that_was_told_to_ignore_a_signal_does() {
+fn ignored_signals_stay_ignored() {
     let lab = Lab::new();
     let mut command = lab.command("env");
     command.args([
@@ -206,7 +206,7 @@ fn injected(lab: &Lab, expression: &str, program: &[&str]) -> Option<Command> {
 
 // CT-02
 #[test]
-fn a_signal_before_the_program_starts_leaves_nothing_behind() {
+fn signal_before_the_start_leaves_no_files() {
     for (signal, number) in [("TERM", 15), ("ALRM", 14), ("HUP", 1), ("INT", 2)] {
         for call in ["mkdir", "listen"] {
             let lab = Lab::new();
@@ -226,7 +226,7 @@ fn a_signal_before_the_program_starts_leaves_nothing_behind() {
 
 // CT-08
 #[test]
-fn without_a_socket_for_control_the_rest_is_recorded() {
+fn without_a_control_socket_recording_continues() {
     for error in ["EADDRINUSE", "ENOBUFS", "EMFILE"] {
         let lab = Lab::new();
         let expression = format!("inject=listen:error={error}:when=2");
@@ -247,7 +247,7 @@ fn without_a_socket_for_control_the_rest_is_recorded() {
 
 // CT-08
 #[test]
-fn without_a_socket_for_programs_nothing_is_left_behind() {
+fn without_a_program_socket_no_files_are_left() {
     let lab = Lab::new();
     let expression = "inject=listen:error=EADDRINUSE:when=1";
     let Some(mut command) = injected(&lab, expression, &["args_echo", "started"]) else {
@@ -261,7 +261,7 @@ fn without_a_socket_for_programs_nothing_is_left_behind() {
 
 // CT-08
 #[test]
-fn callers_that_cannot_be_accepted_cost_no_trace() {
+fn failing_accept_does_not_lose_the_trace() {
     for error in ["ECONNABORTED", "EMFILE", "ENOMEM", "EPERM"] {
         for when in ["1+", "2", "2+"] {
             let lab = Lab::new();
@@ -309,7 +309,7 @@ fn the_limit_of_processor_time_ends_the_recording_alone() {
         maximum: None,
     };
     let pid = Pid::from_raw(recorder.id() as i32);
-    prlimit(pid, Resource::Cpu, limit).expect("it is ours");
+    prlimit(pid, Resource::Cpu, limit).expect("permitted");
     let outcome = lab.outcome(recorder);
     assert!(is_alive(program));
     send(Signal::KILL, program);
@@ -360,7 +360,7 @@ fn the_recorder_is_warned_before_the_hard_limit() {
         let recorder = command.args(["-c", script]).spawn();
         let recorder = recorder.expect("can be started");
         let limits = format!("/proc/{}/limits", recorder.id());
-        let ours = || processor_time(&fs::read_to_string(&limits).expect("it runs"));
+        let ours = || processor_time(&fs::read_to_string(&limits).expect("running"));
         let expected = (warned.to_owned(), limit.to_owned());
         wait_until("its limit", || ours() == expected);
         fs::write(lab.path("go"), "").expect("can be written");

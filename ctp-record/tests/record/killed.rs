@@ -1,7 +1,7 @@
-//! CTP-19, LT-15: the program is killed at any instant, and the trace has what it had done.
+//! CTP-19, LT-15: the program is killed at any instant, and the trace has its events.
 //!
-//! `mortal` notes in memory of its own, before and after each event, what it does. Those notes
-//! survive it and are compared with the trace, coroutine by coroutine.
+//! `mortal` logs its actions in its own memory, before and after each event. The log survives the
+//! program and is compared with the trace, coroutine by coroutine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +18,10 @@ use crate::trace::{Coroutine, Trace};
 const EVENTS: u64 = 400;
 /// Fewer than the 2 097 152 records of a lane of 64M.
 const LONG_LANE_EVENTS: &str = "2000000";
-/// In this file the program notes what it does.
+/// The file of the program's log.
 pub const TRUTH: &str = "truth";
 
-/// What the program noted of one coroutine.
+/// The program's log of a coroutine.
 #[derive(Clone, Copy, Debug)]
 struct Truth {
     row: u64,
@@ -29,17 +29,17 @@ struct Truth {
     done: u64,
 }
 
-/// By the probe's id, which is 0 for one that was killed amid its birth.
+/// By the probe's id, which is 0 for a coroutine that was killed during its birth.
 type Notes = Vec<(u64, Truth)>;
 
 // CTP-19, CTP-11, CT-03, LT-15
 #[test]
-fn a_program_that_is_killed_at_any_instant_has_what_it_had_done_in_the_trace() {
+fn killed_at_any_instant_the_trace_has_all_events() {
     let (mut torn, mut whole, mut moved_in) = (0, 0, 0);
     for run in 0..runs(30) {
         let lab = Lab::new();
-        // Where lanes are short, the recorder is never far behind, and the program is killed once stations
-        // are used again. Long ones have room for all that a thread does.
+        // With short lanes, the recorder is never far behind, and the program is killed once
+        // stations are reused. Long lanes have room for all events of a thread.
         let is_long = run % 2 == 0;
         let pause = Duration::from_micros(run as u64 * 7_919 % 40_000);
         kill_after(&lab, is_long, pause);
@@ -82,7 +82,7 @@ fn kill_after(lab: &Lab, is_long: bool, pause: Duration) {
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
 }
 
-/// None where it was killed before it made the file.
+/// `None` if it was killed before it made the file.
 fn notes(lab: &Lab) -> Notes {
     let bytes = fs::read(lab.path(TRUTH)).unwrap_or_default();
     let words: Vec<u64> = bytes
@@ -132,7 +132,8 @@ fn nothing_is_missing(trace: &Trace) {
     }
 }
 
-/// The same of a flight recorder's trace: who is not told of one by one was over, and is in a sum.
+/// The same for a flight recorder's trace: a coroutine that is missing had ended, and is in a
+/// total.
 pub fn agrees_with_notes(trace: &Trace, lab: &Lab) {
     let notes = notes(lab);
     let within_birth = notes.iter().filter(|(id, _)| *id == 0).count() as u64;
@@ -151,7 +152,8 @@ pub fn agrees_with_notes(trace: &Trace, lab: &Lab) {
         .map(|all_ended_sum| all_ended_sum.coroutines)
         .sum();
     assert_eq!(recorded.len() as u64, ended_sums);
-    // One may be over and not have noted it: its thread stood still while others went on.
+    // A coroutine may have ended without a log entry: its thread was stopped while others
+    // continued.
     let is_over = |truth: &Truth| EVENTS <= truth.started && truth.started <= truth.done + 1;
     assert!(recorded.values().all(is_over), "{recorded:?}");
     let events: u64 = trace
@@ -178,7 +180,7 @@ pub fn coroutines(lab: &Lab) -> usize {
     notes(lab).len()
 }
 
-/// What events of a program that runs on say is what it computed.
+/// The contents of the events are those that the program computed.
 pub fn events_are_as_computed(trace: &Trace, lab: &Lab) {
     let recorded: BTreeMap<u64, Truth> = notes(lab).into_iter().collect();
     for coroutine in trace.coroutines.values() {
@@ -205,7 +207,7 @@ fn is_as_recorded(coroutine: &Coroutine, recorded: Truth) {
         assert_eq!(event_counts.attempted, recorded.done, "{context}");
     }
     let slots = if is_torn { 7 } else { 8 };
-    // Of one that ended, only what lanes have is in a flight recorder's window.
+    // For an ended coroutine, a flight recorder's window has only the events in lanes.
     let is_over = coroutine
         .events
         .last()

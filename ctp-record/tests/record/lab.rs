@@ -1,4 +1,4 @@
-//! A directory for each test, and the recorder run in it.
+//! A directory for each test, in which the recorder runs.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::trace::Trace;
 
-/// A directory of a test's own. Everything it runs works there.
+/// A test's own directory, the working directory of all its programs.
 pub struct Lab(TempDir);
 
 /// What a run left behind.
@@ -74,7 +74,7 @@ impl Lab {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the command to its end.
     pub fn run(&self, command: &mut Command) -> Outcome {
         let child = command.spawn().expect("can be started");
         self.outcome(child)
@@ -142,7 +142,7 @@ pub fn send(signal: Signal, to: u32) {
     kill_process(pid, signal).expect("is there");
 }
 
-/// The only child of this process, once there is one.
+/// Waits for the only child of this process.
 pub fn only_child(of: u32) -> u32 {
     let list = format!("/proc/{of}/task/{of}/children");
     let mut child = None;
@@ -157,8 +157,8 @@ pub fn only_child(of: u32) -> u32 {
     child.expect("was just found")
 }
 
-/// The program of this recorder, once it is one: until then it is a fork of the recorder itself, which
-/// nobody records.
+/// Waits for the program of this recorder. Until its exec the child is a fork of the recorder
+/// itself, which is not recorded.
 pub fn program_of(recorder: u32) -> u32 {
     let program = only_child(recorder);
     wait_until("the program", || {

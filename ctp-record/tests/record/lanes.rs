@@ -10,7 +10,7 @@ use crate::loss::counts_agree;
 
 /// What the closing lines say was used.
 fn lanes(stderr: &str) -> u32 {
-    let (before, _) = stderr.split_once(" lane").expect("they tell of lanes");
+    let (before, _) = stderr.split_once(" lane").expect("the hint about lanes");
     let count = before.rsplit("; ").next().expect("there is one at least");
     // Thousands stand apart.
     count.replace(' ', "").parse().expect("a number")
@@ -27,7 +27,7 @@ fn a_burst_that_lanes_can_hold_is_recorded_without_loss() {
 
 // LT-07
 #[test]
-fn what_no_lane_could_take_is_counted_and_the_user_told_of_larger_ones() {
+fn full_lanes_are_counted_and_larger_lanes_suggested() {
     let lab = Lab::new();
     let outcome = lab.record(&["--buffer", "1K"], "hot", &["truth", "2", "3", "50000"]);
     let trace = counts_agree(&lab);
@@ -59,7 +59,7 @@ fn ten_thousand_short_threads_use_few_lanes() {
 
 // LT-12
 #[test]
-fn of_two_thousand_threads_at_a_time_each_has_a_lane_and_loses_nothing() {
+fn two_thousand_threads_each_have_a_lane() {
     let lab = Lab::new();
     let message = brief(&lab, "2000", "2000", "20");
     assert_eq!(lanes(&message), 2000, "{message}");
@@ -69,7 +69,7 @@ fn of_two_thousand_threads_at_a_time_each_has_a_lane_and_loses_nothing() {
 
 // LT-12
 #[test]
-fn the_lanes_of_the_first_threads_are_mapped_before_these_come() {
+fn first_lanes_are_mapped_in_advance() {
     let mapped = |flags: &[&str]| -> u64 {
         let message = Lab::new().record(flags, "brief", &["mapped"]).stdout;
         message.trim().parse().expect("a number")
@@ -91,22 +91,23 @@ fn may_look_at_a_child() -> bool {
 
 // LT-12
 #[test]
-fn a_later_thread_waits_for_no_page_with_its_first_event() {
+fn later_threads_find_prepared_pages() {
     if !may_look_at_a_child() {
-        return eprintln!("skipped: this kernel lets nobody look at the memory of a child");
+        return eprintln!("skipped: no access to the memory of a child");
     }
     let message = Lab::new().record(&[], "brief", &["waits", "80"]).stdout;
     let with: usize = message.trim().parse().expect("a number");
-    // One in a while comes to a page of the table of lanes, and another one before the recorder has looked.
+    // Now and then a thread reaches a new page of the table of lanes, or starts before the recorder
+    // has checked.
     assert!(with <= 16, "{with} of 64");
 }
 
-/// What a program has room for: the long lanes of this size, and not the short ones as well.
+/// The program's address space fits the long lanes of this size, but not the short ones.
 const ADDRESSES_KIB: &str = "ulimit -v 1200000; exec \"$0\" \"$@\"";
 
 // LT-12
 #[test]
-fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
+fn threads_without_a_lane_are_recorded_from_slots() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["-v", "-n", "2000", "--buffer", "8M"], "sh");
     command.args(["-c", ADDRESSES_KIB]).arg(fixture("brief"));
@@ -124,11 +125,11 @@ fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
 
 // CTP-30, LT-04
 #[test]
-fn what_a_signal_handler_records_amid_an_event_harms_neither() {
+fn signal_handler_during_an_event_corrupts_nothing() {
     let lab = Lab::new();
     let outcome = lab.record(&["--buffer", "64M"], "nested", &["truth", "1000000"]);
     let trace = counts_agree(&lab);
-    // Where many handlers come amid one event, the last ones are left out, and counted.
+    // If many handlers run during an event, the last ones are left out and counted.
     trace.has_no_gaps();
     assert!(trace.end().lost < trace.end().events / 100);
     let inner = trace.named("inner").event_counts().attempted;

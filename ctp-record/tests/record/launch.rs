@@ -58,7 +58,7 @@ fn is_ignored(signal: &str, number: u32) -> bool {
 
 // CT-01
 #[test]
-fn who_was_told_to_ignore_children_waits_for_the_program_all_the_same() {
+fn ignored_sigchld_does_not_prevent_the_wait() {
     let (outcome, how) = with_ignored("--ignore-signal=CHLD", &["sh", "-c", "sleep 0.1; exit 3"]);
     assert_eq!(outcome.status.code(), Some(3), "{}", outcome.stderr);
     assert_eq!(how, ExitReason::Exited(3));
@@ -66,7 +66,7 @@ fn who_was_told_to_ignore_children_waits_for_the_program_all_the_same() {
 
 // CT-01
 #[test]
-fn the_program_ignores_what_it_would_ignore_without_us() {
+fn program_inherits_ignored_signals() {
     const SIGPIPE: u32 = 13;
     const SIGCHLD: u32 = 17;
     assert!(is_ignored("--ignore-signal=CHLD", SIGCHLD));
@@ -101,7 +101,7 @@ fn the_exit_status_is_the_programs() {
 
 // CT-01
 #[test]
-fn what_cannot_be_executed_ends_with_126_or_127_and_one_clear_line() {
+fn failed_exec_exits_with_126_or_127() {
     let lab = Lab::new();
     for (name, mode, text) in [
         ("data", 0o644, "exit 0\n"),
@@ -136,7 +136,7 @@ fn what_cannot_be_executed_ends_with_126_or_127_and_one_clear_line() {
 
 // CT-01
 #[test]
-fn who_leaves_out_the_sign_before_a_length_or_a_size_is_told() {
+fn value_without_an_equals_sign_is_explained() {
     let lab = Lab::new();
     for value in ["30s", "64M"] {
         let mut command = lab.bare_recorder();
@@ -152,7 +152,7 @@ fn who_leaves_out_the_sign_before_a_length_or_a_size_is_told() {
 
 // CT-06
 #[test]
-fn a_program_that_cannot_be_started_costs_no_earlier_trace() {
+fn failed_launch_keeps_the_earlier_trace() {
     let lab = Lab::new();
     lab.run(&mut lab.recorder(&["-q"], "true"));
     let kept = fs::read(lab.path("ctp.data")).expect("was recorded");

@@ -18,8 +18,8 @@ fn hot(lab: &Lab, output: &str) -> Child {
     recorder
 }
 
-/// The program ran to its end, and then the recorder says just this. While it ran, it may have told that the
-/// file takes no more.
+/// The program ran to its end, and then the recorder printed exactly this. Before, it may have
+/// reported that the file is full.
 fn says(lab: &Lab, outcome: &Outcome, sentence: &str) {
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
     let lines: Vec<&str> = outcome.stderr.lines().collect();
@@ -35,7 +35,7 @@ fn says(lab: &Lab, outcome: &Outcome, sentence: &str) {
 
 // CT-08
 #[test]
-fn a_disk_that_fills_in_the_middle_costs_what_comes_after() {
+fn full_disk_loses_only_later_records() {
     let lab = Lab::new();
     let recorder = hot(&lab, "ctp.data");
     let pid = Pid::from_raw(recorder.id() as i32);
@@ -44,7 +44,7 @@ fn a_disk_that_fills_in_the_middle_costs_what_comes_after() {
         current: Some(400_000),
         maximum: Some(400_000),
     };
-    prlimit(pid, Resource::Fsize, full).expect("it is ours");
+    prlimit(pid, Resource::Fsize, full).expect("permitted");
     let outcome = lab.outcome(recorder);
     let sentence = "cannot write ctp.data: File too large (os error 27); it can be read up to here";
     says(&lab, &outcome, sentence);
@@ -60,7 +60,7 @@ fn a_disk_that_fills_in_the_middle_costs_what_comes_after() {
 
 // CT-08
 #[test]
-fn a_file_that_takes_no_more_is_told_while_the_program_runs() {
+fn full_file_is_reported_while_the_program_runs() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["-q", "-o", "/dev/full"], fixture("family"));
     let steps = ["truth", "work", "one", "5000", "0", "await", "go"];
@@ -90,19 +90,19 @@ fn a_file_that_takes_no_more_is_told_while_the_program_runs() {
 
 // CT-08
 #[test]
-fn a_snapshot_for_which_there_is_no_room_is_not_said_to_be_there() {
+fn snapshot_on_a_full_disk_is_not_announced() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["--flight-recorder"], fixture("family"));
     let steps = ["truth", "work", "one", "5000", "0", "await", "go"];
     let recorder = command.args(steps).spawn().expect("can be started");
     lab.wait_for_file("truth");
     let pid = Pid::from_raw(recorder.id() as i32);
-    // What it says on stderr is in a file, too.
+    // Its stderr goes to a file, too.
     let full = Rlimit {
         current: Some(1_000),
         maximum: Some(1_000),
     };
-    prlimit(pid, Resource::Fsize, full).expect("it is ours");
+    prlimit(pid, Resource::Fsize, full).expect("permitted");
     fs::write(lab.path("go"), "").expect("can be made");
     let outcome = lab.outcome(recorder);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
@@ -113,7 +113,7 @@ fn a_snapshot_for_which_there_is_no_room_is_not_said_to_be_there() {
 
 // CT-08
 #[test]
-fn an_output_that_is_taken_away_is_told() {
+fn removed_output_is_reported() {
     for directory in ["gone", "renamed"] {
         let lab = Lab::new();
         fs::create_dir(lab.path("disk")).expect("can be made");
@@ -135,7 +135,7 @@ fn an_output_that_is_taken_away_is_told() {
 
 // CT-08
 #[test]
-fn an_output_that_is_cut_is_told() {
+fn truncated_output_is_reported() {
     let lab = Lab::new();
     let recorder = hot(&lab, "ctp.data");
     lab.wait_for_file("ctp.data");
@@ -148,7 +148,7 @@ fn an_output_that_is_cut_is_told() {
 
 // CT-08
 #[test]
-fn a_pipe_gets_the_trace_as_it_comes() {
+fn pipe_receives_the_trace_during_recording() {
     let lab = Lab::new();
     let script = "mkfifo pipe; cat pipe >copy & \"$@\"; status=$?; wait; exit $status";
     let recorder = lab.recorder(&["-o", "pipe"], fixture("paced"));
@@ -161,7 +161,7 @@ fn a_pipe_gets_the_trace_as_it_comes() {
 
 // CT-08
 #[test]
-fn a_pipe_whose_reader_goes_away_is_told() {
+fn closed_pipe_is_reported() {
     let lab = Lab::new();
     let script = "mkfifo pipe; head -c 10 pipe >copy & \"$@\"";
     let recorder = lab.recorder(&["-q", "-o", "pipe"], fixture("hot"));
@@ -183,7 +183,7 @@ fn within(lab: &Lab, script: &str, recorder: &Command) -> Command {
 
 // CTP-18
 #[test]
-fn with_few_descriptors_the_program_runs_to_its_end_or_not_at_all() {
+fn with_few_descriptors_the_program_ends_or_never_starts() {
     let mut ran = 0;
     for limit in 4..20 {
         let lab = Lab::new();
@@ -226,7 +226,7 @@ fn with_few_descriptors_the_program_runs_to_its_end_or_not_at_all() {
 
 // CTP-18
 #[test]
-fn a_memory_that_may_not_be_so_large_is_told_with_its_size_and_the_limit() {
+fn too_large_memory_is_reported_with_size_and_limit() {
     let lab = Lab::new();
     let recorder = lab.recorder(&["-n", "1000", "--buffer", "64K"], "true");
     let mut command = within(&lab, "ulimit -f 100; exec \"$@\"", &recorder);
@@ -245,7 +245,7 @@ fn a_memory_that_may_not_be_so_large_is_told_with_its_size_and_the_limit() {
 
 // CTP-18
 #[test]
-fn more_processes_than_the_recorder_has_descriptors_for_are_recorded_all_the_same() {
+fn processes_may_exceed_the_recorders_descriptors() {
     let lab = Lab::new();
     let script = "ulimit -n 16; exec \"$@\"";
     let recorder = lab.recorder(&["-q"], "sh");
@@ -264,7 +264,7 @@ fn more_processes_than_the_recorder_has_descriptors_for_are_recorded_all_the_sam
 
 // CTP-18, CTP-32
 #[test]
-fn forks_for_which_the_recorder_has_no_descriptor_are_counted_in_the_trace() {
+fn forks_beyond_the_recorders_descriptors_are_counted() {
     let lab = Lab::new();
     let script = "ulimit -n 20; exec \"$@\"";
     let recorder = lab.recorder(&[], fixture("family"));
@@ -281,7 +281,7 @@ fn forks_for_which_the_recorder_has_no_descriptor_are_counted_in_the_trace() {
 }
 
 #[test]
-fn a_program_with_little_address_space_is_recorded_from_slots() {
+fn little_address_space_means_slots_only() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["-v"], "sh");
     command.args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\""]);
@@ -332,7 +332,7 @@ fn closings_by_threads_without_a_buffer_may_be_missing() {
 }
 
 #[test]
-fn a_flight_recorder_of_a_program_with_little_address_space_takes_its_probe_for_ours() {
+fn flight_recorder_knows_our_probe_without_address_space() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["--flight-recorder"], "sh");
     command.args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\""]);
@@ -347,7 +347,7 @@ fn a_flight_recorder_of_a_program_with_little_address_space_takes_its_probe_for_
 }
 
 #[test]
-fn where_no_buffers_were_asked_for_nobody_is_said_to_have_found_none() {
+fn without_buffers_no_thread_is_said_to_lack_a_buffer() {
     let lab = Lab::new();
     let message = lab.record(&["--buffer", "0"], "hot", &["truth", "1", "4", "8"]);
     assert!(

@@ -1,4 +1,4 @@
-//! LT-23, CT-26: a trace that is read while it is recorded.
+//! LT-23, CT-26: reading a trace during its recording.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::lab::{Lab, fixture, program_of, send, wait_until};
 /// Longer than any test.
 const PAUSE_US: &str = "600000000";
 
-/// The latest event, and up to when all is told, as far as that is in the file.
+/// The latest event in the file, and the time up to which the file is complete.
 fn reported(path: &Path) -> Option<(Nanos, Nanos)> {
     let bytes = fs::read(path).ok()?;
     let (mut event, mut watermark) = (None, None);
@@ -28,13 +28,13 @@ fn reported(path: &Path) -> Option<(Nanos, Nanos)> {
 }
 
 fn is_locked(path: &Path) -> bool {
-    let file = File::open(path).expect("it is there");
+    let file = File::open(path).expect("present");
     flock(file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
 // LT-23, CT-26
 #[test]
-fn while_nothing_happens_the_file_says_how_long_and_that_it_is_written() {
+fn idle_file_states_until_when_it_is_complete() {
     let lab = Lab::new();
     let mut command = lab.recorder(&[], fixture("paced"));
     let recorder = command.args(["truth", "2", "1", PAUSE_US]).spawn();
@@ -47,7 +47,7 @@ fn while_nothing_happens_the_file_says_how_long_and_that_it_is_written() {
     send(Signal::TERM, program);
     lab.outcome(recorder);
     assert!(!is_locked(&trace));
-    let bytes = fs::read(&trace).expect("it is there");
+    let bytes = fs::read(&trace).expect("present");
     let mut reader = Reader::new(&bytes).expect("is a trace");
     let end = reader.by_ref().flatten().last();
     assert!(matches!(end, Some(Record::End(_))));
@@ -56,7 +56,7 @@ fn while_nothing_happens_the_file_says_how_long_and_that_it_is_written() {
 
 // LT-23
 #[test]
-fn the_file_of_a_summary_does_not_grow_while_nothing_happens() {
+fn summary_file_does_not_grow_while_idle() {
     let lab = Lab::new();
     let arguments = ["truth", "1", "1", "1600000"];
     lab.record(&["--summary"], "paced", &arguments);

@@ -8,8 +8,8 @@ use rustix::process::Signal;
 use crate::lab::{Lab, fixture, send};
 use crate::trace::Trace;
 
-/// The program's own count of each coroutine is the trace's. (That recorded and lost add up to
-/// it is checked for every trace that is read.)
+/// The program's own count of each coroutine matches the trace. (Every trace reader checks that
+/// recorded and lost events add up.)
 pub fn counts_agree(lab: &Lab) -> Trace {
     agrees(lab, lab.trace())
 }
@@ -28,7 +28,7 @@ pub fn agrees(lab: &Lab, trace: Trace) -> Trace {
 
 // CTP-08, CTP-11
 #[test]
-fn paced_events_are_all_there_in_order() {
+fn paced_events_are_all_recorded_in_order() {
     let lab = Lab::new();
     lab.record(&[], "paced", &["truth", "5", "40", "1000"]);
     counts_agree(&lab).is_complete();
@@ -47,7 +47,7 @@ fn events_of_a_burst_are_recorded_or_counted() {
 
 // CTP-11
 #[test]
-fn events_are_counted_while_the_recorder_stands_still() {
+fn events_are_counted_under_a_stopped_recorder() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["--buffer", "64K"], fixture("hot"));
     let recorder = command.args(["truth", "2", "3", "200000"]).spawn();
@@ -63,7 +63,7 @@ fn events_are_counted_while_the_recorder_stands_still() {
 
 // CTP-11
 #[test]
-fn a_program_that_ends_while_the_recorder_stands_still_is_still_accounted_for() {
+fn program_that_ends_under_a_stopped_recorder_is_counted() {
     let lab = Lab::new();
     let mut command = lab.recorder(&[], fixture("hot"));
     let recorder = command.args(["truth", "2", "3", "20000"]).spawn();

@@ -1,8 +1,8 @@
-//! The recorder as a user runs it: real programs under it, and what its trace says of them.
+//! The recorder as a user runs it: real programs under it, and the resulting traces.
 //!
-//! What is true comes from the programs, which write down what they did (`examples/`). Each test
-//! names what it proves by an id, which `docs/contract.md` explains. `CTP_RUNS=1000` makes the tests
-//! of chance take that many runs.
+//! The programs log what they did (`examples/`), which provides the expected values. Each test has
+//! the ids of the promises that it proves; `docs/contract.md` explains them. `CTP_RUNS=1000` sets
+//! the number of runs of randomised tests.
 
 mod backlog;
 mod capacity;

@@ -29,32 +29,7 @@ fn an_earlier_trace_is_kept_and_never_appended_to() {
 
 // CT-06
 #[test]
-fn a_run_without_coroutines_keeps_the_earlier_trace() {
-    let lab = Lab::new();
-    lab.record(&[], "paced", &["truth", "3", "2", "0"]);
-    let first = lab.trace().start.trace_id;
-    let message = "ctp.data is still the trace of an earlier run";
-    for _ in 0..2 {
-        let outcome = lab.run(&mut lab.recorder(&[], "true"));
-        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
-    }
-    assert_eq!(lab.trace().start.trace_id, first);
-    let files =
-        fs::read_dir(lab.path("ctp.data").parent().expect("a folder")).expect("can be read");
-    let names = files.map(|entry| {
-        entry
-            .expect("can be read")
-            .file_name()
-            .into_string()
-            .expect("text")
-    });
-    let traces: Vec<String> = names.filter(|name| name.starts_with("ctp.data")).collect();
-    assert_eq!(traces, ["ctp.data"], "no draft and no .old file is left");
-}
-
-// CT-06
-#[test]
-fn a_trace_says_what_was_run_where_and_from_which_build() {
+fn trace_has_command_host_and_build_ids() {
     let lab = Lab::new();
     lab.record(&[], "paced", &["truth", "1", "5", "1000"]);
     let Trace {
@@ -91,7 +66,7 @@ fn a_trace_says_what_was_run_where_and_from_which_build() {
 
 // CT-06
 #[test]
-fn the_trace_goes_where_the_user_wants_it() {
+fn trace_goes_to_the_given_path() {
     let lab = Lab::new();
     let outcome = lab.record(
         &["-o", "other name.ctp"],
@@ -109,7 +84,7 @@ fn the_trace_goes_where_the_user_wants_it() {
 
 // CT-06
 #[test]
-fn behind_a_link_the_file_is_replaced_and_kept_and_the_link_stays() {
+fn output_link_stays_and_the_old_file_is_kept() {
     let lab = Lab::new();
     fs::create_dir(lab.path("disk")).expect("can be made");
     symlink("disk/day", lab.path("day")).expect("can be made");
@@ -127,7 +102,7 @@ fn behind_a_link_the_file_is_replaced_and_kept_and_the_link_stays() {
 
 // CT-06
 #[test]
-fn a_trace_that_cannot_take_its_place_is_whole_elsewhere() {
+fn unmovable_trace_is_complete_elsewhere() {
     let lab = Lab::new();
     lab.record(&["-q"], "paced", &["truth", "3", "2", "0"]);
     fs::create_dir(lab.path("ctp.data.old")).expect("can be made");
@@ -142,7 +117,7 @@ fn a_trace_that_cannot_take_its_place_is_whole_elsewhere() {
 
 // CT-06
 #[test]
-fn a_trace_is_not_mixed_with_what_the_program_says() {
+fn trace_is_not_mixed_with_program_output() {
     for place in ["/dev/stdout", "/dev/stderr", "stdout"] {
         let lab = Lab::new();
         let mut command = lab.recorder(&["-o", place], fixture("args_echo"));
@@ -159,7 +134,7 @@ fn a_trace_is_not_mixed_with_what_the_program_says() {
 
 // CT-08
 #[test]
-fn where_no_file_can_be_made_nothing_is_started_and_one_sentence_says_why() {
+fn unwritable_output_prevents_the_start_with_a_reason() {
     let lab = Lab::new();
     fs::create_dir(lab.path("locked")).expect("can be made");
     fs::write(lab.path("file"), "").expect("can be written");
@@ -197,7 +172,7 @@ fn a_device_without_an_end_is_no_dump() {
 
 // CT-08
 #[test]
-fn a_full_disk_is_told_and_the_program_runs_to_its_end() {
+fn full_disk_is_reported_and_the_program_continues() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["-o", "/dev/full"], fixture("paced"));
     let outcome = lab.run(command.args(["truth", "3", "50", "100"]));

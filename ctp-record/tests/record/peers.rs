@@ -1,6 +1,6 @@
 //! CTP-12, CTP-13, CT-04: peers that speak plain cTP v1, in both dialects, with and without a
-//! socket. The program writes down each event that it wrote; one that is not among those, field
-//! for field, was torn or mixed from two.
+//! socket. The program logs each event that it wrote. A recorded event that does not match a logged
+//! event, field for field, was torn or mixed from two.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::trace::{Coroutine, Trace};
 struct Truth {
     /// By probe id, each event's (time, thread, runs, address).
     events: BTreeMap<u64, Vec<(u64, u64, bool, u64)>>,
-    /// Free bytes that somebody wrote to.
+    /// Free bytes that were changed.
     touched: String,
 }
 
@@ -64,8 +64,8 @@ fn died(coroutine: &Coroutine) -> bool {
     coroutine.last() == EventKind::Death
 }
 
-/// 100 events 2 ms apart of a peer that rings, or fewer of one that is found by a timer: none may be
-/// missing. However busy the machine is, the peer is no more than a few events ahead of the recorder.
+/// 100 events, 2 ms apart, of a peer that rings, or fewer of a peer that a timer finds: none may be
+/// missing. Even on a busy machine the peer is at most a few events ahead of the recorder.
 fn paced(dialect: Dialect, name: &str, extra: &[&str]) {
     let lab = Lab::new();
     let (events, pause_us) = match extra.contains(&"silent") {
@@ -139,7 +139,7 @@ fn a_bursty_d2_peer_is_never_torn_and_its_loss_is_exact() {
 
 // CTP-12
 #[test]
-fn a_dialect_is_not_mistaken_while_a_peer_writes_its_first_events() {
+fn dialect_is_recognised_during_the_first_events() {
     for (dialect, name) in [(Dialect::V1PerStation, "d1"), (Dialect::V1PerSlot, "d2")] {
         let lab = Lab::new();
         lab.record(&[], "v1_writer", &["truth", name, "400", "3", "3", "0"]);

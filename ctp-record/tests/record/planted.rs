@@ -1,4 +1,4 @@
-//! CT-07: a trace does not go where another user leads it, and no other user reads it.
+//! CT-07: a trace is not redirected by another user, and no other user can read it.
 //!
 //! Only root can make files of another user, so most of these tests need root.
 
@@ -43,7 +43,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 fn mode_of(path: PathBuf) -> u32 {
-    fs::metadata(path).expect("it is there").mode() & 0o7777
+    fs::metadata(path).expect("present").mode() & 0o7777
 }
 
 fn link(lab: &Lab, target: &str, name: &str, owner: u32) {
@@ -111,7 +111,7 @@ fn a_planted_link_in_the_middle_of_a_path_is_refused() {
 
 // CT-07
 #[test]
-fn a_planted_link_behind_a_link_of_ours_is_refused() {
+fn planted_link_behind_an_own_link_is_refused() {
     if !is_root() {
         return;
     }
@@ -123,11 +123,11 @@ fn a_planted_link_behind_a_link_of_ours_is_refused() {
 
 // CT-07
 #[test]
-fn a_directory_owner_that_is_unknown_is_no_proof() {
+fn unknown_directory_owner_is_not_trusted() {
     if !is_root() {
         return;
     }
-    // In a user namespace all users without a number in it have this one.
+    // In a user namespace all users without a mapping have this id.
     const UNKNOWN: u32 = 65_534;
     let lab = shared_directory(UNKNOWN);
     link(&lab, "../victim", "tmp/ctp.data", UNKNOWN);
@@ -181,7 +181,7 @@ fn a_pipe_that_another_user_planted_is_refused() {
 
 // CT-07
 #[test]
-fn what_is_planted_beside_the_trace_leads_nowhere() {
+fn planted_files_beside_the_trace_are_not_followed() {
     if !is_root() {
         return;
     }
@@ -209,7 +209,7 @@ fn what_is_planted_beside_the_trace_leads_nowhere() {
 
 // CT-07
 #[test]
-fn a_link_that_comes_and_goes_meanwhile_leads_nowhere() {
+fn changing_link_is_not_followed() {
     if !is_root() {
         return;
     }
@@ -247,7 +247,7 @@ fn under_umask(lab: &Lab, umask: &str, flags: &[&str], program: &[&str]) -> Outc
 
 // CT-07
 #[test]
-fn a_trace_is_its_users_alone_whatever_the_umask() {
+fn trace_is_private_whatever_the_umask() {
     for mode in MODES {
         for umask in ["0000", "0022", "0777"] {
             let lab = Lab::new();
@@ -282,11 +282,11 @@ fn another_users_file_is_not_written_into() {
     let lab = shared_directory(0);
     fs::write(lab.path("tmp/ctp.data"), KEPT).expect("can be written");
     chown(lab.path("tmp/ctp.data"), Some(OTHER), Some(OTHER)).expect("is root");
-    let held = fs::File::open(lab.path("tmp/ctp.data")).expect("it is there");
+    let held = fs::File::open(lab.path("tmp/ctp.data")).expect("present");
     let outcome = record(&lab, &[], "tmp/ctp.data");
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     assert_eq!(lab.read("tmp/ctp.data.old"), KEPT);
-    let ours = fs::metadata(lab.path("tmp/ctp.data")).expect("it is there");
+    let ours = fs::metadata(lab.path("tmp/ctp.data")).expect("present");
     assert_eq!((ours.uid(), ours.mode() & 0o777), (0, 0o600));
     assert_ne!(ours.ino(), held.metadata().expect("is open").ino());
 }

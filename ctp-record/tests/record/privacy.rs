@@ -1,4 +1,4 @@
-//! CT-07: nobody else gets in the way, by accident or on purpose.
+//! CT-07: other users and recorders do not interfere, by accident or on purpose.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -17,7 +17,7 @@ fn left_over(lab: &Lab) -> usize {
 
 // CT-07
 #[test]
-fn the_socket_lies_in_a_directory_that_only_its_owner_enters() {
+fn socket_directory_is_private() {
     let lab = Lab::new();
     let script = "stat -c '%a %U' \"$(dirname \"$CTP_SOCK_PATH\")\"; whoami";
     let outcome = lab.run(lab.recorder(&[], "sh").args(["-c", script]));
@@ -38,7 +38,7 @@ fn the_directory_is_removed_however_the_program_ended() {
 
 // CT-07
 #[test]
-fn a_name_that_was_taken_before_is_left_alone() {
+fn occupied_name_is_left_alone() {
     let lab = Lab::new();
     fs::create_dir(lab.path("trap")).expect("can be made");
     symlink(lab.path("trap"), lab.path("link")).expect("can be made");
@@ -60,7 +60,7 @@ fn a_name_that_was_taken_before_is_left_alone() {
 
 // CT-07
 #[test]
-fn two_recorders_at_once_do_not_meet() {
+fn two_recorders_do_not_interfere() {
     let lab = Lab::new();
     let start = |name: &str, coroutines: &str| {
         let mut command = lab.recorder(&["-o", name], fixture("paced"));
@@ -82,7 +82,7 @@ fn two_recorders_at_once_do_not_meet() {
 
 // CT-07
 #[test]
-fn only_what_a_dead_recorder_left_is_taken_away() {
+fn only_files_of_a_dead_recorder_are_removed() {
     let lab = Lab::new();
     let directory = |number: u32, mode| {
         let path = lab.path(&format!("ctp-4194303-{number}"));
@@ -108,7 +108,7 @@ fn only_what_a_dead_recorder_left_is_taken_away() {
     assert_eq!(left_over_names(&lab), ["1", "2", "3", "4", "5"]);
     assert!(fs::read_dir(&fuller).expect("is there").count() == 2);
     listener.set_nonblocking(true).expect("can be set");
-    assert!(listener.accept().is_err(), "nobody knocked");
+    assert!(listener.accept().is_err(), "no connection");
 }
 
 /// The last numbers of what there is.
@@ -123,7 +123,7 @@ fn left_over_names(lab: &Lab) -> Vec<String> {
 
 // LT-25
 #[test]
-fn a_recorder_under_another_has_the_program_for_itself() {
+fn nested_recorder_has_the_program_alone() {
     let lab = Lab::new();
     let recorder = env!("CARGO_BIN_EXE_ctp-record");
     let mut command = lab.recorder(&["-o", "outer"], recorder);

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use crate::interrupted::left_over;
 use crate::lab::{Lab, fixture};
 
-/// Records a program that is flat out until its limit ends it.
+/// Records a program at full speed until its limit ends it.
 fn trace_is_complete((soft, hard): (&str, &str), flags: &[&str]) {
     let lab = Lab::new();
     let recorder = lab.recorder(flags, fixture("hot"));

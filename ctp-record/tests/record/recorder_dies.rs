@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use crate::lab::{Lab, fixture, only_child, runs, send, wait_until};
 use crate::trace::Trace;
 
-/// Kills the recorder so long after the program has attached. Most of the time it sleeps.
+/// Kills the recorder this long after the program has attached. Most of the time it sleeps.
 fn killed_after(pause: Duration) -> Trace {
     let lab = Lab::new();
     let script = "\"$@\"; echo $? > status.new; mv status.new status";
@@ -41,7 +41,7 @@ fn killed_after(pause: Duration) -> Trace {
 
 // CTP-18, CT-08, CT-09
 #[test]
-fn the_program_ends_as_it_would_and_the_trace_can_be_read() {
+fn program_ends_normally_and_the_trace_is_readable() {
     for ms in [20, 105, 250, 333] {
         killed_after(Duration::from_millis(ms));
     }
@@ -49,7 +49,7 @@ fn the_program_ends_as_it_would_and_the_trace_can_be_read() {
 
 // CT-08, CT-09, LT-23
 #[test]
-fn what_was_recorded_before_the_last_sleep_is_on_disk() {
+fn records_before_the_last_sleep_are_on_disk() {
     let trace = killed_after(Duration::from_millis(500));
     assert_eq!(trace.coroutines.len(), 2);
     assert_eq!(trace.named("paced-0").events[0].n, 0);
@@ -60,7 +60,7 @@ fn what_was_recorded_before_the_last_sleep_is_on_disk() {
     );
 }
 
-/// A directory in which somebody recorded before, and what that left.
+/// A directory with an earlier recording and its files.
 fn used_lab() -> (Lab, Vec<u8>) {
     let lab = Lab::new();
     lab.record(&["-q"], "paced", &["truth", "1", "2", "0"]);
@@ -68,7 +68,7 @@ fn used_lab() -> (Lab, Vec<u8>) {
     (lab, previous)
 }
 
-/// A program that tells when it begins and how its own program ended.
+/// A program that logs its start and how its own program ended.
 const SHELL_PREFIX: [&str; 3] = ["-c", "echo began; \"$@\"; echo status $?", "sh"];
 
 fn recorder_in_shell(lab: &Lab) -> Command {
@@ -78,7 +78,7 @@ fn recorder_in_shell(lab: &Lab) -> Command {
     command
 }
 
-/// Runs it to the end of everybody who writes to its output, whoever is killed meanwhile.
+/// Runs the command until all writers of its output have ended, even if some are killed.
 fn messages_of(mut command: Command, meanwhile: impl FnOnce(u32)) -> String {
     let mut child = command
         .stdout(Stdio::piped())
@@ -92,8 +92,8 @@ fn messages_of(mut command: Command, meanwhile: impl FnOnce(u32)) -> String {
     message
 }
 
-/// However far the recorder came: a program that began ended as it would, the earlier trace is
-/// there, what there is of the new one can be read, and the next recorder tidies up.
+/// However far the recorder came: a started program ended normally, the earlier trace exists, the
+/// new trace is readable as far as it goes, and the next recorder removes leftovers.
 fn nothing_is_lost(lab: &Lab, previous: &[u8], message: &str) {
     assert!(["", "began\nstatus 7\n"].contains(&message), "{message:?}");
     let read = |name| fs::read(lab.path(name)).ok();
@@ -115,7 +115,7 @@ fn nothing_is_lost(lab: &Lab, previous: &[u8], message: &str) {
 
 // CTP-18, CT-06, CT-08, CT-09
 #[test]
-fn killed_at_any_instant_it_harms_neither_the_program_nor_an_earlier_trace() {
+fn killed_at_any_instant_program_and_old_trace_survive() {
     for run in 0..runs(30) {
         let (lab, previous) = used_lab();
         let pause = Duration::from_micros(run as u64 * 7_919 % 30_000);
@@ -129,7 +129,7 @@ fn killed_at_any_instant_it_harms_neither_the_program_nor_an_earlier_trace() {
 
 // CTP-18, CT-06, CT-08, CT-09
 #[test]
-fn killed_at_any_system_call_it_harms_neither_the_program_nor_an_earlier_trace() {
+fn killed_at_any_system_call_program_and_old_trace_survive() {
     let Some(calls) = system_calls() else {
         println!("skipped: strace is not installed, or may not trace");
         return;
@@ -154,7 +154,7 @@ fn traced(lab: &Lab, expression: &str) -> Command {
     command
 }
 
-/// How many a recorder makes that nobody kills.
+/// The number of system calls of a recorder that is not killed.
 fn system_calls() -> Option<usize> {
     let strace = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "true"])
@@ -170,7 +170,7 @@ fn system_calls() -> Option<usize> {
 
 // CTP-18
 #[test]
-fn a_recorder_that_is_killed_while_it_drains_or_closes_leaves_the_program_alone() {
+fn killed_in_the_final_drain_the_program_is_unaffected() {
     for kill_at in ["truth.ready", "truth"] {
         let lab = Lab::new();
         let mut command = lab.recorder(&["-q"], "sh");

@@ -1,4 +1,4 @@
-//! Stations that are used again: whose events are whose.
+//! Reused stations: each event belongs to the right coroutine.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::lab::{Lab, runs};
 
 // CTP-22, CTP-24
 #[test]
-fn coroutines_that_follow_each_other_in_a_station_are_told_apart() {
+fn successive_owners_of_a_station_are_separate() {
     let lab = Lab::new();
     let cycles = runs(5_000).to_string();
     lab.record(&["-n", "64"], "relay", &["truth", "4", &cycles]);
@@ -38,7 +38,7 @@ fn coroutines_that_follow_each_other_in_a_station_are_told_apart() {
         );
         assert_eq!(coroutine.events[2].arg, coroutine.birth.probe_id);
         let died = coroutine.events[3].at;
-        // Who and when come after the count, which may be read between.
+        // Waker and time are stored after the count, and may be read in between.
         let is_own = |wake: &Wake| {
             let is_half_recorded = wake.at == Nanos(0);
             wake.count == 0 || is_half_recorded || died <= wake.at

@@ -1,4 +1,4 @@
-//! The line that says how it goes.
+//! The progress line.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::lab::{Lab, fixture};
 use crate::terminal::pseudo_terminal;
 
-/// What a user sees for whom stderr is a terminal, in a recording of a second or two.
+/// The output on a terminal as stderr, in a recording of a second or two.
 fn seen(lab: &Lab, flags: &[&str], stdout: impl FnOnce(&File) -> Stdio) -> String {
     let (user, program) = pseudo_terminal();
     let program = File::from(program);
@@ -18,7 +18,7 @@ fn seen(lab: &Lab, flags: &[&str], stdout: impl FnOnce(&File) -> Stdio) -> Strin
     let mut recorder = command.spawn().expect("can be started");
     drop(command);
     let (mut screen, mut piece) = (Vec::new(), [0; 4096]);
-    // A terminal that nobody else has open any more is an error.
+    // Reading a terminal that no other process has open is an error.
     while let Ok(length @ 1..) = File::from(user.try_clone().expect("can be")).read(&mut piece) {
         screen.extend_from_slice(&piece[..length]);
     }
@@ -32,7 +32,7 @@ fn elsewhere(lab: &Lab) -> impl FnOnce(&File) -> Stdio {
 }
 
 #[test]
-fn a_terminal_of_its_own_shows_how_it_goes_until_it_is_over() {
+fn separate_terminal_shows_progress_until_the_end() {
     let lab = Lab::new();
     let screen = seen(&lab, &[], elsewhere(&lab));
     let (status, closing) = screen.rsplit_once("\x1b[K").expect("it is cleared");
@@ -43,7 +43,7 @@ fn a_terminal_of_its_own_shows_how_it_goes_until_it_is_over() {
 }
 
 #[test]
-fn a_terminal_on_which_the_program_writes_is_left_alone() {
+fn terminal_of_the_program_shows_no_progress() {
     let lab = Lab::new();
     let screen = seen(&lab, &[], |screen| {
         screen.try_clone().expect("can be").into()
@@ -52,7 +52,7 @@ fn a_terminal_on_which_the_program_writes_is_left_alone() {
     assert_eq!(seen(&Lab::new(), &["-q"], elsewhere(&lab)), "");
 }
 
-/// Events and events a second, as each line tells them.
+/// Events and events a second, from each line.
 fn figures(screen: &str) -> Vec<(u64, u64)> {
     let figure = |line: &str, unit: &str| {
         let (before, _) = line.split_once(unit)?;
@@ -65,7 +65,7 @@ fn figures(screen: &str) -> Vec<(u64, u64)> {
 
 /// 402 events in two seconds, of which totals and what came last are kept.
 #[test]
-fn of_totals_and_of_a_flight_recorder_all_events_are_counted_too() {
+fn progress_counts_all_events_in_every_mode() {
     let reaches = [
         (&["--summary"][..], " waiting, "),
         (

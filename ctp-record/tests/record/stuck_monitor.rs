@@ -1,4 +1,4 @@
-//! Where coroutines are stuck is told while the program runs. What is true comes from the program.
+//! Reports of stuck coroutines while the program runs. The program provides the expected values.
 
 use std::process::{Child, Command};
 
@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::lab::{Lab, fixture, program_of, send, wait_until};
 
-/// A program that has forgotten some of its coroutines, and goes on until it is killed.
+/// A program that has forgotten some of its coroutines, and runs until it is killed.
 struct Forgetful {
     lab: Lab,
     recorder: Child,
@@ -28,14 +28,14 @@ impl Forgetful {
         }
     }
 
-    /// What was said so far of those who are stuck.
+    /// The reports on stuck coroutines so far.
     fn message(&self) -> Vec<String> {
         let text = self.lab.read("stderr");
         let lines = text.lines().filter(|line| line.contains(" stuck at "));
         lines.map(str::to_owned).collect()
     }
 
-    /// The first that is said of it.
+    /// The first report.
     fn first_message(&self) -> String {
         wait_until("a line of what is stuck", || !self.message().is_empty());
         self.message().remove(0)
@@ -63,8 +63,8 @@ impl Forgetful {
     }
 }
 
-/// All are stuck at one place. On a busy machine the program may stand still amid a few waits: who had
-/// those counts as stuck later, and the place is named again only where they are twice as many.
+/// All are stuck at the same site. On a busy machine the program may be stopped during a few waits,
+/// which then count as stuck later. The site is reported again only when the number has doubled.
 fn is_named_once(message: &str, place: &str, count: usize) {
     let lines = message.lines().filter(|line| line.contains(" stuck at "));
     let counts = lines.map(|line| {
@@ -82,7 +82,7 @@ fn is_named_once(message: &str, place: &str, count: usize) {
     assert!((1..=count).contains(last), "{message}");
 }
 
-fn they_are_named_once(flags: &[&str], sure: &str) {
+fn stuck_coroutines_are_reported_once(flags: &[&str], sure: &str) {
     let flags = [&["--stuck-after", "300ms"], flags].concat();
     let forgetful = Forgetful::start(&flags, 47);
     forgetful.first_message();
@@ -95,26 +95,26 @@ fn they_are_named_once(flags: &[&str], sure: &str) {
 
 // CT-26
 #[test]
-fn those_who_are_stuck_are_named_once_while_the_program_runs() {
-    they_are_named_once(&[], "");
+fn stuck_coroutines_are_reported_once_at_run_time() {
+    stuck_coroutines_are_reported_once(&[], "");
 }
 
 // CT-26
 #[test]
-fn they_are_named_where_no_thread_has_a_history() {
-    they_are_named_once(&["--summary"], "LIKELY, ");
-    they_are_named_once(&["--buffer", "0"], "LIKELY, ");
+fn totals_and_slots_report_stuck_coroutines() {
+    stuck_coroutines_are_reported_once(&["--summary"], "LIKELY, ");
+    stuck_coroutines_are_reported_once(&["--buffer", "0"], "LIKELY, ");
 }
 
 // CT-26
 #[test]
-fn they_are_named_by_a_flight_recorder() {
-    they_are_named_once(&["--flight-recorder=64K"], "");
+fn flight_recorder_reports_stuck_coroutines() {
+    stuck_coroutines_are_reported_once(&["--flight-recorder=64K"], "");
 }
 
 // CT-26
 #[test]
-fn what_was_closed_long_enough_ago_is_certain_while_the_program_runs() {
+fn old_closing_is_certain_at_run_time() {
     let forgetful = Forgetful::start(&["--stuck-after", "1.5s"], 3);
     let message = forgetful.first_message();
     assert!(
@@ -126,7 +126,7 @@ fn what_was_closed_long_enough_ago_is_certain_while_the_program_runs() {
 
 // CT-26
 #[test]
-fn nobody_is_named_of_a_program_in_which_nobody_is_stuck() {
+fn program_without_stuck_coroutines_has_no_report() {
     let forgetful = Forgetful::start(&["--stuck-after", "1s"], 0);
     let status = || forgetful.status();
     wait_until("some seconds of it", || {
@@ -141,7 +141,7 @@ fn nobody_is_named_of_a_program_in_which_nobody_is_stuck() {
 
 // LT-09
 #[test]
-fn a_snapshot_is_taken_once_of_what_becomes_stuck() {
+fn stuck_coroutine_causes_a_single_snapshot() {
     let flags = ["--flight-recorder=1M", "--snapshot-on", "stuck:300ms"];
     let forgetful = Forgetful::start(&flags, 47);
     forgetful.lab.wait_for_file("ctp.data.1");
@@ -154,5 +154,5 @@ fn a_snapshot_is_taken_once_of_what_becomes_stuck() {
     is_named_once(&message, "ctp-record/examples/forgetful.rs:", 47);
     let next = "look at it: ctp-report --stuck --threshold 300ms -i ctp.data.1";
     assert!(message.contains(next), "{message}");
-    assert!(!lab.path("ctp.data").exists(), "only as it was told to");
+    assert!(!lab.path("ctp.data").exists(), "only the requested files");
 }

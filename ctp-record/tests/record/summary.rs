@@ -1,7 +1,7 @@
-//! Totals instead of history: what a summary says is what happened, whatever became of the events.
+//! Totals instead of history: a summary is correct whatever happened to the events.
 //!
-//! `ledger` notes the time of each of its events in memory of its own. From those notes each figure
-//! is computed here, by its definition.
+//! `ledger` logs the time of each event in its own memory. The tests compute each figure from that
+//! log, by its definition.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::trace::{Coroutine, Trace};
 
 const TRUTH: &str = "truth";
 
-/// What the program noted of one coroutine: how many events were done, and when each began.
+/// The program's log of a coroutine: the number of finished events, and the start of each.
 struct Row {
     name: String,
     done: usize,
@@ -39,8 +39,8 @@ fn rows(lab: &Lab, events: usize) -> Vec<Row> {
 }
 
 impl Row {
-    /// Waits and runs that were over after so many events: after its birth each one ends what the
-    /// one before began, runs those with odd numbers.
+    /// Waits and runs that ended within this number of events. After the birth each event ends what
+    /// the previous one began; odd numbers are runs.
     fn totals_after(&self, events: usize) -> (Durations, Durations) {
         let spans = self.times[..events].windows(2).zip(0..).skip(1);
         let all: Vec<(bool, u64)> = spans
@@ -54,7 +54,7 @@ impl Row {
         (figures(of(false)), figures(of(true)))
     }
 
-    /// As this trace has them after its last event, or amid the one that was cut short.
+    /// As in this trace after its last event, or during the unfinished event.
     fn is_summed_up_by(&self, aggregate: &Aggregate) {
         let reported = (aggregate.waiting, aggregate.running);
         assert_eq!(aggregate.left_out, 0);
@@ -84,7 +84,10 @@ fn figures(all: impl Iterator<Item = u64>) -> Durations {
 }
 
 fn aggregate(coroutine: &Coroutine) -> &Aggregate {
-    let aggregate = coroutine.aggregate.as_ref().expect("its totals were told");
+    let aggregate = coroutine
+        .aggregate
+        .as_ref()
+        .expect("its totals were recorded");
     assert_eq!(aggregate.bins, Bins { lo: 8, step: 2 });
     aggregate
 }
@@ -94,7 +97,7 @@ const ODD: usize = 100_001;
 
 // AGG-07, CT-24
 #[test]
-fn totals_are_those_of_all_events_though_hardly_one_is_in_the_trace() {
+fn totals_cover_events_that_are_not_in_the_trace() {
     let lab = Lab::new();
     lab.record(&["--summary"], "ledger", &[TRUTH, "3", &ODD.to_string()]);
     let trace = lab.trace();
@@ -115,7 +118,7 @@ fn totals_are_those_of_all_events_though_hardly_one_is_in_the_trace() {
 
 // AGG-06, AGG-07
 #[test]
-fn totals_of_a_program_that_is_killed_at_any_instant_are_whole_and_up_to_its_last_event() {
+fn totals_of_a_program_killed_at_any_instant_are_exact() {
     killed_at_any_instant(&fixture("ledger"), 30);
 }
 
@@ -133,7 +136,7 @@ pub fn killed_at_any_instant(truth: &Path, tries: usize) {
             cut_short += usize::from(row.done < row.times.len());
         }
     }
-    println!("{seen} coroutines, {cut_short} of them killed amid an event");
+    println!("{seen} coroutines, {cut_short} of them killed during an event");
     assert!(seen > 0, "none had begun: this proves nothing");
 }
 
@@ -151,7 +154,7 @@ fn killed_after(lab: &Lab, truth: &Path, events: usize, pause: Duration) -> Trac
 
 // AGG-17
 #[test]
-fn the_size_of_a_summary_does_not_depend_on_how_long_the_program_runs() {
+fn summary_size_does_not_depend_on_run_time() {
     let size_after = |events: &str| {
         let lab = Lab::new();
         lab.record(&["--summary"], "hot", &["truth", "2", "20", events]);
@@ -160,17 +163,17 @@ fn the_size_of_a_summary_does_not_depend_on_how_long_the_program_runs() {
         (bytes, lab.trace().end().at)
     };
     let ((short, _), (long, took)) = (size_after("2000"), size_after("200000"));
-    // Totals are told at the end, and after 1 s, 3 s, 7 s: a machine may be slow.
-    let tellings = 1 + u64::from((1 + took.0 / 1_000_000_000).ilog2());
+    // Totals are written at the end, and after 1 s, 3 s, 7 s, since a machine may be slow.
+    let repetitions = 1 + u64::from((1 + took.0 / 1_000_000_000).ilog2());
     assert!(
-        long < 4 * short * tellings,
-        "{short} bytes, and {long} of 100 times the events, told {tellings} times"
+        long < 4 * short * repetitions,
+        "{short} bytes, and {long} of 100 times the events, written {repetitions} times"
     );
 }
 
 // AGG-16
 #[test]
-fn the_closing_lines_tell_what_is_in_totals_only() {
+fn closing_lines_count_events_in_totals_only() {
     let lab = Lab::new();
     let outcome = lab.record(&["--summary"], "hot", &["truth", "1", "2", "20000"]);
     let message = &outcome.stderr;
@@ -180,13 +183,13 @@ fn the_closing_lines_tell_what_is_in_totals_only() {
 
 // AGG-13
 #[test]
-fn each_of_many_that_come_and_go_has_totals_of_its_own() {
+fn successive_coroutines_have_separate_totals() {
     let lab = Lab::new();
     lab.record(&["--summary", "-n", "64"], "relay", &["truth", "2", "2000"]);
     let trace = lab.trace();
     for coroutine in trace.coroutines.values() {
         let other_aggregate = aggregate(coroutine);
-        // It was born, ran, and was dropped while it waited: only its run was over.
+        // It was born, ran, and was dropped during its wait: only its run had ended.
         assert_eq!(coroutine.event_counts().attempted, 4);
         assert_eq!(
             (other_aggregate.waiting.count, other_aggregate.running.count),

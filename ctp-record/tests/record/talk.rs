@@ -1,4 +1,4 @@
-//! What the recorder says, and when it says nothing.
+//! The recorder's messages, and when there are none.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ fn quiet_says_nothing() {
     lab.trace();
 }
 
-/// The kernel counts what a process and the children that it has waited for have read.
+/// The kernel counts the bytes read by a process and by the children that it has waited for.
 #[test]
 fn quiet_reads_no_trace_back() {
     let lab = Lab::new();
@@ -27,14 +27,17 @@ fn quiet_reads_no_trace_back() {
     lab.run(command.args(["truth", "2", "5000", "100"]));
     let io = lab.read("io");
     let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));
-    let read: u64 = read.expect("it is told").parse().expect("a number");
-    let trace = lab.path("ctp.data").metadata().expect("it is there").len();
+    let read: u64 = read
+        .expect("the kernel has this field")
+        .parse()
+        .expect("a number");
+    let trace = lab.path("ctp.data").metadata().expect("present").len();
     assert!(500_000 < trace, "it is much more than is read of /proc");
     assert!(read < trace, "{read} of {trace} bytes");
 }
 
 #[test]
-fn all_it_says_goes_to_stderr_and_names_itself() {
+fn all_messages_go_to_stderr_with_the_tools_name() {
     let lab = Lab::new();
     let outcome = lab.record(&["-v"], "paced", &["truth", "2", "2", "0"]);
     assert_eq!(outcome.stdout, "");
@@ -50,7 +53,7 @@ fn all_it_says_goes_to_stderr_and_names_itself() {
 
 // CT-01
 #[test]
-fn a_program_that_never_attaches_is_told_how_to() {
+fn unattached_program_gets_a_hint() {
     let lab = Lab::new();
     let outcome = lab.run(&mut lab.recorder(&[], "true"));
     assert_eq!(outcome.status.code(), Some(0));
@@ -66,7 +69,7 @@ fn a_program_that_never_attaches_is_told_how_to() {
 
 // LT-19
 #[test]
-fn a_program_that_goes_into_the_background_is_told_how_to_be_waited_for() {
+fn background_program_gets_a_hint_to_wait_all() {
     let lab = Lab::new();
     let script = "sleep 1 & exit 0";
     let outcome = lab.run(lab.recorder(&[], "sh").args(["-c", script]));
@@ -79,7 +82,7 @@ fn a_program_that_goes_into_the_background_is_told_how_to_be_waited_for() {
 
 // CT-01
 #[test]
-fn a_stderr_that_takes_nothing_does_not_change_the_exit_status() {
+fn full_stderr_does_not_change_the_exit_status() {
     let lab = Lab::new();
     let full = File::options()
         .write(true)
@@ -133,7 +136,7 @@ fn completions_and_the_man_page_are_printed() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn closed_stdout_reader_is_no_error() {
     for arguments in [&["--completions", "bash"][..], &["--man"]] {
         let lab = Lab::new();
         let mut command = lab.bare_recorder();
@@ -146,7 +149,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn wrong_usage_is_2_and_says_what_to_type() {
+fn wrong_usage_exits_with_2_and_a_suggestion() {
     for (arguments, hint) in [
         (&[][..], "try: ctp-record -- ./app"),
         (&["-n", "0", "--", "true"], "0 is not in 1..=1048576"),

@@ -62,11 +62,11 @@ pub fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
     (user, program)
 }
 
-/// Starts it in a session of its own, with this as controlling terminal and as stdin; its group
-/// is the foreground group.
+/// Starts the command in a session of its own, with this as controlling terminal and stdin. Its
+/// group is the foreground group.
 fn in_terminal(command: &mut Command, terminal: OwnedFd) -> Child {
     let take = || {
-        // A job in the background of a shell ignores it, and so would all that it starts.
+        // A background job of a shell ignores it, and so would its children.
         libc_default(libc::SIGINT);
         setsid()?;
         ioctl_tiocsctty(rustix::stdio::stdin())?;
@@ -83,14 +83,14 @@ fn libc_default(signal: i32) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// Time in which something wrong would happen, if it were to.
+/// Time for a fault to show, if there is any.
 fn let_errors_show() {
     sleep(Duration::from_millis(150));
 }
 
 // CT-02
 #[test]
-fn ctrl_c_reaches_the_program_once_and_it_can_read_the_terminal() {
+fn ctrl_c_arrives_once_and_the_terminal_stays_readable() {
     let lab = Lab::new();
     let mut terminal = Terminal::start(&lab, "count");
     terminal.types(CTRL_C);
@@ -107,7 +107,7 @@ fn ctrl_c_reaches_the_program_once_and_it_can_read_the_terminal() {
 
 // CT-02
 #[test]
-fn ctrl_c_ends_a_program_that_does_nothing_about_it_and_the_trace_is_whole() {
+fn ctrl_c_ends_the_program_with_a_complete_trace() {
     let lab = Lab::new();
     let mut terminal = Terminal::start(&lab, "default");
     terminal.types(CTRL_C);
@@ -123,7 +123,7 @@ fn ctrl_c_ends_a_program_that_does_nothing_about_it_and_the_trace_is_whole() {
 
 // CT-02
 #[test]
-fn a_second_ctrl_c_ends_the_wait_for_a_program_that_ignores_it() {
+fn second_ctrl_c_ends_the_wait_for_an_ignoring_program() {
     let lab = Lab::new();
     let mut terminal = Terminal::start(&lab, "ignore");
     terminal.types(CTRL_C);
@@ -133,7 +133,7 @@ fn a_second_ctrl_c_ends_the_wait_for_a_program_that_ignores_it() {
     let outcome = lab.outcome(terminal.recorder);
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
     assert_eq!(lab.trace().end().how, ExitReason::Stopped);
-    // The recorder led the session, so the terminal hangs up with it and the program ends.
+    // The recorder led the session, so the terminal hangs up and the program ends.
     drop(terminal.user);
 }
 
@@ -159,7 +159,7 @@ fn start_alone(lab: &Lab, example: &str, arguments: &[&str]) -> (Child, u32) {
 
 // CT-02
 #[test]
-fn a_signal_that_asks_for_no_end_is_passed_on_however_often() {
+fn user_signals_are_forwarded_every_time() {
     let lab = Lab::new();
     let (recorder, program) = start_alone(&lab, "signals", &["log", "count"]);
     lab.wait_for_line("log", "ready");
@@ -178,7 +178,7 @@ fn a_signal_that_asks_for_no_end_is_passed_on_however_often() {
 
 // CT-02
 #[test]
-fn a_second_signal_ends_the_wait_and_the_program_goes_on() {
+fn second_signal_ends_the_wait_and_not_the_program() {
     let lab = Lab::new();
     let (recorder, program) = start_alone(&lab, "signals", &["log", "count"]);
     lab.wait_for_line("log", "ready");
@@ -207,7 +207,7 @@ fn a_second_signal_ends_the_wait_and_the_program_goes_on() {
 
 // CT-02
 #[test]
-fn a_second_signal_ends_the_wait_for_a_program_that_never_pauses() {
+fn second_signal_ends_the_wait_for_a_busy_program() {
     for flags in [
         &[][..],
         &["--buffer", "0"],
@@ -218,7 +218,7 @@ fn a_second_signal_ends_the_wait_for_a_program_that_never_pauses() {
     }
 }
 
-/// Reading a trace checks that nothing in it is later than its end.
+/// Reading a trace checks that no record is later than its end.
 fn ends_without_a_pause(flags: &[&str]) {
     let lab = Lab::new();
     let mut command = lab.recorder(flags, "sh");
@@ -240,7 +240,7 @@ fn ends_without_a_pause(flags: &[&str]) {
 
 // CT-02
 #[test]
-fn what_was_ignored_stays_ignored() {
+fn ignored_signals_stay_ignored_in_the_program() {
     let lab = Lab::new();
     let recorder = lab.recorder(&[], fixture("signals"));
     let mut command = lab.command("sh");

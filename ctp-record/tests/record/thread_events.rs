@@ -35,13 +35,13 @@ fn of_thread(trace: &Trace, tid: u64) -> Vec<Act> {
 
 // LT-05, LT-33
 #[test]
-fn wakes_and_closes_stand_in_their_order_with_their_lines() {
+fn wakes_and_closings_are_in_order_with_their_lines() {
     they_stand_in_their_order("-v");
 }
 
 // LT-05
 #[test]
-fn a_flight_recorder_has_them_too() {
+fn flight_recorder_has_thread_events() {
     they_stand_in_their_order("--flight-recorder");
 }
 
@@ -89,7 +89,7 @@ fn they_stand_in_their_order(flag: &str) {
 
 // CT-15
 #[test]
-fn runs_and_suspends_tell_the_wakes_that_were_known_to_the_run() {
+fn run_and_suspend_carry_the_wake_count_of_the_run() {
     for flag in ["-v", "--flight-recorder"] {
         let (trace, _) = recorded(&Lab::new(), flag);
         let sleeper = trace.named("sleeper");
@@ -105,7 +105,7 @@ fn runs_and_suspends_tell_the_wakes_that_were_known_to_the_run() {
 
 // LT-05
 #[test]
-fn a_wake_by_a_coroutine_names_it() {
+fn wake_by_a_coroutine_has_its_id() {
     let lab = Lab::new();
     let (trace, truth) = recorded(&lab, "-v");
     let other = trace.named("other").birth.coroutine;
@@ -127,7 +127,7 @@ fn a_wake_by_a_coroutine_names_it() {
 
 // LT-33
 #[test]
-fn a_thread_that_says_that_it_ends_leaves_its_lane_to_the_next() {
+fn thread_ends_returns_the_lane_at_once() {
     let lab = Lab::new();
     let outcome = lab.record(&["-v"], "deeds", &["truth", "50", "2"]);
     assert!(outcome.stderr.contains("; 2 lanes"), "{}", outcome.stderr);

@@ -1,5 +1,5 @@
-//! CTP-26, CT-15: programs whose monotonic clock is not that of the recorder. The program says how
-//! long after the beginning of its wait each timer is due (`examples/timers.rs`).
+//! CTP-26, CT-15: programs with another monotonic clock than the recorder. The program logs how
+//! long after the start of its wait each timer is due (`examples/timers.rs`).
 
 mod c_probes;
 
@@ -66,7 +66,7 @@ fn due_ns(lab: &Lab) -> BTreeMap<String, i64> {
     let trace = lab.trace();
     let zero_ns = trace.start.started_monotonic_ns;
     let due = |name: &str| {
-        let last = *trace.named(name).events.last().expect("it has some");
+        let last = *trace.named(name).events.last().expect("some events");
         assert_eq!(last.wait, WaitKind::Timer);
         let deadline = Nanos(last.arg).0.cast_signed();
         deadline - (zero_ns + last.at.0).cast_signed()
@@ -89,9 +89,9 @@ fn verdicts_are_right(lab: &Lab) {
     let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
     let mut trace_model = TraceModel::new();
     for record in Reader::new(&bytes).expect("a trace") {
-        trace_model.consume(&record.expect("it is whole"));
+        trace_model.consume(&record.expect("a complete record"));
     }
-    let name = |id| trace_model.name(trace_model.get(id).expect("it is there").name);
+    let name = |id| trace_model.name(trace_model.get(id).expect("present").name);
     let judged = trace_model.judge(Nanos(100_000_000)).into_iter();
     let verdicts: BTreeMap<&str, Verdict> = judged
         .map(|(id, judgement)| (name(id), judgement.verdict))
@@ -111,7 +111,7 @@ fn record(flags: &[&str], way: &[&str], arguments: &[&str]) -> Lab {
 /// Records a program that writes `truth`, started in this way.
 fn record_in(lab: &Lab, flags: &[&str], way: &[&str], program: &Path, arguments: &[&str]) {
     let mut words = way.to_vec();
-    words.push(program.to_str().expect("it is text"));
+    words.push(program.to_str().expect("valid text"));
     words.push("truth");
     let mut command = lab.recorder(flags, words[0]);
     let outcome = lab.run(command.args(&words[1..]).args(arguments));
@@ -167,7 +167,7 @@ fn a_recorder_in_a_time_namespace_shares_its_programs_clock() {
 
 // CTP-26, CT-15
 #[test]
-fn a_recorder_and_a_program_may_be_in_two_of_them() {
+fn recorder_and_program_may_have_different_namespaces() {
     if !has_time_namespaces() {
         return;
     }
@@ -191,7 +191,7 @@ const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current
 /// Runs a command where the kernel names another clock source than the processor's counter.
 const WITHOUT_COUNTER: &str = r#"mount --bind "$0" "$1" && shift && exec "$@""#;
 
-/// As on a machine whose counter is no clock, on which all probes ask the kernel.
+/// As on a machine whose counter is not a clock, where all probes use the kernel's clock.
 fn without_counter(lab: &Lab, recorder: &Command) -> Command {
     fs::write(lab.path("source"), "hpet\n").expect("can be written");
     let mut command = lab.command("unshare");

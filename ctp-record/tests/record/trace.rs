@@ -33,7 +33,7 @@ pub struct Coroutine {
     pub events: Vec<Event>,
     pub wakes: Vec<Wake>,
     pub event_counts: Option<EventCounts>,
-    /// The latest that was told of it.
+    /// The latest recorded value.
     pub aggregate: Option<Aggregate>,
     /// Events before the window of a flight recorder.
     pub earlier: u64,
@@ -48,7 +48,7 @@ impl Trace {
         trace
     }
 
-    /// CT-03: nothing in it is later than its end, to which whoever reads it measures ages.
+    /// CT-03: no record is later than the end of the trace, from which readers measure ages.
     fn ends_once(&self) {
         assert_eq!(self.trace_model.end_at(), self.end().at);
     }
@@ -61,7 +61,7 @@ impl Trace {
         trace
     }
 
-    /// A trace that may lack its end. No record of it is damaged, and what there is is in order.
+    /// A trace that may lack its end. No record is damaged, and all records are in order.
     pub fn read_any(path: &Path) -> (Self, Completeness) {
         let (trace, completeness) = Trace::records_of(path);
         trace.coroutines.values().for_each(Coroutine::is_in_order);
@@ -156,8 +156,8 @@ impl Trace {
         }
     }
 
-    /// A whole trace has every record that it counts, and every living coroutine its account
-    /// and its wake word.
+    /// A complete trace has every record that it counts, and every live coroutine has its account
+    /// and wake word.
     fn has_all_counted(&self) {
         assert_eq!(self.end().records, self.records);
         let gaps = self

@@ -1,5 +1,5 @@
-//! Processes that asked for memory in vain: each is counted once, whatever becomes of it, and a process
-//! that is recorded in the first memory instead is not.
+//! Processes that asked for memory in vain: each is counted once, whatever happens to it later. A
+//! process that is recorded in the first memory instead is not counted.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn while_stopped(script: &str, steps: &str, meanwhile: impl FnOnce(&Lab, u32)) -
 
 // CTP-32, CTP-34
 #[test]
-fn forks_that_asked_and_ended_are_counted_whatever_else_ends() {
+fn forks_that_ended_early_are_counted() {
     for run in 0..runs(3) {
         let script = "for i in 1 2 3; do \"$0\" other await go & done; exec \"$0\" \"$@\"";
         let lab = while_stopped(script, "crowd 5 1 0", |lab, _| {
@@ -45,7 +45,7 @@ fn forks_that_asked_and_ended_are_counted_whatever_else_ends() {
 
 // CTP-32, CTP-34
 #[test]
-fn forks_that_are_killed_while_they_ask_are_counted() {
+fn forks_killed_during_their_request_are_counted() {
     for run in 0..runs(3) {
         let lab = while_stopped("exec \"$0\" \"$@\"", "crowd 5 1 0", |_, program| {
             let mut forks = Vec::new();
@@ -63,7 +63,7 @@ fn forks_that_are_killed_while_they_ask_are_counted() {
 
 // CTP-32, CTP-33
 #[test]
-fn an_image_that_asks_in_vain_is_recorded_and_not_counted() {
+fn image_without_an_answer_is_recorded_and_not_counted() {
     let steps = "spawn work image 3 1000";
     let lab = while_stopped("exec \"$0\" \"$@\"", steps, |lab, _| {
         wait_until("the end of the image", || lab.truth("truth").len() == 2);
@@ -79,7 +79,7 @@ fn children_of(program: u32) -> Vec<u32> {
     text.split_whitespace().flat_map(str::parse).collect()
 }
 
-/// Is it in the call in which a fork waits for the answer?
+/// Whether the process is in the call in which a fork waits for the answer.
 fn is_waiting(pid: u32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let number = call.split(' ').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Our probe under somebody else's recorder: memory with a plain cTP v1 header and nothing more,
-//! read back by the offsets of the published protocol.
+//! Our probe under a foreign recorder: memory with a plain cTP v1 header only, read back by the
+//! offsets of the published protocol.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
@@ -73,11 +73,11 @@ fn a_v1_recorder_reads_every_event_of_our_probe() {
         .spawn()
         .expect("the program runs");
     let tid = u64::from(program.id());
-    assert!(program.wait().expect("it ends").success());
+    assert!(program.wait().expect("an exit status").success());
     let truth = fs::read_to_string(directory.path().join("truth")).expect("its account");
     assert_eq!(truth, "paced-0 8\npaced-1 7\n");
 
-    // Born and running, then three times run and suspended; the first one runs once more.
+    // Born and running, then run and suspended three times; the first coroutine runs once more.
     let first = slots(&memory, 0);
     let active: Vec<u8> = first.iter().map(|slot| slot.is_active).collect();
     assert_eq!(active, [1, 1, 0, 1, 0, 1, 0, 1]);
@@ -110,7 +110,7 @@ fn a_v1_recorder_reads_every_event_of_our_probe() {
 
 // CTP-23
 #[test]
-fn under_a_v1_recorder_no_station_is_used_twice() {
+fn under_a_v1_recorder_no_station_is_reused() {
     let directory = tempfile::tempdir().expect("room");
     let memory = v1_memory(&directory.path().join("memory"));
     let truth = directory.path().join("truth");
@@ -121,7 +121,7 @@ fn under_a_v1_recorder_no_station_is_used_twice() {
         .env("CTP_MAX_STATIONS", STATIONS.to_string())
         .spawn()
         .expect("the program runs");
-    assert!(program.wait().expect("it ends").success());
+    assert!(program.wait().expect("an exit status").success());
     let truth = fs::read_to_string(truth).expect("its account");
     let given: Vec<u64> = truth
         .lines()
@@ -131,5 +131,5 @@ fn under_a_v1_recorder_no_station_is_used_twice() {
     let found: Vec<u64> = (1..=STATIONS)
         .map(|station| word(&memory, STATION_BYTES * station))
         .collect();
-    assert_eq!(found, given, "the first four, and nobody after them");
+    assert_eq!(found, given, "the first four only");
 }

@@ -1,4 +1,4 @@
-//! CT-01: where the recorder's options end, and what is said of those that it does not have.
+//! CT-01: where the recorder's options end, and the errors for unknown options.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -27,7 +27,7 @@ fn unknown_options_before_the_program_are_refused() {
 
 // CT-01
 #[test]
-fn attaching_is_refused_with_what_to_do_instead() {
+fn attaching_is_refused_with_an_alternative() {
     for words in [&["-p", "1"][..], &["-p1"], &["--pid", "1"], &["--pid=1"]] {
         let lab = Lab::new();
         let outcome = lab.run(lab.bare_recorder().args(words));
@@ -44,7 +44,7 @@ fn attaching_is_refused_with_what_to_do_instead() {
 
 // CT-01
 #[test]
-fn control_behind_an_option_is_advised_on() {
+fn control_after_an_option_gets_a_hint() {
     let lab = Lab::new();
     let outcome = lab.run(lab.bare_recorder().args(["-q", "control", "1", "status"]));
     assert_eq!(outcome.status.code(), Some(127), "{}", outcome.stderr);
@@ -54,7 +54,7 @@ fn control_behind_an_option_is_advised_on() {
 
 // CT-01
 #[test]
-fn after_the_programs_name_all_words_are_its_own() {
+fn words_after_the_program_name_are_its_arguments() {
     let words = [
         "--stuckafter",
         "x",

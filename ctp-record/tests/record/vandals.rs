@@ -1,5 +1,5 @@
-//! Programs that do to their recorder what they can. It ends when they do, with their status, in
-//! bounded memory, and leaves a trace that can be read and that has what was sane.
+//! Programs that attack their recorder. It ends when they do, with their status, in bounded memory,
+//! and leaves a readable trace with all valid records.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::lab::{Lab, fixture};
 use crate::trace::Trace;
 
 /// Address space of the recorder and of its program: the memory of a recording is sparse, but a
-/// number from it that is believed is not.
+/// wrong size taken from it would exceed this.
 const MOST_KIB: &str = "2097152";
 
 fn recorder(lab: &Lab, flags: &[&str], damage: &str, number: &str) -> Command {
@@ -48,13 +48,13 @@ fn suffer_with(flags: &[&str], lab: &Lab, damage: &str, number: &str, sane: &[&s
 
 // CTP-28
 #[test]
-fn random_words_all_over_the_memory_are_survived() {
+fn recorder_survives_random_memory() {
     suffer(&Lab::new(), "scribble", "100", &["after"]);
 }
 
 // CTP-28
 #[test]
-fn words_that_could_be_true_are_survived_and_told_to_be_in_doubt() {
+fn plausible_wrong_words_are_marked_as_doubtful() {
     let lab = Lab::new();
     suffer(&lab, "spite", "100", &["after"]);
     let message = lab.read("stderr");
@@ -64,7 +64,7 @@ fn words_that_could_be_true_are_survived_and_told_to_be_in_doubt() {
 
 // CTP-28, LT-30
 #[test]
-fn the_memory_cannot_be_cut_off_and_holes_in_it_are_survived() {
+fn memory_cannot_be_truncated_and_holes_are_survived() {
     let lab = Lab::new();
     suffer(&lab, "cut", "0", &["after"]);
     let message = "empty EPERM\nshrink EPERM\ngrow EPERM\nseal EPERM\npunch done\n";
@@ -73,7 +73,7 @@ fn the_memory_cannot_be_cut_off_and_holes_in_it_are_survived() {
 
 // CTP-28
 #[test]
-fn who_talks_calls_or_begs_without_end_is_recorded_all_the_same() {
+fn flooded_sockets_do_not_affect_the_recording() {
     for (damage, number) in [
         ("babble", "500"),
         ("knock", "1000"),
@@ -87,10 +87,10 @@ fn who_talks_calls_or_begs_without_end_is_recorded_all_the_same() {
     }
 }
 
-/// What stands in the memory is all that there is of it, and it was scribbled over.
+/// Only the contents of the memory are recorded, and they were overwritten.
 // CTP-28
 #[test]
-fn a_flight_recorder_survives_whatever_stands_in_its_memory() {
+fn flight_recorder_survives_random_memory() {
     for damage in ["scribble", "spite", "cut", "babble", "beg"] {
         suffer_with(&["--flight-recorder"], &Lab::new(), damage, "100", &[]);
     }

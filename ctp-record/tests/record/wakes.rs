@@ -1,5 +1,5 @@
-//! CTP-15, CTP-16: a recorder that sleeps is woken by each event, with one ring; one that is
-//! awake costs the program no system call.
+//! CTP-15, CTP-16: each event wakes a sleeping recorder, with a single ring. An awake recorder
+//! costs the program no system call.
 
 use std::process::Command;
 
@@ -7,7 +7,10 @@ use crate::lab::{Lab, Outcome, fixture, runs};
 
 /// The number before these words in the closing lines.
 fn counter(outcome: &Outcome, words: &str) -> u64 {
-    let (before, _) = outcome.stderr.split_once(words).expect("is told with -v");
+    let (before, _) = outcome
+        .stderr
+        .split_once(words)
+        .expect("is printed with -v");
     let digits = before
         .trim_end()
         .rsplit(' ')
@@ -20,15 +23,15 @@ fn notified(outcome: &Outcome) -> u64 {
     counter(outcome, " times, ")
 }
 
-/// Pauses just about as long as the recorder takes to fall asleep, and longer. On a busy machine it
-/// takes longer, and then so do pauses.
+/// Pauses about as long as the recorder takes to fall asleep, and longer. Both are longer on a busy
+/// machine.
 fn never_rescued(low_us: u64, mut high_us: u64) {
     while notified_within(low_us, high_us) == 0 {
         high_us *= 2;
     }
 }
 
-/// How often it had to be woken.
+/// The number of times that the recorder had to be woken.
 fn notified_within(low_us: u64, high_us: u64) -> u64 {
     let lab = Lab::new();
     let (rounds, pause_us) = ((runs(300) / 6).to_string(), format!("{low_us}-{high_us}"));
@@ -46,18 +49,18 @@ fn no_wake_is_lost_while_the_recorder_falls_asleep() {
 
 // CTP-15
 #[test]
-fn no_wake_is_lost_while_it_sleeps() {
+fn no_wake_is_lost_while_the_recorder_sleeps() {
     never_rescued(5_000, 12_000);
 }
 
 // CTP-15
 #[test]
-fn no_wake_is_lost_while_it_sleeps_long() {
+fn no_wake_is_lost_in_a_long_sleep() {
     never_rescued(10_000, 40_000);
 }
 
-/// Runs a program of `examples/` under strace under the recorder. Nothing, where there is no
-/// strace or it may not trace.
+/// Runs a program of `examples/` under strace under the recorder. `None` if strace is missing or
+/// not permitted.
 fn calls(lab: &Lab, filter: &str, example: &str, arguments: &[&str]) -> Option<(u64, Outcome)> {
     let probe = Command::new("strace")
         .args(["-o", "/dev/null", "true"])
@@ -81,7 +84,7 @@ fn calls(lab: &Lab, filter: &str, example: &str, arguments: &[&str]) -> Option<(
 
 // CTP-16, LT-01
 #[test]
-fn events_cost_no_system_call_while_the_recorder_is_awake() {
+fn events_make_no_system_call_while_the_recorder_is_awake() {
     let count = |events: &str| {
         let lab = Lab::new();
         let arguments = ["truth", "1", "1", events];
@@ -98,7 +101,7 @@ fn events_cost_no_system_call_while_the_recorder_is_awake() {
 
 // CTP-16
 #[test]
-fn each_sleep_is_ended_by_one_ring() {
+fn each_sleep_ends_with_a_single_ring() {
     let lab = Lab::new();
     let arguments = ["truth", "3", "10", "7000"];
     let Some((sends, outcome)) = calls(&lab, "trace=sendto", "paced", &arguments) else {

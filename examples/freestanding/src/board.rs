@@ -1,4 +1,4 @@
-//! The board: a timer that counts, and what the probe needs to know of it.
+//! The board: a running timer, and the platform of the probe.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ unsafe impl Platform for Board {
     }
 
     fn ring() {
-        // Nobody waits for it: the memory is read afterwards.
+        // No thread to wake: the memory is read afterwards.
     }
 
     unsafe fn local() -> Option<&'static Local> {
@@ -56,7 +56,7 @@ pub fn now() -> u64 {
     TICKS.load(Ordering::Relaxed)
 }
 
-/// It is `tick` now. A real timer does this by itself.
+/// Sets the timer to `tick`. A real timer advances by itself.
 pub fn set(tick: u64) {
     TICKS.store(tick, Ordering::Relaxed);
 }

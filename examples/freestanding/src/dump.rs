@@ -11,13 +11,13 @@ use rustix::stdio::{stderr, stdout};
 use crate::start;
 use crate::tasks::{TASKS, Task};
 
-/// Writes the memory as it is to a file, or to standard output.
+/// Writes the memory to a file, or to standard output.
 pub fn write((memory, bytes): (*const u8, usize), output: Option<&CStr>) -> Result<()> {
-    // SAFETY: the extent of a static. There is one thread, and it writes nothing there while
-    // this slice lives, so that the atomics behind it are as good as plain bytes.
+    // SAFETY: the extent of a static. There is one thread, which writes nothing there while this
+    // slice lives, so the atomics behind it are plain bytes.
     let memory = unsafe { core::slice::from_raw_parts(memory, bytes) };
     let Some(path) = output else {
-        // SAFETY: nobody closes standard output.
+        // SAFETY: standard output is never closed.
         return write_all(unsafe { stdout() }, memory);
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
@@ -25,7 +25,7 @@ pub fn write((memory, bytes): (*const u8, usize), output: Option<&CStr>) -> Resu
     write_all(file.as_fd(), memory)
 }
 
-/// Writes what each task did, one a line, and where in memory the program is.
+/// Writes what each task did, one a line, and the program's address in memory.
 pub fn report(tasks: &[Task; TASKS]) -> Result<()> {
     text(tasks).map_err(|_| Errno::IO)
 }
@@ -48,7 +48,7 @@ struct Text;
 
 impl Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // SAFETY: nobody closes standard error.
+        // SAFETY: standard error is never closed.
         write_all(unsafe { stderr() }, text.as_bytes()).map_err(|_| fmt::Error)
     }
 }

@@ -52,7 +52,8 @@ impl<'t> Kernel<'t> {
             match self.ready.iter().position(Cell::get) {
                 Some(task) => {
                     self.tasks[task].turn(self);
-                    // The fault: what came during the turn is forgotten with what led to it.
+                    // The fault: a wake during the turn is discarded with the wake that led to the
+                    // turn.
                     self.ready[task].set(false);
                 }
                 None => self.pass_until(self.next_interrupt()),
@@ -62,13 +63,13 @@ impl<'t> Kernel<'t> {
 
     /// Makes a task ready.
     pub fn wake(&self, task: usize) {
-        // Told first: what is ready can run at once.
+        // Reported first: a ready task can run at once.
         self.tasks[task].trace.waker().wake();
         self.tasks[task].count.wakes.update(|wakes| wakes + 1);
         self.ready[task].set(true);
     }
 
-    /// Somebody is busy for so many ticks, and interrupts come meanwhile.
+    /// A task is busy for that many ticks, while interrupts come.
     pub fn work(&self, ticks: u64) {
         self.pass_until(board::now() + ticks);
     }
@@ -116,8 +117,8 @@ impl<'t> Kernel<'t> {
         }
     }
 
-    /// A packet is in the air. The receiver interrupts when it has one, which it then keeps, deaf
-    /// to all others, until it is taken.
+    /// A packet is in the air. The receiver interrupts when it has received the packet, and then
+    /// ignores all others until that packet is taken.
     fn receive(&self) -> bool {
         let heard = !self.packet_held.replace(true);
         self.packets.update(|packets| packets + u32::from(heard));

@@ -1,13 +1,13 @@
-//! Five tasks without an operating system. The trace should show one that is stuck: `radio`, at
-//! its `Wait::user(IRQ_RADIO)`: woken 52 ms after the start, while it ran, and not run since.
+//! Five tasks without an operating system. The trace should show that `radio` is stuck at its
+//! `Wait::user(IRQ_RADIO)`: woken 52 ms after the start, during a run, and not run since.
 //!
 //! ```text
 //! freestanding ram.bin
 //! ctp-record --image ram.bin --elf freestanding
 //! ctp-report --stuck
 //! ```
-//! Without an argument the dump goes to standard output. What each task did by the program's own
-//! count goes to standard error.
+//! Without an argument the dump goes to standard output. The program's own account of each task
+//! goes to standard error.
 #![no_std]
 #![no_main]
 // Else the loop in `memcpy` would be compiled into a call of `memcpy`.
@@ -25,7 +25,7 @@ use board::ms;
 use ctp_nostd::Memory;
 use kernel::Kernel;
 
-/// Found in a dump by its magic. It has a section of its own so that a debugger finds it, too.
+/// Found in a dump by its magic. Its own section makes it easy to find in a debugger.
 // SAFETY: nothing else is in this section, and its name has no meaning to the linker.
 #[unsafe(link_section = ".ctp")]
 static CTP: Memory<16> = Memory::new();

@@ -64,7 +64,7 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: *mut u8, byte: c_int, bytes: usize) -> *mut u8 {
     for at in 0..bytes {
-        // SAFETY: the caller's promise: it has so many bytes.
+        // SAFETY: the caller promises this many bytes.
         unsafe { *to.add(at) = byte as u8 };
     }
     to
@@ -87,7 +87,7 @@ unsafe extern "C" fn memcmp(left: *const u8, right: *const u8, bytes: usize) -> 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn strlen(text: *const c_char) -> usize {
     let mut length = 0;
-    // SAFETY: the caller's promise: there is a zero, and the text can be read up to it.
+    // SAFETY: the caller promises a terminating zero, and readable text up to it.
     while unsafe { *text.add(length) } != 0 {
         length += 1;
     }

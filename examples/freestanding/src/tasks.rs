@@ -1,4 +1,4 @@
-//! The tasks: each does its work and says what it waits for then.
+//! The tasks: each does its work and announces its next wait.
 
 use core::cell::Cell;
 use core::panic::Location;
@@ -27,7 +27,7 @@ const IRQ_ADC: u64 = 18;
 /// A packet was received.
 const IRQ_RADIO: u64 = 71;
 
-/// The packet that takes longer than the time until the next one.
+/// The packet that takes longer than the time until the next.
 const LONG_PACKET: u32 = 25;
 
 /// A task.
@@ -37,7 +37,7 @@ pub struct Task {
     pub name: &'static str,
     /// Its trace.
     pub trace: Coroutine<Board>,
-    /// The program's own account of it, to compare the trace with.
+    /// The program's own account of a task, for comparison with the trace.
     pub count: Count,
     step: fn(&Kernel<'_>) -> Wait,
 }
@@ -45,15 +45,15 @@ pub struct Task {
 /// What a task did.
 #[derive(Debug, Default)]
 pub struct Count {
-    /// Times that it ran.
+    /// Number of runs.
     pub runs: Cell<u64>,
-    /// Times that it suspended.
+    /// Number of suspends.
     pub suspends: Cell<u64>,
-    /// Times that it was woken.
+    /// Number of wakes.
     pub wakes: Cell<u64>,
-    /// Those of them that came before its last run.
+    /// Number of wakes before its last run.
     pub answered: Cell<u64>,
-    /// When it last suspended.
+    /// Time of its last suspend.
     pub last_ns: Cell<u64>,
 }
 
@@ -79,7 +79,7 @@ impl Task {
         }
     }
 
-    /// Runs it until it waits.
+    /// Runs the task until it waits.
     pub fn turn(&self, kernel: &Kernel<'_>) {
         self.trace.run();
         self.count.runs.update(|runs| runs + 1);

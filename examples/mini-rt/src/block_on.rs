@@ -1,4 +1,4 @@
-//! A future that runs on a thread of its own, which parks while it waits.
+//! A future on a thread of its own, which parks while the future waits.
 
 use std::any::type_name;
 use std::future::Future;
@@ -57,7 +57,7 @@ impl Wake for Parker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.trace.wake_at(waking::place()); // before it can run
+        self.trace.wake_at(waking::place()); // before the thread can run
         self.woken.store(true, Ordering::Release);
         self.thread.unpark();
     }

@@ -10,7 +10,7 @@ use ctp_nostd as ctp;
 use crate::lock::Lock;
 use crate::waking;
 
-/// A spawned task's end: `handle.await` waits for it. Dropping the handle lets the task run on.
+/// A spawned task's end: `handle.await` waits for it. Dropping the handle lets the task continue.
 #[derive(Debug)]
 pub struct JoinHandle<T> {
     outcome: Arc<Lock<Outcome<T>>>,
@@ -37,7 +37,7 @@ impl std::fmt::Display for JoinError {
 
 impl std::error::Error for JoinError {}
 
-/// The task's side. Dropping it unfinished tells that there will be no result.
+/// The task's side. Dropping it unfinished signals that there will be no result.
 pub(crate) struct End<T>(Arc<Lock<Outcome<T>>>);
 
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl<T> Future for Join<T> {
             Outcome::Running(before) => {
                 *outcome = Outcome::Running(Some(context.waker().clone()));
                 drop(outcome);
-                drop(before); // it may be the last that keeps another task
+                drop(before); // its drop may end another task
                 ctp::waits_for_in(self.wait, context);
                 Poll::Pending
             }

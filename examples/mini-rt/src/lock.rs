@@ -1,5 +1,5 @@
-//! A mutex without poison: no code of a user panics while one is held, except a task's own poll,
-//! and that panic is caught inside.
+//! A mutex without poison: no user code panics while it is held, except a task's own poll, whose
+//! panic is caught inside.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

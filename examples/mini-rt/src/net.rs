@@ -67,11 +67,11 @@ pub struct Write<'a> {
 pub struct WriteAll<'a>(Write<'a>);
 
 impl TcpListener {
-    /// Listens at an address; port 0 is any free one.
+    /// Listens at an address; port 0 is any free port.
     ///
     /// # Panics
     ///
-    /// Outside of a runtime, as every function here that makes a socket.
+    /// Outside a runtime, like every function here that makes a socket.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -81,7 +81,7 @@ impl TcpListener {
         })
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
@@ -91,13 +91,14 @@ impl TcpListener {
     pub fn accept(&self) -> Accept<'_> {
         Accept {
             socket: &self.socket,
-            wait: ctp::Wait::readable(self.socket.number()).idle(), // nobody may ever come
+            wait: ctp::Wait::readable(self.socket.number()).idle(), // a client may never come
         }
     }
 }
 
 impl TcpStream {
-    /// The number of its descriptor. After a hangup it may be closed, and the number in use again.
+    /// The number of its descriptor. After a hangup the descriptor may be closed, and the number
+    /// reused.
     pub fn fd_number(&self) -> RawFd {
         self.socket.number()
     }
@@ -122,7 +123,7 @@ impl TcpStream {
         }
     }
 
-    /// Writes all of it.
+    /// Writes all bytes.
     #[track_caller]
     pub fn write_all<'a>(&'a self, bytes: &'a [u8]) -> WriteAll<'a> {
         WriteAll(self.write(bytes))
@@ -145,7 +146,8 @@ pub fn connect(address: SocketAddr) -> Connect {
     }
 }
 
-/// Epoll calls a socket that was never connected hung up, so the reactor sees it only afterwards.
+/// Epoll reports a socket that was never connected as hung up, so the reactor gets it only
+/// afterwards.
 fn begin_connect(address: SocketAddr) -> io::Result<Watched> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -165,7 +167,7 @@ impl Future for Connect {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if let Some(Ok(socket)) = &this.started {
-            // Asking again tells how far it is.
+            // A second call returns the progress.
             let again = |fd: std::os::fd::BorrowedFd<'_>| match net::connect(fd, &this.address) {
                 Ok(()) | Err(Errno::ISCONN) => Ok(()),
                 Err(Errno::INPROGRESS | Errno::ALREADY) => Err(Errno::WOULDBLOCK),

@@ -1,8 +1,8 @@
-//! The run queue, and who sleeps while it is empty.
+//! The run queue, and the count of workers that sleep while it is empty.
 //!
-//! Workers sleep in epoll, not here. A push says whether a sleeper must be rung; a sleeper counts
-//! itself before it looks at the queue for the last time, under the same lock, so no push can
-//! fall between.
+//! Workers sleep in epoll, not here. A push reports whether a sleeper must be rung. A sleeper
+//! counts itself before its last check of the queue, under the same lock, so no push can come in
+//! between.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::lock::Lock;
 use crate::task::Task;
 
-/// Somebody sleeps who is needed: ring the reactor's bell.
+/// A sleeping worker is needed: ring the reactor's bell.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ring(pub bool);
@@ -18,7 +18,7 @@ pub(crate) struct Ring(pub bool);
 /// What a worker does next.
 pub(crate) enum Next {
     Run(Arc<Task>, Ring),
-    /// It is counted as asleep; it says [`Queue::awake`] when it no longer is.
+    /// The worker counts as asleep until it calls [`Queue::awake`].
     Sleep,
     Stop,
 }

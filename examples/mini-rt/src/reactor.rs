@@ -1,7 +1,7 @@
-//! Epoll: which descriptors are ready, and what to do when a peer hangs up.
+//! Epoll: which descriptors are ready, and what happens when a peer hangs up.
 //!
-//! All idle workers wait in the same epoll; the kernel gives each event to one of them. The keys
-//! of sources are never used twice, so an event that comes late for a closed source finds none.
+//! All idle workers wait in the same epoll; the kernel gives each event to one of them. Keys of
+//! sources are never reused, so a late event for a closed source finds none.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,17 +20,17 @@ use crate::source::{Direction, Source};
 /// What happens when a peer resets its connection while a task waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hangup {
-    /// The tasks that wait for it are woken, see the error, and end. This is how it should be.
+    /// The waiting tasks are woken, see the error, and end. This is correct.
     #[default]
     Wake,
-    /// The connection is closed at once, and the tasks that wait for it are never told.
-    /// Reproduces a bug that real runtimes have had: a lost wakeup.
+    /// The connection is closed at once, and the waiting tasks are not woken. Reproduces a bug of
+    /// real runtimes: a lost wakeup.
     CloseOnly,
 }
 
 pub(crate) struct Reactor {
     epoll: OwnedFd,
-    /// An eventfd in the same epoll, to get one sleeping worker out of it.
+    /// An eventfd in the same epoll, to wake a single worker.
     wake_flag: OwnedFd,
     sources: Lock<HashMap<u64, Arc<Source>>>,
     last_key: AtomicU64,
@@ -42,7 +42,7 @@ const EVENTS_AT_ONCE: usize = 64;
 /// Epoll's limit is 24 days. Waking up once too often is harmless.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A worker's place for the events it fetched.
+/// A worker's buffer for fetched events.
 pub(crate) struct Events(Vec<Event>);
 
 impl Events {
@@ -66,7 +66,7 @@ impl Reactor {
         })
     }
 
-    /// From now on its readiness wakes those who wait for it.
+    /// From now on its readiness wakes the waiting tasks.
     pub(crate) fn watch(&self, source: &Arc<Source>) -> io::Result<u64> {
         let key = 1 + self.last_key.fetch_add(1, Ordering::Relaxed);
         self.sources.lock().insert(key, Arc::clone(source));
@@ -80,19 +80,19 @@ impl Reactor {
         Ok(key)
     }
 
-    /// No more events of it. Closing its descriptor takes it out of the epoll.
+    /// Stops its events. Closing the descriptor removes it from the epoll.
     pub(crate) fn forget(&self, key: u64) {
         let source = self.sources.lock().remove(&key);
         drop(source);
     }
 
-    /// Gets one worker out of [`wait`](Reactor::wait), now or when it next waits.
+    /// Wakes one worker from [`wait`](Reactor::wait), now or at its next wait.
     pub(crate) fn ring(&self) {
-        // It fails only when the counter is full, and then it has rung.
+        // The write fails only if the counter is full, and then it has rung.
         let _ = rustix::io::write(&self.wake_flag, &1u64.to_ne_bytes());
     }
 
-    /// Waits for events, at most as long as told.
+    /// Waits for events, up to the given time.
     pub(crate) fn wait(&self, events: &mut Events, wait_time: Option<Duration>) {
         events.0.clear();
         let timeout = wait_time.map(|wait_time| {
@@ -137,7 +137,7 @@ impl Reactor {
             }
             Hangup::CloseOnly => {
                 self.forget(key);
-                source.close_fd(); // and whoever waits for it is forgotten: the bug
+                source.close_fd(); // the bug: waiting tasks are forgotten
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::task::{self, Task};
 use crate::timer::Timers;
 use crate::worker;
 
-/// Some worker threads that run tasks. Dropping it stops them and drops the tasks.
+/// Worker threads that run tasks. Dropping the runtime stops them and drops the tasks.
 pub struct Runtime {
     shared: Arc<Shared>,
     workers: Vec<thread::JoinHandle<()>>,
@@ -51,7 +51,7 @@ impl Builder {
         Builder::default()
     }
 
-    /// How many worker threads, at least one.
+    /// The number of worker threads, at least one.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
         self
@@ -90,7 +90,7 @@ impl Runtime {
         Builder::new().workers(workers).build()
     }
 
-    /// Runs a future on this thread until it is done; tasks that it spawns run on the workers.
+    /// Runs a future on this thread until it is ready; tasks that it spawns run on the workers.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _inside = Shared::enter(&self.shared);
@@ -108,11 +108,11 @@ impl Runtime {
     }
 }
 
-/// Runs a future as a task of its own. Its name is its type's; the caller is where it is spawned.
+/// Runs a future as a task, named after its type. The caller is the spawn site.
 ///
 /// # Panics
 ///
-/// Outside of a runtime.
+/// Outside a runtime.
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
@@ -141,7 +141,7 @@ impl Drop for Runtime {
         let unrun = self.shared.queue.close();
         self.shared.reactor.ring();
         for worker in self.workers.drain(..) {
-            // A worker catches the panics of its tasks; it has none of its own to pass on.
+            // A worker catches the panics of its tasks, and does not panic itself.
             let _ = worker.join();
         }
         drop(unrun);
@@ -160,7 +160,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
 }
 
-/// While it lives, this thread is inside of a runtime.
+/// While this value lives, the thread is inside a runtime.
 pub(crate) struct Inside {
     before: Option<Arc<Shared>>,
 }
@@ -199,7 +199,7 @@ impl Shared {
         }
     }
 
-    /// Queues all tasks that can go on because of these events, or because it is time.
+    /// Queues all tasks that can continue because of these events or timers.
     pub(crate) fn wake_ready(&self, events: &Events) {
         self.reactor.dispatch(events);
         self.timers.fire();

@@ -1,8 +1,8 @@
-//! One descriptor, and the tasks that wait for it.
+//! A descriptor, and the tasks that wait for it.
 //!
-//! The system call and the note of who waits happen under one lock, which the reactor takes too
-//! before it wakes: an edge that comes after `EAGAIN` finds the waiter, and one that came before
-//! has made the call succeed.
+//! The system call and the registration of a waiter happen under a lock, which the reactor also
+//! takes before it wakes. An edge after `EAGAIN` therefore finds the waiter, and an earlier edge
+//! makes the call succeed.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -23,13 +23,13 @@ pub(crate) enum Direction {
 }
 
 pub(crate) struct Source {
-    /// The descriptor's number, for display. It may be closed, and the number in use again.
+    /// The descriptor's number, for display. The descriptor may be closed, and the number reused.
     number: RawFd,
     inner: Lock<Inner>,
 }
 
-/// The one owner of a descriptor: whoever closes it takes it out, so that nobody can close or
-/// use another one of the same number.
+/// The only owner of the descriptor. Closing takes the descriptor out, so that no other code can
+/// close or use a later descriptor of the same number.
 struct Inner {
     fd: Option<OwnedFd>,
     readers: Vec<Waker>,
@@ -48,7 +48,7 @@ impl Source {
         }
     }
 
-    /// Tries `call`; if it would block, its task is woken when it is worth another try.
+    /// Tries `call`. If it would block, its task is woken when another try makes sense.
     pub(crate) fn poll_io<T>(
         &self,
         direction: Direction,
@@ -70,7 +70,7 @@ impl Source {
         }
     }
 
-    /// Borrows the descriptor, unless it is closed.
+    /// Borrows the descriptor, unless closed.
     pub(crate) fn with_fd<T>(&self, look: impl FnOnce(BorrowedFd<'_>) -> T) -> Option<T> {
         self.inner.lock().fd.as_ref().map(|fd| look(fd.as_fd()))
     }
@@ -84,7 +84,7 @@ impl Source {
         }
     }
 
-    /// Closes the descriptor, and nothing else. The caller is where it is said to be closed.
+    /// Closes the descriptor, and nothing else. The caller is the reported place of the closing.
     #[track_caller]
     pub(crate) fn close_fd(&self) {
         let fd = self.inner.lock().fd.take();
@@ -92,7 +92,7 @@ impl Source {
         drop(fd);
     }
 
-    /// Told while the number is not yet another descriptor's.
+    /// Reported before the number can belong to another descriptor.
     #[track_caller]
     fn notify_closed(&self, fd: &Option<OwnedFd>) {
         if fd.is_some() {
@@ -100,7 +100,7 @@ impl Source {
         }
     }
 
-    /// Closes the descriptor and forgets who waited: nobody is left to do so.
+    /// Closes the descriptor and forgets its waiters: no code is left to wake them.
     pub(crate) fn abandon(&self) {
         let mut inner = self.inner.lock();
         let forgotten = (
@@ -131,7 +131,7 @@ impl Inner {
     }
 }
 
-/// A source that a reactor watches. Dropping it closes the descriptor.
+/// A source watched by a reactor. Dropping it closes the descriptor.
 pub(crate) struct Watched {
     shared: Arc<Shared>,
     key: u64,

@@ -29,11 +29,11 @@ pub(crate) struct Task {
     state: State,
     trace: ctp::Waker,
     shared: Arc<Shared>,
-    /// Nothing once it is done. Only the worker that made it RUNNING locks it.
+    /// Empty once the task is done. Only the worker that set RUNNING locks it.
     body: Lock<Option<Body>>,
 }
 
-/// What is dropped when a task ends: the future first, then its trace, which tells its death.
+/// What is dropped when a task ends: first the future, then its trace, which reports the death.
 struct Body {
     future: Pin<Box<dyn Future<Output = ()> + Send>>,
     trace: ctp::Task,
@@ -66,7 +66,7 @@ where
 }
 
 impl Task {
-    /// Polls it once; queues it again if it was woken meanwhile.
+    /// Polls the task once; queues it again if it was woken during the poll.
     pub(crate) fn run(self: Arc<Self>) {
         self.state.begin();
         let waker = Waker::from(Arc::clone(&self));
@@ -90,14 +90,14 @@ impl Task {
 }
 
 impl Drop for Task {
-    /// Nobody can wake it any more, or the runtime has stopped.
+    /// The task cannot be woken any more, or the runtime has stopped.
     fn drop(&mut self) {
         self.discard();
     }
 }
 
 impl Body {
-    /// True if it is to be polled again.
+    /// Whether the task has to be polled again.
     fn poll(&mut self, waker: &Waker) -> bool {
         let mut context = Context::from_waker(waker);
         self.trace.run();

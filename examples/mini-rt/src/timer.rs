@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::runtime::Shared;
 use crate::waking;
 
-/// A deadline (nanoseconds, CLOCK_MONOTONIC), and a number that tells equal ones apart.
+/// A deadline (nanoseconds, CLOCK_MONOTONIC), and a number to distinguish equal deadlines.
 type Key = (u64, u64);
 
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Timers {
         self.last_number.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// True if it is now the first to come.
+    /// Whether this is now the first deadline.
     fn insert(&self, key: Key, waker: Waker) -> bool {
         let mut waiting = self.waiting.lock();
         let before = waiting.insert(key, waker);
@@ -95,7 +95,7 @@ impl Timers {
         Some(Duration::from_nanos(deadline_ns.saturating_sub(now_ns())))
     }
 
-    /// Wakes whoever is due.
+    /// Wakes all tasks that are due.
     pub(crate) fn fire(&self) {
         let due = {
             let mut waiting = self.waiting.lock();

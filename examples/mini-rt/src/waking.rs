@@ -1,5 +1,5 @@
-//! Waking, with the line of the runtime that does it: the standard library's wakers pass no caller
-//! on to the task.
+//! Waking, with the line of the runtime that wakes: the standard library's wakers do not pass a
+//! caller on to the task.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -17,8 +17,7 @@ pub(crate) fn wake(waker: Waker) {
     PLACE.set(before);
 }
 
-/// Where the wake that goes on here was called. One by somebody else than this runtime is only
-/// known to have come to the caller.
+/// The caller of the current wake. For a foreign wake only the call into this runtime is known.
 #[track_caller]
 pub(crate) fn place() -> &'static Location<'static> {
     PLACE.get().unwrap_or(Location::caller())

@@ -36,6 +36,6 @@ pub(crate) fn work(shared: Arc<Shared>) {
             Next::Stop => break,
         }
     }
-    shared.reactor.ring(); // the next one
+    shared.reactor.ring(); // the next worker
     ctp_nostd::thread_ends();
 }

@@ -1,6 +1,6 @@
-//! The bug on demand: the reader of a connection that was reset is never told, and no other
-//! connection is harmed, not even one with the same descriptor number. Alone in its process,
-//! so that the number is used again at once.
+//! The bug on demand: the reader of a reset connection is not woken, and no other connection is
+//! affected, not even one with the same descriptor number. The test is alone in its process, so
+//! that the number is reused at once.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::future::{Future, poll_fn};
@@ -35,7 +35,7 @@ async fn begin_to_read(conn: &TcpStream) {
 }
 
 #[test]
-fn only_the_reset_connection_is_hurt() {
+fn only_the_reset_connection_is_affected() {
     let runtime = Builder::new().hangup(Hangup::CloseOnly).build().unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

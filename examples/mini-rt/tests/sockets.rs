@@ -106,7 +106,7 @@ fn a_reset_is_an_error_for_the_reader() {
 }
 
 #[test]
-fn nobody_listens() {
+fn connecting_without_a_listener_fails() {
     let runtime = Runtime::new(2).unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
@@ -116,7 +116,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn two_tasks_may_wait_for_the_same() {
+fn two_tasks_may_wait_for_the_same_socket() {
     let runtime = Runtime::new(2).unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -124,7 +124,7 @@ fn no_wake_from_another_thread_is_lost() {
 }
 
 #[test]
-fn yielding_gives_way() {
+fn yielding_lets_other_tasks_run() {
     let runtime = Runtime::new(1).unwrap();
     let turn = Arc::new(AtomicU32::new(0));
     let player = |me: u32| {
@@ -148,7 +148,7 @@ fn yielding_gives_way() {
 }
 
 #[test]
-fn a_blocked_worker_does_not_hold_up_the_other() {
+fn a_blocked_worker_does_not_delay_the_other() {
     let runtime = Runtime::new(2).unwrap();
     let (release, blocked) = mpsc::channel::<()>();
     runtime.spawn(async move { blocked.recv() });
@@ -163,7 +163,7 @@ fn a_blocked_worker_does_not_hold_up_the_other() {
 }
 
 #[test]
-fn stopping_drops_what_waits() {
+fn stopping_drops_waiting_tasks() {
     struct DropFlag(Arc<AtomicU32>);
     impl Drop for DropFlag {
         fn drop(&mut self) {

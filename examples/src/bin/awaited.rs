@@ -1,12 +1,12 @@
-//! The trace should show five coroutines that look stuck in `read_frame`, which a `handshake` awaits:
-//! twenty others waited there for milliseconds. Two more wait in `read_frame` for a `transfer`, with
-//! which there is nothing to compare, one until it is late, and one in `descend`, which awaits itself
-//! forty times over. One is somewhere in `forsaken`, for it has given nobody a waker since it slept there, and
-//! one in `turn_away`, where it waits for words, and for the bell no more.
-//! Built with frame pointers (`RUSTFLAGS="-C force-frame-pointers=yes"`) the report tells them
-//! apart; else all that it knows is that they are in `serve`.
+//! The trace should show five coroutines that look stuck in `read_frame`, awaited by `handshake`:
+//! twenty others waited there for milliseconds. Two more wait in `read_frame` for a `transfer`,
+//! which has no history, one of them until it is late. One waits in `descend`, which awaits itself
+//! forty times, and one in `forsaken`, where it gave out no waker since it slept. One waits in
+//! `turn_away` for words, and no longer for the bell.
+//! Built with frame pointers (`RUSTFLAGS="-C force-frame-pointers=yes"`) the report distinguishes
+//! them; otherwise all of them are in `serve`.
 //!
-//! A line for each that waits says who awaits whom, the innermost first, with lines.
+//! A line for each waiting coroutine has its await chain, the innermost function first, with lines.
 
 use std::future::{Future, pending, poll_fn};
 use std::io;
@@ -33,7 +33,7 @@ const END: Duration = Duration::from_millis(1_500);
 struct Path(Arc<Mutex<Vec<(&'static str, u32)>>>);
 
 impl Path {
-    /// It is about to await something at this line of this function.
+    /// Announces an await at this line of this function.
     fn enter(&self, function: &'static str, line: u32) {
         let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         steps.push((function, line));
@@ -84,13 +84,13 @@ async fn serve(mut conn: DuplexStream, shakes_hands: bool, path: Path) -> io::Re
     transfer(&mut conn, &path).await
 }
 
-/// The first wait takes a waker in the poll in which it is over, the second one takes none.
+/// The first wait takes a waker in the poll in which it ends, the second takes none.
 async fn forsaken() {
     tokio::time::sleep(PAUSE).await;
     pending().await
 }
 
-/// Says what for, but not who waits there, as the wrapper of a library's lock does.
+/// Announces the resource, but not the function, like the wrapper of a library's lock.
 async fn announced_wait(wake_flag: &Notify, wait: ctp::Wait) {
     let mut was_rung = pin!(wake_flag.notified());
     poll_fn(|context| {
@@ -103,7 +103,7 @@ async fn announced_wait(wake_flag: &Notify, wait: ctp::Wait) {
     .await;
 }
 
-/// What it said that it waits for is over, in a poll that found a waker of what it waits for then.
+/// The announced wait has ended, in a poll that found a waker of that wait's resource.
 async fn turn_away(wake_flag: Notify, mut words: mpsc::Receiver<()>) {
     tokio::select! {
         biased;
@@ -124,7 +124,7 @@ fn descend(depth: u32, wake_flag: &Notify) -> Pin<Box<dyn Future<Output = ()> + 
     })
 }
 
-/// A client that says what is expected of it, and hangs up.
+/// A client that sends its role, and hangs up.
 async fn greet(mut conn: DuplexStream) -> io::Result<()> {
     tokio::time::sleep(Duration::from_millis(2)).await;
     conn.write_u32(1).await
@@ -167,7 +167,7 @@ fn main() -> io::Result<()> {
         path.print("serve");
     }
     late.print("late");
-    // Stopping the runtime would cancel those that are meant to be seen.
+    // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget((runtime, silent));
     Ok(())
 }

@@ -1,7 +1,6 @@
-//! The trace should show who spawned whom, as this program says it itself: `child parent` a line, with
-//! `-` for those that no coroutine spawned. Elders move between threads while they have children,
-//! aunts have some inside of a future that they await, cousins have cousins, and uncles are over
-//! before anybody asks.
+//! The trace should show the parents that this program prints: `child parent` a line, with `-` for
+//! a child that no coroutine spawned. Elders move between threads while they have children, aunts
+//! have children inside an awaited future, cousins have cousins, and uncles end early.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +13,7 @@ use tokio::time::sleep;
 const ELDERS: u32 = 8;
 const GENERATIONS: u32 = 4;
 
-/// A name of its own for a child, and tells whose child it is.
+/// A unique name for a child; prints its parent.
 fn born(kind: &str, parent: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let name = format!("{kind}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -42,7 +41,7 @@ async fn aunt(name: String) {
     pending().await
 }
 
-/// Runs inside of the one that awaits it.
+/// Runs inside the coroutine that awaits it.
 async fn visit(name: String) {
     let nephew = born("nephew", &name);
     tokio::spawn(pending::<()>().traced_as(&nephew));
@@ -83,6 +82,6 @@ fn main() -> std::io::Result<()> {
         runtime.spawn(elder(name.clone()).traced_as(&name));
     }
     std::thread::sleep(Duration::from_millis(1500));
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,11 +1,11 @@
-//! The trace should show five coroutines that wait for the last time: two in `farewell`, which `visit`
-//! awaits, one in `alone`, which `choose` awaits, one in `last`, which `guard` awaits, and one in
-//! `quiet`, which `last` polls. What they wait for has kept the waker of an earlier wait, most at another
-//! line; one kind of bell looks at it before it knows that it must wait.
-//! Built with frame pointers, and recorded with `--precise-chains`, the report shows these lines; else
-//! it knows the functions that are polled: `visit`, `choose`, `guard` and `quiet`.
+//! The trace should show five coroutines in their last wait: two in `farewell`, awaited by `visit`,
+//! one in `alone`, awaited by `choose`, one in `last`, awaited by `guard`, and one in `quiet`,
+//! polled by `last`. Their leaf futures have kept the waker of an earlier wait, most of them at
+//! another line. One kind of bell compares the waker before it knows that it has to wait.
+//! Built with frame pointers, and recorded with `--precise-chains`, the report shows these lines;
+//! otherwise it shows the polled functions: `visit`, `choose`, `guard` and `quiet`.
 //!
-//! A line for each says who awaits whom, the innermost first, with lines.
+//! A line for each has its await chain, the innermost function first, with lines.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -23,7 +23,7 @@ const STROKE: Duration = Duration::from_millis(5);
 const STROKES: u32 = 8;
 /// So long all of them have waited at the end.
 const END: Duration = Duration::from_millis(500);
-/// Those that wait for the last time.
+/// The coroutines in their last wait.
 static NOTIFIED: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ struct Doorbell {
 }
 
 impl Doorbell {
-    /// Who waits is woken, and stays known.
+    /// A waiter is woken, and stays registered.
     fn ring(&self) {
         self.strokes.fetch_add(1, SeqCst);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,7 @@ impl Future for Strokes<'_> {
     }
 }
 
-/// Says where it is about to wait for the last time.
+/// Prints the line of its last wait.
 fn print_steps(steps: &[(&str, u32)]) {
     let steps: Vec<String> = steps
         .iter()
@@ -131,7 +131,7 @@ async fn last<F: Future>(inside: Pin<&mut Traced<F>>, awaited_at: u32) {
     inside.await;
 }
 
-/// One coroutine polls another.
+/// A coroutine that polls another.
 async fn guard() {
     let mut inside = pin!(quiet(Notify::new()).traced());
     for _ in 0..STROKES {
@@ -168,7 +168,7 @@ fn main() -> std::io::Result<()> {
         std::thread::sleep(STROKE);
     }
     std::thread::sleep(END);
-    // Stopping the runtime would cancel those that are meant to be seen.
+    // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The trace should show 47 `session` coroutines stuck at the one line that awaits `conn.read`:
-//! their connections were reset, the runtime closed them, and nobody woke the readers.
+//! The trace should show 47 `session` coroutines stuck at the only line that awaits `conn.read`:
+//! their connections were reset, and the runtime closed them without waking the readers.
 //! 3 more wait at the same line and are fine, as is the listener. With `--fixed` none is stuck.
 //!
 //! 50 clients exchange small frames with an echo server on `mini-rt`. After a second 47 of them
 //! reset their connections, while the server waits for their next frame; 3 seconds later the
-//! program ends. What it prints as ground truth it has counted itself.
+//! program ends. The ground truth that it prints is its own count.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -77,7 +77,7 @@ fn take_frame(inbox: &mut Vec<u8>) -> Option<Vec<u8>> {
     Some(inbox.drain(..4 + length).collect())
 }
 
-// The ground truth: who is in `read`, and since when.
+// The ground truth: the sessions in `read`, with their start times.
 
 #[derive(Default)]
 struct GroundTruth {
@@ -86,7 +86,7 @@ struct GroundTruth {
     reading: Mutex<HashMap<u64, (RawFd, Instant)>>,
 }
 
-/// While it lives, a session is in `read`.
+/// While this value lives, a session is in `read`.
 struct Reading<'a> {
     ground_truth: &'a GroundTruth,
     id: u64,
@@ -105,7 +105,7 @@ impl GroundTruth {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The descriptors of those that went into `read` before this time and never came back.
+    /// The descriptors of sessions that entered `read` before this time and never returned.
     fn in_read_since_before(&self, time: Instant) -> Vec<RawFd> {
         let readers = self.readers();
         let early = readers.values().filter(|(_, since)| *since < time);
@@ -127,7 +127,7 @@ fn connect(address: SocketAddr, clients: usize) -> io::Result<Vec<Client>> {
     (0..clients).map(|_| Client::connect(address)).collect()
 }
 
-/// One frame from each client, and its echo back.
+/// A frame from each client, and its echo.
 fn exchange(clients: &mut [Client]) -> io::Result<()> {
     let frame = *b"\x05\0\0\0hello";
     for client in &mut *clients {
@@ -141,7 +141,7 @@ fn exchange(clients: &mut [Client]) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps clients busy until told to stop; gives them back with no frame under way.
+/// Keeps clients busy until stopped; returns them without a frame in flight.
 fn drive(
     mut clients: Vec<Client>,
     stop: &Arc<AtomicBool>,
@@ -156,7 +156,7 @@ fn drive(
     })
 }
 
-/// For some time, now and then somebody connects, says hello and leaves in good order.
+/// For some time, a client connects now and then, sends a greeting and leaves in good order.
 fn visit(address: SocketAddr, time: Duration) -> io::Result<()> {
     let end = Instant::now() + time;
     while Instant::now() + VISIT_EVERY <= end {
@@ -221,7 +221,7 @@ fn run(fixed: bool, truth: Option<String>) -> io::Result<()> {
     let ground_truth = Arc::new(GroundTruth::default());
     let address = start_server(&runtime, Arc::clone(&ground_truth))?;
     let stuck = print_address(address, &ground_truth)?;
-    std::mem::forget(runtime); // stopping it would cancel those that are to be seen
+    std::mem::forget(runtime); // stopping would cancel the coroutines of interest
 
     let sessions = ground_truth.spawned.load(Ordering::Relaxed);
     let answered = ground_truth.answered.load(Ordering::Relaxed);

@@ -1,9 +1,9 @@
 //! The trace should show one coroutine of `ask` that waits for ever, among 200 that waited a few
-//! milliseconds at the same place: its answer was lost. The others are done; the clock
-//! waits for its next tick.
+//! milliseconds at the same site: its answer was lost. The others have ended; the clock waits for
+//! its next tick.
 //!
-//! Tokio as it comes, no `tokio_unstable`: the only thing to add is `.traced()`. Tokio's own
-//! futures do not tell what they wait for, so a coroutine's place is its own function.
+//! This is plain tokio without `tokio_unstable`; the only addition is `.traced()`. Tokio's own
+//! futures do not announce their waits, so a coroutine's site is its own function.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         ticks.load(Ordering::Relaxed)
     );
     println!("ground truth: {} task never answered", QUESTIONS - answered);
-    // Stopping the runtime would cancel the one that is meant to be seen.
+    // Stopping the runtime would cancel the coroutine of interest.
     std::mem::forget(runtime);
     ExitCode::SUCCESS
 }

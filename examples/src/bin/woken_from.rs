@@ -1,8 +1,8 @@
-//! Three tasks on tokio are woken at a line each: one by another task, one by a thread, one by the main
-//! thread. Then nobody wakes them any more. Built with frame pointers, the report shows these lines as
-//! those that usually wake them; else it does not know any.
+//! Three tasks on tokio are woken at different lines: by another task, by a thread, and by the main
+//! thread. Then they are no longer woken. Built with frame pointers, the report shows these lines
+//! as the usual wakers; otherwise it shows none.
 //!
-//! A line for each says who is woken, and by which function at which line.
+//! A line for each has the woken task, and the waking function with its line.
 
 use std::thread;
 use std::time::Duration;
@@ -17,7 +17,7 @@ static OF_TASK: Notify = Notify::const_new();
 static OF_THREAD: Notify = Notify::const_new();
 static OF_MAIN: Notify = Notify::const_new();
 
-/// What it returns is the line where it rings.
+/// Returns the line of its ring.
 fn ring(wake_flag: &Notify) -> u32 {
     let line = line!() + 1;
     wake_flag.notify_one();
@@ -80,6 +80,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("woken_by_thread ring_in_thread:{by_thread}");
     println!("woken_by_task ring_in_task:{}", runtime.block_on(by_task)?);
     thread::sleep(Duration::from_millis(500));
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

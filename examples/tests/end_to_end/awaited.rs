@@ -1,5 +1,5 @@
-//! Who awaits whom: as the program says it, if it is built with frame pointers; else nothing, and how
-//! to get it.
+//! Await chains match the program if it is built with frame pointers. Otherwise there are none, and
+//! the report says how to get them.
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ const PROGRAM: &str = include_str!("../../src/bin/awaited.rs");
 /// `function:line` of each, the innermost first, and how many coroutines there are.
 type Chains = BTreeMap<String, u64>;
 
-/// In a directory of its own, as all that it uses is built otherwise.
+/// In a separate target directory, since all dependencies are built with other flags.
 fn built_with_frame_pointers(name: &str) -> PathBuf {
     let target = target().join("frame-pointers");
     built(name, &target, "-C force-frame-pointers=yes")
@@ -82,7 +82,7 @@ fn chain(group: &Value) -> String {
 
 // CT-13, STB-22
 #[test]
-fn the_functions_that_await_each_other_are_those_that_the_program_says() {
+fn await_chains_match_the_program() {
     let directory = tempdir().expect("room");
     let program = built_with_frame_pointers("awaited");
     let truth = record_program(directory.path(), &program, &[]);
@@ -100,18 +100,19 @@ fn the_functions_that_await_each_other_are_those_that_the_program_says() {
         (chain(of_reader), of_reader["count"].as_u64().unwrap_or(0))
     });
     assert_eq!(count(found), truth, "{json}");
-    the_past_of_one_way_is_not_that_of_the_other(&json);
+    chains_have_separate_histories(&json);
     what_is_too_long_is_not_shown_as_whole(&json);
-    one_without_a_waker_is_not_where_it_waited_before(&json);
-    what_was_announced_by_one_that_is_gone_is_not_that_of_the_next_wait(&json);
+    wait_without_a_waker_has_no_old_chain(&json);
+    ended_wait_leaves_no_announcement(&json);
     the_main_thread_has_chains_too(directory.path());
 }
 
-/// Others were served only where this one waits for a handshake; how long they took is the machine's.
-fn the_past_of_one_way_is_not_that_of_the_other(json: &Value) {
+/// Others were served only where this one waits for a handshake; their durations depend on the
+/// machine.
+fn chains_have_separate_histories(json: &Value) {
     let waits = |way: &str| {
         let group = groups(json).find(|group| chain(group).contains(way));
-        let usual = &group.expect("it waits")["usual"];
+        let usual = &group.expect("waiting")["usual"];
         usual["waits"].as_u64().unwrap_or(0)
     };
     assert!((1..=20).contains(&waits("handshake")), "{json}");
@@ -120,7 +121,7 @@ fn the_past_of_one_way_is_not_that_of_the_other(json: &Value) {
 
 fn what_is_too_long_is_not_shown_as_whole(json: &Value) {
     let deep = groups(json).find(|group| chain(group).starts_with("descend"));
-    let awaited_by = &deep.expect("it waits")["awaited_by"];
+    let awaited_by = &deep.expect("waiting")["awaited_by"];
     assert_eq!(awaited_by["whole"], false, "{awaited_by}");
     let functions = awaited_by["functions"].as_array().expect("a list");
     assert!(3 < functions.len(), "{awaited_by}");
@@ -131,16 +132,16 @@ fn what_is_too_long_is_not_shown_as_whole(json: &Value) {
     );
 }
 
-fn one_without_a_waker_is_not_where_it_waited_before(json: &Value) {
+fn wait_without_a_waker_has_no_old_chain(json: &Value) {
     let forsaken = groups(json).find(|group| chain(group).starts_with("forsaken"));
-    let forsaken = forsaken.expect("it waits");
+    let forsaken = forsaken.expect("waiting");
     assert_eq!(forsaken["in_function"], true, "{forsaken}");
     assert_eq!(forsaken["usual"]["waits"], Value::Null, "{forsaken}");
 }
 
-fn what_was_announced_by_one_that_is_gone_is_not_that_of_the_next_wait(json: &Value) {
+fn ended_wait_leaves_no_announcement(json: &Value) {
     let turned_away = groups(json).find(|group| chain(group).contains("turn_away:"));
-    let turned_away = turned_away.expect("it waits");
+    let turned_away = turned_away.expect("waiting");
     let line = line_of(PROGRAM, "// here, and not for the bell");
     assert_eq!(chain(turned_away), format!("turn_away:{line}"));
     assert_eq!(turned_away["waits_for"], json!([]), "{turned_away}");
@@ -159,7 +160,7 @@ fn suspends_of(directory: &Path, name: &str) -> (BTreeSet<SiteId>, BTreeSet<Site
         event.kind == EventKind::Suspend && ids.contains(&event.coroutine)
     };
     for record in Reader::new(&bytes).expect("a trace") {
-        match record.expect("it is whole") {
+        match record.expect("a complete record") {
             Record::Birth(birth) if birth.name == name => drop(ids.insert(birth.coroutine)),
             Record::Chain(chain) => drop(chains.insert(chain.site)),
             Record::Event(event) if is_wait(&event, &ids) => drop(sites.insert(event.site)),
@@ -171,7 +172,7 @@ fn suspends_of(directory: &Path, name: &str) -> (BTreeSet<SiteId>, BTreeSet<Site
 
 // CT-13
 #[test]
-fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
+fn flight_recorder_has_chains_unless_calls_are_forbidden() {
     let program = built_with_frame_pointers("awaited");
     let directory = tempdir().expect("room");
     record_program(directory.path(), &program, &["--flight-recorder"]);
@@ -195,7 +196,7 @@ fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
 
 // CT-13
 #[test]
-fn without_frame_pointers_the_leaf_is_known_and_nobody_who_awaits_it() {
+fn without_frame_pointers_only_the_leaf_is_known() {
     let directory = tempdir().expect("room");
     let program = built_without("awaited");
     record_program(directory.path(), &program, &[]);
@@ -223,7 +224,7 @@ fn without_frame_pointers_the_leaf_is_known_and_nobody_who_awaits_it() {
 
 // CT-13
 #[test]
-fn a_wait_whose_leaf_keeps_a_waker_has_its_chain_where_each_is_wanted() {
+fn kept_waker_has_a_chain_with_precise_chains() {
     let program = built_with_frame_pointers("kept_waker");
     let directory = tempdir().expect("room");
     let last_waits = |flags: &[&str]| {
@@ -231,7 +232,7 @@ fn a_wait_whose_leaf_keeps_a_waker_has_its_chain_where_each_is_wanted() {
         assert_eq!(truth.values().sum::<u64>(), 5, "{truth:?}");
         let json = report_json(directory.path(), &["--stuck", "--threshold", "200ms"]);
         assert!(groups(&json).all(|group| group["one_of_several"] != true));
-        // Others may be usual on a busy machine, and then it is no matter where they wait.
+        // On a busy machine others may be usual, and then their place does not matter.
         let mut stuck = json["stuck"].as_array().expect("a list").iter();
         let is_open = flags.is_empty() && stuck.any(|value| value["in_function"] == true);
         let text = report(directory.path(), &["--stuck", "--threshold", "200ms"]).stdout;
@@ -267,7 +268,7 @@ fn awaiting(group: &Value) -> String {
     steps.join(" ")
 }
 
-/// Who is woken, and `function:line` of the place that usually does it.
+/// The woken task, and `function:line` of the usual waker.
 fn usually_woken(json: &Value) -> Chains {
     let usual = groups(json).filter_map(|group| {
         let (usual, woken) = (&group["usual_waker"], group["function"].as_str()?);
@@ -281,7 +282,7 @@ fn usually_woken(json: &Value) -> Chains {
 
 // CT-14
 #[test]
-fn those_who_wake_traced_futures_are_named_where_the_program_says() {
+fn callers_of_wakers_match_the_program() {
     let directory = tempdir().expect("room");
     let program = built_with_frame_pointers("woken_from");
     let mut command = Command::new(crate::support::program("ctp-record"));
@@ -299,7 +300,7 @@ fn those_who_wake_traced_futures_are_named_where_the_program_says() {
 
 // CT-13
 #[test]
-fn without_frame_pointers_nothing_is_guessed_and_it_says_how_to_get_them() {
+fn without_frame_pointers_the_report_says_how_to_get_chains() {
     let directory = tempdir().expect("room");
     record(directory.path(), "awaited", &[]);
     let json = report_json(directory.path(), &["--stuck"]);

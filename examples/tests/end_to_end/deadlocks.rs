@@ -1,4 +1,4 @@
-//! The cycles of real programs: who waits for whom, and where the next one took what it holds.
+//! The cycles of real programs: each member's blocker, and where that took its lock.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().expect("a list")
 }
 
-/// Of each in the only cycle: its name, the name of the one that keeps it, how, and where that one
-/// took the lock.
+/// Of each member of the only cycle: its name, its blocker's name, how it is blocked, and where the
+/// blocker took the lock.
 fn cycle(json: &Value) -> Vec<[String; 4]> {
     let [deadlock] = list(&json["deadlocks"]) else {
         panic!("one cycle: {}", json["deadlocks"]);
@@ -27,7 +27,7 @@ fn cycle(json: &Value) -> Vec<[String; 4]> {
     list(&deadlock["cycle"]).iter().map(link).collect()
 }
 
-/// Each diner is kept by the one at its right.
+/// Each diner is blocked by the neighbour on the right.
 fn round_the_table() -> Vec<[String; 4]> {
     let taken = line_of(TOKIO, "FORKS[slot].lock()");
     let name = |i: usize| format!("diner-{}", i % 3);
@@ -43,7 +43,7 @@ fn sorted(mut cycle: Vec<[String; 4]>) -> Vec<[String; 4]> {
 
 // CT-15
 #[test]
-fn diners_wait_for_the_fork_that_the_next_one_took() {
+fn diners_wait_for_the_next_diners_fork() {
     let directory = tempdir().expect("room");
     record(directory.path(), "zoo_deadlock_tokio", &[]);
     let json = report_json(directory.path(), &["--stuck"]);
@@ -53,7 +53,7 @@ fn diners_wait_for_the_fork_that_the_next_one_took() {
 
 // CT-15
 #[test]
-fn each_transfer_waits_for_the_step_that_it_polls_and_that_for_the_other_transfer() {
+fn transfers_deadlock_through_the_steps_they_poll() {
     let directory = tempdir().expect("room");
     record(directory.path(), "zoo_deadlock_inside", &[]);
     let json = report_json(directory.path(), &["--stuck"]);
@@ -71,7 +71,7 @@ fn each_transfer_waits_for_the_step_that_it_polls_and_that_for_the_other_transfe
 
 // CT-15
 #[test]
-fn one_of_them_is_where_it_is_because_of_all_of_them() {
+fn why_shows_the_whole_cycle() {
     let directory = tempdir().expect("room");
     record(directory.path(), "zoo_deadlock_tokio", &[]);
     let cycle = &report_json(directory.path(), &["--stuck"])["deadlocks"][0]["cycle"];
@@ -92,7 +92,7 @@ fn one_of_them_is_where_it_is_because_of_all_of_them() {
 
 // CT-15, CT-24
 #[test]
-fn what_a_flight_recorder_kept_of_them_is_likely() {
+fn lock_cycles_in_a_flight_recorder_are_likely() {
     let directory = tempdir().expect("room");
     record_with(
         &["--flight-recorder"],
@@ -108,7 +108,7 @@ fn what_a_flight_recorder_kept_of_them_is_likely() {
 
 // CT-15
 #[test]
-fn each_follower_waits_for_the_end_of_the_next_one() {
+fn joins_in_a_circle_are_a_deadlock() {
     let directory = tempdir().expect("room");
     record(directory.path(), "zoo_join_cycle", &[]);
     let name = |i: usize| format!("follower-{}", i % 3);
@@ -120,7 +120,7 @@ fn each_follower_waits_for_the_end_of_the_next_one() {
 
 // CT-24
 #[test]
-fn without_lanes_nobody_is_said_to_hold_anything() {
+fn without_lanes_no_lock_has_a_known_holder() {
     let directory = tempdir().expect("room");
     record_with(
         &["--buffer", "0"],
@@ -134,7 +134,7 @@ fn without_lanes_nobody_is_said_to_hold_anything() {
 
 // CT-15
 #[test]
-fn of_those_who_wait_for_a_lock_that_nobody_has_one_had_its_wake() {
+fn waiters_for_an_unclaimed_lock_are_likely_stuck() {
     let directory = tempdir().expect("room");
     record(directory.path(), "zoo_unclaimed", &[]);
     let json = report_json(directory.path(), &["--stuck"]);

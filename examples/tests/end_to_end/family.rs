@@ -1,4 +1,4 @@
-//! Who spawned whom: as the program says it.
+//! The parents of coroutines match the program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,8 +72,8 @@ fn walk(parent: &str, branches: &Value, kinds: &mut Kinds) {
     }
 }
 
-/// Of those that were alive at the end, who has another parent than the program says, and of how many
-/// it is known.
+/// Of the coroutines alive at the end: those with another parent than the program says, and the
+/// number of known parents.
 fn wrong_and_known(flags: &[&str]) -> (Vec<String>, usize) {
     let directory = tempdir().expect("room");
     let output = record_with(flags, directory.path(), "family", &[]);
@@ -89,7 +89,7 @@ fn wrong_and_known(flags: &[&str]) -> (Vec<String>, usize) {
 
 // CT-25
 #[test]
-fn nobody_has_a_wrong_parent_where_records_are_lost() {
+fn lost_records_give_no_wrong_parent() {
     for _ in 0..4 {
         let (wrong, _) = wrong_and_known(&["--buffer", "4K"]);
         assert_eq!(wrong, Vec::<String>::new());
@@ -98,7 +98,7 @@ fn nobody_has_a_wrong_parent_where_records_are_lost() {
 
 // CT-25
 #[test]
-fn a_flight_recorder_knows_who_spawned_whom() {
+fn flight_recorder_knows_the_parents() {
     let (wrong, known) = wrong_and_known(&["--flight-recorder=30s"]);
     assert_eq!(wrong, Vec::<String>::new());
     assert_eq!(known, 320, "all but elders and strangers");
@@ -106,7 +106,7 @@ fn a_flight_recorder_knows_who_spawned_whom() {
 
 // CT-25
 #[test]
-fn who_spawned_whom_is_as_the_program_says() {
+fn parents_match_the_program() {
     let directory = tempdir().expect("room");
     let output = record(directory.path(), "family", &[]);
     let truth = reported(&String::from_utf8(output.stdout).expect("text"));

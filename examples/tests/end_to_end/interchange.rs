@@ -41,7 +41,7 @@ fn exported(text: &str) -> BTreeMap<u64, Vec<Columns>> {
 
 // CT-20
 #[test]
-fn each_event_of_the_program_is_a_line_and_no_other_is() {
+fn exported_lines_match_the_events() {
     let directory = tempdir().expect("room");
     let account = directory.path().join("truth");
     let account = account.to_string_lossy();

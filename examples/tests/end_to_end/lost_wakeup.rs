@@ -12,7 +12,7 @@ use tempfile::tempdir;
 const SOURCE: &str = include_str!("../../src/bin/lost_wakeup.rs");
 const REACTOR: &str = include_str!("../../mini-rt/src/reactor.rs");
 
-/// The program's own account: descriptors whose readers never came back.
+/// The program's own account: descriptors whose readers never returned.
 fn truth(path: &std::path::Path) -> BTreeSet<u64> {
     let text = fs::read_to_string(path).expect("the program writes its account");
     text.lines()
@@ -35,29 +35,29 @@ fn count(group: &Value) -> u64 {
 
 // CT-13, CT-14
 #[test]
-fn the_47_are_named_at_the_line_where_read_is_awaited_and_nobody_else_is() {
+fn exactly_the_47_are_reported_at_their_await_line() {
     the_47_are_named(&[]);
 }
 
 #[test]
-fn the_47_are_named_also_where_only_totals_are_kept() {
+fn summary_reports_the_47() {
     the_47_are_named(&["--summary"]);
 }
 
 #[test]
-fn the_47_are_named_also_by_a_flight_recorder() {
+fn flight_recorder_reports_the_47() {
     the_47_are_named(&["--flight-recorder"]);
 }
 
 /// They have waited for longer than that: of each there are the events that its station holds.
 #[test]
-fn the_47_are_named_also_where_they_were_stuck_before_the_window_began() {
+fn the_47_are_reported_if_stuck_before_the_window() {
     the_47_are_named(&["--flight-recorder=100ms"]);
 }
 
 // LT-09, CT-26
 #[test]
-fn the_47_are_told_of_once_while_the_program_runs_and_are_in_a_snapshot() {
+fn the_47_are_reported_once_while_the_program_runs() {
     let directory = tempdir().expect("room");
     let triggers = "stuck:500ms,exit:nonzero";
     let flags = ["--flight-recorder=256K", "--snapshot-on", triggers];
@@ -114,10 +114,10 @@ fn the_47_are_named(flags: &[&str]) {
         assert_eq!(sure.map(count).sum::<u64>(), 47, "{json}");
     }
     if flags.is_empty() || flags == ["--flight-recorder"] {
-        // Totals do not tell what threads did, nor does a window that began after it.
+        // Totals have no thread events, and neither has a window that began later.
         the_reactor_is_named(directory.path(), stuck);
     } else {
-        // Totals do not tell what threads did. Numbers that are used again may be seen closed.
+        // Totals have no thread events. Reused numbers may be seen closed.
         let is_likely =
             |value: &Value| value["confidence"] == "LIKELY" || value["reason"] == "seen-closed";
         assert!(stuck.iter().all(is_likely), "{json}");
@@ -130,7 +130,7 @@ fn the_47_are_named(flags: &[&str]) {
     );
 }
 
-/// The line that closes without a wake, and the one that wakes all others, as the source has them.
+/// The line that closes without a wake, and the line that wakes all others, from the source.
 fn the_reactor_is_named(directory: &Path, stuck: &[Value]) {
     let place = |line| format!("examples/mini-rt/src/reactor.rs:{line}");
     let close = place(line_of(REACTOR, "source.close_fd();"));

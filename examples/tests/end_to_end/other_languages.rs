@@ -10,7 +10,7 @@ use tempfile::tempdir;
 
 const PAGE: &str = include_str!("../../../docs/write-a-probe.md");
 
-/// The blocks of C on the page but the second one, which is the `main` of the plain probe.
+/// The page's blocks of C, without the second, which is the `main` of the plain probe.
 fn source() -> String {
     let blocks = PAGE.split("```c\n").skip(1);
     let code = blocks.filter_map(|block| block.split("```").next());
@@ -18,7 +18,7 @@ fn source() -> String {
     of_extension.map(|(_, code)| code).collect()
 }
 
-/// Compiles and records it, unless this machine has no C compiler.
+/// Compiles and records the probe, unless this machine has no C compiler.
 fn is_recorded(directory: &Path) -> bool {
     fs::write(directory.join("probe.c"), source()).expect("room");
     let mut cc = Command::new("cc");
@@ -36,7 +36,7 @@ fn is_recorded(directory: &Path) -> bool {
     true
 }
 
-/// Of the only group: its line, what is known of it, and what it waits for.
+/// Of the only group: its line, its state, and what it waits for.
 fn facts(group: &Value) -> Value {
     json!([group["line"], group["state"], group["waits_for"]])
 }
@@ -47,7 +47,7 @@ fn fact(line: &str, kind: &str, resources: &[u64]) -> Value {
 }
 
 #[test]
-fn a_lost_wake_of_a_probe_in_c_is_named_with_its_line_and_what_it_waits_on() {
+fn c_probe_with_a_lost_wake_is_reported_with_line_and_wait() {
     let directory = tempdir().expect("room");
     if !is_recorded(directory.path()) {
         return;
@@ -63,6 +63,6 @@ fn a_lost_wake_of_a_probe_in_c_is_named_with_its_line_and_what_it_waits_on() {
     let sender = fact("suspend(&sender", "channel", &[7]);
     assert_eq!(list("waiting"), [ticker, sender], "{json}");
     assert_eq!(json["stuck"][0]["count"], 1);
-    // 6 of its own and 600 brief ones, in the few stations that were used again and again.
+    // 6 named ones and 600 brief ones, in a few reused stations.
     assert_eq!(json["trace"]["coroutines"], 606);
 }

@@ -58,7 +58,7 @@ pub fn record_with(flags: &[&str], directory: &Path, name: &str, arguments: &[&s
         .expect("the recorder runs")
 }
 
-/// Runs a line of the shell under the recorder, whose `$0` is that program.
+/// Runs a shell command under the recorder, with the program as `$0`.
 pub fn record_line(directory: &Path, line: &str, name: &str) -> Output {
     let mut command = Command::new(program("ctp-record"));
     command.args(["--", "sh", "-c", line]).arg(program(name));

@@ -1,4 +1,4 @@
-//! A program on tokio as it comes: one of its coroutines waits for an answer that was lost.
+//! A program on plain tokio: one of its coroutines waits for an answer that was lost.
 
 use crate::support::{record, record_line, report_json};
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn groups<'j>(json: &'j Value, view: &str) -> Vec<(&'j str, &'j str, u64)> {
 
 // CT-12, CT-13
 #[test]
-fn the_one_without_an_answer_is_named_by_its_function_and_known_not_to_be_woken() {
+fn unanswered_task_is_not_woken_and_has_its_function() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "tokio_tasks", &[]);
     assert_eq!(recorded.status.code(), Some(0));
@@ -32,13 +32,13 @@ fn the_one_without_an_answer_is_named_by_its_function_and_known_not_to_be_woken(
         .lines()
         .position(|line| line.starts_with("async fn ask"));
     let group = &json["stuck"][0];
-    assert_eq!(group["line"], begins.expect("it is there") + 1);
+    assert_eq!(group["line"], begins.expect("present") + 1);
     assert_eq!(group["in_function"], true, "the line is not where it waits");
 }
 
 // CTP-34
 #[test]
-fn a_place_of_a_program_is_one_place_in_all_of_its_processes() {
+fn sites_are_shared_by_all_processes_of_a_program() {
     let directory = tempdir().expect("room");
     let recorded = record_line(directory.path(), r#""$0" & "$0" & wait"#, "tokio_tasks");
     assert_eq!(recorded.status.code(), Some(0));

@@ -1,4 +1,4 @@
-//! What led a coroutine to where it is, of a program of which the source says it.
+//! `--why`: the wakes that led a coroutine to its state, compared with the program's source.
 
 use serde_json::Value;
 use tempfile::tempdir;
@@ -8,13 +8,11 @@ use crate::support::{record, report_json};
 fn id_of(words: &Value, name: &str) -> u64 {
     let all = words["last_words"].as_array().expect("a list");
     let value = all.iter().find(|other_value| other_value["name"] == name);
-    value
-        .and_then(|value| value["id"].as_u64())
-        .expect("it lives")
+    value.and_then(|value| value["id"].as_u64()).expect("alive")
 }
 
 #[test]
-fn a_consumer_is_where_it_is_because_of_its_producer_and_that_because_of_a_timer() {
+fn why_leads_from_consumer_to_producer_to_timer() {
     let directory = tempdir().expect("room");
     record(directory.path(), "zoo_slow", &[]);
     let words = report_json(directory.path(), &["--last-words"]);

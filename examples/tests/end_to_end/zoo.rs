@@ -1,6 +1,6 @@
-//! The programs of the zoo: what the report says of each is what the program itself knows, in the
-//! words of the table in `docs/verdicts.md`. `CTP_RUNS=100` repeats each so many times, `CTP_BLESS=1`
-//! writes these words anew.
+//! The programs of the zoo: the report matches each program's own account, in the words of the
+//! table in `docs/verdicts.md`. `CTP_RUNS=100` repeats each that many times, `CTP_BLESS=1` updates
+//! these words.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,7 +64,7 @@ fn text(value: &Value) -> String {
     value.as_str().expect("a word").to_owned()
 }
 
-/// The groups of some verdicts, one entry for each of their coroutines, by name.
+/// The groups of some verdicts by coroutine name, with an entry for each coroutine.
 fn by_name<'a>(groups: &'a [Value], names: &BTreeMap<u64, String>) -> BTreeMap<String, &'a Value> {
     let named = |group: &'a Value| {
         let ids = list(&group["ids"]).iter();
@@ -84,7 +84,7 @@ fn names(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 
-/// Of each coroutine that is said to be stuck, or busy, or broken, what it is said to be.
+/// Compares the stuck, busy and broken coroutines of the report with the program's account.
 fn check(program: &str) {
     check_with(program, &[]);
 }
@@ -144,7 +144,8 @@ fn compare(program: &str, truth: &[[&str; 3]], fate: &str, message: &BTreeMap<St
         match fate {
             "busy" => assert!(list(&group["threads"]).contains(&number.into()), "{group}"),
             _ => {
-                // Where the leaf is the program's own, that is the place, and the line is of who awaits it.
+                // If the leaf is the program's own function, that is the site, and the line is of
+                // its awaiter.
                 let spawned = &group["awaited_by"]["spawned"];
                 let lines = [&group["line"], &spawned["line"]];
                 assert!(lines.contains(&&number.into()), "{group}");
@@ -183,7 +184,7 @@ programs! {
 }
 
 #[test]
-fn a_task_that_panics_is_over() {
+fn panicked_task_has_ended() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "zoo_panic", &[]);
     let stdout = String::from_utf8(recorded.stdout).expect("text");
@@ -196,7 +197,7 @@ fn a_task_that_panics_is_over() {
 
 // CT-15
 #[test]
-fn what_nobody_tells_is_seen_from_outside_in_every_mode() {
+fn unreported_closings_are_seen_in_every_mode() {
     for flag in ["--summary", "--flight-recorder"] {
         let directory = tempdir().expect("room");
         record_with(&[flag], directory.path(), "zoo_unclosed", &[]);
@@ -236,16 +237,16 @@ fn local_sockets_are_observed() -> bool {
 
 // CT-15
 #[test]
-fn what_there_is_to_read_from_local_sockets_is_seen_too() {
+fn readable_local_sockets_are_seen() {
     if !local_sockets_are_observed() {
-        return eprintln!("skipped: this kernel does not tell of local sockets");
+        return eprintln!("skipped: no data on local sockets from this kernel");
     }
     check_with("zoo_unread", &["local"]);
 }
 
 // CT-15
 #[test]
-fn what_waits_beside_others_is_known_to_be_one_of_several() {
+fn waits_beside_others_are_marked_as_several() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "zoo_unordered", &[]);
     let stdout = String::from_utf8(recorded.stdout).expect("text");
@@ -266,7 +267,7 @@ fn what_waits_beside_others_is_known_to_be_one_of_several() {
 }
 
 #[test]
-fn those_that_nobody_can_wake_are_told_beside_the_sites() {
+fn lost_wakers_are_listed_below_the_sites() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "zoo_no_waker", &[]);
     let stdout = String::from_utf8(recorded.stdout).expect("text");
@@ -282,7 +283,7 @@ fn those_that_nobody_can_wake_are_told_beside_the_sites() {
 }
 
 #[test]
-fn each_program_has_a_row_and_each_row_a_program() {
+fn zoo_programs_match_the_table() {
     let named = VERDICTS
         .lines()
         .filter_map(|line| line.strip_prefix("| `zoo_"));

@@ -1,5 +1,5 @@
-//! Wakers called on a coroutine's stack, next to memory that is unmapped later: the probe reads none of
-//! it. Called on a thread's own stack, those who called are found, however the stack was made.
+//! Wakers called on a coroutine's stack, next to memory that is unmapped later: the probe never
+//! reads that memory. On a thread's own stack the callers are found, however the stack was made.
 #![cfg(target_arch = "x86_64")]
 
 use std::fs;
@@ -31,7 +31,7 @@ fn built() -> PathBuf {
     profile.expect("in target/<profile>/deps").to_owned()
 }
 
-/// What the program printed. It must end with 0.
+/// The program's output. It must exit with 0.
 fn play(directory: &Path, flags: &[&str], scene: &str) -> String {
     let profile = built();
     let mut command = Command::new(profile.join("ctp-record"));
@@ -97,7 +97,7 @@ fn wakes_on_a_coroutine_stack_populate_no_shared_memory() {
 fn chains(directory: &Path) -> Vec<Vec<u64>> {
     let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
     let records = Reader::new(&bytes).expect("a trace");
-    let chains = records.filter_map(|record| match record.expect("it is whole") {
+    let chains = records.filter_map(|record| match record.expect("a complete record") {
         Record::Chain(chain) => Some(chain.addresses.to_vec()),
         _ => None,
     });

@@ -80,8 +80,8 @@ fn below_own_local(base: usize) {
     below_own_memory(base);
 }
 
-/// On a thread with its anchor above a mapping, of which the first part is a coroutine's stack, and the
-/// second one unrelated memory.
+/// On a thread with its anchor above a mapping: the first part is a coroutine's stack, and the
+/// second part unrelated memory.
 fn below_own_memory(base: usize) {
     let inside = base + PART_BYTES + PART_BYTES / 2;
     let waker = waker();
@@ -111,7 +111,7 @@ fn guarded_by_a_page() -> usize {
     page + 4096
 }
 
-/// A stack of two parts above a guard region of one.
+/// A stack of two parts above a guard region of one part.
 fn in_a_guard_region() {
     let base = map(3 * PART_BYTES, READ_WRITE);
     // SAFETY: nothing uses the new mapping.
@@ -127,11 +127,12 @@ fn run_in(builder: thread::Builder) {
     thread.expect("it starts").join().expect("no panic");
 }
 
-/// Runs this in a thread whose stack is the third part of a mapping that begins there, given that address.
+/// Runs the closure in a thread whose stack is the third part of a mapping, with the mapping's
+/// address.
 fn on_a_stack_from(base: usize, scene: fn(usize)) {
     struct Start(fn(usize), usize);
     extern "C" fn start(argument: *mut c_void) -> *mut c_void {
-        // SAFETY: it is what is passed below, which outlives the thread.
+        // SAFETY: the closure passed below, which outlives the thread.
         let Start(scene, base) = unsafe { &*argument.cast::<Start>() };
         scene(*base);
         ptr::null_mut()
@@ -169,13 +170,13 @@ fn pointer(address: usize) -> *mut c_void {
 }
 
 extern "C" fn wake(waker: *const Waker) {
-    // SAFETY: it is borrowed by the caller.
+    // SAFETY: borrowed by the caller.
     unsafe { (*waker).wake_by_ref() }
 }
 
 /// Wakes on the stack that ends there, with this in the register for frame pointers.
 fn wake_on(stack_end: usize, register: usize, waker: &Waker) {
-    // SAFETY: switches to unused memory and back. `wake` saves what it must.
+    // SAFETY: switches to unused memory and back. `wake` saves the required registers.
     unsafe {
         asm!(
             "push rbp", "push rbx", "mov rbx, rsp", "mov rsp, r12", "mov rbp, r13",
@@ -198,7 +199,7 @@ fn wake_with_callers(waker: &Waker) {
     }
     println!("{first}");
     for _ in 0..5 {
-        // SAFETY: `wake` saves what it must; the records outlive the call.
+        // SAFETY: `wake` saves the required registers; the records outlive the call.
         unsafe {
             asm!(
                 "push rbp", "push rbx", "mov rbx, rsp", "and rsp, -16", "mov rbp, r13",

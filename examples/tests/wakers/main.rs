@@ -1,5 +1,5 @@
-//! Wakers of traced futures, on executors that know nothing of it: each wake is counted once and
-//! reaches the executor once, and who has no waker left is known.
+//! Wakers of traced futures, on executors without support for them: each wake is counted once and
+//! reaches the executor once, and coroutines without a waker are known.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use ctp_trace::Reader;
 use ctp_trace::record::{CoroutineId, Record};
 use tempfile::tempdir;
 
-/// What is known of a coroutine: wakes, and wakers that are alive, if it is not over.
+/// The report on a coroutine: wakes, and live wakers if the coroutine has not ended.
 type Account = (u32, Option<u32>);
 
 /// By name.
@@ -29,7 +29,7 @@ fn built() -> PathBuf {
     profile.expect("in target/<profile>/deps").to_owned()
 }
 
-/// With leaf futures that may keep a waker, and with those that have to clone each.
+/// With leaf futures that may keep a waker, and with leaf futures that clone at each poll.
 const MODES: [&[&str]; 2] = [&[], &["--precise-chains"]];
 
 fn record(directory: &Path, executor: &str, flags: &[&str]) -> Output {
@@ -43,8 +43,9 @@ fn record(directory: &Path, executor: &str, flags: &[&str]) -> Output {
     output.expect("the recorder runs")
 }
 
-/// What the program says: only those that were shy, or whose wakers were kept or dropped, live on.
-fn noted_accounts(output: &Output) -> Accounts {
+/// The program's account: only coroutines whose wakers were kept, dropped or never given out are
+/// alive.
+fn logged_accounts(output: &Output) -> Accounts {
     let text = String::from_utf8_lossy(&output.stdout);
     let account = |line: &str| {
         let mut words = line.split(' ');
@@ -62,24 +63,24 @@ fn traced(directory: &Path) -> Accounts {
     let mut names: BTreeMap<CoroutineId, String> = BTreeMap::new();
     let mut accounts = Accounts::new();
     for record in Reader::new(&bytes).expect("a trace") {
-        match record.expect("it is whole") {
+        match record.expect("a complete record") {
             Record::Birth(birth) => {
                 accounts.insert(birth.name.clone(), (0, None));
                 names.insert(birth.coroutine, birth.name);
             }
             Record::Wake(wake) => {
                 let account = accounts.get_mut(&names[&wake.coroutine]);
-                account.expect("it was born").0 = wake.count;
+                account.expect("born before").0 = wake.count;
             }
             Record::EventCounts(event_counts) => {
                 assert!(!event_counts.inexact && event_counts.attempted == event_counts.recorded);
                 let account = accounts.get_mut(&names[&event_counts.coroutine]);
-                account.expect("it was born").1 = event_counts.wakers;
+                account.expect("born before").1 = event_counts.wakers;
             }
             _ => {}
         }
     }
-    accounts.remove("around"); // of those the program tells nothing
+    accounts.remove("around"); // the program prints nothing about those
     accounts
 }
 
@@ -88,15 +89,15 @@ fn both(executor: &str, flags: &[&str]) -> [Accounts; 2] {
     let output = record(directory.path(), executor, flags);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{message}");
-    let noted_accounts = noted_accounts(&output);
-    assert!(20 < noted_accounts.len(), "{message}");
-    [noted_accounts, traced(directory.path())]
+    let logged_accounts = logged_accounts(&output);
+    assert!(20 < logged_accounts.len(), "{message}");
+    [logged_accounts, traced(directory.path())]
 }
 
 fn every_wake_is_counted_on(executor: &str) {
     for flags in MODES {
-        let [noted_accounts, traced] = both(executor, flags);
-        assert_eq!(noted_accounts, traced, "{flags:?}");
+        let [logged_accounts, traced] = both(executor, flags);
+        assert_eq!(logged_accounts, traced, "{flags:?}");
     }
 }
 
@@ -117,12 +118,12 @@ fn as_children_of_one_future() {
 }
 
 #[test]
-fn on_an_executor_of_ones_own() {
+fn on_a_custom_executor() {
     every_wake_is_counted_on("own");
 }
 
 #[test]
-fn inside_of_another_traced_future() {
+fn inside_another_traced_future() {
     every_wake_is_counted_on("nested");
 }
 
@@ -131,26 +132,26 @@ fn alive(accounts: &Accounts) -> Vec<(String, Option<u32>)> {
     accounts.iter().map(wakers).collect()
 }
 
-/// What an earlier poll was given wakes whom it woke, and is not counted as a wake of the coroutine.
+/// A waker of an earlier poll wakes its own target, and does not count as a wake of the coroutine.
 #[test]
-fn on_one_that_gives_another_waker_each_time() {
+fn on_an_executor_with_a_new_waker_each_poll() {
     for flags in MODES {
-        let [noted_accounts, traced] = both("fickle", flags);
-        assert_eq!(alive(&noted_accounts), alive(&traced), "{flags:?}");
+        let [logged_accounts, traced] = both("fickle", flags);
+        assert_eq!(alive(&logged_accounts), alive(&traced), "{flags:?}");
         let wakes =
             |accounts: &Accounts| -> u32 { accounts.values().map(|(wakes, _)| wakes).sum() };
-        assert!(wakes(&traced) < wakes(&noted_accounts), "some came late");
+        assert!(wakes(&traced) < wakes(&logged_accounts), "some came late");
     }
 }
 
-/// Its wakers wake nobody, and there being none says nothing.
+/// Its wakers wake nothing, and their absence proves nothing.
 #[test]
-fn on_one_that_polls_all_again_and_again() {
+fn on_an_executor_that_polls_everything() {
     for flags in MODES {
-        let [noted_accounts, traced] = both("noop", flags);
+        let [logged_accounts, traced] = both("noop", flags);
         for (name, (wakes, wakers)) in traced {
             assert_eq!(wakers, None, "{name}");
-            let most = noted_accounts[&name].0;
+            let most = logged_accounts[&name].0;
             assert!(wakes <= most, "{name}: some may come when it is over");
         }
     }

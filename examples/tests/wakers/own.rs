@@ -15,7 +15,7 @@ struct Queue {
 }
 
 struct Slot {
-    /// Nothing once it is over.
+    /// Empty once the task has ended.
     task: Mutex<Option<Task>>,
     queue: &'static Queue,
     /// Of these, how many are queued and not taken yet.
@@ -24,7 +24,7 @@ struct Slot {
 
 static WOKEN: AtomicU32 = AtomicU32::new(0);
 
-/// How often it was.
+/// The number of wakes.
 pub fn woken() -> u32 {
     WOKEN.load(SeqCst)
 }
@@ -87,7 +87,7 @@ fn work(queue: &'static Queue, is_fickle: bool) {
     }
 }
 
-/// Whoever wants to run needs no waker.
+/// A task that wants to run needs no waker.
 pub fn poll_all(mut tasks: Vec<Task>) {
     thread::spawn(move || {
         let mut context = Context::from_waker(Waker::noop());

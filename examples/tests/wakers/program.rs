@@ -1,18 +1,18 @@
 //! A target whose coroutines end up with and without wakers: `wakers EXECUTOR`.
 //!
 //! The executor is `tokio`, `smol`, `unordered` (children of one future), `own` (a queue and two
-//! threads), `fickle` (the same, which hands out another waker at each poll) or `noop` (one that
-//! polls all, again and again), or it is `nested` (`own`, and each coroutine is polled by another one,
-//! `around` it). Under it, `busy` coroutines wait in all ways many times: they wake themselves, or hand
-//! wakers to a thread that wakes some and drops others, by value or by reference, one or several for
-//! a wait. What the others wait for never comes:
+//! threads), `fickle` (the same, with another waker at each poll), `noop` (polls everything, again
+//! and again), or `nested` (`own`, and each coroutine is polled by another one, `around` it).
+//! `busy` coroutines wait many times in all ways: they wake themselves, or pass wakers to a thread
+//! that wakes some and drops others, by value or by reference, one or several for a wait. The
+//! others wait for ever:
 //!
-//! - `kept`: somebody has the waker;
-//! - `dropped`: somebody had it and dropped it;
-//! - `shy`: nobody was given one.
+//! - `kept`: the waker is kept;
+//! - `dropped`: the waker was dropped;
+//! - `shy`: no waker was given out.
 //!
-//! A line for each coroutine says its name, how often it was woken, and how many of its wakers are
-//! alive at the end. `own`, `nested` and `fickle` were woken as often as all together, or the program
+//! A line for each coroutine has its name, its number of wakes, and its live wakers at the end. For
+//! `own`, `nested` and `fickle` the executor's count of wakes must equal the sum, or the program
 //! panics.
 
 mod own;
@@ -71,7 +71,7 @@ fn main() {
             truth.alive
         );
     }
-    // As it stands: no destructor runs.
+    // Exits without destructors.
     std::process::exit(0);
 }
 
@@ -83,7 +83,7 @@ struct Truth {
 }
 
 impl Truth {
-    /// Somebody is about to wake it.
+    /// A wake is about to come.
     fn woken(&self) {
         self.wakes.fetch_add(1, SeqCst);
     }
@@ -110,7 +110,7 @@ impl TestTasks {
                 for round in 0..ROUNDS {
                     Wait::new(number + round, &truth, &inbox).await;
                 }
-                // Its one wake comes after all others.
+                // Its only wake comes after all others.
                 Wait::new(BY_INBOX, &truth, &inbox).await;
                 drop(busy);
             });
@@ -232,7 +232,7 @@ enum Letter {
 
 fn post(inbox: &Sender<Letter>, waker: Waker, truth: &Arc<Truth>, what: What) {
     let letter = Letter::Waker(waker, truth.clone(), what);
-    inbox.send(letter).expect("somebody reads");
+    inbox.send(letter).expect("the receiver is alive");
 }
 
 fn handle(letters: Receiver<Letter>) {
@@ -249,16 +249,18 @@ fn handle(letters: Receiver<Letter>) {
                     _ => waker.wake_by_ref(),
                 }
             }
-            Letter::Over(done) => done.send(()).expect("somebody waits"),
+            Letter::Over(done) => done.send(()).expect("the receiver is alive"),
         }
     }
 }
 
 fn await_rest(inbox: &Sender<Letter>) {
-    // Wakers of those that are not busy were sent at their first poll, which had its time.
+    // Wakers of coroutines that are not busy were sent at their first poll, long enough ago.
     thread::sleep(Duration::from_millis(200));
     let (done, is_done) = channel();
-    inbox.send(Letter::Over(done)).expect("somebody reads");
+    inbox
+        .send(Letter::Over(done))
+        .expect("the receiver is alive");
     is_done.recv().expect("it answers");
 }
 

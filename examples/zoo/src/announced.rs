@@ -1,11 +1,11 @@
-//! What the futures of other libraries wait for, which these do not tell.
+//! Announces the waits of futures from other libraries.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 
 use ctp_nostd as ctp;
 
-/// Awaits a future, and tells what for whenever it is not ready.
+/// Awaits a future, and announces the wait whenever the future is pending.
 pub async fn announced<F: Future>(future: F, wait: ctp::Wait) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|context| {

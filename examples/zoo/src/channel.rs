@@ -1,4 +1,4 @@
-//! A queue of messages from one task to another.
+//! A queue of messages between two tasks.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use ctp_nostd as ctp;
 
-/// The end that messages are put in. Dropping it tells the other end that no more will come.
+/// The sending end. Dropping it signals that no more messages will come.
 #[derive(Debug)]
 pub struct Sender<T>(Shared<T>);
 

@@ -1,12 +1,11 @@
-//! What the programs of the zoo have in common: a scheduler, things to wait for, and a ledger.
+//! The shared parts of the zoo's programs: a scheduler, things to wait for, and a ledger.
 //!
-//! Each program in `src/bin` has one fault, or none, and prints what it knows of its coroutines
-//! itself: who was left waiting, at which line. A test compares that with what the report says of
-//! a recording of it, and with the table in `docs/verdicts.md`.
+//! Each program in `src/bin` has one fault, or none, and prints its own account of its coroutines:
+//! which were left waiting, at which line. A test compares that with the report on a recording, and
+//! with the table in `docs/verdicts.md`.
 //!
-//! It provides: just enough of each for a program to fail in the way that real ones do.
-//! It does not: know anything of the recorder or of the rule. The lines that name `ctp` are those
-//! that any scheduler has.
+//! The crate provides just enough for a program to fail like real ones. It knows nothing of the
+//! recorder or of the rule. The lines that name `ctp` are those of any scheduler.
 
 mod announced;
 mod channel;

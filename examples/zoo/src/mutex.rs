@@ -1,4 +1,4 @@
-//! A lock for tasks that tells who holds it.
+//! A lock for tasks that reports its holder.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use ctp_nostd as ctp;
 
-/// A lock that is held by one task at a time. What it guards is up to those that take it.
+/// A lock with one holder at a time. What it protects is up to its users.
 #[derive(Clone, Debug, Default)]
 pub struct Mutex(Arc<sync::Mutex<Queue>>);
 
@@ -28,7 +28,7 @@ pub struct Locking {
     place: &'static Location<'static>,
 }
 
-/// Holds a lock until it is dropped.
+/// Holds a lock until dropped.
 #[derive(Debug)]
 pub struct Held(Mutex);
 
@@ -38,7 +38,7 @@ impl Mutex {
         Mutex::default()
     }
 
-    /// Takes it, once it is free.
+    /// Takes the lock, once it is free.
     #[track_caller]
     pub fn lock(&self) -> Locking {
         Locking {

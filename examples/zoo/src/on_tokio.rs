@@ -1,4 +1,4 @@
-//! Somebody else's runtime.
+//! Helpers for programs on tokio.
 
 use std::io;
 

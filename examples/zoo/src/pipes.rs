@@ -15,16 +15,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// What happens to a pipe that has nobody left to write into it.
+/// What happens to a pipe without writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hangup {
-    /// Who waits for it is woken, and sees that.
+    /// Its reader is woken, and sees the end.
     Wake,
-    /// It is closed, and who waits for it is forgotten: a bug.
+    /// It is closed, and its reader is forgotten: a bug.
     Forget,
-    /// The same, and nobody is told of the closing either.
+    /// The same, and the closing is not reported.
     ForgetUnrecorded,
-    /// It is closed, and who waits for it is woken so much later.
+    /// It is closed, and its reader is woken after this time.
     WakeLater(Duration),
 }
 
@@ -35,13 +35,12 @@ const OTHER_NUMBERS: RawFd = 200;
 #[derive(Debug)]
 pub struct Pipe {
     number: RawFd,
-    /// Nothing once it is closed.
+    /// Empty once the pipe is closed.
     fd: Mutex<Option<OwnedFd>>,
     pipes: Arc<Pipes>,
 }
 
-/// Who waits for which pipe: one task each, so that of two that wait for one the first is
-/// forgotten.
+/// The waiter for each pipe: a single task, so that of two waiters the first is forgotten.
 #[derive(Debug, Default)]
 pub struct Pipes {
     waiting: Mutex<HashMap<RawFd, Entry>>,
@@ -71,7 +70,7 @@ impl Pipes {
         pipes
     }
 
-    /// A new pipe: where tasks read, and where anybody writes.
+    /// A new pipe: the end for tasks that read, and the writing end.
     ///
     /// # Errors
     /// If the system has none left.
@@ -98,7 +97,7 @@ impl Pipes {
         })
     }
 
-    /// Forgets who waits for it: a bug, as of one who mistakes a number for another.
+    /// Forgets the waiter of a pipe: a bug, like mixing up two numbers.
     pub fn lose(&self, pipe: &Pipe) {
         lock(&self.waiting).remove(&pipe.number);
     }
@@ -146,8 +145,8 @@ impl Pipes {
 }
 
 impl Pipe {
-    /// Waits for bytes, at most one buffer of them. None come once the pipe is closed, or nobody is
-    /// left to write; `hangup` is what is done then.
+    /// Waits for bytes, at most one buffer of them. None come once the pipe is closed, or without
+    /// writers; `hangup` is the reaction to that.
     #[track_caller]
     pub fn read(self: &Arc<Self>, hangup: Hangup) -> Read {
         Read {
@@ -168,8 +167,8 @@ impl Pipe {
         Some(looked[0].revents())
     }
 
-    /// Goes on under another number, while those that wait name the old one: that is closed, and
-    /// nobody is told.
+    /// Moves the pipe to another number, while its readers use the old number, which is closed
+    /// without a report.
     ///
     /// # Errors
     /// If the system has none left.
@@ -181,7 +180,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// The number by which those that wait name it.
+    /// The number that its readers use.
     pub fn number(&self) -> RawFd {
         self.number
     }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use ctp_nostd as ctp;
 
-/// Raised by one, it lets another go on. Once for each time that it is raised.
+/// A signal between tasks: each raise lets a waiting task continue once.
 #[derive(Clone, Debug, Default)]
 pub struct Signal(Arc<Mutex<Inner>>);
 
@@ -31,7 +31,7 @@ impl Signal {
         Signal::default()
     }
 
-    /// Waits until it is raised.
+    /// Waits until the signal is raised.
     #[track_caller]
     pub fn raised(&self) -> Raised {
         Raised {
@@ -53,13 +53,13 @@ impl Signal {
         Arc::as_ptr(&self.0).addr() as u64
     }
 
-    /// Whoever waits is forgotten.
+    /// Forgets the waiting task.
     pub fn mislay(&self) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.waiting = None;
     }
 
-    /// Whoever waits goes on.
+    /// Lets the waiting task continue.
     pub fn raise(&self) {
         let waiting = {
             let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The mutex of tokio, which tells who holds it in the lines that name `ctp`.
+//! The mutex of tokio, which reports its holder in the lines that name `ctp`.
 
 use std::future::Future;
 use std::panic::Location;
@@ -19,7 +19,7 @@ pub struct TokioHeld<'m, T> {
 }
 
 impl<T> TokioMutex<T> {
-    /// Takes it, once it is free.
+    /// Takes the lock, once it is free.
     #[track_caller]
     pub fn lock(&self) -> impl Future<Output = TokioHeld<'_, T>> {
         let address = std::ptr::from_ref(self).addr();
@@ -33,7 +33,7 @@ impl<T> TokioMutex<T> {
 }
 
 impl<T> TokioHeld<'_, T> {
-    /// What it guards.
+    /// The protected value.
     pub fn value(&mut self) -> &mut T {
         &mut self.guard
     }

@@ -11,15 +11,15 @@ use std::thread;
 
 use ctp_nostd as ctp;
 
-/// Who is run next.
+/// The order of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Who came first.
+    /// First in, first out.
     FirstCome,
-    /// Who came last, whoever waits below: unfair, and quick.
+    /// Last in, first out: unfair, and fast.
     LastCome,
-    /// Who came first. A task is taken for queued until its poll is over, so that one that is woken
-    /// during it is not queued: a bug.
+    /// First in, first out. A task counts as queued until its poll has ended, so that a task woken
+    /// during its poll is not queued: a bug.
     FirstComeUnlessRunning,
 }
 
@@ -28,7 +28,7 @@ pub struct Toy {
     order: Order,
     queue: Mutex<VecDeque<Arc<Task>>>,
     filled: Condvar,
-    /// Who owns them: whoever may wake them may let go of them.
+    /// The owner of the tasks, so that their wakers may drop them.
     tasks: Mutex<Vec<Arc<Task>>>,
 }
 
@@ -65,7 +65,7 @@ impl Toy {
         toy
     }
 
-    /// Runs a future as a task of this name. The caller is where it is spawned.
+    /// Runs a future as a task of this name. The caller is the spawn site.
     #[track_caller]
     pub fn spawn(
         self: &Arc<Self>,
@@ -113,7 +113,7 @@ impl Toy {
 }
 
 impl Task {
-    /// Drops it as it is.
+    /// Drops the task without running it.
     pub fn cancel(&self) {
         let body = lock(&self.body).take();
         drop(body);
@@ -136,7 +136,7 @@ impl Task {
 }
 
 impl Body {
-    /// Is it done?
+    /// Whether the task is done.
     fn poll(&mut self, waker: &Waker) -> bool {
         self.trace.run();
         let poll = self.future.as_mut().poll(&mut Context::from_waker(waker));
@@ -153,7 +153,7 @@ impl Wake for Task {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.trace.wake(); // before it is queued
+        self.trace.wake(); // before the task is queued
         if !self.queued.swap(true, Ordering::SeqCst) {
             self.toy.push(Arc::clone(self));
         }

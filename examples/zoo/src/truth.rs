@@ -1,4 +1,4 @@
-//! Who is in a wait, as the program itself notes it.
+//! The waits of coroutines, by the program's own account.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug, Default)]
 pub struct GroundTruth(Arc<Mutex<BTreeMap<String, u32>>>);
 
-/// While it lives, a coroutine is in a wait.
+/// While this value lives, a coroutine is in a wait.
 #[derive(Debug)]
 pub struct Waiting {
     truth: GroundTruth,
@@ -15,12 +15,12 @@ pub struct Waiting {
 }
 
 impl GroundTruth {
-    /// Nobody waits yet.
+    /// No coroutine waits yet.
     pub fn new() -> Self {
         GroundTruth::default()
     }
 
-    /// This one begins to wait at a line of its program.
+    /// Notes that this coroutine begins to wait at a line of its program.
     pub fn enter(&self, name: &str, line: u32) -> Waiting {
         self.all().insert(name.to_owned(), line);
         Waiting {
@@ -29,7 +29,8 @@ impl GroundTruth {
         }
     }
 
-    /// Prints who never came back: `stuck NAME LINE` if it should have, else `waits NAME LINE`.
+    /// Prints the coroutines that never returned: `stuck NAME LINE` if they should have, else
+    /// `waits NAME LINE`.
     pub fn record(&self, should_have: impl Fn(&str) -> bool) {
         for (name, line) in self.all().iter() {
             let fate = if should_have(name) { "stuck" } else { "waits" };

@@ -1,4 +1,4 @@
-//! Probes that break one rule each: those of the page, with one piece of them changed.
+//! Probes that break one rule each: those of the page, with one piece changed.
 
 /// A rule, a piece of the page, and what stands there instead in a probe that breaks the rule.
 pub type Break = (&'static str, &'static str, &'static str);
@@ -60,7 +60,7 @@ pub const PLAIN: &[Break] = &[
     (
         "own thread",
         "(uint64_t)syscall(SYS_gettid)",
-        "(uint64_t)nobody()",
+        "(uint64_t)ended_process()",
     ),
     (
         "one process",
@@ -159,11 +159,11 @@ pub const EXTENDED: &[Break] = &[
     ),
 ];
 
-/// For those that break a rule: the id of a process that was, and a fork that goes on where its
-/// parent was, which goes on where the fork ends.
+/// Helpers for the broken probes: the id of an ended process, and a fork that continues at the
+/// event number of its parent, which then continues after the fork.
 pub const HELP: &str = r"
 #include <sys/wait.h>
-static pid_t nobody(void) {
+static pid_t ended_process(void) {
     static pid_t pid;
     if (!pid && !(pid = fork())) _exit(0);
     waitpid(pid, NULL, 0);

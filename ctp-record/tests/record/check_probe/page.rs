@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::lab::Lab;
 
-/// Its blocks of C: the plain probe, a `main` for it, and then, piece by piece, the extension
-/// with a `main` of its own.
+/// The page's blocks of C: the plain probe, its `main`, and then, piece by piece, the extension
+/// with its own `main`.
 fn blocks() -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/write-a-probe.md");
     let page = fs::read_to_string(path).expect("the page");
@@ -33,7 +33,7 @@ pub fn extension() -> String {
     blocks.split_off(2).concat()
 }
 
-/// The plain probe with the extension. It loses a wake, for which nobody waits here.
+/// The plain probe with the extension. The test does not wait for the lost wake.
 pub fn extended() -> String {
     let source = [&blocks()[..1], &blocks()[2..]].concat().concat();
     source.replace("i < 600", "i < 300")

@@ -27,7 +27,7 @@ fn allow(path: &Path, mode: u32) {
 #[test]
 fn set_user_id_copy_of_the_page_probe_ignores_ctp() {
     let lab = Lab::new();
-    let mount = rustix::fs::statvfs(lab.path("")).expect("it is there");
+    let mount = rustix::fs::statvfs(lab.path("")).expect("present");
     let is_nosuid = mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID);
     if !rustix::process::geteuid().is_root() || is_nosuid {
         return eprintln!("SKIPPED: not root, or set-user-id has no effect here");
@@ -46,7 +46,7 @@ fn set_user_id_copy_of_the_page_probe_ignores_ctp() {
         command.uid(61_002).env("CTP_SHM_PATH", &path);
         let outcome = lab.run(command.env("CTP_MAX_STATIONS", STATIONS.to_string()));
         assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-        fs::read(&path).expect("it is there") != memory()
+        fs::read(&path).expect("present") != memory()
     };
     assert_eq!([0o4755, 0o755].map(is_changed), [false, true]);
 }

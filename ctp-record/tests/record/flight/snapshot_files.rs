@@ -1,5 +1,4 @@
-//! The files of snapshots: what is said where none can be written, and what becomes of those that an
-//! earlier recording left.
+//! The files of snapshots: messages if none can be written, and the files of an earlier recording.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use super::{Flight, is_whole, mortal};
 use crate::killed;
 use crate::lab::{Outcome, send, wait_until};
 
-/// A flight recorder that takes snapshots when asked, whose files may have so many bytes.
+/// A flight recorder that takes snapshots on request, with this limit of bytes for its files.
 fn limited(flags: &[&str], bytes: u64) -> Flight {
     let flags = [
         flags,
@@ -23,7 +22,7 @@ fn limited(flags: &[&str], bytes: u64) -> Flight {
         maximum: None,
     };
     let pid = Pid::from_raw(flight.recorder.id() as i32);
-    prlimit(pid, Resource::Fsize, limit).expect("it is ours");
+    prlimit(pid, Resource::Fsize, limit).expect("permitted");
     flight
 }
 
@@ -37,7 +36,7 @@ const TOO_LITTLE: u64 = 1_500;
 
 // LT-09, CT-08
 #[test]
-fn a_recording_whose_snapshots_all_failed_has_failed_and_says_that_there_is_none() {
+fn recording_fails_if_all_snapshots_failed() {
     let flight = limited(&[], TOO_LITTLE);
     assert_eq!(flight.snapshot(&[]).status.code(), Some(1));
     send(Signal::USR2, flight.recorder.id());
@@ -57,7 +56,7 @@ fn a_recording_whose_snapshots_all_failed_has_failed_and_says_that_there_is_none
 
 // LT-09, CT-08
 #[test]
-fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
+fn recording_with_any_snapshot_exits_like_the_program() {
     let flight = limited(&[], TOO_LITTLE);
     assert_eq!(flight.snapshot(&[]).status.code(), Some(1));
     let pid = Pid::from_raw(flight.recorder.id() as i32);
@@ -65,7 +64,7 @@ fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
         current: None,
         maximum: None,
     };
-    prlimit(pid, Resource::Fsize, limit).expect("it is ours");
+    prlimit(pid, Resource::Fsize, limit).expect("permitted");
     is_whole(&flight.snapshot_to("one.ctp"));
     let outcome = end(flight);
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
@@ -75,7 +74,7 @@ fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
 
 // LT-09, CT-08
 #[test]
-fn who_wants_to_hear_of_errors_only_hears_of_snapshots_that_are_not_there() {
+fn quiet_recorder_reports_missing_snapshots() {
     let flight = limited(&["-q"], TOO_LITTLE);
     send(Signal::USR2, flight.recorder.id());
     let message = || flight.lab.read("stderr");
@@ -92,9 +91,9 @@ fn who_wants_to_hear_of_errors_only_hears_of_snapshots_that_are_not_there() {
     assert_eq!(outcome.stderr.lines().count(), 2);
 }
 
-/// The process whose lock keeps others from writing this file, if one does.
+/// The process whose lock prevents writing this file, if any.
 fn claimed_by(path: &Path) -> Option<i32> {
-    let file = fs::File::open(path).expect("it is there");
+    let file = fs::File::open(path).expect("present");
     let lock = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).expect("can be asked");
     Some(
         lock?
@@ -107,7 +106,7 @@ fn claimed_by(path: &Path) -> Option<i32> {
 
 // LT-09, CT-06
 #[test]
-fn what_an_earlier_recording_left_is_kept_and_not_taken_for_a_snapshot_of_this_one() {
+fn earlier_snapshots_are_kept_and_not_mistaken() {
     let flags = ["--flight-recorder=64K", "--snapshot-on", "exit,signal:USR2"];
     let first = mortal(&flags);
     for name in ["ctp.data.1", "ctp.data.2"] {

@@ -33,8 +33,8 @@ int main(int count, char **words) {
 }
 "#;
 
-/// Coroutines of plain v1 without a time of birth, one of which ends. Writes the number of each, and the program's time of
-/// each event.
+/// Plain v1 coroutines without a time of birth, one of which ends. Writes the number of each, and
+/// the program's time of each event.
 const C_PLAIN: &str = r#"
 int main(int count, char **words) {
     FILE *truth = fopen(words[count - 1], "w");
@@ -119,7 +119,7 @@ fn a_checked_probe_may_have_another_clock() {
 
 // CTP-26
 #[test]
-fn two_clocks_in_one_memory_are_in_doubt() {
+fn two_clocks_in_the_same_memory_are_marked() {
     let lab = Lab::new();
     let program = page::compile(&lab, &(page::library() + C_PLAIN));
     let Some(program) = program.filter(|_| can_offset_clocks()) else {

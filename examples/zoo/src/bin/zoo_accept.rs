@@ -1,4 +1,4 @@
-//! Many connect to a server, then nobody does for long. Its accept loop waits, as it should.
+//! Many clients connect to a server, then none for long. Its accept loop waits, as it should.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};

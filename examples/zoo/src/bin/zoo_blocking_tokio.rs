@@ -1,6 +1,6 @@
-//! A task on tokio blocks its worker in a call. Another one leaves the same call to a thread that is
-//! there for it, and waits; the rest go on with the worker that is left. They come once the first one
-//! has its worker: what that worker had woken last before would stay with it (`zoo_lifo`).
+//! A task on tokio blocks its worker in a call. Another task moves the same call to a blocking
+//! thread, and waits; the rest continue on the other worker. They start once the first task
+//! occupies its worker: the task that this worker woke last would stay with it (`zoo_lifo`).
 
 use std::sync::mpsc::{Sender, channel};
 use std::thread::sleep;
@@ -44,6 +44,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|_| false);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
-//! More tasks at once than one thread can run in time. At the end many have not been run, and one
-//! that was woken behind them has not been run again: their turn comes later.
+//! More tasks at once than a thread can run in time. At the end many have not run, and a task that
+//! was woken behind them has not run again: their turn comes later.
 
 use std::thread::sleep;
 use std::time::Duration;

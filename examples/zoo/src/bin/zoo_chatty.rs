@@ -1,5 +1,5 @@
-//! Six connections that are all read at one line. Something comes on three of them all the time, and
-//! nothing on the others for long: their readers wait to the end, as they should.
+//! Six connections that are read at the same line. Three have constant traffic, and the others have
+//! none for long: their readers wait to the end, as they should.
 
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! Twelve tasks read from pipes. The writers of six leave: three readers are told so and end, the
-//! pipes of the three others are closed, and nobody resumes them.
+//! Twelve tasks read from pipes. The writers of six leave: three readers are woken and end; the
+//! pipes of the three others are closed, and their readers are not resumed.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ async fn read_all(pipe: Arc<Pipe>, hangup: Hangup, name: String, truth: GroundTr
     }
 }
 
-/// Those that keep their writers, those that are told, and those that are forgotten.
+/// Readers with a writer to the end, readers that are woken, and forgotten readers.
 fn fate(i: usize) -> (&'static str, Hangup) {
     match i {
         0..6 => ("kept", Hangup::Forget),
@@ -47,7 +47,7 @@ fn main() -> io::Result<()> {
         }
         sleep(Duration::from_millis(10));
         if round == 20 {
-            sleep(Duration::from_millis(50)); // so that all of it is read
+            sleep(Duration::from_millis(50)); // so that all bytes are read
             writers.truncate(6);
         }
     }

@@ -1,5 +1,5 @@
-//! A scheduler that closes a pipe first, and resumes who waits for it some time later. At the end
-//! some wait for what was closed, and their time has not come.
+//! A scheduler that closes a pipe first, and resumes its reader some time later. At the end some
+//! readers of closed pipes are still within that time.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ctp_zoo::{GroundTruth, Hangup, Order, Pipe, Pipes, Toy};
 
-/// From a closing until it is told.
+/// From a closing until its reader is resumed.
 const LATER: Duration = Duration::from_millis(1500);
 
 async fn read_all(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
         toy.spawn(&name, read_all(pipe, name.clone(), truth.clone()));
         writers.push(writer);
     }
-    // One writer leaves each 150 ms.
+    // A writer leaves each 150 ms.
     while let Some(_exited) = writers.pop() {
         for writer in &writers {
             rustix::io::write(writer, b"frame")?;

@@ -1,5 +1,5 @@
-//! Twelve tasks take three locks, mostly two at a time and in one order, as fast as they can,
-//! whenever all of them are called. Each lock goes round, and nobody keeps one while it rests.
+//! Twelve tasks take three locks, mostly two at a time and in the same order, as fast as they can,
+//! whenever all of them are called. Each lock goes round, and no task keeps a lock while it rests.
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Four tasks on tokio take a lock for a moment, again and again. Then three hundred others queue for
-//! it, each for some time: the four get it after them, having waited far longer than ever before.
+//! Four tasks on tokio take a lock for a moment, again and again. Then three hundred others queue
+//! for it, each for some time. The four get the lock after them, after far longer waits than
+//! before.
 
 use std::sync::LazyLock;
 use std::thread::sleep;
@@ -45,6 +46,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|_| false);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
-//! Two tasks take two locks, in one order until they meet, then each in its own: each has one of
-//! them and waits for the other. Clerks take and give back a third one, now and then.
+//! Two tasks take two locks, first in the same order, then in opposite order: each holds a lock
+//! and waits for the other. Clerks take and release a third lock, now and then.
 
 use std::sync::Arc;
 use std::thread::sleep;

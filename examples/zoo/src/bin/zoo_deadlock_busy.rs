@@ -1,6 +1,6 @@
-//! Two tasks on tokio, each with a drawer: one holds its own and wants the other's, and so does the
-//! other, which has something else to do meanwhile and so runs again and again. A third does the
-//! same with a drawer that is given back now and then.
+//! Two tasks on tokio each hold a drawer and want the other's. One of them also has other work, and
+//! therefore runs again and again. A third does the same with a drawer that is released now and
+//! then.
 
 use std::sync::{Arc, LazyLock};
 use std::thread::sleep;
@@ -56,6 +56,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

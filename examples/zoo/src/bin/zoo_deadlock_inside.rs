@@ -18,7 +18,7 @@ async fn deposit(to: usize, truth: GroundTruth) {
 }
 
 async fn transfer(from: usize, both: Arc<Barrier>, truth: GroundTruth) {
-    // Its own line is told only where its program has frame pointers.
+    // Its own line is known only with frame pointers.
     let _waiting = truth.enter(&format!("transfer-{from}"), line!() - 2);
     let mut mine = ACCOUNTS[from].lock().await;
     both.wait().await;
@@ -47,6 +47,6 @@ fn main() -> std::io::Result<()> {
     runtime.spawn(audit(GroundTruth::new()).traced_as("audit"));
     sleep(Duration::from_millis(2500));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

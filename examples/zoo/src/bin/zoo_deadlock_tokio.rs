@@ -1,4 +1,4 @@
-//! Three tasks on tokio, round a table: each takes the fork at its left, and waits for the one at
+//! Three tasks on tokio, round a table: each takes the fork on its left, and waits for the fork on
 //! its right. Others share a fourth fork, and end.
 
 use std::sync::{Arc, LazyLock};
@@ -41,6 +41,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

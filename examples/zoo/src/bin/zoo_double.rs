@@ -12,10 +12,10 @@ fn resume(task: &Arc<Mutex<ctp::Task>>, met: &Arc<Barrier>) -> JoinHandle<()> {
     let (task, met) = (Arc::clone(task), Arc::clone(met));
     thread::spawn(move || {
         for _ in 0..ROUNDS {
-            task.lock().expect("nobody panics").run();
+            task.lock().expect("not poisoned").run();
             met.wait();
             if met.wait().is_leader() {
-                task.lock().expect("nobody panics").suspend(Wait::unknown());
+                task.lock().expect("not poisoned").suspend(Wait::unknown());
             }
             met.wait();
         }

@@ -1,5 +1,5 @@
-//! A task gives up waiting for a piece of work that has a lock, without dropping it, and then wants
-//! the lock itself: nobody polls the work any more. Another task does the same and drops the work.
+//! A task stops polling a future that holds a lock, without dropping it, and then wants the lock
+//! itself. Another task does the same and drops the future.
 
 use std::pin::pin;
 use std::sync::LazyLock;
@@ -45,6 +45,6 @@ fn main() -> std::io::Result<()> {
     runtime.spawn(drop_future(truth.clone()).traced_as("dropper"));
     sleep(Duration::from_millis(2500));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
-//! On tokio a task has only the taking of a lock traced, and has the lock for long: it has got the
-//! guard from a traced future, which is over.
+//! On tokio a task traces only the future that takes a lock, and keeps the guard for long after
+//! that future has ended.
 
 use std::sync::LazyLock;
 use std::thread::sleep;
@@ -33,6 +33,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2300));
     truth.record(|_| false);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

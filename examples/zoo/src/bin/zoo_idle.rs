@@ -1,4 +1,4 @@
-//! Nobody connects to a listener, and nobody asks the program to stop: both wait to the end, as
+//! No client connects to a listener, and no shutdown is requested: both tasks wait to the end, as
 //! they should.
 
 use std::io;

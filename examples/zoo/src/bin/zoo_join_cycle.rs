@@ -1,5 +1,4 @@
-//! Three tasks are each given the handle of the next one, and wait for its end. Others are joined,
-//! and end.
+//! Three tasks each get the handle of the next, and wait for its end. Others are joined, and end.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Three tasks on smol are each given the next one, and wait for its end. Others are joined, and end.
+//! Three tasks on smol each get the next task, and wait for its end. Others are joined, and end.
 
 use std::future::pending;
 use std::thread::{self, sleep};
@@ -53,6 +53,6 @@ fn main() {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
-//! A task takes a lock, forgets that it has to give it back, and ends. Two others wait for it; a
-//! third one is cancelled while it has another lock, which goes to those that wait for that.
+//! A task takes a lock, ends, and never releases it. Two others wait for the lock. Another task is
+//! cancelled while it holds another lock, which goes to its waiters.
 
 use std::thread::sleep;
 use std::time::Duration;

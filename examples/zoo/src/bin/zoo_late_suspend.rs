@@ -1,5 +1,5 @@
-//! A scheduler says that the next task runs before it says that the last one waits. Between rounds
-//! it takes a lock for itself, on the thread that ran them: none of the tasks has it.
+//! A scheduler reports the next run before the last suspend. Between rounds it takes a lock itself,
+//! on the thread that ran the tasks: no task holds it.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use ctp_zoo::GroundTruth;
 static LOCK: u8 = 0;
 const ROUNDS: usize = 30;
 
-/// Runs them one after the other; each waits at last.
+/// Runs the tasks in sequence; each waits at the end.
 fn round(tasks: &[Task], wait: impl Fn(usize) -> Wait) {
     let mut last: Option<usize> = None;
     for (at, next) in tasks.iter().enumerate() {
@@ -47,5 +47,5 @@ fn main() {
     let waiting = ["left", "middle", "right"].map(|name| truth.enter(name, line));
     sleep(Duration::from_millis(2300));
     truth.record(|_| false);
-    std::mem::forget((tasks, waiting)); // as it stands
+    std::mem::forget((tasks, waiting)); // without cancelling tasks
 }

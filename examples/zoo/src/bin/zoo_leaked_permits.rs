@@ -1,5 +1,5 @@
-//! Requests on tokio take a permit of a pool for a moment, as long as there are some: nobody ever
-//! waits for one. Each tenth forgets to give it back, and those that come after the last wait.
+//! Requests on tokio take a permit of a pool for a moment, without waiting as long as there are
+//! permits. Every tenth request leaks its permit, and requests after the last permit wait.
 
 use std::sync::LazyLock;
 use std::thread::sleep;
@@ -32,11 +32,11 @@ fn main() -> std::io::Result<()> {
         runtime.spawn(request.traced_as(&format!("request-{number}")))
     };
     for number in 0..10 * PERMITS {
-        runtime.block_on(spawn(number)).expect("it ends");
+        runtime.block_on(spawn(number)).expect("an exit status");
     }
     (40..60).for_each(|number| drop(spawn(number)));
     sleep(Duration::from_secs(3));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
-//! On tokio, a task that nobody traces wakes another one, and then blocks its worker. What is woken last
-//! stays with the worker, and no other one takes it: it was woken, and is not run.
+//! On tokio, an untraced task wakes another, and then blocks its worker. The task woken last stays
+//! with that worker, and no other worker takes it: it was woken, and does not run.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -42,6 +42,6 @@ fn main() -> std::io::Result<()> {
         }
     }
     truth.record(|name| name == "answerer-0");
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

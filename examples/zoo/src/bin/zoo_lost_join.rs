@@ -1,5 +1,5 @@
-//! Tasks on tokio wait for the ends of others, by a table of those that do. Whoever ends well wakes
-//! those; whoever gives up early forgets it.
+//! Tasks on tokio join others through a table of waiters. A worker that ends well wakes its waiter;
+//! a worker that gives up early forgets to.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use ctp_nostd::{self as ctp, TracedExt as _};
 use ctp_zoo::{GroundTruth, announced, two_workers};
 
-/// Of each worker, by number, that is not over: who waits for it.
+/// The waiter of each running worker, by number.
 static WAITING: LazyLock<Mutex<HashMap<u32, Vec<Waker>>>> = LazyLock::new(Mutex::default);
 
 fn with_waiting<T>(act: impl FnOnce(&mut HashMap<u32, Vec<Waker>>) -> T) -> T {
@@ -61,6 +61,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

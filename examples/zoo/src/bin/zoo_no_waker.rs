@@ -1,6 +1,6 @@
-//! Tasks on tokio, which knows nothing of all this. Signals of three of them lose whom they were to
-//! wake, and one waits without telling anybody how to wake it. The others go on: some are woken all
-//! the time, one has a branch that never comes, one waits for a signal that may still come.
+//! Tasks on plain tokio. Signals lose the wakers of three of them, and one waits without giving out
+//! a waker. The others continue: some are woken all the time, one has a branch that never comes,
+//! one waits for a signal that may still come.
 
 use std::future::{Future, pending, poll_fn};
 use std::task::Poll;
@@ -77,6 +77,6 @@ fn main() -> std::io::Result<()> {
         }
     }
     truth.record(|name| name.starts_with("lost") || name == "shy");
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,6 +1,6 @@
-//! Six tasks read from pipes, of which three are quiet. Then the main thread gets a table of
-//! descriptors of its own, and closes in it what they read from. That is no matter to those: their
-//! threads have it still, and they wait as they should.
+//! Six tasks read from pipes, of which three are quiet. Then the main thread gets its own table of
+//! descriptors, and closes the quiet pipes there. The readers' threads still have them open, so
+//! they wait as they should.
 #![allow(
     unsafe_code,
     reason = "nothing else separates tables, or closes in one what is owned in another"
@@ -24,7 +24,7 @@ async fn read_once(pipe: Arc<Pipe>, name: String, truth: GroundTruth) {
 }
 
 fn close_in_own_table(pipes: &[Arc<Pipe>]) -> io::Result<()> {
-    // SAFETY: what other threads open from now on is not used by this one, nor the other way round.
+    // SAFETY: this thread and the others use none of each other's later descriptors.
     unsafe { unshare_unsafe(UnshareFlags::FILES)? };
     for pipe in pipes {
         // SAFETY: no owner of these numbers is ever used, or dropped, by this thread; in the table

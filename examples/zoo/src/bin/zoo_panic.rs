@@ -1,5 +1,5 @@
-//! Tasks on tokio, some of which panic: before they ever waited, with a lock that others want, or inside
-//! of another task that survives it. Those who wait for their ends are told, and go on.
+//! Tasks on tokio, some of which panic: before their first wait, with a lock that others want, or
+//! inside another task that survives. Their joiners are woken, and continue.
 
 use std::future::{Future, poll_fn};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -74,6 +74,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(3000));
     truth.record(|_| false);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
 //! A task blocks the only thread for long. Two others are woken meanwhile, and the first of them
-//! once more, much later. It is run first; the other one, which is next, is not passed over.
+//! again much later. The first runs first; the second, which is next, is not passed over.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
@@ -11,7 +11,7 @@ use ctp_zoo::{GroundTruth, Order, Signal, Toy};
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// The thread is blocked.
 static IS_BLOCKED: AtomicBool = AtomicBool::new(false);
-/// How often the one that is woken twice was run for that.
+/// How often the task that is woken twice has run.
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
 
 const ROUNDS: usize = 30;
@@ -41,7 +41,7 @@ async fn twice(signals: [Signal; 2]) {
         }
         HANDLED.fetch_add(1, Ordering::SeqCst);
     }
-    sleep(Duration::from_secs(9)); // so that nobody else is run until the program ends
+    sleep(Duration::from_secs(9)); // so that no other task runs until the program ends
 }
 
 async fn block(signal: Signal) {
@@ -62,7 +62,7 @@ fn main() {
         pause();
         to_next.raise();
         to_first.raise();
-        until_handled(round + 1); // on a busy machine it may take longer
+        until_handled(round + 1); // longer on a busy machine
     }
     pause();
     to_block.raise();
@@ -76,6 +76,6 @@ fn main() {
     IS_OVER.store(true, Ordering::SeqCst);
     until_handled(ROUNDS + 1);
     truth.record(|_| false);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,6 +1,6 @@
-//! Nine tasks read from pipes. Of six the descriptor is put under another number and the old one is
-//! closed: three are resumed by the new one, three are forgotten, and nobody resumes these. That
-//! what they wait for has gone cannot be said.
+//! Nine tasks read from pipes. Six pipes get another number and their old number is closed: three
+//! readers are resumed by the new number, three are forgotten. The pipes themselves are still open,
+//! so no closing is certain.
 
 use std::io;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn main() -> io::Result<()> {
     for (_, writer) in &all[3..] {
         rustix::io::write(writer, b"frame")?;
     }
-    sleep(Duration::from_millis(100)); // so that those who are watched go on
+    sleep(Duration::from_millis(100)); // so that the watched readers continue
     truth.record(|name| name.starts_with("forgotten"));
     Ok(())
 }

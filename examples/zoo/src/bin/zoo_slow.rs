@@ -8,7 +8,7 @@ use mini_rt::{Runtime, sleep, spawn_named};
 
 use ctp_zoo::{Sender, channel};
 
-/// Milliseconds between one message and the next.
+/// Milliseconds between messages.
 const PAUSES: [u64; 10] = [10, 200, 30, 1300, 20, 80, 500, 10, 1200, 40];
 
 async fn produce(sender: Sender<u64>) {
@@ -33,7 +33,7 @@ fn main() -> io::Result<()> {
                 }
             });
         }
-        // Amid the second of the long pauses, and of those that come after.
+        // During the second of the long pauses, and of the later ones.
         sleep(Duration::from_millis(2150 + 1150)).await;
     });
     truth.record(|_| false);

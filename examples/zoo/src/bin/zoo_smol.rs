@@ -1,5 +1,5 @@
-//! A server on smol. Ever fewer connect, and then nobody does; what there is to do ends, and those who
-//! would do it wait; timers are first short, then an hour; tasks are dropped, some before they ran.
+//! A server on smol. Fewer and fewer clients connect, and finally none; the work runs out, and
+//! workers wait; timers are first short, then an hour; tasks are dropped, some before they ran.
 
 use std::future::pending;
 use std::io;
@@ -65,7 +65,7 @@ async fn work(queue: Receiver<usize>, name: String, truth: GroundTruth) {
     }
 }
 
-/// Each comes a little later than the one before.
+/// Each comes a little later than the previous.
 fn visit(address: SocketAddr) -> io::Result<()> {
     use io::{Read as _, Write as _};
     for visit in 0..40 {
@@ -122,6 +122,6 @@ fn main() -> io::Result<()> {
     visits.join().expect("visits end")?;
     sleep(Duration::from_millis(2500));
     truth.record(|_| false);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
-//! Tasks on smol, none of which tells what it waits for, ask a thread, and leave it their wakers. When the
-//! thread has much to do it drops three questions, and wakes nobody; all others are answered.
+//! Tasks on smol, without announced waits, ask a thread and leave their wakers with it. Under load
+//! the thread drops three questions without a wake; all others are answered.
 
 use std::future::{Future, pending, poll_fn};
 use std::sync::Arc;
@@ -79,6 +79,6 @@ fn main() {
     sleep(Duration::from_millis(2500));
     let is_lost = |name: &str| ["asker-0", "asker-1", "asker-2"].contains(&name);
     truth.record(is_lost);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
-//! A queue that serves first who came last, and two tasks that keep each other busy: whoever is
-//! below them is ready, and never run.
+//! A last-in, first-out queue, and two tasks that keep each other busy: a task below them is ready,
+//! and never runs.
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Guests on tokio: most ask something and leave, and some stay, to be told of what nobody tells.
+//! Guests on tokio: most ask something and leave, and some stay for news that never comes.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -27,6 +27,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|_| false);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

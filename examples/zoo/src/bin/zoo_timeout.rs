@@ -1,6 +1,5 @@
-//! Tasks on tokio read from pipes, each with a timeout that nobody is told of. Six pipes are closed,
-//! and their readers are not resumed: three of them go on all the same when their time is up, which
-//! for three others is in an hour.
+//! Tasks on tokio read from pipes, each with an unreported timeout. Six pipes are closed without a
+//! wake: three readers continue at their timeout, which for the three others is in an hour.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ async fn read_all(pipe: Arc<Pipe>, limit: Duration, name: String, truth: GroundT
     }
 }
 
-/// Those that keep their writers, and those that are forgotten.
+/// Readers with a writer to the end, and forgotten readers.
 fn fate(i: usize) -> (&'static str, Duration) {
     match i {
         0..6 => ("kept", HOUR),
@@ -52,11 +51,11 @@ fn main() -> io::Result<()> {
         }
         sleep(Duration::from_millis(10));
         if round == 20 {
-            sleep(Duration::from_millis(50)); // so that all of it is read
+            sleep(Duration::from_millis(50)); // so that all bytes are read
             writers.truncate(6);
         }
     }
     truth.record(|name| name.starts_with("patient"));
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

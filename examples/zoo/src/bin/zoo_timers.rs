@@ -1,4 +1,4 @@
-//! Timers of an hour, where there were short ones before.
+//! One-hour timers, at sites that had short ones before.
 
 use std::io;
 use std::time::Duration;

@@ -1,6 +1,7 @@
-//! Seven tasks read frames of four bytes from connections. An epoll tells once of each that there is
-//! something, and is to be asked again. Who has read a part of a frame forgets to ask: three get
-//! frames in two parts, of which the second wakes nobody. Two get whole ones, and two nothing.
+//! Seven tasks read frames of four bytes from connections. A one-shot epoll reports each connection
+//! once and has to be rearmed. After part of a frame the reader forgets to rearm: three tasks get
+//! frames in two parts, and the second part wakes none of them. Two get whole frames, and two
+//! nothing.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,7 +19,7 @@ use ctp_zoo::{GroundTruth, Order, Toy};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-/// Who is to be woken for which connection.
+/// The waker for each connection.
 struct Reactor {
     epoll: OwnedFd,
     waiting: Mutex<HashMap<u64, Waker>>,
@@ -83,11 +84,11 @@ impl Connection {
     fn ask(&self) {
         let number = EventData::new_u64(self.stream.as_raw_fd() as u64);
         let once = EventFlags::IN | EventFlags::ONESHOT;
-        epoll::modify(&self.reactor.epoll, &self.stream, number, once).expect("it is there");
+        epoll::modify(&self.reactor.epoll, &self.stream, number, once).expect("present");
     }
 }
 
-/// The future of [`Connection::frame`]: is there one more?
+/// The future of [`Connection::frame`]: whether there is another frame.
 struct Frame<'c> {
     connection: &'c Connection,
     read: usize,

@@ -1,6 +1,6 @@
-//! A task on tokio gives up waiting for a piece of work that queues for a lock, without dropping it,
-//! and then wants the lock itself. It is the work's turn, and nobody polls that any more; others wait
-//! behind them. Another task does the same and drops the work.
+//! A task on tokio stops polling a future that queues for a lock, without dropping it, and then
+//! wants the lock itself. The lock goes to the future, which is no longer polled; others wait
+//! behind them. Another task does the same and drops the future.
 
 use std::pin::pin;
 use std::sync::LazyLock;
@@ -64,6 +64,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

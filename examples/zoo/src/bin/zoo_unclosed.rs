@@ -1,6 +1,6 @@
-//! Twelve tasks read from pipes, of which some are quiet for long. Then the writers of six leave: three
-//! readers are told so and end, the pipes of the three others are closed, which nobody tells, and
-//! nobody resumes them.
+//! Twelve tasks read from pipes, some of which are quiet for long. Then the writers of six leave:
+//! three readers are woken and end; the pipes of the three others are closed without a report, and
+//! their readers are not resumed.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ async fn read_all(pipe: Arc<Pipe>, hangup: Hangup, name: String, truth: GroundTr
     }
 }
 
-/// Those that keep their writers, those that are told, and those that are forgotten.
+/// Readers with a writer to the end, readers that are woken, and forgotten readers.
 fn fate(i: usize) -> (&'static str, Hangup) {
     match i {
         0..6 => ("kept", Hangup::ForgetUnrecorded),

@@ -1,7 +1,7 @@
-//! Tasks on tokio poll several futures at once, by wakers of those. In one of them a future waits for a
-//! lock, and others go on, so that it holds up nobody for ever. In another the only one that could go on
-//! rests for an hour, with a lock that the holder of the first one wants. Listeners wait for what nobody
-//! is to give them, or for an hour.
+//! Tasks on tokio poll several futures at once, with separate wakers. In one task a future waits
+//! for a lock while others continue, so it blocks nothing for ever. In another the only future that
+//! could continue sleeps for an hour, with a lock that the holder of the first lock wants.
+//! Listeners wait for what never comes, or for an hour.
 
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
@@ -17,14 +17,15 @@ use tokio::sync::Barrier;
 const HOUR: Duration = Duration::from_secs(3600);
 const STEP: Duration = Duration::from_millis(5);
 
-/// Two for each pair of those that keep each other.
+/// Two for each pair that blocks each other.
 static LOCKS: LazyLock<[[TokioMutex<u64>; 2]; 2]> = LazyLock::new(Default::default);
 
 type Held = TokioHeld<'static, u64>;
 type Part = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Parts = FuturesUnordered<Part>;
 
-/// Has the second lock; one part goes on with that, step by step, and another one wants the first.
+/// Holds the second lock; one part continues with it, step by step, and another part wants the
+/// first.
 async fn crawl(pair: usize, step: Duration, seated: Arc<Barrier>, truth: GroundTruth) {
     let held = LOCKS[pair][1].lock().await;
     seated.wait().await;
@@ -56,7 +57,7 @@ async fn keep(pair: usize, seated: Arc<Barrier>, truth: GroundTruth) {
     *first.value() += *LOCKS[pair][1].lock().await.value();
 }
 
-/// Waits for this, or for an hour of which nothing is told.
+/// Waits for this, or for an unreported hour.
 async fn listen(part: Part) {
     let parts = Parts::new();
     parts.push(Box::pin(async {
@@ -106,6 +107,6 @@ fn main() -> std::io::Result<()> {
     }
     sleep(Duration::from_millis(2500));
     truth.record(|name| name.ends_with("-1"));
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

@@ -1,5 +1,5 @@
-//! A task gives up waiting for a piece of work that has a lock, and then wants the lock. The work is
-//! a coroutine of its own: what it waits for comes, and it is not polled.
+//! A task stops polling a future that holds a lock, and then wants the lock. The future is a
+//! coroutine of its own: it is woken, and not polled.
 
 use std::pin::pin;
 use std::sync::LazyLock;
@@ -39,6 +39,6 @@ fn main() -> std::io::Result<()> {
     signal.raise();
     sleep(Duration::from_millis(2000));
     truth.record(|_| true);
-    // As it stands: nobody is cancelled.
+    // Exits without cancelling tasks.
     std::process::exit(0)
 }

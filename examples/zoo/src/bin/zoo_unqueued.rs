@@ -1,5 +1,5 @@
-//! A scheduler takes a task for queued until its poll is over. A task that is woken while it is
-//! polled is therefore not queued, and never run again.
+//! A scheduler treats a task as queued until its poll has ended. A task that is woken during its
+//! poll is therefore not queued, and never runs again.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -15,7 +15,7 @@ const ROUNDS: usize = 20;
 /// Not in a wait.
 const NO_INDEX: usize = usize::MAX;
 
-/// In its last round it works on after it has looked whether it may go on.
+/// In its last round the task continues to work after it has checked whether it may go on.
 async fn rounds(name: &'static str, signal: Signal, at: Arc<AtomicUsize>, truth: GroundTruth) {
     for round in 0.. {
         let _waiting = truth.enter(name, line!() + 1);
@@ -32,14 +32,14 @@ async fn rounds(name: &'static str, signal: Signal, at: Arc<AtomicUsize>, truth:
     }
 }
 
-/// Until somebody has raised the signal.
+/// Waits until the signal is raised.
 fn work_if_last(name: &str, round: usize, at: &AtomicUsize) {
     while name == "lost" && round == ROUNDS && at.load(Ordering::SeqCst) == round {
         sleep(Duration::from_millis(1));
     }
 }
 
-/// Raises the signal for one that has been in this round's wait for a while.
+/// Raises the signal for a task that has been in this round's wait for a while.
 fn raise(signal: &Signal, round: usize, at: &AtomicUsize) {
     while at.load(Ordering::SeqCst) != round {
         sleep(Duration::from_millis(1));

@@ -1,6 +1,6 @@
-//! Six tasks read from connections. Who watches these forgets three of them; what comes for these,
-//! bytes or the other end's leave, is there to be read, and nobody is woken. The connections are of TCP,
-//! or with `local` on the command line pairs of local sockets.
+//! Six tasks read from connections. The reactor forgets three of them: bytes, or a hangup of the
+//! other end, are ready to be read, and no task is woken. The connections are TCP, or pairs of
+//! local sockets with `local` on the command line.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -1,5 +1,5 @@
-//! Two tasks read from one pipe, for which there is place for one to wait: the second takes the
-//! place of the first. Bytes come all the time, and the first is never woken.
+//! Two tasks read from a pipe with room for a single waiter: the second replaces the first. Bytes
+//! come all the time, and the first is never woken.
 
 use std::collections::BTreeMap;
 use std::io;
