@@ -10,7 +10,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
 const REASONS_HEADER: &str = "| verdict | sure | reason | when |\n| --- | --- | --- | --- |\n";
 const CAVEATS_HEADER: &str = "| caveat | what speaks against it |\n| --- | --- |\n";
 /// When a verdict is likely that would be certain without a doubt.
-const DOUBTED: &str = "as for CERTAIN, but with a caveat (see below); `seen-closed` also if the \
+const WITH_CAVEAT: &str = "as for CERTAIN, but with a caveat (see below); `seen-closed` also if the \
                        descriptor was seen to be used for something else";
 const VERDICTS: [Verdict; 7] = [
     Verdict::Deadlock,

@@ -119,7 +119,7 @@ fn wakes(fact: Fact, groups: &[&Group]) -> &'static str {
             "no wake since (exact)"
         }
         Fact::NotWoken | Fact::NoWaker => "no wake counted since",
-        _ => "the runtime does not tell of wakes",
+        _ => "the runtime does not record wakes",
     }
 }
 
