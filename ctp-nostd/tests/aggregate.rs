@@ -95,7 +95,7 @@ proptest! {
 
     // AGG-15
     #[test]
-    fn duration_lies_between_the_bounds_of_its_bin(
+    fn duration_lies_between_the_bounds_of_the_bin(
         ns in prop_oneof![any::<u64>(), (0u32..64).prop_map(|k| 1 << k), (0u32..64).prop_map(|k| (1 << k) - 1)],
         lo in 0u32..64,
         step_shift in 0u32..6,

@@ -90,7 +90,7 @@ fn every_table_belongs_to_a_struct() {
 
 // CTP-01, CTP-37
 #[test]
-fn tail_fields_match_the_bytes_of_its_word() {
+fn tail_fields_match_the_bytes_of_the_word() {
     let whole = Tail {
         kind: 0x11,
         wait_kind: 0x22,

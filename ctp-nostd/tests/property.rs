@@ -335,7 +335,7 @@ proptest! {
 
     // CT-15
     #[test]
-    fn a_wake_word_counts_for_its_generation(uses in 0..1_u32 << 20, start in 0..1_u32 << 20, wakes in 1..70_u32) {
+    fn a_wake_word_counts_for_the_generation(uses in 0..1_u32 << 20, start in 0..1_u32 << 20, wakes in 1..70_u32) {
         let generation = uses * 2;
         let word = AtomicU32::new(wake::word(generation) | start);
         let seen = wake::carried(wake::seen(&word));

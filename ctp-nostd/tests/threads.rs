@@ -125,7 +125,7 @@ fn loss_in_a_handler_precedes_the_next_record() {
 
 // LT-33
 #[test]
-fn lane_given_back_by_a_handler_stays_with_its_taker() {
+fn lane_given_back_by_a_handler_stays_with_the_taker() {
     let region = memory(MODE_HISTORY);
     let probe: Probe<Stage<1>> = Probe::new(region, 1);
     probe.closed(1_u64);

@@ -346,7 +346,7 @@ mod tests {
 
     // CT-15
     #[test]
-    fn a_process_left_out_keeps_its_unwatched_record() {
+    fn a_process_left_out_keeps_the_unwatched_record() {
         let (place, wait) = waits(1).remove(0);
         let observation = Observation {
             place,
@@ -387,7 +387,7 @@ mod tests {
 
     // CT-15
     #[test]
-    fn a_process_left_out_keeps_its_last_record() {
+    fn a_process_left_out_keeps_the_last_record() {
         let readers: Vec<Reader> = (0..=MOST_LISTS).map(|_| Reader::start()).collect();
         let pid_of = |process: ProcessId| Some(readers[process.0 as usize - 1].pid());
         let (mut looks, mut suspects) = (Looks::new(false), 0);

@@ -41,7 +41,7 @@ pub const BEYOND_LONGEST: u64 = 2;
 pub const SURE_AFTER: Nanos = Nanos(1_000_000_000);
 
 /// Observations from outside count if there are two that are at least this far apart.
-pub const OBSERVATIONS_APART_NS: Nanos = Nanos(100_000_000);
+pub const MIN_OBSERVATION_GAP: Nanos = Nanos(100_000_000);
 
 /// An observation that found nothing to read stays valid for at least this long; the recorder looks
 /// again every second or two.
@@ -238,7 +238,7 @@ impl Case<'_> {
         let LookEvidence { seen, first, .. } = looked;
         let ago = first.until(self.evidence.end);
         let usual = looked.longest_after.0.saturating_mul(BEYOND_LONGEST);
-        let is_short = first.until(looked.latest) < OBSERVATIONS_APART_NS || ago < self.threshold;
+        let is_short = first.until(looked.latest) < MIN_OBSERVATION_GAP || ago < self.threshold;
         let usual_caveat = self.caveat_of(looked.whole, ago);
         let caveat = match seen {
             Seen::Closed if usual < ago.0 => usual_caveat,

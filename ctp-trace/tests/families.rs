@@ -139,7 +139,7 @@ fn a_second_run_takes_over_before_the_first_suspends() {
 
 // CT-25
 #[test]
-fn a_flight_recorder_knows_parents_where_its_window_is_whole() {
+fn a_flight_recorder_knows_parents_where_the_window_is_whole() {
     let window = |since, unattributed| {
         Record::Window(Window {
             since: Nanos(since),

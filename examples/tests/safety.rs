@@ -108,7 +108,7 @@ fn blocks_in_document() -> Blocks {
 }
 
 #[test]
-fn every_unsafe_block_has_its_row() {
+fn every_unsafe_block_has_the_row() {
     let (source, document) = (blocks_in_source(), blocks_in_document());
     assert!(!source.is_empty());
     let keys = source.keys().chain(document.keys());

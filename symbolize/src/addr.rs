@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn lld_text_is_a_page_above_its_file_offset() {
+    fn lld_text_is_a_page_above_the_file_offset() {
         let text = Segment {
             start: Svma(0x4000),
             file_offset: FileOffset(0x3000),

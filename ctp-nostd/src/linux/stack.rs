@@ -169,7 +169,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn thread_finds_its_own_stack_and_no_other_memory() {
+    fn thread_finds_own_stack_and_no_other_memory() {
         let (sp, anchor) = (walk::here().sp, own_local());
         assert_eq!(
             low_end(sp, anchor, anchor, false),

@@ -335,7 +335,7 @@ mod tests {
 
     // AGG-06, AGG-21
     #[test]
-    fn torn_update_is_readable_and_a_new_occupant_resets() {
+    fn torn_update_is_readable_and_a_new_owner_resets() {
         for step in [1, 2] {
             let station = Station::default();
             station_with_torn_update(&station, step);

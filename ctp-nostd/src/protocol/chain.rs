@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn full_table_returns_zero_and_keeps_its_entries() {
+    fn full_table_returns_zero_and_keeps_the_entries() {
         let table = table();
         let ids: [u32; 5] = core::array::from_fn(|i| intern(&table, 1, &chain(&[i as u64 + 1])));
         assert!(ids[..4].iter().all(|id| *id != 0));

@@ -219,7 +219,7 @@ mod tests {
 
     // LT-11
     #[test]
-    fn next_kept_event_is_marked_after_dropped_ones() {
+    fn next_kept_event_is_marked_after_dropped_events() {
         let station = Station::default();
         assert_eq!(take_mark(&station.state, 0), 0);
         station.leave_out(EventKind::Death);

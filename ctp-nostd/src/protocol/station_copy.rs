@@ -154,7 +154,7 @@ mod tests {
 
     // LT-21
     #[test]
-    fn copy_says_what_the_station_said() {
+    fn copy_equals_the_station() {
         let station = station();
         let slots = SlotCopies::of(&station);
         let copy = StationWords::of(&station).to_station(Some(&slots));

@@ -294,7 +294,7 @@ fn fork_is_untraced_and_changes_nothing() {
 
 // CTP-25, CTP-26
 #[test]
-fn event_carries_its_thread_id() {
+fn event_carries_the_thread_id() {
     let recorder = Recorder::new();
     let output = run(&mut recorder.program("traveller"));
     let events = events(&recorder.read().stations[0]);

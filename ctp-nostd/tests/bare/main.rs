@@ -226,7 +226,7 @@ board!(Sleeper, 7, 1);
 
 // CTP-16
 #[test]
-fn a_sleeping_recorder_is_rung_once() {
+fn a_sleeping_recorder_gets_a_single_byte() {
     let region = dump(Sleeper::memory());
     let task = Sleeper::memory().probe::<Sleeper>().born("ringer");
     assert_eq!(Sleeper::rings().load(Ordering::Relaxed), 0);
@@ -282,7 +282,7 @@ board!(Recycled, 10, 1);
 
 // CTP-07, CTP-22, CTP-24
 #[test]
-fn next_occupant_continues_the_event_numbers() {
+fn next_owner_continues_the_event_numbers() {
     let region = dump(Recycled::memory());
     let (station, probe) = (&region.stations[0], Recycled::memory().probe::<Recycled>());
     let mut ids = Vec::new();

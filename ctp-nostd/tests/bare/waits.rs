@@ -47,7 +47,7 @@ fn suspend_carries_the_announced_wait() {
 board!(Marked, 11, 1);
 
 #[test]
-fn suspend_carries_the_marks_of_its_wait() {
+fn suspend_carries_the_marks_of_the_wait() {
     let region = dump(Marked::memory());
     let probe = Marked::memory().probe::<Marked>();
     let task = probe.born("listener");

@@ -115,7 +115,7 @@ board!(Woken, 5, 2);
 
 // CT-15
 #[test]
-fn suspend_carries_the_wakes_of_its_run() {
+fn suspend_carries_the_wakes_of_the_run() {
     let region = dump(Woken::memory());
     let task = Woken::memory().probe::<Woken>().born("sleeper");
     let station = &region.stations[0];

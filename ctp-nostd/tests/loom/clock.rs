@@ -19,7 +19,7 @@ fn line(number: u64) -> Calibration {
 
 // CTP-26
 #[test]
-fn a_calibration_is_one_line() {
+fn a_calibration_is_a_single_line() {
     check(|| {
         let header = Arc::new(Header::default());
         clock::publish(&header, &line(1));

@@ -74,13 +74,13 @@ fn must_ring_without_fence(sleeping: &AtomicU32) -> bool {
 
 // CTP-15
 #[test]
-fn sleeping_recorder_is_rung() {
+fn sleeping_recorder_is_woken() {
     no_wake_is_lost(doorbell::arm, doorbell::must_ring, 1);
 }
 
 // CTP-15, CTP-16
 #[test]
-fn exactly_one_of_two_probes_rings() {
+fn only_the_first_of_two_probes_rings() {
     no_wake_is_lost(doorbell::arm, doorbell::must_ring, 2);
 }
 

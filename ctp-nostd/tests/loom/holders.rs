@@ -165,7 +165,7 @@ fn last_drop_publishes_the_wakes_of_all_clones() {
 
 // CT-15
 #[test]
-fn used_clone_publishes_its_wake() {
+fn used_clone_publishes_the_wake() {
     check(|| {
         let future = Future::with_clones(2);
         let threads = [Future::wake_by_clone, Future::drop_clone];

@@ -7,7 +7,7 @@
 //! Every model is explored with at most two preemptions per execution, unless
 //! `LOOM_MAX_PREEMPTIONS` says otherwise. Every weakened copy fails within two preemptions: one
 //! side makes a lap inside the critical steps of the other, and back. The values that a load may
-//! see are not bounded. With three preemptions, `a_snapshot_is_one_event` takes minutes.
+//! see are not bounded. With three preemptions, `a_snapshot_is_a_single_event` takes minutes.
 #![cfg(loom)]
 
 mod aggregate;

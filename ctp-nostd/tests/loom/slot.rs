@@ -28,7 +28,7 @@ fn event(n: u64) -> Epoch {
 
 // CTP-06
 #[test]
-fn a_snapshot_is_one_event() {
+fn a_snapshot_is_a_single_event() {
     check(|| {
         let slot = Arc::new(Slot::default());
         let written = Arc::clone(&slot);
@@ -65,13 +65,13 @@ fn fetch_returns_the_event_or_a_reason(n: u64) {
 
 // CTP-06, CTP-09, CTP-11
 #[test]
-fn event_is_fetched_before_it_is_overwritten() {
+fn event_is_fetched_before_being_overwritten() {
     fetch_returns_the_event_or_a_reason(0);
 }
 
 // CTP-06, CTP-09
 #[test]
-fn event_is_fetched_once_it_is_complete() {
+fn event_is_fetched_once_complete() {
     fetch_returns_the_event_or_a_reason(8);
 }
 

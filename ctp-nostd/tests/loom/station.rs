@@ -62,7 +62,7 @@ fn nothing_is_handed_out_twice(claim: Claim) {
 
 // CTP-04, CTP-05
 #[test]
-fn station_has_a_single_occupant() {
+fn station_has_a_single_owner() {
     nothing_is_handed_out_twice(alloc::claim);
 }
 
@@ -78,7 +78,7 @@ fn without_a_compare_and_swap_a_station_has_two() {
 
 // CTP-04
 #[test]
-fn a_count_near_its_end_hands_out_nothing() {
+fn a_count_near_the_end_hands_out_nothing() {
     check(|| {
         let allocator = Arc::new(Allocator::default());
         allocator.count.store(u32::MAX, Relaxed);
@@ -141,7 +141,7 @@ impl Ring {
     }
 }
 
-fn station_is_left_before_it_is_reused(take: Take, put: Put) {
+fn station_is_left_before_being_reused(take: Take, put: Put) {
     check(move || {
         let ring = Arc::new(Ring::new());
         put(&ring.tail, &ring.entries, 0);
@@ -163,8 +163,8 @@ fn station_is_left_before_it_is_reused(take: Take, put: Put) {
 
 // CTP-22
 #[test]
-fn station_has_a_single_occupant_at_a_time() {
-    station_is_left_before_it_is_reused(alloc::take_back, alloc::put_back);
+fn station_has_a_single_owner_at_a_time() {
+    station_is_left_before_being_reused(alloc::take_back, alloc::put_back);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn without_the_compare_and_swap_two_take_the_same() {
         head.store(taken + 1, Relaxed);
         Some(ring[(taken % STATIONS) as usize].load(Relaxed))
     };
-    station_is_left_before_it_is_reused(take, alloc::put_back);
+    station_is_left_before_being_reused(take, alloc::put_back);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn without_release_an_unwritten_entry_is_taken() {
         ring[(put % STATIONS) as usize].store(station, Relaxed);
         tail.store(put + 1, Relaxed);
     };
-    station_is_left_before_it_is_reused(alloc::take_back, put);
+    station_is_left_before_being_reused(alloc::take_back, put);
 }
 
 struct Board;

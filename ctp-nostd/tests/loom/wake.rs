@@ -149,7 +149,7 @@ fn stale_wake_never_counts(advance: fn(&AtomicU32, u32) -> Option<u32>) {
 
 // CTP-22
 #[test]
-fn wake_of_the_previous_occupant_does_not_count() {
+fn wake_of_the_previous_owner_does_not_count() {
     stale_wake_never_counts(wake::advance);
 }
 

@@ -288,7 +288,7 @@ mod tests {
 
     // CTP-33
     #[test]
-    fn a_caller_is_connected_until_its_end_is_closed() {
+    fn a_caller_is_connected_until_the_end_is_closed() {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         let caller = Caller {
             socket: Some(ours.into()),

@@ -68,7 +68,7 @@ mod tests {
         \x00\x00\x00\x00\x00\x00\x00\x00";
 
     #[test]
-    fn a_core_dump_names_the_thread_and_its_process() {
+    fn a_core_dump_names_the_thread_and_the_process() {
         let (process, thread) = (9896, 9905);
         assert_eq!(crash(CORE_DUMPED), Some(Crash { process, thread }));
     }

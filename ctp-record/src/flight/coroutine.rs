@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_coroutine_is_included_with_its_station_events() {
+    fn idle_coroutine_is_included_with_the_station_events() {
         assert_eq!(
             included(&decided(coroutine(50, 500, false), 0..0)),
             Some((42, 50))
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn coroutine_that_went_on_too_far_ends_with_its_lane_events() {
+    fn coroutine_that_went_on_too_far_ends_with_the_lane_events() {
         let planned = decided(coroutine(90, 3_000, false), 30..46);
         assert_eq!(included(&planned), Some((30, 46)));
     }

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queue_returns_records_in_order_within_its_room() {
+    fn queue_returns_records_in_order_within_the_room() {
         const RECORDS: u64 = 100_000;
         let (mut queue, mut spare) = (Queue::default(), Spare::default());
         let mut given = 0..RECORDS;

@@ -270,7 +270,7 @@ mod tests {
 
     // CTP-26
     #[test]
-    fn first_line_is_longer_if_its_readings_are_less_precise() {
+    fn first_line_is_longer_if_the_readings_are_less_precise() {
         let calibrator = calibrator();
         assert!(!calibrator.is_precise(at(1_999_999, 0)));
         assert!(calibrator.is_precise(at(2_000_000, 0)));
@@ -278,7 +278,7 @@ mod tests {
 
     // CTP-26
     #[test]
-    fn line_is_undefined_before_its_first_tick() {
+    fn line_is_undefined_before_the_first_tick() {
         assert_eq!((NOW.ns_at(1_999), NOW.ns_at(2_000)), (None, Some(1_000)));
         assert_eq!(
             calibrator().next(NOW, at(7, 2_000)),

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn smallest_limit_of_a_group_and_its_parents_counts() {
+    fn smallest_limit_of_a_group_and_the_parents_counts() {
         let root = tempfile::tempdir().expect("a directory can be made");
         let put = |group: &str, name, text: &str| {
             let group = root.path().join(group);

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_is_found_by_its_whole_name() {
+    fn a_variable_is_found_by_the_whole_name() {
         let environment = b"PATHS=no\0PATH=/bin\0PATH=twice\0";
         assert_eq!(value(environment, "PATH"), Some(&b"/bin"[..]));
         assert_eq!(value(environment, "PAT"), None);

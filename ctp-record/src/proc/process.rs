@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_alive_and_owns_its_threads() {
+    fn this_process_is_alive_and_owns_the_threads() {
         let pid = std::process::id();
         assert!(is_alive(pid) && !is_zombie(pid) && !is_stopped(pid));
         assert!(all().any(|other| other == pid));

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pending_datagram_is_seen_at_its_receiver() {
+    fn a_pending_datagram_is_seen_at_the_receiver() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let Ok(server) = UdpSocket::bind(address) else {
                 continue; // without IPv6

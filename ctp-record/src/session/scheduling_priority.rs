@@ -76,6 +76,6 @@ pub fn ask_for_little(runtime_ns: u64) {
 
 /// Applies the attributes. Returns whether the kernel accepted.
 fn ask(attributes: &Attributes) -> bool {
-    // SAFETY: the kernel reads only this structure, whose size field is right.
+    // SAFETY: the kernel reads only this structure. Its size field is right.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) == 0 }
 }

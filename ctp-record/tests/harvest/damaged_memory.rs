@@ -100,7 +100,7 @@ fn next_place(seed: &mut u64, bytes: usize) -> usize {
 
 // CTP-28
 #[test]
-fn concurrent_damage_is_limited_to_its_station() {
+fn concurrent_damage_is_limited_to_the_station() {
     let mut test_memory = TestMemory::new();
     let sane = test_memory.born("sane");
     let mad: Vec<_> = (1..STATIONS).map(|_| test_memory.born("mad")).collect();
@@ -197,7 +197,7 @@ fn zeroed_station_is_still_read() {
 
 // CTP-28
 #[test]
-fn head_far_ahead_of_its_events_does_not_delay_a_pass() {
+fn head_far_ahead_of_the_events_does_not_delay_a_pass() {
     let mut test_memory = TestMemory::new();
     let _life = test_memory.born("one");
     test_memory.put_u64(1024 + 0x240, u64::MAX);
@@ -212,7 +212,7 @@ fn head_far_ahead_of_its_events_does_not_delay_a_pass() {
 
 // CTP-29
 #[test]
-fn impossible_sequence_number_does_not_silence_its_station() {
+fn impossible_sequence_number_does_not_silence_the_station() {
     for far in [1 << 20, 1 << 50, u64::MAX - 1] {
         let mut test_memory = TestMemory::new();
         let life = test_memory.born("one");

@@ -191,7 +191,7 @@ fn at_each_instruction(before: &dyn Fn(), act: &dyn Fn(), index: usize, ends: &[
 
 // CT-13, CTP-30
 #[test]
-fn announced_wait_stays_with_its_coroutine_in_any_handler() {
+fn announced_wait_stays_with_the_coroutine_in_any_handler() {
     listen();
     let runs = || task_at(0).run();
     let nothing = &[NOTHING];

@@ -115,7 +115,7 @@ fn v1_peer_with_jumping_numbers_is_still_read() {
 
 // CTP-29
 #[test]
-fn v1_slot_that_goes_back_loses_only_its_own_events() {
+fn v1_slot_that_goes_back_loses_only_own_events() {
     let mut peer = Peer::new(false);
     (0..40).for_each(|n| peer.writes(n));
     // The peer continues from the number that the slot holds.

@@ -123,7 +123,7 @@ fn event_in_no_lane_delays_no_others_during_overload() {
 
 // CT-15, LT-05
 #[test]
-fn wake_precedes_the_end_of_its_coroutine() {
+fn wake_precedes_the_end_of_the_coroutine() {
     const TEST: usize = 19;
     let region = memory(128);
     let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);
@@ -160,7 +160,7 @@ fn wake_precedes_the_end_of_its_coroutine() {
 
 // CTP-08, LT-05
 #[test]
-fn record_added_to_another_lane_after_its_read_is_waited_for() {
+fn record_added_to_another_lane_after_the_read_is_waited_for() {
     const TEST: usize = 20;
     let region = memory(128);
     let probe: Probe<TurnTaking<TEST>> = Probe::new(region, 1);

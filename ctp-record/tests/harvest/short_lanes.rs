@@ -140,7 +140,7 @@ fn threads_beyond_the_long_lanes_use_short_lanes() {
 
 // LT-07, LT-12
 #[test]
-fn full_short_lane_counts_its_losses() {
+fn full_short_lane_counts_the_losses() {
     let region = memory(1, THREADS as u32);
     let mut recorder = Recorder::of(region);
     let tasks = tasks(Probe::new(region, 1));

@@ -124,7 +124,7 @@ fn events_in_totals_are_not_lost() {
 
 // AGG-13, AGG-21
 #[test]
-fn coroutine_in_a_reaped_station_has_totals_of_its_own() {
+fn coroutine_in_a_reaped_station_has_totals_of_own() {
     let recording = Recording {
         mode: MODE_SUMMARY,
         ..Recording::default()
@@ -157,7 +157,7 @@ fn coroutine_in_a_reaped_station_has_totals_of_its_own() {
 
 // AGG-13
 #[test]
-fn totals_of_an_ended_coroutine_precede_its_account() {
+fn totals_of_an_ended_coroutine_precede_the_account() {
     let mut test_memory = TestMemory::summing_up();
     let first = test_memory.born("first");
     live(&first, 100);
@@ -196,7 +196,7 @@ fn totals_are_emitted_at_growing_intervals_after_events() {
 
 // AGG-17
 #[test]
-fn idle_coroutine_has_its_totals_emitted_once() {
+fn idle_coroutine_has_the_totals_emitted_once() {
     let mut test_memory = TestMemory::summing_up_by(|| SLEEPERS_NS.load(Relaxed));
     let coroutine = test_memory.born("sleeper");
     live(&coroutine, 1);

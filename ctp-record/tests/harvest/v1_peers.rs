@@ -103,7 +103,7 @@ fn ns(records: &[Record]) -> Vec<u64> {
 
 // CTP-12, CTP-13
 #[test]
-fn each_dialect_is_recognised_by_its_first_event() {
+fn each_dialect_is_recognised_by_the_first_event() {
     for (is_d1, dialect) in [(true, Dialect::V1PerStation), (false, Dialect::V1PerSlot)] {
         let mut test_memory = TestMemory::new();
         let mut peer = Peer::born(&mut test_memory, is_d1);
@@ -122,7 +122,7 @@ fn each_dialect_is_recognised_by_its_first_event() {
 
 // CTP-13, CTP-19
 #[test]
-fn d2_writer_that_dies_at_its_first_event_is_no_d1_writer() {
+fn d2_writer_that_dies_at_the_first_event_is_no_d1_writer() {
     let mut test_memory = TestMemory::new();
     let mut peer = Peer::born(&mut test_memory, false);
     peer.stumbles();

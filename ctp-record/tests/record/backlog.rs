@@ -47,7 +47,7 @@ fn stalled_disk_causes_no_loss() {
 
 // CT-11
 #[test]
-fn full_backlog_is_reported_and_its_losses_counted() {
+fn full_backlog_is_reported_and_the_losses_counted() {
     let lab = Lab::new();
     let flags = ["--backlog", "64K", "--buffer", "64K"];
     let outcome = record(&lab, &flags, "hot", &["truth", "2", "10", "20000"]);

@@ -118,7 +118,7 @@ fn end_noticed_late_is_not_late_in_the_trace() {
 
 // CT-03
 #[test]
-fn flight_recorder_that_notices_a_crash_late_has_its_past() {
+fn flight_recorder_that_notices_a_crash_late_has_the_past() {
     let lab = Lab::new();
     let mut command = lab.recorder(&["--flight-recorder=300ms"], fixture("hot"));
     let recorder = command.args(["truth", "2", "2", "0"]).spawn();

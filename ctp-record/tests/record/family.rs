@@ -211,7 +211,7 @@ fn eight_parallel_processes_are_recorded_independently() {
 
 // CTP-34
 #[test]
-fn killed_process_keeps_its_records_and_others_continue() {
+fn killed_process_keeps_the_records_and_others_continue() {
     let lab = Lab::new();
     let steps = "work parent 5 1000 fork work killed 5 1000 fork work orphan 3 0 kill";
     let (_, trace) = record(&lab, &[], steps);
@@ -400,7 +400,7 @@ fn process_namespace_does_not_confuse_processes() {
 
 // LT-19
 #[test]
-fn program_that_changed_its_user_gets_a_remedy() {
+fn program_that_changed_the_user_gets_a_remedy() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root can change its user");
         return;

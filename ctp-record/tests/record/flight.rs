@@ -302,7 +302,7 @@ fn ended_coroutines_in_the_window_have_names() {
 }
 
 #[test]
-fn idle_wait_keeps_its_mark() {
+fn idle_wait_keeps_the_mark() {
     for flags in [&[][..], &["--flight-recorder"]] {
         let lab = Lab::new();
         lab.record(flags, "churn", &["truth", "3"]);

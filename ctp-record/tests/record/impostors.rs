@@ -253,7 +253,7 @@ fn without_free_descriptors_callers_are_disconnected() {
 
 // CT-07
 #[test]
-fn a_stopped_recorder_is_said_to_be_stopped() {
+fn a_stopped_recorder_reports_the_state() {
     let lab = Lab::new();
     let (recorder, _) = recording(&lab, "1024");
     send(Signal::STOP, recorder.id());

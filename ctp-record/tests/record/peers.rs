@@ -127,13 +127,13 @@ fn a_d2_peer_without_a_socket_loses_nothing() {
 
 // CTP-12, CTP-11
 #[test]
-fn a_bursty_d1_peer_is_never_torn_and_its_loss_is_exact() {
+fn a_bursty_d1_peer_is_never_torn_and_the_loss_is_exact() {
     bursty(Dialect::V1PerStation, "d1");
 }
 
 // CTP-13, CTP-11
 #[test]
-fn a_bursty_d2_peer_is_never_torn_and_its_loss_is_exact() {
+fn a_bursty_d2_peer_is_never_torn_and_the_loss_is_exact() {
     bursty(Dialect::V1PerSlot, "d2");
 }
 

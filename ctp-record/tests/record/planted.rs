@@ -261,7 +261,7 @@ fn trace_is_private_whatever_the_umask() {
 
 // CT-07
 #[test]
-fn an_earlier_trace_keeps_its_mode() {
+fn an_earlier_trace_keeps_the_mode() {
     for earlier in [0o600, 0o640, 0o400] {
         let lab = Lab::new();
         fs::write(lab.path("ctp.data"), "earlier").expect("can be written");

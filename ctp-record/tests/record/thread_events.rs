@@ -105,7 +105,7 @@ fn run_and_suspend_carry_the_wake_count_of_the_run() {
 
 // LT-05
 #[test]
-fn wake_by_a_coroutine_has_its_id() {
+fn wake_by_a_coroutine_has_the_id() {
     let lab = Lab::new();
     let (trace, truth) = recorded(&lab, "-v");
     let other = trace.named("other").birth.coroutine;

@@ -148,7 +148,7 @@ fn a_namespace_for_children_is_not_the_programs_own() {
 
 // CTP-26, CT-15
 #[test]
-fn a_recorder_in_a_time_namespace_shares_its_programs_clock() {
+fn a_recorder_in_a_time_namespace_shares_the_programs_clock() {
     if !has_time_namespaces() {
         return;
     }
@@ -204,7 +204,7 @@ fn without_counter(lab: &Lab, recorder: &Command) -> Command {
 
 // CTP-26, CT-15
 #[test]
-fn our_probe_without_a_counter_is_judged_by_its_clock() {
+fn our_probe_without_a_counter_is_judged_by_the_clock() {
     let lab = Lab::new();
     let trial = lab.run(&mut without_counter(&lab, &lab.command("true")));
     if !trial.status.success() || !can_offset_clocks() {

@@ -54,7 +54,7 @@ fn control_after_an_option_gets_a_hint() {
 
 // CT-01
 #[test]
-fn words_after_the_program_name_are_its_arguments() {
+fn words_after_the_program_name_are_the_arguments() {
     let words = [
         "--stuckafter",
         "x",
@@ -95,7 +95,7 @@ fn programs_with_odd_names_run_after_two_dashes() {
 
 // CT-01
 #[test]
-fn a_program_named_control_runs_by_its_path() {
+fn a_program_named_control_runs_by_the_path() {
     let lab = Lab::new();
     symlink(fixture("args_echo"), lab.path("control")).expect("can be made");
     let mut command = lab.bare_recorder();

@@ -45,7 +45,7 @@ fn by_run_shows_running_time() {
 }
 
 #[test]
-fn missing_events_are_noted() {
+fn missing_events_get_a_note() {
     let test_dir = TestDir::new();
     for (trace, reported) in [
         ("lossy", " in all; approximate, 212 events lost<"),
@@ -108,7 +108,7 @@ fn hostile_names_are_only_text() {
 }
 
 #[test]
-fn all_traces_give_well_formed_pictures() {
+fn all_traces_give_well_formed_charts() {
     let test_dir = TestDir::new();
     for trace in [
         "lost_wakeup",

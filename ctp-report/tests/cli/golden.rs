@@ -5,48 +5,48 @@
 //!
 //! | row | pages |
 //! | --- | --- |
-//! | CT-14 | `stuck_lost_wakeup`, `stuck_fixed`, `gate_*`: 47 stuck, the healthy and the idle apart |
-//! | CT-14 | `stuck_closed`, `json_stuck_closed`: who closed what they wait for, who usually wakes |
-//! | CT-14 | `stuck_forgotten`: the same for certain, where nothing is lost that may hide a wake |
-//! | CT-15 | `stuck_marked`, `gate_ignored`: what is meant to be long, or not to be told of |
+//! | CT-14 | `stuck_lost_wakeup`, `stuck_fixed`, `gate_*`: 47 stuck coroutines, apart from healthy and idle coroutines |
+//! | CT-14 | `stuck_closed`, `json_stuck_closed`: what closed the descriptors, and the usual waker |
+//! | CT-14 | `stuck_forgotten`: certain, because no loss can hide a wake |
+//! | CT-14 | `stuck_senders`: the coroutine that sent the last wake, and its state |
+//! | CT-14 | `json_stuck_late`: a wake without a recorded caller gets no other thread's name |
+//! | CT-13 | `*_twins`: places on the same line are distinguished by their columns |
+//! | CT-15 | `stuck_marked`, `gate_ignored`: waits that are meant to be long, or ignored by an option |
 //! | CT-15 | `stuck_lost_wakeup`, `stuck_woken`, `stuck_queueing`: the three variants |
-//! | CT-15 | `stuck_held`: whose lock it waits for also where a wait has ended; when the wake came
-//! | CT-15 | `*_deadlock`, `stuck_pairs`: who waits for each other, and who holds what they want |
-//! | CT-15 | `stuck_ring`: of a long cycle its beginning and its end |
-//! | CT-15 | `stuck_looked_at`: what was seen from outside, with the looks among the proofs |
-//! | CT-15 | `stuck_nothing_to_read`: who waits longer than others since nothing comes, and is known to |
-//! | CT-14 | `stuck_senders`: which coroutine woke them the last time, and what it does; nobody runs |
-//! | CT-15 | `stuck_two_locks`: several who hold what the coroutines of one row wait for |
-//! | CT-15 | `stuck_joins`, `why_joins`: whose end they wait for, in the numbers of the page |
-//! | CT-15 | `why_*`, `json_why_*`: what led a coroutine to where it is, wake by wake |
-//! | CT-15 | `why_kept*`, `why_line*`, `why_pair`: who keeps it there, step by step |
-//! | CT-13 | `*_twins`: of two places on one line the column is told
+//! | CT-15 | `stuck_held`: the holder of the lock, also after the holder's wait has ended, and the time of the wake |
+//! | CT-15 | `*_deadlock`, `stuck_pairs`: which coroutines wait for each other, and which hold the locks |
+//! | CT-15 | `stuck_ring`: the beginning and the end of a long cycle |
+//! | CT-15 | `stuck_looked_at`: observations from outside, listed among the proofs |
+//! | CT-15 | `stuck_nothing_to_read`: long waits that are healthy, because nothing has arrived |
+//! | CT-15 | `stuck_closed_before`: an observation of a number after its closing proves nothing |
+//! | CT-15 | `stuck_two_locks`: a row whose coroutines wait for different holders |
+//! | CT-15 | `stuck_joins`, `why_joins`: the joined coroutine, by its id on the page |
+//! | CT-15 | `why_*`, `json_why_*`: the chain of wakes that led to the present state |
+//! | CT-15 | `why_kept*`, `why_line*`, `why_pair`: what blocks the coroutine, step by step |
 //! | CT-16 | `stuck_cancelled`: none of 20 |
-//! | CT-17 | `import_*`: three runs in one file, 115 broken lines |
-//! | CT-14 | `json_stuck_late`: a wake of which no thread told has no name of another one's |
-//! | CT-20 | `json_export_chrome_late`: no arrow from a wake that came before; no slice where events are lost |
-//! | CT-20 | `export_*`: six columns, by time, ids unique |
-//! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: who ran when a fault came |
-//! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
-//! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
-//! | CT-15 | `stuck_closed_before`: a look at a number after its closing is no proof of anything |
-//! | CT-24 | `stuck_robbed`: which threads lost records while it waited |
-//! | CT-24 | `stuck_robbed_of_others`: what waits may wait for what is gone |
-//! | CT-25 | `tree_family`, `json_tree_family`, `ids_family`: who spawned whom, those that are alike together |
-//! | CT-25 | `stuck_family`, `json_stuck_family`: of those that are stuck, who spawned them, and whether they have ended |
-//! | AGG-08 | `histogram_*`, `sites_summary`, `json_sites_summary`: count, sum, mean, bounds and bins, by site and by name |
-//! | AGG-09 | `histogram_summary`: no data is told as such |
-//! | AGG-16 | `histogram_summary`: what was left out stands beside the figures |
-//! | AGG-19 | `histogram_summary`, `sites_summary`: a wait that goes on is an age |
-//! | AGG-22 | `histogram_mixed`: figures of a plain peer, from its events |
-//! | CTP-31 | `stuck_broken`, `sites_broken`, `json_stuck_broken`: contradictions, with both threads |
-//! | CT-24 | `folded_truncated`: what goes elsewhere is not whole, which is told on stderr
+//! | CT-17 | `import_*`: three runs in a file, 115 broken lines |
+//! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: what ran at the time of a fault |
+//! | CT-20 | `export_*`: six columns, by time, with unique ids |
+//! | CT-20 | `json_export_chrome_late`: no arrow from an earlier wake, no slice where events are lost |
+//! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks, apart from stuck coroutines |
+//! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: figures that depend on a loss are marked |
+//! | CT-24 | `stuck_robbed`: the threads that lost records during the wait |
+//! | CT-24 | `stuck_robbed_of_others`: a coroutine that may wait for a lost coroutine |
+//! | CT-24 | `folded_truncated`: stderr says that the exported data is incomplete |
 //! | CT-24 | `stuck_image`: coroutines that found no station in a memory image |
-//! | CTP-21 | `stuck_busy`: running, and born but never run |
-//! | CTP-21 | `*_kept_thread`: whose thread another one keeps, and who that is |
-//! | CTP-21 | `sites_lints`, `json_sites_lints`: who never waited, who wakes itself, whom nobody can |
-//! | CTP-21 | `sites_lints_allowed`: all but one of these are allowed |
-//! | CT-24 | `sites_lints_robbed`: the same where wakes are lost, so that there are more |
+//! | CT-25 | `tree_family`, `json_tree_family`, `ids_family`: parents and children, grouped by likeness |
+//! | CT-25 | `stuck_family`, `json_stuck_family`: the parents of stuck coroutines, and whether the parents have ended |
+//! | AGG-08 | `histogram_*`, `sites_summary`, `json_sites_summary`: count, sum, mean, bounds and bins, by site and name |
+//! | AGG-09 | `histogram_summary`: a group without data is shown as such |
+//! | AGG-16 | `histogram_summary`: durations that were left out stand next to the figures |
+//! | AGG-19 | `histogram_summary`, `sites_summary`: an unfinished wait is an age |
+//! | AGG-22 | `histogram_mixed`: figures of a plain v1 peer, computed from its events |
+//! | CTP-21 | `stuck_busy`: coroutines that run, or were created and never ran |
+//! | CTP-21 | `*_kept_thread`: a thread that is blocked by a coroutine, and that coroutine |
+//! | CTP-21 | `sites_lints`, `json_sites_lints`: coroutines that never yield, wake themselves, or have no waker |
+//! | CTP-21 | `sites_lints_allowed`: all but the first of these lints are allowed |
+//! | CTP-21 | `sites_lints_robbed`: the same with lost wakes, so that there are more |
+//! | CTP-31 | `stuck_broken`, `sites_broken`, `json_stuck_broken`: contradictions, with both threads |
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -69,7 +69,7 @@ fn exit_status_reports_the_result() {
 }
 
 #[test]
-fn a_view_without_its_dashes_is_suggested() {
+fn a_view_without_the_dashes_is_suggested() {
     let test_dir = TestDir::new();
     let output = test_dir.report(&["stuck"]);
     let message = String::from_utf8_lossy(&output.stderr);
@@ -214,7 +214,7 @@ fn running_recordings_are_not_called_truncated() {
 fn earlier_recording_is_noted_while_flight_recorder_runs() {
     let test_dir = TestDir::new();
     let earlier = fs::File::open(test_dir.path("fixed.data")).unwrap();
-    // As ctp-record does, whose process this one is here.
+    // This process plays the part of ctp-record.
     fcntl_lock(&earlier, FlockOperation::NonBlockingLockShared).unwrap();
     let note = format!(
         "note: a flight recorder is running with this output file, which still has an earlier \
@@ -231,7 +231,7 @@ fn earlier_recording_is_noted_while_flight_recorder_runs() {
 
 // CT-24
 #[test]
-fn exports_of_truncated_traces_are_noted() {
+fn exports_of_truncated_traces_get_a_note() {
     let test_dir = TestDir::new();
     for (trace, is_cut) in [("truncated.data", true), ("fixed.data", false)] {
         let mut export = test_dir.command(&["-i", trace, "--export", "csv"]);

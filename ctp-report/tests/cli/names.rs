@@ -109,7 +109,7 @@ fn page(bytes: &[u8], args: &[&str]) -> String {
 }
 
 #[test]
-fn a_line_has_the_name_of_its_async_function_and_its_text() {
+fn a_line_has_the_name_of_the_async_function_and_the_text() {
     let line = await_line();
     let place = Place::Source {
         file: file!().to_owned(),
@@ -176,7 +176,7 @@ fn polled<F: Future>(_: &F) -> Place {
 
 /// To the compiler's names of types each body is a closure.
 #[test]
-fn a_block_has_its_line() {
+fn a_block_has_the_line() {
     let outer = async {
         let inner = async { std::future::pending::<()>().await };
         let place = polled(&inner);
@@ -238,7 +238,7 @@ fn kernel_code_is_shown_by_offset() {
 }
 
 #[test]
-fn missing_and_rebuilt_files_are_noted() {
+fn missing_and_rebuilt_files_get_a_note() {
     let line = await_line();
     let place = Place::Source {
         file: file!().to_owned(),

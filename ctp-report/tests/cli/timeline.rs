@@ -272,7 +272,7 @@ fn recorded_threads_have_rows_with_their_losses() {
     assert!(!old.contains("class=\"thread\""), "nobody told of any");
 }
 
-// CT-18: the end is marked in the row of whoever ran on the faulting thread, and only there
+// CT-18: only the row of the coroutine that ran on the faulting thread marks the end
 #[test]
 fn a_crash_is_marked_where_it_came_from() {
     let test_dir = TestDir::new();

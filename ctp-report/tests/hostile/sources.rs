@@ -61,7 +61,7 @@ fn a_source_that_is_a_pipe_is_not_waited_for() {
 }
 
 #[test]
-fn a_line_as_long_as_a_file_is_cut_before_it_is_escaped() {
+fn a_line_as_long_as_a_file_is_cut_before_being_escaped() {
     let room = Room::new();
     let path = room.write("long.rs", &vec![1; 60 << 20]);
     let place = Place::Source {

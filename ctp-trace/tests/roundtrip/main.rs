@@ -81,7 +81,7 @@ fn a_trace_can_be_cut_off_at_every_byte() {
 }
 
 #[test]
-fn each_damaged_byte_costs_at_most_its_chunk() {
+fn each_damaged_byte_costs_at_most_the_chunk() {
     let bytes = sample();
     let whole = Reading::of(&bytes).unwrap().records();
     let starts = frames(&bytes);

@@ -62,7 +62,7 @@ pub fn any_records_survive(records: &[Record]) {
         read.pop();
     }
     assert_same_but_for_order(records, &read);
-    assert_no_record_precedes_its_references(records, &read);
+    assert_no_record_precedes_the_references(records, &read);
 }
 
 /// Checks that a trace cut off anywhere yields the first records of the whole trace, and no error.
@@ -118,7 +118,7 @@ fn assert_same_but_for_order(written: &[Record], read: &[Record]) {
 }
 
 /// Checks that reading keeps each record behind all records that it may refer to.
-fn assert_no_record_precedes_its_references(written: &[Record], read: &[Record]) {
+fn assert_no_record_precedes_the_references(written: &[Record], read: &[Record]) {
     let mut read = by_class(read).map(Vec::into_iter);
     for (class, records) in by_class(written).into_iter().enumerate() {
         for before in records {

@@ -25,7 +25,7 @@ fn results_come_back() {
 }
 
 #[test]
-fn a_panic_ends_only_its_task() {
+fn a_panic_ends_only_the_task() {
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {

@@ -92,9 +92,9 @@ async fn forsaken() {
 
 /// Announces the resource, but not the function, like the wrapper of a library's lock.
 async fn announced_wait(wake_flag: &Notify, wait: ctp::Wait) {
-    let mut was_rung = pin!(wake_flag.notified());
+    let mut was_woken = pin!(wake_flag.notified());
     poll_fn(|context| {
-        let polled = was_rung.as_mut().poll(context);
+        let polled = was_woken.as_mut().poll(context);
         if polled.is_pending() {
             ctp::waits_for_in(wait, context);
         }

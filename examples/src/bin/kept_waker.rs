@@ -110,15 +110,15 @@ async fn alone(wake_flag: Pin<&mut Notified<'_>>, awaited_at: u32) {
 }
 
 async fn choose(wake_flag: Notify) {
-    let mut was_rung = pin!(wake_flag.notified());
+    let mut was_woken = pin!(wake_flag.notified());
     for _ in 0..STROKES {
         tokio::select! {
             biased;
-            () = &mut was_rung => {}
+            () = &mut was_woken => {}
             () = tokio::time::sleep(STROKE) => {}
         }
     }
-    alone(was_rung, line!()).await;
+    alone(was_woken, line!()).await;
 }
 
 async fn quiet(wake_flag: Notify) {

@@ -20,7 +20,7 @@ fn groups<'j>(json: &'j Value, view: &str) -> Vec<(&'j str, &'j str, u64)> {
 
 // CT-12, CT-13
 #[test]
-fn unanswered_task_is_not_woken_and_has_its_function() {
+fn unanswered_task_is_not_woken_and_has_the_function() {
     let directory = tempdir().expect("room");
     let recorded = record(directory.path(), "tokio_tasks", &[]);
     assert_eq!(recorded.status.code(), Some(0));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn walk_is_recalled_for_its_key_only() {
+    fn walk_is_recalled_for_the_key_only() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn outer_future_recognizes_its_borrowed_waker() {
+    fn outer_future_recognizes_the_borrowed_waker() {
         let counter = Arc::default();
         let [outer, inner] = [0; 2].map(|_| wrapped(&counter, true));
         let [cloned, another] =

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn function_finds_its_own_code_and_stack() {
+    fn function_finds_own_code_and_stack() {
         let (outer, inner) = own_frame();
         let local = 0usize;
         let near = |a: usize, b: usize| a.abs_diff(b) < 1 << 20;

@@ -302,7 +302,7 @@ pub(super) mod tests {
 
     // LT-12
     #[test]
-    fn second_probe_copy_gets_its_own_lane() {
+    fn second_probe_copy_gets_own_lane() {
         let lanes: [Lane; 4] = Default::default();
         let turn = AtomicU32::new(0);
         let claim = |owner| {

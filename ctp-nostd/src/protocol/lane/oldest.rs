@@ -108,7 +108,7 @@ mod tests {
 
     // LT-12, LT-14
     #[test]
-    fn short_lanes_are_taken_if_all_long_ones_are_in_use() {
+    fn short_lanes_are_taken_if_all_long_lanes_are_in_use() {
         let lanes: [Lane; 6] = Default::default();
         for thread in 1..=6 {
             let index = claim_of(&lanes, thread, &[]);
@@ -191,7 +191,7 @@ mod tests {
 
     // LT-14
     #[test]
-    fn longest_dead_thread_is_found_among_few_idle_ones() {
+    fn longest_dead_thread_is_found_among_few_idle_threads() {
         let lane_pool = LanePool::all_in_use();
         let idle = CHECKS_PER_ATTEMPT as u32 - 1;
         let exited = idle + 1..50;

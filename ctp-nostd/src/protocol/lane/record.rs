@@ -193,7 +193,7 @@ mod tests {
 
     // LT-07
     #[test]
-    fn record_round_trips_through_its_words() {
+    fn record_round_trips_through_the_words() {
         let payload = Payload {
             kind: crate::protocol::slot::EventKind::Suspend as u8,
             wait_kind: 8,

@@ -156,7 +156,7 @@ mod tests {
 
     // CT-26
     #[test]
-    fn a_coroutine_of_an_ended_thread_is_at_its_last_wait() {
+    fn a_coroutine_of_an_ended_thread_is_at_the_last_wait() {
         let spawn_site = SiteId(3);
         let birth = Record::Birth(Birth {
             spawn_site,

@@ -221,7 +221,7 @@ mod tests {
 
     // CTP-32
     #[test]
-    fn forgetting_a_process_returns_its_requests() {
+    fn forgetting_a_process_returns_the_requests() {
         for looks in 0..4 {
             let mut lines = Lines::default();
             requested_and_hung_up(&mut lines, Some(7), MemoryRequest::Own);
@@ -236,7 +236,7 @@ mod tests {
 
     // CTP-33
     #[test]
-    fn a_process_hangs_up_with_its_last_connection() {
+    fn a_process_hangs_up_with_the_last_connection() {
         let mut lines = Lines::default();
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         ours.set_nonblocking(true).expect("a socket");

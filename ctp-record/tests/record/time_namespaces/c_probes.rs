@@ -67,7 +67,7 @@ const C_WAYS: [(&[&str], i64); 4] = [
 
 // CTP-26, CT-15
 #[test]
-fn timers_of_a_c_probe_are_judged_by_its_own_clock() {
+fn timers_of_a_c_probe_are_judged_by_own_clock() {
     let lab = Lab::new();
     let source = page::library() + &page::extension() + C_TIMERS;
     let program = page::compile(&lab, &source);

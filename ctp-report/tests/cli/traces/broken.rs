@@ -108,7 +108,7 @@ pub fn refused() -> Vec<u8> {
     t.finish()
 }
 
-/// The same of a device, of whose memory an image was read.
+/// The same from a memory image of a device.
 pub fn refused_in_image() -> Vec<u8> {
     let mut t = Trace::of("");
     t.start.argv.clear();

@@ -5,9 +5,9 @@ use ctp_trace::record::*;
 use super::SESSION;
 use super::builder::{self, Coroutine, MS, SECOND, Trace, wait};
 
-/// One is woken three times: of the first wake it is told only after the run that it led to, and the
-/// last is by a coroutine that has ended and whose thread did not tell of it. Of another one the last
-/// events are lost.
+/// A coroutine is woken three times. The first wake is recorded after the run that it caused. The last
+/// wake comes from an ended coroutine on a thread that did not record the call. Another coroutine lost
+/// its last events.
 pub fn late() -> Vec<u8> {
     let mut t = Trace::of("./server");
     let (spawn, read, send) = (

@@ -69,8 +69,8 @@ fn joins(t: &mut Trace, sites: &Sites, at: u64, coroutine: Coroutine, other: Cor
     );
 }
 
-/// One that waits for a lock, which another one has got before, and whose holder is well; and one that
-/// was woken just before the end.
+/// A coroutine waits for a lock with a healthy holder; another has waited for that lock before. A third
+/// coroutine was woken just before the end.
 pub fn held() -> Vec<u8> {
     let mut t = Trace::of("./accounts");
     let sites = sites(&mut t);
@@ -93,9 +93,9 @@ pub fn held() -> Vec<u8> {
     t.finish()
 }
 
-/// Three that wait for each other, by locks and by a join, and two behind them; one that waits for
-/// what it holds itself; one whose lock went down with its holder; one behind one that lost a wakeup;
-/// and one whose holder is well.
+/// Three coroutines wait for each other, by locks and by a join, and two more wait behind them. Single
+/// coroutines wait for a lock that they hold, for a lock whose holder ended, behind a lost wakeup, and for a
+/// lock with a healthy holder.
 pub fn deadlock() -> Vec<u8> {
     let mut t = Trace::of("./accounts");
     let sites = sites(&mut t);

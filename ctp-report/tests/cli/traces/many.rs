@@ -18,7 +18,7 @@ struct Scribe {
     other_id: CoroutineId,
     n: u64,
     wakes: u32,
-    /// Who wakes each, if that is a coroutine.
+    /// The coroutine that wakes each of them, if any.
     waker: Option<fn(u32) -> u32>,
 }
 
