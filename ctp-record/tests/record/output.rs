@@ -29,6 +29,24 @@ fn an_earlier_trace_is_kept_and_never_appended_to() {
 
 // CT-06
 #[test]
+fn a_run_without_coroutines_keeps_the_earlier_trace() {
+    let lab = Lab::new();
+    lab.record(&[], "paced", &["truth", "3", "2", "0"]);
+    let first = lab.trace().start.trace_id;
+    let message = "ctp.data is still the trace of an earlier run";
+    for _ in 0..2 {
+        let outcome = lab.run(&mut lab.recorder(&[], "true"));
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+    }
+    assert_eq!(lab.trace().start.trace_id, first);
+    let files = fs::read_dir(lab.path("")).expect("can be read");
+    let names = files.map(|entry| entry.expect("can be read").file_name());
+    let traces = names.filter(|name| name.as_bytes().starts_with(b"ctp.data"));
+    assert_eq!(traces.count(), 1, "no draft and no .old file is left");
+}
+
+// CT-06
+#[test]
 fn trace_has_command_host_and_build_ids() {
     let lab = Lab::new();
     lab.record(&[], "paced", &["truth", "1", "5", "1000"]);
