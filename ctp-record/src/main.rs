@@ -1,4 +1,5 @@
-//! `ctp-record`: see the library of the same name, or `ctp-record --help`.
+//! The command `ctp-record`: parses the arguments, runs the task, and exits with its status. The library
+//! `ctp_record` does the work.
 
 use std::process::ExitCode;
 

@@ -145,7 +145,7 @@ impl TraceModel {
     /// Whether [`past`](TraceModel::past) is the history of the coroutine's name rather than of the
     /// place where it waits.
     pub fn is_past_of_name(&self, coroutine: &Coroutine) -> bool {
-        coroutine.needs_past_of_name(&self.past_of_place(coroutine))
+        coroutine.uses_past_of_name(&self.past_of_place(coroutine))
     }
 
     fn past_of_place(&self, coroutine: &Coroutine) -> Past {

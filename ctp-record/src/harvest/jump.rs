@@ -1,6 +1,7 @@
-//! Stations whose event numbers jump back, or further than a coroutine can advance. A correct writer never
-//! does so, but a station must not stay silent after a fault. Reading continues where the writer is. The
-//! numbers in the trace continue without a gap, and the account is marked as inexact.
+//! Recovers when the event numbers of a station (the eight event slots of a coroutine) jump back, or further
+//! than a coroutine can advance. A correct writer never jumps, but after a fault the station's later events
+//! must still be recorded. Reading continues at the oldest unread event that is still in the slots. The numbers
+//! in the trace continue without a gap, and the coroutine's counts are marked as inexact.
 
 use ctp_nostd::dialect::{Dialect, Fetched};
 use ctp_nostd::layout::{SLOTS, Station};
@@ -8,7 +9,7 @@ use ctp_nostd::slot::{self, event_of, final_seq};
 
 use super::cell::{Cell, MAX_CREDIBLE_EVENTS};
 
-/// The number of latest events that slots surely hold: the remaining slot may be in the middle of a write.
+/// The number of latest events that are surely readable: one of the slots may be in the middle of a write.
 const READABLE: u64 = SLOTS as u64 - 1;
 
 impl Cell {
@@ -35,9 +36,9 @@ impl Cell {
         }
         // Read once: a correct writer that continues meanwhile leaves a credible number in each slot.
         let held: Vec<u64> = events_held(dialect, station).collect();
-        let is_after_stop =
+        let is_beyond_next =
             |n: &u64| (1..=MAX_CREDIBLE_EVENTS).contains(&n.wrapping_sub(self.next_n()));
-        if held.iter().any(is_after_stop) {
+        if held.iter().any(is_beyond_next) {
             // The event may have been written since the caller looked for it.
             return self.is_absent(dialect, station) && self.skip_damaged();
         }

@@ -1,12 +1,13 @@
-//! The latest time at which the programs were known to live. The recorder may be delayed by a stop signal, a busy
-//! machine or the kernel. After a program's end, its coroutines did not wait during this delay. A delay
-//! during sleep shows only in a sleep that lasts too long.
+//! The latest time at which the programs were known to live. The recorder may be delayed by a stop signal, a
+//! busy machine or the kernel. If a program ends during such a delay, the recorder learns of it late. The time
+//! in between must not count as waiting time. A delay while the recorder sleeps is noticed only because the
+//! sleep exceeds its timeout.
 
 use std::time::Duration;
 
 use ctp_trace::record::Nanos;
 
-/// A sleep that ends later than this after its timeout was delayed.
+/// A sleep that exceeds its timeout by more than this was delayed.
 const PROMPT: Duration = Duration::from_millis(10);
 
 /// The latest time at which the programs were known to live.
@@ -16,7 +17,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// The kernel reported no end at this time or later.
+    /// A check of the kernel that began at this time found no ended process.
     pub fn none_had_ended(&mut self, at: Nanos) {
         self.alive = at;
     }
@@ -33,7 +34,7 @@ impl Liveness {
         }
     }
 
-    /// When programs that are now reported as ended were alive or had just ended.
+    /// The time to assume for an end that is reported now.
     pub fn last_alive(self) -> Nanos {
         self.alive
     }

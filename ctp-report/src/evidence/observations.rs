@@ -1,11 +1,11 @@
-//! Describes observations of what a coroutine waits for, made from outside the program.
+//! Describes in words what the recorder saw when it examined the file descriptor that a coroutine waits for.
 
 use ctp_trace::record::{Look, Nanos, Seen, Thing};
 use ctp_trace::trace_model::Looked;
 
 use crate::text::units;
 
-/// The time and description of each observation, in order.
+/// The time and description of each observation of the descriptor, oldest first.
 pub fn lines(looked: &Looked) -> Vec<(Nanos, String)> {
     let parts = [
         (looked.open, "when looked at"),

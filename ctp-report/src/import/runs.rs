@@ -1,8 +1,8 @@
-//! Splits a file into runs that were appended to each other.
+//! Splits a coroTracer file into the runs of the program, which were appended to each other.
 //!
-//! No column separates runs. Two lines belong to the same run if a coroutine continues from before the
-//! first line to after the second. A thread that continues proves the same, unless the pause between is
-//! long: thread ids are soon reused, in containers at once.
+//! No column says to which run a line belongs. Two lines belong to the same run if a coroutine continues from
+//! before the first line to after the second. A thread that continues proves the same, unless the pause between
+//! is long: thread ids are soon reused, in containers at once.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,21 +16,22 @@ const PAUSE_NS: u64 = 1_000_000;
 /// A pause after which the id of a thread proves nothing.
 const LONG_PAUSE_NS: u64 = 10_000_000_000;
 
-/// Largest seq of the first round, in which continuing and starting again look alike.
+/// The largest seq of the first round. All its events have this seq, so a coroutine that continues looks like
+/// one that starts again.
 const FIRST_ROUND: u64 = 2;
 
-/// Events of a round.
+/// Events of a round: a coroutine writes its eight slots in turn, and all of a round have the same seq.
 const ROUND: usize = 8;
 
 /// A place where a run may end.
 struct Cut {
     /// The first line after the cut.
     at: usize,
-    /// Whether a thread on both sides disproves the cut.
+    /// Whether the cut is dropped if a thread has lines on both sides.
     by_threads: bool,
 }
 
-/// The last line of an id so far.
+/// The latest line of a coroutine so far.
 struct Last {
     at: usize,
     line: Line,
@@ -82,8 +83,8 @@ fn restarts(lines: &[Line]) -> Vec<usize> {
 fn begins_again(lines: &[Line]) -> bool {
     let (before, line) = (&lines[0], &lines[lines.len() - 1]);
     let is_far = 2 < lines.len() || line.seq + FIRST_ROUND < before.seq;
-    let seq_fell = line.seq < before.seq || before.seq <= FIRST_ROUND;
-    is_far && seq_fell && line.ts.saturating_add(PAUSE_NS) <= before.ts
+    let seq_may_have_restarted = line.seq < before.seq || before.seq <= FIRST_ROUND;
+    is_far && seq_may_have_restarted && line.ts.saturating_add(PAUSE_NS) <= before.ts
 }
 
 /// The line after `behind`, up to `to`, at which time goes back furthest.

@@ -1,4 +1,5 @@
-//! Traces of flight recorders: what happened before the window, and how that affects the usual behavior.
+//! Traces that have only totals of some events: those of flight recorders, from before the window of complete
+//! events, and summaries. Defines how these totals affect the usual wait of a coroutine.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -7,12 +8,12 @@ use crate::record::{Dialect, EndedSums, Window};
 use crate::verdict::{ENOUGH, Past};
 
 impl TraceModel {
-    /// Present if this is the trace of a flight recorder.
+    /// The period whose events are all in the trace; `None` if the trace is not of a flight recorder.
     pub fn window(&self) -> Option<&Window> {
         self.extent.window.as_ref()
     }
 
-    /// Adds the totals of ended coroutines that have no other record in the trace.
+    /// Adds the totals of coroutines that ended before the window and have no other record in the trace.
     pub(super) fn ended_sums(&mut self, ended_sums: &EndedSums) {
         let group_key = GroupKey {
             name: self.names.intern(&ended_sums.name),
@@ -33,23 +34,26 @@ impl Named {
 }
 
 impl Coroutine {
-    /// Whether too little is known of the place where the coroutine waits.
-    pub(super) fn needs_past_of_name(&self, of_place: &Past) -> bool {
+    /// Whether the history of the name replaces that of the waiting place: the trace has only totals, or too
+    /// few waits at that place.
+    pub(super) fn uses_past_of_name(&self, of_place: &Past) -> bool {
         let is_short = self.account.has_earlier_totals() && of_place.waits < ENOUGH;
         self.account.is_summed_up() || is_short
     }
 
-    /// Whether the coroutine has a name or a place. Without these, each coroutine of an extended peer
-    /// may be of its own kind. Plain peers record neither.
+    /// Whether coroutines with the same name and spawn site can be compared. An extended peer's coroutines
+    /// without both cannot: each may be of its own kind. A plain peer records neither, so all its coroutines
+    /// are compared.
     fn is_known(&self) -> bool {
         self.group_key() != GroupKey::default() || self.dialect != Dialect::Extended
     }
 
-    /// The usual behavior, from the history of the waiting place and of the name.
+    /// The usual waits and delays of the coroutine, from the history of its waiting place, of its name, or of
+    /// both.
     pub(super) fn past(&self, of_place: Past, named: Option<&Named>) -> Past {
         let named = named.filter(|_| self.is_known());
         let of_name = of_place.of_name(named);
-        if self.needs_past_of_name(&of_place) {
+        if self.uses_past_of_name(&of_place) {
             return of_name;
         }
         // The figures of the place do not include the time before the window, when waits and delays may

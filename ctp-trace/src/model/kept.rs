@@ -223,7 +223,8 @@ impl TraceModel {
     /// The caveat if records since this time may be missing.
     fn caveat_since(&self, coroutine: &Coroutine, since: Nanos) -> Option<Caveat> {
         let since = since.min(coroutine.state().1);
-        let is_missing = !coroutine.account.is_closed() || self.missing.is_any_unread_since(since);
+        let is_missing =
+            !coroutine.account.is_closed() || self.missing.may_miss_unread_or_filtered_since(since);
         is_missing.then_some(Caveat::Incomplete)
     }
 

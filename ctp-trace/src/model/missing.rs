@@ -1,4 +1,5 @@
-//! What is known to be missing in a trace: lost, filtered and unreadable records.
+//! What may be missing in a trace: records that threads lost, filtered events and unreadable parts. Lost events
+//! of a coroutine are in its own account.
 
 pub(super) mod accounts;
 pub(super) mod filtering;
@@ -25,18 +26,17 @@ impl Missing {
         self.accounts.unreadable_parts += 1;
     }
 
-    /// Whether a part of the trace could not be read, or a filter may have kept events out since this
-    /// time.
-    pub(super) fn is_any_unread_since(&self, since: Nanos) -> bool {
+    /// Whether a filter may have dropped events since this time, or any part of the trace could not be read.
+    pub(super) fn may_miss_unread_or_filtered_since(&self, since: Nanos) -> bool {
         self.damaged || self.filtering.was_in_force_since(since)
     }
 
     /// Whether records of the process since this time may be missing.
     pub(super) fn is_any_since(&self, process: ProcessId, since: Nanos) -> bool {
-        self.is_any_unread_since(since) || self.losses.any_since(process, since)
+        self.may_miss_unread_or_filtered_since(since) || self.losses.any_since(process, since)
     }
 
-    /// Whether any records of the process may be missing.
+    /// Whether records of the process, of any time, may be missing.
     pub(super) fn is_any(&self, process: ProcessId) -> bool {
         self.damaged
             || self.losses.any_since(process, Nanos(0))

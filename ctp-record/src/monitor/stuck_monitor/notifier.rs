@@ -1,5 +1,5 @@
-//! Decides which findings are new: each site is reported once, and again only after much growth. Busy
-//! coroutines are reported, but cause no snapshot: a long computation may be intended.
+//! Decides which findings are new: each site is reported once, and again only when its count has doubled. Busy
+//! coroutines cause a message but never a snapshot: a long computation may be intended.
 
 use std::collections::HashMap;
 
@@ -26,24 +26,24 @@ pub struct Notifier {
     pub purpose: Purpose,
     /// A coroutine counts as stuck after this time.
     pub after: Nanos,
-    /// By site, and whether the coroutines there are busy.
+    /// What was reported so far, by site and whether its coroutines are busy.
     sites: HashMap<(SiteId, bool), Known>,
 }
 
 /// What is known about a site.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Stuck coroutines when the site was reported; 0 if never reported.
+    /// The count when the site was last reported; 0 if never reported.
     reported: usize,
     /// Stuck coroutines at the latest check.
     latest: usize,
-    /// Consecutive checks that found more than the check before.
+    /// How many checks in a row, up to the latest, found more than the check before.
     growing: u32,
 }
 
 /// A site is reported again when its count has grown by this factor.
 const GROWTH: usize = 2;
-/// While the count grows, reporting waits for the final count, but for no more than this number of checks.
+/// A growing count is not reported until it stops growing, or has grown in this many checks in a row.
 const MAX_GROWING: u32 = 4;
 
 impl Purpose {
@@ -64,10 +64,11 @@ impl Purpose {
 }
 
 impl Notifier {
-    /// Keeps the findings that are to be reported.
+    /// Returns the findings to report now, and remembers them as reported.
     pub fn news(&mut self, findings: Vec<Finding>) -> Vec<Finding> {
         let mut findings = findings;
-        // Checks may be far apart: a site without recent arrivals is reported at once.
+        // All coroutines there have been stuck for long, so no more are arriving. The next check may be far
+        // off.
         let long = self.after.0.saturating_add(self.after.0 / 2);
         findings.retain(|finding| {
             let is_busy = finding.keeps_tid.is_some();
@@ -86,8 +87,8 @@ impl Known {
         let before = std::mem::replace(&mut self.latest, stuck);
         self.growing = if before < stuck { self.growing + 1 } else { 0 };
         let is_settled = is_old || self.growing == 0 || MAX_GROWING <= self.growing;
-        let is_more = self.reported.saturating_mul(GROWTH).max(1) <= stuck;
-        let is_news = is_settled && is_more;
+        let has_doubled = self.reported.saturating_mul(GROWTH).max(1) <= stuck;
+        let is_news = is_settled && has_doubled;
         if is_news {
             self.reported = stuck;
         }

@@ -18,14 +18,14 @@ use crate::names::{Label, Names};
 use crate::text::units;
 use crate::views::why::model::causes::{Cause, Causes, KEPT, Run};
 
-/// The chain of wakes that ends at a coroutine, the oldest link first.
+/// The answer to `--why`: the chain of wakes that ends at a coroutine, and its present state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Why {
     /// The coroutine.
     pub id: u32,
     /// The coroutine's name.
     pub name: String,
-    /// The fact, as a word.
+    /// The state that the records prove, as a word, such as `RUNNING`.
     pub state: &'static str,
     /// The verdict, as a word.
     pub verdict: &'static str,
@@ -85,7 +85,7 @@ pub struct Link {
     pub queued_ns: u64,
     /// When the run began.
     pub began_ns: u64,
-    /// The length of the run, until it made the coroutine of the next link ready, or suspended.
+    /// How long the coroutine ran until it made the next coroutine ready, or else until it suspended.
     pub ran_ns: u64,
 }
 
@@ -135,15 +135,15 @@ pub enum Origin {
     Timer,
     /// A thread that ran no coroutine.
     Thread,
-    /// A `wake()` call by an unknown caller.
+    /// A wake or a spawn by an unknown caller.
     Unknown,
     /// The cause of the first run was not recorded.
     NotRecorded,
-    /// Another run led to the first run, but is not kept.
+    /// Another coroutine's run led to the first run, but is no longer in memory.
     Earlier,
 }
 
-/// Returns the chain that leads to the live coroutine `id`, or `None` if there is none.
+/// Returns the answer about the coroutine `id`, or `None` if it was not alive at the end.
 pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u32) -> Option<Why> {
     let (coroutine, judged) = all.iter().find(|(coroutine, _)| coroutine.id.0 == id)?;
     let busy = Busy::of(all.iter().copied());

@@ -1,4 +1,5 @@
-//! The page of `--why`: the chain of wakes, and what blocks the coroutine now.
+//! Writes the text page of `ctp-report --why ID`: the chain of wakes that led to the state of the coroutine,
+//! and what blocks it now.
 
 use std::io;
 
@@ -10,7 +11,7 @@ use crate::views::why::model::{Closed, Link, Origin, Ready, Why};
 /// The column at which the description of a step begins.
 const INDENT: usize = 28;
 
-/// Writes the chain, the oldest link first.
+/// Writes the whole page. The chain begins with the oldest link.
 pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
     let left = format!("WHY id {} {}", why.id, text::cut_middle(&why.name, 50));
     page.line(&text::spread(
@@ -44,7 +45,7 @@ fn origin(origin: Origin) -> &'static str {
         Origin::Fd => "a descriptor that was ready",
         Origin::Timer => "a timer that was due",
         Origin::Thread => "a thread that ran no coroutine",
-        Origin::Unknown => "an unknown waker",
+        Origin::Unknown => "an unknown caller",
         Origin::NotRecorded => "a run without a recorded cause",
         Origin::Earlier => "a run with a cause that is no longer kept",
     }
@@ -83,7 +84,7 @@ fn parts(link: &Link, next: (u32, Option<&Ready>)) -> Vec<String> {
     parts
 }
 
-/// Joins `word` and `what`, or returns an empty string.
+/// Joins `word` and `what`. Empty without `what`.
 fn prefixed(word: &str, what: Option<&str>) -> String {
     what.map(|what| format!("{word} {what}"))
         .unwrap_or_default()
@@ -170,7 +171,7 @@ fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
     }
 }
 
-/// Writes the blockers of a step, and what each of them does. `instead` replaces the latter.
+/// Writes the blockers of a step, each with what it does, or with the text `instead`.
 fn blockers(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<()> {
     let reported = &step.by[..step.by.len().min(blocker_text::MAX_SHOWN)];
     for (i, blocker) in reported.iter().enumerate() {
@@ -202,7 +203,7 @@ fn cycle(ids: &[u32]) -> String {
     }
 }
 
-/// Writes a line that has the same time as the line before.
+/// Writes a line without a time, which belongs to the line before.
 fn below(page: &mut Page, by: &str, parts: &[String]) -> io::Result<()> {
     let first = format!("  {:<15} {by:<9} ", "");
     page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))
