@@ -74,9 +74,7 @@ fn live(probe: Probe<Noting>, row: usize, events: usize, waits: bool) {
         match (n, n % 2) {
             (0, _) => coroutine = Some(probe.born(&format!("ledger-{row}"))),
             (n, _) if n + 1 == events && !waits => coroutine = None,
-            (_, 1) => coroutine
-                .iter()
-                .for_each(|other_coroutine| other_coroutine.run()),
+            (_, 1) => coroutine.iter().for_each(|coroutine| coroutine.run()),
             _ => coroutine
                 .iter()
                 .for_each(|coroutine| coroutine.suspend(Wait::user(7))),

@@ -177,7 +177,7 @@ impl Truth {
             task: Task::mute(),
             n: 0,
         };
-        mortal.witness(|other_mortal| other_mortal.task = Task::born("mortal"));
+        mortal.witness(|state| state.task = Task::born("mortal"));
         words[2].store(mortal.task.id(), Relaxed);
         Some(mortal)
     }

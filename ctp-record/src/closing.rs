@@ -258,9 +258,13 @@ impl<'c> Closing<'c> {
     }
 
     fn earlier_trace(&self) -> Option<String> {
-        let path = self.output.display();
         let is_kept = self.written.keeps_earlier;
-        is_kept.then(|| format!("{path} is still the trace of an earlier run"))
+        is_kept.then(|| {
+            format!(
+                "{} is still the trace of an earlier run",
+                shown(self.output)
+            )
+        })
     }
 
     /// Whether the program ended while descendants live that were not waited for.
@@ -370,7 +374,7 @@ impl<'c> Closing<'c> {
     }
 
     fn what_was_written(&self) -> Option<String> {
-        let bytes = self.written.bytes?;
+        let bytes = self.written.bytes.filter(|_| !self.written.keeps_earlier)?;
         let mut line = format!("wrote {} ({}", shown(self.output), size(bytes));
         if self.end.events > 0 && self.totals.summed_up == 0 {
             let each = bytes as f64 / self.end.events as f64;

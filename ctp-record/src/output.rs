@@ -99,7 +99,8 @@ impl Output {
     /// Prepares the end of the trace. Returns whether an earlier trace stays at the destination, because nothing
     /// was recorded. A trace in which coroutines or processes are missing is a result, and is kept.
     pub fn keeps_earlier(&mut self, end: &End) -> bool {
-        if self.keeps_earlier && (end.refused, end.unrecorded) != (0, 0) {
+        let is_result = (end.coroutines, end.refused, end.unrecorded) != (0, 0, 0);
+        if self.keeps_earlier && is_result {
             self.publish();
         }
         self.keeps_earlier

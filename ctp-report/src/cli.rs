@@ -51,6 +51,7 @@ Verdicts of --stuck on a coroutine that has not moved for the threshold:
            - it was woken but has not run for twice its longest delay so far, while coroutines
              that became ready later did run
            - the coroutine that holds its lock ended without releasing it
+           - all of its wakers were dropped, at least 1 s ago
            - it can continue only after a coroutine that is stuck
   STUCK?   likely, for any of these reasons:
            - the same as above, but a wake may be missing from the trace
@@ -62,7 +63,8 @@ Verdicts of --stuck on a coroutine that has not moved for the threshold:
   WAITING  its wait is usual for its site, long by design, ignored, or there is nothing to compare
   UNKNOWN  lost events of this coroutine may have changed its state
 Facts behind the verdicts:
-  NOT_WOKEN, WOKEN_NOT_RUN: from the number of wakes; SUSPENDED: its runtime records no wakes
+  NOT_WOKEN, WOKEN_NOT_RUN: from the number of wakes; NO_WAKER: nothing is left to wake it;
+  SUSPENDED: its runtime records no wakes
 
 Above that, on every page, and not verdicts:
   CRASH    a fault ended the program: what ran on the thread that faulted; if the kernel does not

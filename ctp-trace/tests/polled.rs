@@ -83,9 +83,7 @@ impl Futures {
             ..End::default()
         }));
         let all = self.trace_model.judge(THRESHOLD);
-        let pair = all
-            .iter()
-            .find(|(other_id, _)| *other_id == CoroutineId(id));
+        let pair = all.iter().find(|(waiting, _)| *waiting == CoroutineId(id));
         let (_, judgement) = pair.expect("a live coroutine");
         let age = judgement.age.0 / 1_000_000;
         (judgement.verdict, judgement.reason.word(), age)

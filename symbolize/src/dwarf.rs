@@ -189,7 +189,7 @@ impl<'i> Place<'_, 'i> {
         Located {
             name: self.name(frame, known),
             file: location
-                .and_then(|other_location| other_location.file)
+                .and_then(|location| location.file)
                 .map(|text| known.file(text)),
             line: location.and_then(|location| location.line),
             column: column.filter(|&column| column != 0),

@@ -156,9 +156,7 @@ fn path<'i>(
 
 fn directory_of(unit: &Unit<Reader<'_>>) -> String {
     let directory = unit.comp_dir.as_ref();
-    directory.map_or_else(String::new, |endian_slice| {
-        endian_slice.to_string_lossy().into_owned()
-    })
+    directory.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 fn text<'i>(

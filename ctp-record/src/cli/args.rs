@@ -207,11 +207,7 @@ impl Args {
             stations: self.stations,
             lane_records: match self.summary {
                 true => 0,
-                false => lane_records(
-                    flight
-                        .as_ref()
-                        .map_or(buffer, |other_flight| other_flight.room(buffer)),
-                ),
+                false => lane_records(flight.as_ref().map_or(buffer, |flight| flight.room(buffer))),
             },
             summary: self.summary,
             flight,

@@ -95,7 +95,7 @@ impl Drop for Status {
 
 /// The terminal's width; 0 if unknown.
 fn columns() -> usize {
-    tcgetwinsize(io::stderr()).map_or(0, |winsize| winsize.ws_col.into())
+    tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col.into())
 }
 
 /// Leaves the last column free: writing there may move the cursor to the next line for good.

@@ -40,8 +40,8 @@ pub(super) fn detach(changed: &mut [Changed]) {
 }
 
 fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
-    for other_changed in &mut *changed {
-        *other_changed.held = tables.look(other_changed.fd, other_changed.was);
+    for descriptor in &mut *changed {
+        *descriptor.held = tables.look(descriptor.fd, descriptor.was);
     }
     let is_closed = |changed: &&mut Changed| *changed.held == Held::Closed;
     let closed: Vec<_> = changed.iter_mut().filter(is_closed).collect();
@@ -49,9 +49,9 @@ fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
     let left = still_open(tables, &files);
     let has_exited =
         |was: Descriptor| was.is_unique() && left.as_ref().is_some_and(|left| !left.contains(&was));
-    for other_changed in closed {
-        if !has_exited(other_changed.was) {
-            *other_changed.held = Held::NumberClosed;
+    for descriptor in closed {
+        if !has_exited(descriptor.was) {
+            *descriptor.held = Held::NumberClosed;
         }
     }
 }

@@ -70,9 +70,9 @@ impl Tables {
 /// Whether two threads share a table. `None` if a thread is gone or the kernel does not say: the system call is not
 /// built in, or forbidden in a container.
 fn is_shared(number: u32, other: u32) -> Option<bool> {
-    let (other_number, other) = (libc::c_long::from(number), libc::c_long::from(other));
+    let (number, other) = (libc::c_long::from(number), libc::c_long::from(other));
     // SAFETY: the kernel compares two of its own structures and does not access this process's memory.
-    match unsafe { libc::syscall(libc::SYS_kcmp, other_number, other, FILES, 0, 0) } {
+    match unsafe { libc::syscall(libc::SYS_kcmp, number, other, FILES, 0, 0) } {
         0 => Some(true),
         1.. => Some(false),
         _ => None,

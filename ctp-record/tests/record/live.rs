@@ -19,7 +19,7 @@ fn reported(path: &Path) -> Option<(Nanos, Nanos)> {
     let (mut event, mut watermark) = (None, None);
     for record in Reader::new(&bytes).ok()?.flatten() {
         match record {
-            Record::Event(other_event) => event = Some(other_event.at),
+            Record::Event(latest) => event = Some(latest.at),
             Record::Watermark(at) => watermark = Some(at),
             _ => {}
         }

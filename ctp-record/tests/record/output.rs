@@ -37,6 +37,7 @@ fn a_run_without_coroutines_keeps_the_earlier_trace() {
     for _ in 0..2 {
         let outcome = lab.run(&mut lab.recorder(&[], "true"));
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("wrote"), "{}", outcome.stderr);
     }
     assert_eq!(lab.trace().start.trace_id, first);
     let files = fs::read_dir(lab.path("")).expect("can be read");

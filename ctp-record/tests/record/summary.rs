@@ -188,12 +188,9 @@ fn successive_coroutines_have_separate_totals() {
     lab.record(&["--summary", "-n", "64"], "relay", &["truth", "2", "2000"]);
     let trace = lab.trace();
     for coroutine in trace.coroutines.values() {
-        let other_aggregate = aggregate(coroutine);
+        let totals = aggregate(coroutine);
         // It was born, ran, and was dropped during its wait: only its run had ended.
         assert_eq!(coroutine.event_counts().attempted, 4);
-        assert_eq!(
-            (other_aggregate.waiting.count, other_aggregate.running.count),
-            (0, 1)
-        );
+        assert_eq!((totals.waiting.count, totals.running.count), (0, 1));
     }
 }

@@ -113,18 +113,16 @@ impl Trace {
                 assert_eq!(before, None);
             }
             Record::ThreadEvent(thread_event) => self.thread_events.push(thread_event),
-            Record::Aggregate(other_aggregate) => {
-                let other_coroutine = self.of(other_aggregate.coroutine);
+            Record::Aggregate(aggregate) => {
+                let coroutine = self.of(aggregate.coroutine);
                 assert_eq!(
-                    other_coroutine.event_counts, None,
+                    coroutine.event_counts, None,
                     "totals come before the account"
                 );
-                other_coroutine.aggregate = Some(*other_aggregate);
+                coroutine.aggregate = Some(*aggregate);
             }
             Record::Window(window) => assert!(self.window.replace(window).is_none()),
-            Record::Earlier(other_earlier) => {
-                self.of(other_earlier.coroutine).earlier = other_earlier.events
-            }
+            Record::Earlier(earlier) => self.of(earlier.coroutine).earlier = earlier.events,
             Record::EndedSums(ended_sums) => self.all_ended_sums.push(*ended_sums),
             Record::End(end) => self.end = Some(end),
             _ => {}

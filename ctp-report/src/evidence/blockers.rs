@@ -176,9 +176,7 @@ fn subject(blocker: &Blocker) -> (Option<CoroutineId>, Option<u64>) {
 
 fn kept_by(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> KeptBy {
     let (how, holding) = match blocker {
-        Blocker::Holder(other_holding) if other_holding.by == Waker::Foreign => {
-            (UNKNOWN_HOLDER, Some(other_holding))
-        }
+        Blocker::Holder(holding) if holding.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(holding)),
         Blocker::Holder(holding) => ("holder", Some(holding)),
         Blocker::Host(_) => ("host", None),
         Blocker::Inside(_) => ("inside", None),
@@ -189,15 +187,15 @@ fn kept_by(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocke
     let other = blocker
         .coroutine()
         .and_then(|id| model.trace_model.get(id))
-        .filter(|other_coroutine| other_coroutine.is_alive());
+        .filter(|other| other.is_alive());
     let id = blocker.coroutine().or(holding.and_then(by));
     KeptBy {
         how,
         id: id.map(|id| id.0),
         name: id.map_or_else(String::new, |id| name(model, names, id, holding)),
-        tid: holding.map(|other_holding| other_holding.tid),
-        taken_at: holding.and_then(|other_holding| names.short(other_holding.site)),
-        taken_ns: holding.map(|other_holding| other_holding.at.until(end).0),
+        tid: holding.map(|holding| holding.tid),
+        taken_at: holding.and_then(|holding| names.short(holding.site)),
+        taken_ns: holding.map(|holding| holding.at.until(end).0),
         ended_ns: holding.and_then(|holding| Some(holding.ended?.until(end).0)),
         activity: other.map_or_else(
             || woke(coroutine, blocker),

@@ -58,8 +58,7 @@ pub fn of(
     steps.extend(wake(model, names, coroutine));
     steps.extend(lost.and_then(|closing| close(model, names, coroutine, closing)));
     let blockers = block.into_iter().flat_map(|block| &block.by);
-    steps
-        .extend(blockers.flat_map(|other_blocker| blocker(model, names, coroutine, other_blocker)));
+    steps.extend(blockers.flat_map(|by| blocker(model, names, coroutine, by)));
     // After a close, the same descriptor number may refer to another file.
     if lost.is_none() {
         steps.extend(observed(model, coroutine));
@@ -111,10 +110,10 @@ pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
 }
 
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {
-    let line = |other_label: &Label| {
+    let line = |label: &Label| {
         Some(format!(
             " {}",
-            label::source("", other_label.line?, other_label.in_function)
+            label::source("", label.line?, label.in_function)
         ))
     };
     let at = names.of(event.site).and_then(line).unwrap_or_default();

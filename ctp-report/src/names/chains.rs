@@ -218,8 +218,8 @@ const C_SOURCES: [&str; 3] = ["./nptl/", "./csu/", "../sysdeps/"];
 
 fn is_of_c_library(label: &Label) -> bool {
     let begins = |with: &[&str], text: &Option<String>| {
-        let other_text = text.as_deref().unwrap_or_default();
-        with.iter().any(|with| other_text.starts_with(with))
+        let text = text.as_deref().unwrap_or_default();
+        with.iter().any(|prefix| text.starts_with(prefix))
     };
     begins(&C_MODULES, &label.module) || begins(&C_SOURCES, &label.file)
 }

@@ -258,7 +258,7 @@ impl TraceModel {
             let Some(coroutine) = self
                 .coroutines
                 .known(id)
-                .filter(|other_coroutine| other_coroutine.parent.is_some())
+                .filter(|coroutine| coroutine.parent.is_some())
             else {
                 continue;
             };

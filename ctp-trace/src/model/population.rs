@@ -217,10 +217,7 @@ mod tests {
                 }
                 Step::OfProcess => {
                     let process = ProcessId(id.0 % 3);
-                    let of_this_process = self
-                        .all
-                        .iter()
-                        .filter(|(_, other_process)| **other_process == process);
+                    let of_this_process = self.all.iter().filter(|(_, owner)| **owner == process);
                     population
                         .of_process(process)
                         .iter()

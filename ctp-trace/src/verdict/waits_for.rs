@@ -117,10 +117,10 @@ mod tests {
         let mut stay = waits.clone();
         loop {
             let may = |id: &CoroutineId| stay[id].iter().any(|other| !stay.contains_key(other));
-            let Some(other_id) = stay.keys().copied().find(may) else {
+            let Some(free) = stay.keys().copied().find(may) else {
                 return stay.into_keys().collect();
             };
-            stay.remove(&other_id);
+            stay.remove(&free);
         }
     }
 

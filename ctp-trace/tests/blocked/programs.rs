@@ -154,7 +154,7 @@ impl Program {
             |activity: &&Activity| matches!(activity, Activity::Wants(_) | Activity::Joins(_));
         rest.activity
             .iter()
-            .filter(|(_, other_activity)| waits(other_activity))
+            .filter(|(_, activity)| waits(activity))
             .map(|(id, _)| *id)
             .collect()
     }

@@ -7,7 +7,7 @@ use crate::support::{record, report_json};
 
 fn id_of(words: &Value, name: &str) -> u64 {
     let all = words["last_words"].as_array().expect("a list");
-    let value = all.iter().find(|other_value| other_value["name"] == name);
+    let value = all.iter().find(|value| value["name"] == name);
     value.and_then(|value| value["id"].as_u64()).expect("alive")
 }
 

@@ -184,9 +184,9 @@ impl<'t> Wait<'t> {
             }
             BY_INBOX => post(self.inbox, waker.clone(), self.truth, what),
             2 => {
-                let (other_waker, other) = (waker.clone(), waker.clone());
-                drop(other_waker.clone());
-                post(self.inbox, other_waker, self.truth, What::Drop);
+                let (sent, other) = (waker.clone(), waker.clone());
+                drop(sent.clone());
+                post(self.inbox, sent, self.truth, What::Drop);
                 post(self.inbox, other, self.truth, what);
             }
             _ => {

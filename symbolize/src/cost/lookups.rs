@@ -19,13 +19,8 @@ pub(super) fn charge_lines(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> 
     let Some(program) = unit.line_program.clone() else {
         return Some(());
     };
-    let length = |value| {
-        unit.attr_string(value)
-            .map(|endian_slice| endian_slice.len() as u64)
-    };
-    let own = unit
-        .comp_dir
-        .map_or(0, |endian_slice| endian_slice.len() as u64);
+    let length = |value| unit.attr_string(value).map(|text| text.len() as u64);
+    let own = unit.comp_dir.map_or(0, |text| text.len() as u64);
     let header = program.header();
     for file in header.file_names() {
         let directory = file.directory(header).map_or(Ok(0), length);

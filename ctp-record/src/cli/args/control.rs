@@ -118,7 +118,7 @@ fn no_verb(words: &[OsString]) -> clap::Error {
     let verbs = VerbArgs::augment_subcommands(clap::Command::default());
     let verbs: Vec<&str> = verbs
         .get_subcommands()
-        .map(|get_subcommand| get_subcommand.get_name())
+        .map(|command| command.get_name())
         .collect();
     let word = words.first().map_or(&[][..], |word| word.as_bytes());
     let word = escaped_bytes(word);

@@ -87,7 +87,7 @@ impl Watch for OwnWakes {
         self.pending -= usize::from(0 < counts.pending);
         counts.end_run(
             event,
-            coroutine.is_some_and(|other_coroutine| is_next(other_coroutine, event)),
+            coroutine.is_some_and(|coroutine| is_next(coroutine, event)),
         );
         if event.kind == EventKind::Death
             && let Some(counts) = self.alive.remove(&event.coroutine)
@@ -152,13 +152,13 @@ fn put(groups: &mut Groups, coroutine: Option<&Coroutine>, counts: &RoundCounts)
     let own_wakes: u64 = counts.own.iter().map(|(_, count)| count).sum();
     let most = counts.own.iter().rev().max_by_key(|(_, count)| count);
     let is_most = ENOUGH <= own_wakes && counts.wakes / 2 < own_wakes && !counts.is_unsure;
-    if let (Some(other_coroutine), Some((site, _)), true) = (coroutine, most, is_most) {
+    if let (Some(coroutine), Some((site, _)), true) = (coroutine, most, is_most) {
         let figures = Figures {
             wakes: counts.wakes,
             own_wakes,
             ..Figures::default()
         };
-        groups.add(other_coroutine, *site, figures, !counts.has_unrecorded);
+        groups.add(coroutine, *site, figures, !counts.has_unrecorded);
     }
 }
 

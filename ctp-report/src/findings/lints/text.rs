@@ -20,17 +20,17 @@ pub fn page(page: &mut Page, places: &[LintPlace], tool: &str) -> io::Result<()>
     page.line(LINTS)?;
     places
         .chunk_by(|a, b| a.lint.name == b.lint.name)
-        .try_for_each(|some| of_sort(page, some, tool))
+        .try_for_each(|places| of_sort(page, places, tool))
 }
 
-fn of_sort(page: &mut Page, some: &[LintPlace], tool: &str) -> io::Result<()> {
-    let lint = some[0].lint;
+fn of_sort(page: &mut Page, places: &[LintPlace], tool: &str) -> io::Result<()> {
+    let lint = places[0].lint;
     let mut words = text::words(&format!("{}: {}", lint.name, lint.advice));
     words.extend(lint.see.map(|option| format!("{tool} {option}")));
     page.lines(&text::flow("  ", "    ", " ", &words))?;
-    let shown = some.iter().take(PLACES);
+    let shown = places.iter().take(PLACES);
     shown.map(line).try_for_each(|line| page.line(&line))?;
-    match some.len().saturating_sub(PLACES) {
+    match places.len().saturating_sub(PLACES) {
         0 => Ok(()),
         1 => page.line("    and 1 place more (--json has all)"),
         more => page.line(&format!("    and {more} places more (--json has all)")),

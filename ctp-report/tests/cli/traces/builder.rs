@@ -121,17 +121,10 @@ impl Trace {
         coroutine
     }
 
-    fn event(
-        &mut self,
-        other_coroutine: Coroutine,
-        kind: EventKind,
-        at: u64,
-        tid: u64,
-        rest: Event,
-    ) {
-        let n = &mut self.events[other_coroutine.0.0 as usize - 1];
+    fn event(&mut self, coroutine: Coroutine, kind: EventKind, at: u64, tid: u64, rest: Event) {
+        let n = &mut self.events[coroutine.0.0 as usize - 1];
         let event = Event {
-            coroutine: other_coroutine.0,
+            coroutine: coroutine.0,
             n: *n,
             at: Nanos(at),
             tid,
@@ -195,9 +188,9 @@ impl Trace {
         self.event_counts(coroutine, None, inexact);
     }
 
-    pub fn wake(&mut self, other_coroutine: Coroutine, count: u32, at: u64, waker: Waker) {
+    pub fn wake(&mut self, coroutine: Coroutine, count: u32, at: u64, waker: Waker) {
         self.add(Record::Wake(Wake {
-            coroutine: other_coroutine.0,
+            coroutine: coroutine.0,
             count,
             waker,
             at: Nanos(at),
@@ -214,16 +207,9 @@ impl Trace {
     }
 
     /// A recorded call of `wake()`.
-    pub fn call(
-        &mut self,
-        other_coroutine: Coroutine,
-        count: u32,
-        at: u64,
-        tid: u64,
-        site: SiteId,
-    ) {
+    pub fn call(&mut self, coroutine: Coroutine, count: u32, at: u64, tid: u64, site: SiteId) {
         let by = Waker::Thread(u32::try_from(tid).unwrap());
-        let coroutine = other_coroutine.0;
+        let coroutine = coroutine.0;
         let call = WakeCall {
             coroutine,
             count,
@@ -251,15 +237,15 @@ impl Trace {
     /// The same, but for some that a signal handler left out.
     pub fn sum_up_but(
         &mut self,
-        other_coroutine: Coroutine,
+        coroutine: Coroutine,
         waits: &[(u64, u64)],
         runs: &[(u64, u64)],
         left_out: u64,
     ) {
         let events: u64 = waits.iter().chain(runs).map(|(_, times)| times).sum();
-        self.events[other_coroutine.0.0 as usize - 1] += events;
+        self.events[coroutine.0.0 as usize - 1] += events;
         self.add(Record::Aggregate(Box::new(Aggregate {
-            coroutine: other_coroutine.0,
+            coroutine: coroutine.0,
             at: self.end.at,
             stands_for_events: true,
             left_out,
@@ -272,22 +258,22 @@ impl Trace {
     /// Totals of all that it did, of which so many events came before a flight recorder's window.
     pub fn fly(
         &mut self,
-        other_coroutine: Coroutine,
+        coroutine: Coroutine,
         waits: &[(u64, u64)],
         runs: &[(u64, u64)],
         earlier: u64,
     ) {
         self.add(Record::Aggregate(Box::new(Aggregate {
-            coroutine: other_coroutine.0,
+            coroutine: coroutine.0,
             at: self.end.at,
             bins: Bins::USUAL,
             waiting: durations(waits),
             running: durations(runs),
             ..Aggregate::default()
         })));
-        self.events[other_coroutine.0.0 as usize - 1] = earlier;
+        self.events[coroutine.0.0 as usize - 1] = earlier;
         self.add(Record::Earlier(Earlier {
-            coroutine: other_coroutine.0,
+            coroutine: coroutine.0,
             events: earlier,
         }));
     }
@@ -299,20 +285,21 @@ impl Trace {
 
     pub fn account(
         &mut self,
-        other_coroutine: Coroutine,
+        coroutine: Coroutine,
         torn: Option<u64>,
         inexact: bool,
     ) -> EventCounts {
-        let of = |record: &&Record| matches!(record, Record::Event(e) if e.coroutine == other_coroutine.0);
+        let of =
+            |record: &&Record| matches!(record, Record::Event(e) if e.coroutine == coroutine.0);
         let recorded = self.records.iter().filter(of).count() as u64;
         let breaks =
             |record: &&Record| of(record) && matches!(record, Record::Event(e) if e.after_filtered);
         let breaks = self.records.iter().filter(breaks).count() as u64;
         let attempted =
-            self.events[other_coroutine.0.0 as usize - 1] - breaks + u64::from(torn.is_some());
+            self.events[coroutine.0.0 as usize - 1] - breaks + u64::from(torn.is_some());
         self.lost += u64::from(torn.is_some());
         EventCounts {
-            coroutine: other_coroutine.0,
+            coroutine: coroutine.0,
             attempted,
             recorded,
             torn,

@@ -44,20 +44,13 @@ pub fn late() -> Vec<u8> {
     t.finish()
 }
 
-fn call(
-    t: &mut Trace,
-    other_coroutine: Coroutine,
-    count: u32,
-    at: u64,
-    by: Coroutine,
-    site: SiteId,
-) {
+fn call(t: &mut Trace, coroutine: Coroutine, count: u32, at: u64, by: Coroutine, site: SiteId) {
     let call = WakeCall {
-        coroutine: other_coroutine.0,
+        coroutine: coroutine.0,
         count,
         by: Waker::Coroutine(by.0),
         site,
     };
     t.thread_event(at, 4126, Act::Wake(call));
-    t.wake(other_coroutine, count, at, call.by);
+    t.wake(coroutine, count, at, call.by);
 }

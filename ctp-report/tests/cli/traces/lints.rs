@@ -59,9 +59,9 @@ fn waker_of_itself(
     t.event_counts(coroutine, None, false);
 }
 
-fn call(t: &mut Trace, other_coroutine: Coroutine, count: u32, at: u64, by: Waker) {
+fn call(t: &mut Trace, coroutine: Coroutine, count: u32, at: u64, by: Waker) {
     let call = WakeCall {
-        coroutine: other_coroutine.0,
+        coroutine: coroutine.0,
         count,
         by,
         site: SiteId(0),

@@ -15,7 +15,7 @@ const MANY_SITES: [(u32, WaitKind); 5] = [
 
 struct Scribe {
     writer: Writer<Vec<u8>>,
-    other_id: CoroutineId,
+    current: CoroutineId,
     n: u64,
     wakes: u32,
     /// The coroutine that wakes each of them, if any.
@@ -47,7 +47,7 @@ fn trace(count: u32, stuck: u32, rounds: u64, waker: Option<fn(u32) -> u32>) -> 
     };
     let mut scribe = Scribe {
         writer: Writer::new(Vec::new(), &start).unwrap(),
-        other_id: CoroutineId(0),
+        current: CoroutineId(0),
         n: 0,
         wakes: 0,
         waker,
@@ -89,7 +89,7 @@ impl Scribe {
     }
 
     fn coroutine(&mut self, i: u32, stuck: bool, rounds: u64) {
-        (self.other_id, self.n, self.wakes) = (CoroutineId(i + 1), 0, 0);
+        (self.current, self.n, self.wakes) = (CoroutineId(i + 1), 0, 0);
         let born = match self.waker {
             Some(_) => u64::from(i % 17) * 40 * MS,
             None => u64::from(i % 1_000) * MS,
@@ -119,7 +119,7 @@ impl Scribe {
             let last = if stuck { at + MS } else { 9_900 * MS };
             self.event(EventKind::Suspend, last, 1, Some(kind));
         }
-        let (coroutine, attempted) = (self.other_id, self.n);
+        let (coroutine, attempted) = (self.current, self.n);
         self.put(Record::EventCounts(EventCounts {
             coroutine,
             attempted,
@@ -129,7 +129,7 @@ impl Scribe {
     }
 
     fn birth(&mut self, name: &str, at: u64) {
-        let coroutine = self.other_id;
+        let coroutine = self.current;
         self.put(Record::Birth(Birth {
             coroutine,
             process: ProcessId(1),
@@ -141,12 +141,12 @@ impl Scribe {
 
     fn wake(&mut self, more: u32, at: u64) {
         self.wakes += more;
-        let CoroutineId(number) = self.other_id;
+        let CoroutineId(number) = self.current;
         let waker = self
             .waker
             .map(|of| Waker::Coroutine(CoroutineId(of(number))));
         self.put(Record::Wake(Wake {
-            coroutine: self.other_id,
+            coroutine: self.current,
             count: self.wakes,
             waker: waker.unwrap_or(Waker::Thread(7)),
             at: Nanos(at),
@@ -160,13 +160,13 @@ impl Scribe {
             arg: if kind == 1 {
                 0
             } else {
-                17 + u64::from(self.other_id.0)
+                17 + u64::from(self.current.0)
             },
             wake_seen: u16::try_from(self.wakes & 0xffff).unwrap(),
             ..Event::default()
         });
         let event = Event {
-            coroutine: self.other_id,
+            coroutine: self.current,
             n: self.n,
             at: Nanos(at),
             tid,

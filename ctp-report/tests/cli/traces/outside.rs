@@ -33,18 +33,18 @@ pub fn looked_at() -> Vec<u8> {
         None,
     ];
     for (fd, seen) in (17..).zip(seen) {
-        let other_coroutine = t.born("session", spawn, MS);
-        t.run(other_coroutine, 150 * MS, 4127);
+        let coroutine = t.born("session", spawn, MS);
+        t.run(coroutine, 150 * MS, 4127);
         t.suspend(
-            other_coroutine,
+            coroutine,
             200 * MS,
             4127,
             wait(read, WaitKind::Readable, fd),
         );
-        t.wake(other_coroutine, 0, 0, Waker::Foreign);
+        t.wake(coroutine, 0, 0, Waker::Foreign);
         let look = |at: u64, seen| {
             Record::Look(Look {
-                coroutine: other_coroutine.0,
+                coroutine: coroutine.0,
                 since: Nanos(200 * MS),
                 at: Nanos(at),
                 fd,
@@ -59,7 +59,7 @@ pub fn looked_at() -> Vec<u8> {
         } else {
             t.add(look(1200 * MS, Seen::Hidden));
         }
-        t.event_counts(other_coroutine, None, false);
+        t.event_counts(coroutine, None, false);
     }
     t.event_counts(busy, None, false);
     t.finish()
@@ -73,18 +73,18 @@ pub fn nothing_to_read() -> Vec<u8> {
     let bee = busy_bee(&mut t, spawn, read, 500);
     t.event_counts(bee, None, false);
     for (fd, last) in [(17, 12_200), (18, 12_000), (19, 1_200)] {
-        let other_coroutine = t.born("session", spawn, MS);
-        t.run(other_coroutine, 150 * MS, 4127);
+        let coroutine = t.born("session", spawn, MS);
+        t.run(coroutine, 150 * MS, 4127);
         t.suspend(
-            other_coroutine,
+            coroutine,
             200 * MS,
             4127,
             wait(read, WaitKind::Readable, fd),
         );
-        t.wake(other_coroutine, 0, 0, Waker::Foreign);
+        t.wake(coroutine, 0, 0, Waker::Foreign);
         for at in [1_200, last] {
             t.add(Record::Look(Look {
-                coroutine: other_coroutine.0,
+                coroutine: coroutine.0,
                 since: Nanos(200 * MS),
                 at: Nanos(at * MS),
                 fd,
@@ -92,7 +92,7 @@ pub fn nothing_to_read() -> Vec<u8> {
                 seen: Seen::Empty,
             }));
         }
-        t.event_counts(other_coroutine, None, false);
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }
@@ -102,11 +102,11 @@ pub fn closed_before() -> Vec<u8> {
     let mut t = Trace::of("./served");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
     let hangup = t.source("src/reactor.rs", 141);
-    let other_coroutine = t.born("session", spawn, MS);
-    t.wake(other_coroutine, 0, 0, Waker::Foreign);
-    t.run(other_coroutine, 150 * MS, 4127);
+    let coroutine = t.born("session", spawn, MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 150 * MS, 4127);
     t.suspend(
-        other_coroutine,
+        coroutine,
         200 * MS,
         4127,
         wait(read, WaitKind::Readable, 17),
@@ -119,7 +119,7 @@ pub fn closed_before() -> Vec<u8> {
     t.thread_event(300 * MS, 4128, Act::Close(close));
     for at in [5000, 5200] {
         t.add(Record::Look(Look {
-            coroutine: other_coroutine.0,
+            coroutine: coroutine.0,
             since: Nanos(200 * MS),
             at: Nanos(at * MS),
             fd: 17,
@@ -127,6 +127,6 @@ pub fn closed_before() -> Vec<u8> {
             seen: Seen::Readable(5),
         }));
     }
-    t.event_counts(other_coroutine, None, false);
+    t.event_counts(coroutine, None, false);
     t.finish()
 }

@@ -49,9 +49,9 @@ fn sender(t: &mut Trace, sites: &Sites, name: &str) -> Coroutine {
 }
 
 fn worker(t: &mut Trace, sites: &Sites, i: u64, last: Coroutine) {
-    let other_coroutine = t.born("worker", sites.spawn, MS);
-    t.wake(other_coroutine, 0, 0, Waker::Foreign);
-    t.run(other_coroutine, 3 * MS, 4127);
+    let coroutine = t.born("worker", sites.spawn, MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 3 * MS, 4127);
     let queue = wait(sites.receive, WaitKind::Channel, 0x7f00_1000 + i * 64);
     let beat = Beat {
         from: 4 * MS,
@@ -60,20 +60,20 @@ fn worker(t: &mut Trace, sites: &Sites, i: u64, last: Coroutine) {
         queued: MS,
         times: 20,
     };
-    let woken = t.healthy(other_coroutine, queue, &beat);
+    let woken = t.healthy(coroutine, queue, &beat);
     let (job, ends) = (900 * MS + i * MS, 910 * MS + i * MS);
-    t.suspend(other_coroutine, 880 * MS, 4127, counted(queue, woken));
+    t.suspend(coroutine, 880 * MS, 4127, counted(queue, woken));
     let call = WakeCall {
-        coroutine: other_coroutine.0,
+        coroutine: coroutine.0,
         count: u32::from(woken) + 1,
         by: Waker::Coroutine(last.0),
         site: sites.send,
     };
     t.thread_event(job, 4126, Act::Wake(call));
-    t.wake(other_coroutine, call.count, job, call.by);
-    t.run(other_coroutine, job + MS, 4127);
-    t.suspend(other_coroutine, ends, 4127, counted(queue, woken + 1));
-    t.event_counts(other_coroutine, None, false);
+    t.wake(coroutine, call.count, job, call.by);
+    t.run(coroutine, job + MS, 4127);
+    t.suspend(coroutine, ends, 4127, counted(queue, woken + 1));
+    t.event_counts(coroutine, None, false);
 }
 
 fn counted(wait: builder::Wait, wake_seen: u16) -> builder::Wait {

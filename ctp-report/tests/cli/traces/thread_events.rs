@@ -221,8 +221,8 @@ pub fn chain() -> Vec<u8> {
     t.wake(listener, 1, 900 * MS, Waker::Thread(4127));
     t.wake(session, 0, 0, Waker::Foreign);
     t.wake(writer, 1, 914 * MS, Waker::Coroutine(session.0));
-    for other_coroutine in [listener, writer, session] {
-        t.event_counts(other_coroutine, None, false);
+    for coroutine in [listener, writer, session] {
+        t.event_counts(coroutine, None, false);
     }
     t.finish()
 }

@@ -217,12 +217,12 @@ fn is_kept_by_blocker(group: &Group) -> bool {
         .evidence
         .kept_by
         .first()
-        .and_then(|kept_by| kept_by.id);
+        .and_then(|blocker| blocker.id);
     let of_thread = group
         .evidence
         .thread_kept_by
         .first()
-        .map(|thread_kept_by| thread_kept_by.id);
+        .map(|blocker| blocker.id);
     group.evidence.thread_kept_by.len() == 1 && blocker == of_thread
 }
 
