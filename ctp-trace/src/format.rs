@@ -5,7 +5,7 @@ pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
 /// Grows when an older reader would misread a file.
 pub const MAJOR: u16 = 1;
 /// Grows when something is added that an older reader skips.
-pub const MINOR: u16 = 5;
+pub const MINOR: u16 = 6;
 /// Feature bit, since 1.3: a block may have up to [`MAX_ROWS`] rows instead of [`MAX_RECORDS`].
 pub const LONG_BLOCKS: u64 = 1;
 /// Feature bits of the file header that this version understands and writes.

@@ -76,14 +76,14 @@ fn end_of(name: &str) -> End {
 #[test]
 fn written_bytes_have_not_changed() {
     bless();
-    let golden = fs::read(directory().join("v1.5-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.6-minimal.ctp")).expect("a golden trace");
     assert_eq!(make::minimal(), golden);
 }
 
 #[test]
 fn the_example_in_the_format_document_is_a_trace() {
     bless();
-    let golden = fs::read(directory().join("v1.5-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.6-minimal.ctp")).expect("a golden trace");
     let example = FORMAT.split("\n## Example\n").nth(1).expect("a section");
     let lines = example
         .split("```")

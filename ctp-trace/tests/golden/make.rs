@@ -42,6 +42,7 @@ pub const ALL: [(&str, Make); 25] = [
     ("v1.4-watermark.ctp", watermark),
     ("v1.5-minimal.ctp", minimal),
     ("v1.5-counted.ctp", counted),
+    ("v1.6-minimal.ctp", minimal),
 ];
 
 /// The example in the format document: a coroutine that waits forever.
