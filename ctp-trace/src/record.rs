@@ -3,11 +3,16 @@
 
 mod aggregate;
 mod flight;
+mod inspection;
 mod look;
 mod thread_event;
 
 pub use aggregate::{Aggregate, Bins, Durations};
 pub use flight::{Earlier, EndedSums, Window};
+pub use inspection::{
+    AwaitFrame, AwaitStack, AwaitStackId, HeldLock, InspectedTask, InspectedThread, Inspection,
+    InspectionEnd, Resource, TaskId, TaskKind, TaskState, TaskWait, ThreadRole, WakerHolder,
+};
 pub use look::{Look, Seen, Thing};
 pub use thread_event::{Act, Close, Hold, ThreadEvent, WakeCall};
 

@@ -16,7 +16,7 @@ use since_1_2::{
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace since version 1.2, by file name. Those of 1.0 and 1.1 were made in the same way.
-pub const ALL: [(&str, Make); 25] = [
+pub const ALL: &[(&str, Make)] = &[
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
