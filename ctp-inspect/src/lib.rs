@@ -2,3 +2,23 @@
 //!
 //! The process needs no probe. It is neither stopped nor changed: everything comes from its memory and
 //! from `/proc`.
+//!
+//! ```no_run
+//! use ctp_inspect::{ProcessTarget, Target};
+//!
+//! let target = ProcessTarget::open(4127)?;
+//! let writable = target.mappings().iter().filter(|mapping| mapping.is_writable);
+//! println!("{} bytes can be searched", writable.map(|mapping| mapping.len()).sum::<u64>());
+//! # Ok::<(), ctp_inspect::TargetError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod target;
+
+pub use target::denial::Denial;
+pub use target::error::TargetError;
+pub use target::image::MemoryImage;
+pub use target::mapping::Mapping;
+pub use target::process::ProcessTarget;
+pub use target::{EpollInterest, StackPointer, Target};
