@@ -5,6 +5,8 @@ pub(crate) mod chunk;
 pub(crate) mod definition;
 pub(crate) mod fields;
 pub(crate) mod header;
+pub(crate) mod inspection;
+pub(crate) mod list;
 pub(crate) mod payload;
 pub(crate) mod plain;
 pub(crate) mod varint;

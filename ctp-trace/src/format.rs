@@ -59,6 +59,9 @@ pub const LOOK: u16 = 16;
 /// Chunk type, since 1.4: the time up to which the trace is complete.
 pub const WATERMARK: u16 = 17;
 
+/// Chunk type, since 1.6: inspections.
+pub const INSPECTION: u16 = 20;
+
 /// Maximum payload of a chunk before compression. Only a single huge record comes near this size.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Maximum number of records in a chunk that is not a block.
@@ -75,6 +78,10 @@ pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 pub const MAX_NAME_BYTES: usize = 1 << 20;
 /// Maximum number of addresses in a chain that a reader accepts.
 pub const MAX_ADDRESSES: u64 = 4096;
+/// Maximum number of entries of any other list in a record that a reader accepts, except for ids.
+pub const MAX_ENTRIES: u64 = 4096;
+/// Maximum number of ids in a list that a reader accepts.
+pub const MAX_IDS: u64 = 1 << 20;
 /// Maximum size of a definition that the writer accepts. It leaves room for the definitions that are
 /// already waiting.
 pub const MAX_RECORD_BYTES: usize = MAX_PAYLOAD_BYTES - 2 * FULL_PAYLOAD_BYTES;

@@ -7,12 +7,13 @@ use crate::codec::chunk::{Chunk, Chunks};
 use crate::codec::definition::{self, Births};
 use crate::codec::fields::Codec;
 use crate::codec::header;
+use crate::codec::inspection;
 use crate::codec::plain::Plain;
 use crate::codec::varint::Input;
 use crate::error::{Error, Malformed};
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, LOOK, MAX_RECORDS,
-    MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
+    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, INSPECTION, LOOK,
+    MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
 use crate::record::{Record, Start};
 use crate::source::Source;
@@ -161,6 +162,7 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         FLIGHT => each(&payload, definition::flight),
         CHAIN => each_plain(&payload, Record::Chain),
         LOOK => each_plain(&payload, Record::Look),
+        INSPECTION => each(&payload, inspection::record),
         WATERMARK => each_plain(&payload, Record::Watermark),
         BLOCK => block::decode(&payload),
         END => {
@@ -174,7 +176,7 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
 fn is_known(kind: u16) -> bool {
     matches!(
         kind,
-        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN | LOOK | WATERMARK
+        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN | LOOK | WATERMARK | INSPECTION
     )
 }
 

@@ -70,6 +70,16 @@ pub enum Record {
     EndedSums(Box<EndedSums>),
     /// What the recorder observed, from outside the program, of the resource that a coroutine waits for.
     Look(Look),
+    /// An inspection of a process begins.
+    Inspection(Inspection),
+    /// The functions that await each other in tasks of an inspection.
+    AwaitStack(AwaitStack),
+    /// A task, as an inspection found it; replaces what earlier inspections found.
+    InspectedTask(Box<InspectedTask>),
+    /// A thread, as an inspection found it; replaces what earlier inspections found.
+    InspectedThread(InspectedThread),
+    /// An inspection is complete.
+    InspectionEnd(InspectionEnd),
     /// Everything that happened and was published until this time is in the trace, except for what is
     /// counted as lost. Written while nothing happens, so that a trace can be read while it is recorded.
     Watermark(Nanos),

@@ -6,7 +6,7 @@ use super::fields::Codec;
 use super::varint::{Input, put_bytes, put_int, put_uint};
 use crate::error::Malformed;
 use crate::format::{MAX_ADDRESSES, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
-use crate::record::{CoroutineId, Nanos, ProcessId, SiteId};
+use crate::record::{AwaitStackId, CoroutineId, Nanos, ProcessId, SiteId, TaskId};
 
 /// The usual codec of a type.
 pub(crate) struct Plain;
@@ -76,7 +76,7 @@ macro_rules! newtype {
     )*};
 }
 
-newtype!(Nanos CoroutineId ProcessId SiteId);
+newtype!(Nanos CoroutineId ProcessId SiteId TaskId AwaitStackId);
 
 impl<T> Codec<Box<T>> for Plain
 where

@@ -7,11 +7,12 @@ use crate::codec::block;
 use crate::codec::chunk::RawChunk;
 use crate::codec::definition::{Births, EARLIER, ENDED_SUMS, WINDOW};
 use crate::codec::fields::Codec;
+use crate::codec::inspection;
 use crate::codec::payload::Payload;
 use crate::codec::plain::Plain;
 use crate::codec::varint::put_bytes;
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, LOOK,
+    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, INSPECTION, LOOK,
     MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
 use crate::record::{Birth, End, Event, Record, Start};
@@ -19,13 +20,18 @@ use crate::record::{Birth, End, Event, Record, Start};
 /// The composing half of a [`Writer`](crate::Writer): encodes records into chunks, without compressing
 /// them. A [`ChunkWriter`](crate::ChunkWriter) is the other half and may run on another thread.
 pub struct Composer {
-    definitions: [Definitions; 8],
+    definitions: [Definitions; 9],
     births: Births,
     block: block::Encoder,
     scratch: Vec<u8>,
     made: VecDeque<RawChunk>,
     used: Vec<Payload>,
 }
+
+/// The chunk types of definitions, in the order in which their chunks are written.
+const DEFINITIONS: [u16; 9] = [
+    PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK, INSPECTION,
+];
 
 /// Maximum number of used payload buffers that are kept for reuse.
 const MOST_USED: usize = 16;
@@ -37,8 +43,7 @@ impl Composer {
         let mut payload = Payload::default();
         Plain.put(start, &mut payload.bytes);
         Composer {
-            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK]
-                .map(Definitions::new),
+            definitions: DEFINITIONS.map(Definitions::new),
             births: Births::default(),
             block: block::Encoder::new(),
             scratch: Vec::new(),
@@ -76,6 +81,11 @@ impl Composer {
             Record::EndedSums(ended_sums) => self.define(5, &ENDED_SUMS, ended_sums),
             Record::Chain(chain) => self.define(6, &Plain, chain),
             Record::Look(look) => self.define(7, &Plain, look),
+            Record::Inspection(begin) => self.define(8, &inspection::BEGIN, begin),
+            Record::AwaitStack(stack) => self.define(8, &inspection::STACK, stack),
+            Record::InspectedTask(task) => self.define(8, &inspection::TASK, task),
+            Record::InspectedThread(thread) => self.define(8, &inspection::THREAD, thread),
+            Record::InspectionEnd(end) => self.define(8, &inspection::END, end),
             Record::ProcessEnd(end) => self.mark(PROCESS_END, end),
             Record::Control(control) => self.mark(CONTROL, control),
             Record::Watermark(at) => self.mark(WATERMARK, at),

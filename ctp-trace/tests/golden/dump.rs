@@ -1,6 +1,8 @@
 //! Prints a trace as text, a record per line, with the fields of version 1.0. A field of a later
 //! version is printed only where it differs from the default.
 
+mod inspection;
+
 use ctp_trace::record::{
     Aggregate, Birth, Control, Durations, End, EndedSums, Event, EventCounts, Module, Place,
     Process, ProcessEnd, Record, Start, ThreadEvent,
@@ -80,6 +82,11 @@ fn line(record: &Record) -> String {
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
             look.coroutine.0, look.since.0, look.at.0, look.fd, look.thing, look.seen
         ),
+        Record::Inspection(_)
+        | Record::AwaitStack(_)
+        | Record::InspectedTask(_)
+        | Record::InspectedThread(_)
+        | Record::InspectionEnd(_) => inspection::line(record),
         Record::Watermark(at) => format!("watermark at={}", at.0),
         Record::End(end) => dump_end(end),
         _ => panic!("version 1 has no such record: {record:?}"),

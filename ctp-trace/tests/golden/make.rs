@@ -5,8 +5,10 @@ use ctp_trace::record::*;
 
 use super::frames::{frame, frames, renumbered};
 
+mod inspection;
 mod since_1_2;
 
+use inspection::inspection;
 use since_1_2::{
     aggregates, chains, control, flight, holds, looks, marks, nothing_to_read, numbers,
     precise_chains, thread_events, unwatched, wakers,
@@ -43,6 +45,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.5-minimal.ctp", minimal),
     ("v1.5-counted.ctp", counted),
     ("v1.6-minimal.ctp", minimal),
+    ("v1.6-inspection.ctp", inspection),
 ];
 
 /// The example in the format document: a coroutine that waits forever.

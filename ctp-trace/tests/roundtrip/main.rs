@@ -31,7 +31,7 @@ proptest! {
 
     #[test]
     fn chunks_of_any_bytes_are_read_without_panic(
-        chunks in vec((0..9u16, 0..3u16, vec(any::<u8>(), 0..200)), 0..5),
+        chunks in vec((0..22u16, 0..3u16, vec(any::<u8>(), 0..200)), 0..5),
     ) {
         let mut bytes = written(&[]);
         let rest = bytes.split_off(frames(&bytes)[1]);
@@ -414,4 +414,27 @@ fn event(n: u64) -> Event {
         at: Nanos(n * n * 777),
         ..Event::default()
     }
+}
+
+#[test]
+fn a_list_that_is_too_long_is_refused() {
+    let skipped = |frames: u8| {
+        let stack = [1, 1, 0x80 | frames, 0x20];
+        let mut bytes = written(&[]);
+        bytes.truncate(end_of_start(&bytes));
+        bytes.extend(frame(
+            20,
+            0,
+            1,
+            &[&[stack.len() as u8][..], &stack].concat(),
+        ));
+        let errors = Reading::of(&bytes).unwrap().errors();
+        errors.iter().map(Error::to_string).collect::<String>()
+    };
+    assert!(skipped(1).contains("a list is too long"), "{}", skipped(1));
+    assert!(skipped(0).contains("ends too early"), "{}", skipped(0));
+}
+
+fn end_of_start(bytes: &[u8]) -> usize {
+    frames(bytes)[1]
 }

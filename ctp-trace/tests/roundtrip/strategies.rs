@@ -6,10 +6,12 @@ use proptest::sample::select;
 
 use ctp_trace::record::*;
 
+mod inspection;
+
 /// A start, then anything that may follow it, then an end.
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
     let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end(),
-        2 => aggregate(), 1 => control(), 1 => flight(), 1 => look(),
+        2 => aggregate(), 1 => control(), 1 => flight(), 1 => look(), 4 => inspection::record(),
         1 => any_u64().prop_map(|at| Record::Watermark(Nanos(at)))];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);

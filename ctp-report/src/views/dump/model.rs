@@ -1,5 +1,7 @@
 //! Turns records into words and fields, for the dump as text and as JSON.
 
+mod inspection;
+
 use ctp_trace::record::{
     Act, Aggregate, Bins, Birth, Chain, Control, CoroutineKind, Dialect, Durations, Earlier, End,
     EndedSums, Event, EventCounts, EventKind, ExitReason, Hold, Look, Module, Nanos, Place,
@@ -52,6 +54,11 @@ pub fn of(record: &Record) -> Fields {
         Record::Earlier(earlier) => fields("earlier", None, earlier_fields(earlier)),
         Record::EndedSums(ended_sums) => fields("former", None, ended_sums_fields(ended_sums)),
         Record::Look(look) => fields("look", Some(look.at), look_fields(look)),
+        Record::Inspection(_)
+        | Record::AwaitStack(_)
+        | Record::InspectedTask(_)
+        | Record::InspectedThread(_)
+        | Record::InspectionEnd(_) => inspection::fields_of(record),
         Record::Watermark(at) => fields("watermark", Some(*at), vec![]),
         Record::End(end) => fields("end", Some(end.at), end_fields(end)),
         _ => fields("unknown", None, vec![]),
