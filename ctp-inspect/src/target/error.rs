@@ -1,0 +1,41 @@
+//! [`TargetError`]: why a process cannot be inspected.
+
+use std::fmt;
+use std::io;
+
+use crate::target::denial::Denial;
+
+/// Why a process, or its core file, cannot be inspected.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// No process has this id, or the process has exited or runs another program by now.
+    Gone,
+    /// This is the id of a thread, which belongs to this process.
+    Thread(u32),
+    /// A thread of the kernel, which has no memory of its own.
+    Kernel,
+    /// The process may not be read.
+    Denied(Denial),
+    /// A 32-bit program, whose layouts are not known.
+    Narrow,
+    /// Another error of the system.
+    Io(io::Error),
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetError::Gone => f.write_str("the process does not exist, or has exited"),
+            TargetError::Thread(process) => {
+                write!(f, "this is a thread; its process is {process}")
+            }
+            TargetError::Kernel => f.write_str("this is a thread of the kernel, not a program"),
+            TargetError::Denied(denial) => denial.fmt(f),
+            TargetError::Narrow => f.write_str("32-bit programs cannot be inspected"),
+            TargetError::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TargetError {}

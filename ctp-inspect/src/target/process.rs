@@ -1,0 +1,167 @@
+//! [`ProcessTarget`]: a running process, read through `/proc`.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::FileExt as _;
+
+use ctp_trace::record::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::target::denial::Denial;
+use crate::target::error::TargetError;
+use crate::target::mapping::Mapping;
+use crate::target::status::Status;
+use crate::target::{EpollInterest, StackPointer, Target, epoll, mapping};
+
+/// A running process. It is only read, by pread of `/proc/PID/mem`: neither stopped nor written to.
+#[derive(Debug)]
+pub struct ProcessTarget {
+    pid: u32,
+    /// Stays with the memory of this program even if another process gets the same id.
+    memory: File,
+    exe: Vec<u8>,
+    mappings: Vec<Mapping>,
+}
+
+impl ProcessTarget {
+    /// Opens the memory of a process.
+    ///
+    /// # Errors
+    /// The process does not exist, may not be read, or is none that can be inspected.
+    pub fn open(pid: u32) -> Result<Self, TargetError> {
+        let status = Status::read(pid).ok_or(TargetError::Gone)?;
+        if status.process != pid {
+            return Err(TargetError::Thread(status.process));
+        }
+        let explain = |error| explain(error, pid, &status);
+        let memory = File::open(format!("/proc/{pid}/mem")).map_err(explain)?;
+        let mappings = read_mappings(pid).map_err(explain)?;
+        if mappings.is_empty() {
+            return Err(without_memory(&status));
+        }
+        if is_narrow(pid).map_err(explain)? {
+            return Err(TargetError::Narrow);
+        }
+        Ok(ProcessTarget {
+            pid,
+            memory,
+            exe: exe(pid).map_err(explain)?,
+            mappings,
+        })
+    }
+
+    /// Whether the memory that was opened still belongs to a process.
+    fn has_memory(&self, mappings: &[Mapping]) -> bool {
+        let mut readable = mappings.iter().filter(|mapping| mapping.is_readable);
+        readable.any(|mapping| self.read(mapping.start, &mut [0]) == 1)
+    }
+}
+
+impl Target for ProcessTarget {
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    fn exe(&self) -> &[u8] {
+        &self.exe
+    }
+
+    fn mappings(&self) -> &[Mapping] {
+        &self.mappings
+    }
+
+    fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < buffer.len() {
+            let Some(address) = address.checked_add(done as u64) else {
+                break;
+            };
+            match self.memory.read_at(&mut buffer[done..], address) {
+                Ok(0) => break,
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        done
+    }
+
+    fn now(&self) -> Nanos {
+        let now = clock_gettime(ClockId::Monotonic);
+        let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+        let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or_default();
+        Nanos(seconds * 1_000_000_000 + nanoseconds)
+    }
+
+    fn refresh(&mut self) -> Result<(), TargetError> {
+        let mappings = read_mappings(self.pid).map_err(|_| TargetError::Gone)?;
+        if !self.has_memory(&mappings) {
+            return Err(TargetError::Gone);
+        }
+        self.mappings = mappings;
+        Ok(())
+    }
+
+    fn stack_pointers(&self) -> Vec<StackPointer> {
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.pid)) else {
+            return Vec::new();
+        };
+        let names = threads.flatten().map(|entry| entry.file_name());
+        let tids = names.filter_map(|name| name.to_str()?.parse().ok());
+        tids.filter_map(|tid| stack_pointer(self.pid, tid))
+            .collect()
+    }
+
+    fn epoll_interests(&self) -> Vec<EpollInterest> {
+        epoll::interests(self.pid)
+    }
+}
+
+fn explain(error: io::Error, pid: u32, status: &Status) -> TargetError {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => TargetError::Denied(Denial::find(pid, status)),
+        io::ErrorKind::NotFound => without_memory(status),
+        _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            TargetError::Gone
+        }
+        _ => TargetError::Io(error),
+    }
+}
+
+fn read_mappings(pid: u32) -> io::Result<Vec<Mapping>> {
+    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(mapping::parse(&text))
+}
+
+/// Why a process has no memory.
+fn without_memory(status: &Status) -> TargetError {
+    let is_alive =
+        !status.is_zombie && Status::read(status.process).is_some_and(|status| !status.is_zombie);
+    if is_alive {
+        TargetError::Kernel
+    } else {
+        TargetError::Gone
+    }
+}
+
+fn exe(pid: u32) -> io::Result<Vec<u8>> {
+    let link = fs::read_link(format!("/proc/{pid}/exe"))?;
+    Ok(link.into_os_string().into_vec())
+}
+
+/// Whether the executable is a 32-bit program: byte 4 of an ELF file is 1.
+fn is_narrow(pid: u32) -> io::Result<bool> {
+    let mut header = [0; 5];
+    let read = File::open(format!("/proc/{pid}/exe"))?.read_at(&mut header, 0)?;
+    Ok(read == header.len() && header[4] == 1)
+}
+
+/// Field 8 of `/proc/PID/task/TID/syscall`, or 2 if the thread is in no system call: the line ends in
+/// stack pointer and program counter.
+fn stack_pointer(pid: u32, tid: u32) -> Option<StackPointer> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
+    let word = text.split_ascii_whitespace().rev().nth(1)?;
+    let address = u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()?;
+    Some(StackPointer { tid, address })
+}
