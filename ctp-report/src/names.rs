@@ -144,9 +144,10 @@ impl Names {
     pub fn function_of_several(&self, site: SiteId, name: &str, names_differ: bool) -> String {
         let is_named = self.of(site).is_some_and(|label| label.function.is_some());
         let function = self.function(site, name);
-        match names_differ && !is_named {
-            true => numbered(&function),
-            false => function,
+        if names_differ && !is_named {
+            numbered(&function)
+        } else {
+            function
         }
     }
 

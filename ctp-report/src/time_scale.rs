@@ -109,9 +109,10 @@ fn step(least: u64) -> u64 {
 /// Formats a time with the precision of the step.
 fn label(at: u64, step: u64, to: u64) -> String {
     if MINUTE <= step {
-        return match at.is_multiple_of(HOUR) && 3 * HOUR <= to {
-            true => format!("{} h", at / HOUR),
-            false => format!("{} min", at / MINUTE),
+        return if at.is_multiple_of(HOUR) && 3 * HOUR <= to {
+            format!("{} h", at / HOUR)
+        } else {
+            format!("{} min", at / MINUTE)
         };
     }
     let (unit, name) = match to {

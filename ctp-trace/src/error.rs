@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_sentence_names_the_cause_and_the_versions() {
         let newer = Error::version((2, 0)).to_string();
-        assert!(newer.contains("2.0") && newer.contains("reads 1.5") && newer.contains("newer"));
+        assert!(newer.contains("2.0") && newer.contains("reads 1.6") && newer.contains("newer"));
         let alien = Error::NotATrace {
             found: b"\x7fELF".to_vec(),
         }

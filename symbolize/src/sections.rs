@@ -29,9 +29,10 @@ impl<'i> Sections<'i> {
     pub(crate) fn of(image: Image, images: &'i Images) -> Option<Self> {
         let image = &*images.files.alloc(image);
         let object = object::File::parse(image).ok()?;
-        let endian = match object.is_little_endian() {
-            true => gimli::RunTimeEndian::Little,
-            false => gimli::RunTimeEndian::Big,
+        let endian = if object.is_little_endian() {
+            gimli::RunTimeEndian::Little
+        } else {
+            gimli::RunTimeEndian::Big
         };
         Some(Self {
             object,

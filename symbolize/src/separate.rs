@@ -50,9 +50,10 @@ pub(crate) fn supplement<'i>(
 /// The file at this path, if the build id matches, or without a build id the checksum of the file.
 fn proven(path: PathBuf, build_id: &[u8], crc: Option<u32>, places: &Places) -> Option<Image> {
     let (image, headers) = open(&path, "", places).ok()?;
-    let is_proven = match build_id.is_empty() {
-        false => headers.build_id == build_id,
-        true => crc.is_some() && crc == image.checksum(),
+    let is_proven = if build_id.is_empty() {
+        crc.is_some() && crc == image.checksum()
+    } else {
+        headers.build_id == build_id
     };
     image.trust();
     is_proven.then_some(image)

@@ -61,10 +61,12 @@ impl<P: Platform> Probe<P> {
     #[inline]
     pub(crate) fn ring(&self, local: &Local) -> Option<Ring<'static>> {
         let word = local.lane.load(Ordering::Relaxed);
-        let number = match word >> 32 == u64::from(self.attachment) {
-            true if is_none(word as u32) => self.retry_claim(local, word),
-            true => word as u32,
-            false => self.claim_lane(local),
+        let number = if word >> 32 != u64::from(self.attachment) {
+            self.claim_lane(local)
+        } else if is_none(word as u32) {
+            self.retry_claim(local, word)
+        } else {
+            word as u32
         };
         let ring = self.region.ring(number.wrapping_sub(1));
         ring.or_else(|| self.ring_after_loss(local, number))
@@ -180,12 +182,12 @@ impl<P: Platform> Probe<P> {
             ring.map_or(0, |ring| ring.latest_at())
         };
         let pool = self.region.pool();
-        let number = match self.region.is_overwritten {
-            false => request.claim(pool),
-            true if attempts.is_multiple_of(OLDEST_RETRY_EVERY) => {
-                request.claim_oldest(pool, latest)
-            }
-            true => None,
+        let number = if !self.region.is_overwritten {
+            request.claim(pool)
+        } else if attempts.is_multiple_of(OLDEST_RETRY_EVERY) {
+            request.claim_oldest(pool, latest)
+        } else {
+            None
         };
         number.map(|number| number as u32 + 1)
     }

@@ -119,10 +119,11 @@ impl Socket {
             _ => None,
         });
         let granted = received.is_ok_and(|message| message.bytes == 1) && byte == [GRANTED];
-        match granted {
+        if granted {
             // Without a free descriptor number, the kernel drops the descriptor.
-            true => descriptors.next().ok_or(NoOwnMemory::Denied),
-            false => Err(NoOwnMemory::Denied),
+            descriptors.next().ok_or(NoOwnMemory::Denied)
+        } else {
+            Err(NoOwnMemory::Denied)
         }
     }
 

@@ -64,9 +64,10 @@ impl Future {
         let is_only_clone = self.holders.begin_wake(); // H8
         self.is_queued.swap(true, AcqRel); // L2
         self.station.take_turn();
-        match is_only_clone {
-            true => self.do_follow_up(self.holders.end_wake()), // H9
-            false => self.drop_clone(),
+        if is_only_clone {
+            self.do_follow_up(self.holders.end_wake()) // H9
+        } else {
+            self.drop_clone()
         }
     }
 

@@ -205,9 +205,10 @@ impl Args {
         let launch = Launch {
             command: self.command,
             stations: self.stations,
-            lane_records: match self.summary {
-                true => 0,
-                false => lane_records(flight.as_ref().map_or(buffer, |flight| flight.room(buffer))),
+            lane_records: if self.summary {
+                0
+            } else {
+                lane_records(flight.as_ref().map_or(buffer, |flight| flight.room(buffer)))
             },
             summary: self.summary,
             flight,
@@ -239,9 +240,10 @@ impl Args {
                 refused("--flight-recorder=SIZE and --buffer say the same: leave out one of them")
             }
             _ => {
-                let triggers = match self.snapshot_on.is_empty() {
-                    true => vec![Trigger::Exit],
-                    false => self.snapshot_on.clone(),
+                let triggers = if self.snapshot_on.is_empty() {
+                    vec![Trigger::Exit]
+                } else {
+                    self.snapshot_on.clone()
                 };
                 Ok(Some(Flight { reach, triggers }))
             }

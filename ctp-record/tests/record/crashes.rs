@@ -87,9 +87,10 @@ fn fault_of_an_early_process_names_the_thread() {
     let mut command = lab.recorder(&[], "sh");
     let outcome = lab.run(command.args(["-c", script]).arg(fixture("crasher")));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-    let tid = match kernel_reports_crashes() {
-        true => lab.truth("truth")[0][1].clone(),
-        false => "0".to_owned(),
+    let tid = if kernel_reports_crashes() {
+        lab.truth("truth")[0][1].clone()
+    } else {
+        "0".to_owned()
     };
     assert_eq!(lab.trace().end().faulting_tid.to_string(), tid);
 }

@@ -68,9 +68,10 @@ fn died(coroutine: &Coroutine) -> bool {
 /// missing. Even on a busy machine the peer is at most a few events ahead of the recorder.
 fn paced(dialect: Dialect, name: &str, extra: &[&str]) {
     let lab = Lab::new();
-    let (events, pause_us) = match extra.contains(&"silent") {
-        true => ("40", "15000"),
-        false => ("100", "2000"),
+    let (events, pause_us) = if extra.contains(&"silent") {
+        ("40", "15000")
+    } else {
+        ("100", "2000")
     };
     let arguments = ["truth", name, "3", events, "1", pause_us, "patient"];
     lab.record(&[], "v1_writer", &[&arguments[..], extra].concat());

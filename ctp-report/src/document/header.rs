@@ -112,13 +112,15 @@ fn about_the_window(model: &Model) -> Option<String> {
 /// The origin of totals that the program itself kept.
 fn about_the_totals(model: &Model) -> Option<String> {
     model.trace_model.has_aggregates().then(|| {
-        let (of, exact) = match model.is_by_name() {
-            true => ("totals", "exact, even if events are missing from the trace"),
-            false => ("totals (--histogram)", "exact since the start"),
+        let (of, exact) = if model.is_by_name() {
+            ("totals", "exact, even if events are missing from the trace")
+        } else {
+            ("totals (--histogram)", "exact since the start")
         };
-        let caveat = match model.is_exact() {
-            true => exact,
-            false => "exact except where marked ~",
+        let caveat = if model.is_exact() {
+            exact
+        } else {
+            "exact except where marked ~"
         };
         format!("# {of}: by name, as summed up by the program; {caveat}")
     })

@@ -73,9 +73,10 @@ pub fn in_a_clause(all: &[KeptBy], others: usize) -> String {
 /// Formats `and by 1 other` for blockers that are not listed.
 fn and_others(all: &[KeptBy], reported: usize, others: usize) -> Option<String> {
     let more = all.len().saturating_sub(reported) + others;
-    let by = match field(all.first()?).ends_with("by") {
-        true => "and by",
-        false => "and",
+    let by = if field(all.first()?).ends_with("by") {
+        "and by"
+    } else {
+        "and"
     };
     (0 < more).then(|| format!("{by} {}", units::counted(more as u64, "other")))
 }
@@ -143,13 +144,13 @@ pub fn done_by(waker: &LastWaker) -> String {
 
 /// Formats `3 coroutines that go on only after that: ids 4, 5, 6`.
 pub fn behind(ids: &[u32], is_fully_described: bool) -> Option<String> {
-    let listed = match is_fully_described {
-        true => ids
-            .iter()
+    let listed = if is_fully_described {
+        ids.iter()
             .map(u32::to_string)
             .collect::<Vec<_>>()
-            .join(", "),
-        false => text::few(ids),
+            .join(", ")
+    } else {
+        text::few(ids)
     };
     let message = match ids.len() {
         0 => return None,

@@ -292,9 +292,10 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
 /// The step for the end of the recording, or of the process of the coroutine.
 pub fn at_the_end(model: &Model, coroutine: &Coroutine, what: String) -> Step {
     let at = model.trace_model.end_of(coroutine.process);
-    let by = match at < model.duration() {
-        true => "(its process ended)",
-        false => "(end)",
+    let by = if at < model.duration() {
+        "(its process ended)"
+    } else {
+        "(end)"
     };
     step(at, by, what)
 }

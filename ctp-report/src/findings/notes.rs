@@ -28,15 +28,18 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
 
 /// Notes about missing and unreadable parts, and about a newer recording.
 pub fn unread(model: &Model) -> Vec<String> {
-    let cut = model.truncated_at.map(|offset| match model.goes_on {
-        true => format!(
-            "the recording is still running: this page shows what was written so far, up to {}",
-            units::duration(model.duration())
-        ),
-        false => format!(
-            "the recorder did not finish; the trace is cut off at byte {offset}, and what came \
+    let cut = model.truncated_at.map(|offset| {
+        if model.goes_on {
+            format!(
+                "the recording is still running: this page shows what was written so far, up to {}",
+                units::duration(model.duration())
+            )
+        } else {
+            format!(
+                "the recorder did not finish; the trace is cut off at byte {offset}, and what came \
              after that is missing"
-        ),
+            )
+        }
     });
     let parts = model.damage.iter().cloned().chain(cut);
     let parts = parts.chain(behind(model));
@@ -241,9 +244,10 @@ fn cancelled(model: &Model, names: &Names) -> Option<String> {
             "; the longest of these waits took {length}, at {at}"
         ))
     };
-    let more = match model.is_by_name() {
-        true => Some("; the totals of the program do not include these waits".to_owned()),
-        false => longest(),
+    let more = if model.is_by_name() {
+        Some("; the totals of the program do not include these waits".to_owned())
+    } else {
+        longest()
     };
     Some(format!(
         "{cancelled} cancelled while waiting: over, so never listed as stuck{}",

@@ -97,10 +97,11 @@ fn per_slot(life: &[Line]) -> Vec<u64> {
     for round in life.chunk_by(|a, b| a.seq == b.seq) {
         let first = (round[0].seq / 2 - 1) * ROUND as u64;
         let (here, end) = (indices.len(), indices.len() + round.len());
-        let missing = match end < life.len() {
-            true => ROUND - round.len(),
+        let missing = if end < life.len() {
+            ROUND - round.len()
+        } else {
             // Missing events of the last round have not happened yet.
-            false => 0,
+            0
         };
         let gap = widest(life, here, end);
         indices.extend((0..round.len()).map(|i| {

@@ -106,9 +106,10 @@ fn event(coroutine: CoroutineId, n: u64, line: &Line, zero: u64) -> Event {
         n,
         at: Nanos(line.ts - zero),
         tid: line.tid,
-        kind: match line.is_active {
-            true => EventKind::Run,
-            false => EventKind::Suspend,
+        kind: if line.is_active {
+            EventKind::Run
+        } else {
+            EventKind::Suspend
         },
         arg: line.addr,
         ..Event::default()

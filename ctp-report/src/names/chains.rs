@@ -46,9 +46,12 @@ impl Awaits {
             proven.functions.last_mut().map(end_at_poll);
         }
         let all: Vec<Label> = proven.functions.into_iter().flatten().collect();
-        let is_of_user = |label: &Label| match chain.is_of_the_call() {
-            true => is_leaf_of_user(label, future),
-            false => is_of_user(label),
+        let is_of_user = |label: &Label| {
+            if chain.is_of_the_call() {
+                is_leaf_of_user(label, future)
+            } else {
+                is_of_user(label)
+            }
         };
         let before_users = all.iter().take_while(|label| !is_of_user(label));
         let within = before_users

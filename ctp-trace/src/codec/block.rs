@@ -160,9 +160,10 @@ impl Oracle {
     #[inline]
     fn state(&mut self, coroutine: u32) -> &mut Expectation {
         let (owner, recent) = self.recent[coroutine as usize % RECENT];
-        self.latest = match owner == coroutine {
-            true => recent as usize,
-            false => self.find_or_add(coroutine) as usize,
+        self.latest = if owner == coroutine {
+            recent as usize
+        } else {
+            self.find_or_add(coroutine) as usize
         };
         &mut self.states[self.latest]
     }

@@ -119,9 +119,10 @@ mod tests {
     fn steps(is_noise: bool) -> Vec<u8> {
         let next = |random: &u64| Some(random.wrapping_mul(6364136223846793005).wrapping_add(1));
         let numbers = std::iter::successors(Some(1), next).take(BYTES);
-        match is_noise {
-            true => numbers.map(|random: u64| (random >> 61) as u8).collect(),
-            false => (0..BYTES).map(|n| n as u8 % 7 * 30).collect(),
+        if is_noise {
+            numbers.map(|random: u64| (random >> 61) as u8).collect()
+        } else {
+            (0..BYTES).map(|n| n as u8 % 7 * 30).collect()
         }
     }
 

@@ -63,9 +63,10 @@ impl TraceModel {
     /// The history of each name, if any coroutine needs it: it takes a kilobyte per name.
     fn named_if_needed(&self) -> ByName {
         let mut all = self.coroutines.all().iter();
-        match all.any(|coroutine| coroutine.account.has_earlier_totals()) {
-            true => self.all_named(),
-            false => ByName::default(),
+        if all.any(|coroutine| coroutine.account.has_earlier_totals()) {
+            self.all_named()
+        } else {
+            ByName::default()
         }
     }
 

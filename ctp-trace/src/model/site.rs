@@ -96,9 +96,10 @@ impl Places {
 
     #[cold]
     fn meet(&mut self, site: SiteId, wait: WaitKind) -> u32 {
-        match self.sites.len() < MOST_SITES || site == SiteId(0) {
-            true => self.add(site, wait),
-            false => self.find_or_add(SiteId(0), wait),
+        if self.sites.len() < MOST_SITES || site == SiteId(0) {
+            self.add(site, wait)
+        } else {
+            self.find_or_add(SiteId(0), wait)
         }
     }
 

@@ -159,9 +159,10 @@ impl Walk {
         if !is_replaced || self.planted_by.is_some() {
             self.check_owner(stat, &name, "file")?;
         }
-        Ok(match is_replaced {
-            true => self.file(name),
-            false => self.existing(entry, name, false),
+        Ok(if is_replaced {
+            self.file(name)
+        } else {
+            self.existing(entry, name, false)
         })
     }
 

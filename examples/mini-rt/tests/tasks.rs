@@ -104,9 +104,10 @@ fn no_wake_from_another_thread_is_lost() {
                             let request = (context.waker().clone(), Arc::clone(&flag));
                             send.send(request).unwrap();
                         }
-                        match flag.load(Ordering::Relaxed) {
-                            true => Poll::Ready(()),
-                            false => Poll::Pending,
+                        if flag.load(Ordering::Relaxed) {
+                            Poll::Ready(())
+                        } else {
+                            Poll::Pending
                         }
                     })
                     .await;

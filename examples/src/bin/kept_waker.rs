@@ -72,9 +72,10 @@ impl Future for Strokes<'_> {
             return Poll::Ready(());
         }
         self.wake_flag.keep(context.waker());
-        match is_over() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if is_over() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
         }
     }
 }

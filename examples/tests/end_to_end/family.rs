@@ -49,9 +49,10 @@ fn kinds(parents: &Parents) -> Kinds {
     let mut kinds = Kinds::new();
     for (child, parent) in parents {
         // A tree of cousins is shown as one family.
-        let parent = match kind(child) == kind(parent) {
-            true => "aunt-".to_owned(),
-            false => kind(parent),
+        let parent = if kind(child) == kind(parent) {
+            "aunt-".to_owned()
+        } else {
+            kind(parent)
         };
         *kinds.entry((kind(child), parent)).or_default() += 1;
     }

@@ -96,9 +96,10 @@ fn check_with(program: &str, arguments: &[&str]) {
     assert!(recorded.status.success(), "{program} ends by itself");
     let truth = truth(&stdout);
     let json = report_json(directory.path(), &["--stuck"]);
-    let names = match truth.iter().all(|texts| texts[0] == "waits") && is_empty(&json) {
-        true => BTreeMap::new(),
-        false => names(directory.path()),
+    let names = if truth.iter().all(|texts| texts[0] == "waits") && is_empty(&json) {
+        BTreeMap::new()
+    } else {
+        names(directory.path())
     };
     compare(
         program,

@@ -71,9 +71,10 @@ fn work(queue: &'static Queue, is_fickle: bool) {
     loop {
         let slot = queue.pop();
         slot.queued.store(0, SeqCst);
-        let waker = match is_fickle {
-            true => Waker::from(Arc::new(Once(slot.clone()))),
-            false => Waker::from(slot.clone()),
+        let waker = if is_fickle {
+            Waker::from(Arc::new(Once(slot.clone())))
+        } else {
+            Waker::from(slot.clone())
         };
         let mut task = slot.task.lock().expect("whole");
         let poll = |pin: &mut Task| pin.as_mut().poll(&mut Context::from_waker(&waker));

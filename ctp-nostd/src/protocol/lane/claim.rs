@@ -150,10 +150,12 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
         } else {
             SAVED_BY_ANY
         });
-        let found = match used < pool.count() {
-            true if used <= FEW_LANES => self.given_back(pool, used),
-            true => self.check_used(pool, used, turn.checks(), &mut turn),
-            false => self.check_used(pool, used, CHECKS_PER_ATTEMPT, &mut turn),
+        let found = if pool.count() <= used {
+            self.check_used(pool, used, CHECKS_PER_ATTEMPT, &mut turn)
+        } else if used <= FEW_LANES {
+            self.given_back(pool, used)
+        } else {
+            self.check_used(pool, used, turn.checks(), &mut turn)
         };
         let found = found.or_else(|| self.fresh(pool, used..pool.count()));
         let found = found.or_else(|| self.check_used(pool, used, more, &mut turn));

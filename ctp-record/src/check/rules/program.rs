@@ -4,13 +4,14 @@ use super::Judged::{self, Broken, Kept, NotSeen};
 use crate::check::world::World;
 
 pub(super) fn attached(world: &World) -> Judged {
-    match world.stations == 0 && world.connected == 0 && !world.mapped {
-        true => Broken(
+    if world.stations == 0 && world.connected == 0 && !world.mapped {
+        Broken(
             "no station was claimed, no process connected to the socket, and the program was not seen \
              to map the memory"
                 .to_owned(),
-        ),
-        false => Kept,
+        )
+    } else {
+        Kept
     }
 }
 

@@ -58,9 +58,10 @@ impl Harvest {
         if 0 < taken.count {
             self.lanes.wake_all();
         }
-        match taken.is_all {
-            true => self.lanes.make_ready(index),
-            false => self.lanes.make_wait(index),
+        if taken.is_all {
+            self.lanes.make_ready(index)
+        } else {
+            self.lanes.make_wait(index)
         }
     }
 

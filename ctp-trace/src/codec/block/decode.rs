@@ -83,9 +83,10 @@ impl<'a> Decoder<'a> {
     /// The row to which the next entry of a sparse column belongs.
     fn next_row(&mut self, column: Column) -> Result<Option<u64>, Malformed> {
         let column = self.column(column);
-        match column.is_empty() {
-            true => Ok(None),
-            false => column.uint().map(Some),
+        if column.is_empty() {
+            Ok(None)
+        } else {
+            column.uint().map(Some)
         }
     }
 

@@ -71,9 +71,10 @@ impl Encoder {
         let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
         let expectation = self.oracle.state(event.coroutine.0);
         let predicted = expectation.meet(event, kind, site_arg, tid_before);
-        let numbers = match predicted.are_numbers_of(event) {
-            true => N_HIT | TID_HIT | SEEN_HIT,
-            false => self.unpredicted_numbers(event, predicted.n, predicted.tid, predicted.seen),
+        let numbers = if predicted.are_numbers_of(event) {
+            N_HIT | TID_HIT | SEEN_HIT
+        } else {
+            self.unpredicted_numbers(event, predicted.n, predicted.tid, predicted.seen)
         };
         numbers | self.site_arg(site_arg, predicted.site_arg)
     }

@@ -90,18 +90,20 @@ impl Account {
 
     /// Events that are missing in the trace or cannot be read, unless the aggregate includes them.
     pub fn lost(&self) -> u64 {
-        let missing = match self.is_summed_up() {
-            true => 0,
-            false => self.not_recorded().max(self.gaps),
+        let missing = if self.is_summed_up() {
+            0
+        } else {
+            self.not_recorded().max(self.gaps)
         };
         missing.saturating_add(self.unread_at_the_end())
     }
 
     /// Events that only the aggregate, if there is one, includes.
     pub fn summed_up(&self) -> u64 {
-        let others = match self.is_summed_up() {
-            true => self.not_recorded().max(self.gaps),
-            false => 0,
+        let others = if self.is_summed_up() {
+            self.not_recorded().max(self.gaps)
+        } else {
+            0
         };
         others.saturating_add(self.earlier)
     }
