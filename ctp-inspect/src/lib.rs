@@ -14,7 +14,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod stacks;
 pub mod target;
+pub mod threads;
 
 pub use target::denial::Denial;
 pub use target::error::TargetError;

@@ -13,6 +13,7 @@ use ctp_trace::record::Nanos;
 
 use crate::target::error::TargetError;
 use crate::target::mapping::Mapping;
+use crate::threads::ThreadSample;
 
 /// A process or a core file: memory, and what the kernel says about it.
 ///
@@ -46,6 +47,12 @@ pub trait Target {
 
     /// The descriptors that the process watches by epoll. Empty for a core file.
     fn epoll_interests(&self) -> Vec<EpollInterest>;
+
+    /// The threads by the kernel's ids, in ascending order.
+    fn thread_ids(&self) -> Vec<u32>;
+
+    /// What a thread does; `None` if it has exited.
+    fn thread(&self, tid: u32) -> Option<ThreadSample>;
 
     /// The 64-bit word at `address`, if it can be read.
     fn word(&self, address: u64) -> Option<u64> {

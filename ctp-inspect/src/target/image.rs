@@ -5,6 +5,7 @@ use ctp_trace::record::Nanos;
 use crate::target::error::TargetError;
 use crate::target::mapping::Mapping;
 use crate::target::{EpollInterest, StackPointer, Target, mapping};
+use crate::threads::ThreadSample;
 
 /// Memory given as bytes.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub struct MemoryImage {
     pub stack_pointers: Vec<StackPointer>,
     /// The descriptors that are watched by epoll.
     pub epoll_interests: Vec<EpollInterest>,
+    /// The threads, by ascending ids.
+    pub threads: Vec<ThreadSample>,
 }
 
 impl MemoryImage {
@@ -97,6 +100,15 @@ impl Target for MemoryImage {
 
     fn epoll_interests(&self) -> Vec<EpollInterest> {
         self.epoll_interests.clone()
+    }
+
+    fn thread_ids(&self) -> Vec<u32> {
+        self.threads.iter().map(|thread| thread.tid).collect()
+    }
+
+    fn thread(&self, tid: u32) -> Option<ThreadSample> {
+        let mut threads = self.threads.iter();
+        threads.find(|thread| thread.tid == tid).cloned()
     }
 }
 

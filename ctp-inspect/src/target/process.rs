@@ -13,6 +13,7 @@ use crate::target::error::TargetError;
 use crate::target::mapping::Mapping;
 use crate::target::status::Status;
 use crate::target::{EpollInterest, StackPointer, Target, epoll, mapping};
+use crate::threads::{ThreadSample, procfs};
 
 /// A running process. It is only read, by pread of `/proc/PID/mem`: neither stopped nor written to.
 #[derive(Debug)]
@@ -115,6 +116,14 @@ impl Target for ProcessTarget {
 
     fn epoll_interests(&self) -> Vec<EpollInterest> {
         epoll::interests(self.pid)
+    }
+
+    fn thread_ids(&self) -> Vec<u32> {
+        procfs::thread_ids(self.pid)
+    }
+
+    fn thread(&self, tid: u32) -> Option<ThreadSample> {
+        procfs::sample(self.pid, tid)
     }
 }
 

@@ -1,0 +1,161 @@
+//! [`Unwinder`]: the call stacks of threads, from the unwind tables in the memory of the process.
+//!
+//! The kernel gives the stack pointer and the program counter of a blocked thread, and no other
+//! register. The unwind tables (`.eh_frame`, the source of what exceptions use) usually need no more.
+//! A few functions are described relative to the frame pointer; [`search`] finds their frames.
+//!
+//! Every address of a [`Stack`] is what the tables say. Where they say nothing, the stack ends.
+
+mod call;
+mod module;
+mod registers;
+mod rules;
+mod search;
+mod step;
+mod window;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub use registers::{Processor, Registers};
+
+use crate::stacks::module::Module;
+use crate::stacks::rules::Rules;
+use crate::stacks::step::Step;
+use crate::stacks::window::StackWindow;
+use crate::target::{Target, mapping};
+
+/// Longer stacks are cut.
+const MOST_FRAMES: usize = 256;
+
+/// A call stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stack {
+    /// The frames, innermost first.
+    pub frames: Vec<StackFrame>,
+    /// The last frame is that of the function with which the thread began.
+    pub is_whole: bool,
+}
+
+/// A function that has been called and has not returned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StackFrame {
+    /// Where the function continues.
+    pub address: u64,
+    /// A call precedes the address. Otherwise the thread stopped in the middle of the function: in its
+    /// system call, or when a signal came.
+    pub is_return_address: bool,
+    /// First address of the function in the unwind table; 0 if the table has no such function.
+    pub function: u64,
+    /// The stack pointer of the function.
+    pub start: u64,
+    /// The stack pointer before the function was called; equal to `start` if unknown.
+    pub end: u64,
+    /// The registers of the function whose values are known, which callees have saved.
+    pub saved: Vec<u64>,
+}
+
+impl StackFrame {
+    /// The address as trace records have it: code that is called continues behind a call.
+    pub fn recorded_address(&self, is_innermost: bool) -> u64 {
+        if self.is_return_address || is_innermost {
+            self.address
+        } else {
+            // Readers of the record look for the call one byte earlier.
+            self.address.wrapping_add(1)
+        }
+    }
+}
+
+/// Unwinds stacks of a process. Remembers unwind tables, and what they say of an address.
+#[derive(Debug, Default)]
+pub struct Unwinder {
+    modules: HashMap<u64, Option<Arc<Module>>>,
+    rules: HashMap<u64, Option<Arc<Rules>>>,
+}
+
+impl Unwinder {
+    /// Forgets everything, because the process has mapped other files.
+    pub fn forget(&mut self) {
+        *self = Unwinder::default();
+    }
+
+    /// The stack of a thread with these registers, as long as the thread does not run.
+    pub fn unwind(&mut self, target: &dyn Target, innermost: &Registers) -> Stack {
+        let mut stack = Stack::default();
+        let Some(mapping) = target.mapping_at(innermost.sp) else {
+            return stack;
+        };
+        let window = StackWindow::new(target, innermost.sp, mapping.end);
+        let mut next = Some((Box::new(innermost.clone()), false));
+        while let Some((registers, is_return_address)) = next {
+            if stack.frames.len() == MOST_FRAMES || !is_code(target, registers.pc) {
+                break;
+            }
+            let mut frame = StackFrame {
+                address: registers.pc,
+                is_return_address,
+                start: registers.sp,
+                end: registers.sp,
+                saved: registers.saved(),
+                ..StackFrame::default()
+            };
+            let looked_up = registers.pc.wrapping_sub(u64::from(is_return_address));
+            next = None;
+            if let Some(rules) = self.rules(target, looked_up) {
+                frame.function = rules.function;
+                match step(&window, &rules, &registers, stack.frames.is_empty()) {
+                    Step::Caller { end, registers } => {
+                        frame.end = end;
+                        next = Some((registers, !rules.is_signal));
+                    }
+                    Step::Outermost => stack.is_whole = true,
+                    Step::Unknown => {}
+                }
+            }
+            stack.frames.push(frame);
+        }
+        stack
+    }
+
+    /// What the unwind table says about the code at an address.
+    fn rules(&mut self, target: &dyn Target, address: u64) -> Option<Arc<Rules>> {
+        if let Some(rules) = self.rules.get(&address) {
+            return rules.clone();
+        }
+        let module = self.module(target, address);
+        let rules = module.and_then(|module| Rules::find(&module, address));
+        let rules = rules.map(Arc::new);
+        self.rules.insert(address, rules.clone());
+        rules
+    }
+
+    /// The loaded file that has the code at an address.
+    fn module(&mut self, target: &dyn Target, address: u64) -> Option<Arc<Module>> {
+        let header = module::header_of(target.mappings(), address)?;
+        let module = self.modules.entry(header);
+        let module = module.or_insert_with(|| Module::read(target, header).map(Arc::new));
+        module.clone()
+    }
+}
+
+fn is_code(target: &dyn Target, address: u64) -> bool {
+    let mapping = mapping::find(target.mappings(), address);
+    mapping.is_some_and(|mapping| mapping.is_executable)
+}
+
+/// The caller's registers, whether or not this needs the frame pointer.
+fn step(
+    window: &StackWindow<'_>,
+    rules: &Rules,
+    registers: &Registers,
+    is_innermost: bool,
+) -> Step {
+    let end = rules
+        .frame_end(registers, window)
+        .or_else(|| search::frame_end(window, rules, registers));
+    match end {
+        Some(end) => step::caller(window, rules, registers, end, is_innermost),
+        None => rules.without_frame(),
+    }
+}

@@ -1,0 +1,307 @@
+//! Machine code around calls: which function a call calls, and how large a function makes its frame.
+
+use crate::stacks::registers::Processor;
+use crate::target::Target;
+
+/// What is known of the call before a return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Calls exactly this function.
+    Direct,
+    /// Calls a function that is not in the instruction.
+    Indirect,
+    /// Calls another function, or is no call.
+    Other,
+}
+
+/// The longest call that is known here, in bytes.
+const LONGEST_CALL: usize = 8;
+/// The code at the beginning of a function that makes room on the stack.
+const PROLOGUE_BYTES: usize = 48;
+/// Jumps to other functions are searched for in this much of a function.
+const JUMP_BYTES: usize = 256;
+
+/// Whether the instruction before a return address calls this function. The kernel calls signal
+/// handlers without an instruction, and lets them return to code that ends the signal.
+pub fn call_before(
+    target: &dyn Target,
+    processor: Processor,
+    return_address: u64,
+    function: u64,
+) -> Call {
+    let mut code = [0; LONGEST_CALL];
+    let start = return_address.wrapping_sub(LONGEST_CALL as u64);
+    if target.read(start, &mut code) != code.len() {
+        return Call::Other;
+    }
+    if ends_signal(target, processor, return_address) {
+        return Call::Indirect;
+    }
+    match processor {
+        Processor::X86_64 => x86_call(target, &code, return_address, function),
+        Processor::Aarch64 => aarch64_call(&code, return_address, function),
+    }
+}
+
+/// Whether the code here does nothing but call the kernel's `rt_sigreturn`.
+fn ends_signal(target: &dyn Target, processor: Processor, address: u64) -> bool {
+    let endings: [&[u8]; 2] = match processor {
+        Processor::X86_64 => [
+            b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", // mov rax, 15; syscall
+            b"\xb8\x0f\x00\x00\x00\x0f\x05",
+        ],
+        Processor::Aarch64 => [b"\x68\x11\x80\xd2\x01\x00\x00\xd4"; 2], // mov x8, 139; svc 0
+    };
+    let mut code = [0; 9];
+    let read = target.read(address, &mut code);
+    endings
+        .iter()
+        .any(|ending| code[..read].starts_with(ending))
+}
+
+fn x86_call(target: &dyn Target, code: &[u8; 8], return_address: u64, function: u64) -> Call {
+    let distance = i32::from_le_bytes([code[4], code[5], code[6], code[7]]);
+    let there = return_address.wrapping_add_signed(i64::from(distance));
+    if code[3] == 0xe8 && (there == function || jumps_to(target, there, function)) {
+        return Call::Direct;
+    }
+    if code[2..4] == [0xff, 0x15] {
+        // Through a pointer whose address is in the instruction.
+        let called = target.word(there);
+        let is_called =
+            called.is_some_and(|called| called == function || jumps_to(target, called, function));
+        return if is_called { Call::Direct } else { Call::Other };
+    }
+    if has_indirect_call(code) {
+        Call::Indirect
+    } else {
+        Call::Other
+    }
+}
+
+/// Whether the code ends with a call whose target is in a register or in memory.
+fn has_indirect_call(code: &[u8; 8]) -> bool {
+    (2..=7).any(|length| {
+        let [opcode, operands @ ..] = &code[8 - length..] else {
+            return false;
+        };
+        *opcode == 0xff && indirect_length(operands) == Some(length)
+    })
+}
+
+/// Length of the call with opcode `ff` and these operands.
+fn indirect_length(operands: &[u8]) -> Option<usize> {
+    let modes = *operands.first()?;
+    if (modes >> 3) & 7 != 2 {
+        return None;
+    }
+    let (mode, register) = (modes >> 6, modes & 7);
+    let has_index = mode != 3 && register == 4;
+    let base = if has_index {
+        operands.get(1)? & 7
+    } else {
+        register
+    };
+    let distance = match mode {
+        0 if base == 5 => 4,
+        1 => 1,
+        2 => 4,
+        _ => 0,
+    };
+    Some(2 + usize::from(has_index) + distance)
+}
+
+/// Whether a function may end by jumping to another, as in a procedure linkage table, and as
+/// optimisers do with a call that is the last thing a function does.
+fn jumps_to(target: &dyn Target, from: u64, function: u64) -> bool {
+    let mut code = [0; JUMP_BYTES];
+    let read = target.read(from, &mut code);
+    (0..read).any(|at| {
+        let length = match code[at..read] {
+            [0xe9, _, _, _, _, ..] => 5,
+            [0xff, 0x25, _, _, _, _, ..] => 6,
+            _ => return false,
+        };
+        let end = at + length;
+        let distance = [code[end - 4], code[end - 3], code[end - 2], code[end - 1]];
+        let there = from
+            .wrapping_add(end as u64)
+            .wrapping_add_signed(i64::from(i32::from_le_bytes(distance)));
+        let is_pointer = length == 6;
+        if is_pointer {
+            target.word(there) == Some(function)
+        } else {
+            there == function
+        }
+    })
+}
+
+fn aarch64_call(code: &[u8; 8], return_address: u64, function: u64) -> Call {
+    let instruction = u32::from_le_bytes([code[4], code[5], code[6], code[7]]);
+    if instruction >> 26 == 0b10_0101 {
+        let words = ((instruction << 6).cast_signed() >> 6) as i64;
+        let there = return_address
+            .wrapping_sub(4)
+            .wrapping_add_signed(words * 4);
+        return if there == function {
+            Call::Direct
+        } else {
+            Call::Other
+        };
+    }
+    // blr, and forms of it which check a signature.
+    let is_indirect = matches!(
+        instruction >> 10,
+        0x35_8fc0 | 0x35_8fc2 | 0x35_8fc3 | 0x35_cfc2 | 0x35_cfc3
+    );
+    if is_indirect {
+        Call::Indirect
+    } else {
+        Call::Other
+    }
+}
+
+/// How many bytes lie between the stack pointer and the end of the frame, in a function that begins by
+/// setting up a frame pointer. `None` if the beginning has anything else.
+///
+/// Calls within the function do not change that, unless they pass arguments on the stack.
+pub fn frame_bytes(target: &dyn Target, processor: Processor, function: u64) -> Option<u64> {
+    if processor != Processor::X86_64 {
+        return None;
+    }
+    let mut code = [0; PROLOGUE_BYTES];
+    let read = target.read(function, &mut code);
+    x86_frame_bytes(&code[..read])
+}
+
+fn x86_frame_bytes(code: &[u8]) -> Option<u64> {
+    let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
+    let code = code.strip_prefix(&[0x55])?; // push rbp
+    let mov = [[0x48, 0x89, 0xe5], [0x48, 0x8b, 0xec]]; // mov rbp, rsp
+    let mut code = mov.iter().find_map(|mov| code.strip_prefix(mov))?;
+    let mut bytes = 16_u64;
+    loop {
+        code = match code {
+            // push
+            [0x50..=0x57, rest @ ..] | [0x41, 0x50..=0x57, rest @ ..] => {
+                bytes += 8;
+                rest
+            }
+            // sub rsp
+            [0x48, 0x83, 0xec, size, ..] => {
+                return plus(bytes, i32::from(size.cast_signed()));
+            }
+            [0x48, 0x81, 0xec, a, b, c, d, ..] => {
+                let size = i32::from_le_bytes([*a, *b, *c, *d]);
+                return plus(bytes, size);
+            }
+            _ => return (!makes_more_room(code)).then_some(bytes),
+        };
+    }
+}
+
+/// Sizes are not negative, except by `sub` of a negative number, which gives room back.
+fn plus(bytes: u64, size: i32) -> Option<u64> {
+    bytes.checked_add(u64::try_from(size).ok()?)
+}
+
+/// Whether the code may change the stack pointer: it has bytes that could be `sub`, `and` or `lea`.
+fn makes_more_room(code: &[u8]) -> bool {
+    let change = |code: &[u8]| {
+        matches!(
+            code,
+            [0x48, 0x83 | 0x81, 0xec | 0xe4, ..] | [0x4c, 0x8d, 0x9c, 0x24]
+        )
+    };
+    code.is_empty() || code.windows(4).any(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::image::MemoryImage;
+    use crate::target::mapping::Mapping;
+
+    const CODE: u64 = 0x1000;
+    const FUNCTION: u64 = 0x1800;
+
+    /// A page of code with these bytes before `CODE + 0x100`, and a pointer to the function at `CODE`.
+    fn code(before: &[u8]) -> MemoryImage {
+        let mut bytes = vec![0x90; 4096];
+        bytes[..8].copy_from_slice(&FUNCTION.to_le_bytes());
+        bytes[0x100 - before.len()..0x100].copy_from_slice(before);
+        bytes[0x200..0x206].copy_from_slice(&[0xff, 0x25, 0xfa, 0xfd, 0xff, 0xff]);
+        let mapping = Mapping {
+            start: CODE,
+            end: CODE + 4096,
+            is_executable: true,
+            ..Mapping::default()
+        };
+        let mut image = MemoryImage::default();
+        image.add(mapping, bytes);
+        image
+    }
+
+    fn x86(before: &[u8]) -> Call {
+        call_before(&code(before), Processor::X86_64, CODE + 0x100, FUNCTION)
+    }
+
+    #[test]
+    fn x86_calls_with_known_target_are_direct() {
+        assert_eq!(x86(&[0xe8, 0x00, 0x07, 0x00, 0x00]), Call::Direct);
+        assert_eq!(x86(&[0xe8, 0x01, 0x07, 0x00, 0x00]), Call::Other);
+        // Through a pointer, and by a jump through a pointer.
+        assert_eq!(x86(&[0xff, 0x15, 0x00, 0xff, 0xff, 0xff]), Call::Direct);
+        assert_eq!(x86(&[0xff, 0x15, 0x08, 0xff, 0xff, 0xff]), Call::Other);
+        assert_eq!(x86(&[0xe8, 0x00, 0x01, 0x00, 0x00]), Call::Direct);
+    }
+
+    #[test]
+    fn x86_calls_through_registers_are_indirect() {
+        let calls: [&[u8]; 6] = [
+            &[0xff, 0xd3],                               // call rbx
+            &[0x41, 0xff, 0xd5],                         // call r13
+            &[0xff, 0x50, 0x18],                         // call [rax + 24]
+            &[0xff, 0x54, 0x24, 0x08],                   // call [rsp + 8]
+            &[0xff, 0x92, 0x00, 0x01, 0x00, 0x00],       // call [rdx + 256]
+            &[0xff, 0x94, 0x24, 0x00, 0x01, 0x00, 0x00], // call [rsp + 256]
+        ];
+        for call in calls {
+            assert_eq!(x86(call), Call::Indirect, "{call:x?}");
+        }
+        let others: [&[u8]; 3] = [&[0xff, 0xe3], &[0xff, 0x30], &[0x90]];
+        for other in others {
+            assert_eq!(x86(other), Call::Other, "{other:x?}");
+        }
+    }
+
+    #[test]
+    fn aarch64_calls_are_decoded() {
+        let call = |instruction: u32| {
+            let image = code(&instruction.to_le_bytes());
+            call_before(&image, Processor::Aarch64, CODE + 0x100, FUNCTION)
+        };
+        assert_eq!(call(0x9400_01c1), Call::Direct); // bl
+        assert_eq!(call(0x9400_01c2), Call::Other);
+        assert_eq!(call(0xd63f_0100), Call::Indirect); // blr x8
+        assert_eq!(call(0xd63f_0900), Call::Indirect); // blraaz x8
+        assert_eq!(call(0xd73f_0908), Call::Indirect); // blraa x8, x8
+        assert_eq!(call(0xd61f_0100), Call::Other); // br x8
+        assert_eq!(call(0xd65f_03c0), Call::Other); // ret
+    }
+
+    #[test]
+    fn prologues_give_the_size_of_the_frame() {
+        let prologue = [0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x53];
+        let with = |more: &[u8]| x86_frame_bytes(&[&prologue, more, &[0x90; 16]].concat());
+        assert_eq!(with(&[]), Some(32));
+        assert_eq!(with(&[0x50]), Some(40));
+        assert_eq!(with(&[0x48, 0x83, 0xec, 0x28]), Some(72));
+        assert_eq!(with(&[0x48, 0x83, 0xec, 0x80]), None); // makes less room
+        assert_eq!(with(&[0x48, 0x81, 0xec, 0, 1, 0, 0]), Some(288));
+        assert_eq!(with(&[0x48, 0x83, 0xe4, 0xe0]), None); // and rsp, -32
+        assert_eq!(with(&[0x89, 0xf8, 0x48, 0x83, 0xec, 0x28]), None);
+        assert_eq!(x86_frame_bytes(&[0x53, 0x90]), None);
+        assert_eq!(x86_frame_bytes(&prologue[..4]), None);
+    }
+}

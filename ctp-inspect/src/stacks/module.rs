@@ -1,0 +1,152 @@
+//! [`Module`]: the unwind table of an executable file or library, as it is in memory.
+//!
+//! The file itself is not opened. It may have been deleted or replaced, or lie in a container, and the
+//! kernel's part of a process (`[vdso]`) has none.
+
+use std::fmt;
+
+use gimli::{BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Vendor};
+use object::elf::{self, FileHeader64, ProgramHeader64};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+
+use crate::stacks::registers::Processor;
+use crate::target::Target;
+use crate::target::mapping::Mapping;
+
+pub(super) type Bytes<'m> = EndianSlice<'m, LittleEndian>;
+
+/// The headers of a file are expected in this many bytes.
+const HEADER_BYTES: usize = 4096;
+/// Larger unwind tables are not read.
+const MOST_TABLE_BYTES: u64 = 256 << 20;
+/// The first mapping of a file is at most this many mappings before the one with the code.
+const MOST_MAPPINGS: usize = 64;
+
+/// The unwind table of a loaded file.
+pub struct Module {
+    /// The processor of its code.
+    pub processor: Processor,
+    /// What its pointers are relative to.
+    pub bases: BaseAddresses,
+    index: Vec<u8>,
+    frames: Vec<u8>,
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.frames.len();
+        f.debug_struct("Module").field("bytes", &bytes).finish()
+    }
+}
+
+/// Where the file is loaded that has the code at an address.
+pub fn header_of(mappings: &[Mapping], address: u64) -> Option<u64> {
+    let after = mappings.partition_point(|mapping| mapping.start <= address);
+    let code = mappings[..after].last()?;
+    if !code.contains(address) || !code.is_executable || code.path.is_empty() {
+        return None;
+    }
+    let before = mappings[..after].iter().rev().take(MOST_MAPPINGS);
+    let mut of_file = before.filter(|other| other.path == code.path && other.file == code.file);
+    let first = of_file.find(|mapping| mapping.file_offset == 0)?;
+    Some(first.start)
+}
+
+impl Module {
+    /// Reads the unwind table of the file that is loaded at an address. `None` if it has no table with
+    /// an index, or is for an unknown processor.
+    pub fn read(target: &dyn Target, header: u64) -> Option<Self> {
+        let bytes = read_up_to(target, header, HEADER_BYTES);
+        let parsed = FileHeader64::<object::LittleEndian>::parse(&bytes[..]).ok()?;
+        let endian = parsed.endian().ok()?;
+        let processor = match parsed.e_machine(endian) {
+            elf::EM_X86_64 => Processor::X86_64,
+            elf::EM_AARCH64 => Processor::Aarch64,
+            _ => return None,
+        };
+        let segments = parsed.program_headers(endian, &bytes[..]).ok()?;
+        let index = find_index(segments, header)?;
+        Self::with_index(target, processor, index)
+    }
+
+    fn with_index(target: &dyn Target, processor: Processor, index: Range) -> Option<Self> {
+        let bytes = read_whole(target, index.start, index.bytes)?;
+        let bases = BaseAddresses::default().set_eh_frame_hdr(index.start);
+        let header = EhFrameHdr::new(&bytes, LittleEndian);
+        let parsed = header.parse(&bases, 8).ok()?;
+        let start = parsed.eh_frame_ptr().direct().ok()?;
+        let table = parsed.table()?;
+        let mut entries = table.iter(&bases);
+        let mut last = start;
+        while let Some((_, entry)) = entries.next().ok()? {
+            last = last.max(entry.direct().ok()?);
+        }
+        let mut length = [0; 4];
+        let is_read = target.read(last, &mut length) == length.len();
+        let end = last.checked_add(4 + u64::from(u32::from_le_bytes(length)))?;
+        let frames = read_whole(target, start, end.checked_sub(start)?)?;
+        is_read.then_some(Module {
+            processor,
+            bases: bases.set_eh_frame(start),
+            index: bytes,
+            frames,
+        })
+    }
+
+    /// The index of the table.
+    pub fn index(&self) -> EhFrameHdr<Bytes<'_>> {
+        EhFrameHdr::new(&self.index, LittleEndian)
+    }
+
+    /// The table.
+    pub fn frames(&self) -> EhFrame<Bytes<'_>> {
+        let mut frames = EhFrame::new(&self.frames, LittleEndian);
+        if self.processor == Processor::Aarch64 {
+            frames.set_vendor(Vendor::AArch64);
+        }
+        frames
+    }
+}
+
+/// Bytes in memory.
+struct Range {
+    start: u64,
+    bytes: u64,
+}
+
+/// The index of the unwind table (`.eh_frame_hdr`).
+fn find_index(segments: &[ProgramHeader64<object::LittleEndian>], header: u64) -> Option<Range> {
+    let endian = object::LittleEndian;
+    let first = segments
+        .iter()
+        .find(|segment| segment.p_type(endian) == elf::PT_LOAD && segment.p_offset(endian) == 0)?;
+    let bias = header.wrapping_sub(first.p_vaddr(endian));
+    let index = segments
+        .iter()
+        .find(|segment| segment.p_type(endian) == elf::PT_GNU_EH_FRAME)?;
+    Some(Range {
+        start: bias.wrapping_add(index.p_vaddr(endian)),
+        bytes: index.p_memsz(endian),
+    })
+}
+
+fn read_up_to(target: &dyn Target, address: u64, bytes: usize) -> Vec<u8> {
+    let mut buffer = vec![0; bytes];
+    let read = target.read(address, &mut buffer);
+    buffer.truncate(read);
+    buffer
+}
+
+/// `None` if not everything can be read, or if that is implausibly much.
+fn read_whole(target: &dyn Target, address: u64, bytes: u64) -> Option<Vec<u8>> {
+    if MOST_TABLE_BYTES < bytes {
+        return None;
+    }
+    let bytes = usize::try_from(bytes).ok()?;
+    // A hostile size costs memory only where the process has as much itself.
+    let mut last = [0];
+    let is_there =
+        bytes == 0 || target.read(address.checked_add(bytes as u64 - 1)?, &mut last) == 1;
+    let buffer = is_there.then(|| read_up_to(target, address, bytes))?;
+    (buffer.len() == bytes).then_some(buffer)
+}

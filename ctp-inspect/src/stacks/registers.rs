@@ -1,0 +1,132 @@
+//! [`Registers`]: what is known of a thread's registers, by their DWARF numbers.
+
+use gimli::Register;
+
+/// A processor whose stacks can be unwound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processor {
+    /// x86-64.
+    X86_64,
+    /// AArch64.
+    Aarch64,
+}
+
+/// The numbers of all general registers are less than this.
+const REGISTERS: usize = 33;
+
+impl Processor {
+    /// The processor of this program.
+    pub const HOST: Option<Self> = if cfg!(target_arch = "x86_64") {
+        Some(Processor::X86_64)
+    } else if cfg!(target_arch = "aarch64") {
+        Some(Processor::Aarch64)
+    } else {
+        None
+    };
+
+    /// The number of the stack pointer.
+    pub(super) fn stack_pointer(self) -> Register {
+        match self {
+            Processor::X86_64 => Register(7),
+            Processor::Aarch64 => Register(31),
+        }
+    }
+
+    /// The number of the frame pointer.
+    pub(super) fn frame_pointer(self) -> Register {
+        match self {
+            Processor::X86_64 => Register(6),
+            Processor::Aarch64 => Register(29),
+        }
+    }
+
+    /// Whether functions return with the value of this register that they were called with.
+    fn is_preserved(self, Register(number): Register) -> bool {
+        match self {
+            Processor::X86_64 => matches!(number, 3 | 6 | 12..=15),
+            Processor::Aarch64 => matches!(number, 19..=29),
+        }
+    }
+
+    /// An address without the bits by which AArch64 proves that nothing has changed a return address.
+    pub(super) fn without_signature(self, address: u64) -> u64 {
+        match self {
+            Processor::X86_64 => address,
+            Processor::Aarch64 => address & ((1 << 48) - 1),
+        }
+    }
+}
+
+/// Registers of a function in the middle of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// The processor.
+    pub processor: Processor,
+    /// The program counter.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The other registers, as far as known.
+    others: [Option<u64>; REGISTERS],
+}
+
+impl Registers {
+    /// Nothing else is known.
+    pub fn new(processor: Processor, pc: u64, sp: u64) -> Self {
+        Registers {
+            processor,
+            pc,
+            sp,
+            others: [None; REGISTERS],
+        }
+    }
+
+    /// The value of a register, if known.
+    pub fn get(&self, register: Register) -> Option<u64> {
+        if register == self.processor.stack_pointer() {
+            return Some(self.sp);
+        }
+        self.others.get(usize::from(register.0)).copied().flatten()
+    }
+
+    /// Makes the value of a register known, or unknown. Numbers of other registers are ignored.
+    pub fn set(&mut self, register: Register, value: Option<u64>) {
+        if let Some(place) = self.others.get_mut(usize::from(register.0)) {
+            *place = value;
+        }
+    }
+
+    /// What a called function leaves as it is: the registers that functions preserve.
+    pub(super) fn preserved(&self) -> Self {
+        let mut registers = Registers::new(self.processor, self.pc, self.sp);
+        for number in 0..REGISTERS as u16 {
+            let register = Register(number);
+            if self.processor.is_preserved(register) {
+                registers.set(register, self.get(register));
+            }
+        }
+        registers
+    }
+
+    /// The known values of preserved registers.
+    pub(super) fn saved(&self) -> Vec<u64> {
+        self.preserved().others.into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_preserved_registers_survive_a_call() {
+        let mut registers = Registers::new(Processor::X86_64, 0x1000, 0x7000);
+        for number in [0, 3, 6, 12, 16, 400] {
+            registers.set(Register(number), Some(u64::from(number)));
+        }
+        assert_eq!(registers.get(Register(7)), Some(0x7000));
+        assert_eq!(registers.get(Register(400)), None);
+        assert_eq!(registers.saved(), [3, 6, 12]);
+        assert_eq!(registers.preserved().get(Register(0)), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! [`Rules`]: how to get from a function at some address to its caller, by the unwind table.
+
+use std::sync::Arc;
+
+use gimli::{
+    CfaRule, EhFrame, Encoding, EvaluationResult, Location, Register, RegisterRule, UnwindContext,
+    UnwindExpression, UnwindSection as _, Value,
+};
+
+use crate::stacks::module::Module;
+use crate::stacks::registers::Registers;
+use crate::stacks::step::Step;
+use crate::stacks::window::StackWindow;
+
+/// Longer expressions are given up.
+const MOST_OPERATIONS: u32 = 256;
+
+/// What the unwind table says about an address.
+#[derive(Debug)]
+pub struct Rules {
+    /// First address of the function.
+    pub function: u64,
+    /// The kernel has put this frame on the stack, to call a signal handler.
+    pub is_signal: bool,
+    /// The register whose value in the caller is the return address.
+    pub return_register: Register,
+    /// How the caller's registers are found. Registers without a rule are not changed, or lost.
+    pub registers: Vec<(Register, RegisterRule<usize>)>,
+    frame_end: CfaRule<usize>,
+    encoding: Encoding,
+    module: Arc<Module>,
+}
+
+impl Rules {
+    /// `None` if the table says nothing about the address.
+    pub fn find(module: &Arc<Module>, address: u64) -> Option<Self> {
+        let frames = module.frames();
+        let index = module.index();
+        let index = index.parse(&module.bases, 8).ok()?;
+        let function = index
+            .table()?
+            .fde_for_address(&frames, &module.bases, address, EhFrame::cie_from_offset)
+            .ok()?;
+        let mut context = UnwindContext::new();
+        let row = function
+            .unwind_info_for_address(&frames, &module.bases, &mut context, address)
+            .ok()?;
+        Some(Rules {
+            function: function.initial_address(),
+            is_signal: function.is_signal_trampoline(),
+            return_register: function.cie().return_address_register(),
+            registers: row.registers().cloned().collect(),
+            frame_end: row.cfa().clone(),
+            encoding: function.cie().encoding(),
+            module: Arc::clone(module),
+        })
+    }
+
+    /// The stack pointer before the call, which DWARF calls the canonical frame address. `None` if this
+    /// needs registers that are not known.
+    pub fn frame_end(&self, registers: &Registers, window: &StackWindow<'_>) -> Option<u64> {
+        match &self.frame_end {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                registers.get(*register)?.checked_add_signed(*offset)
+            }
+            CfaRule::Expression(expression) => self.evaluate(expression, registers, None, window),
+        }
+    }
+
+    /// Where the return address lies relative to the end of the frame, if the end is relative to the
+    /// frame pointer.
+    pub fn return_slot_by_frame_pointer(&self, registers: &Registers) -> Option<i64> {
+        let frame_pointer = registers.processor.frame_pointer();
+        let needs_it = matches!(
+            &self.frame_end,
+            CfaRule::RegisterAndOffset { register, .. } if *register == frame_pointer
+        );
+        match self.rule(self.return_register)? {
+            RegisterRule::Offset(offset) if needs_it => Some(*offset),
+            _ => None,
+        }
+    }
+
+    /// The rule for a register, if it has one.
+    pub fn rule(&self, register: Register) -> Option<&RegisterRule<usize>> {
+        let mut rules = self.registers.iter();
+        rules
+            .find(|(other, _)| *other == register)
+            .map(|(_, rule)| rule)
+    }
+
+    /// What is known if the frame's end is not.
+    pub fn without_frame(&self) -> Step {
+        match self.rule(self.return_register) {
+            Some(RegisterRule::Undefined) => Step::Outermost,
+            _ => Step::Unknown,
+        }
+    }
+
+    /// The value of an expression, which begins with `initial` on its stack.
+    pub fn evaluate(
+        &self,
+        expression: &UnwindExpression<usize>,
+        registers: &Registers,
+        initial: Option<u64>,
+        window: &StackWindow<'_>,
+    ) -> Option<u64> {
+        let frames = self.module.frames();
+        let mut evaluation = expression.get(&frames).ok()?.evaluation(self.encoding);
+        evaluation.set_max_iterations(MOST_OPERATIONS);
+        if let Some(initial) = initial {
+            evaluation.set_initial_value(initial);
+        }
+        let mut state = evaluation.evaluate().ok()?;
+        loop {
+            state = match state {
+                EvaluationResult::Complete => break,
+                EvaluationResult::RequiresRegister { register, .. } => {
+                    let value = Value::Generic(registers.get(register)?);
+                    evaluation.resume_with_register(value).ok()?
+                }
+                EvaluationResult::RequiresMemory {
+                    address, size: 8, ..
+                } => {
+                    let value = Value::Generic(window.target.word(address)?);
+                    evaluation.resume_with_memory(value).ok()?
+                }
+                _ => return None,
+            };
+        }
+        match evaluation.as_result().first()?.location {
+            Location::Address { address } => Some(address),
+            _ => None,
+        }
+    }
+}

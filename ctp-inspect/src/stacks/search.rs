@@ -1,0 +1,51 @@
+//! [`frame_end`]: finds a frame whose end is relative to a frame pointer that is not known.
+//!
+//! The kernel does not give the frame pointer of a blocked thread. The return address of the function
+//! is on the stack, though, and before it lies a call of this very function. Old stack contents could
+//! have such a word too, so the code at the beginning of the function must agree: it says how much
+//! room the function makes. Without such code, the word must be the only such word.
+
+use crate::stacks::call::{self, Call};
+use crate::stacks::registers::Registers;
+use crate::stacks::rules::Rules;
+use crate::stacks::window::StackWindow;
+use crate::target::mapping;
+
+/// Frames are searched for up to this far from the stack pointer.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// The end of the frame; `None` if unknown.
+pub fn frame_end(window: &StackWindow<'_>, rules: &Rules, registers: &Registers) -> Option<u64> {
+    let slot_offset = rules.return_slot_by_frame_pointer(registers)?;
+    let slot_of = |end: u64| end.checked_add_signed(slot_offset);
+    let target = window.target;
+    let bytes = call::frame_bytes(target, registers.processor, rules.function);
+    if let Some(predicted) = bytes.and_then(|bytes| registers.sp.checked_add(bytes)) {
+        let call = call_at(window, rules, registers, slot_of(predicted)?);
+        if call != Call::Other {
+            return Some(predicted);
+        }
+    }
+    let slots = (registers.sp..registers.sp.saturating_add(MOST_BYTES)).step_by(8);
+    let slots = slots.take_while(|slot| window.contains(*slot));
+    let mut direct = slots.filter(|slot| call_at(window, rules, registers, *slot) == Call::Direct);
+    let slot = direct.next()?;
+    if direct.next().is_some() {
+        return None;
+    }
+    slot.checked_add_signed(slot_offset.checked_neg()?)
+}
+
+/// The call before the return address in a slot of the stack.
+fn call_at(window: &StackWindow<'_>, rules: &Rules, registers: &Registers, slot: u64) -> Call {
+    let Some(word) = window.word(slot) else {
+        return Call::Other;
+    };
+    let word = registers.processor.without_signature(word);
+    let mappings = window.target.mappings();
+    let is_code = mapping::find(mappings, word).is_some_and(|mapping| mapping.is_executable);
+    if !is_code {
+        return Call::Other;
+    }
+    call::call_before(window.target, registers.processor, word, rules.function)
+}

@@ -1,0 +1,34 @@
+//! The threads of a process: what each does, and its call stack.
+
+pub mod procfs;
+
+use crate::stacks::Registers;
+
+/// What the kernel says about a thread at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadSample {
+    /// The kernel's id of the thread.
+    pub tid: u32,
+    /// Name of the thread.
+    pub name: String,
+    /// How often the thread has left its processor, to wait or for another thread.
+    pub switches: u64,
+    /// Whether the thread is blocked, and where.
+    pub state: ThreadState,
+}
+
+/// Whether a thread is blocked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ThreadState {
+    /// The thread runs, or is about to.
+    Running,
+    /// The thread is blocked.
+    Blocked {
+        /// The number of its system call; `None` if it is in none, such as when it was stopped.
+        syscall: Option<u32>,
+        /// Its registers.
+        registers: Box<Registers>,
+    },
+    /// The kernel does not say.
+    Unknown,
+}

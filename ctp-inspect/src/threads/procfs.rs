@@ -1,0 +1,116 @@
+//! Threads of a running process, from `/proc/PID/task`.
+
+use std::fs;
+
+use crate::stacks::{Processor, Registers};
+use crate::threads::{ThreadSample, ThreadState};
+
+/// The threads of a process by the kernel's ids, in ascending order. Empty if the process has exited.
+pub fn thread_ids(pid: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let mut ids: Vec<u32> = names
+        .filter_map(|name| name.to_str()?.parse().ok())
+        .collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// What the kernel says about a thread; `None` if it has exited.
+///
+/// The number of switches is read first. If it is the same later, the thread has been blocked all the
+/// time.
+pub fn sample(pid: u32, tid: u32) -> Option<ThreadSample> {
+    let directory = format!("/proc/{pid}/task/{tid}");
+    let status = fs::read(format!("{directory}/status")).ok()?;
+    let (name, switches) = parse_status(&status)?;
+    let syscall = fs::read_to_string(format!("{directory}/syscall"));
+    let state = syscall.ok().and_then(|line| parse_syscall(&line));
+    Some(ThreadSample {
+        tid,
+        name,
+        switches,
+        state: state.unwrap_or(ThreadState::Unknown),
+    })
+}
+
+/// How often a thread has left its processor; `None` if it has exited.
+pub fn switches(pid: u32, tid: u32) -> Option<u64> {
+    let status = fs::read(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    Some(parse_status(&status)?.1)
+}
+
+/// Name and number of switches. `None` if the thread has exited.
+fn parse_status(status: &[u8]) -> Option<(String, u64)> {
+    let mut name = String::new();
+    let mut switches = 0_u64;
+    for line in status.split(|&byte| byte == b'\n') {
+        let line = String::from_utf8_lossy(line);
+        let Some((key, value)) = line.split_once(":\t") else {
+            continue;
+        };
+        match key {
+            "Name" => value.clone_into(&mut name),
+            "State" if value.starts_with(['Z', 'X']) => return None,
+            "voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches" => {
+                switches = switches.wrapping_add(value.trim().parse().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+    Some((name, switches))
+}
+
+/// `running`, or the number of the system call, its arguments, and at last stack pointer and program
+/// counter. The number is -1 if the thread is not in a system call.
+fn parse_syscall(line: &str) -> Option<ThreadState> {
+    let line = line.trim();
+    if line == "running" {
+        return Some(ThreadState::Running);
+    }
+    let mut words = line.split_ascii_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let pc = hex(words.next_back()?)?;
+    let sp = hex(words.next_back()?)?;
+    Some(ThreadState::Blocked {
+        syscall: u32::try_from(number).ok(),
+        registers: Box::new(Registers::new(Processor::HOST?, pc, sp)),
+    })
+}
+
+fn hex(word: &str) -> Option<u64> {
+    u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_gives_name_and_switches() {
+        let status = b"Name:\ta: b\xff\nState:\tS (sleeping)\nvoluntary_ctxt_switches:\t40\n\
+            nonvoluntary_ctxt_switches:\t2\n";
+        assert_eq!(parse_status(status), Some(("a: b\u{fffd}".to_owned(), 42)));
+        assert_eq!(parse_status(b"Name:\ta\nState:\tZ (zombie)\n"), None);
+    }
+
+    #[test]
+    fn syscall_lines_are_parsed() {
+        assert_eq!(parse_syscall("running\n"), Some(ThreadState::Running));
+        let line = "230 0x0 0x0 0x7f10 0x7f50 0x0 0x0 0x7fa8 0x5503\n";
+        let Some(ThreadState::Blocked { syscall, registers }) = parse_syscall(line) else {
+            return assert_eq!(Processor::HOST, None);
+        };
+        let found = (syscall, registers.sp, registers.pc);
+        assert_eq!(found, (Some(230), 0x7fa8, 0x5503));
+        let Some(ThreadState::Blocked { syscall, .. }) = parse_syscall("-1 0x7fa8 0x5503") else {
+            panic!("a stopped thread is not in a system call");
+        };
+        assert_eq!(syscall, None);
+        for line in ["", "0x1", "230", "230 0x1", "230 a b"] {
+            assert_eq!(parse_syscall(line), None, "{line}");
+        }
+    }
+}
