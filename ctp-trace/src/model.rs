@@ -14,6 +14,7 @@ mod families;
 mod flight;
 pub mod gaps;
 mod holds;
+mod inspections;
 mod judging;
 mod kept;
 mod lives;
@@ -39,6 +40,7 @@ use broken::Breakages;
 use extent::Extent;
 use families::Families;
 use holds::Holds;
+use inspections::Inspections;
 use lives::Lives;
 use looks::Looks;
 use missing::Missing;
@@ -56,6 +58,7 @@ pub use coroutine::{Account, Coroutine, Total, Totals, Waits, Wakes};
 pub use families::{Family, FamilyId, Parent, ThreadOccupancy};
 pub use gaps::Gap;
 pub use holds::Holding;
+pub use inspections::{Inspected, InspectedProcess, InspectionTime, JudgedTask, innermost};
 pub use looks::Looked;
 pub use missing::filtering::Filtering;
 pub use missing::losses::{LostRecords, ThreadLoss};
@@ -81,6 +84,7 @@ pub struct TraceModel {
     resources: Resources,
     holds: Holds,
     looks: Looks,
+    inspections: Inspections,
     breakages: Breakages,
     sums: Sums,
 }

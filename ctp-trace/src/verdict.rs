@@ -7,6 +7,7 @@
 mod blocked;
 mod caveat;
 mod evidence;
+pub mod inspected;
 mod reason;
 mod waits_for;
 mod words;
@@ -20,6 +21,7 @@ pub use evidence::{
     TurnEvidence, WaitEvidence, WakeEvidence,
 };
 pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
+pub(crate) use waits_for::remaining;
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Fact, Verdict};
 

@@ -27,6 +27,11 @@ impl TraceModel {
             }
             Record::EndedSums(ended_sums) => self.ended_sums(ended_sums),
             Record::Look(look) => self.looks.note(look),
+            Record::Inspection(_)
+            | Record::AwaitStack(_)
+            | Record::InspectedTask(_)
+            | Record::InspectedThread(_)
+            | Record::InspectionEnd(_) => self.inspections.consume(record),
             Record::Watermark(at) => self.advance_to(*at),
             Record::End(end) => self.extent.end = Some(*end),
             _ => {}

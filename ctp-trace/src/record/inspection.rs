@@ -168,7 +168,7 @@ pub struct TaskWait {
 }
 
 /// A resource for which tasks wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Resource {
     /// Unknown.

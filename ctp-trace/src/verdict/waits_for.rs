@@ -34,7 +34,7 @@ pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
 
 /// The coroutines that can continue only after others of this set. Found by repeatedly removing every
 /// coroutine that waits for a free or removed coroutine.
-fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
+pub(crate) fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
     let mut waiters: BTreeMap<CoroutineId, Vec<CoroutineId>> = BTreeMap::new();
     for (&id, others) in waits {
         for &other in others {

@@ -4,10 +4,12 @@
 use std::fmt::Write;
 use std::{env, fs};
 
+use ctp_trace::verdict::inspected::INSPECTED_REASONS;
 use ctp_trace::verdict::{Caveat, Confidence, Description, REASONS, Verdict};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
 const REASONS_HEADER: &str = "| verdict | sure | reason | when |\n| --- | --- | --- | --- |\n";
+const INSPECTED_HEADER: &str = "| inspected | sure | reason | when |\n| --- | --- | --- | --- |\n";
 const CAVEATS_HEADER: &str = "| caveat | what speaks against it |\n| --- | --- |\n";
 /// When a verdict is likely that would be certain without a doubt.
 const WITH_CAVEAT: &str = "as for CERTAIN, but with a caveat (see below); `seen-closed` also if the \
@@ -60,6 +62,15 @@ fn caveats() -> String {
     CAVEATS_HEADER.to_owned() + &rows.collect::<String>()
 }
 
+fn inspected() -> String {
+    let mut table = INSPECTED_HEADER.to_owned();
+    for reason in INSPECTED_REASONS {
+        let word = format!("`{}`", reason.word());
+        row(&mut table, reason.verdict(), &word, reason.when());
+    }
+    table
+}
+
 /// Checks that the document has this table, found by `header`.
 fn assert_documented(header: &str, table: &str) {
     let page = fs::read_to_string(FILE).expect("the documentation");
@@ -76,6 +87,7 @@ fn assert_documented(header: &str, table: &str) {
 fn every_reason_and_caveat_is_documented() {
     assert_documented(REASONS_HEADER, &reasons());
     assert_documented(CAVEATS_HEADER, &caveats());
+    assert_documented(INSPECTED_HEADER, &inspected());
 }
 
 #[test]

@@ -1,0 +1,166 @@
+//! What the inspections of each process found: the latest state of tasks and threads, and since which
+//! inspection each has not changed.
+
+mod blocked;
+mod evidence;
+
+use std::collections::BTreeMap;
+
+use super::TraceModel;
+use crate::record::{
+    AwaitStack, AwaitStackId, InspectedTask, InspectedThread, InspectionEnd, Nanos, ProcessId,
+    Record, TaskId,
+};
+
+pub use evidence::{JudgedTask, innermost};
+
+/// The inspections of all processes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inspections {
+    processes: BTreeMap<ProcessId, InspectedProcess>,
+    stacks: BTreeMap<AwaitStackId, AwaitStack>,
+}
+
+/// What the complete inspections of a process found.
+#[derive(Clone, Debug, Default)]
+pub struct InspectedProcess {
+    /// When each inspection was made.
+    pub times: Vec<InspectionTime>,
+    /// The tasks at the last inspection.
+    pub tasks: BTreeMap<TaskId, Inspected<InspectedTask>>,
+    /// The threads at the last inspection, by the kernel's id.
+    pub threads: BTreeMap<u32, Inspected<InspectedThread>>,
+    /// The runtimes found by the last inspection.
+    pub runtimes: Vec<String>,
+    /// What the last inspection could not read or understand.
+    pub gaps: Vec<String>,
+    unfinished: Unfinished,
+}
+
+/// When an inspection was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InspectionTime {
+    /// When reading began.
+    pub began: Nanos,
+    /// When reading ended.
+    pub ended: Nanos,
+}
+
+/// A task or thread at the last inspection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspected<T> {
+    /// What the last inspection found.
+    pub latest: T,
+    /// The index of the first inspection since which nothing has changed.
+    pub since: usize,
+    /// The index of the first inspection since which it has had the same state.
+    pub in_state_since: usize,
+}
+
+/// Records of an inspection that is not complete yet.
+#[derive(Clone, Debug, Default)]
+struct Unfinished {
+    began: Nanos,
+    tasks: Vec<InspectedTask>,
+    threads: Vec<InspectedThread>,
+}
+
+impl TraceModel {
+    /// The inspected processes.
+    pub fn inspected(&self) -> impl Iterator<Item = (ProcessId, &InspectedProcess)> {
+        let all = self.inspections.processes.iter();
+        all.filter(|(_, process)| !process.times.is_empty())
+            .map(|(id, process)| (*id, process))
+    }
+
+    /// The await stack with this number.
+    pub fn await_stack(&self, id: AwaitStackId) -> Option<&AwaitStack> {
+        self.inspections.stacks.get(&id)
+    }
+}
+
+impl Inspections {
+    pub(super) fn consume(&mut self, record: &Record) {
+        match record {
+            Record::Inspection(begin) => {
+                let process = self.processes.entry(begin.process).or_default();
+                process.unfinished = Unfinished {
+                    began: begin.at,
+                    ..Unfinished::default()
+                };
+            }
+            Record::AwaitStack(stack) => {
+                self.stacks.insert(stack.id, stack.clone());
+            }
+            Record::InspectedTask(task) => {
+                let process = self.processes.entry(task.process).or_default();
+                process.unfinished.tasks.push((**task).clone());
+            }
+            Record::InspectedThread(thread) => {
+                let process = self.processes.entry(thread.process).or_default();
+                process.unfinished.threads.push(thread.clone());
+            }
+            Record::InspectionEnd(end) => {
+                self.processes.entry(end.process).or_default().finish(end);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl InspectedProcess {
+    /// Takes the end of an inspection, by which its records become valid.
+    fn finish(&mut self, end: &InspectionEnd) {
+        let unfinished = std::mem::take(&mut self.unfinished);
+        let number = self.times.len();
+        self.times.push(InspectionTime {
+            began: unfinished.began,
+            ended: end.at,
+        });
+        for id in &end.ended {
+            self.tasks.remove(id);
+        }
+        for tid in &end.ended_threads {
+            self.threads.remove(tid);
+        }
+        for task in unfinished.tasks {
+            let before = self.tasks.get(&task.id);
+            let known = Inspected::after(before, task, number, |task| (task.state, task.polled_by));
+            self.tasks.insert(known.latest.id, known);
+        }
+        for thread in unfinished.threads {
+            let before = self.threads.get(&thread.tid);
+            let call = |thread: &InspectedThread| (thread.syscall, thread.switches);
+            let known = Inspected::after(before, thread, number, call);
+            self.threads.insert(known.latest.tid, known);
+        }
+        self.runtimes.clone_from(&end.runtimes);
+        self.gaps.clone_from(&end.gaps);
+    }
+
+    /// The time from the end of the inspection with this index to the start of the last.
+    pub fn since(&self, index: usize) -> Nanos {
+        match (self.times.get(index), self.times.last()) {
+            (Some(first), Some(last)) => first.ended.until(last.began),
+            _ => Nanos(0),
+        }
+    }
+}
+
+impl<T: PartialEq> Inspected<T> {
+    /// Replaces what an earlier inspection found. `state` is what counts as the state.
+    fn after<S: PartialEq>(
+        before: Option<&Self>,
+        latest: T,
+        number: usize,
+        state: impl Fn(&T) -> S,
+    ) -> Self {
+        let same = before.filter(|before| before.latest == latest);
+        let in_state = before.filter(|before| state(&before.latest) == state(&latest));
+        Inspected {
+            since: same.map_or(number, |before| before.since),
+            in_state_since: in_state.map_or(number, |before| before.in_state_since),
+            latest,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Which inspected tasks wait for each other, through locks and joins.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::InspectedProcess;
+use super::evidence::{Leaf, leaves};
+use crate::record::{
+    AwaitStack, AwaitStackId, CoroutineId, InspectedTask, Nanos, Resource, TaskId, TaskKind,
+    TaskState,
+};
+use crate::verdict::inspected::BlockedEvidence;
+use crate::verdict::{WaitsFor, deadlocks, remaining};
+
+/// The wait-for graph of a process. A task that waits for several things is assumed to need only one of
+/// them.
+#[derive(Debug, Default)]
+pub(super) struct Blocked {
+    /// Those tasks of which one must continue first.
+    edges: BTreeMap<TaskId, Vec<TaskId>>,
+    /// Tasks that wait only for resources with a single, exclusive holder.
+    exclusive: BTreeSet<TaskId>,
+    /// The cycles. Each task waits for the next, and the last for the first.
+    pub(super) cycles: Vec<Vec<TaskId>>,
+    evidence: BTreeMap<TaskId, BlockedEvidence>,
+}
+
+/// The tasks that hold each lock.
+pub(super) struct Holders<'p>(BTreeMap<Resource, Vec<(&'p InspectedTask, bool)>>);
+
+impl<'p> Holders<'p> {
+    pub(super) fn of(process: &'p InspectedProcess) -> Self {
+        let mut holders: BTreeMap<Resource, Vec<_>> = BTreeMap::new();
+        for task in process.tasks.values().map(|known| &known.latest) {
+            for hold in &task.holds {
+                let of_lock = holders.entry(hold.resource).or_default();
+                of_lock.push((task, hold.is_exclusive));
+            }
+        }
+        Holders(holders)
+    }
+
+    /// The known holders of a lock.
+    pub(super) fn get(&self, resource: Resource) -> &[(&'p InspectedTask, bool)] {
+        self.0.get(&resource).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Blocked {
+    pub(super) fn of(
+        process: &InspectedProcess,
+        holders: &Holders,
+        stacks: &BTreeMap<AwaitStackId, AwaitStack>,
+    ) -> Self {
+        let mut blocked = Blocked::default();
+        for known in process.tasks.values() {
+            blocked.add(process, holders, &known.latest, stacks);
+        }
+        let waits: WaitsFor = blocked.edges.iter().map(waits_for).collect();
+        let stay = remaining(&waits);
+        let cycles = deadlocks(&waits).into_iter();
+        blocked.cycles = cycles
+            .map(|cycle| cycle.into_iter().map(task_of).collect())
+            .collect();
+        blocked.note_cycles();
+        let stay: BTreeSet<TaskId> = stay.into_iter().map(task_of).collect();
+        blocked.note_behind(&stay);
+        blocked
+    }
+
+    /// Adds what the task waits for, if the holder of each such thing is known.
+    fn add(
+        &mut self,
+        process: &InspectedProcess,
+        holders: &Holders,
+        task: &InspectedTask,
+        stacks: &BTreeMap<AwaitStackId, AwaitStack>,
+    ) {
+        let leaves = leaves(task, stacks.get(&task.stack));
+        if task.state != TaskState::Idle || leaves.is_empty() {
+            return;
+        }
+        let of_leaves = leaves.iter().map(|leaf| blockers(process, holders, leaf));
+        let Some(blockers) = of_leaves.collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        let is_exclusive = blockers.iter().all(|(_, is_exclusive)| *is_exclusive);
+        if is_exclusive && task.kind != TaskKind::Child {
+            self.exclusive.insert(task.id);
+        }
+        let others = blockers.into_iter().flat_map(|(ids, _)| ids);
+        self.edges.insert(task.id, others.collect());
+    }
+
+    fn note_cycles(&mut self) {
+        for cycle in &self.cycles {
+            let is_exclusive = cycle.iter().all(|id| self.exclusive.contains(id));
+            let evidence = BlockedEvidence::Cycle { is_exclusive };
+            self.evidence.extend(cycle.iter().map(|id| (*id, evidence)));
+        }
+    }
+
+    /// Notes the tasks that wait for members of cycles. They need not be certain.
+    fn note_behind(&mut self, stay: &BTreeSet<TaskId>) {
+        for id in stay {
+            let behind = BlockedEvidence::Behind { is_certain: false };
+            self.evidence.entry(*id).or_insert(behind);
+        }
+    }
+
+    /// What is known of the task.
+    pub(super) fn evidence(&self, id: TaskId) -> BlockedEvidence {
+        self.evidence.get(&id).copied().unwrap_or_default()
+    }
+
+    /// The tasks that the task waits for.
+    pub(super) fn blockers(&self, id: TaskId) -> &[TaskId] {
+        self.edges.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether each thing that the task waits for has a single, exclusive holder.
+    pub(super) fn is_exclusive(&self, id: TaskId) -> bool {
+        self.exclusive.contains(&id)
+    }
+
+    /// The cycle of a task.
+    pub(super) fn cycle(&self, id: TaskId) -> Option<&[TaskId]> {
+        let cycle = self.cycles.iter().find(|cycle| cycle.contains(&id))?;
+        Some(cycle)
+    }
+
+    /// The tasks that wait for some task.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = TaskId> {
+        self.edges.keys().copied()
+    }
+
+    /// The shortest time for which any member of the task's cycle has not changed.
+    pub(super) fn unchanged(&self, process: &InspectedProcess, id: TaskId) -> Option<Nanos> {
+        let members = self.cycle(id)?.iter();
+        let known = members.filter_map(|id| process.tasks.get(id));
+        known.map(|known| process.since(known.since)).min()
+    }
+}
+
+/// The tasks of which one must continue before the future can, and whether they are a single, exclusive
+/// holder. `None` if something else can let the future continue.
+fn blockers(
+    process: &InspectedProcess,
+    holders: &Holders,
+    leaf: &Leaf,
+) -> Option<(Vec<TaskId>, bool)> {
+    let resource = leaf.wait?.resource;
+    if let Resource::Task(id) = resource {
+        return process.tasks.contains_key(&id).then(|| (vec![id], true));
+    }
+    let of_lock = holders.get(resource);
+    let ids: Vec<TaskId> = of_lock.iter().map(|(task, _)| task.id).collect();
+    let is_exclusive = matches!(of_lock, [(_, true)]);
+    (!ids.is_empty()).then_some((ids, is_exclusive))
+}
+
+fn waits_for((id, others): (&TaskId, &Vec<TaskId>)) -> (CoroutineId, Vec<CoroutineId>) {
+    let others = others.iter().map(|id| CoroutineId(id.0)).collect();
+    (CoroutineId(id.0), others)
+}
+
+fn task_of(id: CoroutineId) -> TaskId {
+    TaskId(id.0)
+}

@@ -1,0 +1,310 @@
+//! The evidence about each inspected task, for the rule.
+
+use std::collections::BTreeMap;
+
+use super::blocked::{Blocked, Holders};
+use super::{Inspected, InspectedProcess};
+use crate::model::TraceModel;
+use crate::record::{
+    AwaitFrame, AwaitStack, InspectedTask, InspectedThread, Nanos, ProcessId, Resource, TaskId,
+    TaskKind, TaskState, TaskWait, ThreadRole, WakerHolder,
+};
+use crate::verdict::inspected::{
+    BlockedEvidence, InspectedEvidence, InspectedJudgement, LeafEvidence, PollingThread,
+    WorkerEvidence, judge_inspected,
+};
+use crate::verdict::{MIN_OBSERVATION_GAP, Verdict};
+
+/// A task with its verdict.
+#[derive(Clone, Debug)]
+pub struct JudgedTask<'m> {
+    /// The process of the task.
+    pub process: ProcessId,
+    /// What the last inspection found.
+    pub task: &'m InspectedTask,
+    /// The await stack, if known.
+    pub stack: Option<&'m AwaitStack>,
+    /// The evidence.
+    pub evidence: InspectedEvidence,
+    /// The verdict.
+    pub judgement: InspectedJudgement,
+    /// The tasks of which one must continue first, for a task that is blocked by others.
+    pub blockers: Vec<TaskId>,
+    /// The cycle of the task. Each task waits for the next, and the last for the first.
+    pub cycle: Vec<TaskId>,
+}
+
+/// An innermost future of a task.
+pub(super) struct Leaf<'t> {
+    frame: &'t AwaitFrame,
+    /// What the future waits for, if known.
+    pub(super) wait: Option<&'t TaskWait>,
+    /// The future is the timer of a timeout around another future.
+    is_of_timeout: bool,
+}
+
+impl TraceModel {
+    /// Judges the tasks of all inspected processes. `threshold` is how long a timer must be overdue.
+    pub fn judge_inspected(&self, threshold: Nanos) -> Vec<JudgedTask<'_>> {
+        let of_process = |(id, process)| self.judge_process(id, process, threshold);
+        self.inspected().flat_map(of_process).collect()
+    }
+
+    fn judge_process<'m>(
+        &'m self,
+        id: ProcessId,
+        process: &'m InspectedProcess,
+        threshold: Nanos,
+    ) -> Vec<JudgedTask<'m>> {
+        let holders = Holders::of(process);
+        let blocked = Blocked::of(process, &holders, &self.inspections.stacks);
+        let workers = process.workers();
+        let judged = process.tasks.values().map(|known| {
+            let stack = self.await_stack(known.latest.stack);
+            let evidence = InspectedEvidence {
+                workers,
+                ..process.evidence(known, stack, &holders, &blocked)
+            };
+            JudgedTask {
+                process: id,
+                task: &known.latest,
+                stack,
+                evidence,
+                judgement: judge_inspected(&evidence, threshold),
+                blockers: blocked.blockers(known.latest.id).to_vec(),
+                cycle: blocked.cycle(known.latest.id).unwrap_or_default().to_vec(),
+            }
+        });
+        let mut judged: Vec<_> = judged.collect();
+        judge_those_behind(&mut judged, &blocked, threshold);
+        judged
+    }
+}
+
+/// Judges the tasks that can continue only after stuck tasks, from the stuck tasks outwards.
+fn judge_those_behind(judged: &mut [JudgedTask], blocked: &Blocked, threshold: Nanos) {
+    let at: BTreeMap<TaskId, usize> = (0..)
+        .zip(&*judged)
+        .map(|(at, one)| (one.task.id, at))
+        .collect();
+    let mut waiters: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+    for id in blocked.waiting() {
+        for blocker in blocked.blockers(id) {
+            waiters.entry(*blocker).or_default().push(id);
+        }
+    }
+    let stuck = judged.iter().filter(|one| is_cause(one));
+    let mut causes: Vec<TaskId> = stuck.map(|one| one.task.id).collect();
+    while let Some(cause) = causes.pop() {
+        for waiter in waiters.get(&cause).into_iter().flatten() {
+            let Some(behind) = behind(judged, &at, blocked, *waiter) else {
+                continue;
+            };
+            let one = &mut judged[at[waiter]];
+            if !is_weaker(one.evidence.blocked, behind) {
+                continue;
+            }
+            one.evidence.blocked = behind;
+            one.judgement = judge_inspected(&one.evidence, threshold);
+            if is_cause(one) {
+                causes.push(*waiter);
+            }
+        }
+    }
+}
+
+fn is_cause(one: &JudgedTask) -> bool {
+    one.judgement.verdict.is_stuck()
+}
+
+/// Whether the new evidence says more, so that each task changes at most twice.
+fn is_weaker(now: BlockedEvidence, new: BlockedEvidence) -> bool {
+    let certain = BlockedEvidence::Behind { is_certain: true };
+    let likely = BlockedEvidence::Behind { is_certain: false };
+    now == BlockedEvidence::No || (now == likely && new == certain)
+}
+
+/// The evidence of a task if all that it waits for are stuck.
+fn behind(
+    judged: &[JudgedTask],
+    at: &BTreeMap<TaskId, usize>,
+    blocked: &Blocked,
+    waiter: TaskId,
+) -> Option<BlockedEvidence> {
+    let blockers = blocked.blockers(waiter).iter();
+    let verdicts: Vec<Verdict> = blockers
+        .map(|id| Some(judged[*at.get(id)?].judgement.verdict))
+        .collect::<Option<_>>()?;
+    let is_certain = |verdict: &Verdict| matches!(verdict, Verdict::Stuck | Verdict::Deadlock);
+    verdicts
+        .iter()
+        .all(|verdict| verdict.is_stuck())
+        .then(|| BlockedEvidence::Behind {
+            is_certain: blocked.is_exclusive(waiter) && verdicts.iter().all(is_certain),
+        })
+}
+
+impl InspectedProcess {
+    fn evidence(
+        &self,
+        known: &Inspected<InspectedTask>,
+        stack: Option<&AwaitStack>,
+        holders: &Holders,
+        blocked: &Blocked,
+    ) -> InspectedEvidence {
+        let task = &known.latest;
+        let leaves = leaves(task, stack);
+        let unchanged = self.since(known.since);
+        InspectedEvidence {
+            state: task.state,
+            unchanged: blocked
+                .unchanged(self, task.id)
+                .map_or(unchanged, |all| all.min(unchanged)),
+            in_state: self.since(known.in_state_since),
+            wakers: task.wakers,
+            only_own_wakers: has_only_own_wakers(task),
+            leaf: leaf_evidence(task, &leaves, holders),
+            blocked: blocked.evidence(task.id),
+            overdue: self.overdue(known, &leaves),
+            thread: self.polling_thread(task),
+            workers: WorkerEvidence::Unknown,
+        }
+    }
+
+    /// How long ago the task's timer was due at the last inspection, if the timer was due at the first
+    /// inspection since which nothing has changed.
+    fn overdue(&self, known: &Inspected<InspectedTask>, leaves: &[Leaf]) -> Option<Nanos> {
+        let (first, last) = (self.times.get(known.since)?, self.times.last()?);
+        let is_polled = |leaf: &&Leaf| leaf.is_of_timeout || leaves.len() == 1;
+        let due = leaves
+            .iter()
+            .filter(is_polled)
+            .find_map(|leaf| match leaf.wait?.resource {
+                Resource::Timer(deadline) => Some(deadline),
+                _ => None,
+            })?;
+        (due <= first.began).then(|| due.until(last.began))
+    }
+
+    fn polling_thread(&self, task: &InspectedTask) -> PollingThread {
+        let is_polling = |known: &&Inspected<InspectedThread>| {
+            let thread = &known.latest;
+            thread.polls == Some(task.id) || (task.polled_by != 0 && thread.tid == task.polled_by)
+        };
+        match self.threads.values().find(is_polling) {
+            None => PollingThread::Unknown,
+            Some(known) if self.is_blocked_poll(known) => PollingThread::Blocked,
+            Some(_) => PollingThread::Runs,
+        }
+    }
+
+    /// Whether the thread polls a task, and is blocked in the same call as at an earlier inspection.
+    pub fn is_blocked_poll(&self, known: &Inspected<InspectedThread>) -> bool {
+        let is_blocked = known.latest.syscall.is_some()
+            && MIN_OBSERVATION_GAP <= self.since(known.in_state_since);
+        known.latest.role == ThreadRole::Polling && is_blocked
+    }
+
+    fn workers(&self) -> WorkerEvidence {
+        let is_worker = |known: &&Inspected<InspectedThread>| {
+            matches!(
+                known.latest.role,
+                ThreadRole::Parked | ThreadRole::Polling | ThreadRole::Worker
+            )
+        };
+        let mut workers = self.threads.values().filter(is_worker).peekable();
+        if workers.peek().is_none() {
+            return WorkerEvidence::Unknown;
+        }
+        let workers: Vec<_> = workers.collect();
+        let is_parked = |known: &&Inspected<InspectedThread>| {
+            known.latest.role == ThreadRole::Parked
+                && MIN_OBSERVATION_GAP <= self.since(known.in_state_since)
+        };
+        if workers.iter().any(|known| self.is_blocked_poll(known)) {
+            WorkerEvidence::Blocked
+        } else if workers.iter().all(is_parked) {
+            WorkerEvidence::Parked
+        } else {
+            WorkerEvidence::Active
+        }
+    }
+}
+
+fn has_only_own_wakers(task: &InspectedTask) -> bool {
+    let found = task.waker_holders.len() as u64;
+    let is_own = |holder: &WakerHolder| *holder == WakerHolder::Own;
+    task.wakers
+        .is_some_and(|wakers| 0 < wakers && u64::from(wakers) <= found)
+        && task.waker_holders.iter().all(is_own)
+}
+
+/// The indices of the innermost frames of a stack.
+pub fn innermost(stack: &AwaitStack) -> Vec<usize> {
+    let frames = &stack.frames;
+    let is_innermost = |at: &usize| {
+        let next = frames.get(at + 1);
+        next.is_none_or(|next| next.depth <= frames[*at].depth)
+    };
+    (0..frames.len()).filter(is_innermost).collect()
+}
+
+/// The innermost futures of a task.
+pub(super) fn leaves<'t>(task: &'t InspectedTask, stack: Option<&'t AwaitStack>) -> Vec<Leaf<'t>> {
+    let Some(stack) = stack else {
+        return Vec::new();
+    };
+    let frames = innermost(stack);
+    let leaf = |at: &usize| {
+        let wait = task.waits.iter().find(|wait| wait.frame as usize == *at);
+        let is_timer = wait.is_some_and(|wait| matches!(wait.resource, Resource::Timer(_)));
+        Leaf {
+            frame: &stack.frames[*at],
+            wait,
+            is_of_timeout: is_timer && 1 < frames.len() && is_in_timeout(stack, *at),
+        }
+    };
+    frames.iter().map(leaf).collect()
+}
+
+/// Whether the future directly around this one is a timeout.
+fn is_in_timeout(stack: &AwaitStack, at: usize) -> bool {
+    let depth = stack.frames[at].depth;
+    let around = stack.frames[..at].iter().rfind(|frame| frame.depth < depth);
+    around.is_some_and(|frame| {
+        let name = frame.name.split('<').next().unwrap_or_default();
+        name.ends_with("Timeout") || name.ends_with("timeout")
+    })
+}
+
+/// Whether the type behind the frame is not known: a trait object that could not be resolved.
+fn is_unknown(frame: &AwaitFrame) -> bool {
+    frame.name.is_empty() || frame.name.contains("dyn ")
+}
+
+fn leaf_evidence(task: &InspectedTask, leaves: &[Leaf], holders: &Holders) -> LeafEvidence {
+    if task.kind == TaskKind::Blocking {
+        return LeafEvidence::MayWaitForever;
+    }
+    if leaves.is_empty() || leaves.iter().any(|leaf| is_unknown(leaf.frame)) {
+        return LeafEvidence::Unknown;
+    }
+    let awaited = leaves.iter().filter(|leaf| !leaf.is_of_timeout);
+    let awaited: Vec<&Leaf> = awaited.collect();
+    if awaited.iter().all(|leaf| leaf.frame.may_wait_forever) {
+        return LeafEvidence::MayWaitForever;
+    }
+    let waits = || leaves.iter().filter_map(|leaf| leaf.wait);
+    let is_unheld_lock = |wait: &TaskWait| {
+        matches!(wait.resource, Resource::Mutex(_) | Resource::RwLock(_))
+            && holders.get(wait.resource).is_empty()
+    };
+    LeafEvidence::Known {
+        always_registers: waits().any(|wait| wait.always_registers),
+        has_no_waker: awaited.iter().all(|leaf| {
+            let has_no_waker = leaf.wait.is_some_and(|wait| wait.has_waker == Some(false));
+            has_no_waker && !leaf.frame.may_wait_forever
+        }),
+        is_held_by_unknown: task.state == TaskState::Idle && waits().any(is_unheld_lock),
+    }
+}

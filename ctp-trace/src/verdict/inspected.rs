@@ -1,0 +1,309 @@
+//! The rule for the tasks and threads of inspections.
+//!
+//! An inspection knows no history, but it knows what can still wake a task. A verdict is certain only if
+//! nothing about the task changed between two inspections.
+
+use super::words::{Confidence, Verdict};
+use super::{MIN_OBSERVATION_GAP, SURE_AFTER};
+use crate::record::{Nanos, TaskState};
+
+/// What is known of a task at the last inspection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InspectedEvidence {
+    /// What the task is doing.
+    pub state: TaskState,
+    /// For how long nothing about the task has changed: from the end of the first such inspection to the
+    /// start of the last. Zero after a single inspection.
+    pub unchanged: Nanos,
+    /// For how long the task has been in this state at every inspection.
+    pub in_state: Nanos,
+    /// At most this many wakers are left; `None` if unknown.
+    pub wakers: Option<u32>,
+    /// All wakers were found, in memory that only the task itself owns.
+    pub only_own_wakers: bool,
+    /// The innermost futures.
+    pub leaf: LeafEvidence,
+    /// The other tasks that must continue first.
+    pub blocked: BlockedEvidence,
+    /// How long ago the timer was due, if the task waits for a timer only.
+    pub overdue: Option<Nanos>,
+    /// The thread that polls the task.
+    pub thread: PollingThread,
+    /// The workers of the process.
+    pub workers: WorkerEvidence,
+}
+
+/// What is known of the futures that a task waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LeafEvidence {
+    /// Their types are unknown.
+    #[default]
+    Unknown,
+    /// Each of them may be meant to wait forever.
+    MayWaitForever,
+    /// At least one has another known type.
+    Known {
+        /// One of them has a type that registers a waker whenever it waits.
+        always_registers: bool,
+        /// Each of them is known to have no waker of the task.
+        has_no_waker: bool,
+        /// One of them is a lock, and no task is known to hold it.
+        is_held_by_unknown: bool,
+    },
+}
+
+/// Whether a task can continue only after others that do not continue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlockedEvidence {
+    /// Not known to be blocked.
+    #[default]
+    No,
+    /// In a cycle of tasks that wait for each other.
+    Cycle {
+        /// Each lock in the cycle has a single, known holder.
+        is_exclusive: bool,
+    },
+    /// Waits for a task that is in a cycle, or that nothing can wake.
+    Behind {
+        /// Everything on the way is certain.
+        is_certain: bool,
+    },
+}
+
+/// The thread that polls a running task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PollingThread {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// Known, and not blocked.
+    Runs,
+    /// Blocked in the same system call at two inspections.
+    Blocked,
+}
+
+/// The workers of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkerEvidence {
+    /// No worker is known.
+    #[default]
+    Unknown,
+    /// All workers have been parked since the first of two inspections.
+    Parked,
+    /// At least one worker is blocked in a call.
+    Blocked,
+    /// At least one worker runs or has run, and none is blocked.
+    Active,
+}
+
+/// The rule's conclusion about a task or thread of an inspection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InspectedJudgement {
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// How certain the conclusion is.
+    pub confidence: Confidence,
+    /// Why that is the verdict.
+    pub reason: InspectedReason,
+}
+
+/// Declares the reasons with their verdicts, words and descriptions.
+macro_rules! reasons {
+    ($($reason:ident: $verdict:ident, $word:literal, $when:literal;)*) => {
+        /// The reason for a verdict on a task of an inspection.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum InspectedReason {
+            $(#[doc = $when] $reason,)*
+        }
+
+        /// All reasons, in the order of the documentation.
+        pub const INSPECTED_REASONS: &[InspectedReason] = &[$(InspectedReason::$reason),*];
+
+        impl InspectedReason {
+            /// The word for the reason, as printed.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(InspectedReason::$reason => $word,)*
+                }
+            }
+
+            /// The verdict for this reason, if it is certain.
+            pub fn verdict(self) -> Verdict {
+                match self {
+                    $(InspectedReason::$reason => Verdict::$verdict,)*
+                }
+            }
+
+            /// When the reason applies.
+            pub fn when(self) -> &'static str {
+                match self {
+                    $(InspectedReason::$reason => $when,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    Deadlock: Deadlock, "deadlock", "in a cycle of tasks, each of which waits for a lock that the next holds, or for its end; STUCK? if a lock has several holders, or a future inside a task waits";
+    NoWaker: Stuck, "no-waker", "no waker is left, and the innermost future is of a type that always registers a waker; STUCK? for other known types";
+    Behind: Stuck, "behind", "can continue only after a task that is STUCK or in a DEADLOCK; STUCK? if that or a lock is doubtful";
+    LeafWithoutWaker: MaybeStuck, "leaf-without-waker", "the innermost future has no waker of the task, though wakers exist elsewhere";
+    OwnWaker: MaybeStuck, "self-waker", "all wakers are in memory that only the task itself owns";
+    Overdue: MaybeStuck, "overdue", "the timer was due before the first inspection, and no worker is blocked";
+    NotRun: MaybeStuck, "not-run", "woken, and not run between two inspections while all workers were parked";
+    InCall: Busy, "in-call", "its thread is blocked in the same system call at both inspections";
+    Unregistered: Waiting, "unregistered", "no waker is left, and the innermost future may be meant to wait forever";
+    Unwakeable: Waiting, "unwakeable", "no waker is left, and the type of the innermost future is unknown";
+    SeenOnce: Waiting, "seen-once", "a single inspection, or two that are too close, cannot show that nothing changes";
+    HolderUnknown: Waiting, "holder-unknown", "waits for a lock, and no task is known to hold it";
+    BehindBusy: Waiting, "behind-busy", "ready or due, and a worker is blocked in a call";
+    Queued: Waiting, "queued", "woken, and may be about to run";
+    QueuedUnseen: Waiting, "queued-unseen", "woken, not run between two inspections, and no worker is known";
+    Runs: Waiting, "runs", "polled by a known thread that is not blocked, or not at every inspection";
+    RunsUnseen: Waiting, "runs-unseen", "polled at every inspection, and the thread is unknown";
+    StackUnknown: Waiting, "stack-unknown", "wakers are left, and what it waits for is unknown";
+    Waits: Waiting, "waits", "something known can still wake it";
+}
+
+impl InspectedReason {
+    /// Whether a hang could look the same, so that a check cannot succeed.
+    pub fn is_gap(self) -> bool {
+        matches!(
+            self,
+            InspectedReason::Unwakeable
+                | InspectedReason::SeenOnce
+                | InspectedReason::HolderUnknown
+                | InspectedReason::BehindBusy
+                | InspectedReason::QueuedUnseen
+                | InspectedReason::RunsUnseen
+                | InspectedReason::StackUnknown
+        )
+    }
+}
+
+/// Applies the rule to a task. `threshold` is how long a timer must be overdue, and how long a lock must
+/// be awaited without a known holder, before that counts.
+pub fn judge_inspected(evidence: &InspectedEvidence, threshold: Nanos) -> InspectedJudgement {
+    let (verdict, reason) = match evidence.state {
+        TaskState::Idle => idle(evidence, threshold),
+        TaskState::Notified => notified(evidence),
+        TaskState::Running => running(evidence),
+        TaskState::Cancelled => (Verdict::Waiting, InspectedReason::Queued),
+    };
+    InspectedJudgement {
+        verdict,
+        confidence: verdict.confidence(),
+        reason,
+    }
+}
+
+type Decision = (Verdict, InspectedReason);
+
+fn idle(evidence: &InspectedEvidence, threshold: Nanos) -> Decision {
+    let is_steady = MIN_OBSERVATION_GAP <= evidence.unchanged;
+    let suspicion = certain(evidence)
+        .or_else(|| likely(evidence))
+        .or_else(|| overdue(evidence, threshold));
+    match suspicion {
+        Some(decision) if is_steady => decision,
+        Some(_) => (Verdict::Waiting, InspectedReason::SeenOnce),
+        None => (Verdict::Waiting, open(evidence, threshold)),
+    }
+}
+
+/// What proves that an unchanged task is stuck.
+fn certain(evidence: &InspectedEvidence) -> Option<Decision> {
+    let is_lost = matches!(
+        (evidence.wakers, evidence.leaf),
+        (
+            Some(0),
+            LeafEvidence::Known {
+                always_registers: true,
+                ..
+            }
+        )
+    );
+    match evidence.blocked {
+        BlockedEvidence::Cycle { is_exclusive: true } => {
+            Some((Verdict::Deadlock, InspectedReason::Deadlock))
+        }
+        _ if is_lost => Some((Verdict::Stuck, InspectedReason::NoWaker)),
+        BlockedEvidence::Behind { is_certain: true } => {
+            Some((Verdict::Stuck, InspectedReason::Behind))
+        }
+        _ => None,
+    }
+}
+
+/// What makes it likely that an unchanged task is stuck.
+fn likely(evidence: &InspectedEvidence) -> Option<Decision> {
+    let has_no_waker = matches!(
+        evidence.leaf,
+        LeafEvidence::Known {
+            has_no_waker: true,
+            ..
+        }
+    );
+    let reason = match (evidence.wakers, evidence.leaf) {
+        _ if matches!(evidence.blocked, BlockedEvidence::Cycle { .. }) => InspectedReason::Deadlock,
+        (Some(0), LeafEvidence::Known { .. }) => InspectedReason::NoWaker,
+        _ if matches!(evidence.blocked, BlockedEvidence::Behind { .. }) => InspectedReason::Behind,
+        (Some(1..), _) if has_no_waker => InspectedReason::LeafWithoutWaker,
+        (Some(1..), _) if evidence.only_own_wakers => InspectedReason::OwnWaker,
+        _ => return None,
+    };
+    Some((Verdict::MaybeStuck, reason))
+}
+
+/// A timer that was due and did not fire. A blocked worker delays timers.
+fn overdue(evidence: &InspectedEvidence, threshold: Nanos) -> Option<Decision> {
+    let is_overdue = threshold <= evidence.overdue?;
+    let is_free = matches!(
+        evidence.workers,
+        WorkerEvidence::Parked | WorkerEvidence::Active
+    );
+    (is_overdue && is_free).then_some((Verdict::MaybeStuck, InspectedReason::Overdue))
+}
+
+/// Why an idle task gets no bad verdict.
+fn open(evidence: &InspectedEvidence, threshold: Nanos) -> InspectedReason {
+    let is_overdue = evidence.overdue.is_some_and(|overdue| threshold <= overdue);
+    match (evidence.wakers, evidence.leaf) {
+        (Some(0), LeafEvidence::MayWaitForever) => InspectedReason::Unregistered,
+        (Some(0), _) => InspectedReason::Unwakeable,
+        (None, LeafEvidence::MayWaitForever) => InspectedReason::Waits,
+        (_, LeafEvidence::Unknown) => InspectedReason::StackUnknown,
+        _ if is_overdue => InspectedReason::BehindBusy,
+        (
+            _,
+            LeafEvidence::Known {
+                is_held_by_unknown: true,
+                ..
+            },
+        ) if threshold.min(SURE_AFTER) <= evidence.unchanged => InspectedReason::HolderUnknown,
+        _ => InspectedReason::Waits,
+    }
+}
+
+fn notified(evidence: &InspectedEvidence) -> Decision {
+    let is_steady = MIN_OBSERVATION_GAP <= evidence.unchanged;
+    match evidence.workers {
+        WorkerEvidence::Parked if is_steady => (Verdict::MaybeStuck, InspectedReason::NotRun),
+        WorkerEvidence::Blocked => (Verdict::Waiting, InspectedReason::BehindBusy),
+        WorkerEvidence::Unknown if is_steady => (Verdict::Waiting, InspectedReason::QueuedUnseen),
+        _ => (Verdict::Waiting, InspectedReason::Queued),
+    }
+}
+
+fn running(evidence: &InspectedEvidence) -> Decision {
+    let is_at_every_look = MIN_OBSERVATION_GAP <= evidence.in_state;
+    match evidence.thread {
+        PollingThread::Blocked => (Verdict::Busy, InspectedReason::InCall),
+        PollingThread::Unknown if is_at_every_look => {
+            (Verdict::Waiting, InspectedReason::RunsUnseen)
+        }
+        _ => (Verdict::Waiting, InspectedReason::Runs),
+    }
+}

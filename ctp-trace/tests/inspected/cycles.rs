@@ -1,0 +1,108 @@
+//! Deadlocks of inspected tasks, and the tasks behind them.
+
+use ctp_trace::record::*;
+use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::inspected::InspectedReason as Reason;
+
+use super::program::{Program, found, hold, stack, task, wait};
+
+/// A task that waits for one lock and holds another.
+fn between(id: u32, waits_for: Resource, holds: Option<HeldLock>) -> InspectedTask {
+    InspectedTask {
+        waits: vec![wait(1, waits_for)],
+        holds: holds.into_iter().collect(),
+        ..task(id, 1)
+    }
+}
+
+fn locking() -> Record {
+    stack(1, &[(0, "transfer"), (1, "Mutex::lock")])
+}
+
+fn verdicts(tasks: Vec<InspectedTask>) -> Vec<(Verdict, Reason)> {
+    let mut program = Program::default();
+    let tasks = tasks.into_iter().map(found);
+    let records: Vec<Record> = [locking()].into_iter().chain(tasks).collect();
+    program.inspect(&records, &[]);
+    let early = program.verdicts();
+    assert!(
+        early
+            .iter()
+            .all(|(verdict, _)| *verdict == Verdict::Waiting)
+    );
+    program.inspect(&[], &[]);
+    program.verdicts()
+}
+
+const A: Resource = Resource::Mutex(0xa);
+const B: Resource = Resource::Mutex(0xb);
+const DEADLOCK: (Verdict, Reason) = (Verdict::Deadlock, Reason::Deadlock);
+
+// CT-15
+#[test]
+fn two_tasks_hold_what_the_other_wants() {
+    let found = verdicts(vec![
+        between(1, A, Some(hold(B, true))),
+        between(2, B, Some(hold(A, true))),
+        between(3, A, None),
+        between(4, Resource::Task(TaskId(3)), None),
+        between(5, Resource::Mutex(0xc), None),
+    ]);
+    let behind = (Verdict::Stuck, Reason::Behind);
+    assert_eq!(found[..4], [DEADLOCK, DEADLOCK, behind, behind]);
+    assert_eq!(found[4].0, Verdict::Waiting);
+}
+
+#[test]
+fn a_task_may_wait_for_its_own_lock() {
+    assert_eq!(
+        verdicts(vec![between(1, A, Some(hold(A, true)))]),
+        [DEADLOCK]
+    );
+}
+
+#[test]
+fn shared_locks_make_a_cycle_likely() {
+    let shared = Resource::RwLock(0xb);
+    let found = verdicts(vec![
+        between(1, A, Some(hold(shared, false))),
+        between(2, shared, Some(hold(A, true))),
+    ]);
+    assert_eq!(found, [(Verdict::MaybeStuck, Reason::Deadlock); 2]);
+}
+
+#[test]
+fn a_holder_that_continues_ends_no_task() {
+    let mut holder = between(1, B, Some(hold(A, true)));
+    holder.state = TaskState::Running;
+    let found = verdicts(vec![holder, between(2, A, Some(hold(B, true)))]);
+    assert_eq!(found[1], (Verdict::Waiting, Reason::Waits));
+}
+
+#[test]
+fn another_branch_ends_a_cycle() {
+    let frames = [(0, "transfer"), (1, "Mutex::lock"), (1, "Readiness")];
+    let both = InspectedTask {
+        stack: AwaitStackId(2),
+        ..between(1, A, Some(hold(A, true)))
+    };
+    let mut program = Program::default();
+    program.inspect(&[stack(2, &frames), found(both)], &[]);
+    program.inspect(&[], &[]);
+    assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::Waits)]);
+}
+
+#[test]
+fn tasks_wait_behind_a_lost_task() {
+    let lost = InspectedTask {
+        wakers: Some(0),
+        ..between(1, Resource::Readable(7), Some(hold(A, true)))
+    };
+    let found = verdicts(vec![
+        lost,
+        between(2, A, Some(hold(B, true))),
+        between(3, B, None),
+    ]);
+    let behind = (Verdict::Stuck, Reason::Behind);
+    assert_eq!(found, [(Verdict::Stuck, Reason::NoWaker), behind, behind]);
+}

@@ -1,0 +1,7 @@
+//! The rule and the model for the tasks of inspections.
+
+mod cycles;
+mod model;
+mod program;
+mod properties;
+mod rule;

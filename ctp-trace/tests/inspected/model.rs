@@ -1,0 +1,151 @@
+//! What the model derives from the records of inspections.
+
+use ctp_trace::record::*;
+use ctp_trace::trace_model::innermost;
+use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::inspected::InspectedReason as Reason;
+
+use super::program::{PROCESS, Program, found, stack, task, thread, wait};
+
+/// A task that no waker is left for.
+fn lost() -> InspectedTask {
+    InspectedTask {
+        wakers: Some(0),
+        waits: vec![wait(1, Resource::Readable(7))],
+        ..task(1, 1)
+    }
+}
+
+fn reading() -> Record {
+    stack(1, &[(0, "serve"), (1, "Readiness")])
+}
+
+// CT-14
+#[test]
+fn unchanged_tasks_need_no_further_record() {
+    let mut program = Program::default();
+    program.inspect(&[reading(), found(lost())], &[]);
+    assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::SeenOnce)]);
+    program.inspect(&[], &[]);
+    assert_eq!(program.verdicts(), [(Verdict::Stuck, Reason::NoWaker)]);
+    program.inspect(&[found(task(1, 1))], &[]);
+    assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::Waits)]);
+    program.inspect(&[], &[1]);
+    assert_eq!(program.verdicts(), []);
+}
+
+#[test]
+fn an_unfinished_inspection_does_not_count() {
+    let mut program = Program::default();
+    program.inspect(&[reading(), found(lost())], &[]);
+    program.begin(&[found(task(1, 1))]);
+    assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::SeenOnce)]);
+    let (id, process) = program.model().inspected().next().expect("a process");
+    assert_eq!((id, process.times.len()), (PROCESS, 1));
+}
+
+#[test]
+fn branches_end_in_innermost_frames() {
+    let frames = [(0, "serve"), (1, "select"), (2, "a"), (2, "b"), (3, "c")];
+    let Record::AwaitStack(stack) = stack(1, &frames) else {
+        panic!("a stack")
+    };
+    assert_eq!(innermost(&stack), [2, 4]);
+}
+
+#[test]
+fn the_timer_of_a_timeout_is_no_leaf() {
+    let frames = [
+        (0, "serve"),
+        (1, "tokio::time::Timeout"),
+        (2, "recv"),
+        (2, "Sleep"),
+    ];
+    let mut lost = InspectedTask {
+        waits: vec![
+            wait(2, Resource::Channel(9)),
+            wait(3, Resource::Timer(Nanos(1 << 60))),
+        ],
+        ..task(1, 1)
+    };
+    lost.waits[0].has_waker = Some(false);
+    let mut program = Program::default();
+    program.inspect(&[stack(1, &frames), found(lost.clone())], &[]);
+    program.inspect(&[], &[]);
+    let likely = (Verdict::MaybeStuck, Reason::LeafWithoutWaker);
+    assert_eq!(program.verdicts(), [likely]);
+    let frames = [(0, "serve"), (1, "select"), (2, "recv"), (2, "Sleep")];
+    program.inspect(
+        &[
+            stack(2, &frames),
+            found(InspectedTask {
+                stack: AwaitStackId(2),
+                ..lost
+            }),
+        ],
+        &[],
+    );
+    program.inspect(&[], &[]);
+    assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::Waits)]);
+}
+
+#[test]
+fn wakers_must_all_be_found_to_be_its_own() {
+    let verdict = |wakers, holders: &[WakerHolder]| {
+        let mut program = Program::default();
+        let own = InspectedTask {
+            wakers: Some(wakers),
+            waker_holders: holders.to_vec(),
+            ..task(1, 1)
+        };
+        program.inspect(&[reading(), found(own)], &[]);
+        program.inspect(&[], &[]);
+        program.verdicts()[0].1
+    };
+    let own = WakerHolder::Own;
+    assert_eq!(verdict(1, &[own]), Reason::OwnWaker);
+    assert_eq!(verdict(2, &[own]), Reason::Waits);
+    assert_eq!(verdict(2, &[own, WakerHolder::Unknown]), Reason::Waits);
+}
+
+#[test]
+fn a_late_timer_was_due_at_both_inspections() {
+    let verdict = |deadline| {
+        let sleeping = InspectedTask {
+            waits: vec![wait(0, Resource::Timer(Nanos(deadline)))],
+            ..task(1, 1)
+        };
+        let mut program = Program::default();
+        let worker = thread(7, ThreadRole::Parked, Some(202));
+        program.inspect(&[stack(1, &[(0, "Sleep")]), found(sleeping), worker], &[]);
+        program.inspect(&[], &[]);
+        program.verdicts()[0].1
+    };
+    assert_eq!(verdict(1_000_000_000), Reason::Overdue);
+    assert_eq!(verdict(1_000_000_001), Reason::Waits);
+}
+
+#[test]
+fn a_thread_in_the_same_call_keeps_its_task() {
+    let polled = InspectedTask {
+        state: TaskState::Running,
+        polled_by: 7,
+        ..task(1, 0)
+    };
+    let queued = InspectedTask {
+        state: TaskState::Notified,
+        ..task(2, 0)
+    };
+    let mut program = Program::default();
+    let polling = thread(7, ThreadRole::Polling, Some(230));
+    program.inspect(&[found(polled), found(queued), polling], &[]);
+    assert_eq!(program.verdicts()[0].1, Reason::Runs);
+    program.inspect(&[], &[]);
+    let behind = (Verdict::Waiting, Reason::BehindBusy);
+    assert_eq!(
+        program.verdicts(),
+        [(Verdict::Busy, Reason::InCall), behind]
+    );
+    program.inspect(&[thread(7, ThreadRole::Polling, Some(1))], &[]);
+    assert_eq!(program.verdicts()[0].1, Reason::Runs);
+}
