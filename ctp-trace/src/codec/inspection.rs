@@ -99,6 +99,7 @@ fields!(InspectedThread {
     polls,
     addresses,
     [is_whole],
+    call,
 });
 
 codes!(ThreadRole {

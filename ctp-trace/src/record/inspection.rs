@@ -221,6 +221,8 @@ pub struct InspectedThread {
     /// The number of the system call in which the thread is blocked; `None` if it runs, or if that is
     /// unknown.
     pub syscall: Option<u32>,
+    /// The name of that system call; empty if unknown.
+    pub call: String,
     /// How often the thread has blocked so far. If two inspections have the same number, the thread
     /// has not left its call in between.
     pub switches: u64,

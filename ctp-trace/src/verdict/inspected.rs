@@ -164,7 +164,22 @@ reasons! {
     Runs: Waiting, "runs", "polled by a known thread that is not blocked, or not at every inspection";
     RunsUnseen: Waiting, "runs-unseen", "polled at every inspection, and the thread is unknown";
     StackUnknown: Waiting, "stack-unknown", "wakers are left, and what it waits for is unknown";
+    Ignored: Waiting, "ignored", "the verdict would be worse, but `--ignore` hides it";
     Waits: Waiting, "waits", "something known can still wake it";
+}
+
+impl InspectedJudgement {
+    /// The judgement of a task that the user ignores.
+    pub fn ignored(self) -> Self {
+        if !self.verdict.is_stuck() && self.verdict != Verdict::Busy {
+            return self;
+        }
+        InspectedJudgement {
+            verdict: Verdict::Waiting,
+            confidence: Confidence::Open,
+            reason: InspectedReason::Ignored,
+        }
+    }
 }
 
 impl InspectedReason {

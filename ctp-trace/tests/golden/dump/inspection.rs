@@ -75,11 +75,12 @@ fn dump_task(task: &InspectedTask) -> String {
 
 fn dump_thread(thread: &InspectedThread) -> String {
     format!(
-        "thread {} process={} name={:?} syscall={:?} switches={} role={:?} polls={:?} {:x?} whole={}",
+        "thread {} process={} name={:?} syscall={:?} {:?} switches={} role={:?} polls={:?} {:x?} whole={}",
         thread.tid,
         thread.process.0,
         thread.name,
         thread.syscall,
+        thread.call,
         thread.switches,
         thread.role,
         thread.polls,

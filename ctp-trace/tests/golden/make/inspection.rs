@@ -140,6 +140,7 @@ fn thread(role: ThreadRole) -> Record {
         tid: 701,
         name: "tokio-rt-worker".to_owned(),
         syscall: is_parked.then_some(202),
+        call: if is_parked { "futex" } else { "" }.to_owned(),
         switches: 9,
         role,
         polls: (!is_parked).then_some(TaskId(2)),

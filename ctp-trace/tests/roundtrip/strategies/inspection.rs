@@ -173,14 +173,20 @@ fn thread() -> impl Strategy<Value = Record> {
         ThreadRole::Blocking,
     ]);
     let ids = (any_u32(), any_u32(), text());
-    let call = (option::of(any_u32()), any_u64(), option::of(any_u32()));
+    let call = (
+        option::of(any_u32()),
+        text(),
+        any_u64(),
+        option::of(any_u32()),
+    );
     (ids, call, role, vec(any_u64(), 0..9), any::<bool>()).prop_map(
-        |((process, tid, name), (syscall, switches, polls), role, addresses, is_whole)| {
+        |((process, tid, name), (syscall, call, switches, polls), role, addresses, is_whole)| {
             Record::InspectedThread(InspectedThread {
                 process: ProcessId(process),
                 tid,
                 name,
                 syscall,
+                call,
                 switches,
                 role,
                 polls: polls.map(TaskId),

@@ -160,6 +160,7 @@ fn thread_fields(thread: &InspectedThread) -> Vec<Field> {
         ("tid", thread.tid.into()),
         ("name", escape(&thread.name).into()),
         ("syscall", thread.syscall.into()),
+        ("call", escape(&thread.call).into()),
         ("switches", thread.switches.into()),
         ("role", thread_role(thread.role).into()),
         ("polls", thread.polls.map(|task| task.0).into()),
