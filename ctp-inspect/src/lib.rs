@@ -14,9 +14,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod finder;
+pub mod modules;
+pub mod scan;
+pub mod stack_ranges;
 pub mod stacks;
 pub mod target;
 pub mod threads;
+pub mod tokio;
 
 pub use target::denial::Denial;
 pub use target::error::TargetError;

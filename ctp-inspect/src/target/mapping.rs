@@ -1,5 +1,7 @@
 //! The mappings of a process, as in `/proc/PID/maps`.
 
+use std::ops::Range;
+
 /// A range of addresses with memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
@@ -24,6 +26,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// The addresses.
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.end
+    }
+
     /// Size in bytes.
     pub fn len(&self) -> u64 {
         self.end.saturating_sub(self.start)

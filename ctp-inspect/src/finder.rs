@@ -1,0 +1,73 @@
+//! [`Finder`]: finds the tasks of a kind of runtime. Each kind has a finder of its own.
+
+use std::ops::Range;
+
+use ctp_trace::record::{TaskKind, TaskState};
+
+use crate::target::Target;
+
+/// Finds the tasks of a kind of runtime.
+pub trait Finder {
+    /// Finds all tasks. What is needed again is kept for the next search of the same target.
+    fn find(&mut self, target: &dyn Target) -> Found;
+}
+
+/// What a finder has found at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The tasks that have not ended, sorted by address.
+    pub tasks: Vec<FoundTask>,
+    /// The runtimes, such as `tokio 1.54.1`; without a number if the version is unknown.
+    pub runtimes: Vec<String>,
+    /// What could not be read or understood, a sentence each.
+    pub gaps: Vec<String>,
+}
+
+/// A task that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundTask {
+    /// Address of the task's header, where its memory begins.
+    pub address: u64,
+    /// The kind of task.
+    pub kind: TaskKind,
+    /// The id that the runtime gave the task; 0 if unknown.
+    pub runtime_id: u64,
+    /// What the task is doing.
+    pub state: TaskState,
+    /// At most this many wakers of the task are left.
+    pub wakers: u32,
+    /// Where words of wakers lie. Memory that was freed may hold some too, so that there may be more
+    /// than [`wakers`](Self::wakers).
+    pub waker_addresses: Vec<u64>,
+    /// Threads whose stacks have the task's address in use, by the kernel's id.
+    pub stacks: Vec<u32>,
+    /// Where the task was spawned: file and line, if the runtime recorded that.
+    pub spawned_at: Option<(String, u32)>,
+    /// The functions of the task.
+    pub vtable: TaskVtable,
+}
+
+impl FoundTask {
+    /// The memory from the header to the end of the future, which the future owns.
+    pub fn memory(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.vtable.trailer_offset)
+    }
+}
+
+/// The functions and offsets that tasks of a type share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskVtable {
+    /// Address of the vtable.
+    pub address: u64,
+    /// Address of the function that polls a task: `tokio::runtime::task::raw::poll` for the type of
+    /// the future.
+    pub poll: u64,
+    /// Where the part after the future begins, counted from the header.
+    pub trailer_offset: u64,
+    /// Where the scheduler begins, counted from the header; `None` in tokio before 1.23.
+    pub scheduler_offset: Option<u64>,
+    /// Where the id of the task is, counted from the header; `None` in tokio before 1.23.
+    pub id_offset: Option<u64>,
+    /// Where the address of the spawn location is, counted from the header, if it is recorded.
+    pub spawn_location_offset: Option<u64>,
+}

@@ -1,0 +1,93 @@
+//! [`Modules`]: the program and its libraries, as they are mapped.
+
+use std::ops::Range;
+
+use crate::target::mapping::Mapping;
+
+/// The files with code that a process has mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Modules {
+    modules: Vec<Module>,
+}
+
+/// A file with code, or the code of an unnamed mapping.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Module {
+    /// Path of the file, as the kernel prints it.
+    pub path: Vec<u8>,
+    /// Where code is, sorted.
+    pub text: Vec<Range<u64>>,
+    /// Where data of the file is that the program may read and not execute, sorted.
+    pub data: Vec<Range<u64>>,
+}
+
+impl Modules {
+    /// Groups mappings by their file. Files without code are left out.
+    pub fn of(mappings: &[Mapping]) -> Self {
+        let mut modules: Vec<((u32, u64), Module)> = Vec::new();
+        let private = mappings.iter().filter(|mapping| !mapping.is_shared);
+        for mapping in private.filter(|mapping| mapping.is_readable && mapping.has_file()) {
+            let index = modules.iter().position(|(file, _)| *file == mapping.file);
+            let index = index.unwrap_or_else(|| {
+                modules.push((mapping.file, Module::default()));
+                modules.len() - 1
+            });
+            modules[index].1.add(mapping);
+        }
+        let modules = modules.into_iter().map(|(_, module)| module);
+        let modules = modules.filter(|module| !module.text.is_empty()).collect();
+        Modules { modules }
+    }
+
+    /// The files with code.
+    pub fn iter(&self) -> impl Iterator<Item = &Module> {
+        self.modules.iter()
+    }
+
+    /// The file whose data contains this address.
+    pub fn with_data(&self, address: u64) -> Option<&Module> {
+        let mut modules = self.modules.iter();
+        modules.find(|module| contains(&module.data, address))
+    }
+}
+
+impl Module {
+    /// Whether code is at this address.
+    pub fn is_text(&self, address: u64) -> bool {
+        contains(&self.text, address)
+    }
+
+    fn add(&mut self, mapping: &Mapping) {
+        let range = mapping.range();
+        if mapping.is_executable {
+            self.text.push(range);
+        } else {
+            self.data.push(range);
+        }
+        self.path.clone_from(&mapping.path);
+    }
+}
+
+fn contains(ranges: &[Range<u64>], address: u64) -> bool {
+    ranges.iter().any(|range| range.contains(&address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::mapping::parse;
+
+    #[test]
+    fn mappings_are_grouped_by_file() {
+        let mappings = parse(
+            b"1000-2000 r--p 0 8:1 7 /app\n2000-3000 r-xp 1000 8:1 7 /app\n3000-4000 r--p 0 8:1 8 /font\n\
+              4000-5000 rw-p 2000 8:1 7 /app\n5000-6000 rw-p 0 0:0 0 [heap]\n",
+        );
+        let modules = Modules::of(&mappings);
+        assert_eq!(modules.iter().count(), 1);
+        let app = modules.with_data(0x4fff).expect("data of the program");
+        assert_eq!(app.path, b"/app");
+        assert!(app.is_text(0x2000) && !app.is_text(0x1000));
+        assert_eq!(modules.with_data(0x5000), None);
+    }
+}

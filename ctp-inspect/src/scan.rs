@@ -1,0 +1,154 @@
+//! [`Scan`]: passes over memory in large pieces.
+
+use std::ops::Range;
+
+use crate::target::Target;
+use crate::target::mapping::Mapping;
+
+/// Bytes that are read at a time: large enough that a system call costs little.
+const PIECE: usize = 1 << 20;
+const PAGE: u64 = 4096;
+
+/// Passes over memory in large pieces, and counts what it cannot read.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    buffer: Vec<u8>,
+    unreadable: Vec<Range<u64>>,
+}
+
+/// A piece of memory as it was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'b> {
+    /// Address of the first byte, a multiple of 8.
+    pub address: u64,
+    /// The 64-bit words.
+    pub words: &'b [[u8; 8]],
+}
+
+impl Piece<'_> {
+    /// The word at an address, if the piece has it.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.address)?;
+        let index = usize::try_from(offset / 8).ok()?;
+        let word = self.words.get(index)?;
+        offset.is_multiple_of(8).then(|| u64::from_le_bytes(*word))
+    }
+
+    /// Calls `found` with address and value of each word within `values`. This loop decides how long
+    /// an inspection takes.
+    pub fn each_within(&self, values: &Range<u64>, mut found: impl FnMut(u64, u64)) {
+        let span = values.end.saturating_sub(values.start);
+        let mut address = self.address;
+        for word in self.words {
+            let word = u64::from_le_bytes(*word);
+            if word.wrapping_sub(values.start) < span {
+                found(address, word);
+            }
+            address = address.wrapping_add(8);
+        }
+    }
+}
+
+impl Scan {
+    /// Reads these ranges from first to last, and calls `visit` with each piece.
+    pub fn each_piece(
+        &mut self,
+        target: &dyn Target,
+        ranges: &[Range<u64>],
+        mut visit: impl FnMut(Piece<'_>),
+    ) {
+        self.buffer.resize(PIECE, 0);
+        self.unreadable.clear();
+        for range in ranges {
+            let mut address = range.start;
+            while address < range.end {
+                let bytes = (range.end - address).min(PIECE as u64) as usize;
+                let read = target.read(address, &mut self.buffer[..bytes]);
+                let words = self.buffer[..read].as_chunks().0;
+                visit(Piece { address, words });
+                address += read as u64;
+                if read < bytes {
+                    let next = (address + 1).next_multiple_of(PAGE).min(range.end);
+                    self.unreadable.push(address..next);
+                    address = next;
+                }
+            }
+        }
+    }
+
+    /// How many bytes of the last pass could not be read although they are still mapped.
+    pub fn unreadable_bytes(&self, mappings: &[Mapping]) -> u64 {
+        let missing = self.unreadable.iter().filter(|range| {
+            let mapping = crate::target::mapping::find(mappings, range.start);
+            mapping.is_some_and(|mapping| mapping.is_readable)
+        });
+        missing.map(|range| range.end - range.start).sum()
+    }
+}
+
+/// The writable memory of a program, which is where its tasks are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WritableMemory {
+    /// What to search, sorted.
+    pub ranges: Vec<Range<u64>>,
+    /// Bytes that are left out because of the limit.
+    pub skipped: u64,
+}
+
+impl WritableMemory {
+    /// All writable memory, up to `limit` bytes. Files that are shared with other processes are no
+    /// memory of the program's own and are left out.
+    pub fn of(mappings: &[Mapping], limit: u64) -> Self {
+        let mut memory = WritableMemory::default();
+        let mut bytes = 0_u64;
+        for mapping in mappings.iter().filter(|mapping| is_searched(mapping)) {
+            if mapping.len() <= limit - bytes {
+                bytes += mapping.len();
+                memory.ranges.push(mapping.range());
+            } else {
+                memory.skipped = memory.skipped.saturating_add(mapping.len());
+            }
+        }
+        memory
+    }
+}
+
+fn is_searched(mapping: &Mapping) -> bool {
+    mapping.is_readable && mapping.is_writable && !(mapping.is_shared && mapping.has_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::image::MemoryImage;
+    use crate::target::mapping::parse;
+
+    #[test]
+    fn holes_are_counted_and_passed_over() {
+        let mut image = MemoryImage::default();
+        for mapping in parse(b"1000-2000 rw-p 0 0:0 0\n3000-4000 rw-p 0 0:0 0\n") {
+            image.add(mapping, 7_u64.to_le_bytes().repeat(512));
+        }
+        let mut scan = Scan::default();
+        let mut found = Vec::new();
+        scan.each_piece(&image, &[0x1000..0x2000, 0x2000..0x3800], |piece| {
+            piece.each_within(&(7..8), |address, _| found.push(address));
+        });
+        assert_eq!(found.len(), 512 + 256);
+        assert_eq!(found.last(), Some(&0x37f8));
+        assert_eq!(scan.unreadable_bytes(image.mappings()), 0);
+        let mapped = parse(b"1000-4000 rw-p 0 0:0 0\n");
+        assert_eq!(scan.unreadable_bytes(&mapped), 0x1000);
+    }
+
+    #[test]
+    fn memory_beyond_the_limit_is_counted() {
+        let mappings = parse(
+            b"1000-2000 rw-p 0 0:0 0\n2000-5000 rw-p 0 0:0 0\n5000-6000 rw-s 0 8:1 9 /db\n\
+              6000-7000 r--p 0 0:0 0\n7000-8000 rw-p 0 8:1 9 /app\n",
+        );
+        let memory = WritableMemory::of(&mappings, 0x2000);
+        assert_eq!(memory.ranges, [0x1000..0x2000, 0x7000..0x8000]);
+        assert_eq!(memory.skipped, 0x3000);
+    }
+}

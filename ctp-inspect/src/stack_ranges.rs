@@ -1,0 +1,100 @@
+//! [`StackRanges`]: which memory is the stack of which thread.
+
+use std::ops::Range;
+
+use crate::target::Target;
+
+/// The stacks of the threads, sorted by address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StackRanges {
+    stacks: Vec<StackRange>,
+}
+
+/// The stack of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackRange {
+    /// The kernel's id of the thread.
+    pub tid: u32,
+    /// The mapping with the stack.
+    pub range: Range<u64>,
+    /// The stack pointer, if the kernel says it now.
+    pub pointer: Option<u64>,
+}
+
+impl StackRange {
+    /// Whether the address is in the used part of the stack, or may be.
+    pub fn is_in_use(&self, address: u64) -> bool {
+        self.pointer.is_none_or(|pointer| pointer <= address)
+    }
+}
+
+impl StackRanges {
+    /// Finds the stacks. The stack of a thread that runs now is known if the thread was blocked in an
+    /// earlier call.
+    pub fn refresh(&mut self, target: &dyn Target) {
+        let pointers = target.stack_pointers();
+        let mut stacks: Vec<StackRange> = Vec::new();
+        for pointer in &pointers {
+            if let Some(mapping) = target.mapping_at(pointer.address) {
+                stacks.push(StackRange {
+                    tid: pointer.tid,
+                    range: mapping.range(),
+                    pointer: Some(pointer.address),
+                });
+            }
+        }
+        for mut earlier in std::mem::take(&mut self.stacks) {
+            let mapping = target.mapping_at(earlier.range.start);
+            let is_mapped = mapping.is_some_and(|mapping| mapping.range() == earlier.range);
+            let is_known = stacks
+                .iter()
+                .any(|stack| stack.tid == earlier.tid || stack.range == earlier.range);
+            if is_mapped && !is_known {
+                earlier.pointer = None;
+                stacks.push(earlier);
+            }
+        }
+        stacks.sort_by_key(|stack| stack.range.start);
+        self.stacks = stacks;
+    }
+
+    /// The stack that contains an address.
+    pub fn containing(&self, address: u64) -> Option<&StackRange> {
+        let after = self
+            .stacks
+            .partition_point(|stack| stack.range.start <= address);
+        let stack = self.stacks[..after].last()?;
+        stack.range.contains(&address).then_some(stack)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::StackPointer;
+    use crate::target::image::MemoryImage;
+    use crate::target::mapping::parse;
+
+    #[test]
+    fn running_threads_keep_their_stacks() {
+        let mut image = MemoryImage::default();
+        for mapping in parse(b"1000-2000 rw-p 0 0:0 0\n3000-4000 rw-p 0 0:0 0\n") {
+            image.add(mapping, Vec::new());
+        }
+        let (tid, address) = (7, 0x1800);
+        image.stack_pointers = vec![StackPointer { tid, address }];
+        let mut stacks = StackRanges::default();
+        stacks.refresh(&image);
+        let stack = stacks.containing(0x1000).expect("the stack");
+        assert_eq!((stack.tid, stack.pointer), (7, Some(0x1800)));
+        assert!(stack.is_in_use(0x1800) && !stack.is_in_use(0x17ff));
+        image.stack_pointers.clear();
+        stacks.refresh(&image);
+        assert!(
+            stacks
+                .containing(0x1fff)
+                .is_some_and(|stack| stack.is_in_use(0x1000))
+        );
+        assert_eq!(stacks.containing(0x3000), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! [`TokioFinder`]: finds the tasks of tokio.
+//!
+//! No name and no debug info is needed. The order of events:
+//!
+//! 1. [`index`]: vtables of tasks are found by shape, in the data of the modules.
+//! 2. [`header`]: a word of writable memory with the address of a vtable belongs to the header of a task.
+//! 3. [`owned_list`]: the neighbours of a task in its owner's list point back to it.
+//! 4. [`references`]: words with the address of a task are wakers, lists, or on a stack.
+
+pub mod header;
+pub mod index;
+pub mod owned_list;
+pub mod references;
+pub mod state;
+
+mod spawn_location;
+mod version;
+mod vtable;
+
+use std::collections::{BTreeSet, HashMap};
+
+use ctp_trace::record::TaskKind;
+
+use crate::finder::{Finder, Found, FoundTask};
+use crate::scan::{Scan, WritableMemory};
+use crate::stack_ranges::StackRanges;
+use crate::target::Target;
+use crate::tokio::header::{TaskHeader, VTABLE_OFFSET};
+use crate::tokio::index::VtableIndex;
+use crate::tokio::owned_list::{Checked, HeaderReader, Headers};
+use crate::tokio::references::{ReferenceSearch, References};
+
+/// At most this many candidates are looked at.
+const MOST_CANDIDATES: usize = 1 << 21;
+/// At most this many bytes of writable memory are searched.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// Finds the tasks of tokio, from 1.21 on.
+#[derive(Debug, Default)]
+pub struct TokioFinder {
+    index: VtableIndex,
+    scan: Scan,
+    stacks: StackRanges,
+    /// Vtables of tasks that a list owned once, which are thus not of the blocking pool.
+    owned_vtables: BTreeSet<u64>,
+}
+
+impl Finder for TokioFinder {
+    fn find(&mut self, target: &dyn Target) -> Found {
+        self.index.refresh(target, &mut self.scan);
+        if self.index.vtables.is_empty() {
+            return Found::default();
+        }
+        self.stacks.refresh(target);
+        let memory = WritableMemory::of(target.mappings(), MOST_BYTES);
+        let candidates = self.candidates(target, &memory);
+        let unreadable = self.scan.unreadable_bytes(target.mappings());
+        let reader = HeaderReader {
+            target,
+            vtables: &self.index.vtables,
+        };
+        let mut checked = owned_list::check(candidates, &reader);
+        let references = self.references(target, &memory, &checked.tasks);
+        self.drop_remains(&mut checked, &references, memory.skipped + unreadable == 0);
+        Found {
+            tasks: self.tasks(target, &checked.tasks, references),
+            runtimes: self.runtimes(),
+            gaps: gaps(&memory, unreadable, checked.undecided),
+        }
+    }
+}
+
+impl TokioFinder {
+    /// Everything in memory that may be a task.
+    fn candidates(&mut self, target: &dyn Target, memory: &WritableMemory) -> Headers {
+        let mut candidates = Headers::new();
+        let (index, stacks) = (&self.index, &self.stacks);
+        self.scan.each_piece(target, &memory.ranges, |piece| {
+            piece.each_within(&index.range, |at, word| {
+                let vtable = index.vtables.get(&word);
+                let (Some(vtable), Some(address)) = (vtable, at.checked_sub(VTABLE_OFFSET)) else {
+                    return;
+                };
+                if stacks.containing(address).is_some() || MOST_CANDIDATES <= candidates.len() {
+                    return;
+                }
+                let header = TaskHeader::read(target, Some(&piece), address, vtable);
+                candidates.extend(
+                    header
+                        .filter(TaskHeader::is_plausible)
+                        .map(|header| (address, header)),
+                );
+            });
+        });
+        candidates
+    }
+
+    fn references(
+        &mut self,
+        target: &dyn Target,
+        memory: &WritableMemory,
+        tasks: &Headers,
+    ) -> HashMap<u64, References> {
+        let mut search = ReferenceSearch::new(target, &self.stacks, tasks, &self.index);
+        let index = &mut self.index;
+        self.scan.each_piece(target, &memory.ranges, |piece| {
+            search.search(&piece, index);
+        });
+        search.found
+    }
+
+    /// Drops what looks like a task without neighbours, but is in no list and no queue.
+    fn drop_remains(
+        &mut self,
+        checked: &mut Checked,
+        references: &HashMap<u64, References>,
+        is_search_complete: bool,
+    ) {
+        let owned = checked.tasks.values().filter(|task| task.owner != 0);
+        self.owned_vtables.extend(owned.map(|task| task.vtable));
+        let vtables = &self.owned_vtables;
+        checked.tasks.retain(|address, task| {
+            let references = references.get(address).cloned().unwrap_or_default();
+            if task.owner == 0 {
+                let is_used = 0 < references.in_heap || !references.stacks.is_empty();
+                task.is_blocking() && !vtables.contains(&task.vtable) && is_used
+            } else {
+                task.neighbours != [0, 0] || references.is_alone_in_list || !is_search_complete
+            }
+        });
+    }
+
+    fn tasks(
+        &self,
+        target: &dyn Target,
+        headers: &Headers,
+        mut references: HashMap<u64, References>,
+    ) -> Vec<FoundTask> {
+        let mut wakers = references::wakers(&references);
+        let mut locations = spawn_location::SpawnLocations::new(target);
+        let tasks = headers.values().filter_map(|header| {
+            let vtable = *self.index.vtables.get(&header.vtable)?;
+            let address = header.address;
+            Some(FoundTask {
+                address,
+                kind: kind(header),
+                runtime_id: header.id,
+                state: header.state.state(),
+                wakers: header.state.wakers(),
+                waker_addresses: wakers.remove(&address).unwrap_or_default(),
+                stacks: references.remove(&address).unwrap_or_default().stacks,
+                spawned_at: locations.of(address, &vtable),
+                vtable,
+            })
+        });
+        tasks.collect()
+    }
+
+    fn runtimes(&self) -> Vec<String> {
+        if self.index.versions.is_empty() {
+            return vec!["tokio".to_owned()];
+        }
+        let versions = self.index.versions.iter();
+        versions.map(|version| format!("tokio {version}")).collect()
+    }
+}
+
+fn kind(header: &TaskHeader) -> TaskKind {
+    if header.owner == 0 {
+        TaskKind::Blocking
+    } else {
+        TaskKind::Tokio
+    }
+}
+
+fn gaps(memory: &WritableMemory, unreadable: u64, undecided: usize) -> Vec<String> {
+    let mut gaps = Vec::new();
+    if 0 < memory.skipped {
+        gaps.push(format!(
+            "{} MiB of memory were not searched for tasks, because there is more than {} MiB",
+            memory.skipped >> 20,
+            MOST_BYTES >> 20
+        ));
+    }
+    if 0 < unreadable {
+        gaps.push(format!("{unreadable} bytes of memory could not be read"));
+    }
+    if 0 < undecided {
+        gaps.push(format!(
+            "{undecided} tasks of tokio changed too quickly to be told from remains of tasks"
+        ));
+    }
+    gaps
+}

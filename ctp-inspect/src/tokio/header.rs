@@ -1,0 +1,81 @@
+//! [`TaskHeader`]: the words of a task of tokio that say whether it is one, and where its neighbours are.
+
+use crate::finder::TaskVtable;
+use crate::scan::Piece;
+use crate::target::Target;
+use crate::tokio::state::StateWord;
+
+/// Where the vtable's address is, counted from the header.
+pub const VTABLE_OFFSET: u64 = 16;
+
+/// The words of a task: state, next in a queue, vtable and id of the owner's list; then, at the trailer,
+/// the neighbours in that list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskHeader {
+    /// Address of the header.
+    pub address: u64,
+    /// State and references.
+    pub state: StateWord,
+    /// The next task in the queue that has this one; 0 if none.
+    pub queue_next: u64,
+    /// Address of the vtable.
+    pub vtable: u64,
+    /// Number of the list of tasks that owns this one; 0 for tasks of the blocking pool.
+    pub owner: u64,
+    /// The neighbours in the owner's list: previous and next; 0 at the ends.
+    pub neighbours: [u64; 2],
+    /// The id that tokio gave the task; 0 if unknown.
+    pub id: u64,
+}
+
+impl TaskHeader {
+    /// Reads the task at an address, from the piece as far as it has the words.
+    pub fn read(
+        target: &dyn Target,
+        piece: Option<&Piece<'_>>,
+        address: u64,
+        vtable: &TaskVtable,
+    ) -> Option<Self> {
+        let header = words(target, piece, address)?;
+        let trailer = address.checked_add(vtable.trailer_offset)?;
+        let id = vtable.id_offset.map(|offset| address + offset);
+        let [state, queue_next, vtable, owner] = header;
+        Some(TaskHeader {
+            address,
+            state: StateWord(state),
+            queue_next,
+            vtable,
+            owner,
+            neighbours: words(target, piece, trailer)?,
+            id: id.map_or(Some([0]), |id| words(target, piece, id))?[0],
+        })
+    }
+
+    /// Whether these can be the words of a task that has not ended. A freed task has its state
+    /// overwritten by some allocators, and no references with the others.
+    pub fn is_plausible(&self) -> bool {
+        let pointers = [self.queue_next, self.neighbours[0], self.neighbours[1]];
+        let are_aligned = pointers.iter().all(|pointer| pointer.is_multiple_of(8));
+        are_aligned && self.state.is_alive() && !self.neighbours.contains(&self.address)
+    }
+
+    /// Whether the task belongs to the blocking pool, if it is one.
+    pub fn is_blocking(&self) -> bool {
+        self.owner == 0 && self.neighbours == [0, 0] && self.state.is_active()
+    }
+}
+
+fn words<const N: usize>(
+    target: &dyn Target,
+    piece: Option<&Piece<'_>>,
+    address: u64,
+) -> Option<[u64; N]> {
+    let mut words = [0; N];
+    let offsets = (0..N as u64).map(|index| index * 8);
+    let is_in_piece = words.iter_mut().zip(offsets).all(|(word, offset)| {
+        let found = piece.and_then(|piece| piece.word(address.checked_add(offset)?));
+        *word = found.unwrap_or_default();
+        found.is_some()
+    });
+    (is_in_piece || target.words(address, &mut words)).then_some(words)
+}

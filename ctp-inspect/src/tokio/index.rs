@@ -1,0 +1,63 @@
+//! [`VtableIndex`]: what the modules of a process say about tokio. This does not change while the program
+//! runs, unless it loads a library.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use crate::finder::TaskVtable;
+use crate::modules::Modules;
+use crate::scan::Scan;
+use crate::target::Target;
+use crate::tokio::{version, vtable};
+
+/// Vtables and versions of tokio in the modules of a process.
+#[derive(Debug, Default)]
+pub struct VtableIndex {
+    modules: Modules,
+    /// The vtables by their address.
+    pub vtables: HashMap<u64, TaskVtable>,
+    /// The versions, such as `1.54.1`.
+    pub versions: BTreeSet<String>,
+    /// The smallest range that contains all vtables.
+    pub range: Range<u64>,
+    /// Whether a word is a vtable of wakers.
+    waker_vtables: HashMap<u64, bool>,
+}
+
+impl VtableIndex {
+    /// Searches the modules, if they differ from those of the last call.
+    pub fn refresh(&mut self, target: &dyn Target, scan: &mut Scan) {
+        let modules = Modules::of(target.mappings());
+        if modules == self.modules {
+            return;
+        }
+        *self = VtableIndex::default();
+        let mut vtables = Vec::new();
+        for module in modules.iter() {
+            vtables.extend(vtable::find(target, scan, module));
+            self.versions.extend(version::find(target, scan, module));
+        }
+        vtables.sort_by_key(|vtable| vtable.address);
+        self.range = vtable::range_of(&vtables);
+        let by_address = vtables.into_iter().map(|vtable| (vtable.address, vtable));
+        self.vtables = by_address.collect();
+        self.modules = modules;
+    }
+
+    /// Whether a word is the address of a vtable of wakers: four functions in the data of a module.
+    pub fn is_waker_vtable(&mut self, target: &dyn Target, word: u64) -> bool {
+        if let Some(known) = self.waker_vtables.get(&word) {
+            return *known;
+        }
+        let Some(module) = self.modules.with_data(word) else {
+            return false;
+        };
+        let mut words = [0; 4];
+        let is_vtable = word.is_multiple_of(8)
+            && !self.vtables.contains_key(&word)
+            && target.words(word, &mut words)
+            && words.iter().all(|word| module.is_text(*word));
+        self.waker_vtables.insert(word, is_vtable);
+        is_vtable
+    }
+}

@@ -1,0 +1,197 @@
+//! Finds the words of memory that contain addresses of tasks: wakers, lists and stacks.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::scan::Piece;
+use crate::stack_ranges::StackRanges;
+use crate::target::Target;
+use crate::tokio::index::VtableIndex;
+use crate::tokio::owned_list::Headers;
+
+/// At most this many wakers of a task are listed.
+const MOST_WAKERS: usize = 64;
+const FILTER_BITS: u64 = 1 << 20;
+
+/// What the words with the address of a task are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct References {
+    /// Words followed by a vtable of wakers.
+    pub before_vtable: Vec<u64>,
+    /// Words that follow a vtable of wakers.
+    pub after_vtable: Vec<u64>,
+    /// Two equal words in a row are the head and the tail of a list with a single task.
+    pub is_alone_in_list: bool,
+    /// Threads whose stacks have the address in use.
+    pub stacks: Vec<u32>,
+    /// Words in other memory than stacks.
+    pub in_heap: u32,
+}
+
+/// Collects [`References`] of all tasks during a pass over memory.
+pub struct ReferenceSearch<'t> {
+    target: &'t dyn Target,
+    stacks: &'t StackRanges,
+    filter: AddressFilter,
+    /// By the address of the task.
+    pub found: HashMap<u64, References>,
+    /// Where the neighbours in the owner's list are stored, which are no wakers.
+    links: HashMap<u64, ()>,
+}
+
+impl<'t> ReferenceSearch<'t> {
+    /// Searches for the addresses of these tasks.
+    pub fn new(
+        target: &'t dyn Target,
+        stacks: &'t StackRanges,
+        tasks: &Headers,
+        index: &VtableIndex,
+    ) -> Self {
+        let trailers = tasks.values().filter_map(|task| {
+            let vtable = index.vtables.get(&task.vtable)?;
+            Some(task.address + vtable.trailer_offset)
+        });
+        ReferenceSearch {
+            target,
+            stacks,
+            filter: AddressFilter::of(tasks),
+            found: tasks
+                .keys()
+                .map(|task| (*task, References::default()))
+                .collect(),
+            links: trailers
+                .flat_map(|trailer| [(trailer, ()), (trailer + 8, ())])
+                .collect(),
+        }
+    }
+
+    /// Searches a piece of memory.
+    pub fn search(&mut self, piece: &Piece<'_>, index: &mut VtableIndex) {
+        let mut hits = Vec::new();
+        piece.each_within(&self.filter.range, |at, word| {
+            if self.filter.may_contain(word) {
+                hits.push((at, word));
+            }
+        });
+        for (at, word) in hits {
+            self.classify(piece, index, at, word);
+        }
+    }
+
+    fn classify(&mut self, piece: &Piece<'_>, index: &mut VtableIndex, at: u64, task: u64) {
+        let Some(references) = self.found.get_mut(&task) else {
+            return;
+        };
+        if self.links.contains_key(&at) {
+            return;
+        }
+        if let Some(stack) = self.stacks.containing(at) {
+            if stack.is_in_use(at) && !references.stacks.contains(&stack.tid) {
+                references.stacks.push(stack.tid);
+            }
+        } else {
+            references.in_heap = references.in_heap.saturating_add(1);
+        }
+        let word = |address| piece.word(address).or_else(|| self.target.word(address));
+        let before = at.checked_sub(8).and_then(word).unwrap_or_default();
+        let after = at.checked_add(8).and_then(word).unwrap_or_default();
+        references.is_alone_in_list |= after == task || before == task;
+        if index.is_waker_vtable(self.target, after) {
+            push(&mut references.before_vtable, at);
+        }
+        if index.is_waker_vtable(self.target, before) {
+            push(&mut references.after_vtable, at);
+        }
+    }
+}
+
+fn push(addresses: &mut Vec<u64>, address: u64) {
+    if addresses.len() < MOST_WAKERS {
+        addresses.push(address);
+    }
+}
+
+/// Keeps only the addresses in the order of the two words that the program has: the compiler may put
+/// either first, but does the same for all wakers. Returns the wakers by task.
+pub fn wakers(found: &HashMap<u64, References>) -> HashMap<u64, Vec<u64>> {
+    let before: usize = found
+        .values()
+        .map(|references| references.before_vtable.len())
+        .sum();
+    let after: usize = found
+        .values()
+        .map(|references| references.after_vtable.len())
+        .sum();
+    let of = |references: &References| {
+        if after < before {
+            references.before_vtable.clone()
+        } else {
+            references.after_vtable.clone()
+        }
+    };
+    found
+        .iter()
+        .map(|(task, references)| (*task, of(references)))
+        .collect()
+}
+
+/// Excludes most words that are no address of a task, without a search.
+struct AddressFilter {
+    range: Range<u64>,
+    /// All addresses are multiples of 2 to the power of this.
+    alignment: u32,
+    bits: Vec<u64>,
+}
+
+impl AddressFilter {
+    fn of(tasks: &Headers) -> Self {
+        let first = tasks.keys().next().copied().unwrap_or_default();
+        let end = tasks
+            .keys()
+            .next_back()
+            .map_or(0, |last| last.saturating_add(1));
+        let all = tasks.keys().fold(0, |all, address| all | address);
+        let mut filter = AddressFilter {
+            range: first..end,
+            alignment: all.trailing_zeros().min(63),
+            bits: vec![0; (FILTER_BITS / 64) as usize],
+        };
+        for address in tasks.keys() {
+            let (index, mask) = filter.bit(*address);
+            filter.bits[index] |= mask;
+        }
+        filter
+    }
+
+    fn bit(&self, address: u64) -> (usize, u64) {
+        let bit = (address >> self.alignment) % FILTER_BITS;
+        ((bit / 64) as usize, 1 << (bit % 64))
+    }
+
+    fn may_contain(&self, word: u64) -> bool {
+        let (index, mask) = self.bit(word);
+        word.trailing_zeros() >= self.alignment && self.bits[index] & mask != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_most_wakers_counts() {
+        let references = |before_vtable, after_vtable| References {
+            before_vtable,
+            after_vtable,
+            ..References::default()
+        };
+        let found = HashMap::from([
+            (1, references(vec![8], vec![16])),
+            (2, references(vec![], vec![24])),
+        ]);
+        assert_eq!(
+            wakers(&found),
+            HashMap::from([(1, vec![16]), (2, vec![24])])
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! Finds the vtables of tokio's tasks in the data of a module, by their shape.
+//!
+//! From tokio 1.23 on, a vtable is 7 functions and at least 3 offsets: of the trailer, the scheduler and
+//! the id. With `tokio_unstable` there is a fourth, of the spawn location. Before 1.23, a vtable is 8
+//! functions and the offset of the trailer.
+
+use std::ops::Range;
+
+use crate::finder::TaskVtable;
+use crate::modules::Module;
+use crate::scan::Scan;
+use crate::target::Target;
+
+const FUNCTIONS: usize = 7;
+const FUNCTIONS_BEFORE_1_23: usize = 8;
+/// The header is 4 words, so the scheduler cannot begin earlier.
+const HEADER_SIZE: u64 = 32;
+/// Schedulers are a pointer or little more.
+const MOST_SCHEDULER_BYTES: u64 = 256;
+/// Futures are smaller than this.
+const MOST_FUTURE_BYTES: u64 = 1 << 28;
+/// Words of a vtable, with the fourth offset.
+const WORDS: usize = 11;
+
+/// The vtables of a module, sorted by address.
+pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module) -> Vec<TaskVtable> {
+    let mut starts = Vec::new();
+    for range in &module.data {
+        let mut run = TextRun::default();
+        scan.each_piece(target, std::slice::from_ref(range), |piece| {
+            run.restart_at(piece.address);
+            for word in piece.words {
+                starts.extend(run.next(u64::from_le_bytes(*word), module));
+            }
+        });
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    let candidates = starts
+        .into_iter()
+        .filter_map(|start| read(target, start, module));
+    candidates.collect()
+}
+
+/// How many functions in a row end at the present word.
+#[derive(Default)]
+struct TextRun {
+    address: u64,
+    length: usize,
+}
+
+impl TextRun {
+    fn restart_at(&mut self, address: u64) {
+        if self.address != address {
+            *self = TextRun { address, length: 0 };
+        }
+    }
+
+    /// Takes the next word. Returns where a vtable may begin, if functions end before this word.
+    fn next(&mut self, word: u64, module: &Module) -> Option<u64> {
+        let length = self.length;
+        self.length = if module.is_text(word) { length + 1 } else { 0 };
+        let after_functions = self.address;
+        self.address += 8;
+        let is_end = self.length == 0 && FUNCTIONS <= length && is_trailer_offset(word);
+        is_end.then(|| after_functions - 8 * FUNCTIONS as u64)
+    }
+}
+
+/// Reads the vtable whose trailer offset follows the 7 functions at `start`.
+fn read(target: &dyn Target, start: u64, module: &Module) -> Option<TaskVtable> {
+    let mut words = [0; WORDS];
+    let (functions, offsets) = (FUNCTIONS, WORDS - 1);
+    if !target.words(start, &mut words) && !target.words(start, &mut words[..offsets]) {
+        return read_before_1_23(target, start, module);
+    }
+    let [trailer, scheduler, id, spawn] = words[functions..] else {
+        return None;
+    };
+    if !are_offsets(trailer, scheduler, id) {
+        return read_before_1_23(target, start, module);
+    }
+    Some(TaskVtable {
+        address: start,
+        poll: words[0],
+        trailer_offset: trailer,
+        scheduler_offset: Some(scheduler),
+        id_offset: Some(id),
+        spawn_location_offset: (spawn == id + 8 && spawn < trailer).then_some(spawn),
+    })
+}
+
+fn read_before_1_23(target: &dyn Target, second: u64, module: &Module) -> Option<TaskVtable> {
+    let start = second.checked_sub(8)?;
+    let mut words = [0; FUNCTIONS_BEFORE_1_23 + 1];
+    let is_vtable = target.words(start, &mut words)
+        && words[..FUNCTIONS_BEFORE_1_23]
+            .iter()
+            .all(|word| module.is_text(*word));
+    is_vtable.then(|| TaskVtable {
+        address: start,
+        poll: words[0],
+        trailer_offset: words[FUNCTIONS_BEFORE_1_23],
+        ..TaskVtable::default()
+    })
+}
+
+fn is_trailer_offset(word: u64) -> bool {
+    HEADER_SIZE < word && word < MOST_FUTURE_BYTES && word.is_multiple_of(8)
+}
+
+fn are_offsets(trailer: u64, scheduler: u64, id: u64) -> bool {
+    let are_words = scheduler.is_multiple_of(8) && id.is_multiple_of(8);
+    let are_in_order = HEADER_SIZE <= scheduler && scheduler <= id && id + 8 <= trailer;
+    are_words && are_in_order && id - scheduler <= MOST_SCHEDULER_BYTES
+}
+
+/// The smallest range that contains all vtables.
+pub fn range_of(vtables: &[TaskVtable]) -> Range<u64> {
+    let first = vtables.first().map_or(0, |vtable| vtable.address);
+    let last = vtables.last().map_or(0, |vtable| vtable.address + 1);
+    first..last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::image::MemoryImage;
+    use crate::target::mapping::parse;
+
+    const DATA: u64 = 0x2000;
+
+    /// A module with code at 0x1000 and these words as data.
+    fn found(words: &[u64]) -> Vec<TaskVtable> {
+        let mut image = MemoryImage::default();
+        let mappings = parse(b"1000-2000 r-xp 0 8:1 7 /app\n2000-3000 r--p 1000 8:1 7 /app\n");
+        let mut data: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        data.resize(0x1000, 0);
+        for mapping in mappings {
+            image.add(mapping, data.clone());
+        }
+        let modules = crate::modules::Modules::of(image.mappings());
+        let module = modules.iter().next().expect("the module");
+        find(&image, &mut Scan::default(), module)
+    }
+
+    fn functions(count: u64) -> Vec<u64> {
+        (0..count).map(|index| 0x1100 + index * 16).collect()
+    }
+
+    #[test]
+    fn offsets_are_those_behind_seven_functions() {
+        let words = [vec![0x1ff0, 5], functions(7), vec![104, 32, 40, 48]].concat();
+        let expected = TaskVtable {
+            address: DATA + 16,
+            poll: 0x1100,
+            trailer_offset: 104,
+            scheduler_offset: Some(32),
+            id_offset: Some(40),
+            spawn_location_offset: Some(48),
+        };
+        assert_eq!(found(&words), [expected]);
+        // A function of another structure may come directly before.
+        assert_eq!(found(&words[2..])[0].poll, 0x1100);
+        assert_eq!(
+            found(&[functions(8), vec![104, 32, 40, 0]].concat())[0].poll,
+            0x1110
+        );
+    }
+
+    #[test]
+    fn eight_functions_and_one_offset_are_an_old_vtable() {
+        let vtables = found(&[functions(8), vec![104, 0x1100]].concat());
+        assert_eq!(vtables.len(), 1);
+        assert_eq!((vtables[0].address, vtables[0].id_offset), (DATA, None));
+    }
+
+    #[test]
+    fn other_structures_are_no_vtables() {
+        for words in [
+            [functions(6), vec![104, 32, 40]].concat(),
+            [functions(7), vec![104, 40, 32]].concat(),
+            [functions(7), vec![104, 32, 104]].concat(),
+            [functions(7), vec![1, 32, 40]].concat(),
+            [functions(7), vec![100, 32, 40]].concat(),
+            [functions(7), vec![1 << 40, 32, 40]].concat(),
+        ] {
+            assert_eq!(found(&words), [], "{words:x?}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Tasks that wait for something that can happen. Nothing is wrong with them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, Notify, Semaphore, mpsc, oneshot};
+
+use crate::registry::{register, spawn, spawn_bare};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// `count` tasks of each kind.
+pub fn start(count: usize) {
+    for _ in 0..count {
+        spawn("sleep", sleep());
+        start_channels();
+        start_locks();
+        start_sockets();
+        spawn("join", async {
+            let inner = spawn_bare(async {
+                let _registration = register("joined").await;
+                sleep().await;
+            });
+            let _ = inner.await;
+        });
+        let handle = spawn("abortable", sleep());
+        Box::leak(Box::new(handle));
+    }
+    tokio::task::spawn_blocking(|| std::thread::sleep(HOUR));
+}
+
+/// `count` tasks in all, which wait for the same event.
+pub fn start_many(count: usize) {
+    let notify = Arc::new(Notify::new());
+    for _ in 0..count {
+        let notify = notify.clone();
+        spawn("notified", async move { notify.notified().await });
+    }
+    Box::leak(Box::new(notify));
+}
+
+async fn sleep() {
+    tokio::time::sleep(HOUR).await;
+}
+
+fn start_channels() {
+    let (sender, mut receiver) = mpsc::channel::<u32>(1);
+    spawn("mpsc", async move { receiver.recv().await });
+    Box::leak(Box::new(sender));
+    let (sender, receiver) = oneshot::channel::<u32>();
+    spawn("oneshot", receiver);
+    Box::leak(Box::new(sender));
+    let notify: &Notify = Box::leak(Box::new(Notify::new()));
+    spawn("notified", notify.notified());
+    // The task itself has the only sender.
+    let (sender, receiver) = oneshot::channel::<u32>();
+    spawn("own-oneshot", async move {
+        let _ = receiver.await;
+        drop(sender);
+    });
+}
+
+/// The lock is held outside of any task.
+fn start_locks() {
+    let mutex: &Mutex<u32> = Box::leak(Box::new(Mutex::new(0)));
+    let guard = mutex.try_lock().expect("a new mutex is free");
+    std::mem::forget(guard);
+    spawn("mutex", async move {
+        let _guard = mutex.lock().await;
+    });
+    let semaphore: &Semaphore = Box::leak(Box::new(Semaphore::new(0)));
+    spawn("semaphore", async move {
+        let _permit = semaphore.acquire().await;
+    });
+}
+
+fn start_sockets() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    listener.set_nonblocking(true).expect("a socket");
+    let listener = TcpListener::from_std(listener).expect("a listener");
+    spawn("accept", async move {
+        let mut streams = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            streams.push(stream);
+        }
+    });
+    spawn("read", async move {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let _ = stream.read(&mut [0; 4]).await;
+    });
+}
