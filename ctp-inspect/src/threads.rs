@@ -7,6 +7,7 @@ pub mod procfs;
 mod mark;
 mod names;
 mod role;
+mod syscall_names;
 
 use crate::stacks::Registers;
 

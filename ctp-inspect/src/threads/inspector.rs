@@ -10,7 +10,7 @@ use crate::target::mapping::Mapping;
 use crate::threads::names::FrameMarks;
 use crate::threads::polled::{self, PollableTask};
 use crate::threads::role::Activity;
-use crate::threads::{ThreadSample, ThreadState};
+use crate::threads::{ThreadSample, ThreadState, syscall_names};
 
 /// More threads are not inspected.
 const MOST_THREADS: usize = 1 << 14;
@@ -112,6 +112,7 @@ impl ThreadInspector {
             let stack = self.unwinder.unwind(target, registers);
             let mut thread = plain(process, &sample);
             thread.syscall = *syscall;
+            thread.call = syscall_name(registers, *syscall);
             self.describe(target, &stack, tasks, &mut thread);
             let again = target.thread(tid)?;
             if again == sample {
@@ -179,6 +180,11 @@ impl Known {
             && self.registers.as_deref() == Some(registers)
             && !lacks_task
     }
+}
+
+fn syscall_name(registers: &Registers, number: Option<u32>) -> String {
+    let name = number.map(|number| syscall_names::name(registers.processor, number));
+    name.unwrap_or_default().to_owned()
 }
 
 /// What is known of a thread without its stack.

@@ -19,8 +19,8 @@ const RUNNING: u64 = 1;
 /// Larger frames are not searched.
 const MOST_WORDS: u64 = 1 << 16;
 
-/// The task that the functions of these frames poll: the only one whose header is in their registers
-/// or on their stack, and that is polled at all. `tasks` are sorted by address.
+/// The task that the functions of these frames poll. Its header is in their registers or on their
+/// stack, it is polled at all, and there is no other such task. `tasks` are sorted by address.
 pub fn task(target: &dyn Target, frames: &[StackFrame], tasks: &[PollableTask]) -> Option<TaskId> {
     let mut found: Vec<TaskId> = Vec::new();
     for word in words(target, frames) {

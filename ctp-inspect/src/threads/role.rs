@@ -16,7 +16,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// What a thread does whose frames have these marks, innermost first. A frame has several marks if
+    /// What a thread with these marks on its frames does, innermost frame first. A frame has several marks if
     /// functions were inlined into its function.
     pub fn of(frames: &[Vec<Mark>]) -> Self {
         let mut polls: Vec<Range<usize>> = Vec::new();
