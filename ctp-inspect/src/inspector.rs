@@ -17,13 +17,16 @@ use crate::inspector::identities::Identities;
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 use crate::target::error::TargetError;
+use crate::threads::inspector::{InspectedThreads, ThreadInspector};
+use crate::threads::polled::PollableTask;
 use crate::tokio::TokioFinder;
 
 pub use identities::TraceIds;
 
 /// Inspects a process, or a core file.
 ///
-/// Each inspection yields records. Tasks that are as they were in the inspection before are left out.
+/// Each inspection yields records. Tasks and threads that are as they were in the inspection before are
+/// left out.
 pub struct Inspector {
     target: Box<dyn Target>,
     process: ProcessId,
@@ -31,6 +34,7 @@ pub struct Inspector {
     stacks: StackRanges,
     identities: Identities,
     changes: Changes,
+    threads: ThreadInspector,
     inspections: u32,
 }
 
@@ -44,6 +48,7 @@ impl Inspector {
             stacks: StackRanges::default(),
             identities: Identities::default(),
             changes: Changes::default(),
+            threads: ThreadInspector::default(),
             inspections: 0,
         }
     }
@@ -61,9 +66,11 @@ impl Inspector {
         for finder in &mut self.finders {
             found.add(finder.find(&*self.target, &self.stacks));
         }
+        let numbers = self.numbers_of(&found.tasks, ids);
+        let threads = self.inspect_threads(&numbers);
         // Whatever was found may be torn if the process has ended meanwhile.
         self.target.refresh()?;
-        let tasks = self.records_of(&found.tasks, ids);
+        let tasks = self.records_of(&found.tasks, &numbers);
         let mut records = vec![Record::Inspection(Inspection {
             process: self.process,
             number: self.inspections,
@@ -71,25 +78,44 @@ impl Inspector {
         })];
         let ended = self.changes.replace(tasks, &mut records);
         self.identities.forget(&ended);
+        records.extend(threads.changed.into_iter().map(Record::InspectedThread));
         records.push(Record::InspectionEnd(InspectionEnd {
             process: self.process,
             number: self.inspections,
             at: self.target.now(),
             ended,
-            ended_threads: Vec::new(),
+            ended_threads: threads.ended,
             runtimes: found.runtimes,
-            gaps: found.gaps,
+            gaps: [found.gaps, threads.gaps].concat(),
         }));
         Ok(records)
     }
 
-    fn records_of(&mut self, tasks: &[FoundTask], ids: &mut TraceIds) -> Vec<InspectedTask> {
-        let numbers: HashMap<u64, TaskId> = tasks
+    /// The numbers of the tasks by address.
+    fn numbers_of(&mut self, tasks: &[FoundTask], ids: &mut TraceIds) -> HashMap<u64, TaskId> {
+        let numbers = tasks
             .iter()
-            .map(|task| (task.address, self.identities.number(task, ids)))
-            .collect();
+            .map(|task| (task.address, self.identities.number(task, ids)));
+        numbers.collect()
+    }
+
+    fn inspect_threads(&mut self, numbers: &HashMap<u64, TaskId>) -> InspectedThreads {
+        let tasks = numbers
+            .iter()
+            .map(|(&address, &id)| PollableTask { id, address });
+        let mut tasks: Vec<_> = tasks.collect();
+        tasks.sort_unstable_by_key(|task| task.address);
+        self.threads.inspect(&*self.target, self.process, &tasks)
+    }
+
+    fn records_of(
+        &self,
+        tasks: &[FoundTask],
+        numbers: &HashMap<u64, TaskId>,
+    ) -> Vec<InspectedTask> {
+        let threads = self.threads.by_polled_task();
         let interests = self.target.epoll_interests();
-        let holders = Holders::new(&*self.target, tasks, &numbers, &self.stacks, &interests);
+        let holders = Holders::new(&*self.target, tasks, numbers, &self.stacks, &interests);
         let records = tasks.iter().map(|task| InspectedTask {
             id: numbers[&task.address],
             process: self.process,
@@ -100,17 +126,19 @@ impl Inspector {
             state: task.state,
             wakers: (task.kind == TaskKind::Tokio).then_some(task.wakers),
             waker_holders: holders.of(task),
-            polled_by: polled_by(task),
+            polled_by: polled_by(task, threads.get(&numbers[&task.address])),
             ..InspectedTask::default()
         });
         records.collect()
     }
 }
 
-/// The thread that polls a task: only that one has the task's address in use.
-fn polled_by(task: &FoundTask) -> u32 {
-    match *task.stacks {
-        [tid] if task.state == TaskState::Running => tid,
+/// The thread that polls a task: the one that is blocked in a poll, or else the only one that has the
+/// task's address in use.
+fn polled_by(task: &FoundTask, blocked: Option<&u32>) -> u32 {
+    match (blocked, &task.stacks[..]) {
+        (Some(tid), _) => *tid,
+        (None, [tid]) if task.state == TaskState::Running => *tid,
         _ => 0,
     }
 }

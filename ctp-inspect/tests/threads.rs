@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use ctp_inspect::threads::inspector::ThreadInspector;
 use ctp_inspect::threads::polled::PollableTask;
-use ctp_inspect::{ProcessTarget, Target as _};
-use ctp_trace::record::{InspectedThread, ProcessId, TaskId, ThreadRole};
+use ctp_inspect::{Inspector, ProcessTarget, Target as _, TraceIds};
+use ctp_trace::record::{InspectedThread, ProcessId, Record, TaskId, ThreadRole};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
@@ -112,6 +112,36 @@ fn pollable(place: &Place) -> PollableTask {
     }
 }
 
+/// Whether the records of an inspection say of each task which thread polls it, and the other way round.
+fn check_records(places: &[Place]) {
+    let target = ProcessTarget::open(std::process::id()).unwrap();
+    let mut inspector = Inspector::new(Box::new(target), ProcessId(1));
+    let mut ids = TraceIds::default();
+    let records = inspector.inspect(&mut ids).unwrap();
+    for place in places.iter().filter(|place| place.task != 0) {
+        let task = records.iter().find_map(|record| match record {
+            Record::InspectedTask(task) if task.address == place.task => Some(task),
+            _ => None,
+        });
+        let task = task.unwrap_or_else(|| panic!("{place:?} {records:#?}"));
+        assert_eq!(task.polled_by, place.tid, "{place:?}");
+        let polls = records.iter().any(|record| match record {
+            Record::InspectedThread(thread) => {
+                thread.tid == place.tid && thread.polls == Some(task.id)
+            }
+            _ => false,
+        });
+        assert!(polls, "{place:?} {records:#?}");
+    }
+    let again = inspector.inspect(&mut ids).unwrap();
+    let own = tid();
+    let is_thread = |record: &&Record| match record {
+        Record::InspectedThread(thread) => thread.tid != own,
+        _ => false,
+    };
+    assert_eq!(again.iter().find(is_thread), None, "nothing has moved");
+}
+
 #[test]
 fn threads_have_roles_and_tasks() {
     const BLOCKERS: usize = 6;
@@ -171,6 +201,7 @@ fn threads_have_roles_and_tasks() {
     assert_eq!(parked.count(), 2, "{threads:#?}");
     let again = inspect(&mut inspector, &places).unwrap();
     assert_eq!(again, [], "nothing has moved");
+    check_records(&places);
     blocker.end.wait();
     for single in singles {
         single.join().unwrap();

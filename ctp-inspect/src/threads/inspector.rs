@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ctp_trace::record::{InspectedThread, ProcessId, ThreadRole};
+use ctp_trace::record::{InspectedThread, ProcessId, TaskId, ThreadRole};
 
 use crate::stacks::{Registers, Stack, Unwinder};
 use crate::target::Target;
@@ -79,6 +79,12 @@ impl ThreadInspector {
         inspected.gaps.extend(gap_of_unknown(unknown));
         self.known = present;
         inspected
+    }
+
+    /// The threads that are blocked while they poll a task, by the task.
+    pub fn by_polled_task(&self) -> HashMap<TaskId, u32> {
+        let polled = |known: &Known| Some((known.thread.polls?, known.thread.tid));
+        self.known.values().filter_map(polled).collect()
     }
 
     /// Forgets what was read from files that the process no longer has.
