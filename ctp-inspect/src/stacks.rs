@@ -8,7 +8,6 @@
 
 mod call;
 mod module;
-mod prologue;
 mod registers;
 mod rules;
 mod search;
@@ -52,7 +51,7 @@ pub struct StackFrame {
     pub start: u64,
     /// The stack pointer before the function was called; equal to `start` if unknown.
     pub end: u64,
-    /// Known registers of the function, which callees have saved.
+    /// The registers of the function whose values are known, which callees have saved.
     pub saved: Vec<u64>,
 }
 

@@ -1,13 +1,6 @@
 //! The threads of a process: what each does, and its call stack.
 
-pub mod inspector;
-pub mod polled;
 pub mod procfs;
-
-mod mark;
-mod names;
-mod role;
-mod syscall_names;
 
 use crate::stacks::Registers;
 

@@ -70,6 +70,7 @@
 
 mod addr;
 mod cost;
+mod debug_info;
 mod demangle;
 mod dwarf;
 mod error;
@@ -90,6 +91,7 @@ mod symtab;
 mod tidy;
 
 pub use addr::{Avma, FileOffset, Lookup, Svma};
+pub use debug_info::{DebugInfo, DebugReader};
 pub use demangle::demangle;
 pub use error::Miss;
 pub use file::budget::Refused;

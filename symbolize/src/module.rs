@@ -159,14 +159,22 @@ impl Module {
     }
 
     fn load_dwarf(&self) -> Option<Dwarf> {
-        let file = self.separate().unwrap_or(&self.file);
-        let image = file.reopen().ok()?;
+        let image = self.debug_image()?;
         let object = object::File::parse(&image).ok()?;
-        if !object.has_debug_symbols() {
-            return None;
-        }
-        let supplement = separate::supplement(&object, &file.path, &self.places);
+        let supplement = separate::supplement(&object, &image.file().path, &self.places);
         Dwarf::load(image, supplement, &self.file.path, &self.places)
+    }
+
+    /// The file with the debug info: the module itself or a separate file.
+    pub(crate) fn debug_image(&self) -> Option<Image> {
+        let image = self.separate().unwrap_or(&self.file).reopen().ok()?;
+        let object = object::File::parse(&image).ok()?;
+        object.has_debug_symbols().then_some(image)
+    }
+
+    /// Where the file lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.file.path
     }
 
     /// Whether the frame pointer can be followed while the code at this address runs.

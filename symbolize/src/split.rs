@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::DwarfPackage;
+use gimli::{DwarfPackage, UnitRef};
 
 use crate::cost::admit_abbreviations;
 use crate::file::image::Image;
@@ -48,6 +48,27 @@ impl<'i> Split<'i> {
                 }
             };
         }
+    }
+
+    /// The part that was split off a unit; `None` if the unit is complete, or the part is not found.
+    pub(crate) fn part_of(
+        &self,
+        skeleton: UnitRef<'_, Reader<'i>>,
+        images: &'i Images,
+    ) -> Option<gimli::Dwarf<Reader<'i>>> {
+        let name = skeleton.dwo_name().ok()??;
+        let parent = Arc::new(gimli::Dwarf {
+            debug_addr: skeleton.dwarf.debug_addr,
+            ranges: skeleton.dwarf.ranges,
+            ..gimli::Dwarf::default()
+        });
+        let requested = SplitDwarfLoad {
+            dwo_id: skeleton.dwo_id?,
+            comp_dir: skeleton.comp_dir,
+            path: skeleton.attr_string(name).ok(),
+            parent,
+        };
+        self.load(&requested, images).and_then(Arc::into_inner)
     }
 
     fn load(

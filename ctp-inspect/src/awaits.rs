@@ -1,0 +1,169 @@
+//! [`Awaits`]: what each task awaits, and which locks it holds, read from its future.
+//!
+//! The debug info has the layout of every future. The memory of a future says which `.await` it has reached,
+//! and contains the future that it awaits there. The chain ends at a future of a library, such as a timer.
+//!
+//! A fact is either certain or absent. Where a search ends early, the result says so in
+//! [`gaps`](TaskAwaits::gaps).
+
+mod branch;
+mod frame;
+mod guard;
+mod known;
+mod leaf;
+mod memory;
+mod search;
+mod view;
+mod waker;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use ctp_trace::record::{AwaitFrame, HeldLock, TaskId, TaskWait};
+use symbolize::Places;
+
+use crate::target::Target;
+use crate::types::layout::Type;
+use crate::types::{TypeRef, Types};
+use frame::Walk;
+use memory::Pages;
+use view::{Value, View};
+
+/// Reads the await stacks of tasks.
+pub struct Awaits {
+    types: Types,
+    descriptors: RefCell<HashMap<u64, u32>>,
+}
+
+/// A task of tokio with a future to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskFuture {
+    /// Address of the task's header.
+    pub header: u64,
+    /// Address of the function that polls the task.
+    pub poll: u64,
+}
+
+/// What the future of a task says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskAwaits {
+    /// The future, as the user wrote it; empty if unknown.
+    pub name: String,
+    /// The functions that await each other, outermost first.
+    pub frames: Vec<AwaitFrame>,
+    /// What the innermost futures wait for.
+    pub waits: Vec<TaskWait>,
+    /// The locks that the task holds.
+    pub holds: Vec<HeldLock>,
+    /// What could not be read, a sentence each.
+    pub gaps: Vec<String>,
+}
+
+/// How often a future is read that changes meanwhile.
+const MOST_READINGS: u32 = 3;
+
+impl Awaits {
+    /// Reads debug info from files in `places`. Opens none yet.
+    pub fn new(places: Places) -> Self {
+        Self {
+            types: Types::new(places),
+            descriptors: RefCell::default(),
+        }
+    }
+
+    /// Begins an inspection: what the kernel says of descriptors is read now.
+    pub fn begin(&self, target: &dyn Target) {
+        let interests = target.epoll_interests().into_iter();
+        let descriptors = interests.map(|interest| (interest.data, interest.fd));
+        self.descriptors.replace(descriptors.collect());
+    }
+
+    /// Reads the future of a task that is not polled meanwhile. `tasks` knows the tasks by the
+    /// addresses of their headers.
+    ///
+    /// The result is empty, with a gap, if the future is unknown or keeps changing.
+    pub fn of(
+        &self,
+        task: TaskFuture,
+        target: &dyn Target,
+        tasks: &dyn Fn(u64) -> Option<TaskId>,
+    ) -> TaskAwaits {
+        let cells = self.types.task_cells(target, task.poll);
+        let &[cell] = cells.as_slice() else {
+            return TaskAwaits::default();
+        };
+        for _ in 0..MOST_READINGS {
+            let pages = Pages::of(target);
+            let view = View {
+                types: &self.types,
+                pages: &pages,
+            };
+            let cell = Value {
+                of: cell,
+                address: task.header,
+            };
+            let found = self.read(&view, cell, tasks);
+            let size = self.types.layout(cell.of).map_or(0, |of| of.size);
+            if pages.is_unchanged(task.header, size) {
+                return found;
+            }
+        }
+        TaskAwaits::gap("a future changed while it was read")
+    }
+
+    /// Why stacks are missing, a sentence each.
+    pub fn gaps(&self) -> Vec<String> {
+        self.types.gaps()
+    }
+
+    fn read(
+        &self,
+        view: &View<'_>,
+        cell: Value,
+        tasks: &dyn Fn(u64) -> Option<TaskId>,
+    ) -> TaskAwaits {
+        let Some(future) = future_in(view, cell) else {
+            return TaskAwaits::gap("the memory of a task is not as its type says");
+        };
+        let descriptors = self.descriptors.borrow();
+        let walk = Walk::new(view, cell.address, tasks, &descriptors);
+        let mut found = walk.run(future);
+        if found.name.is_empty() {
+            found.name = view
+                .layout(future)
+                .map_or_else(String::new, |of| shown(&of));
+        }
+        found
+    }
+}
+
+impl TaskAwaits {
+    fn gap(sentence: &str) -> Self {
+        Self {
+            gaps: vec![sentence.to_owned()],
+            ..Self::default()
+        }
+    }
+}
+
+/// The future in the cell of a task, unless the future has ended.
+fn future_in(view: &View<'_>, cell: Value) -> Option<Value> {
+    let core = view.member(cell, "core")?;
+    let stage = view.unwrapped(view.member(core, "stage")?);
+    // The stage is in a struct of its own.
+    let inner = view.member(stage, "stage");
+    let stage = view.unwrapped(inner.unwrap_or(stage));
+    let (name, contents) = view.variant_name(stage)?;
+    let future = view.member(contents, "__0")?;
+    (name == "Running").then_some(future)
+}
+
+/// The name of a future as the user wrote it.
+fn shown(of: &Type) -> String {
+    let path = symbolize::tidy(&of.path);
+    let parts = path.split("::").filter(|part| !part.starts_with("{impl#"));
+    parts.collect::<Vec<_>>().join("::")
+}
+
+/// A type that was met before in memory.
+type Met = (TypeRef, u64);

@@ -1,0 +1,261 @@
+//! Futures that contain futures: combinators, boxes, `select!` and `join!`.
+
+use super::frame::Walk;
+use super::known::{Leaf, is_body, known};
+use super::shown;
+use super::view::{Value, View, part};
+use crate::types::TypeRef;
+use crate::types::layout::{Kind, Member, Type};
+
+/// How many futures of a slice are shown.
+const MOST_BRANCHES: u64 = 64;
+/// How deep wrappers are nested at most.
+const DEEPEST: u32 = 16;
+
+impl Walk<'_> {
+    /// A future that is known to run all futures among its members.
+    pub(super) fn follow_all(&mut self, future: Value, layout: &Type, depth: u32) {
+        let Some(parts) = future_parts(self.view, future) else {
+            self.add_gap("the state of a future cannot be read");
+            return;
+        };
+        self.push(depth, shown(layout));
+        for inner in parts {
+            self.follow(inner, depth + 1);
+        }
+    }
+
+    /// A future around another future, which is not shown.
+    pub(super) fn follow_wrapper(&mut self, future: Value, layout: &Type, depth: u32) {
+        match future_parts(self.view, future).as_deref() {
+            Some(&[inner]) => self.follow(inner, depth),
+            Some([]) => {}
+            _ => self.end_unknown(shown(layout), depth),
+        }
+    }
+
+    /// A future that may have ended already.
+    pub(super) fn follow_unfinished(&mut self, future: Value, depth: u32) {
+        let Some((state, contents)) = self.view.variant_name(future) else {
+            self.add_gap("the state of a future cannot be read");
+            return;
+        };
+        if state != "Future" {
+            return;
+        }
+        for inner in future_parts(self.view, contents).unwrap_or_default() {
+            self.follow(inner, depth);
+        }
+    }
+
+    /// A pointer, a slice, or a future of a type that is not known.
+    pub(super) fn follow_other(&mut self, future: Value, layout: &Type, depth: u32) {
+        if layout.path == "core::option::Option" {
+            self.follow_wrapper(future, layout, depth);
+            return;
+        }
+        if is_slice(layout) {
+            self.follow_slice(future, depth);
+            return;
+        }
+        if is_pointer(layout) {
+            match self.view.target(future) {
+                Some(inner) => self.follow(inner, depth),
+                None => self.end_unknown(layout.name.clone(), depth),
+            }
+            return;
+        }
+        match future_parts(self.view, future).as_deref() {
+            Some(&[inner]) => {
+                self.push(depth, shown(layout));
+                self.follow(inner, depth + 1);
+            }
+            _ => self.end(future, layout, Leaf::Other, depth),
+        }
+    }
+
+    fn follow_slice(&mut self, slice: Value, depth: u32) {
+        let Some((first, count, size)) = slice_parts(self.view, slice) else {
+            self.add_gap("the branches of a future cannot be read");
+            return;
+        };
+        if MOST_BRANCHES < count {
+            self.add_gap("a future has more branches than are shown");
+        }
+        for index in 0..count.min(MOST_BRANCHES) {
+            let address = first.address.wrapping_add(index.wrapping_mul(size));
+            self.follow(Value { address, ..first }, depth);
+        }
+    }
+
+    /// A closure that is polled. The futures that it captures are its branches.
+    pub(super) fn follow_poll_fn(&mut self, future: Value, layout: &Type, depth: u32) {
+        let closure = layout
+            .members()
+            .first()
+            .and_then(|member| part(future, member));
+        let Some(closure) = closure else {
+            self.end_closure(depth);
+            return;
+        };
+        let path = self.view.path(closure);
+        if path.starts_with("tokio::sync::mpsc::") && path.contains("::recv") {
+            self.end(closure, layout, Leaf::Receive, depth);
+            return;
+        }
+        let branches = captured_futures(self.view, closure);
+        if branches.is_empty() {
+            self.end_closure(depth);
+            return;
+        }
+        self.push(depth, "std::future::PollFn".to_owned());
+        for branch in branches {
+            self.follow(branch, depth + 1);
+        }
+    }
+}
+
+/// The futures among the parts of a value; `None` if the present variant is not certain.
+fn future_parts(view: &View<'_>, value: Value) -> Option<Vec<Value>> {
+    let layout = view.layout(value)?;
+    let (contents, layout) = match &layout.kind {
+        Kind::Enum(_) => {
+            let (_, contents) = view.variant(value)?;
+            (contents, view.layout(contents)?)
+        }
+        _ => (value, layout),
+    };
+    let members = layout.members().iter();
+    let futures = members.filter(|member| is_future(view, member.of, 0));
+    futures.map(|member| part(contents, member)).collect()
+}
+
+/// Whether a type is a future, or contains nothing but a future.
+fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
+    let Some(layout) = view.types.layout(of).filter(|_| depth < DEEPEST) else {
+        return false;
+    };
+    if is_body(&layout.path) || known(&layout.path).is_some() {
+        return true;
+    }
+    let inner = match layout.path.as_str() {
+        "core::pin::Pin" | "core::mem::manually_drop::ManuallyDrop" => {
+            layout.parameters.first().copied()
+        }
+        "core::option::Option" => option_contents(view, &layout),
+        _ if layout.name.starts_with('*') => None,
+        _ if is_slice(&layout) => slice_element(view, &layout),
+        _ if layout.member("vtable").is_some() => {
+            return layout.name.contains("dyn core::future::future::Future");
+        }
+        _ => match layout.kind {
+            Kind::Pointer(to) if is_unique(&layout) => to,
+            Kind::Pointer(_) => None,
+            _ => return view.types.is_future(of, &layout.path),
+        },
+    };
+    inner.is_some_and(|inner| is_future(view, inner, depth + 1))
+}
+
+/// The type in an `Option`.
+fn option_contents(view: &View<'_>, option: &Type) -> Option<TypeRef> {
+    let Kind::Enum(of) = &option.kind else {
+        return None;
+    };
+    let contents = of.variants.iter().map(|variant| variant.member.of);
+    let mut members = contents.filter_map(|of| Some(view.types.layout(of)?.member("__0")?.of));
+    members.next()
+}
+
+/// Whether a pointer is the only way to its target.
+fn is_unique(pointer: &Type) -> bool {
+    pointer.name.starts_with("&mut ") || pointer.path == "alloc::boxed::Box"
+}
+
+fn is_pointer(layout: &Type) -> bool {
+    matches!(layout.kind, Kind::Pointer(_)) || layout.member("vtable").is_some()
+}
+
+fn is_slice(layout: &Type) -> bool {
+    layout.member("data_ptr").is_some() && layout.member("length").is_some()
+}
+
+fn slice_element(view: &View<'_>, slice: &Type) -> Option<TypeRef> {
+    match view.types.layout(slice.member("data_ptr")?.of)?.kind {
+        Kind::Pointer(to) => to,
+        _ => None,
+    }
+}
+
+/// The first element of a slice, how many elements there are, and their size.
+fn slice_parts(view: &View<'_>, slice: Value) -> Option<(Value, u64, u64)> {
+    let first = view.target(view.member(slice, "data_ptr")?)?;
+    let count = view.number(view.member(slice, "length")?)?;
+    Some((first, count, view.layout(first)?.size))
+}
+
+/// The futures that a closure captures, also in tuples. Branches that `select!` has switched off are left out.
+fn captured_futures(view: &View<'_>, closure: Value) -> Vec<Value> {
+    let Some(layout) = view.layout(closure) else {
+        return Vec::new();
+    };
+    let mut futures = Vec::new();
+    for member in layout.members() {
+        let Some(captured) = part(closure, member).map(|value| dereferenced(view, value)) else {
+            continue;
+        };
+        let Some(of) = view.layout(captured) else {
+            continue;
+        };
+        if of.name.starts_with('(') {
+            let disabled = disabled_branches(view, closure, &layout);
+            futures.extend(tuple_futures(view, captured, &of, disabled));
+        } else if is_future(view, captured.of, 0) {
+            futures.push(captured);
+        }
+    }
+    futures
+}
+
+fn tuple_futures(view: &View<'_>, tuple: Value, of: &Type, disabled: u64) -> Vec<Value> {
+    let members = of
+        .members()
+        .iter()
+        .filter(|member| is_future(view, member.of, 0));
+    let enabled = members.filter(|member| !is_disabled(member, disabled));
+    enabled.filter_map(|member| part(tuple, member)).collect()
+}
+
+fn is_disabled(branch: &Member, disabled: u64) -> bool {
+    let number = branch
+        .name
+        .strip_prefix("__")
+        .and_then(|number| number.parse().ok());
+    number.is_some_and(|number: u32| disabled.checked_shr(number).unwrap_or(0) & 1 != 0)
+}
+
+/// A bit for each branch of `select!` that has ended or does not apply.
+fn disabled_branches(view: &View<'_>, closure: Value, layout: &Type) -> u64 {
+    let mut members = layout.members().iter();
+    let disabled = members.find(|member| member.name.ends_with("disabled"));
+    let value = disabled.and_then(|member| part(closure, member));
+    value
+        .and_then(|value| view.number(dereferenced(view, value)))
+        .unwrap_or(0)
+}
+
+/// What references lead to. Boxes stay.
+fn dereferenced(view: &View<'_>, mut value: Value) -> Value {
+    for _ in 0..DEEPEST {
+        let is_reference = view.layout(value).is_some_and(|of| is_plain_reference(&of));
+        match view.target(value).filter(|_| is_reference) {
+            Some(target) => value = target,
+            None => break,
+        }
+    }
+    value
+}
+
+fn is_plain_reference(layout: &Type) -> bool {
+    matches!(layout.kind, Kind::Pointer(_)) && layout.name.starts_with('&')
+}

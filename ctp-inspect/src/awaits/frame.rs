@@ -1,0 +1,199 @@
+//! [`Walk`]: follows the futures of a task from the outermost to the innermost.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use ctp_trace::record::{AwaitFrame, TaskId, TaskWait};
+
+use super::guard::held_locks;
+use super::known::{Known, Leaf, is_body, known, macro_of};
+use super::leaf::{Awaited, LeafReader};
+use super::view::{Value, View};
+use super::{Met, TaskAwaits, shown};
+use crate::types::layout::{Kind, Type, Variant};
+
+/// The futures of a task.
+pub(super) struct Walk<'w> {
+    pub(super) view: &'w View<'w>,
+    header: u64,
+    tasks: &'w dyn Fn(u64) -> Option<TaskId>,
+    descriptors: &'w HashMap<u64, u32>,
+    found: TaskAwaits,
+    /// The contents of the bodies around the present future, outermost first, with their depths.
+    around: Vec<(u32, Value)>,
+    met: HashSet<Met>,
+    gaps: BTreeSet<&'static str>,
+}
+
+/// How many futures a task consists of at most, and how deep they are nested.
+const MOST_FUTURES: usize = 4096;
+const DEEPEST: u32 = 256;
+
+impl<'w> Walk<'w> {
+    pub(super) fn new(
+        view: &'w View<'w>,
+        header: u64,
+        tasks: &'w dyn Fn(u64) -> Option<TaskId>,
+        descriptors: &'w HashMap<u64, u32>,
+    ) -> Self {
+        Self {
+            view,
+            header,
+            tasks,
+            descriptors,
+            found: TaskAwaits::default(),
+            around: Vec::new(),
+            met: HashSet::new(),
+            gaps: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn run(mut self, future: Value) -> TaskAwaits {
+        self.follow(future, 0);
+        if self.view.pages.is_cut() {
+            self.add_gap("a task has more memory than is read");
+        }
+        let outermost = self.found.frames.first();
+        self.found.name = outermost.map_or_else(String::new, |frame| frame.name.clone());
+        self.found.gaps = self.gaps.into_iter().map(str::to_owned).collect();
+        self.found
+    }
+
+    pub(super) fn add_gap(&mut self, sentence: &'static str) {
+        self.gaps.insert(sentence);
+    }
+
+    /// Adds a future and what it awaits.
+    pub(super) fn follow(&mut self, future: Value, depth: u32) {
+        let future = self.view.unwrapped(future);
+        let Some(layout) = self.view.layout(future) else {
+            self.add_gap("the type of a future is unknown");
+            return;
+        };
+        if !self.met.insert((future.of, future.address)) {
+            self.add_gap("a future seems to contain itself");
+            return;
+        }
+        if MOST_FUTURES <= self.met.len() || DEEPEST <= depth {
+            self.add_gap("a task has more futures than are shown");
+            return;
+        }
+        if is_body(&layout.path) {
+            self.follow_body(future, &layout, depth);
+            return;
+        }
+        match known(&layout.path) {
+            Some(Known::Leaf(leaf)) => self.end(future, &layout, leaf, depth),
+            Some(Known::PollFn) => self.follow_poll_fn(future, &layout, depth),
+            Some(Known::MaybeDone) => self.follow_unfinished(future, depth),
+            Some(Known::Wrapper) => self.follow_wrapper(future, &layout, depth),
+            Some(Known::Combinator) => self.follow_all(future, &layout, depth),
+            None => self.follow_other(future, &layout, depth),
+        }
+    }
+
+    fn follow_body(&mut self, future: Value, layout: &Type, depth: u32) {
+        let Some((variant, contents)) = self.view.variant(future) else {
+            self.add_gap("the state of a future cannot be read");
+            self.push(depth, shown(layout));
+            return;
+        };
+        let state = self.view.path(contents);
+        let state = state.rsplit("::").next().unwrap_or_default();
+        if state == "Returned" || state == "Panicked" {
+            return;
+        }
+        let index = self.push_body(layout, &variant, depth);
+        if !state.starts_with("Suspend") {
+            return;
+        }
+        let held = held_locks(self.view, contents, index);
+        self.found.holds.extend(held);
+        self.around.retain(|(around, _)| *around < depth);
+        self.around.push((depth, contents));
+        match self.view.member(contents, "__awaitee") {
+            Some(awaited) => self.follow_in(awaited, macro_of(&variant.file), depth + 1),
+            None => self.add_wait(index, Awaited::unknown()),
+        }
+    }
+
+    /// Follows what a body awaits in the expansion of a macro.
+    fn follow_in(&mut self, awaited: Value, expanded: Option<&str>, depth: u32) {
+        let index = self.found.frames.len();
+        self.follow(awaited, depth);
+        if let (Some(name), Some(frame)) = (expanded, self.found.frames.get_mut(index)) {
+            name.clone_into(&mut frame.name);
+        }
+    }
+
+    fn push_body(&mut self, layout: &Type, variant: &Variant, depth: u32) -> u32 {
+        let index = self.push(depth, shown(layout));
+        let place = self.user_place(layout, variant);
+        if let (Some((file, line)), Some(frame)) = (place, self.found.frames.last_mut()) {
+            frame.file = file;
+            frame.line = line;
+        }
+        index
+    }
+
+    /// The place of an `.await` in the user's file. In a macro, that of the function.
+    fn user_place(&self, layout: &Type, variant: &Variant) -> Option<(String, u32)> {
+        if macro_of(&variant.file).is_none() {
+            return Some((variant.file.clone(), variant.line));
+        }
+        let Kind::Enum(of) = &layout.kind else {
+            return None;
+        };
+        let first = of.variants.first()?;
+        Some((first.file.clone(), first.line))
+    }
+
+    /// Adds a frame without a line, and returns its index.
+    pub(super) fn push(&mut self, depth: u32, name: String) -> u32 {
+        self.found.frames.push(AwaitFrame {
+            depth,
+            name,
+            ..AwaitFrame::default()
+        });
+        (self.found.frames.len() - 1) as u32
+    }
+
+    /// Adds an innermost future.
+    pub(super) fn end(&mut self, future: Value, layout: &Type, leaf: Leaf, depth: u32) {
+        self.around.retain(|(around, _)| *around < depth);
+        let index = self.push(depth, shown(layout));
+        let reader = LeafReader {
+            view: self.view,
+            header: self.header,
+            tasks: self.tasks,
+            descriptors: self.descriptors,
+            around: &self.around,
+        };
+        let awaited = reader.read(future, leaf);
+        if let Some(frame) = self.found.frames.last_mut() {
+            frame.may_wait_forever = leaf == Leaf::Forever;
+        }
+        self.add_wait(index, awaited);
+    }
+
+    /// Adds an innermost future that waits for something unknown.
+    pub(super) fn end_unknown(&mut self, name: String, depth: u32) {
+        let index = self.push(depth, name);
+        self.add_wait(index, Awaited::unknown());
+    }
+
+    pub(super) fn end_closure(&mut self, depth: u32) {
+        self.end_unknown("std::future::PollFn".to_owned(), depth);
+        if let Some(frame) = self.found.frames.last_mut() {
+            frame.may_wait_forever = true;
+        }
+    }
+
+    fn add_wait(&mut self, frame: u32, awaited: Awaited) {
+        self.found.waits.push(TaskWait {
+            frame,
+            resource: awaited.resource,
+            has_waker: awaited.has_waker,
+            always_registers: awaited.always_registers,
+        });
+    }
+}

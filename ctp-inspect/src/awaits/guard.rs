@@ -1,0 +1,118 @@
+//! Locks that a suspended future holds, by the guards among its variables.
+//!
+//! A variable that was moved elsewhere may still be in memory, so a guard counts only if it is certain that
+//! it was not moved. Where a function may move a variable on some paths only, the compiler adds a drop flag,
+//! a `bool` without a name. Where panics unwind, such paths exist for every guard that was borrowed and then
+//! moved. So a guard holds its lock if panics unwind and no drop flag is false.
+
+use ctp_trace::record::{HeldLock, Resource};
+
+use super::search::find_first;
+use super::view::{Value, View, part};
+use crate::types::layout::{Member, Type};
+
+/// The locks that the variables of a suspended body hold.
+pub(super) fn held_locks(view: &View<'_>, contents: Value, frame: u32) -> Vec<HeldLock> {
+    let Some(layout) = view.layout(contents) else {
+        return Vec::new();
+    };
+    let mut members = layout.members().iter();
+    let has_guard = members.any(|member| is_guarded(view, member));
+    if !has_guard || !are_variables_present(view, contents, &layout) {
+        return Vec::new();
+    }
+    let variables = layout
+        .members()
+        .iter()
+        .filter(|member| !member.name.starts_with("__"));
+    let held = variables.filter_map(|member| held_lock(view, contents, member, frame));
+    let mut held: Vec<HeldLock> = held.collect();
+    held.dedup();
+    held
+}
+
+/// Whether the type of a member may be a guard.
+fn is_guarded(view: &View<'_>, member: &Member) -> bool {
+    let layout = view.types.layout(member.of);
+    layout.is_some_and(|of| of.name.contains("tokio::sync::") && of.name.contains("Guard"))
+}
+
+/// Whether it is certain that no variable was moved.
+fn are_variables_present(view: &View<'_>, contents: Value, layout: &Type) -> bool {
+    let mut flags = layout
+        .members()
+        .iter()
+        .filter(|member| is_drop_flag(view, member));
+    let does_unwind = view.types.does_unwind(contents.of) == Some(true);
+    does_unwind
+        && flags.all(|flag| part(contents, flag).and_then(|flag| view.number(flag)) == Some(1))
+}
+
+fn is_drop_flag(view: &View<'_>, member: &Member) -> bool {
+    let is_unnamed = member.name.starts_with("__") && member.name != "__awaitee";
+    is_unnamed
+        && view
+            .types
+            .layout(member.of)
+            .is_some_and(|of| of.name == "bool")
+}
+
+fn held_lock(view: &View<'_>, contents: Value, member: &Member, frame: u32) -> Option<HeldLock> {
+    let guard = guard_in(view, part(contents, member)?)?;
+    let (resource, is_exclusive) = lock_of(view, guard)?;
+    Some(HeldLock {
+        resource,
+        is_exclusive,
+        frame,
+        variable: member.name.clone(),
+        line: 0,
+    })
+}
+
+/// The guard that a variable is, or has in an `Option`.
+fn guard_in(view: &View<'_>, variable: Value) -> Option<Value> {
+    let variable = view.unwrapped(variable);
+    if view.path(variable) != "core::option::Option" {
+        return Some(variable);
+    }
+    let (state, contents) = view.variant_name(variable)?;
+    let inner = view.member(contents, "__0")?;
+    (state == "Some").then_some(inner)
+}
+
+/// The lock of a guard, and whether only this guard holds it. `None` if the lock is free, which a guard that
+/// was moved would leave behind.
+fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
+    let path = view.path(guard);
+    let name = path.strip_prefix("tokio::sync::")?.rsplit("::").next()?;
+    let semaphore = semaphore_of(view, guard)?;
+    let permits = permits(view, semaphore)?;
+    let address = semaphore.address;
+    match name {
+        "MutexGuard" | "OwnedMutexGuard" | "MappedMutexGuard" | "OwnedMappedMutexGuard" => {
+            (permits == 0).then_some((Resource::Mutex(address), true))
+        }
+        "RwLockWriteGuard"
+        | "OwnedRwLockWriteGuard"
+        | "RwLockMappedWriteGuard"
+        | "OwnedRwLockMappedWriteGuard" => {
+            (permits == 0).then_some((Resource::RwLock(address), true))
+        }
+        "RwLockReadGuard" | "OwnedRwLockReadGuard" => Some((Resource::RwLock(address), false)),
+        _ => None,
+    }
+}
+
+/// The semaphore inside the lock of a guard.
+fn semaphore_of(view: &View<'_>, guard: Value) -> Option<Value> {
+    let owner = view
+        .member(guard, "s")
+        .or_else(|| view.member(guard, "lock"))?;
+    find_first(view, view.target(owner)?, "::batch_semaphore::Semaphore", 0)
+}
+
+/// The free permits. The lowest bit says that the semaphore is closed.
+fn permits(view: &View<'_>, semaphore: Value) -> Option<u64> {
+    let permits = view.number(view.member(semaphore, "permits")?)?;
+    Some(permits >> 1)
+}

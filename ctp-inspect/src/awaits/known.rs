@@ -1,0 +1,146 @@
+//! What is known about types of libraries, by their paths. Paths differ between versions, so only the
+//! crate, the module where needed, and the name count.
+
+/// What to do with a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// A future that waits for something.
+    Leaf(Leaf),
+    /// Contains futures, all of which are awaited. Is shown.
+    Combinator,
+    /// Contains a future. Is not shown.
+    Wrapper,
+    /// A future that has its result, or is none any longer, in some variants.
+    MaybeDone,
+    /// Calls a closure.
+    PollFn,
+}
+
+/// A future that waits for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaf {
+    Sleep,
+    Acquire,
+    Oneshot,
+    Notified,
+    Broadcast,
+    /// `recv` of an mpsc channel, by the closure that it polls.
+    Receive,
+    JoinHandle,
+    Readiness,
+    Io(Direction),
+    Forever,
+    /// Known by name only.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// What is known about the type with this path.
+pub(crate) fn known(path: &str) -> Option<Known> {
+    let (library, _) = path.split_once("::")?;
+    let (_, name) = path.rsplit_once("::")?;
+    match library {
+        "tokio" => in_tokio(path, name),
+        "core" | "futures_util" | "futures_core" => in_futures(path, name),
+        "futures_channel" | "event_listener" | "async_lock" | "async_channel" | "async_io" => {
+            is_other_leaf(name).then_some(Known::Leaf(Leaf::Other))
+        }
+        "tracing" | "tracing_futures" | "ctp_nostd" => is_wrapper(name).then_some(Known::Wrapper),
+        _ => None,
+    }
+}
+
+fn in_tokio(path: &str, name: &str) -> Option<Known> {
+    let leaf = match name {
+        "Sleep" => Leaf::Sleep,
+        "Acquire" if path.contains("::batch_semaphore::") => Leaf::Acquire,
+        "Receiver" if path.contains("::oneshot::") => Leaf::Oneshot,
+        "Notified" | "OwnedNotified" if path.contains("::notify::") => Leaf::Notified,
+        "Recv" if path.contains("::broadcast::") => Leaf::Broadcast,
+        "JoinHandle" => Leaf::JoinHandle,
+        "Readiness" if path.contains("::scheduled_io::") => Leaf::Readiness,
+        "MaybeDone" => return Some(Known::MaybeDone),
+        "PollFn" => return Some(Known::PollFn),
+        "Timeout" => return Some(Known::Combinator),
+        "Coop" | "Unconstrained" | "TaskLocalFuture" => return Some(Known::Wrapper),
+        _ => Leaf::Io(direction(path, name)?),
+    };
+    Some(Known::Leaf(leaf))
+}
+
+/// Operations of `AsyncReadExt` and `AsyncWriteExt`.
+fn direction(path: &str, name: &str) -> Option<Direction> {
+    if !path.starts_with("tokio::io::util::") {
+        return None;
+    }
+    match name {
+        "Read" | "ReadExact" | "ReadBuf" | "ReadToEnd" | "ReadToString" | "ReadLine"
+        | "ReadUntil" | "FillBuf" | "ReadU8" | "ReadU16" | "ReadU32" | "ReadU64" | "ReadU128"
+        | "ReadI8" | "ReadI16" | "ReadI32" | "ReadI64" | "ReadI128" | "ReadU16Le" | "ReadU32Le"
+        | "ReadU64Le" | "ReadI16Le" | "ReadI32Le" | "ReadI64Le" => Some(Direction::Read),
+        "Write" | "WriteAll" | "WriteBuf" | "WriteAllBuf" | "WriteVectored" | "Flush"
+        | "Shutdown" => Some(Direction::Write),
+        _ => None,
+    }
+}
+
+fn in_futures(path: &str, name: &str) -> Option<Known> {
+    match name {
+        "Pending" if path.contains("::pending::") => Some(Known::Leaf(Leaf::Forever)),
+        "PollFn" => Some(Known::PollFn),
+        "MaybeDone" | "TryMaybeDone" => Some(Known::MaybeDone),
+        "Join" | "Join3" | "Join4" | "Join5" | "TryJoin" | "TryJoin3" | "TryJoin4" | "TryJoin5"
+        | "Select" | "TrySelect" | "JoinAll" | "TryJoinAll" => Some(Known::Combinator),
+        "Fuse" | "JoinAllKind" | "TryJoinAllKind" | "IntoFuture" | "Either" | "CatchUnwind" => {
+            Some(Known::Wrapper)
+        }
+        _ => None,
+    }
+}
+
+fn is_other_leaf(name: &str) -> bool {
+    matches!(
+        name,
+        "Receiver"
+            | "EventListener"
+            | "Recv"
+            | "Send"
+            | "Lock"
+            | "Read"
+            | "Write"
+            | "Acquire"
+            | "Timer"
+            | "Readable"
+            | "Writable"
+            | "BarrierWait"
+            | "LockArc"
+            | "AcquireArc"
+    )
+}
+
+fn is_wrapper(name: &str) -> bool {
+    matches!(name, "Instrumented" | "WithDispatch" | "Traced")
+}
+
+/// Whether a path is that of the body of an async function or block.
+pub(crate) fn is_body(path: &str) -> bool {
+    let (_, name) = path.rsplit_once("::").unwrap_or(("", path));
+    let kinds = ["{async_fn_env#", "{async_block_env#", "{async_closure_env#"];
+    kinds.iter().any(|kind| name.starts_with(kind))
+}
+
+/// The macro of tokio that has its `.await` in this source file.
+pub(crate) fn macro_of(file: &str) -> Option<&'static str> {
+    let is_macro = file.contains("/tokio-") && file.contains("/src/macros/");
+    match file.rsplit('/').next().filter(|_| is_macro)? {
+        "select.rs" => Some("tokio::select!"),
+        "join.rs" => Some("tokio::join!"),
+        "try_join.rs" => Some("tokio::try_join!"),
+        _ => None,
+    }
+}

@@ -1,0 +1,195 @@
+//! [`LeafReader`]: what an innermost future waits for, and whether it has registered a waker.
+
+mod io;
+
+use std::collections::HashMap;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::record::{Resource, TaskId};
+
+use super::known::Leaf;
+use super::search::{find, find_first};
+use super::view::{Value, View};
+use super::waker::{holds_atomic_waker, holds_waker};
+
+/// What a future waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Awaited {
+    pub(super) resource: Resource,
+    pub(super) has_waker: Option<bool>,
+    pub(super) always_registers: bool,
+}
+
+impl Awaited {
+    pub(super) fn unknown() -> Self {
+        Self::default()
+    }
+
+    /// Of a type that registers a waker whenever it waits.
+    pub(super) fn registered(resource: Option<Resource>, has_waker: Option<bool>) -> Self {
+        Self {
+            resource: resource.unwrap_or_default(),
+            has_waker,
+            always_registers: true,
+        }
+    }
+}
+
+/// Reads an innermost future.
+pub(super) struct LeafReader<'l> {
+    pub(super) view: &'l View<'l>,
+    /// The header of the task.
+    pub(super) header: u64,
+    pub(super) tasks: &'l dyn Fn(u64) -> Option<TaskId>,
+    /// The descriptors that are watched by epoll, by the registered value.
+    pub(super) descriptors: &'l HashMap<u64, u32>,
+    /// The contents of the bodies around the future, outermost first, with their depths.
+    pub(super) around: &'l [(u32, Value)],
+}
+
+/// The bit of a task's state that says that its `JoinHandle` has registered a waker.
+const JOIN_WAKER: u64 = 16;
+/// The bit of a oneshot channel's state that says that the receiver has registered a waker.
+const RX_TASK_SET: u64 = 1;
+
+impl LeafReader<'_> {
+    pub(super) fn read(&self, future: Value, leaf: Leaf) -> Awaited {
+        match leaf {
+            Leaf::Sleep => self.sleep(future),
+            Leaf::Acquire => self.acquire(future),
+            Leaf::Oneshot => self.oneshot(future),
+            Leaf::Notified => self.notified(future),
+            Leaf::Broadcast => self.broadcast(future),
+            Leaf::Receive => self.receive(future),
+            Leaf::JoinHandle => self.join_handle(future),
+            Leaf::Readiness => self.readiness(future),
+            Leaf::Io(direction) => self.operation(future, direction),
+            Leaf::Forever | Leaf::Other => Awaited::unknown(),
+        }
+    }
+
+    fn sleep(&self, sleep: Value) -> Awaited {
+        let deadline = self.deadline(sleep).map(Resource::Timer);
+        let has_waker = holds_atomic_waker(self.view, sleep, self.header);
+        Awaited::registered(deadline, has_waker)
+    }
+
+    /// The deadline of a timer in `CLOCK_MONOTONIC`.
+    fn deadline(&self, sleep: Value) -> Option<Nanos> {
+        let deadlines = find(self.view, sleep, "::Timespec", 0)?;
+        let &[deadline] = deadlines.as_slice() else {
+            return None;
+        };
+        let seconds = self.view.number(self.view.member(deadline, "tv_sec")?)?;
+        let nanos = self.view.number(self.view.member(deadline, "tv_nsec")?)?;
+        let whole = seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?;
+        Some(Nanos(whole))
+    }
+
+    /// The lock or channel with the awaited semaphore. The semaphore's address stands for the lock.
+    fn acquire(&self, acquire: Value) -> Awaited {
+        let has_waker = self.node_waker(acquire, "node");
+        Awaited::registered(self.semaphore(acquire), has_waker)
+    }
+
+    fn semaphore(&self, acquire: Value) -> Option<Resource> {
+        let semaphore = self
+            .view
+            .target(self.view.member(acquire, "semaphore")?)?
+            .address;
+        let Some((_, body)) = self.around.last() else {
+            return Some(Resource::Semaphore(semaphore));
+        };
+        let path = self.view.path(*body);
+        if path.starts_with("tokio::sync::mutex::") {
+            Some(Resource::Mutex(semaphore))
+        } else if path.starts_with("tokio::sync::rwlock::") {
+            Some(Resource::RwLock(semaphore))
+        } else if path.starts_with("tokio::sync::mpsc::") {
+            self.channel("tokio::sync::mpsc::chan::Tx")
+        } else {
+            Some(Resource::Semaphore(semaphore))
+        }
+    }
+
+    /// The channel to which the bodies around the future have a handle of this type.
+    fn channel(&self, handle: &str) -> Option<Resource> {
+        let mut bodies = self.around.iter().rev();
+        let handle = bodies.find_map(|(_, body)| find_first(self.view, *body, handle, 3))?;
+        self.shared(handle, "inner").map(Resource::Channel)
+    }
+
+    /// The address that an `Arc` in a member leads to.
+    fn shared(&self, value: Value, member: &str) -> Option<u64> {
+        let shared = self.view.target(self.view.member(value, member)?)?;
+        Some(shared.address)
+    }
+
+    fn node_waker(&self, future: Value, node: &str) -> Option<bool> {
+        let node = self.view.member(future, node)?;
+        let node = self.view.unwrapped(node);
+        holds_waker(self.view, self.view.member(node, "waker")?, self.header)
+    }
+
+    fn oneshot(&self, receiver: Value) -> Awaited {
+        let inner = self.view.member(receiver, "inner");
+        let present = inner.and_then(|inner| self.view.variant_name(inner));
+        let Some((_, some)) = present.filter(|(state, _)| state == "Some") else {
+            return Awaited::unknown();
+        };
+        let channel = self.shared_value(some, "__0");
+        let resource = channel.map(|channel| Resource::Channel(channel.address));
+        let has_waker = channel.and_then(|channel| self.oneshot_waker(channel));
+        Awaited::registered(resource, has_waker)
+    }
+
+    fn shared_value(&self, value: Value, member: &str) -> Option<Value> {
+        self.view.target(self.view.member(value, member)?)
+    }
+
+    fn oneshot_waker(&self, channel: Value) -> Option<bool> {
+        let state = self.view.number(self.view.member(channel, "state")?)?;
+        if state & RX_TASK_SET == 0 {
+            return Some(false);
+        }
+        holds_waker(
+            self.view,
+            self.view.member(channel, "rx_task")?,
+            self.header,
+        )
+    }
+
+    fn notified(&self, notified: Value) -> Awaited {
+        let notify = self.shared(notified, "notify").map(Resource::Notify);
+        Awaited::registered(notify, self.node_waker(notified, "waiter"))
+    }
+
+    fn broadcast(&self, recv: Value) -> Awaited {
+        let receiver = self.shared_value(recv, "receiver");
+        let channel = receiver.and_then(|receiver| self.shared(receiver, "shared"));
+        let waiter = find_first(self.view, recv, "::broadcast::Waiter", 0);
+        let has_waker = waiter.and_then(|waiter| {
+            holds_waker(self.view, self.view.member(waiter, "waker")?, self.header)
+        });
+        Awaited::registered(channel.map(Resource::Channel), has_waker)
+    }
+
+    /// `recv` of an mpsc channel.
+    fn receive(&self, closure: Value) -> Awaited {
+        let receiver = find_first(self.view, closure, "::mpsc::chan::Rx", 4);
+        let channel = receiver.and_then(|receiver| self.shared_value(receiver, "inner"));
+        let waker = channel.and_then(|channel| self.view.member(channel, "rx_waker"));
+        let has_waker = waker.and_then(|waker| holds_atomic_waker(self.view, waker, self.header));
+        let resource = channel.map(|channel| Resource::Channel(channel.address));
+        Awaited::registered(resource, has_waker)
+    }
+
+    /// Only the task that owns the handle polls it, so that the bit is about this task.
+    fn join_handle(&self, handle: Value) -> Awaited {
+        let raw = self.view.member(handle, "raw");
+        let header = raw.and_then(|raw| self.view.number(raw));
+        let state = header.and_then(|header| self.view.pages.word(header));
+        let task = header.and_then(self.tasks).map(Resource::Task);
+        Awaited::registered(task, state.map(|state| state & JOIN_WAKER != 0))
+    }
+}

@@ -1,0 +1,121 @@
+//! Futures that wait for descriptors.
+
+use ctp_trace::record::Resource;
+
+use super::{Awaited, LeafReader};
+use crate::awaits::known::Direction;
+use crate::awaits::search::find;
+use crate::awaits::view::Value;
+use crate::awaits::waker::holds_waker;
+
+/// How many references lead from an operation to its stream.
+const MOST_REFERENCES: u32 = 4;
+/// The bits of an `Interest`.
+const READABLE: u64 = 1;
+const WRITABLE: u64 = 2;
+
+impl LeafReader<'_> {
+    /// The future behind `readable`, `accept` and alike.
+    pub(super) fn readiness(&self, readiness: Value) -> Awaited {
+        let waiter = self
+            .view
+            .member(readiness, "waiter")
+            .map(|waiter| self.view.unwrapped(waiter));
+        let has_waker = waiter.and_then(|waiter| {
+            holds_waker(self.view, self.view.member(waiter, "waker")?, self.header)
+        });
+        let resource = self.readiness_resource(readiness, waiter);
+        Awaited::registered(resource, has_waker)
+    }
+
+    fn readiness_resource(&self, readiness: Value, waiter: Option<Value>) -> Option<Resource> {
+        let scheduled = self.shared(readiness, "scheduled_io")?;
+        let descriptor = self.descriptor(scheduled)?;
+        match self.view.number(self.view.member(waiter?, "interest")?)? {
+            READABLE => Some(Resource::Readable(descriptor)),
+            WRITABLE => Some(Resource::Writable(descriptor)),
+            _ => None,
+        }
+    }
+
+    /// An operation such as `read`, which polls the stream itself.
+    pub(super) fn operation(&self, operation: Value, direction: Direction) -> Awaited {
+        let streams = find(
+            self.view,
+            operation,
+            "::poll_evented::PollEvented",
+            MOST_REFERENCES,
+        );
+        let Some(&[stream]) = streams.as_deref() else {
+            return Awaited::unknown();
+        };
+        let scheduled = self.scheduled(stream);
+        let descriptor = self.descriptor_in(stream);
+        let has_waker = scheduled.and_then(|scheduled| self.stream_waker(scheduled, direction));
+        let resource = descriptor.map(|descriptor| match direction {
+            Direction::Read => Resource::Readable(descriptor),
+            Direction::Write => Resource::Writable(descriptor),
+        });
+        Awaited {
+            // A stream around the descriptor, such as TLS, may wait for the other direction.
+            resource: resource
+                .filter(|_| has_waker == Some(true))
+                .unwrap_or_default(),
+            has_waker,
+            always_registers: false,
+        }
+    }
+
+    fn scheduled(&self, stream: Value) -> Option<Value> {
+        let registration = self.view.member(stream, "registration")?;
+        let shared = self.view.member(registration, "shared")?;
+        self.view.target(shared)
+    }
+
+    fn stream_waker(&self, scheduled: Value, direction: Direction) -> Option<bool> {
+        let waiters = find(self.view, scheduled, "::scheduled_io::Waiters", 0)?;
+        let name = match direction {
+            Direction::Read => "reader",
+            Direction::Write => "writer",
+        };
+        let waker = self.view.member(*waiters.first()?, name)?;
+        holds_waker(self.view, waker, self.header)
+    }
+
+    /// The descriptor with this `ScheduledIo`.
+    fn descriptor(&self, scheduled: u64) -> Option<u32> {
+        let watched = self.descriptors.get(&scheduled).copied();
+        watched.or_else(|| self.borrowed_descriptor(scheduled))
+    }
+
+    /// The same, of a stream that the bodies around borrow.
+    fn borrowed_descriptor(&self, scheduled: u64) -> Option<u32> {
+        let mut bodies = self.around.iter().rev();
+        bodies.find_map(|(_, body)| {
+            let streams = find(
+                self.view,
+                *body,
+                "::poll_evented::PollEvented",
+                MOST_REFERENCES,
+            )?;
+            let mut streams = streams.into_iter();
+            let stream = streams.find(|stream| {
+                self.scheduled(*stream)
+                    .is_some_and(|of| of.address == scheduled)
+            })?;
+            self.descriptor_in(stream)
+        })
+    }
+
+    /// The descriptor of a stream.
+    fn descriptor_in(&self, stream: Value) -> Option<u32> {
+        let descriptors = find(self.view, stream, "::fd::owned::OwnedFd", 0)?;
+        let &[descriptor] = descriptors.as_slice() else {
+            return None;
+        };
+        let number = self.view.number(descriptor)?;
+        u32::try_from(number)
+            .ok()
+            .filter(|number| *number <= i32::MAX as u32)
+    }
+}

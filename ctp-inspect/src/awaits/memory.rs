@@ -1,0 +1,79 @@
+//! [`Pages`]: memory of a target, read a page at a time, and each page once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use crate::target::Target;
+
+const PAGE_BYTES: u64 = 4096;
+type Page = [u8; PAGE_BYTES as usize];
+
+/// How much memory is read for a task. Futures take a few hundred bytes each.
+const MOST_PAGES: usize = 1024;
+
+/// Memory as read for a task.
+pub(crate) struct Pages<'t> {
+    target: &'t dyn Target,
+    pages: RefCell<HashMap<u64, Option<Box<Page>>>>,
+    is_cut: Cell<bool>,
+}
+
+impl<'t> Pages<'t> {
+    pub(crate) fn of(target: &'t dyn Target) -> Self {
+        Self {
+            target,
+            pages: RefCell::default(),
+            is_cut: Cell::new(false),
+        }
+    }
+
+    pub(crate) fn target(&self) -> &'t dyn Target {
+        self.target
+    }
+
+    /// Whether memory was left out because a limit was reached.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut.get()
+    }
+
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+        self.number(address, 8)
+    }
+
+    /// A number of up to 8 bytes.
+    pub(crate) fn number(&self, address: u64, size: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        let part = bytes.get_mut(..usize::try_from(size).ok()?)?;
+        for (address, byte) in (address..address.checked_add(size)?).zip(part) {
+            *byte = self.byte(address)?;
+        }
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    /// Whether the memory is still as it was read.
+    pub(crate) fn is_unchanged(&self, address: u64, size: u64) -> bool {
+        let Ok(length) = usize::try_from(size.min(MOST_PAGES as u64 * PAGE_BYTES)) else {
+            return false;
+        };
+        let mut now = vec![0; length];
+        let is_read = self.target.read(address, &mut now) == length;
+        let mut bytes = (address..).zip(&now);
+        is_read && bytes.all(|(address, byte)| self.byte(address) == Some(*byte))
+    }
+
+    fn byte(&self, address: u64) -> Option<u8> {
+        let start = address - address % PAGE_BYTES;
+        let mut pages = self.pages.borrow_mut();
+        if MOST_PAGES <= pages.len() && !pages.contains_key(&start) {
+            self.is_cut.set(true);
+            return None;
+        }
+        let page = pages.entry(start).or_insert_with(|| self.read_page(start));
+        Some(page.as_ref()?[(address - start) as usize])
+    }
+
+    fn read_page(&self, start: u64) -> Option<Box<Page>> {
+        let mut page = Box::new([0; PAGE_BYTES as usize]);
+        (self.target.read(start, &mut *page) == page.len()).then_some(page)
+    }
+}

@@ -1,0 +1,90 @@
+//! Searches a value for parts of a type.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::view::{Value, View, part};
+use crate::types::layout::{Kind, Type};
+
+/// How many parts are visited.
+const MOST_PARTS: usize = 1024;
+
+/// The parts of a value with a type that has a path that ends like this. References, boxes and `Arc`s are followed,
+/// up to this many in a row. `None` if the search was cut.
+pub(crate) fn find(
+    view: &View<'_>,
+    from: Value,
+    path_end: &str,
+    references: u32,
+) -> Option<Vec<Value>> {
+    let mut search = Search {
+        view,
+        next: VecDeque::from([(from, references)]),
+        met: HashSet::new(),
+        is_whole: true,
+    };
+    let mut found = Vec::new();
+    while let Some((value, references)) = search.next.pop_front() {
+        if !search.met.insert(value) {
+            continue;
+        }
+        if MOST_PARTS < search.met.len() {
+            return None;
+        }
+        let Some(layout) = view.layout(value) else {
+            continue;
+        };
+        if layout.path.ends_with(path_end) {
+            found.push(value);
+        } else {
+            search.add_parts(value, &layout, references);
+        }
+    }
+    search.is_whole.then_some(found)
+}
+
+/// The first part that is found; `None` also if the search was cut before.
+pub(crate) fn find_first(
+    view: &View<'_>,
+    from: Value,
+    path_end: &str,
+    references: u32,
+) -> Option<Value> {
+    find(view, from, path_end, references)?.first().copied()
+}
+
+struct Search<'s> {
+    view: &'s View<'s>,
+    next: VecDeque<(Value, u32)>,
+    met: HashSet<Value>,
+    is_whole: bool,
+}
+
+impl Search<'_> {
+    fn add_parts(&mut self, value: Value, layout: &Type, references: u32) {
+        if is_followed(layout) {
+            let target = self.view.target(value).filter(|_| 0 < references);
+            self.next
+                .extend(target.map(|target| (target, references - 1)));
+            return;
+        }
+        match &layout.kind {
+            Kind::Struct(members) => {
+                let parts = members.iter().filter_map(|member| part(value, member));
+                self.next.extend(parts.map(|part| (part, references)));
+            }
+            Kind::Enum(_) => match self.view.variant(value) {
+                Some((_, contents)) => self.next.push_back((contents, references)),
+                None => self.is_whole = false,
+            },
+            _ => {}
+        }
+    }
+}
+
+/// References, boxes and `Arc`s, and not raw pointers, which may be dangling.
+fn is_followed(layout: &Type) -> bool {
+    let is_shared = matches!(layout.path.as_str(), "alloc::sync::Arc" | "alloc::rc::Rc");
+    let is_pointer = matches!(layout.kind, Kind::Pointer(_)) || layout.member("vtable").is_some();
+    let is_safe = layout.name.starts_with('&') || layout.path == "alloc::boxed::Box";
+    is_shared || is_pointer && is_safe
+}

@@ -1,0 +1,169 @@
+//! [`View`]: values in the memory of a target, with their types.
+
+use std::rc::Rc;
+
+use crate::awaits::memory::Pages;
+use crate::types::layout::{Kind, Member, Type, Variant};
+use crate::types::{TypeRef, Types};
+
+/// A value in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Value {
+    pub(crate) of: TypeRef,
+    pub(crate) address: u64,
+}
+
+/// The types and the memory of a target.
+pub(crate) struct View<'v> {
+    pub(crate) types: &'v Types,
+    pub(crate) pages: &'v Pages<'v>,
+}
+
+/// How many wrappers are around a value at most.
+const MOST_WRAPPERS: usize = 64;
+
+/// Types with a single part that matters.
+const WRAPPERS: &[&str] = &[
+    "core::pin::Pin",
+    "core::pin::unsafe_pinned::UnsafePinned",
+    "core::mem::manually_drop::ManuallyDrop",
+    "core::mem::maybe_dangling::MaybeDangling",
+    "core::mem::maybe_uninit::MaybeUninit",
+    "core::cell::UnsafeCell",
+    "core::cell::SyncUnsafeCell",
+    "core::ptr::non_null::NonNull",
+    "core::ptr::unique::Unique",
+    "core::panic::unwind_safe::AssertUnwindSafe",
+    "core::sync::atomic::AtomicPtr",
+    "core::sync::atomic::Atomic",
+    "core::sync::atomic::AtomicUsize",
+    "core::sync::atomic::AtomicU64",
+];
+
+impl View<'_> {
+    pub(crate) fn layout(&self, value: Value) -> Option<Rc<Type>> {
+        self.types.layout(value.of)
+    }
+
+    pub(crate) fn path(&self, value: Value) -> String {
+        self.layout(value)
+            .map_or_else(String::new, |of| of.path.clone())
+    }
+
+    /// A member of a value, by the first of these names that exists.
+    pub(crate) fn member(&self, value: Value, name: &str) -> Option<Value> {
+        part(value, self.layout(value)?.member(name)?)
+    }
+
+    /// The unsigned number in a value of up to 8 bytes.
+    pub(crate) fn number(&self, value: Value) -> Option<u64> {
+        self.pages.number(value.address, self.layout(value)?.size)
+    }
+
+    /// The present variant of a value, and its contents; `None` if that is not certain.
+    pub(crate) fn variant(&self, value: Value) -> Option<(Variant, Value)> {
+        let layout = self.layout(value)?;
+        let Kind::Enum(of) = &layout.kind else {
+            return None;
+        };
+        let variant = match of.discriminant {
+            Some((offset, size)) => {
+                let address = value.address.checked_add(offset)?;
+                of.variant(self.pages.number(address, size)?)?
+            }
+            None => of.variants.first()?,
+        };
+        Some((variant.clone(), part(value, &variant.member)?))
+    }
+
+    /// The name of the present variant: the last part of the name of its type.
+    pub(crate) fn variant_name(&self, value: Value) -> Option<(String, Value)> {
+        let (_, contents) = self.variant(value)?;
+        let layout = self.layout(contents)?;
+        let name = layout.path.rsplit("::").next()?;
+        Some((name.to_owned(), contents))
+    }
+
+    /// What a pointer, box, reference or `Arc` leads to; `None` if null or unreadable.
+    pub(crate) fn target(&self, value: Value) -> Option<Value> {
+        let layout = self.layout(value)?;
+        match &layout.kind {
+            Kind::Pointer(to) => self.at(self.pages.word(value.address)?, (*to)?),
+            Kind::Struct(_) if layout.member("vtable").is_some() => {
+                self.dynamic_target(value, &layout)
+            }
+            Kind::Struct(_)
+                if layout.path == "alloc::sync::Arc" || layout.path == "alloc::rc::Rc" =>
+            {
+                let shared = self.target(self.unwrapped(self.member(value, "ptr")?))?;
+                self.member(shared, "data")
+                    .or_else(|| self.member(shared, "value"))
+            }
+            _ => None,
+        }
+    }
+
+    fn dynamic_target(&self, value: Value, layout: &Type) -> Option<Value> {
+        let vtable = self
+            .pages
+            .word(part(value, layout.member("vtable")?)?.address)?;
+        let pointer = self
+            .pages
+            .word(part(value, layout.member("pointer")?)?.address)?;
+        let of = self.types.of_vtable(self.pages.target(), vtable)?;
+        self.at(pointer, of)
+    }
+
+    fn at(&self, address: u64, of: TypeRef) -> Option<Value> {
+        (address != 0).then_some(Value { of, address })
+    }
+
+    /// The value inside wrappers such as `Pin` and `ManuallyDrop`. Pointers stay.
+    pub(crate) fn unwrapped(&self, mut value: Value) -> Value {
+        for _ in 0..MOST_WRAPPERS {
+            match self.wrapped(value) {
+                Some(inner) => value = inner,
+                None => break,
+            }
+        }
+        value
+    }
+
+    fn wrapped(&self, value: Value) -> Option<Value> {
+        let layout = self.layout(value)?;
+        if layout.member("vtable").is_some() || !is_wrapper(&layout.path) {
+            return None;
+        }
+        match &layout.kind {
+            Kind::Union(_) => self.member(value, "value"),
+            Kind::Struct(members) => {
+                let mut sized = members.iter().filter(|member| self.size(member) != 0);
+                let (only, other) = (sized.next()?, sized.next());
+                if other.is_some() {
+                    None
+                } else {
+                    part(value, only)
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn size(&self, member: &Member) -> u64 {
+        self.types.layout(member.of).map_or(u64::MAX, |of| of.size)
+    }
+}
+
+fn is_wrapper(path: &str) -> bool {
+    WRAPPERS.contains(&path)
+        || path.ends_with("::unsafe_cell::UnsafeCell")
+        || path.ends_with("::CachePadded")
+}
+
+/// A part of a value.
+pub(crate) fn part(value: Value, member: &Member) -> Option<Value> {
+    Some(Value {
+        of: member.of,
+        address: value.address.checked_add(member.offset)?,
+    })
+}

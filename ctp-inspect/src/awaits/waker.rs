@@ -1,0 +1,47 @@
+//! Whether a future has registered a waker of its task.
+
+use super::search::find;
+use super::view::{Value, View, part};
+use crate::types::layout::Kind;
+
+/// How deep the words of a waker are in an `Option<Waker>` at most.
+const DEEPEST: u32 = 8;
+
+/// Whether an `Option<Waker>`, or something around it, holds a waker of the task with this header. `None` if
+/// there is another waker, which may lead to the task, or if the memory cannot be read.
+pub(crate) fn holds_waker(view: &View<'_>, value: Value, header: u64) -> Option<bool> {
+    let raw = raw_waker(view, value, 0)?;
+    let vtable = view.pages.word(view.member(raw, "vtable")?.address)?;
+    if vtable == 0 {
+        return Some(false);
+    }
+    let data = view.pages.word(view.member(raw, "data")?.address)?;
+    (data == header).then_some(true)
+}
+
+/// The same, of the `AtomicWaker` in a value. `None` also while the waker is replaced.
+pub(crate) fn holds_atomic_waker(view: &View<'_>, value: Value, header: u64) -> Option<bool> {
+    let found = find(view, value, "::AtomicWaker", 0)?;
+    let Some(waker) = found.first() else {
+        return Some(false);
+    };
+    let is_settled = view.number(view.member(*waker, "state")?)? == 0;
+    let waker = view.member(*waker, "waker").filter(|_| is_settled)?;
+    holds_waker(view, waker, header)
+}
+
+/// The words of a waker. In an `Option<Waker>` their place does not depend on the variant.
+fn raw_waker(view: &View<'_>, value: Value, depth: u32) -> Option<Value> {
+    let layout = view.layout(value).filter(|_| depth < DEEPEST)?;
+    if layout.path == "core::task::wake::RawWaker" {
+        return Some(value);
+    }
+    let members: Vec<_> = match &layout.kind {
+        Kind::Struct(members) => members.iter().collect(),
+        Kind::Union(_) => layout.member("value").into_iter().collect(),
+        Kind::Enum(of) => of.variants.iter().map(|variant| &variant.member).collect(),
+        _ => return None,
+    };
+    let mut parts = members.into_iter().filter_map(|member| part(value, member));
+    parts.find_map(|part| raw_waker(view, part, depth + 1))
+}

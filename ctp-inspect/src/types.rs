@@ -1,0 +1,166 @@
+//! [`Types`]: the types of a program, from the debug info of its modules.
+//!
+//! A first pass over the debug info of a module notes where functions, vtables and namespaces are. Layouts are
+//! read when they are first needed, and each once.
+
+pub mod layout;
+
+mod index;
+mod module;
+mod name;
+mod read;
+mod scan;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use symbolize::{Avma, FileOffset, Places};
+
+use crate::target::Target;
+use crate::target::mapping::Mapping;
+use layout::Type;
+use module::Module;
+
+/// Where a type is described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeRef {
+    module: usize,
+    entry: Entry,
+}
+
+/// A place in the debug info of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Entry {
+    unit: usize,
+    offset: usize,
+}
+
+/// The types of a process. Modules are opened when an address in them is first looked up.
+pub struct Types {
+    places: Places,
+    modules: RefCell<Modules>,
+    layouts: RefCell<HashMap<TypeRef, Option<Rc<Type>>>>,
+    gaps: RefCell<BTreeSet<String>>,
+    layouts_left: Cell<usize>,
+}
+
+#[derive(Default)]
+struct Modules {
+    opened: Vec<Rc<Module>>,
+    by_path: HashMap<Vec<u8>, Option<usize>>,
+}
+
+/// Types that are described at most. A large program has fewer futures.
+const MOST_LAYOUTS: usize = 400_000;
+
+impl Types {
+    /// Reads debug info from files in `places`. Opens none yet.
+    pub fn new(places: Places) -> Self {
+        Self {
+            places,
+            modules: RefCell::default(),
+            layouts: RefCell::default(),
+            gaps: RefCell::default(),
+            layouts_left: Cell::new(MOST_LAYOUTS),
+        }
+    }
+
+    /// The cells of the tasks that the function at this address polls. A cell contains the future.
+    /// Empty if unknown. Several if the linker merged equal functions.
+    pub fn task_cells(&self, target: &dyn Target, poll: u64) -> Vec<TypeRef> {
+        let Some((number, module, address)) = self.stated(target, poll) else {
+            return Vec::new();
+        };
+        let cells = module.task_cells(address).into_iter();
+        cells.map(|entry| TypeRef::new(number, entry)).collect()
+    }
+
+    /// The type with the vtable at this address; `None` if unknown or ambiguous.
+    pub fn of_vtable(&self, target: &dyn Target, vtable: u64) -> Option<TypeRef> {
+        let (number, module, address) = self.stated(target, vtable)?;
+        let entry = module.type_of_vtable(address)?;
+        Some(TypeRef::new(number, entry))
+    }
+
+    /// The layout of a type; `None` if it cannot be read.
+    pub fn layout(&self, of: TypeRef) -> Option<Rc<Type>> {
+        if let Some(known) = self.layouts.borrow().get(&of) {
+            return known.clone();
+        }
+        self.layouts_left
+            .set(self.layouts_left.get().checked_sub(1)?);
+        let module = self.module(of.module);
+        let layout = module.layout(of).map(Rc::new);
+        self.layouts.borrow_mut().insert(of, layout.clone());
+        layout
+    }
+
+    /// Whether a type with this path, which has no generic parameters, implements `Future`.
+    pub fn is_future(&self, of: TypeRef, path: &str) -> bool {
+        self.module(of.module).is_future(path)
+    }
+
+    /// Whether a panic unwinds in the program of this type; `None` if unknown.
+    pub fn does_unwind(&self, of: TypeRef) -> Option<bool> {
+        self.module(of.module).does_unwind()
+    }
+
+    /// Why types are missing, a sentence each.
+    pub fn gaps(&self) -> Vec<String> {
+        let mut gaps: Vec<_> = self.gaps.borrow().iter().cloned().collect();
+        if self.layouts_left.get() == 0 {
+            gaps.push("the program has too many types of futures".to_owned());
+        }
+        gaps
+    }
+
+    fn module(&self, number: usize) -> Rc<Module> {
+        Rc::clone(&self.modules.borrow().opened[number])
+    }
+
+    /// The module with an address, its number, and the address in the file's own tables.
+    fn stated(&self, target: &dyn Target, address: u64) -> Option<(usize, Rc<Module>, u64)> {
+        let mapping = target.mapping_at(address)?;
+        let number = self.open(mapping)?;
+        let module = self.module(number);
+        let address = module.stated(Avma(address), &in_symbolize(mapping))?;
+        Some((number, module, address))
+    }
+
+    fn open(&self, mapping: &Mapping) -> Option<usize> {
+        if let Some(number) = self.modules.borrow().by_path.get(&mapping.path) {
+            return *number;
+        }
+        let opened = Module::open(&in_symbolize(mapping), &self.places);
+        let modules = &mut *self.modules.borrow_mut();
+        let number = match opened {
+            Ok(module) => {
+                modules.opened.push(Rc::new(module));
+                Some(modules.opened.len() - 1)
+            }
+            Err(gap) => {
+                self.gaps.borrow_mut().insert(gap);
+                None
+            }
+        };
+        modules.by_path.insert(mapping.path.clone(), number);
+        number
+    }
+}
+
+impl TypeRef {
+    fn new(module: usize, entry: Entry) -> Self {
+        Self { module, entry }
+    }
+}
+
+fn in_symbolize(mapping: &Mapping) -> symbolize::Mapping {
+    symbolize::Mapping {
+        start: Avma(mapping.start),
+        end: Avma(mapping.end),
+        file_offset: FileOffset(mapping.file_offset),
+        path: mapping.path.clone(),
+        build_id: Vec::new(),
+    }
+}

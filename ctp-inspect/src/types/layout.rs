@@ -1,0 +1,118 @@
+//! [`Type`]: what a type consists of, and where in its values each part is.
+
+use super::TypeRef;
+
+/// A type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Type {
+    /// The full path with generic parameters: `app::Pool<u8>`, `&mut app::Pool<u8>`.
+    pub name: String,
+    /// The full path without generic parameters: `app::Pool`.
+    pub path: String,
+    /// Size of a value in bytes.
+    pub size: u64,
+    /// What a value consists of.
+    pub kind: Kind,
+    /// The generic parameters.
+    pub parameters: Vec<TypeRef>,
+}
+
+/// What a value of a type consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number, or anything without parts.
+    Scalar,
+    /// An address of a value of this type; `None` if the type is unknown.
+    Pointer(Option<TypeRef>),
+    /// Equal elements, side by side.
+    Array(TypeRef, u64),
+    /// All of these members.
+    Struct(Vec<Member>),
+    /// Any of these members.
+    Union(Vec<Member>),
+    /// A variant.
+    Enum(Enum),
+    /// A number with a name for each value.
+    Names(Vec<(u64, String)>),
+}
+
+/// A part of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The name; `__0` and so on in tuples.
+    pub name: String,
+    /// Where the part is, in bytes from the start of the value.
+    pub offset: u64,
+    /// The type of the part.
+    pub of: TypeRef,
+}
+
+/// A type with variants. The bodies of async functions are such types too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enum {
+    /// Where the number of the variant is, and its size in bytes; `None` if the only variant needs none.
+    pub discriminant: Option<(u64, u64)>,
+    /// The variants.
+    pub variants: Vec<Variant>,
+}
+
+/// A variant of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Which numbers mean this variant.
+    pub numbers: Numbers,
+    /// The contents.
+    pub member: Member,
+    /// Path of the source file in which the variant is declared; empty if unknown.
+    pub file: String,
+    /// The line that declares the variant, or of the `.await` in an async function; 0 if unknown.
+    pub line: u32,
+}
+
+/// Which numbers mean a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// This number.
+    Is(u64),
+    /// All numbers that mean no other variant.
+    Others,
+    /// Numbers that are not understood.
+    Unknown,
+}
+
+impl Type {
+    /// The members that each value has.
+    pub fn members(&self) -> &[Member] {
+        match &self.kind {
+            Kind::Struct(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// The member with this name.
+    pub fn member(&self, name: &str) -> Option<&Member> {
+        let members = match &self.kind {
+            Kind::Struct(members) | Kind::Union(members) => members,
+            _ => return None,
+        };
+        members.iter().find(|member| member.name == name)
+    }
+}
+
+impl Enum {
+    /// The variant with this number; `None` if the number means none, or if that is not certain.
+    pub fn variant(&self, number: u64) -> Option<&Variant> {
+        if let Some(variant) = self.with(Numbers::Is(number)) {
+            return Some(variant);
+        }
+        if self.with(Numbers::Unknown).is_some() {
+            return None;
+        }
+        self.with(Numbers::Others)
+    }
+
+    fn with(&self, numbers: Numbers) -> Option<&Variant> {
+        let mut variants = self.variants.iter();
+        variants.find(|variant| variant.numbers == numbers)
+    }
+}

@@ -1,0 +1,145 @@
+//! A module: its debug info, with an index of what is needed to find types.
+
+use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitRef};
+use symbolize::{Avma, DebugInfo, DebugReader, Mapping, Places, Svma};
+
+use super::index::Index;
+use super::layout::Type;
+use super::read::EntryReader;
+use super::{Entry, TypeRef};
+
+pub(super) type Unit<'u> = UnitRef<'u, DebugReader<'u>>;
+pub(super) type Die<'u> = DebuggingInformationEntry<DebugReader<'u>>;
+pub(super) type Value<'u> = AttributeValue<DebugReader<'u>>;
+
+/// The types of a module.
+pub(super) struct Module {
+    debug_info: DebugInfo,
+    index: Index,
+}
+
+impl Module {
+    /// Reads the debug info of the file of a mapping; otherwise a sentence that says why not.
+    pub(super) fn open(mapping: &Mapping, places: &Places) -> Result<Self, String> {
+        let path = String::from_utf8_lossy(&mapping.path);
+        match DebugInfo::open(mapping, places) {
+            Err(miss) => Err(miss.to_string()),
+            Ok(None) if !places.refused().is_empty() => Err(format!(
+                "the debug info of {path} does not fit into the memory for debug info"
+            )),
+            Ok(None) => Err(format!("{path} has no debug info; build with debug = 2")),
+            Ok(Some(debug_info)) => Ok(Self {
+                index: Index::of(&debug_info),
+                debug_info,
+            }),
+        }
+    }
+
+    pub(super) fn stated(&self, address: Avma, mapping: &Mapping) -> Option<u64> {
+        let Svma(address) = self.debug_info.svma(address, mapping).ok()?;
+        Some(address)
+    }
+
+    /// The cells of the tasks that the function at this address polls.
+    pub(super) fn task_cells(&self, address: u64) -> Vec<Entry> {
+        let parameters = self.index.polls_at(address);
+        let cells = parameters
+            .iter()
+            .filter_map(|parameters| self.index.cell_with(parameters));
+        cells.collect()
+    }
+
+    /// The type of this vtable; `None` if equal vtables of several types share the address.
+    pub(super) fn type_of_vtable(&self, address: u64) -> Option<Entry> {
+        let mut types = self
+            .index
+            .vtables_at(address)
+            .iter()
+            .filter_map(|vtable| self.containing(*vtable));
+        let first = types.next()?;
+        let name = self.layout(TypeRef::new(0, first))?.name;
+        let is_same = |other| {
+            self.layout(TypeRef::new(0, other))
+                .is_some_and(|of| of.name == name)
+        };
+        types.all(is_same).then_some(first)
+    }
+
+    /// The type for which a type of vtables was made.
+    fn containing(&self, vtable: Entry) -> Option<Entry> {
+        let value = self.with_entry(vtable, |_, _, entry| {
+            Target::of(&entry.attr_value(gimli::DW_AT_containing_type)?)
+        });
+        self.resolve(vtable, value??)
+    }
+
+    pub(super) fn layout(&self, of: TypeRef) -> Option<Type> {
+        let reader = EntryReader { module: self, of };
+        self.with_entry(of.entry, |_, unit, entry| reader.read(unit, &entry))?
+    }
+
+    pub(super) fn is_future(&self, path: &str) -> bool {
+        self.index.is_future(path)
+    }
+
+    pub(super) fn does_unwind(&self) -> Option<bool> {
+        self.index.does_unwind()
+    }
+
+    /// The path of the namespaces around an entry.
+    pub(super) fn scope(&self, of: Entry) -> String {
+        let namespaces = self.index.namespaces_around(of);
+        let names = namespaces.into_iter().filter_map(|offset| {
+            let namespace = Entry { offset, ..of };
+            self.with_entry(namespace, |_, unit, entry| name_of(unit, &entry))?
+        });
+        names.collect::<Vec<_>>().join("::")
+    }
+
+    /// The entry that another entry refers to.
+    pub(super) fn resolve(&self, from: Entry, to: Target) -> Option<Entry> {
+        match to {
+            Target::InUnit(offset) => Some(Entry { offset, ..from }),
+            Target::InPart(offset) => self.index.entry_at(from.unit, offset),
+        }
+    }
+
+    fn with_entry<T>(
+        &self,
+        of: Entry,
+        read: impl for<'u> FnOnce(usize, Unit<'u>, Die<'u>) -> T,
+    ) -> Option<T> {
+        let read = |part, unit: Unit<'_>| {
+            let entry = unit.entry(UnitOffset(of.offset)).ok()?;
+            Some(read(part, unit, entry))
+        };
+        self.debug_info.with_unit(of.unit, read)?
+    }
+}
+
+/// Where a reference leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// An offset in the same unit.
+    InUnit(usize),
+    /// An offset in the same part of the debug info.
+    InPart(usize),
+}
+
+impl Target {
+    pub(super) fn of(value: &Value<'_>) -> Option<Self> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some(Self::InUnit(offset.0)),
+            AttributeValue::DebugInfoRef(offset) => Some(Self::InPart(offset.0)),
+            _ => None,
+        }
+    }
+}
+
+/// The name that an entry has itself.
+pub(super) fn name_of<'u>(unit: Unit<'u>, entry: &Die<'u>) -> Option<String> {
+    let name = unit
+        .attr_string(entry.attr_value(gimli::DW_AT_name)?)
+        .ok()?;
+    Some(name.to_string_lossy().into_owned())
+}

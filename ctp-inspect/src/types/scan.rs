@@ -1,0 +1,226 @@
+//! The first pass over a unit, which fills the [`Index`].
+
+use gimli::{AttributeValue, DwTag, EntriesRaw};
+use symbolize::DebugReader;
+
+use super::Entry;
+use super::index::{Index, Namespace, UnitIndex};
+use super::module::{Target, Unit, Value};
+use super::name::generics;
+
+/// The attributes of an entry that matter here.
+#[derive(Default)]
+struct Found<'u> {
+    offset: usize,
+    name: Option<&'u [u8]>,
+    linkage_name: Option<&'u [u8]>,
+    low_pc: Option<u64>,
+    location: Option<u64>,
+    of: Option<Target>,
+    origin: Option<usize>,
+}
+
+/// Adds a unit to the index. Damaged data ends the unit.
+pub(super) fn scan_unit(number: usize, part: usize, unit: Unit<'_>, index: &mut Index) {
+    let start = unit.header.debug_info_offset().map_or(0, |offset| offset.0);
+    index.units.push(UnitIndex {
+        part,
+        start,
+        namespaces: Vec::new(),
+    });
+    let mut open = Vec::new();
+    // An error ends the unit.
+    let _ = scan_entries(number, unit, index, &mut open);
+    let end = start + unit.header.length_including_self();
+    close_namespaces(&mut index.units[number], &mut open, isize::MIN, end);
+}
+
+/// Namespaces that are not closed yet, with their depths.
+type Open = Vec<(isize, usize)>;
+
+fn scan_entries(
+    number: usize,
+    unit: Unit<'_>,
+    index: &mut Index,
+    open: &mut Open,
+) -> gimli::Result<()> {
+    let mut entries = unit.entries_raw(None)?;
+    while !entries.is_empty() {
+        let (offset, depth) = (entries.next_offset().0, entries.next_depth());
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            continue;
+        };
+        close_namespaces(&mut index.units[number], open, depth, offset);
+        let (tag, attributes) = (abbreviation.tag(), abbreviation.attributes());
+        if tag == gimli::DW_TAG_namespace {
+            open_namespace(&mut index.units[number], open, depth, offset);
+        }
+        if is_needed(tag) {
+            let found = read_attributes(unit, offset, attributes, &mut entries)?;
+            add(number, unit, tag, found, index);
+        } else {
+            entries.skip_attributes(attributes)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_needed(tag: DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_compile_unit
+            | gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_subprogram
+            | gimli::DW_TAG_variable
+    )
+}
+
+fn open_namespace(unit: &mut UnitIndex, open: &mut Open, depth: isize, start: usize) {
+    let parent = open.last().map_or(u32::MAX, |(_, index)| *index as u32);
+    open.push((depth, unit.namespaces.len()));
+    unit.namespaces.push(Namespace {
+        start,
+        end: start,
+        parent,
+    });
+}
+
+/// Closes the namespaces that end before an entry at this depth and offset.
+fn close_namespaces(unit: &mut UnitIndex, open: &mut Open, depth: isize, offset: usize) {
+    while let Some((_, index)) = open.pop_if(|(opened, _)| depth <= *opened) {
+        unit.namespaces[index].end = offset;
+    }
+}
+
+fn read_attributes<'u>(
+    unit: Unit<'u>,
+    offset: usize,
+    attributes: &[gimli::AttributeSpecification],
+    entries: &mut EntriesRaw<'_, DebugReader<'u>>,
+) -> gimli::Result<Found<'u>> {
+    let mut found = Found {
+        offset,
+        ..Found::default()
+    };
+    for spec in attributes {
+        let attribute = entries.read_attribute(*spec)?;
+        let value = attribute.value();
+        match attribute.name() {
+            gimli::DW_AT_name => found.name = text(unit, value),
+            gimli::DW_AT_linkage_name => found.linkage_name = text(unit, value),
+            gimli::DW_AT_low_pc => found.low_pc = unit.attr_address(value)?,
+            gimli::DW_AT_location => found.location = fixed_address(unit, value),
+            gimli::DW_AT_type => found.of = Target::of(&value),
+            gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
+                found.origin = in_unit(&value);
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn in_unit(value: &Value<'_>) -> Option<usize> {
+    match Target::of(value)? {
+        Target::InUnit(offset) => Some(offset),
+        Target::InPart(_) => None,
+    }
+}
+
+fn text<'u>(unit: Unit<'u>, value: Value<'u>) -> Option<&'u [u8]> {
+    unit.attr_string(value).ok().map(|text| text.slice())
+}
+
+/// The address of a variable with a fixed address.
+fn fixed_address<'u>(unit: Unit<'u>, value: Value<'u>) -> Option<u64> {
+    let AttributeValue::Exprloc(expression) = value else {
+        return None;
+    };
+    let mut operations = expression.operations(unit.encoding());
+    match operations.next().ok()?? {
+        gimli::Operation::Address { address } => Some(address),
+        gimli::Operation::AddressIndex { index } => unit.address(index).ok(),
+        _ => None,
+    }
+}
+
+fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: Found<'_>, index: &mut Index) {
+    match tag {
+        gimli::DW_TAG_compile_unit => add_runtime(&found, index),
+        gimli::DW_TAG_variable => add_vtable(number, &found, index),
+        gimli::DW_TAG_structure_type => add_cell(number, &found, index),
+        _ => add_function(unit, &found, index),
+    }
+}
+
+/// The runtime library for panics is a crate of its own.
+fn add_runtime(found: &Found<'_>, index: &mut Index) {
+    let name = String::from_utf8_lossy(found.name.unwrap_or_default());
+    if name.contains("library/panic_unwind/") {
+        index.does_unwind = Some(true);
+    } else if name.contains("library/panic_abort/") {
+        index.does_unwind = Some(false);
+    }
+}
+
+fn add_vtable(number: usize, found: &Found<'_>, index: &mut Index) {
+    let is_vtable = found.name.is_some_and(|name| name.ends_with(b"{vtable}"));
+    let (true, Some(address)) = (is_vtable, found.location) else {
+        return;
+    };
+    let of = match found.of {
+        Some(Target::InUnit(offset)) => Some(Entry {
+            unit: number,
+            offset,
+        }),
+        Some(Target::InPart(offset)) => index.entry_at(number, offset),
+        None => None,
+    };
+    index.vtables.entry(address).or_default().extend(of);
+}
+
+fn add_cell(number: usize, found: &Found<'_>, index: &mut Index) {
+    let Some(name) = found.name.filter(|name| name.starts_with(b"Cell<")) else {
+        return;
+    };
+    let Ok(name) = std::str::from_utf8(name) else {
+        return;
+    };
+    let entry = Entry {
+        unit: number,
+        offset: found.offset,
+    };
+    if let Some(parameters) = generics(name).filter(|text| text.contains(", ")) {
+        index.cells.entry(parameters.to_owned()).or_insert(entry);
+    }
+}
+
+fn add_function(unit: Unit<'_>, found: &Found<'_>, index: &mut Index) {
+    let origin = found.origin.filter(|_| found.name.is_none());
+    let declared = origin.and_then(|offset| names_at(unit, offset));
+    let (name, linkage_name) = declared.unwrap_or((found.name, found.linkage_name));
+    let Some(name) = name.filter(|name| name.starts_with(b"poll")) else {
+        return;
+    };
+    let (name, linkage_name) = (
+        String::from_utf8_lossy(name),
+        String::from_utf8_lossy(linkage_name.unwrap_or_default()),
+    );
+    index.add_future(&linkage_name);
+    let (Some(address), Some(parameters)) = (found.low_pc, generics(&name)) else {
+        return;
+    };
+    let polls = index.polls.entry(address).or_default();
+    if !polls.iter().any(|known| known == parameters) {
+        polls.push(parameters.to_owned());
+    }
+}
+
+type Names<'u> = (Option<&'u [u8]>, Option<&'u [u8]>);
+
+/// The names of the function that an entry refers to.
+fn names_at<'u>(unit: Unit<'u>, offset: usize) -> Option<Names<'u>> {
+    let entry = unit.entry(gimli::UnitOffset(offset)).ok()?;
+    let value = |name| text(unit, entry.attr_value(name)?);
+    Some((value(gimli::DW_AT_name), value(gimli::DW_AT_linkage_name)))
+}

@@ -1,0 +1,166 @@
+//! Inspects a program with tasks that await in many ways, and compares with what the program prints.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod expected;
+mod program;
+
+use std::collections::HashMap;
+
+use ctp_inspect::awaits::{Awaits, TaskAwaits, TaskFuture};
+use ctp_inspect::{ProcessTarget, Target};
+use ctp_trace::record::{Resource, TaskId};
+use expected::{EXPECTED, Expected};
+use program::{Program, build};
+use symbolize::Places;
+
+/// The program with everything that was found in its tasks.
+struct Inspected {
+    program: Program,
+    tasks: HashMap<String, TaskAwaits>,
+    gaps: Vec<String>,
+}
+
+fn inspect(args: &[&str], profile: &str) -> Inspected {
+    let program = Program::run(&build(args, profile));
+    let target = ProcessTarget::open(program.process.id()).unwrap();
+    let awaits = Awaits::new(Places::recorded());
+    awaits.begin(&target);
+    let tasks = program.headers.iter().map(|(name, &header)| {
+        let poll = target.word(target.word(header + 16).unwrap()).unwrap();
+        let found = awaits.of(TaskFuture { header, poll }, &target, &|header| {
+            Some(TaskId(header as u32))
+        });
+        (name.clone(), found)
+    });
+    let tasks = tasks.collect();
+    Inspected {
+        program,
+        tasks,
+        gaps: awaits.gaps(),
+    }
+}
+
+impl Inspected {
+    fn assert_all(&self) {
+        assert_eq!(self.gaps, Vec::<String>::new());
+        for expected in EXPECTED {
+            self.assert_functions(expected);
+            self.assert_ends(expected);
+        }
+        self.assert_branches();
+        self.assert_guards();
+    }
+
+    fn assert_functions(&self, expected: &Expected) {
+        let found = &self.tasks[expected.task];
+        assert_eq!(found.gaps, Vec::<String>::new(), "{}", expected.task);
+        let own = found
+            .frames
+            .iter()
+            .filter(|frame| frame.file.ends_with("/main.rs"));
+        let own: Vec<_> = own
+            .map(|frame| (frame.name.rsplit("::").next().unwrap(), frame.line))
+            .collect();
+        let lines = expected.functions.iter();
+        let lines: Vec<_> = lines
+            .map(|(name, line)| (*name, self.program.lines[*line]))
+            .collect();
+        assert_eq!(own, lines, "{}: {found:#?}", expected.task);
+        let depths = found
+            .frames
+            .windows(2)
+            .all(|pair| pair[1].depth <= pair[0].depth + 1);
+        assert!(depths && found.frames[0].depth == 0, "{found:#?}");
+    }
+
+    fn assert_ends(&self, expected: &Expected) {
+        let found = &self.tasks[expected.task];
+        assert_eq!(found.waits.len(), expected.ends.len(), "{found:#?}");
+        for (wait, (name, kind)) in found.waits.iter().zip(expected.ends) {
+            let frame = &found.frames[wait.frame as usize];
+            assert!(frame.name.ends_with(name), "{name}: {found:#?}");
+            assert!(
+                format!("{:?}", wait.resource).starts_with(kind),
+                "{kind}: {found:#?}"
+            );
+            let may_have_none = matches!(*kind, "Unknown");
+            assert_eq!(
+                wait.has_waker,
+                if may_have_none { None } else { Some(true) },
+                "{found:#?}"
+            );
+            assert_eq!(frame.may_wait_forever, may_have_none, "{found:#?}");
+        }
+        if let Some(&descriptor) = self.program.lines.get(&format!("{}.fd", expected.task)) {
+            let resource = found.waits[0].resource;
+            let is_same = [
+                Resource::Readable(descriptor),
+                Resource::Writable(descriptor),
+            ]
+            .contains(&resource);
+            assert!(is_same, "{found:#?}");
+        }
+    }
+
+    /// `select!` and `join!` have a frame of their own, and a branch for each future.
+    fn assert_branches(&self) {
+        let kinds = |task: &str| {
+            let waits = self.tasks[task].waits.iter();
+            let kinds = waits.map(|wait| {
+                format!("{:?}", wait.resource)
+                    .split('(')
+                    .next()
+                    .unwrap()
+                    .to_owned()
+            });
+            kinds.collect::<Vec<_>>()
+        };
+        assert_eq!(kinds("selecting"), ["Notify", "Channel", "Timer"]);
+        assert_eq!(kinds("joining"), ["Semaphore", "RwLock"]);
+        for (task, name) in [("selecting", "tokio::select!"), ("joining", "tokio::join!")] {
+            let found = &self.tasks[task];
+            let expansion = found
+                .frames
+                .iter()
+                .position(|frame| frame.name == name)
+                .unwrap();
+            let depth = found.frames[expansion].depth;
+            let within = found.frames[expansion + 1..].iter();
+            let branches = within.filter(|frame| frame.depth == depth + 1).count();
+            assert_eq!(branches, found.waits.len(), "{found:#?}");
+        }
+    }
+
+    /// Each of two tasks holds the lock that the other waits for; a guard that was dropped holds nothing.
+    fn assert_guards(&self) {
+        let (first, second) = (&self.tasks["transfer"], &self.tasks["transfer.back"]);
+        for (holder, waiter) in [(first, second), (second, first)] {
+            let [held] = &holder.holds[..] else {
+                panic!("{holder:#?}");
+            };
+            assert_eq!(held.resource, waiter.waits[0].resource);
+            assert!(held.is_exclusive);
+            assert_eq!(held.variable, "from");
+            assert!(
+                holder.frames[held.frame as usize]
+                    .name
+                    .ends_with("::transfer")
+            );
+        }
+        assert_eq!(self.tasks["dropped_guard"].holds, []);
+    }
+}
+
+#[test]
+fn await_stacks_of_a_debug_build() {
+    inspect(&[], "debug").assert_all();
+}
+
+#[test]
+fn await_stacks_of_a_release_build() {
+    inspect(&["--release"], "release").assert_all();
+}

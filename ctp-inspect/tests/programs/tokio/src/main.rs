@@ -1,0 +1,230 @@
+//! Tasks that await in all the ways that `ctp-inspect` knows. The program prints the address of each task's
+//! header, and the lines at which functions await; then it waits to be killed.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, Notify, RwLock, Semaphore, broadcast, mpsc, oneshot};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Says that a function awaits at this line.
+fn awaits_at(function: &str, line: u32) {
+    println!("line {function} {line}");
+}
+
+/// Says that a variable is declared at this line.
+fn declared_at(variable: &str, line: u32) {
+    println!("line {variable} {line}");
+}
+
+/// Spawns a task, after which its header's address is known.
+fn spawn<F: Future<Output: Send> + Send + 'static>(
+    name: &'static str,
+    future: F,
+) -> tokio::task::JoinHandle<F::Output> {
+    tokio::spawn(Named(name, false, Box::pin(future)))
+}
+
+/// Prints the header's address when it is first polled.
+struct Named<F>(&'static str, bool, Pin<Box<F>>);
+
+impl<F: Future> Future for Named<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<F::Output> {
+        if !self.1 {
+            self.1 = true;
+            println!("task {} {}", self.0, context.waker().data() as usize);
+        }
+        self.2.as_mut().poll(context)
+    }
+}
+
+async fn leaf(receiver: oneshot::Receiver<u32>) -> usize {
+    let held = String::from("held");
+    awaits_at("leaf", line!());
+    let received = receiver.await;
+    received.map_or(0, |_| held.len())
+}
+
+async fn middle(receiver: oneshot::Receiver<u32>) -> usize {
+    awaits_at("middle", line!());
+    let length = leaf(receiver).await;
+    length + 1
+}
+
+fn boxed(
+    levels: u32,
+    receiver: oneshot::Receiver<u32>,
+) -> Pin<Box<dyn Future<Output = usize> + Send>> {
+    Box::pin(async move {
+        if levels == 0 {
+            awaits_at("boxed.leaf", line!());
+            leaf(receiver).await
+        } else {
+            awaits_at("boxed", line!());
+            boxed(levels - 1, receiver).await
+        }
+    })
+}
+
+async fn transfer(first: Arc<Mutex<u32>>, second: Arc<Mutex<u32>>) {
+    declared_at("from", line!());
+    let mut from = first.lock().await;
+    *from += 1;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    awaits_at("transfer", line!());
+    let mut to = second.lock().await;
+    *to += *from;
+}
+
+async fn dropped_guard(lock: Arc<Mutex<u32>>) {
+    let mut guard = lock.lock().await;
+    *guard += 1;
+    drop(guard);
+    std::future::pending::<()>().await;
+}
+
+async fn selecting(notify: Arc<Notify>, mut receiver: mpsc::Receiver<u8>) {
+    tokio::select! {
+        _ = notify.notified() => {}
+        _ = receiver.recv() => {}
+        _ = tokio::time::sleep(LONG) => {}
+    }
+}
+
+async fn joining(semaphore: Arc<Semaphore>, lock: Arc<RwLock<u32>>) {
+    let (_permit, _guard) = tokio::join!(semaphore.acquire(), lock.write());
+}
+
+async fn joining_all(notify: Arc<Notify>) {
+    awaits_at("joining_all", line!());
+    futures::future::join_all([notify.notified(), notify.notified()]).await;
+}
+
+async fn reading(mut stream: TcpStream) {
+    let mut bytes = [0; 16];
+    awaits_at("reading", line!());
+    let _ = stream.read(&mut bytes).await;
+}
+
+async fn reading_buffered(stream: TcpStream) {
+    let (reader, _writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let mut bytes = [0; 16];
+    awaits_at("reading_buffered", line!());
+    let _ = reader.read_exact(&mut bytes).await;
+}
+
+async fn writing(mut stream: TcpStream) {
+    let bytes = vec![0; 64 << 20];
+    awaits_at("writing", line!());
+    let _ = stream.write_all(&bytes).await;
+}
+
+async fn accepting(listener: TcpListener) {
+    awaits_at("accepting", line!());
+    let _ = listener.accept().await;
+}
+
+async fn limited(receiver: oneshot::Receiver<u32>) {
+    awaits_at("limited", line!());
+    let _ = tokio::time::timeout(LONG, leaf(receiver)).await;
+}
+
+async fn sending(sender: mpsc::Sender<u8>) {
+    let _ = sender.send(1).await;
+    awaits_at("sending", line!());
+    let _ = sender.send(2).await;
+}
+
+async fn listening(mut receiver: broadcast::Receiver<u8>) {
+    awaits_at("listening", line!());
+    let _ = receiver.recv().await;
+}
+
+async fn forgetting() {
+    awaits_at("forgetting", line!());
+    std::future::poll_fn(|_| Poll::<()>::Pending).await;
+}
+
+async fn forever() {
+    awaits_at("forever", line!());
+    std::future::pending::<()>().await;
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let (sender, receiver) = oneshot::channel();
+    spawn("middle", middle(receiver));
+    let (boxed_sender, receiver) = oneshot::channel();
+    spawn("boxed", boxed(2, receiver));
+    let (limited_sender, receiver) = oneshot::channel();
+    spawn("limited", limited(receiver));
+    let (first, second) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    spawn("transfer", transfer(first.clone(), second.clone()));
+    spawn("transfer.back", transfer(second, first));
+    spawn("dropped_guard", dropped_guard(Arc::new(Mutex::new(0))));
+    let notify = Arc::new(Notify::new());
+    let (many_sender, many) = mpsc::channel(1);
+    spawn("selecting", selecting(notify.clone(), many));
+    let lock = Arc::new(RwLock::new(0));
+    let read = lock.clone().read_owned().await;
+    spawn("joining", joining(Arc::new(Semaphore::new(0)), lock));
+    spawn("joining_all", joining_all(notify));
+    let (full_sender, full) = mpsc::channel(1);
+    spawn("sending", sending(full_sender));
+    let (broadcast_sender, broadcast) = broadcast::channel(1);
+    spawn("listening", listening(broadcast));
+    let streams = sockets().await;
+    spawn("forgetting", forgetting());
+    let last = spawn("forever", forever());
+    spawn("joined", async move {
+        awaits_at("joined", line!());
+        last.await
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    println!("ready");
+    std::future::pending::<()>().await;
+    drop((
+        sender,
+        boxed_sender,
+        limited_sender,
+        many_sender,
+        read,
+        full,
+        broadcast_sender,
+        streams,
+    ));
+}
+
+/// Prints the descriptor of a socket.
+fn descriptor(name: &str, socket: &impl std::os::fd::AsRawFd) {
+    println!("line {name}.fd {}", socket.as_raw_fd());
+}
+
+async fn sockets() -> Vec<TcpStream> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let mut peers = Vec::new();
+    for name in ["reading", "reading_buffered", "writing"] {
+        let peer = TcpStream::connect(address).await.expect("a connection");
+        let (stream, _) = listener.accept().await.expect("a connection");
+        descriptor(name, &stream);
+        match name {
+            "reading" => drop(spawn(name, reading(stream))),
+            "writing" => drop(spawn(name, writing(stream))),
+            _ => drop(spawn(name, reading_buffered(stream))),
+        }
+        peers.push(peer);
+    }
+    descriptor("accepting", &listener);
+    spawn("accepting", accepting(listener));
+    peers
+}

@@ -1,0 +1,145 @@
+//! [`DebugInfo`]: the parsed units of a module, for readers that need types rather than lines.
+
+use gimli::{Unit, UnitRef};
+use self_cell::self_cell;
+
+use crate::addr::{Avma, Svma};
+use crate::cost::Costs;
+use crate::error::Miss;
+use crate::mapping::Mapping;
+use crate::module::Module;
+use crate::places::Places;
+use crate::sections::{Images, Reader, Sections};
+use crate::split::Split;
+
+/// Reads DWARF in memory that [`DebugInfo`] owns.
+pub type DebugReader<'i> = Reader<'i>;
+
+/// The debug info of a module.
+///
+/// The sections are in memory, which is charged to the budget of the [`Places`]. The debug info may be in the file
+/// itself, in a separate file, or split into `.dwo` and `.dwp` files.
+pub struct DebugInfo {
+    module: Module,
+    loaded: Loaded,
+}
+
+self_cell!(
+    /// The sections together with the files that the sections borrow from.
+    struct Loaded {
+        owner: Images,
+        #[not_covariant]
+        dependent: Parts,
+    }
+);
+
+/// The file itself, and each split part.
+struct Parts<'i> {
+    parts: Vec<Part<'i>>,
+    /// For each unit of all parts, the part and the place among the units there.
+    places: Vec<(usize, usize)>,
+    _costs: Costs,
+}
+
+struct Part<'i> {
+    sections: gimli::Dwarf<Reader<'i>>,
+    units: Vec<Unit<Reader<'i>>>,
+}
+
+impl DebugInfo {
+    /// Reads the debug info of the file of a mapping.
+    ///
+    /// Returns `None` if the file has no debug info, or if the budget has too little room.
+    ///
+    /// # Errors
+    ///
+    /// A [`Miss`] has the reason why the file cannot be read.
+    pub fn open(mapping: &Mapping, places: &Places) -> Result<Option<Self>, Miss> {
+        let module = Module::open(mapping, places)?;
+        let Some(image) = module.debug_image() else {
+            return Ok(None);
+        };
+        let loaded = Loaded::try_new(Images::default(), |images| {
+            let split = Split::of(module.path(), places, images);
+            let sections = Sections::of(image, images).ok_or(())?;
+            Parts::load(&sections, &split, images).ok_or(())
+        });
+        Ok(loaded.ok().map(|loaded| Self { module, loaded }))
+    }
+
+    /// How many units there are, those of split parts included.
+    pub fn unit_count(&self) -> usize {
+        self.loaded.with_dependent(|_, parts| parts.places.len())
+    }
+
+    /// Passes a unit to `read`, with the number of the part that contains the unit. Offsets in `.debug_info` refer to
+    /// units of the same part. `None` if there is no such unit.
+    pub fn with_unit<T>(
+        &self,
+        number: usize,
+        read: impl for<'u> FnOnce(usize, UnitRef<'u, DebugReader<'u>>) -> T,
+    ) -> Option<T> {
+        self.loaded.with_dependent(|_, parts| {
+            let (part, place) = *parts.places.get(number)?;
+            let Part { sections, units } = &parts.parts[part];
+            Some(read(part, units[place].unit_ref(sections)))
+        })
+    }
+
+    /// The address in the file's own tables of an address in a mapping of the file.
+    ///
+    /// # Errors
+    ///
+    /// The file loads nothing there.
+    pub fn svma(&self, address: Avma, mapping: &Mapping) -> Result<Svma, Miss> {
+        self.module.svma(address, mapping)
+    }
+}
+
+impl<'i> Parts<'i> {
+    fn load(file: &Sections<'i>, split: &Split<'i>, images: &'i Images) -> Option<Self> {
+        let mut sections = gimli::Dwarf::load(file.whole()).ok()?;
+        file.close()?;
+        let costs = Costs::of_units(&mut sections, file.file())?;
+        let own = Part::of(sections);
+        let mut parts: Vec<_> = own
+            .units
+            .iter()
+            .filter_map(|skeleton| Part::split_from(skeleton, &own.sections, split, images))
+            .collect();
+        parts.insert(0, own);
+        let numbered = parts.iter().enumerate();
+        let places = numbered.flat_map(|(part, of)| (0..of.units.len()).map(move |at| (part, at)));
+        Some(Self {
+            places: places.collect(),
+            parts,
+            _costs: costs,
+        })
+    }
+}
+
+impl<'i> Part<'i> {
+    fn of(sections: gimli::Dwarf<Reader<'i>>) -> Self {
+        let mut units = Vec::new();
+        let mut headers = sections.units();
+        while let Ok(Some(header)) = headers.next() {
+            units.extend(sections.unit(header));
+        }
+        Self { sections, units }
+    }
+
+    /// The part that was split off a unit of the file itself.
+    fn split_from(
+        skeleton: &Unit<Reader<'i>>,
+        parent: &gimli::Dwarf<Reader<'i>>,
+        split: &Split<'i>,
+        images: &'i Images,
+    ) -> Option<Self> {
+        let sections = split.part_of(skeleton.unit_ref(parent), images)?;
+        let mut part = Self::of(sections);
+        for unit in &mut part.units {
+            unit.copy_relocated_attributes(skeleton);
+        }
+        Some(part)
+    }
+}
