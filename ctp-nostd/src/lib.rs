@@ -152,7 +152,9 @@ pub use memory::layout::FLAG_RECORDS_WAKES;
 pub use memory::{Refused, Region, ShortLanes, alloc, layout, request};
 pub use platform::{Local, Platform, Probe};
 pub use protocol::intern::site;
-pub use protocol::wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
+pub use protocol::wait::{
+    Resource, WAIT_EARLIER_WAKER, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, WAIT_UNREGISTERED, Wait, WaitKind,
+};
 pub use protocol::{
     aggregate, audit, chain, clock, control, create, dialect, doorbell, holders, inspect, intern,
     lane, live_wakers, slot, station_copy, wake,

@@ -306,6 +306,21 @@ pub struct WaitMarks {
     pub idle: bool,
     /// The coroutine waits for several things; only the last is recorded.
     pub one_of_several: bool,
+    /// Which wakers the poll left that ended in this wait; only for waits of an unknown kind.
+    pub wakers: PollWakers,
+}
+
+/// The wakers with which a poll left a coroutine, as far as they are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum PollWakers {
+    /// A waker that the poll took, or the wakers are not counted.
+    #[default]
+    Taken,
+    /// The poll took no waker, but a waker of an earlier poll was left.
+    Earlier,
+    /// The poll took no waker, and none was left.
+    Unregistered,
 }
 
 /// A change of a coroutine's state.

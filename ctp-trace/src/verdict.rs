@@ -8,6 +8,7 @@ mod blocked;
 mod caveat;
 mod evidence;
 pub mod inspected;
+mod no_waker;
 mod reason;
 mod waits_for;
 mod words;
@@ -125,6 +126,7 @@ impl Case<'_> {
             Fact::Running => (Verdict::Busy, Reason::Runs),
             Fact::NeverRun => self.never_run(),
             Fact::WokenNotRun => self.woken(),
+            _ if self.is_unregistered() => (Verdict::Waiting, Reason::Unregistered),
             Fact::NoWaker if !self.evidence.polls.by_others => self.without_wakers(),
             _ => self.suspended(),
         };
@@ -192,14 +194,6 @@ impl Case<'_> {
     fn was_woken_during_run(&self) -> bool {
         let at = self.evidence.wake.and_then(|wake| wake.at);
         at.is_none_or(|at| at < self.evidence.since)
-    }
-
-    /// No waker is left that could wake the coroutine.
-    fn without_wakers(&self) -> (Verdict, Reason) {
-        let is_close = self.evidence.wake.is_some_and(|wake| wake.close_call);
-        let is_open = is_close || self.evidence.polls.unrecorded || !self.evidence.polls.when_woken;
-        let is_sure = SURE_AFTER <= self.age && !is_open;
-        (stuck_if(is_sure), Reason::NoWaker)
     }
 
     fn suspended(&self) -> (Verdict, Reason) {

@@ -12,6 +12,7 @@
 use core::sync::atomic::compiler_fence;
 
 use crate::platform::Local;
+use crate::protocol::chain::PollWakers;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
 use crate::sync::{Ordering, unlocked};
@@ -88,11 +89,13 @@ pub(crate) fn mark_inner_wait(local: &Local) {
     store_code(local, INNER_WAITS);
 }
 
-/// Takes the announcement: the site, and code and resource of the wait.
+/// Takes the announcement: the site, and code and resource of the wait. An announcer that gave its
+/// waker back is gone, if the poll left no `wakers` behind.
 #[inline]
-pub(crate) fn take(local: &Local) -> Option<(SiteWord, u8, u64)> {
+pub(crate) fn take(local: &Local, wakers: PollWakers) -> Option<(SiteWord, u8, u64)> {
     let code = match announced(local) {
         INNER_WAITS => None,
+        gone if gone & WAKERLESS != 0 && wakers == PollWakers::Unregistered => None,
         code => code.checked_sub(1),
     }?;
     store_code(local, 0);

@@ -16,7 +16,7 @@ use crate::protocol::chain::FoundChain;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::live_wakers;
 use crate::protocol::slot::EventKind;
-use crate::protocol::wait::{WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
+use crate::protocol::wait::{WAIT_ONE_OF_SEVERAL, Wait};
 use crate::protocol::wake;
 use crate::sync::Ordering;
 
@@ -200,7 +200,8 @@ impl<P: Platform> Coroutine<P> {
             return;
         };
         let local = local::<P>();
-        let (site, code, arg) = match local.and_then(announce::take) {
+        let announced = local.and_then(|local| announce::take(local, found.wakers));
+        let (site, code, arg) = match announced {
             Some((site, code, arg)) => {
                 let site = if found.is_one_of_several() || found.chain == 0 {
                     site
@@ -374,5 +375,5 @@ fn unannounced<P: Platform>(
         0 => otherwise,
         id => SiteWord::from_id(id),
     };
-    (site, WaitKind::Unknown as u8 | mark, 0)
+    (site, found.wakers.code() | mark, 0)
 }

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::protocol::chain::{self, FoundChain};
+use crate::protocol::chain::{self, FoundChain, PollWakers};
 
 /// What a thread remembers of the innermost poll of a traced future, and of its stack.
 #[derive(Debug, Default)]
@@ -17,7 +17,8 @@ pub(crate) struct Polled {
     top: AtomicUsize,
     base: AtomicUsize,
     /// The first chain that was found; in the upper half the last chain, if the poll found several.
-    /// Carries [`WAKER_DROPPED`] and [`LAST_WAKER_DROPPED`].
+    /// Carries [`WAKER_DROPPED`] and [`LAST_WAKER_DROPPED`], and [`WAKER_TAKEN`] instead of a chain
+    /// if a waker was taken whose chain is not known.
     found: AtomicU64,
     /// Return address of the latest clone of a traced future's waker, see
     /// `future/wakers/functions.rs`.
@@ -91,13 +92,17 @@ impl Polled {
     /// waits.
     #[inline(always)]
     pub fn record_chain(&self, chain: u32) -> bool {
-        let chain = u64::from(chain);
+        let chain = if chain == 0 {
+            WAKER_TAKEN
+        } else {
+            chain.into()
+        };
         let found = self.found.load(Ordering::Relaxed);
         match found {
-            0 => self.found.store(chain, Ordering::Relaxed),
+            0 | WAKER_TAKEN => self.found.store(chain, Ordering::Relaxed),
             found if found == chain => {}
             over if over & WAKER_DROPPED != 0 => self.found.store(chain, Ordering::Relaxed),
-            _ if chain == 0 => {}
+            _ if chain == WAKER_TAKEN => {}
             found => {
                 let first = found & u64::from(u32::MAX);
                 self.found.store(chain << 32 | first, Ordering::Relaxed);
@@ -131,8 +136,9 @@ impl Polled {
         self.top.store(before.top, Ordering::Relaxed);
         self.base.store(before.base, Ordering::Relaxed);
         FoundChain {
-            chain: found as u32,
+            chain: (found & !WAKER_TAKEN) as u32,
             last: (found >> 32) as u32,
+            wakers: wakers(found),
         }
     }
 
@@ -161,6 +167,19 @@ const WAKER_DROPPED: u64 = (chain::WAKER_DROPPED as u64) << 32;
 
 /// Set in `found`: those waits are over, even if no waker is taken afterwards.
 const LAST_WAKER_DROPPED: u64 = (chain::LAST_WAKER_DROPPED as u64) << 32;
+
+/// In `found`: a waker was taken, whose chain is not known. Ids of chains are smaller.
+const WAKER_TAKEN: u64 = 1 << 29;
+
+/// Whether a poll that found this took a waker, and did not drop all wakers afterwards.
+#[inline(always)]
+fn wakers(found: u64) -> PollWakers {
+    if found as u32 == 0 || found & LAST_WAKER_DROPPED != 0 {
+        PollWakers::Unregistered
+    } else {
+        PollWakers::Taken
+    }
+}
 
 /// The words of a poll that is interrupted by an inner poll.
 #[derive(Clone, Copy, Debug, Default)]

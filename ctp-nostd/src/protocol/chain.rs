@@ -10,6 +10,7 @@ use heapless::Vec;
 use crate::memory::Region;
 use crate::memory::layout::{Interned, TEXT_BYTES};
 use crate::protocol::intern::{self, CHAIN};
+use crate::protocol::wait::{WAIT_EARLIER_WAKER, WAIT_UNREGISTERED, WaitKind};
 use crate::sync::Ordering;
 
 /// Addresses that an entry has room for.
@@ -102,6 +103,36 @@ pub(crate) struct FoundChain {
     /// The last chain found, if the same poll found others; else 0. Carries `WAKER_DROPPED` and
     /// `LAST_WAKER_DROPPED` until `settled` removes them.
     pub last: u32,
+    /// The wakers with which the poll left the coroutine.
+    pub wakers: PollWakers,
+}
+
+/// The wakers with which a poll leaves a coroutine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PollWakers {
+    /// Not counted.
+    #[default]
+    Unknown,
+    /// The poll took a waker, and did not drop all wakers afterwards.
+    #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "not counted"))]
+    Taken,
+    /// The poll took no waker, but a waker of an earlier poll is left.
+    #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "not counted"))]
+    Earlier,
+    /// The poll took no waker, and none is left.
+    Unregistered,
+}
+
+impl PollWakers {
+    /// The code of a wait that no leaf future announced.
+    #[inline(always)]
+    pub fn code(self) -> u8 {
+        match self {
+            PollWakers::Unknown | PollWakers::Taken => WaitKind::Unknown as u8,
+            PollWakers::Earlier => WAIT_EARLIER_WAKER,
+            PollWakers::Unregistered => WAIT_UNREGISTERED,
+        }
+    }
 }
 
 /// A waker was dropped after these chains were found, and none was taken since.
@@ -129,7 +160,10 @@ impl FoundChain {
                 ..self
             }
         } else {
-            FoundChain::default()
+            FoundChain {
+                wakers: self.wakers,
+                ..FoundChain::default()
+            }
         }
     }
 
@@ -140,7 +174,11 @@ impl FoundChain {
     pub fn of_single_waker(self) -> Self {
         match self.last {
             0 => self,
-            chain => FoundChain { chain, last: 0 },
+            chain => FoundChain {
+                chain,
+                last: 0,
+                ..self
+            },
         }
     }
 
@@ -152,6 +190,7 @@ impl FoundChain {
             FoundChain {
                 chain: self.last,
                 last: self.chain,
+                ..self
             }
         } else {
             self

@@ -35,6 +35,14 @@ pub const WAIT_IDLE: u8 = 0x20;
 /// announced last.
 pub const WAIT_ONE_OF_SEVERAL: u8 = 0x40;
 
+/// The code of a wait that was not announced, at the end of a poll that took no waker, if none of an
+/// earlier poll was left either.
+pub const WAIT_UNREGISTERED: u8 = 0x10;
+
+/// The code of a wait that was not announced, at the end of a poll that took no waker, if one of an
+/// earlier poll was left.
+pub const WAIT_EARLIER_WAKER: u8 = 0x11;
+
 /// A wait: its kind, its resource, and the source line that made it.
 ///
 /// Create the value in a function whose caller is the user's code. Every constructor is

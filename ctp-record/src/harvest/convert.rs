@@ -6,9 +6,10 @@ use ctp_nostd::dialect::Dialect as Numbering;
 use ctp_nostd::inspect::{Identity, WakeState, WokenBy};
 use ctp_nostd::lane::Payload;
 use ctp_nostd::slot::Epoch;
-use ctp_nostd::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL};
+use ctp_nostd::{WAIT_EARLIER_WAKER, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, WAIT_UNREGISTERED};
 use ctp_trace::record::{
-    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, WaitKind, WaitMarks, Waker,
+    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, PollWakers, WaitKind,
+    WaitMarks, Waker,
 };
 
 use super::emit::Source;
@@ -57,6 +58,11 @@ fn wait_marks(code: u8) -> WaitMarks {
     WaitMarks {
         idle: code & WAIT_IDLE != 0,
         one_of_several: code & WAIT_ONE_OF_SEVERAL != 0,
+        wakers: match code & !(WAIT_IDLE | WAIT_ONE_OF_SEVERAL) {
+            WAIT_UNREGISTERED => PollWakers::Unregistered,
+            WAIT_EARLIER_WAKER => PollWakers::Earlier,
+            _ => PollWakers::Taken,
+        },
     }
 }
 

@@ -9,6 +9,7 @@ mod never_yielded;
 mod places;
 mod self_wakes;
 pub mod text;
+mod unregistered;
 
 use ctp_trace::record::{Event, Record, ThreadEvent};
 use ctp_trace::trace_model::TraceModel;
@@ -21,7 +22,12 @@ use places::Groups;
 pub use places::LintPlace;
 
 /// All lints, in the order of a page.
-pub const LINTS: [&Lint; 3] = [&self_wakes::LINT, &never_yielded::LINT, &lost_waker::LINT];
+pub const LINTS: [&Lint; 4] = [
+    &self_wakes::LINT,
+    &never_yielded::LINT,
+    &lost_waker::LINT,
+    &unregistered::LINT,
+];
 
 /// A lint: its name, its detection and its texts.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ mod thread_event;
 use std::array;
 
 use crate::hash::Map;
-use crate::record::{Event, SiteId, WaitKind, WaitMarks};
+use crate::record::{Event, PollWakers, SiteId, WaitKind, WaitMarks};
 use expectation::Expectation;
 
 pub(crate) use decode::decode;
@@ -94,8 +94,7 @@ const WAIT_SHIFT: u32 = 32;
 impl SiteArg {
     #[inline]
     fn of(event: &Event) -> Self {
-        let code = event.wait.code() | marks_code(event.marks);
-        SiteArg::new(event.site, code, event.arg)
+        SiteArg::new(event.site, known_code(event.wait, event.marks), event.arg)
     }
 
     #[inline]
@@ -194,14 +193,43 @@ fn wait(code: u8) -> WaitKind {
 const IDLE: u8 = 0x20;
 const ONE_OF_SEVERAL: u8 = 0x40;
 
+/// The code of a wait with its marks.
+#[inline]
+fn known_code(kind: WaitKind, marks: WaitMarks) -> u8 {
+    wait_code(kind, marks.wakers) | marks_code(marks)
+}
+
 fn marks_code(marks: WaitMarks) -> u8 {
     (u8::from(marks.idle) * IDLE) | (u8::from(marks.one_of_several) * ONE_OF_SEVERAL)
 }
 
-/// The marks of an unknown kind are not known either.
+/// Codes instead of that of an unknown kind, since 1.6.
+const UNREGISTERED: u8 = 0x10;
+const EARLIER_WAKER: u8 = 0x11;
+
+fn wait_code(kind: WaitKind, wakers: PollWakers) -> u8 {
+    match (kind, wakers) {
+        (WaitKind::Unknown, PollWakers::Unregistered) => UNREGISTERED,
+        (WaitKind::Unknown, PollWakers::Earlier) => EARLIER_WAKER,
+        _ => kind.code(),
+    }
+}
+
+fn poll_wakers(kind: u8) -> PollWakers {
+    match kind {
+        UNREGISTERED => PollWakers::Unregistered,
+        EARLIER_WAKER => PollWakers::Earlier,
+        _ => PollWakers::Taken,
+    }
+}
+
+/// The marks of an unknown code are not known either.
 fn marks(code: u8) -> WaitMarks {
-    let is_known = WaitKind::of_code(code & !(IDLE | ONE_OF_SEVERAL)).is_some();
+    let kind = code & !(IDLE | ONE_OF_SEVERAL);
+    let wakers = poll_wakers(kind);
+    let is_known = wakers != PollWakers::Taken || WaitKind::of_code(kind).is_some();
     WaitMarks {
+        wakers,
         idle: is_known && code & IDLE != 0,
         one_of_several: is_known && code & ONE_OF_SEVERAL != 0,
     }

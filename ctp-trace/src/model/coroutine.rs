@@ -117,6 +117,7 @@ impl Coroutine {
             wake: self.wake_evidence(),
             polls: PollEvidence {
                 wakers: self.wakes.wakers,
+                left: marks.wakers,
                 by_others: self.polls.by_others,
                 when_woken: self.polls.when_woken,
                 unrecorded: false,

@@ -1,7 +1,7 @@
 //! The input of the rule.
 
 use super::caveat::Caveat;
-use crate::record::{CoroutineId, Dialect, Nanos, Seen};
+use crate::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen};
 
 /// What is known of a coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct MissingEvidence {
 pub struct PollEvidence {
     /// How many of the coroutine's wakers are alive, if known.
     pub wakers: Option<u32>,
+    /// The wakers with which the latest poll left the coroutine.
+    pub left: PollWakers,
     /// The coroutine was polled without a wake of its own, or inside another coroutine. So it may
     /// continue without a wake.
     pub by_others: bool,

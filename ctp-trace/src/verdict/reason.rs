@@ -107,6 +107,8 @@ pub enum Reason {
     NothingToRead(EmptyEvidence),
     /// The program marked this wait as meant to be long.
     Idle,
+    /// The latest poll registered no waker, as that of `std::future::pending()`.
+    Unregistered,
     /// The user chose to ignore this coroutine. The value is the verdict without that choice.
     Ignored(Verdict),
     /// The site has had waits about as long before.

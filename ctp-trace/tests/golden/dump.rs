@@ -5,7 +5,7 @@ mod inspection;
 
 use ctp_trace::record::{
     Aggregate, Birth, Control, Durations, End, EndedSums, Event, EventCounts, Module, Place,
-    Process, ProcessEnd, Record, Start, ThreadEvent,
+    PollWakers, Process, ProcessEnd, Record, Start, ThreadEvent,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -197,6 +197,11 @@ fn dump_event(event: &Event) -> String {
         (event.marks.idle, " idle"),
         (event.marks.one_of_several, " one_of_several"),
         (event.after_filtered, " after_filtered"),
+        (event.marks.wakers == PollWakers::Earlier, " earlier_waker"),
+        (
+            event.marks.wakers == PollWakers::Unregistered,
+            " unregistered",
+        ),
     ];
     let message = marks.iter().filter(|(is_set, _)| *is_set);
     let mark: String = message.map(|(_, word)| *word).collect();

@@ -7,12 +7,14 @@ use super::frames::{frame, frames, renumbered};
 
 mod inspection;
 mod since_1_2;
+mod since_1_6;
 
 use inspection::inspection;
 use since_1_2::{
     aggregates, chains, control, flight, holds, looks, marks, nothing_to_read, numbers,
     precise_chains, thread_events, unwatched, wakers,
 };
+use since_1_6::poll_wakers;
 
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
@@ -46,6 +48,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.5-counted.ctp", counted),
     ("v1.6-minimal.ctp", minimal),
     ("v1.6-inspection.ctp", inspection),
+    ("v1.6-poll-wakers.ctp", poll_wakers),
 ];
 
 /// The example in the format document: a coroutine that waits forever.

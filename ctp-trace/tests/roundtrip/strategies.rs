@@ -320,10 +320,24 @@ fn wait() -> impl Strategy<Value = WaitKind> {
     ])
 }
 
-fn marks() -> impl Strategy<Value = WaitMarks> {
-    any::<(bool, bool)>().prop_map(|(idle, one_of_several)| WaitMarks {
-        idle,
-        one_of_several,
+/// A wait with its marks. Only a wait of an unknown kind states the wakers of its poll.
+fn wait_and_marks() -> impl Strategy<Value = (WaitKind, WaitMarks)> {
+    let wakers = select(vec![
+        PollWakers::Taken,
+        PollWakers::Earlier,
+        PollWakers::Unregistered,
+    ]);
+    (wait(), any::<(bool, bool)>(), wakers).prop_map(|(wait, (idle, one_of_several), wakers)| {
+        let wakers = match wait {
+            WaitKind::Unknown => wakers,
+            _ => PollWakers::default(),
+        };
+        let marks = WaitMarks {
+            idle,
+            one_of_several,
+            wakers,
+        };
+        (wait, marks)
     })
 }
 
@@ -339,10 +353,14 @@ fn row() -> impl Strategy<Value = Record> {
 /// An event as schedulers cause: few coroutines, few sites, increasing times.
 fn orderly() -> impl Strategy<Value = Record> {
     let task_id = (1..6u32, 0..9u64, 0..4u64);
-    let seen = (0..5u16, any::<bool>(), marks());
-    let what = (event_kind(), 0..3u32, wait(), 0..3u64, seen);
+    let seen = (0..5u16, any::<bool>());
+    let what = (event_kind(), 0..3u32, wait_and_marks(), 0..3u64, seen);
     (task_id, 0..100_000u64, what).prop_map(
-        |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered, marks)))| {
+        |(
+            (coroutine, n, tid),
+            at,
+            (kind, site, (wait, marks), arg, (wake_seen, after_filtered)),
+        )| {
             Record::Event(Event {
                 coroutine: CoroutineId(coroutine),
                 n,
@@ -362,10 +380,14 @@ fn orderly() -> impl Strategy<Value = Record> {
 
 fn event() -> impl Strategy<Value = Record> {
     let task_id = (any_u32(), any_u64(), any_u64());
-    let seen = (any::<u16>(), any::<bool>(), marks());
-    let what = (event_kind(), any_u32(), wait(), any_u64(), seen);
+    let seen = (any::<u16>(), any::<bool>());
+    let what = (event_kind(), any_u32(), wait_and_marks(), any_u64(), seen);
     (task_id, any_u64(), what).prop_map(
-        |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered, marks)))| {
+        |(
+            (coroutine, n, tid),
+            at,
+            (kind, site, (wait, marks), arg, (wake_seen, after_filtered)),
+        )| {
             Record::Event(Event {
                 coroutine: CoroutineId(coroutine),
                 n,

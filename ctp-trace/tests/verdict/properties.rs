@@ -1,6 +1,6 @@
 //! Properties of the verdict rule for any evidence.
 
-use ctp_trace::record::{CoroutineId, Dialect, Nanos, Seen};
+use ctp_trace::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen};
 use ctp_trace::verdict::{
     BlockCause, BlockEvidence, Caveat, CloseEvidence, Confidence, EmptyEvidence, Evidence, Fact,
     LivesEvidence, LookEvidence, MissingEvidence, Past, PollEvidence, Reason, ResourceEvidence,
@@ -104,9 +104,12 @@ prop_compose! {
 prop_compose! {
     fn any_polls()(
         wakers in prop::option::of(0u32..3),
+        left in prop::sample::select(vec![
+            PollWakers::Taken, PollWakers::Earlier, PollWakers::Unregistered,
+        ]),
         (by_others, when_woken, unrecorded, keeps_permits) in any::<(bool, bool, bool, bool)>(),
     ) -> PollEvidence {
-        PollEvidence { wakers, by_others, when_woken, unrecorded, keeps_permits }
+        PollEvidence { wakers, left, by_others, when_woken, unrecorded, keeps_permits }
     }
 }
 
@@ -200,7 +203,7 @@ proptest! {
         } else if judgement.verdict == Verdict::Stuck && judgement.reason == Reason::NoWaker {
             prop_assert_eq!(judgement.fact, Fact::NoWaker);
             prop_assert!(evidence.polls.wakers == Some(0) && !evidence.polls.by_others);
-            prop_assert!(evidence.polls.when_woken);
+            prop_assert!(evidence.polls.when_woken && evidence.polls.left == PollWakers::Taken);
             prop_assert!(!evidence.polls.unrecorded);
             prop_assert!(!judgement.close_call && SURE_AFTER <= judgement.age);
         } else if judgement.verdict == Verdict::Stuck {
@@ -228,6 +231,20 @@ proptest! {
         }
         if judgement.fact == Fact::NotWoken {
             prop_assert!(evidence.wake.is_some());
+        }
+    }
+
+    // CT-15
+    #[test]
+    fn unregistered_wait_is_stuck_only_if_blocked(evidence in any_evidence()) {
+        let unregistered = changed(evidence, |evidence| {
+            evidence.polls.left = PollWakers::Unregistered;
+            evidence.polls.wakers = Some(0);
+        });
+        let judgement = judge(&unregistered, THRESHOLD);
+        if evidence.state == State::Suspended && evidence.resource.blocked.is_none() {
+            let is_woken = judgement.fact == Fact::WokenNotRun;
+            prop_assert!(is_woken || !judgement.verdict.is_stuck());
         }
     }
 

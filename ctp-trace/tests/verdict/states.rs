@@ -1,5 +1,6 @@
 //! Verdicts that follow from the last state of a coroutine and from its wakers.
 
+use ctp_trace::record::PollWakers;
 use ctp_trace::verdict::{
     Confidence, Evidence, Fact, Past, Reason, State, Verdict, WakeEvidence, wakes_since,
 };
@@ -79,6 +80,10 @@ fn a_coroutine_without_wakers_is_stuck() {
     check(&close, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
     let unrecorded = changed(abandoned, |evidence| evidence.polls.unrecorded = true);
     check(&unrecorded, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
+    let earlier = changed(abandoned, |evidence| {
+        evidence.polls.left = PollWakers::Earlier
+    });
+    check(&earlier, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
     let last_left = changed(abandoned, |evidence| {
         evidence.polls.wakers = Some(1);
         evidence.past = Past::default();
@@ -91,6 +96,21 @@ fn a_coroutine_without_wakers_is_stuck() {
         Verdict::MaybeStuck,
         "passed-over",
     );
+}
+
+// CT-15
+#[test]
+fn a_poll_that_registers_no_waker_is_no_fault() {
+    let pending = changed(not_woken(), |evidence| {
+        evidence.polls.left = PollWakers::Unregistered;
+        evidence.polls.wakers = Some(0);
+        evidence.polls.when_woken = true;
+    });
+    check(&pending, Fact::NoWaker, Verdict::Waiting, "unregistered");
+    let polled = changed(pending, |evidence| evidence.polls.by_others = true);
+    check(&polled, Fact::NoWaker, Verdict::Waiting, "unregistered");
+    let uncounted = changed(pending, |evidence| evidence.polls.wakers = None);
+    check(&uncounted, Fact::NotWoken, Verdict::Waiting, "unregistered");
 }
 
 #[test]

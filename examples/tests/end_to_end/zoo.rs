@@ -179,7 +179,7 @@ programs! {
     zoo_double
     zoo_idle zoo_accept zoo_timers zoo_slow zoo_cancelled zoo_burst zoo_closed_first zoo_deadlock
     zoo_deadlock_tokio zoo_deadlock_inside zoo_deadlock_busy zoo_unclaimed zoo_lost_join zoo_join_cycle zoo_futurelock zoo_unpolled zoo_kept_lock zoo_contended
-    zoo_convoy zoo_late_suspend zoo_given_out zoo_no_waker
+    zoo_convoy zoo_late_suspend zoo_given_out zoo_no_waker zoo_pending
     zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_unarmed zoo_quiet zoo_chatty zoo_panic
     zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
 }

@@ -24,7 +24,7 @@ use crate::event::announce;
 use crate::linux;
 use crate::linux::stack::walk::{self, Position};
 use crate::platform::{Limits, Polled};
-use crate::protocol::chain::FoundChain;
+use crate::protocol::chain::{FoundChain, PollWakers};
 use crate::protocol::holders::Holders;
 
 /// The data that the wakers of a future share, as long as any is left. Futures that are polled and
@@ -79,13 +79,24 @@ impl Wrapped {
         if follow_up.uncount {
             self.trace.count().subtract();
         }
+        let wakers = self.wakers_after(found.wakers);
         let found = match found.is_one_of_several() {
             true => self.choose_chain(found.settled()),
             false if found.chain == 0 && !was_woken => self.previous_chain(),
             false => self.remember(found),
         };
         self.waits.store(found.chain, Ordering::Relaxed);
-        found
+        FoundChain { wakers, ..found }
+    }
+
+    /// The wakers with which a poll leaves the future, if the poll itself left these.
+    #[inline(always)]
+    fn wakers_after(&self, of_poll: PollWakers) -> PollWakers {
+        if of_poll == PollWakers::Unregistered && self.holders.clones() != 0 {
+            PollWakers::Earlier
+        } else {
+            of_poll
+        }
     }
 
     /// The executor polls for reasons of its own, and no leaf has taken a waker: the leaf with the
@@ -96,7 +107,10 @@ impl Wrapped {
             1 => self.waits.load(Ordering::Relaxed),
             _ => 0,
         };
-        FoundChain { chain, last: 0 }
+        FoundChain {
+            chain,
+            ..FoundChain::default()
+        }
     }
 
     #[inline(always)]

@@ -105,7 +105,7 @@ mod tests {
     use crate::future::wakers::functions::entry;
     use crate::future::wakers::polling::Polling;
     use crate::linux::stack::walk;
-    use crate::protocol::chain::FoundChain;
+    use crate::protocol::chain::{FoundChain, PollWakers};
     use crate::protocol::intern::site::SiteWord;
     use crate::protocol::wait::Wait;
 
@@ -215,12 +215,20 @@ mod tests {
         assert_eq!((clones(&replacement), clones(Waker::noop())), (1, 0));
     }
 
+    fn found(chain: u32, last: u32) -> FoundChain {
+        FoundChain {
+            chain,
+            last,
+            ..FoundChain::default()
+        }
+    }
+
     #[test]
     fn previously_single_chain_is_likely_over() {
         let wrapped = wrapped(&Arc::default(), false);
         let end = |chain, last| {
-            let found = wrapped.end_poll(FoundChain { chain, last }, true);
-            (found.chain, found.is_one_of_several())
+            let ended = wrapped.end_poll(found(chain, last), true);
+            (ended.chain, ended.is_one_of_several())
         };
         assert_eq!(end(5, 6), (5, true), "the first wait");
         assert_eq!([end(7, 0), end(0, 0)], [(7, false), (0, false)]);
@@ -232,11 +240,7 @@ mod tests {
     #[test]
     fn poll_without_wake_keeps_the_chain_of_the_wait() {
         let wrapped = wrapped(&Arc::default(), false);
-        let end = |chain, was_woken| {
-            wrapped
-                .end_poll(FoundChain { chain, last: 0 }, was_woken)
-                .chain
-        };
+        let end = |chain, was_woken| wrapped.end_poll(found(chain, 0), was_woken).chain;
         let borrowed = wrapped.borrow_waker();
         let kept = Waker::clone(&borrowed);
         assert_eq!([end(5, true), end(0, false), end(0, false)], [5, 5, 5]);
@@ -247,6 +251,33 @@ mod tests {
         assert_eq!(end(0, false), 0, "either clone may belong to the wait");
         drop((kept, another));
         assert_eq!(end(0, false), 0, "also without a clone");
+    }
+
+    // CT-15
+    #[test]
+    fn poll_states_which_wakers_it_leaves() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let borrowed = wrapped.borrow_waker();
+        let after = |poll: &dyn Fn() -> Option<Waker>| {
+            let polling = Polling::begin(linux::local, borrowed.data().addr(), &walk::here());
+            let kept = poll();
+            (wrapped.end_poll(polling.end(), true).wakers, kept)
+        };
+        let take = || {
+            linux::local().polled.record_chain(0); // as a clone does in a recorded program
+            Some(Waker::clone(&borrowed))
+        };
+        assert_eq!(after(&|| None).0, PollWakers::Unregistered);
+        let (wakers, kept) = after(&take);
+        assert_eq!(wakers, PollWakers::Taken);
+        assert_eq!(after(&|| None).0, PollWakers::Earlier);
+        drop(kept);
+        assert_eq!(after(&|| None).0, PollWakers::Unregistered);
+        let dropped = after(&|| {
+            drop(take());
+            None
+        });
+        assert_eq!(dropped.0, PollWakers::Unregistered);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use ctp_trace::trace_model::TraceModel;
 use ctp_trace::verdict::{Fact, THRESHOLD};
 
-use super::places::{Figures, Groups, LintPlace};
+use super::places::{Groups, LintPlace};
 use super::{Lint, Watch};
 use crate::evidence::members;
 use crate::text::units::duration_ns;
@@ -16,10 +16,11 @@ pub const LINT: Lint = Lint {
     see: Some("--stuck"),
     of_parts: true,
     start: || Box::new(LostWaker),
-    message,
+    message: longest,
 };
 
-fn message(place: &LintPlace) -> String {
+/// How long the coroutines of a place wait.
+pub(super) fn longest(place: &LintPlace) -> String {
     let longest = duration_ns(place.figures.longest_ns);
     match place.coroutines {
         1 => format!("for {longest}"),
@@ -36,14 +37,7 @@ impl Watch for LostWaker {
         let mut groups = Groups::default();
         for (coroutine, judged) in members(trace_model, THRESHOLD) {
             if judged.fact == Fact::NoWaker && judged.verdict.is_stuck() {
-                let site = coroutine
-                    .suspend()
-                    .map_or(coroutine.spawn_site, |wait| wait.site);
-                let figures = Figures {
-                    longest_ns: judged.age.0,
-                    ..Figures::default()
-                };
-                groups.add(coroutine, site, figures, true);
+                groups.add_waiting(coroutine, judged.age);
             }
         }
         groups

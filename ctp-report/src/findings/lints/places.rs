@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::record::SiteId;
+use ctp_trace::record::{Nanos, SiteId};
 use ctp_trace::trace_model::{Coroutine, NameId};
 use serde::Serialize;
 
@@ -106,6 +106,21 @@ pub struct Group {
 }
 
 impl Groups {
+    /// Adds a coroutine that waits, for this long.
+    pub fn add_waiting(&mut self, coroutine: &Coroutine, age: Nanos) {
+        let waits_at = coroutine.suspend().map(|wait| wait.site);
+        let figures = Figures {
+            longest_ns: age.0,
+            ..Figures::default()
+        };
+        self.add(
+            coroutine,
+            waits_at.unwrap_or(coroutine.spawn_site),
+            figures,
+            true,
+        );
+    }
+
     /// Adds a coroutine.
     pub fn add(&mut self, coroutine: &Coroutine, site: SiteId, figures: Figures, is_exact: bool) {
         let group = self.0.entry((coroutine.name, site)).or_default();

@@ -5,8 +5,8 @@ mod inspection;
 use ctp_trace::record::{
     Act, Aggregate, Bins, Birth, Chain, Control, CoroutineKind, Dialect, Durations, Earlier, End,
     EndedSums, Event, EventCounts, EventKind, ExitReason, Hold, Look, Module, Nanos, Place,
-    Process, ProcessEnd, ProcessExit, Record, Seen, Site, Start, ThreadEvent, WaitMarks, Wake,
-    Waker, Window,
+    PollWakers, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Start, ThreadEvent,
+    WaitMarks, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
 
@@ -302,6 +302,11 @@ fn marks(wait_marks: WaitMarks) -> impl Iterator<Item = Field> {
     let marks = [
         ("idle", wait_marks.idle),
         ("one_of_several", wait_marks.one_of_several),
+        ("earlier_waker", wait_marks.wakers == PollWakers::Earlier),
+        (
+            "unregistered",
+            wait_marks.wakers == PollWakers::Unregistered,
+        ),
     ];
     let set = marks.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(mark, _)| (mark, true.into()))

@@ -96,11 +96,11 @@ pub fn marked() -> Vec<u8> {
     let hangup = t.source(NET, 141);
     let idle = WaitMarks {
         idle: true,
-        one_of_several: false,
+        ..WaitMarks::default()
     };
     let among_others = WaitMarks {
-        idle: false,
         one_of_several: true,
+        ..WaitMarks::default()
     };
     for (name, site, fd, marks) in [
         ("listen", accept, 3, idle),

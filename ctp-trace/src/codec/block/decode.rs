@@ -3,7 +3,7 @@
 use super::thread_event::Expected;
 use super::{
     COLUMNS, COROUTINE_HIT, Column, EVENT_COUNTS, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN,
-    Oracle, SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE, marks, marks_code, wait,
+    Oracle, SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE, known_code, marks, wait,
 };
 use crate::codec::varint::{Input, unzigzag};
 use crate::error::Malformed;
@@ -270,7 +270,7 @@ impl<'a> Decoder<'a> {
                 u64::from(predicted.site().0).wrapping_add_signed(site),
             )?),
             // As an event encodes it, since events cannot carry codes of later versions.
-            wait(code).code() | marks_code(marks(code)),
+            known_code(wait(code), marks(code)),
             predicted.arg.wrapping_add_signed(arg),
         );
         self.site_args.push(site_arg);

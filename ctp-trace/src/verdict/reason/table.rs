@@ -95,11 +95,12 @@ reasons! {
     },
     Reason::NoWaker => Description {
         when: "NO_WAKER for a second",
-        likely_when: Some("NO_WAKER, but another coroutine may poll it"),
+        likely_when: Some("NO_WAKER, but another coroutine may poll it, or the last waker may be of an \
+            earlier wait"),
         heading: Some("No waker left"),
         sentence: "suspended {age}, and no waker is left: not woken, and cannot be woken",
-        if_likely: Some("suspended {age}, and no waker is left: not woken, and cannot be woken, unless \
-            another coroutine polls it"),
+        if_likely: Some("suspended {age}, and no waker is left: not woken, and cannot be woken; but \
+            another coroutine may poll it, or its last waker was of an earlier wait"),
         ..of("no-waker", Verdict::Stuck, Basis::Resource)
     },
     Reason::PassedOver { .. } => Description {
@@ -193,6 +194,12 @@ reasons! {
     Reason::Idle => Description {
         when: "the program marked this wait as meant to be long",
         ..of("idle", Verdict::Waiting, Basis::State)
+    },
+    Reason::Unregistered => Description {
+        when: "the latest poll registered no waker, as that of `std::future::pending()`",
+        heading: Some("No waker left"),
+        may_miss_closing: false,
+        ..of("unregistered", Verdict::Waiting, Basis::State)
     },
     Reason::Queued { .. } => Description {
         when: "WOKEN_NOT_RUN, which may still be ordinary queueing",

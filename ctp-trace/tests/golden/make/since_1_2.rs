@@ -202,6 +202,7 @@ pub(super) fn marks() -> Vec<u8> {
         marks: WaitMarks {
             idle,
             one_of_several,
+            ..WaitMarks::default()
         },
         ..Event::default()
     };

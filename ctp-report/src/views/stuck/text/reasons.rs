@@ -285,6 +285,9 @@ fn detail(group: &Group) -> String {
             )
         }
         (Reason::Idle, ..) => format!("meant to be long, now for {age}"),
+        (Reason::Unregistered, ..) => {
+            format!("for {age}; its last poll registered no waker, as that of pending()")
+        }
         (Reason::Hosts, ..) => format!("running for {age}, and others inside of it"),
         (_, Fact::Running, _) => format!("running for {age}"),
         (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),

@@ -1,0 +1,36 @@
+//! Waits without a registered waker.
+
+use ctp_trace::trace_model::TraceModel;
+use ctp_trace::verdict::{Reason, THRESHOLD};
+
+use super::lost_waker::longest;
+use super::places::Groups;
+use super::{Lint, Watch};
+use crate::evidence::members;
+
+/// Detects waits without a waker by the rule for verdicts.
+pub const LINT: Lint = Lint {
+    name: "unregistered",
+    help: "Its last poll registered no waker, as std::future::pending() does",
+    advice: "wait, and their last poll registered no waker: only a fault if not meant, as by \
+             std::future::pending()",
+    see: None,
+    of_parts: true,
+    start: || Box::new(Unregistered),
+    message: longest,
+};
+
+/// Needs only the trace model at the end.
+struct Unregistered;
+
+impl Watch for Unregistered {
+    fn finish(self: Box<Self>, trace_model: &TraceModel) -> Groups {
+        let mut groups = Groups::default();
+        for (coroutine, judged) in members(trace_model, THRESHOLD) {
+            if judged.reason == Reason::Unregistered {
+                groups.add_waiting(coroutine, judged.age);
+            }
+        }
+        groups
+    }
+}

@@ -1,0 +1,36 @@
+//! Makes the golden traces of what version 1.6 added.
+
+use ctp_trace::record::*;
+
+use super::written;
+
+/// Waits that state which wakers their polls left.
+pub(super) fn poll_wakers() -> Vec<u8> {
+    let suspend = |n, wakers, one_of_several| Event {
+        coroutine: CoroutineId(1),
+        n,
+        at: Nanos(100 * n),
+        kind: EventKind::Suspend,
+        marks: WaitMarks {
+            wakers,
+            one_of_several,
+            ..WaitMarks::default()
+        },
+        ..Event::default()
+    };
+    let events = [
+        suspend(0, PollWakers::Taken, false),
+        suspend(1, PollWakers::Unregistered, false),
+        suspend(2, PollWakers::Earlier, false),
+        suspend(3, PollWakers::Earlier, true),
+        suspend(4, PollWakers::Taken, false),
+    ];
+    let end = End {
+        at: Nanos(500),
+        how: ExitReason::Exited(0),
+        events: 5,
+        coroutines: 1,
+        ..End::default()
+    };
+    written(&Start::default(), &events.map(Record::Event), &end)
+}
