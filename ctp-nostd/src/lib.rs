@@ -79,7 +79,7 @@
 //!
 //! - [`closed`](Probe::closed) records where a descriptor, lock or channel is closed. The trace
 //!   then has the line after which no wake was possible.
-//! - [`acquired`](Probe::acquired) and [`released`](Probe::released) record lock holders. The trace
+//! - [`acquired`](Probe::acquired), [`acquired_shared`](Probe::acquired_shared) and [`released`](Probe::released) record lock holders. The trace
 //!   then has the holder that keeps a coroutine waiting.
 //! - [`thread_ends`](Probe::thread_ends) hands the thread's buffer to the next thread at once.
 //!
@@ -145,8 +145,8 @@ pub use handle::coroutine::Coroutine;
 pub use handle::waker;
 #[cfg(feature = "linux")]
 pub use linux::{
-    Linux, Task, Waker, acquired, acquired_at, attach, closed, probe, released, thread_ends,
-    waits_for,
+    Linux, Task, Waker, acquired, acquired_at, acquired_shared, acquired_shared_at, attach, closed,
+    probe, released, thread_ends, waits_for,
 };
 pub use memory::layout::FLAG_RECORDS_WAKES;
 pub use memory::{Refused, Region, ShortLanes, alloc, layout, request};

@@ -22,7 +22,10 @@ use crate::handle::coroutine::Coroutine;
 use crate::handle::waker;
 
 pub use attach::attach;
-pub use calls::{acquired, acquired_at, closed, probe, released, thread_ends, waits_for};
+pub use calls::{
+    acquired, acquired_at, acquired_shared, acquired_shared_at, closed, probe, released,
+    thread_ends, waits_for,
+};
 #[cfg(feature = "alloc")]
 pub(crate) use thread::{local, symbol};
 

@@ -1,9 +1,9 @@
 //! Lock holders: `holds TRUTH ROUNDS`.
 //!
 //! In each round a new coroutine, usually in the station of the previous one, takes lock 4096,
-//! waits, releases it and ends. Inside its second run another coroutine takes and releases lock
-//! 8192. At the end the thread takes and keeps the user resource 7. TRUTH receives the thread's id,
-//! and the lines of this file with these calls.
+//! waits, releases it and ends. Inside its second run another coroutine takes lock 8192 as one of
+//! several possible holders, and releases it. At the end the thread takes and keeps the user
+//! resource 7. TRUTH receives the thread's id, and the lines of this file with these calls.
 
 use std::io::Write as _;
 
@@ -23,7 +23,7 @@ fn main() {
         outer.run();
         let inner = Task::born(&format!("inner-{round}"));
         inner.run();
-        ctp::acquired(8192usize);
+        ctp::acquired_shared(8192usize);
         ctp::released(8192usize);
         drop(inner);
         ctp::released(4096usize);

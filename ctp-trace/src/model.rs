@@ -18,6 +18,7 @@ mod inspections;
 mod judging;
 mod kept;
 mod lives;
+mod lock_queue;
 mod looks;
 mod missing;
 mod named;

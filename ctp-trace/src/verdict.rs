@@ -23,7 +23,7 @@ pub use evidence::{
 };
 pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
 pub(crate) use waits_for::remaining;
-pub use waits_for::{WaitsFor, deadlocks};
+pub use waits_for::{Needs, WaitsFor, deadlocks};
 pub use words::{Confidence, Fact, Verdict};
 
 /// States that last less than this get no verdict, unless the user sets another threshold.

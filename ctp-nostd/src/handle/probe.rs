@@ -8,7 +8,8 @@ use crate::memory::{Region, layout};
 use crate::platform::mode::{ANY, USUAL, USUAL_FLIGHT};
 use crate::platform::{Platform, Probe, attachment, local};
 use crate::protocol::lane::{
-    HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload, RingMark, ThreadEventKind,
+    HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, HELD_SHARED, Payload, RingMark,
+    ThreadEventKind,
 };
 use crate::protocol::wait::{Resource, Wait};
 
@@ -101,8 +102,8 @@ impl<P: Platform> Probe<P> {
     ///
     /// The trace reports the holder at the end of the recording as the cause for coroutines that
     /// [wait](crate::Wait::lock) for the lock. So record only resources that nothing but the holder
-    /// can give back: a lock, but not a semaphore that others may increment. For a lock that can be
-    /// shared, record only exclusive holders.
+    /// can give back: a lock, but not a semaphore that others may increment. The readers of a lock
+    /// that can be shared call [`acquired_shared`](Probe::acquired_shared) instead.
     ///
     /// If a guard moves to another coroutine, or out of a coroutine that ends, call
     /// [`released`](Probe::released) here and `acquired` there. If a guard may be in the output of
@@ -117,7 +118,34 @@ impl<P: Platform> Probe<P> {
     /// such as a future that takes a lock and was made at a user's line, as its [`Wait`] was.
     #[inline]
     pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
-        self.emit_hold(ThreadEventKind::Acquire, resource.into(), place);
+        self.emit_hold(ThreadEventKind::Acquire, 0, resource.into(), place);
+    }
+
+    /// Like [`acquired`](Self::acquired), for a holder of a lock that others may hold at the same
+    /// time, such as a reader of an `RwLock`. Each holder calls [`released`](Self::released). The
+    /// trace then reports a deadlock through readers, and does not take the lock for free while a
+    /// reader holds it. Whatever waits for the lock while only readers hold it is assumed to need
+    /// all of them to release the lock, directly or behind a writer in the queue.
+    #[inline]
+    #[track_caller]
+    pub fn acquired_shared(self, resource: impl Into<Resource>) {
+        self.acquired_shared_at(resource, Location::caller());
+    }
+
+    /// Like [`acquired_shared`](Self::acquired_shared), at this site. See
+    /// [`acquired_at`](Self::acquired_at).
+    #[inline]
+    pub fn acquired_shared_at(
+        self,
+        resource: impl Into<Resource>,
+        place: &'static Location<'static>,
+    ) {
+        self.emit_hold(
+            ThreadEventKind::Acquire,
+            HELD_SHARED,
+            resource.into(),
+            place,
+        );
     }
 
     /// Records that the resource is given back; use a name of the same type. Call this just before
@@ -128,6 +156,7 @@ impl<P: Platform> Probe<P> {
     pub fn released(self, resource: impl Into<Resource>) {
         self.emit_hold(
             ThreadEventKind::Release,
+            0,
             resource.into(),
             Location::caller(),
         );
@@ -137,6 +166,7 @@ impl<P: Platform> Probe<P> {
     fn emit_hold(
         self,
         kind: ThreadEventKind,
+        mark: u64,
         resource: Resource,
         place: &'static Location<'static>,
     ) {
@@ -153,7 +183,7 @@ impl<P: Platform> Probe<P> {
             wait_kind: resource.kind as u8,
             uses: holder.map_or(0, layout::uses_of) as u8,
             station: holder.and_then(layout::station_of).unwrap_or(0),
-            n: held_by,
+            n: held_by | mark,
             site: self.site(place).0,
             arg: resource.number,
         });

@@ -55,6 +55,25 @@ pub fn acquired_at(resource: impl Into<Resource>, place: &'static Location<'stat
     }
 }
 
+/// Like [`acquired`], for a holder of a lock that others may hold at the same time, such as a reader
+/// of an `RwLock`. See [`Probe::acquired_shared`].
+#[inline]
+#[track_caller]
+pub fn acquired_shared(resource: impl Into<Resource>) {
+    if let Some(probe) = probe() {
+        probe.acquired_shared(resource);
+    }
+}
+
+/// Like [`acquired_shared`], at this site, for callers that are not user code. See
+/// [`Probe::acquired_at`].
+#[inline]
+pub fn acquired_shared_at(resource: impl Into<Resource>, place: &'static Location<'static>) {
+    if let Some(probe) = probe() {
+        probe.acquired_shared_at(resource, place);
+    }
+}
+
 /// Records that such a resource, named by the same type, is about to be given back. See
 /// [`Probe::released`].
 #[inline]

@@ -44,7 +44,9 @@ mod room;
 pub use claim::{LaneRequest, Pool, give_back};
 pub use copy::{Before, Copied, MOST_WORDS, Word};
 pub(crate) use own_ring::{OwnRing, RingMark};
-pub use record::{HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload, ThreadEventKind};
+pub use record::{
+    HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, HELD_SHARED, Payload, ThreadEventKind,
+};
 pub use reserved_record::ReservedRecord;
 pub use ring::{RecordState, Ring};
 pub use room::Room;

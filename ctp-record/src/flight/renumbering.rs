@@ -1,7 +1,9 @@
 //! Converts records of lanes to the stations of an image, in which each coroutine has its own station.
 
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Copied, HELD_BY_COROUTINE, HELD_BY_UNKNOWN, Payload, ThreadEventKind};
+use ctp_nostd::lane::{
+    Copied, HELD_BY_COROUTINE, HELD_BY_UNKNOWN, HELD_SHARED, Payload, ThreadEventKind,
+};
 use ctp_nostd::layout::coroutine_word;
 
 use super::attribution::{Attribution, RecordOwner};
@@ -68,13 +70,14 @@ impl Renumbering<'_> {
 
     /// Converts a deed on a lock. A holder that is not in the image becomes unknown.
     fn hold(&self, at: u64, payload: Payload) -> Payload {
-        if payload.n != HELD_BY_COROUTINE {
+        let mark = payload.n & HELD_SHARED;
+        if payload.n != HELD_BY_COROUTINE | mark {
             return payload;
         }
         let holder = self.attribution.coroutine_of_thread_event(at, &payload);
         let known = holder.and_then(|which| self.of(which, payload));
         known.unwrap_or(Payload {
-            n: HELD_BY_UNKNOWN,
+            n: HELD_BY_UNKNOWN | mark,
             ..payload
         })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ctp_nostd::Region;
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{HELD_BY_COROUTINE, HELD_BY_THREAD, Payload, ThreadEventKind};
+use ctp_nostd::lane::{HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_SHARED, Payload, ThreadEventKind};
 use ctp_trace::record::{
     self, Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record, SiteId, WakeCall, Waker,
 };
@@ -218,12 +218,13 @@ impl Live<'_, '_> {
             arg,
             by,
             site,
+            shared: payload.n & HELD_SHARED != 0,
         }
     }
 
     /// The coroutine or thread that was running when the record was written.
     fn holder(&mut self, payload: &Payload) -> Waker {
-        let coroutine = match payload.n {
+        let coroutine = match payload.n & !HELD_SHARED {
             HELD_BY_THREAD => return Waker::Thread(self.author.tid as u32),
             HELD_BY_COROUTINE => self.coroutine(payload),
             _ => None,

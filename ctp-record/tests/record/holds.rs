@@ -37,8 +37,10 @@ fn reported(trace: &Trace) -> Vec<Reported> {
             by,
             site,
             wait,
+            shared,
             ..
         } = *hold;
+        assert_eq!(shared, taken && arg == 8192);
         let expected = if arg == 7 {
             WaitKind::User
         } else {
@@ -58,7 +60,12 @@ fn of_round(outer: CoroutineId, inner: CoroutineId) -> [Reported; 4] {
     let (outer, inner) = (Waker::Coroutine(outer), Waker::Coroutine(inner));
     [
         (true, 4096, outer, line_of("ctp::acquired(4096usize);")),
-        (true, 8192, inner, line_of("ctp::acquired(8192usize);")),
+        (
+            true,
+            8192,
+            inner,
+            line_of("ctp::acquired_shared(8192usize);"),
+        ),
         (false, 8192, inner, line_of("ctp::released(8192usize);")),
         (false, 4096, outer, line_of("ctp::released(4096usize);")),
     ]

@@ -33,6 +33,7 @@ fn field(blocker: &KeptBy) -> &'static str {
         "holder" | UNKNOWN_HOLDER => "held by",
         "host" => "polled by",
         "inside" => "it polls",
+        "ahead" => "behind",
         "former" => "left by",
         _ => "that is",
     }

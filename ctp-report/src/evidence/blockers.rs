@@ -21,6 +21,7 @@ pub struct KeptBy {
     /// Relation to the waiting coroutine:
     /// - `holder` holds its lock.
     /// - `unknown-holder` holds its lock, but only the thread that acquired the lock is known.
+    /// - `ahead` waits first for its lock, which readers hold.
     /// - `former` held its lock, which is free now.
     /// - `awaited` is a coroutine of which it awaits the end.
     /// - `host` would have to poll it.
@@ -179,6 +180,7 @@ fn kept_by(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocke
         Blocker::Holder(holding) if holding.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(holding)),
         Blocker::Holder(holding) => ("holder", Some(holding)),
         Blocker::Host(_) => ("host", None),
+        Blocker::Ahead { .. } => ("ahead", None),
         Blocker::Inside(_) => ("inside", None),
         Blocker::PreviousHolder(holding) => ("former", Some(holding)),
         _ => ("awaited", None),

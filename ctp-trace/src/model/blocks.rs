@@ -1,14 +1,15 @@
 //! Which coroutines block each other: in a cycle, behind a stuck coroutine, or by a lock of a coroutine that
 //! has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::holds::Holding;
 use crate::record::{CoroutineId, Nanos, Waker};
 use crate::verdict::{
-    BlockCause, BlockEvidence, Caveat, Confidence, Judgement, SURE_AFTER, WaitsFor, deadlocks,
+    BlockCause, BlockEvidence, Caveat, Confidence, Judgement, Needs, SURE_AFTER, WaitsFor,
+    deadlocks, remaining,
 };
 
 /// Why a waiting coroutine cannot continue before another coroutine does.
@@ -32,7 +33,23 @@ impl Block {
             && self
                 .by
                 .iter()
-                .any(|blocker| blocker.coroutine() == Some(id))
+                .any(|blocker| blocker.coroutine() == Some(id) || blocker.is_behind_own_hold())
+    }
+
+    /// Whether all blockers must release the awaited lock, because they are its readers.
+    fn needs_all(&self) -> bool {
+        let is_reader = |blocker: &Blocker| matches!(blocker, Blocker::Holder(held) if held.shared);
+        1 < self.by.len() && self.by.iter().all(is_reader)
+    }
+
+    /// The blocker that alone keeps the coroutine from continuing: the only blocker, or the first that
+    /// has ended if all blockers must release the lock.
+    fn decisive(&self) -> Option<&Blocker> {
+        match &self.by[..] {
+            [blocker] => Some(blocker),
+            readers if self.needs_all() => readers.iter().find(|blocker| blocker.ended().is_some()),
+            _ => None,
+        }
     }
 }
 
@@ -48,6 +65,14 @@ pub enum Blocker {
     Host(CoroutineId),
     /// The coroutine that the blocked coroutine polls inside itself.
     Inside(CoroutineId),
+    /// The coroutine that waits first for the awaited lock, which only readers hold. A reader waits only
+    /// behind a writer.
+    Ahead {
+        /// The first waiter.
+        first: CoroutineId,
+        /// The blocked coroutine is itself a holder of the lock.
+        is_holder: bool,
+    },
     /// The last holder of the awaited lock, which has been free since it was released.
     PreviousHolder(Holding),
 }
@@ -61,10 +86,16 @@ impl Blocker {
                 ..
             })
             | Blocker::Awaited(id)
+            | Blocker::Ahead { first: id, .. }
             | Blocker::Host(id)
             | Blocker::Inside(id) => Some(id),
             Blocker::Holder(_) | Blocker::PreviousHolder(_) => None,
         }
+    }
+
+    /// Whether the blocked coroutine waits behind another waiter, and holds the lock itself.
+    fn is_behind_own_hold(&self) -> bool {
+        matches!(self, Blocker::Ahead { is_holder, .. } if *is_holder)
     }
 
     /// The blocking coroutine, unless that has ended.
@@ -94,6 +125,8 @@ impl Blocker {
 pub struct Blocks {
     of: BTreeMap<CoroutineId, Block>,
     cycles: Vec<Vec<CoroutineId>>,
+    /// The coroutines in cycles and behind them.
+    remaining: BTreeSet<CoroutineId>,
     /// For each coroutine in a cycle, the index of the cycle.
     cycle: BTreeMap<CoroutineId, usize>,
     /// The evidence about each cycle.
@@ -145,9 +178,17 @@ impl Blocks {
         match block.by[..] {
             [Blocker::Inside(_)] => None,
             [_] if block.is_kept_by_other_half(id) => None,
-            [blocker] if !self.cycle.contains_key(&id) => blocker.alive(),
+            _ if self.cycle.contains_key(&id) => None,
+            [blocker] => blocker.alive(),
+            _ if block.needs_all() => self.deadlocked(block),
             _ => None,
         }
+    }
+
+    /// The first blocker that is in a cycle or behind one.
+    fn deadlocked(&self, block: &Block) -> Option<CoroutineId> {
+        let mut blockers = block.by.iter().filter_map(Blocker::alive);
+        blockers.find(|blocker| self.remaining.contains(blocker))
     }
 
     /// Since when the coroutine waits for its current blockers.
@@ -175,9 +216,11 @@ impl TraceModel {
         let of: BTreeMap<_, _> = all
             .filter_map(|coroutine| Some((coroutine.id, self.block(coroutine, &others)?)))
             .collect();
-        let cycles = deadlocks(&waits_for(&of));
+        let waits = waits_for(&of);
+        let cycles = deadlocks(&waits);
         let mut blocks = Blocks {
             of,
+            remaining: remaining(&waits),
             ..Blocks::default()
         };
         for (at, cycle) in cycles.iter().enumerate() {
@@ -213,7 +256,7 @@ impl TraceModel {
             return blocks.all_evidence[*at];
         }
         let block = blocks.of(coroutine.id)?;
-        let [blocker] = block.by[..] else { return None };
+        let blocker = *block.decisive()?;
         let (block_cause, at) = match blocker {
             Blocker::PreviousHolder(holding) => (BlockCause::Unclaimed, holding.at),
             _ => (BlockCause::Ended(blocker.coroutine()?), blocker.ended()?),
@@ -262,11 +305,20 @@ impl TraceModel {
 
 /// The wait-for graph. A coroutine is in no cycle if a thread, or a coroutine that has ended, blocks it.
 fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
-    let blockers = |block: &Block| -> Option<Vec<CoroutineId>> {
-        block.by.iter().map(Blocker::alive).collect()
-    };
     of.iter()
         .filter(|(id, block)| !block.is_kept_by_other_half(**id))
-        .filter_map(|(id, block)| Some((*id, blockers(block)?)))
+        .filter_map(|(id, block)| Some((*id, needs(block)?)))
         .collect()
+}
+
+/// What the coroutine needs. Of readers that all have to release a lock, those that are alive.
+fn needs(block: &Block) -> Option<Needs> {
+    let all = block.needs_all();
+    let alive = block.by.iter().map(Blocker::alive);
+    let of: Vec<_> = if all {
+        alive.flatten().collect()
+    } else {
+        alive.collect::<Option<_>>()?
+    };
+    (!of.is_empty()).then_some(Needs { of, all })
 }

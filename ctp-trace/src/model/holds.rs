@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::coroutine::Coroutine;
+use super::lock_queue::SilentWaiters;
 use super::names::NameId;
 use super::resources::closings::{self, Resource};
 use crate::hash::Map;
@@ -34,6 +35,8 @@ pub struct Holding {
     pub tid: u64,
     /// The site of the acquire; 0 if unknown.
     pub site: SiteId,
+    /// Others may hold the lock at the same time.
+    pub shared: bool,
     /// When the holder ended; `None` if alive.
     pub ended: Option<Nanos>,
     /// The holder's name, if the holder has ended or released the lock.
@@ -50,6 +53,7 @@ impl Holding {
             at: thread_event.at,
             tid: thread_event.tid,
             site: hold.site,
+            shared: hold.shared,
             ..Holding::default()
         }
     }
@@ -82,7 +86,9 @@ pub(super) struct Held {
     /// When the resource was last released or closed.
     free_at: Nanos,
     /// The last release, if the resource has not been acquired since.
-    given: Option<Holding>,
+    pub(super) given: Option<Holding>,
+    /// How waits for the resource ended without a record of an acquire.
+    pub(super) silent: SilentWaiters,
     /// How the resource has changed hands.
     pub turn: TurnEvidence,
 }
@@ -164,6 +170,9 @@ impl Holds {
         if !(self.own.is_empty() && self.released_elsewhere.is_empty()) {
             self.happened(coroutine, event);
         }
+        if !self.of.is_empty() {
+            self.note_end_of_run(coroutine, event);
+        }
     }
 
     fn happened(&mut self, coroutine: &Coroutine, event: &Event) {
@@ -219,9 +228,13 @@ impl Holds {
         is_recorded.then_some(held)
     }
 
-    /// The last holder, if the resource was released and not acquired since.
-    pub(super) fn given_back(&self, resource: &Resource) -> Option<Holding> {
-        self.of.get(resource)?.given
+    /// What is known of the resource, whether it is held or not.
+    pub(super) fn known(&self, resource: &Resource) -> Option<&Held> {
+        self.of.get(resource)
+    }
+
+    pub(super) fn held(&mut self, resource: &Resource) -> Option<&mut Held> {
+        self.of.get_mut(resource)
     }
 
     /// How the resource has changed hands.

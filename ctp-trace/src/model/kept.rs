@@ -5,6 +5,7 @@
 use super::blocks::{Block, Blocker};
 use super::coroutine::Coroutine;
 use super::holds::{Held, Holding};
+use super::lock_queue::{FirstWaiters, is_lock};
 use super::resources::closings::{self, Resource};
 use super::{ProcessId, TraceModel};
 use crate::hash::Map;
@@ -19,6 +20,8 @@ pub(super) struct Others {
     inside: Map<CoroutineId, Vec<CoroutineId>>,
     /// Resources that a woken coroutine may be about to acquire.
     claimed: Map<Resource, ()>,
+    /// The first waiter of each lock.
+    first_waiters: FirstWaiters,
 }
 
 impl TraceModel {
@@ -28,6 +31,7 @@ impl TraceModel {
             awaited: self.awaited().into_iter().collect(),
             inside: self.inside(),
             claimed: self.claimed(),
+            first_waiters: self.first_waiters(),
         }
     }
 
@@ -158,11 +162,15 @@ impl TraceModel {
         wait: &Event,
         others: &Others,
     ) -> Option<(Vec<Blocker>, Option<Caveat>)> {
-        if !matches!(wait.wait, WaitKind::Lock | WaitKind::User) {
-            return None; // a channel may lie where a lock does
+        if !is_lock(wait.wait) {
+            return None;
         }
         let resource = closings::resource(coroutine.process, wait.wait, wait.arg)?;
-        if let Some(holding) = self.holds.given_back(&resource) {
+        let (held, first) = (
+            self.holds.known(&resource)?,
+            others.first_waiters.get(&resource),
+        );
+        if let Some(holding) = held.released_to(first) {
             let is_free = !others.claimed.contains_key(&resource);
             let is_match = is_free && self.is_recorded_since(coroutine, holding.at);
             return is_match.then(|| {
@@ -180,10 +188,21 @@ impl TraceModel {
         {
             return None;
         }
+        let caveat = self.caveat_of_holders(coroutine, held);
+        let ahead = first.filter(|(_, id)| held.is_read_only() && *id != coroutine.id);
+        if let Some((_, id)) = ahead {
+            let own = Waker::Coroutine(coroutine.id);
+            let is_holder = held.holders.iter().any(|holder| holder.by == own);
+            let by = Blocker::Ahead {
+                first: *id,
+                is_holder,
+            };
+            return Some((vec![by], caveat));
+        }
         let mut holders = held.holders.clone();
         holders.dedup_by_key(|holder| holder.by); // a holder may acquire the lock again
         let by = holders.into_iter().map(Blocker::Holder).collect();
-        Some((by, self.caveat_of_holders(coroutine, held)))
+        Some((by, caveat))
     }
 
     /// Whether a release may be missing because recording was stopped. A holder that has not run since
@@ -213,7 +232,7 @@ impl TraceModel {
             {
                 Some(Caveat::Incomplete)
             }
-            () if held.shared => Some(Caveat::Shared),
+            () if held.shared && !held.is_read_only() => Some(Caveat::Shared),
             () if !self.holds.are_recorded(coroutine.process) => Some(Caveat::Moved),
             () if held.holders.iter().any(|holder| holder.is_left) => Some(Caveat::Moved),
             () => None,

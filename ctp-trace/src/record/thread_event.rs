@@ -64,7 +64,7 @@ pub struct Close {
     pub site: SiteId,
 }
 
-/// A resource that one holder at a time can have, and for which others wait in the meantime.
+/// A resource that was acquired or released, for which others may wait in the meantime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hold {
     /// The kind of wait, as in a [`Close`].
@@ -75,4 +75,6 @@ pub struct Hold {
     pub by: Waker,
     /// Where the program reported this.
     pub site: SiteId,
+    /// Of an acquire: others may hold the resource at the same time.
+    pub shared: bool,
 }

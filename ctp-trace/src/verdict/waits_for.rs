@@ -1,22 +1,37 @@
 //! The wait-for graph. A cycle of coroutines that all wait for each other is a deadlock.
 //!
 //! The graph is that of R. C. Holt, "Some deadlock properties of computer systems" (ACM Computing
-//! Surveys 4, 1972). A coroutine that waits for several others is assumed to need only one of them. This
-//! is the safe assumption: a deadlock found under it is also a deadlock if all of them are needed.
+//! Surveys 4, 1972). A coroutine that waits for several others is assumed to need only one of them,
+//! unless it is known to need all. This is the safe assumption: a deadlock found under it is also a
+//! deadlock if all of them are needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::CoroutineId;
 
-/// For each waiting coroutine, those of which at least one must continue before it can. Coroutines that
-/// wait for no other are absent.
-pub type WaitsFor = BTreeMap<CoroutineId, Vec<CoroutineId>>;
+/// For each waiting coroutine, what it needs. Coroutines that wait for no other are absent.
+pub type WaitsFor = BTreeMap<CoroutineId, Needs>;
+
+/// The coroutines that a waiting coroutine waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Those that must continue first; never empty.
+    pub of: Vec<CoroutineId>,
+    /// Whether all of them must continue first, or at least one.
+    pub all: bool,
+}
 
 /// The deadlocked cycles. Each coroutine waits for the next, and the last for the first, which has the
-/// smallest id. For a coroutine that waits for several others, the cycle follows the first of them.
+/// smallest id. For a coroutine that waits for several others, the cycle follows the first of those that
+/// cannot continue.
 pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
     let stay = remaining(waits);
-    let next = |id: &CoroutineId| waits[id][0];
+    let next = |id: &CoroutineId| {
+        let mut blockers = waits[id].of.iter();
+        *blockers
+            .find(|blocker| stay.contains(blocker))
+            .expect("what stays needs something that stays")
+    };
     let mut seen = BTreeSet::new();
     let mut cycles = Vec::new();
     for &start in &stay {
@@ -32,12 +47,16 @@ pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
     cycles
 }
 
-/// The coroutines that can continue only after others of this set. Found by repeatedly removing every
-/// coroutine that waits for a free or removed coroutine.
+/// The coroutines that can continue only after others of this set: those of cycles, and those behind
+/// cycles. Found by repeatedly removing every coroutine that waits for a free or removed coroutine, or
+/// only for such coroutines.
 pub(crate) fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
     let mut waiters: BTreeMap<CoroutineId, Vec<CoroutineId>> = BTreeMap::new();
+    let mut needs = BTreeMap::new();
     for (&id, others) in waits {
-        for &other in others {
+        let distinct: BTreeSet<_> = others.of.iter().copied().collect();
+        needs.insert(id, if others.all { distinct.len() } else { 1 });
+        for other in distinct {
             waiters.entry(other).or_default().push(id);
         }
     }
@@ -46,7 +65,13 @@ pub(crate) fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
     let mut free: Vec<_> = waiters.keys().copied().filter(is_free).collect();
     while let Some(id) = free.pop() {
         let held_up = waiters.get(&id).into_iter().flatten();
-        free.extend(held_up.copied().filter(|waiter| stay.remove(waiter)));
+        for waiter in held_up {
+            let left = needs.entry(*waiter).or_default();
+            *left = left.saturating_sub(1);
+            if *left == 0 && stay.remove(waiter) {
+                free.push(*waiter);
+            }
+        }
     }
     stay
 }
@@ -80,8 +105,12 @@ mod tests {
     fn waits(of: &[(u32, &[u32])]) -> WaitsFor {
         let ids = |all: &[u32]| all.iter().copied().map(CoroutineId).collect();
         of.iter()
-            .map(|(id, all)| (CoroutineId(*id), ids(all)))
+            .map(|(id, all)| (CoroutineId(*id), needs(ids(all), false)))
             .collect()
+    }
+
+    fn needs(of: Vec<CoroutineId>, all: bool) -> Needs {
+        Needs { of, all }
     }
 
     fn cycles(of: &[(u32, &[u32])]) -> Vec<Vec<u32>> {
@@ -111,12 +140,35 @@ mod tests {
         assert_eq!(cycles(&[(1, &[2, 3]), (2, &[1]), (3, &[1])]), [[1, 2]]);
     }
 
+    #[test]
+    fn a_stuck_blocker_suffices_if_all_are_needed() {
+        let mut writer = waits(&[(1, &[3, 2]), (2, &[1])]);
+        writer.insert(
+            CoroutineId(1),
+            needs(vec![CoroutineId(3), CoroutineId(2)], true),
+        );
+        assert_eq!(
+            deadlocks(&writer),
+            [[CoroutineId(1), CoroutineId(2)]],
+            "3 is free"
+        );
+        writer.remove(&CoroutineId(2));
+        assert!(deadlocks(&writer).is_empty());
+    }
+
     /// Reference implementation: repeatedly removes a coroutine that waits for a removed coroutine or
     /// for none.
     fn never_go_on(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
         let mut stay = waits.clone();
         loop {
-            let may = |id: &CoroutineId| stay[id].iter().any(|other| !stay.contains_key(other));
+            let may = |id: &CoroutineId| {
+                let mut others = stay[id].of.iter().map(|other| !stay.contains_key(other));
+                if stay[id].all {
+                    others.all(|is_free| is_free)
+                } else {
+                    others.any(|is_free| is_free)
+                }
+            };
             let Some(free) = stay.keys().copied().find(may) else {
                 return stay.into_keys().collect();
             };
@@ -124,11 +176,17 @@ mod tests {
         }
     }
 
-    /// Whether following the first edge of each coroutine leads back to `id`.
-    fn returns(waits: &WaitsFor, id: CoroutineId) -> bool {
+    /// The first blocker that cannot continue.
+    fn first_of(waits: &WaitsFor, stay: &BTreeSet<CoroutineId>, id: CoroutineId) -> CoroutineId {
+        let mut blockers = waits[&id].of.iter();
+        *blockers.find(|other| stay.contains(other)).unwrap()
+    }
+
+    /// Whether following the first such edge of each coroutine leads back to `id`.
+    fn returns(waits: &WaitsFor, stay: &BTreeSet<CoroutineId>, id: CoroutineId) -> bool {
         let mut at = id;
         (0..waits.len()).any(|_| {
-            at = waits.get(&at).map_or(at, |others| others[0]);
+            at = first_of(waits, stay, at);
             at == id && waits.contains_key(&id)
         })
     }
@@ -136,24 +194,25 @@ mod tests {
     proptest! {
         #[test]
         fn cycles_match_the_reference(
-            edges in prop::collection::btree_map(0u32..12, prop::collection::vec(0u32..12, 1..3), 0..12)
+            edges in prop::collection::btree_map(
+                0u32..12, (prop::collection::vec(0u32..12, 1..4), any::<bool>()), 0..12)
         ) {
             let ids = |all: Vec<u32>| all.into_iter().map(CoroutineId).collect();
             let waits: WaitsFor =
-                edges.into_iter().map(|(id, all)| (CoroutineId(id), ids(all))).collect();
+                edges.into_iter().map(|(id, (of, all))| (CoroutineId(id), needs(ids(of), all))).collect();
             let stay = never_go_on(&waits);
             prop_assert_eq!(&remaining(&waits), &stay);
             let cycles = deadlocks(&waits);
             let members: Vec<_> = cycles.iter().flatten().copied().collect();
             let expected: BTreeSet<_> =
-                stay.iter().copied().filter(|id| returns(&waits, *id)).collect();
+                stay.iter().copied().filter(|id| returns(&waits, &stay, *id)).collect();
             prop_assert_eq!(members.len(), expected.len());
             prop_assert_eq!(members.into_iter().collect::<BTreeSet<_>>(), expected);
             for cycle in &cycles {
                 prop_assert_eq!(cycle.iter().min(), cycle.first());
                 let next = cycle.iter().cycle().skip(1);
                 for (id, next) in cycle.iter().zip(next) {
-                    prop_assert_eq!(&waits[id][0], next);
+                    prop_assert_eq!(&first_of(&waits, &stay, *id), next);
                 }
             }
         }

@@ -4,5 +4,6 @@ mod cases;
 mod in_turn;
 mod joined;
 mod programs;
+mod readers;
 mod recording;
 mod unclaimed;

@@ -72,6 +72,17 @@ impl Recording {
         }));
     }
 
+    /// Wakes the coroutine from this thread.
+    pub fn woken_by(&mut self, id: u32, at: u64, tid: u64) {
+        self.woken(id, at);
+        let call = WakeCall {
+            coroutine: CoroutineId(id),
+            count: self.wakes[&id],
+            ..WakeCall::default()
+        };
+        self.thread_event_of(tid, at, Act::Wake(call));
+    }
+
     /// Wakes the coroutine without running it.
     pub fn woken(&mut self, id: u32, at: u64) {
         let count = self.wakes[&id] + 1;
@@ -149,7 +160,7 @@ impl Recording {
         self.thread_event_of(SHARED, at, act);
     }
 
-    fn thread_event_of(&mut self, tid: u64, at: u64, act: Act) {
+    pub fn thread_event_of(&mut self, tid: u64, at: u64, act: Act) {
         self.records.push(Record::ThreadEvent(ThreadEvent {
             process: ProcessId(1),
             tid,
@@ -162,6 +173,18 @@ impl Recording {
         self.thread_event(
             at,
             Act::Acquire(hold(lock, Waker::Coroutine(CoroutineId(id)))),
+        );
+    }
+
+    /// Acquires the lock as one of several possible holders.
+    pub fn reads(&mut self, id: u32, at: u64, lock: u64) {
+        let own = hold(lock, Waker::Coroutine(CoroutineId(id)));
+        self.thread_event(
+            at,
+            Act::Acquire(Hold {
+                shared: true,
+                ..own
+            }),
         );
     }
 
@@ -225,5 +248,6 @@ fn hold(lock: u64, by: Waker) -> Hold {
         arg: lock,
         by,
         site: SiteId(2),
+        shared: false,
     }
 }

@@ -3,7 +3,7 @@
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Caveat, Confidence, Reason, Verdict};
 
-use crate::recording::{Recording, probe_id};
+use crate::recording::{Recording, SHARED, probe_id};
 
 const A: u64 = 0x1000;
 
@@ -54,7 +54,32 @@ fn a_woken_waiter_may_take_the_lock() {
     woken.runs(3, 32);
     assert_eq!(stuck(&woken), [], "this run may take the lock");
     woken.waits(3, 33, WaitKind::Timer, 0);
-    assert_eq!(stuck(&woken), [2]);
+    assert_eq!(stuck(&woken), [], "it may have taken the lock silently");
+}
+
+// CT-15
+#[test]
+fn a_waiter_that_another_thread_wakes_takes_no_lock() {
+    let mut timed_out = given_back();
+    timed_out.woken_by(3, 31, 9);
+    timed_out.runs(3, 32);
+    timed_out.waits(3, 33, WaitKind::Timer, 0);
+    assert_eq!(stuck(&timed_out), [2]);
+    let mut handed_over = given_back();
+    handed_over.woken_by(3, 31, SHARED);
+    handed_over.runs(3, 32);
+    handed_over.ends(3, 33);
+    assert_eq!(stuck(&handed_over), []);
+}
+
+// CT-15
+#[test]
+fn a_lock_without_waiters_was_taken_silently() {
+    let mut recording = Recording::of(2);
+    recording.takes(1, 10, A);
+    recording.gives(1, 20, A);
+    recording.wants(2, 30, A);
+    assert_eq!(stuck(&recording), []);
 }
 
 // CT-15

@@ -4,7 +4,7 @@
 mod inspection;
 
 use ctp_trace::record::{
-    Aggregate, Birth, Control, Durations, End, EndedSums, Event, EventCounts, Module, Place,
+    Act, Aggregate, Birth, Control, Durations, End, EndedSums, Event, EventCounts, Module, Place,
     PollWakers, Process, ProcessEnd, Record, Start, ThreadEvent,
 };
 use ctp_trace::{Completeness, Reader};
@@ -64,7 +64,12 @@ fn line(record: &Record) -> String {
             tid,
             at,
             act,
-        }) => format!("deed process={} tid={tid} at={} {act:?}", process.0, at.0),
+        }) => format!(
+            "deed process={} tid={tid} at={} {}",
+            process.0,
+            at.0,
+            dump_act(act)
+        ),
         Record::Control(control) => dump_control(control),
         Record::ProcessEnd(ProcessEnd { process, at, how }) => {
             format!("process end {} at={} how={how:?}", process.0, at.0)
@@ -276,4 +281,9 @@ fn text(bytes: &[u8]) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The act in words. The texts of earlier versions do not mention that a hold is not shared.
+fn dump_act(act: &Act) -> String {
+    format!("{act:?}").replace(", shared: false", "")
 }

@@ -12,7 +12,7 @@ mod since_1_6;
 use inspection::inspection;
 use since_1_2::{
     aggregates, chains, control, flight, holds, looks, marks, nothing_to_read, numbers,
-    precise_chains, thread_events, unwatched, wakers,
+    precise_chains, shared_holds, thread_events, unwatched, wakers,
 };
 use since_1_6::poll_wakers;
 
@@ -49,6 +49,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.6-minimal.ctp", minimal),
     ("v1.6-inspection.ctp", inspection),
     ("v1.6-poll-wakers.ctp", poll_wakers),
+    ("v1.6-shared.ctp", shared_holds),
 ];
 
 /// The example in the format document: a coroutine that waits forever.

@@ -425,15 +425,18 @@ fn wake() -> impl Strategy<Value = Record> {
 }
 
 fn hold() -> impl Strategy<Value = Hold> {
-    (wait(), any_u64(), waker(), any_u32()).prop_map(|(wait, arg, by, site)| {
-        let site = SiteId(site);
-        Hold {
-            wait,
-            arg,
-            by,
-            site,
-        }
-    })
+    (wait(), any_u64(), waker(), any_u32(), any::<bool>()).prop_map(
+        |(wait, arg, by, site, shared)| {
+            let site = SiteId(site);
+            Hold {
+                wait,
+                arg,
+                by,
+                site,
+                shared,
+            }
+        },
+    )
 }
 
 fn thread_event() -> impl Strategy<Value = Record> {

@@ -182,6 +182,7 @@ programs! {
     zoo_convoy zoo_late_suspend zoo_given_out zoo_no_waker zoo_pending
     zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_unarmed zoo_quiet zoo_chatty zoo_panic
     zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
+    zoo_read_twice zoo_long_read
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod on_tokio;
 mod pipes;
 mod signal;
 mod tokio_mutex;
+mod tokio_rw_lock;
 mod toy;
 mod truth;
 
@@ -25,5 +26,6 @@ pub use on_tokio::two_workers;
 pub use pipes::{Hangup, Pipe, Pipes, Read};
 pub use signal::{Raised, Signal};
 pub use tokio_mutex::{TokioHeld, TokioMutex};
+pub use tokio_rw_lock::{TokioReading, TokioRwLock, TokioWriting};
 pub use toy::{Order, Task, Toy};
 pub use truth::{GroundTruth, Waiting};

@@ -29,7 +29,7 @@ pub enum ThreadEventKind {
     Cancelled = 12,
     /// The current coroutine or thread acquired a resource: `site` is the caller, `wait_kind` and
     /// `arg` the resource. `n` is [`HELD_BY_THREAD`], [`HELD_BY_COROUTINE`] (of `station` and
-    /// `uses`) or [`HELD_BY_UNKNOWN`].
+    /// `uses`) or [`HELD_BY_UNKNOWN`], plus [`HELD_SHARED`] if others may hold it too.
     Acquire = 13,
     /// The current coroutine or thread released a resource; the fields are as in an acquire.
     Release = 14,
@@ -41,6 +41,8 @@ pub const HELD_BY_THREAD: u64 = 0;
 pub const HELD_BY_COROUTINE: u64 = 1;
 /// In an acquire or a release: it is not known whether a coroutine ran on the thread.
 pub const HELD_BY_UNKNOWN: u64 = 2;
+/// In an acquire, added to the number: others may hold the resource at the same time.
+pub const HELD_SHARED: u64 = 4;
 
 impl ThreadEventKind {
     /// The thread event of a record's kind; nothing if the kind is that of a coroutine event.

@@ -368,12 +368,16 @@ fn act(act: &Act) -> (&'static str, Vec<Field>) {
 }
 
 fn hold_fields(hold: &Hold) -> Vec<Field> {
-    vec![
+    let mut fields = vec![
         ("wait", resource::word(hold.wait).into()),
         ("arg", hold.arg.into()),
         ("by", waker(hold.by).into()),
         ("site", hold.site.0.into()),
-    ]
+    ];
+    if hold.shared {
+        fields.push(("shared", true.into()));
+    }
+    fields
 }
 
 fn wake_fields(wake: &Wake) -> Vec<Field> {

@@ -36,6 +36,7 @@ fn hold(t: &mut Trace, at: u64, coroutine: Coroutine, number: u64, site: SiteId)
         arg: lock(number),
         by: Waker::Coroutine(coroutine.0),
         site,
+        shared: false,
     };
     t.thread_event(at, 4127, Act::Acquire(hold));
 }

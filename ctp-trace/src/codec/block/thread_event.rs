@@ -2,13 +2,12 @@
 
 use super::decode::{Decoder, small, waker};
 use super::encode::{Encoder, waker_code};
-use super::{Column, wait};
+use super::{Column, SHARED, wait};
 use crate::codec::varint::{put_int, put_uint};
 use crate::error::Malformed;
 use crate::hash::Map;
 use crate::record::{
-    Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record, SiteId, ThreadEvent, WaitKind,
-    WakeCall,
+    Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record, SiteId, ThreadEvent, WakeCall,
 };
 
 const BEGIN: u8 = 0;
@@ -114,7 +113,7 @@ impl Encoder {
         match thread_event.act {
             Act::Wake(call) => self.wake_call(&call),
             Act::Close(Close { wait, arg, site }) => {
-                self.resource(wait, arg, site, self.expected.close);
+                self.resource(wait.code(), arg, site, self.expected.close);
             }
             Act::Acquire(hold) => self.hold(&hold, self.expected.acquire),
             Act::Release(hold) => self.hold(&hold, self.expected.release),
@@ -138,13 +137,14 @@ impl Encoder {
 
     fn hold(&mut self, hold: &Hold, predicted: Resource) {
         put_uint(self.column(Column::ThreadEventBy), waker_code(hold.by));
-        self.resource(hold.wait, hold.arg, hold.site, predicted);
+        let code = hold.wait.code() | (u8::from(hold.shared) * SHARED);
+        self.resource(code, hold.arg, hold.site, predicted);
     }
 
-    fn resource(&mut self, wait: WaitKind, arg: u64, site: SiteId, predicted: Resource) {
+    fn resource(&mut self, code: u8, arg: u64, site: SiteId, predicted: Resource) {
         self.put_step(Column::ThreadEventSite, site.0, predicted.site);
         let column = self.column(Column::Resource);
-        column.push(wait.code());
+        column.push(code);
         put_int(column, arg.wrapping_sub(predicted.arg) as i64);
     }
 
@@ -205,27 +205,32 @@ impl Decoder<'_> {
     }
 
     fn close(&mut self) -> Result<Close, Malformed> {
-        let (wait, arg, site) = self.resource(self.expected.close)?;
-        Ok(Close { wait, arg, site })
-    }
-
-    fn hold(&mut self, predicted: Resource) -> Result<Hold, Malformed> {
-        let by = waker(self.column(Column::ThreadEventBy).uint()?)?;
-        let (wait, arg, site) = self.resource(predicted)?;
-        Ok(Hold {
-            wait,
+        let (code, arg, site) = self.resource(self.expected.close)?;
+        Ok(Close {
+            wait: wait(code),
             arg,
-            by,
             site,
         })
     }
 
-    fn resource(&mut self, predicted: Resource) -> Result<(WaitKind, u64, SiteId), Malformed> {
+    fn hold(&mut self, predicted: Resource) -> Result<Hold, Malformed> {
+        let by = waker(self.column(Column::ThreadEventBy).uint()?)?;
+        let (code, arg, site) = self.resource(predicted)?;
+        Ok(Hold {
+            wait: wait(code),
+            arg,
+            by,
+            site,
+            shared: code & SHARED != 0,
+        })
+    }
+
+    fn resource(&mut self, predicted: Resource) -> Result<(u8, u64, SiteId), Malformed> {
         let site = self.step(Column::ThreadEventSite, predicted.site)?;
         let column = self.column(Column::Resource);
-        let wait = wait(column.byte()?);
+        let code = column.byte()?;
         let arg = predicted.arg.wrapping_add_signed(column.int()?);
-        Ok((wait, arg, SiteId(site)))
+        Ok((code, arg, SiteId(site)))
     }
 
     fn step(&mut self, column: Column, predicted: u32) -> Result<u32, Malformed> {

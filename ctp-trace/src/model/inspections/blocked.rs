@@ -9,7 +9,7 @@ use crate::record::{
     TaskState,
 };
 use crate::verdict::inspected::BlockedEvidence;
-use crate::verdict::{WaitsFor, deadlocks, remaining};
+use crate::verdict::{Needs, WaitsFor, deadlocks, remaining};
 
 /// The wait-for graph of a process. A task that waits for several things is assumed to need only one of
 /// them.
@@ -158,9 +158,9 @@ fn blockers(
     (!ids.is_empty()).then_some((ids, is_exclusive))
 }
 
-fn waits_for((id, others): (&TaskId, &Vec<TaskId>)) -> (CoroutineId, Vec<CoroutineId>) {
-    let others = others.iter().map(|id| CoroutineId(id.0)).collect();
-    (CoroutineId(id.0), others)
+fn waits_for((id, others): (&TaskId, &Vec<TaskId>)) -> (CoroutineId, Needs) {
+    let of = others.iter().map(|id| CoroutineId(id.0)).collect();
+    (CoroutineId(id.0), Needs { of, all: false })
 }
 
 fn task_of(id: CoroutineId) -> TaskId {

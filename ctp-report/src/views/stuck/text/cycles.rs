@@ -100,12 +100,20 @@ fn why(deadlock: &Deadlock) -> String {
         (_, true) => {
             "each waits for a lock that the next one holds, and the last for one of the first"
         }
+        (_, false) if deadlock.cycle.iter().any(is_behind) => {
+            "each waits for a lock that the next one holds, or behind the next one for the same lock"
+        }
         (_, false) => "each waits for the next one, and the last for the first",
     };
     format!(
         "deadlock: {what}; {}",
         blocker_text::sureness(deadlock.doubted)
     )
+}
+
+/// Whether the coroutine waits behind another in the queue of a lock that readers hold.
+fn is_behind(link: &Link) -> bool {
+    link.kept_by.first().is_some_and(|by| by.how == "ahead")
 }
 
 /// Writes a coroutine of the cycle: where and for what it waits, and what blocks it.
