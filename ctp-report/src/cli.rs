@@ -30,6 +30,7 @@ Examples:
                                         4 if the trace is too incomplete to say
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --stuck --ignore 'listen$' the same without waits in functions that match
+  ctp-report --stacks                   every task and thread of ctp-record -p, with its stack
   ctp-report --why 12                   the chain of wakes that led coroutine 12 to its state
   ctp-report --tree                     which coroutine spawned which, how many live or are stuck
   ctp-report --last-words               after a crash: what ran, and what each coroutine did last
@@ -295,7 +296,7 @@ impl Cli {
         let fixed = self.completions.map(completions);
         let fixed = fixed.or_else(|| self.man.then(man));
         let view = fixed.map(View::Fixed);
-        view.or_else(|| self.view.into_view(self.stuck))
+        view.or_else(|| self.view.into_view(self.stuck, &self.flame))
             .or_else(|| self.exchange.into_view(time, threshold))
             .or_else(|| self.timeline.into_view(threshold, title))
             .or_else(|| self.flame.into_view(self.json))

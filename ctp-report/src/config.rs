@@ -51,6 +51,8 @@ pub enum View {
     Sites(SitesView),
     /// Stuck coroutines.
     Stuck(StuckView),
+    /// The stacks of all tasks and threads of inspected processes.
+    Stacks(StacksView),
     /// Files with folded stacks.
     Flame(FlameView),
     /// A picture of what ran and waited when.
@@ -108,6 +110,21 @@ pub struct StuckView {
     pub all_ids: bool,
     /// Places that are never reported as stuck.
     pub ignore: Ignore,
+}
+
+/// Which stacks to show, and where.
+#[derive(Clone, Debug)]
+pub struct StacksView {
+    /// The id of the only task, or of the only thread, to show. `None` shows all.
+    pub id: Option<u32>,
+    /// File of a flame graph; `-` is standard output. `None` writes text.
+    pub svg: Option<PathBuf>,
+    /// How long a timer must be overdue before the task is judged.
+    pub threshold: Nanos,
+    /// Whether to list all ids instead of a few.
+    pub all_ids: bool,
+    /// The title of the flame graph, if not the default.
+    pub title: Option<String>,
 }
 
 /// Output files and content of the flame graph.

@@ -1,8 +1,10 @@
 //! The parts that the pages and JSON documents of all views share: the trace with its names, the
 //! header of every page, and the messages about written files.
 
+pub mod flame_graph;
 pub mod header;
 pub mod hints;
+pub mod inspection;
 pub mod json;
 
 use std::fmt::Display;
@@ -14,11 +16,13 @@ use ctp_trace::escape::escaped;
 use ctp_trace::record::Record;
 use ctp_trace::trace_model::Span;
 use serde_json::Value;
+use symbolize::Places;
 
 use crate::config::Config;
 use crate::findings::{ON_EVERY_PAGE, notes};
 use crate::load::{self, Input, Model};
 use crate::names::Names;
+use crate::names::call_stacks::CallStacks;
 use crate::text::Page;
 
 /// Reads a trace that is not empty, and finds the names of its places.
@@ -46,15 +50,27 @@ pub fn read_with(
     Ok((model, names))
 }
 
+/// Finds the functions on the call stacks of inspected threads. The reasons for missing names are added
+/// to `names`.
+pub fn call_stacks(config: &Config, input: &Input, model: &Model, names: &mut Names) -> CallStacks {
+    let mut stacks = CallStacks::resolve(model, &places(config, input));
+    names.add_misses(std::mem::take(&mut stacks.misses));
+    stacks
+}
+
 /// Finds the names of the places in a trace. The default memory limit for this is at most the memory
 /// that the trace left.
 pub fn names(config: &Config, input: &Input, model: &Model) -> Names {
-    let mut places = config.places.clone();
-    if config.most_module.is_none() {
-        let most = places.most_bytes().min(input.allowance().left());
-        places = places.with_most_bytes(most);
+    Names::resolve(model, &places(config, input))
+}
+
+fn places(config: &Config, input: &Input) -> Places {
+    let places = config.places.clone();
+    if config.most_module.is_some() {
+        return places;
     }
-    Names::resolve(model, &places)
+    let most = places.most_bytes().min(input.allowance().left());
+    places.with_most_bytes(most)
 }
 
 /// Writes a page below the header of every page, or a JSON document with `fields` added to the common

@@ -4,6 +4,7 @@
 pub mod blocker_text;
 pub mod blockers;
 pub mod busy_threads;
+pub mod inspected;
 pub mod last_waker;
 pub mod missing_wakes;
 pub mod observations;

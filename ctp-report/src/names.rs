@@ -1,5 +1,6 @@
 //! Finds names for places: from the trace, and from the file of the program if available.
 
+pub mod call_stacks;
 pub mod chains;
 mod code_place;
 pub mod duplicates;
@@ -108,6 +109,13 @@ impl Names {
     /// The source files.
     pub fn sources(&self) -> &Sources {
         &self.sources
+    }
+
+    /// Adds reasons for missing names.
+    pub fn add_misses(&mut self, misses: impl IntoIterator<Item = String>) {
+        let misses = misses.into_iter();
+        self.misses
+            .extend(misses.map(|miss| format!("names are missing: {miss}")));
     }
 
     /// The distinct reasons for missing names.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::config::{Config, View};
 use crate::findings::gate::Status;
 use crate::views::{
-    dump, export, flame, histogram, last_words, sites, stuck, timeline, tracks, tree, why,
+    dump, export, flame, histogram, last_words, sites, stacks, stuck, timeline, tracks, tree, why,
 };
 
 /// Runs the requested view.
@@ -18,6 +18,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
     match &config.view {
         View::Fixed(text) => out.write_all(text)?,
         View::Sites(view) => sites::show(config, view, out)?,
+        View::Stacks(view) => stacks::show(config, view, out)?,
         View::Stuck(view) => return stuck::show(config, view, out),
         View::Flame(view) => flame::show(config, view, out)?,
         View::Timeline(view) => timeline::show(config, view, out)?,

@@ -7,6 +7,7 @@ pub mod flame;
 pub mod histogram;
 pub mod last_words;
 pub mod sites;
+pub mod stacks;
 pub mod stuck;
 pub mod timeline;
 pub mod tracks;

@@ -11,9 +11,12 @@ type Rule = (&'static [&'static str], &'static [&'static str]);
 
 const RULES: [Rule; 8] = [
     (&["sort", "percent_limit", "allow"], &[]),
-    (&["threshold"], &["stuck", "timeline", "tree", "why"]),
+    (
+        &["threshold"],
+        &["stuck", "stacks", "timeline", "tree", "why"],
+    ),
     (&["fail", "ignore"], &["stuck"]),
-    (&["ids"], &["stuck", "last_words", "tree"]),
+    (&["ids"], &["stuck", "stacks", "last_words", "tree"]),
     (&["by"], &["flame", "folded"]),
     (&["title"], &["flame", "timeline"]),
     (&["time"], &["timeline", "export"]),
@@ -21,8 +24,9 @@ const RULES: [Rule; 8] = [
 ];
 
 /// Options that select a view other than the table of sites.
-const VIEWS: [&str; 10] = [
+const VIEWS: [&str; 11] = [
     "stuck",
+    "stacks",
     "last_words",
     "tree",
     "why",

@@ -11,7 +11,8 @@ use symbolize::Places;
 use super::values;
 use crate::config::ignore::Ignore;
 use crate::config::{
-    By, ExportView, FlameView, Format, SitesView, Sort, StuckView, TimelineView, TracksView, View,
+    By, ExportView, FlameView, Format, SitesView, Sort, StacksView, StuckView, TimelineView,
+    TracksView, View,
 };
 use crate::findings::lints::{LINTS, Lint};
 use crate::output;
@@ -26,6 +27,9 @@ pub(super) struct ViewArgs {
     /// List stuck coroutines, with the line, the reason and the time
     #[arg(long)]
     pub(super) stuck: bool,
+    /// Show the stack of each task and thread that ctp-record -p found, or only of this one
+    #[arg(long, value_name = "ID", num_args = 0..=1)]
+    pub(super) stacks: Option<Option<u32>>,
     /// List the last action of each coroutine that was alive at the end, crashed coroutines first
     #[arg(long)]
     pub(super) last_words: bool,
@@ -77,14 +81,24 @@ pub(super) struct StuckArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Flame graph")]
 pub(super) struct FlameArgs {
-    /// Write a flame graph to this file (- for standard output)
-    #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with = "ViewArgs")]
+    /// Write a flame graph to this file (- for standard output), with --stacks of what waits where
+    #[arg(
+        help_heading = VIEWS,
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["stuck", "last_words", "tree", "why", "histogram", "dump"]
+    )]
     pub(super) flame: Option<PathBuf>,
     /// Write the folded stacks of the flame graph to this file (- for standard output)
     #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with = "ViewArgs")]
     pub(super) folded: Option<PathBuf>,
     /// What the width of a flame means
-    #[arg(long, value_name = "WHAT", default_value = "wait")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "wait",
+        conflicts_with = "stacks"
+    )]
     pub(super) by: By,
     /// Title of the flame graph or timeline
     #[arg(long, value_name = "TEXT")]
@@ -163,14 +177,23 @@ pub(super) enum Target {
 }
 
 impl ViewArgs {
-    /// The requested view; `stuck` has the threshold and whether all ids are listed.
-    pub(super) fn into_view(self, stuck: StuckArgs) -> Option<View> {
+    /// The requested view; `stuck` has the threshold and whether all ids are listed, `flame` the file
+    /// of a flame graph.
+    pub(super) fn into_view(self, stuck: StuckArgs, flame: &FlameArgs) -> Option<View> {
         let (threshold, all_ids) = (stuck.threshold, stuck.ids);
+        let stacks = self.stacks.map(|id| StacksView {
+            id,
+            svg: flame.flame.clone(),
+            threshold,
+            all_ids,
+            title: flame.title.clone(),
+        });
         let view = self.dump.then_some(View::Dump);
         view.or_else(|| self.histogram.then_some(View::Histogram))
             .or_else(|| self.why.map(|id| View::Why { id, threshold }))
             .or_else(|| self.tree.then_some(View::Tree { threshold, all_ids }))
             .or_else(|| self.last_words.then_some(View::LastWords { all_ids }))
+            .or_else(|| stacks.map(View::Stacks))
             .or_else(|| self.stuck.then(|| stuck.into_view()))
     }
 }

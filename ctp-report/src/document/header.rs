@@ -1,5 +1,7 @@
 //! The header of every page: what was recorded, how the recording ended, and what is missing.
 
+mod inspection;
+
 use std::io;
 
 use crate::config::Detail;
@@ -13,6 +15,9 @@ use crate::text::{self, Page, units};
 
 /// Writes the header lines.
 pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> io::Result<()> {
+    if model.is_inspection() {
+        return inspection::write(page, model, names);
+    }
     let run = match &model.imported {
         Some(imported) => about_the_import(model, imported),
         None => about_the_run(model),

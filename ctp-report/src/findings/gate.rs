@@ -1,8 +1,12 @@
 //! The check of `--stuck --fail`: whether anything is stuck, and if not, whether the trace is complete
 //! enough to know.
 
+use std::collections::BTreeMap;
+
+use ctp_trace::quantity::counted;
 use ctp_trace::record::Nanos;
 use ctp_trace::trace_model::{Gap, gaps};
+use ctp_trace::verdict::inspected::InspectedJudgement;
 
 use crate::evidence::Member;
 use crate::load::Model;
@@ -31,6 +35,34 @@ pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status 
     let mut gaps: Vec<String> = of_trace.map(|gap| message(model, gap)).collect();
     if model.imported.is_some() {
         gaps.push("the file of another tool does not say what is missing".to_owned());
+    }
+    match gaps::caveat(&gaps) {
+        None => Status::Fine,
+        Some(caveat) => Status::Incomplete(format!("nothing looks stuck, but {caveat}")),
+    }
+}
+
+/// Checks the tasks of inspected processes.
+pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Status {
+    if judgements.iter().any(|judged| judged.verdict.is_stuck()) {
+        return Status::CheckFailed;
+    }
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for judged in judgements.iter().filter(|judged| judged.reason.is_gap()) {
+        *reasons.entry(judged.reason.when()).or_default() += 1;
+    }
+    let tasks = reasons.into_iter();
+    let mut gaps: Vec<String> = tasks
+        .map(|(when, count)| format!("{}: {when}", counted(count, "task")))
+        .collect();
+    for (_, process) in model.trace_model.inspected() {
+        gaps.extend(process.gaps.iter().cloned());
+        if process.times.len() < 2 {
+            gaps.push("there is a single inspection".to_owned());
+        }
+    }
+    if !model.is_readable() {
+        gaps.push("a part of the trace is missing".to_owned());
     }
     match gaps::caveat(&gaps) {
         None => Status::Fine,

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use ctp_trace::record::{
-    Chain, CoroutineId, ExitReason, Module, Nanos, Place, Process, Record, Site, SiteId, Start,
+    AwaitFrame, Chain, CoroutineId, ExitReason, HeldLock, InspectedTask, InspectedThread, Module,
+    Nanos, Place, Process, Record, Site, SiteId, Start, TaskWait, WakerHolder,
 };
 use ctp_trace::trace_model::{Gap, Span, TraceModel};
 use ctp_trace::{Completeness, Reader};
@@ -106,6 +107,11 @@ impl Model {
         }
     }
 
+    /// Whether the trace has inspections of processes, and no coroutines.
+    pub fn is_inspection(&self) -> bool {
+        self.trace_model.totals().coroutines == 0 && self.trace_model.inspected().next().is_some()
+    }
+
     /// Rejects a trace without coroutines.
     ///
     /// # Errors
@@ -114,6 +120,13 @@ impl Model {
         let refused = self.refused();
         if self.trace_model.totals().coroutines > 0 {
             return Ok(());
+        }
+        if self.is_inspection() {
+            bail!(
+                "the trace has no history, because {} was looked into without a probe: see \
+                 ctp-report --stuck and ctp-report --stacks",
+                self.program()
+            );
         }
         if refused > 0 {
             bail!(
@@ -241,6 +254,14 @@ fn bound_names(record: &mut Record) {
     match record {
         Record::Birth(birth) => text::bound(&mut birth.name),
         Record::EndedSums(ended_sums) => text::bound(&mut ended_sums.name),
+        Record::AwaitStack(stack) => {
+            for frame in &mut stack.frames {
+                text::bound(&mut frame.name);
+                text::bound(&mut frame.file);
+            }
+        }
+        Record::InspectedTask(task) => text::bound(&mut task.name),
+        Record::InspectedThread(thread) => text::bound(&mut thread.name),
         Record::Module(module) => module.path.truncate(LONGEST_PATH),
         Record::Site(site) => match &mut site.place {
             Place::Source { file: name, .. } | Place::Function { name, .. } => text::bound(name),
@@ -267,9 +288,32 @@ fn weight(record: &Record) -> u64 {
             _ => 0,
         },
         Record::EndedSums(ended_sums) => ended_sums.name.len(),
+        Record::AwaitStack(stack) => {
+            let frames = stack.frames.iter();
+            frames
+                .map(|frame| size_of::<AwaitFrame>() + frame.name.len() + frame.file.len())
+                .sum()
+        }
+        Record::InspectedTask(task) => weight_of_task(task),
+        Record::InspectedThread(thread) => {
+            size_of::<InspectedThread>() + thread.name.len() + thread.addresses.len() * 8
+        }
+        Record::InspectionEnd(end) => (end.ended.len() + end.ended_threads.len()) * 4,
         _ => 0,
     };
     RECORD_BYTES + more as u64
+}
+
+fn weight_of_task(task: &InspectedTask) -> usize {
+    size_of::<InspectedTask>()
+        + task.name.len()
+        + task.waker_holders.len() * size_of::<WakerHolder>()
+        + task.waits.len() * size_of::<TaskWait>()
+        + task
+            .holds
+            .iter()
+            .map(|hold| size_of::<HeldLock>() + hold.variable.len())
+            .sum::<usize>()
 }
 
 const RECORD_BYTES: u64 = 64;

@@ -219,7 +219,7 @@ fn at_frame(frame: &Frame, found: &Resolved) -> Label {
 }
 
 /// Makes a path below the working directory relative.
-fn from_here(file: &str) -> &str {
+pub fn from_here(file: &str) -> &str {
     let here = std::env::current_dir().unwrap_or_default();
     let below = Path::new(file)
         .strip_prefix(here)

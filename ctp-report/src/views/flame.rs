@@ -1,7 +1,6 @@
 //! `--flame` and `--folded`: where time was spent, as stacks.
 
 pub mod model;
-pub mod svg;
 pub mod text;
 
 use std::io::Write;
@@ -10,6 +9,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::config::{By, Config, FlameView};
+use crate::document::flame_graph::{self, Widths};
 use crate::load::Model;
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
@@ -64,7 +64,7 @@ fn write(
         message.push(format!("wrote {} ({reported})", path.display()));
     }
     if let Some(path) = &view.svg {
-        let drawn = svg::flame(&folded, &title(model, view), &reported)?;
+        let drawn = flame_graph::flame(&folded, &title(model, view), &reported, Widths::Time)?;
         if output::save(path, drawn.as_bytes(), out)? {
             let path = path.display();
             message.push(format!("wrote {path} ({reported}); open it in a browser"));

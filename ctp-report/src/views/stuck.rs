@@ -1,5 +1,6 @@
 //! `--stuck`: which coroutines are stuck, where, since when and on what.
 
+mod inspected;
 pub mod json;
 pub mod model;
 pub mod text;
@@ -22,6 +23,9 @@ use crate::load;
 pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
     let input = load::open(config)?;
     let model = input.model(|_, _| {}, |_, _| {})?;
+    if model.is_inspection() {
+        return inspected::show(config, view, (&input, &model), out);
+    }
     match model.check_not_empty() {
         Err(empty) if view.fail => return Ok(Status::Incomplete(empty.to_string())),
         checked => checked?,

@@ -220,7 +220,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
 }
 
 /// Writes a field and its values, on as many lines as necessary.
-fn items(page: &mut Page, name: &str, separator: &str, items: &[String]) -> io::Result<()> {
+pub fn items(page: &mut Page, name: &str, separator: &str, items: &[String]) -> io::Result<()> {
     let first = format!("     {name:<13}");
     page.lines(&text::flow(&first, &" ".repeat(INDENT), separator, items))
 }

@@ -8,6 +8,7 @@ mod filtered;
 mod flight;
 pub mod foreign;
 mod hogs;
+mod inspected;
 mod late;
 mod lints;
 mod locks;
@@ -111,6 +112,10 @@ fn of_modes() -> Vec<Named> {
         ("mixed", summed::mixed()),
         ("flight", flight::landed()),
         ("snapshot", flight::snapshot()),
+        ("inspected", inspected::with_faults()),
+        ("inspected_once", inspected::once()),
+        ("inspected_healthy", inspected::healthy()),
+        ("inspected_stripped", inspected::stripped()),
         ("three_runs", foreign::three_runs().bytes),
         ("filtered", filtered::stopped()),
         ("filtered_often", filtered::often()),

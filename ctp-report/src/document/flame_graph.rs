@@ -6,16 +6,27 @@ use inferno::flamegraph::{self, Options};
 
 use crate::text;
 
+/// What the widths of a flame graph count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Widths {
+    /// Nanoseconds, shown as microseconds.
+    Time,
+    /// Tasks and threads.
+    Number,
+}
+
 /// Draws folded stacks. The output depends only on the arguments.
 ///
 /// # Errors
 /// If there is no stack.
-pub fn flame(folded: &str, title: &str, subtitle: &str) -> Result<String> {
+pub fn flame(folded: &str, title: &str, subtitle: &str, widths: Widths) -> Result<String> {
     let mut options = Options::default();
     options.title = text::escape(title);
     options.subtitle = Some(text::escape(subtitle));
-    options.count_name = "us".to_owned();
-    options.factor = 1e-3;
+    (options.count_name, options.factor) = match widths {
+        Widths::Time => ("us".to_owned(), 1e-3),
+        Widths::Number => ("tasks".to_owned(), 1.0),
+    };
     options.name_type = "Frame:".to_owned();
     options.hash = true;
     let mut drawn = Vec::new();

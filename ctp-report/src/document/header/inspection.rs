@@ -1,0 +1,83 @@
+//! The header of pages about a process without a probe.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use ctp_trace::record::{Nanos, Process, ProcessId};
+use ctp_trace::trace_model::InspectedProcess;
+
+use crate::findings::notes;
+use crate::load::Model;
+use crate::names::Names;
+use crate::text::{self, Page, units};
+
+/// Writes the header lines.
+pub fn write(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
+    for (id, process) in model.trace_model.inspected() {
+        let about = about(model, id, process);
+        page.lines(&text::flow("# ", "#   ", "   ", &about))?;
+    }
+    page.line(&format!(
+        "# no probe, so no history: everything below was read from memory{}",
+        how_often(model)
+    ))?;
+    let all = model.trace_model.inspected();
+    let gaps: BTreeSet<&str> = all
+        .flat_map(|(_, process)| process.gaps.iter().map(String::as_str))
+        .chain(names.misses())
+        .collect();
+    for gap in gaps {
+        page.sentence("# note: ", "#   ", &text::escape(gap))?;
+    }
+    for note in notes::unread(model) {
+        page.sentence("# note: ", "#   ", &note.to_string())?;
+    }
+    page.gap()
+}
+
+fn about(model: &Model, id: ProcessId, process: &InspectedProcess) -> Vec<String> {
+    let is_it = |process: &&Process| process.id == id;
+    let pid = model
+        .processes
+        .iter()
+        .find(is_it)
+        .map_or(0, |found| found.pid);
+    let runtimes = match process.runtimes.len() {
+        0 => "no known runtime".to_owned(),
+        _ => text::escape(&process.runtimes.join(", ")),
+    };
+    vec![
+        format!("process: {pid} {}", program(model)),
+        format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
+        format!("date: {}", units::date(model.start.started_unix_ns)),
+        format!("looks: {}", looks(process)),
+        format!("found: {runtimes}"),
+        units::counted(process.tasks.len() as u64, "task"),
+        units::counted(process.threads.len() as u64, "thread"),
+    ]
+}
+
+/// The file name of the program.
+fn program(model: &Model) -> String {
+    let program = model.program();
+    program.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// When the inspections were made, counted from the first: `+0.0 s, +1.0 s`.
+fn looks(process: &InspectedProcess) -> String {
+    let first = process.times.first().map_or(Nanos(0), |time| time.began);
+    let moments = process.times.iter().map(|time| {
+        let since = first.until(time.began).0 / 100_000_000;
+        format!("+{}.{} s", since / 10, since % 10)
+    });
+    text::few(&moments.collect::<Vec<_>>())
+}
+
+fn how_often(model: &Model) -> String {
+    let all = model.trace_model.inspected();
+    match all.map(|(_, process)| process.times.len()).max() {
+        None | Some(0 | 1) => ", once".to_owned(),
+        Some(2) => ", twice".to_owned(),
+        Some(times) => format!(", {} times", units::grouped(times as u64)),
+    }
+}

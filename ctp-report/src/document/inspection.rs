@@ -1,0 +1,139 @@
+//! The fields of JSON documents about inspections: when they were made, and every task and thread.
+
+use ctp_trace::record::{AwaitStack, HeldLock, InspectedTask, Nanos, Resource, TaskWait};
+use serde_json::{Map, Value, json};
+
+use crate::evidence::inspected::threads::ThreadStack;
+use crate::evidence::inspected::{TaskGroup, kind_word, site, state_word, words};
+use crate::load::Model;
+use crate::names::Label;
+use crate::text;
+
+/// The inspections, the groups of tasks and the threads.
+pub fn fields(model: &Model, groups: &[TaskGroup], threads: &[ThreadStack]) -> Value {
+    let groups = groups.iter().map(of_group);
+    json!({
+        "looks": looks(model),
+        "tasks": groups.chain(threads.iter().map(of_thread)).collect::<Vec<_>>(),
+    })
+}
+
+fn looks(model: &Model) -> Vec<Value> {
+    let all = model.trace_model.inspected();
+    let times = all.flat_map(|(process, inspected)| {
+        let times = inspected.times.iter();
+        times.map(move |time| (process.0, time.began.0, time.ended.0))
+    });
+    times
+        .map(|(process, began, ended)| {
+            json!({ "process": process, "began_ns": began, "ended_ns": ended })
+        })
+        .collect()
+}
+
+fn of_group(group: &TaskGroup) -> Value {
+    let (task, judgement) = (group.first(), group.judgement());
+    let mut entry = json!({
+        "id": task.id.0,
+        "kind": kind_word(task.kind),
+        "name": site::name(&task.name),
+        "count": group.tasks.len(),
+        "ids": group.ids(),
+        "state": state_word(task.state),
+        "wakers": task.wakers,
+        "waker_holders": task.waker_holders.iter().map(words::holder_word).collect::<Vec<_>>(),
+        "frames": group.tasks[0].stack.map(frames).unwrap_or_default(),
+        "waits_for": waits_for(task),
+        "holds": task.holds.iter().map(held).collect::<Vec<_>>(),
+        "blocked_by": group.tasks[0].blockers.iter().map(|id| id.0).collect::<Vec<_>>(),
+        "verdict": judgement.verdict.word(),
+        "confidence": judgement.confidence.word(),
+        "reason": judgement.reason.word(),
+    });
+    if let Some((file, line)) = &task.spawned_at {
+        entry["spawned_at"] = json!({ "file": text::escape(file), "line": line });
+    }
+    entry
+}
+
+/// The frames of a stack, innermost first. With branches, `depth` says what contains what.
+fn frames(stack: &AwaitStack) -> Vec<Value> {
+    let frames = stack.frames.iter().rev();
+    frames
+        .map(|frame| {
+            let mut value = self::frame(&site::label_of(frame), false);
+            value.insert("depth".to_owned(), frame.depth.into());
+            value.into()
+        })
+        .collect()
+}
+
+fn frame(label: &Label, inlined: bool) -> Map<String, Value> {
+    let fields: [(&str, Value); 4] = [
+        ("function", label.function.clone().into()),
+        ("file", label.file.clone().into()),
+        ("line", label.line.into()),
+        ("inlined", inlined.into()),
+    ];
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+}
+
+fn waits_for(task: &InspectedTask) -> Vec<Value> {
+    let wait = |wait: &TaskWait| {
+        let deadline = match wait.resource {
+            Resource::Timer(Nanos(deadline)) => Some(deadline),
+            _ => None,
+        };
+        json!({
+            "kind": words::resource_kind(wait.resource),
+            "resource": words::resource_number(wait.resource),
+            "deadline_ns": deadline,
+            "has_waker": wait.has_waker,
+        })
+    };
+    task.waits.iter().map(wait).collect()
+}
+
+fn held(hold: &HeldLock) -> Value {
+    json!({
+        "kind": words::resource_kind(hold.resource),
+        "resource": words::resource_number(hold.resource),
+        "exclusive": hold.is_exclusive,
+        "variable": text::escape(&hold.variable),
+        "line": hold.line,
+    })
+}
+
+fn of_thread(stack: &ThreadStack) -> Value {
+    let thread = stack.thread;
+    let frames = stack
+        .frames
+        .iter()
+        .map(|(label, inlined)| frame(label, *inlined));
+    let (verdict, confidence, reason) = if stack.is_busy {
+        ("BUSY", "CERTAIN", "in-call")
+    } else {
+        ("WAITING", "OPEN", "waits")
+    };
+    json!({
+        "id": thread.tid,
+        "kind": "thread",
+        "name": text::escape(&thread.name),
+        "count": 1,
+        "ids": [thread.tid],
+        "state": stack.state_word(),
+        "wakers": null,
+        "call": thread.call,
+        "polls": thread.polls.map(|task| task.0),
+        "frames": frames.map(Value::from).collect::<Vec<_>>(),
+        "whole": thread.is_whole,
+        "waits_for": [],
+        "holds": [],
+        "verdict": verdict,
+        "confidence": confidence,
+        "reason": reason,
+    })
+}

@@ -1,0 +1,92 @@
+//! Tasks and threads of inspections: groups with the same verdict and stack, and the words for them.
+
+pub mod site;
+pub mod threads;
+pub mod words;
+
+use std::collections::BTreeMap;
+
+use ctp_trace::record::{InspectedTask, TaskKind, TaskState};
+use ctp_trace::trace_model::JudgedTask;
+use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::inspected::{InspectedJudgement, InspectedReason};
+
+use crate::config::ignore::Ignore;
+use crate::evidence::inspected::site::StackSite;
+
+/// Tasks with the same verdict for the same reason, in the same state, with the same stack.
+pub struct TaskGroup<'m> {
+    /// The tasks, by id. Never empty.
+    pub tasks: Vec<JudgedTask<'m>>,
+    /// Where the tasks wait.
+    pub site: StackSite,
+}
+
+type Key = (Verdict, InspectedReason, &'static str, String);
+
+/// Groups tasks: the worst verdict first, then the largest group.
+pub fn groups<'m>(judged: Vec<JudgedTask<'m>>, ignore: &Ignore) -> Vec<TaskGroup<'m>> {
+    let mut groups: BTreeMap<Key, TaskGroup<'m>> = BTreeMap::new();
+    for mut one in judged {
+        let site = StackSite::of(one.task, one.stack);
+        if ignore.is_of(&site.function, site.at().as_deref()) {
+            one.judgement = one.judgement.ignored();
+        }
+        let InspectedJudgement {
+            verdict, reason, ..
+        } = one.judgement;
+        let stack = match one.task.stack.0 {
+            0 => one.task.name.clone(),
+            stack => stack.to_string(),
+        };
+        let key = (verdict, reason, state_word(one.task.state), stack);
+        let group = groups.entry(key).or_insert_with(|| TaskGroup {
+            tasks: Vec::new(),
+            site,
+        });
+        group.tasks.push(one);
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|group| {
+        let judgement = group.judgement();
+        let count = std::cmp::Reverse(group.tasks.len());
+        (judgement.verdict, judgement.reason, count, group.first().id)
+    });
+    groups
+}
+
+impl<'m> TaskGroup<'m> {
+    /// The task with the smallest id.
+    pub fn first(&self) -> &'m InspectedTask {
+        self.tasks[0].task
+    }
+
+    /// The common verdict.
+    pub fn judgement(&self) -> InspectedJudgement {
+        self.tasks[0].judgement
+    }
+
+    /// The ids of the tasks.
+    pub fn ids(&self) -> Vec<u32> {
+        self.tasks.iter().map(|one| one.task.id.0).collect()
+    }
+}
+
+/// The word for the kind of a task.
+pub fn kind_word(kind: TaskKind) -> &'static str {
+    match kind {
+        TaskKind::Tokio => "tokio",
+        TaskKind::Blocking => "blocking",
+        _ => "future",
+    }
+}
+
+/// The word for the state of a task.
+pub fn state_word(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Idle => "idle",
+        TaskState::Running => "running",
+        TaskState::Notified => "notified",
+        _ => "cancelled",
+    }
+}

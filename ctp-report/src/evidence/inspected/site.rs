@@ -1,0 +1,130 @@
+//! Where a task waits: the innermost function of the program on its await stack.
+
+use ctp_trace::record::{AwaitFrame, AwaitStack, InspectedTask};
+use ctp_trace::trace_model::innermost;
+
+use crate::names::label::{self, Label};
+use crate::text;
+
+/// The place where a task waits, the functions that await that place, and what is awaited there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StackSite {
+    /// The function at the place, or the name of the task if no function is known.
+    pub function: String,
+    /// File and line of the place.
+    pub label: Label,
+    /// The functions around the place, innermost first.
+    pub awaited_by: Vec<String>,
+    /// The futures inside the place, without those that contain another.
+    pub awaits: Vec<String>,
+}
+
+/// Parts of paths of code that does not belong to the program itself.
+const LIBRARIES: [&str; 4] = ["/registry/src/", "/git/checkouts/", "/rustc/", "/rustlib/"];
+
+impl StackSite {
+    /// The place of a task.
+    pub fn of(task: &InspectedTask, stack: Option<&AwaitStack>) -> Self {
+        let of_stack = stack.and_then(Self::of_stack);
+        of_stack.unwrap_or_else(|| StackSite {
+            function: name(&task.name),
+            ..StackSite::default()
+        })
+    }
+
+    fn of_stack(stack: &AwaitStack) -> Option<Self> {
+        let leaves = innermost(stack);
+        let path = path_to(stack, *leaves.first()?);
+        let is_own = |at: &usize| is_of_program(&stack.frames[*at]);
+        let place = path.iter().rposition(is_own).unwrap_or(path.len() - 1);
+        let frame = &stack.frames[path[place]];
+        let around = path[..place].iter().rev();
+        let inside = leaves.iter().filter(|leaf| **leaf != path[place]);
+        Some(StackSite {
+            function: name(&frame.name),
+            label: label_of(frame),
+            awaited_by: around.map(|at| with_line(&stack.frames[*at])).collect(),
+            awaits: inside.map(|at| with_line(&stack.frames[*at])).collect(),
+        })
+    }
+
+    /// File and line.
+    pub fn at(&self) -> Option<String> {
+        self.label.at()
+    }
+}
+
+/// The frames from the outermost to this one.
+fn path_to(stack: &AwaitStack, at: usize) -> Vec<usize> {
+    let mut path = vec![at];
+    let mut depth = stack.frames[at].depth;
+    for outer in (0..at).rev() {
+        if stack.frames[outer].depth < depth {
+            depth = stack.frames[outer].depth;
+            path.push(outer);
+        }
+    }
+    path.reverse();
+    path
+}
+
+fn is_of_program(frame: &AwaitFrame) -> bool {
+    let is_library = LIBRARIES.iter().any(|part| frame.file.contains(part));
+    0 < frame.line && !is_library && !frame.file.is_empty()
+}
+
+/// The label of a frame.
+pub fn label_of(frame: &AwaitFrame) -> Label {
+    Label {
+        function: Some(name(&frame.name)),
+        file: (!frame.file.is_empty()).then(|| text::escape(label::from_here(&frame.file))),
+        absolute: Some((&frame.file).into()),
+        line: (0 < frame.line).then_some(frame.line),
+        ..Label::default()
+    }
+}
+
+/// `serve src/conn.rs:61`. The lines of libraries are left out.
+fn with_line(frame: &AwaitFrame) -> String {
+    let at = label_of(frame).at().filter(|_| is_of_program(frame));
+    match at {
+        Some(at) => format!("{} {at}", name(&frame.name)),
+        None => name(&frame.name),
+    }
+}
+
+/// The name of a function or type as it is shown.
+pub fn name(name: &str) -> String {
+    label::tidy(name).unwrap_or_else(|| label::NO_NAME.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::AwaitStackId;
+
+    #[test]
+    fn place_is_the_innermost_own_function() {
+        let frame = |depth, name: &str, file: &str| AwaitFrame {
+            depth,
+            name: name.to_owned(),
+            file: file.to_owned(),
+            line: 7,
+            may_wait_forever: false,
+        };
+        let stack = AwaitStack {
+            id: AwaitStackId(1),
+            frames: vec![
+                frame(0, "serve", "src/main.rs"),
+                frame(1, "read", "src/conn.rs"),
+                frame(2, "Readiness", "/root/.cargo/registry/src/tokio/io.rs"),
+                frame(2, "Sleep", "/root/.cargo/registry/src/tokio/time.rs"),
+            ],
+        };
+        let site = StackSite::of(&InspectedTask::default(), Some(&stack));
+        assert_eq!(site.function, "read");
+        assert_eq!(site.at().as_deref(), Some("src/conn.rs:7"));
+        assert_eq!(site.awaited_by, ["serve src/main.rs:7"]);
+        assert_eq!(site.awaits, ["Readiness", "Sleep"]);
+    }
+}

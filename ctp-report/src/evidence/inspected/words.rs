@@ -1,0 +1,159 @@
+//! Words for what tasks wait for, what holds their wakers, and which locks they hold.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::record::{HeldLock, InspectedTask, Nanos, Resource, WakerHolder};
+
+use crate::text::{self, units};
+
+/// A resource as text. `now` is the time of the last inspection.
+pub fn resource(resource: Resource, now: Nanos) -> Option<String> {
+    Some(match resource {
+        Resource::Readable(fd) => format!("fd {fd} readable"),
+        Resource::Writable(fd) => format!("fd {fd} writable"),
+        Resource::Timer(deadline) if deadline < now => {
+            format!("a timer, due {} ago", units::duration(deadline.until(now)))
+        }
+        Resource::Timer(deadline) => {
+            format!("a timer, due in {}", units::duration(now.until(deadline)))
+        }
+        Resource::Mutex(at) => format!("mutex {at:#x}"),
+        Resource::RwLock(at) => format!("rwlock {at:#x}"),
+        Resource::Semaphore(at) => format!("semaphore {at:#x}"),
+        Resource::Channel(at) => format!("channel {at:#x}"),
+        Resource::Notify(at) => format!("notify {at:#x}"),
+        Resource::Task(task) => format!("the end of task {}", task.0),
+        _ => return None,
+    })
+}
+
+/// The word for the kind of a resource.
+pub fn resource_kind(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Readable(_) => "readable",
+        Resource::Writable(_) => "writable",
+        Resource::Timer(_) => "timer",
+        Resource::Mutex(_) => "mutex",
+        Resource::RwLock(_) => "rwlock",
+        Resource::Semaphore(_) => "semaphore",
+        Resource::Channel(_) => "channel",
+        Resource::Notify(_) => "notify",
+        Resource::Task(_) => "task",
+        _ => "unknown",
+    }
+}
+
+/// The number that identifies a resource among those of its kind.
+pub fn resource_number(resource: Resource) -> Option<u64> {
+    match resource {
+        Resource::Readable(fd) | Resource::Writable(fd) => Some(fd.into()),
+        Resource::Mutex(at)
+        | Resource::RwLock(at)
+        | Resource::Semaphore(at)
+        | Resource::Channel(at)
+        | Resource::Notify(at) => Some(at),
+        Resource::Task(task) => Some(task.0.into()),
+        _ => None,
+    }
+}
+
+/// What several tasks wait for: `fd 17, 19, 20 .. 66 readable`, or the first few of other resources.
+pub fn waits(tasks: &[&InspectedTask], now: Nanos) -> Vec<String> {
+    let mut kinds: BTreeMap<&str, Vec<Resource>> = BTreeMap::new();
+    for wait in tasks.iter().flat_map(|task| &task.waits) {
+        let kind = resource_kind(wait.resource);
+        let of_kind = kinds.entry(kind).or_default();
+        if !of_kind.contains(&wait.resource) {
+            of_kind.push(wait.resource);
+        }
+    }
+    kinds
+        .into_iter()
+        .filter_map(|(kind, all)| of_kind(kind, &all, now))
+        .collect()
+}
+
+fn of_kind(kind: &str, all: &[Resource], now: Nanos) -> Option<String> {
+    let [first, .., last] = all else {
+        return resource(*all.first()?, now);
+    };
+    let mut numbers: Vec<u64> = all.iter().filter_map(|one| resource_number(*one)).collect();
+    numbers.sort_unstable();
+    match first {
+        Resource::Readable(_) | Resource::Writable(_) => {
+            Some(format!("fd {} {kind}", text::few(&numbers)))
+        }
+        Resource::Task(_) => Some(format!("the end of tasks {}", text::few(&numbers))),
+        Resource::Timer(_) => {
+            let [first, last] = [first, last].map(|one| resource(*one, now));
+            Some(format!("{} .. {}", first?, last?.replace("a timer, ", "")))
+        }
+        Resource::Mutex(_) => Some(format!("{} mutexes", units::grouped(all.len() as u64))),
+        Resource::Notify(_) => Some(format!(
+            "{} of type Notify",
+            units::grouped(all.len() as u64)
+        )),
+        _ => Some(units::counted(all.len() as u64, kind)),
+    }
+}
+
+/// What holds the wakers of several tasks, with counts.
+pub fn waker_holders(tasks: &[&InspectedTask]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut fds: Vec<u32> = Vec::new();
+    for holder in tasks.iter().flat_map(|task| &task.waker_holders) {
+        if let WakerHolder::Io(Some(fd)) = holder {
+            fds.push(*fd);
+        } else {
+            *counts.entry(holder_word(holder)).or_default() += 1;
+        }
+    }
+    fds.sort_unstable();
+    fds.dedup();
+    let of_fds = (!fds.is_empty()).then(|| format!("the interest in fd {}", text::few(&fds)));
+    let others = counts.into_iter().map(|(word, count)| match count {
+        1 => format!("1 {word}"),
+        _ => format!("{} {word}s", units::grouped(count)),
+    });
+    of_fds.into_iter().chain(others).collect()
+}
+
+/// The word for what holds a waker.
+pub fn holder_word(holder: &WakerHolder) -> &'static str {
+    match holder {
+        WakerHolder::Io(_) => "I/O interest",
+        WakerHolder::Timer => "timer",
+        WakerHolder::Sync(_) => "list of waiters",
+        WakerHolder::Task(_) => "other task",
+        WakerHolder::Own => "waker of its own",
+        WakerHolder::Thread(_) => "thread",
+        _ => "unknown place",
+    }
+}
+
+/// How many wakers a task has left, at most.
+pub fn wakers(wakers: u32) -> String {
+    match wakers {
+        0 => "no waker left".to_owned(),
+        wakers => format!("at most {} left", units::counted(wakers.into(), "waker")),
+    }
+}
+
+/// `mutex 0x5578 (guard `to`, :33)`
+pub fn held(hold: &HeldLock) -> String {
+    let lock = resource(hold.resource, Nanos(0));
+    let lock = lock.unwrap_or_else(|| "a lock".to_owned());
+    format!("{lock} ({})", guard(hold))
+}
+
+/// `guard `to`, :33`
+pub fn guard(hold: &HeldLock) -> String {
+    let line = match hold.line {
+        0 => String::new(),
+        line => format!(", :{line}"),
+    };
+    match hold.variable.as_str() {
+        "" => format!("a guard{line}"),
+        variable => format!("guard `{}`{line}", text::escape(variable)),
+    }
+}

@@ -1,0 +1,91 @@
+//! The functions at the addresses of call stacks, by process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ctp_trace::record::ProcessId;
+use symbolize::{Avma, Lookup, Miss, Places, Symbolizer};
+
+use super::{in_module, label, mapping};
+use crate::load::Model;
+use crate::names::Label;
+use crate::text;
+
+/// A function on a call stack, and whether the compiler inlined the function there.
+pub type CallFrame = (Label, bool);
+
+/// The functions at the addresses of call stacks.
+#[derive(Debug, Default)]
+pub struct CallStacks {
+    known: BTreeMap<(ProcessId, u64, bool), Vec<CallFrame>>,
+    /// The distinct reasons for missing names.
+    pub misses: BTreeSet<String>,
+}
+
+impl CallStacks {
+    /// Looks up the call stacks of all threads, in files at the given `places`.
+    pub fn resolve(model: &Model, places: &Places) -> Self {
+        let mut stacks = CallStacks::default();
+        let mut symbolizer = Symbolizer::with_places(Vec::new(), places.clone());
+        for (process, inspected) in model.trace_model.inspected() {
+            let modules = model.modules.iter();
+            let modules: Vec<_> = modules
+                .filter(|module| module.process == process)
+                .map(mapping)
+                .collect();
+            symbolizer.turn_to(modules.clone());
+            for known in inspected.threads.values() {
+                for (at, address) in known.latest.addresses.iter().enumerate() {
+                    let how = lookup(at);
+                    let key = (process, *address, at == 0);
+                    if stacks.known.contains_key(&key) {
+                        continue;
+                    }
+                    let frames = match symbolizer.resolve(Avma(*address), how) {
+                        Ok(found) => with_inlined(label::frames(found)),
+                        Err(miss) => {
+                            stacks.note(&miss);
+                            let module = in_module(&modules, *address);
+                            let module = module.or_else(|| Some(format!("{address:#x}")));
+                            with_inlined(vec![Label {
+                                module,
+                                ..Label::default()
+                            }])
+                        }
+                    };
+                    stacks.known.insert(key, frames);
+                }
+            }
+        }
+        stacks
+    }
+
+    /// Notes a miss, except for addresses outside all files: those have no names.
+    fn note(&mut self, miss: &Miss) {
+        if !matches!(miss, Miss::NoModule(_) | Miss::NotAFile { .. }) {
+            self.misses.insert(text::escape(&miss.to_string()));
+        }
+    }
+
+    /// The functions of a call stack, innermost first.
+    pub fn frames(&self, process: ProcessId, addresses: &[u64]) -> Vec<CallFrame> {
+        let frames = |(at, address): (usize, &u64)| self.known.get(&(process, *address, at == 0));
+        let found = addresses.iter().enumerate().filter_map(frames);
+        found.flatten().cloned().collect()
+    }
+}
+
+/// All functions at an address but the last, which contains the others, are inlined.
+fn with_inlined(labels: Vec<Label>) -> Vec<CallFrame> {
+    let last = labels.len().saturating_sub(1);
+    let labels = labels.into_iter().enumerate();
+    labels.map(|(at, label)| (label, at < last)).collect()
+}
+
+/// The innermost address is that of an instruction, the others are return addresses.
+fn lookup(at: usize) -> Lookup {
+    if at == 0 {
+        Lookup::Exact
+    } else {
+        Lookup::ReturnAddress
+    }
+}

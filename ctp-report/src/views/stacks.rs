@@ -1,0 +1,69 @@
+//! `--stacks`: the stack of every task and thread of inspected processes.
+
+mod model;
+mod text;
+
+use std::io::Write;
+
+use anyhow::{Result, bail};
+
+use crate::config::ignore::Ignore;
+use crate::config::{Config, StacksView};
+use crate::document::flame_graph::{self, Widths};
+use crate::document::{self, inspection};
+use crate::evidence::inspected::groups;
+use crate::evidence::inspected::threads::threads;
+use crate::load::{self, Model};
+use crate::text::{escape, units};
+use crate::{output, views::stacks::model::Stacks};
+
+/// Writes the stacks as text, as JSON or as a flame graph.
+///
+/// # Errors
+/// If the trace cannot be read or has no inspection, no task or thread has the id, or the output cannot
+/// be written.
+pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<()> {
+    let input = load::open(config)?;
+    let model = input.model(|_, _| {}, |_, _| {})?;
+    if model.trace_model.inspected().next().is_none() {
+        bail!(
+            "the trace has no stacks: `ctp-record -p PID` records the stacks of a running process"
+        );
+    }
+    let mut names = document::names(config, &input, &model);
+    let call_stacks = document::call_stacks(config, &input, &model, &mut names);
+    let mut judged = model.trace_model.judge_inspected(view.threshold);
+    let mut threads = threads(&model, &call_stacks);
+    if let Some(id) = view.id {
+        judged.retain(|one| one.task.id.0 == id);
+        threads.retain(|stack| judged.is_empty() && stack.thread.tid == id);
+        if judged.is_empty() && threads.is_empty() {
+            bail!("no task and no thread has the id {id}: --stacks without an id lists all");
+        }
+    }
+    let groups = groups(judged, &Ignore::default());
+    let stacks = Stacks::of(&groups, &threads);
+    if let Some(path) = &view.svg {
+        return draw(config, (&model, view, path), &stacks, out);
+    }
+    let fields = || inspection::fields(&model, &groups, &threads);
+    document::write(config, (&model, &names), out, fields, |page| {
+        text::page(page, &stacks, view)
+    })
+}
+
+fn draw(
+    config: &Config,
+    (model, view, path): (&Model, &StacksView, &std::path::Path),
+    stacks: &Stacks,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let title = view.title.as_deref().map(escape);
+    let title = title.unwrap_or_else(|| format!("{}: where everything waits", model.program()));
+    let about = units::counted(stacks.groups.len() as u64, "stack");
+    let drawn = flame_graph::flame(&stacks.folded(), &title, &about, Widths::Number)?;
+    let is_file = output::save(path, drawn.as_bytes(), out)?;
+    let message =
+        is_file.then(|| format!("wrote {} ({about}); open it in a browser", path.display()));
+    document::confirm(config, message, out)
+}

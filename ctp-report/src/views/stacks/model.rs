@@ -1,0 +1,147 @@
+//! Groups of tasks and threads with equal stacks.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::record::AwaitStack;
+use ctp_trace::trace_model::innermost;
+
+use crate::evidence::inspected::site::{label_of, name};
+use crate::evidence::inspected::threads::ThreadStack;
+use crate::evidence::inspected::{TaskGroup, state_word, words};
+use crate::names::Label;
+use crate::text;
+
+/// All groups, the largest first, tasks before threads.
+pub struct Stacks {
+    /// The groups.
+    pub groups: Vec<StackGroup>,
+}
+
+/// Tasks or threads with equal stacks.
+pub struct StackGroup {
+    /// `task` or `thread`.
+    pub kind: &'static str,
+    /// The ids, in ascending order.
+    pub ids: Vec<u32>,
+    /// The name of the first.
+    pub name: String,
+    /// What they do, and the verdict.
+    pub state: String,
+    /// More about them, a line each.
+    pub notes: Vec<String>,
+    /// The branches, each with its frames innermost first. The first branch is whole; the others begin
+    /// in a function of an earlier branch.
+    pub branches: Vec<Vec<String>>,
+}
+
+impl Stacks {
+    /// The stacks of these tasks and threads.
+    pub fn of(groups: &[TaskGroup], threads: &[ThreadStack]) -> Self {
+        let mut tasks: Vec<StackGroup> = groups.iter().map(of_tasks).collect();
+        tasks.sort_by_key(|group| (std::cmp::Reverse(group.ids.len()), group.ids[0]));
+        tasks.extend(of_threads(threads));
+        Stacks { groups: tasks }
+    }
+
+    /// The stacks in the form that flame graph tools read: frames, outermost first, and the number.
+    pub fn folded(&self) -> String {
+        let lines = self.groups.iter().map(|group| {
+            let first = group.branches.first().into_iter().flatten();
+            let frames: Vec<String> = [group.name.clone()]
+                .into_iter()
+                .chain(first.rev().cloned())
+                .chain([group.state.clone()])
+                .map(|frame| frame.replace(';', ","))
+                .collect();
+            format!("{} {}\n", frames.join(";"), group.ids.len())
+        });
+        lines.collect()
+    }
+}
+
+fn of_tasks(group: &TaskGroup) -> StackGroup {
+    let (task, judgement) = (group.first(), group.judgement());
+    let wakers = task.wakers.map(words::wakers);
+    let spawned = task.spawned_at.as_ref();
+    let spawned = spawned.map(|(file, line)| format!("spawned at {}:{line}", text::escape(file)));
+    let holds = task.holds.iter();
+    let holds = holds.map(|hold| format!("holds {}", words::held(hold)));
+    StackGroup {
+        kind: "task",
+        ids: group.ids(),
+        name: name(&task.name),
+        state: format!(
+            "{}, {} {}",
+            state_word(task.state),
+            judgement.verdict.word(),
+            judgement.reason.word()
+        ),
+        notes: wakers.into_iter().chain(spawned).chain(holds).collect(),
+        branches: group.tasks[0].stack.map(branches).unwrap_or_default(),
+    }
+}
+
+/// The branches of an await stack.
+fn branches(stack: &AwaitStack) -> Vec<Vec<String>> {
+    let mut written = vec![false; stack.frames.len()];
+    let mut branches = Vec::new();
+    for leaf in innermost(stack) {
+        let mut branch = Vec::new();
+        let mut depth = stack.frames[leaf].depth.saturating_add(1);
+        for at in (0..=leaf).rev() {
+            let frame = &stack.frames[at];
+            if frame.depth < depth && !written[at] {
+                written[at] = true;
+                branch.push(frame_text(&label_of(frame), false));
+            }
+            depth = depth.min(frame.depth);
+        }
+        branches.push(branch);
+    }
+    branches
+}
+
+/// `serve src/conn.rs:61`
+fn frame_text(label: &Label, inlined: bool) -> String {
+    let at = label.at().unwrap_or_default();
+    let inlined = if inlined { " (inlined)" } else { "" };
+    match &label.function {
+        Some(function) => format!("{function} {at}{inlined}").trim_end().to_owned(),
+        None => at,
+    }
+}
+
+fn of_threads(threads: &[ThreadStack]) -> Vec<StackGroup> {
+    let mut groups: BTreeMap<(Vec<String>, String, String), Vec<&ThreadStack>> = BTreeMap::new();
+    for stack in threads {
+        let frames = stack.frames.iter();
+        let frames: Vec<String> = frames
+            .map(|(label, inlined)| frame_text(label, *inlined))
+            .collect();
+        let key = (frames, stack.describe(), text::escape(&stack.thread.name));
+        groups.entry(key).or_default().push(stack);
+    }
+    let groups = groups.into_iter().map(|((frames, state, name), members)| {
+        let role = members[0].role_word().map(str::to_owned);
+        let polls = members.iter().filter_map(|stack| stack.thread.polls);
+        let polls: Vec<u32> = polls.map(|task| task.0).collect();
+        let polls = (!polls.is_empty()).then(|| format!("polls task {}", text::few(&polls)));
+        let is_cut = !members[0].thread.is_whole && !frames.is_empty();
+        let cut = is_cut.then(|| "the outermost functions are missing".to_owned());
+        StackGroup {
+            kind: "thread",
+            ids: members.iter().map(|stack| stack.thread.tid).collect(),
+            name,
+            state,
+            notes: role.into_iter().chain(polls).chain(cut).collect(),
+            branches: if frames.is_empty() {
+                vec![]
+            } else {
+                vec![frames]
+            },
+        }
+    });
+    let mut groups: Vec<StackGroup> = groups.collect();
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.ids.len()), group.ids[0]));
+    groups
+}

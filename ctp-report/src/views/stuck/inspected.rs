@@ -1,0 +1,75 @@
+//! `--stuck` for a process without a probe: what two or more inspections found.
+
+mod cycles;
+mod text;
+mod words;
+
+use std::io::Write;
+
+use anyhow::Result;
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::inspected::InspectedJudgement;
+
+use crate::config::{Config, StuckView};
+use crate::document::{self, inspection};
+use crate::evidence::inspected::threads::threads;
+use crate::evidence::inspected::{TaskGroup, groups, threads::ThreadStack};
+use crate::findings::gate::{self, Status};
+use crate::load::{Input, Model};
+use crate::names::Names;
+
+/// What the page shows.
+pub struct Findings<'m> {
+    /// The tasks, the worst verdict first.
+    pub groups: &'m [TaskGroup<'m>],
+    /// The threads.
+    pub threads: &'m [ThreadStack<'m>],
+    /// The names, with the source files.
+    pub names: &'m Names,
+    /// When the last inspection began.
+    pub now: Nanos,
+}
+
+/// Writes the page. With `--fail`, returns whether anything is stuck.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn show(
+    config: &Config,
+    view: &StuckView,
+    (input, model): (&Input, &Model),
+    out: &mut dyn Write,
+) -> Result<Status> {
+    let mut names = document::names(config, input, model);
+    let stacks = document::call_stacks(config, input, model, &mut names);
+    let judged = model.trace_model.judge_inspected(view.threshold);
+    let groups = groups(judged, &view.ignore);
+    let threads = threads(model, &stacks);
+    let findings = Findings {
+        groups: &groups,
+        threads: &threads,
+        names: &names,
+        now: last_look(model),
+    };
+    let fields = || inspection::fields(model, &groups, &threads);
+    document::write(config, (model, &names), out, fields, |page| {
+        text::page(page, &findings, view)?;
+        if config.is_quiet() {
+            return Ok(());
+        }
+        text::hints(page, &document::hints::tool(config), view)
+    })?;
+    let of_tasks = groups.iter().flat_map(|group| &group.tasks);
+    let judgements: Vec<InspectedJudgement> = of_tasks.map(|one| one.judgement).collect();
+    Ok(if view.fail {
+        gate::check_inspected(model, &judgements)
+    } else {
+        Status::Fine
+    })
+}
+
+fn last_look(model: &Model) -> Nanos {
+    let all = model.trace_model.inspected();
+    let last = all.filter_map(|(_, process)| process.times.last());
+    last.map(|time| time.began).max().unwrap_or_default()
+}

@@ -1,0 +1,117 @@
+//! Deadlocks: each task with the lock that it waits for, and the guard that holds the lock.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use ctp_trace::record::{Resource, TaskId};
+use ctp_trace::trace_model::JudgedTask;
+use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::inspected::InspectedReason;
+
+use super::Findings;
+use crate::evidence::inspected::site::StackSite;
+use crate::evidence::inspected::words;
+use crate::names::source;
+use crate::text::{self, Page, units};
+use crate::views::stuck::text::items;
+
+/// The largest number of cycles that are written.
+const MOST_CYCLES: usize = 8;
+
+type Tasks<'m> = BTreeMap<TaskId, &'m JudgedTask<'m>>;
+
+/// Writes the cycles with this verdict.
+pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Result<()> {
+    let all = findings.groups.iter().flat_map(|group| &group.tasks);
+    let tasks: Tasks = all.map(|one| (one.task.id, one)).collect();
+    let is_shown = |one: &&&JudgedTask| {
+        let judgement = one.judgement;
+        judgement.reason == InspectedReason::Deadlock
+            && judgement.verdict == verdict
+            && one.cycle.first() == Some(&one.task.id)
+    };
+    let cycles: Vec<&[TaskId]> = tasks
+        .values()
+        .filter(is_shown)
+        .map(|one| one.cycle.as_slice())
+        .collect();
+    if cycles.is_empty() {
+        return Ok(());
+    }
+    let count: usize = cycles.iter().map(|cycle| cycle.len()).sum();
+    let rest = format!(
+        " {}, {}",
+        units::counted(count as u64, "task"),
+        units::counted(cycles.len() as u64, "cycle")
+    );
+    page.spread_headline(verdict.word(), &rest, verdict.confidence().word())?;
+    page.sentence("  ", "  ", "each waits for a lock that the next holds, or for its end, and the last for the first; all were idle, and nothing changed, in every look")?;
+    page.gap()?;
+    for cycle in cycles.iter().take(MOST_CYCLES) {
+        write_cycle(page, findings, cycle, &tasks)?;
+    }
+    match cycles.len().saturating_sub(MOST_CYCLES) {
+        0 => Ok(()),
+        more => page.line(&format!(
+            "  and {} (--json lists all)",
+            units::counted(more as u64, "more cycle")
+        )),
+    }
+}
+
+fn write_cycle(
+    page: &mut Page,
+    findings: &Findings,
+    cycle: &[TaskId],
+    tasks: &Tasks,
+) -> io::Result<()> {
+    let next = cycle.iter().cycle().skip(1);
+    for (id, next) in cycle.iter().zip(next) {
+        if let (Some(one), Some(next)) = (tasks.get(id), tasks.get(next)) {
+            write_member(page, findings, one, next)?;
+        }
+    }
+    page.gap()
+}
+
+fn write_member(
+    page: &mut Page,
+    findings: &Findings,
+    one: &JudgedTask,
+    next: &JudgedTask,
+) -> io::Result<()> {
+    let site = StackSite::of(one.task, one.stack);
+    let left = format!(
+        "  task {}  {}",
+        one.task.id.0,
+        text::cut_middle(&site.function, 40)
+    );
+    let at = site.at().unwrap_or_default();
+    page.line(&text::spread(&left, &text::cut_middle(&at, 50)))?;
+    page.lines(&source::excerpt(findings.names.sources(), &site.label))?;
+    if !site.awaited_by.is_empty() {
+        items(page, "awaited by", "  <-  ", &site.awaited_by)?;
+    }
+    items(page, "waits for", ", ", &[held_by(one, next)])
+}
+
+/// `mutex 0x5578, which task 8140 holds (guard `to`, :33)`
+fn held_by(one: &JudgedTask, next: &JudgedTask) -> String {
+    let id = next.task.id;
+    for wait in &one.task.waits {
+        if wait.resource == Resource::Task(id) {
+            return format!("the end of task {}", id.0);
+        }
+        let hold = next
+            .task
+            .holds
+            .iter()
+            .find(|hold| hold.resource == wait.resource);
+        if let Some(hold) = hold {
+            let lock = words::resource(wait.resource, ctp_trace::record::Nanos(0));
+            let lock = lock.unwrap_or_else(|| "a lock".to_owned());
+            return format!("{lock}, which task {} holds ({})", id.0, words::guard(hold));
+        }
+    }
+    format!("task {}", id.0)
+}

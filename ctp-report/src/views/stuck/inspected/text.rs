@@ -1,0 +1,267 @@
+//! The page of `--stuck` for a process without a probe.
+
+use std::io;
+
+use ctp_trace::record::InspectedTask;
+use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::inspected::InspectedReason;
+
+use super::{Findings, cycles, words};
+use crate::config::StuckView;
+use crate::document::hints::GAP;
+use crate::evidence::inspected::TaskGroup;
+use crate::evidence::inspected::threads::ThreadStack;
+use crate::evidence::inspected::words as resources;
+use crate::names::source;
+use crate::text::{self, Page, units};
+use crate::views::stuck::text::items;
+
+/// The largest number of places in the list of waiting tasks.
+const MOST_WAITING: usize = 20;
+
+/// Writes the findings, the worst first.
+pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Result<()> {
+    let of = |verdict| {
+        let groups = findings.groups.iter();
+        groups.filter(move |group| group.judgement().verdict == verdict)
+    };
+    let is_stuck = |group: &TaskGroup| group.judgement().verdict.is_stuck();
+    if !findings.groups.iter().any(is_stuck) {
+        page.line("Nothing looks stuck.")?;
+        page.gap()?;
+    }
+    for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
+        cycles::write(page, findings, verdict)?;
+        let is_apart = |group: &&TaskGroup| group.judgement().reason != InspectedReason::Deadlock;
+        let groups: Vec<&TaskGroup> = of(verdict).filter(is_apart).collect();
+        let same = |a: &&TaskGroup, b: &&TaskGroup| a.judgement().reason == b.judgement().reason;
+        for section in groups.chunk_by(same) {
+            self::section(page, section, findings, view)?;
+        }
+    }
+    busy(page, findings)?;
+    waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>(), findings)
+}
+
+fn section(
+    page: &mut Page,
+    groups: &[&TaskGroup],
+    findings: &Findings,
+    view: &StuckView,
+) -> io::Result<()> {
+    let judgement = groups[0].judgement();
+    let rest = format!(
+        " {}, {}",
+        units::counted(count(groups), "task"),
+        units::counted(groups.len() as u64, "site")
+    );
+    page.spread_headline(judgement.verdict.word(), &rest, judgement.confidence.word())?;
+    page.sentence("  ", "  ", words::why(judgement))?;
+    page.gap()?;
+    groups
+        .iter()
+        .try_for_each(|group| block(page, group, findings, view))
+}
+
+fn count(groups: &[&TaskGroup]) -> u64 {
+    groups.iter().map(|group| group.tasks.len() as u64).sum()
+}
+
+/// `47 x read_frame                 src/conn.rs:88`
+fn title(group: &TaskGroup) -> String {
+    let count = units::grouped(group.tasks.len() as u64);
+    let left = format!("  {count} x {}", text::cut_middle(&group.site.function, 40));
+    let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
+    match group.site.at() {
+        Some(at) => text::spread(&left, &text::cut_middle(&at, room)),
+        None => left,
+    }
+}
+
+fn block(
+    page: &mut Page,
+    group: &TaskGroup,
+    findings: &Findings,
+    view: &StuckView,
+) -> io::Result<()> {
+    page.line(&title(group))?;
+    page.lines(&source::excerpt(
+        findings.names.sources(),
+        &group.site.label,
+    ))?;
+    if !group.site.awaited_by.is_empty() {
+        items(page, "awaited by", "  <-  ", &group.site.awaited_by)?;
+    }
+    for (name, values) in fields(group, findings) {
+        if !values.is_empty() {
+            items(page, name, ", ", &values)?;
+        }
+    }
+    let ids = group.ids();
+    if view.all_ids {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        items(page, "ids", ", ", &ids)?;
+    } else {
+        let more = if text::FEW < ids.len() {
+            "   (--ids lists all)"
+        } else {
+            ""
+        };
+        items(page, "ids", ", ", &[format!("{}{more}", text::few(&ids))])?;
+    }
+    page.gap()
+}
+
+fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<String>)> {
+    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|one| one.task).collect();
+    let mut awaits = group.site.awaits.clone();
+    awaits.extend(resources::waits(&tasks, findings.now));
+    let spawned = group.first().spawned_at.iter();
+    let spawned = spawned.map(|(file, line)| format!("{}:{line}", text::escape(file)));
+    let is_behind = group.judgement().reason == InspectedReason::Behind;
+    let blockers = group.tasks.iter().flat_map(|one| &one.blockers);
+    let mut behind: Vec<u32> = blockers.filter(|_| is_behind).map(|id| id.0).collect();
+    behind.sort_unstable();
+    behind.dedup();
+    let behind = (!behind.is_empty()).then(|| format!("task {}", text::few(&behind)));
+    vec![
+        ("waits for", awaits),
+        ("behind", behind.into_iter().collect()),
+        ("can wake", resources::waker_holders(&tasks)),
+        ("spawned at", spawned.collect()),
+    ]
+}
+
+/// Writes the threads that are blocked while they poll a task.
+fn busy(page: &mut Page, findings: &Findings) -> io::Result<()> {
+    let busy: Vec<&ThreadStack> = findings.threads.iter().filter(|one| one.is_busy).collect();
+    if busy.is_empty() {
+        return Ok(());
+    }
+    let threads = units::counted(busy.len() as u64, "thread");
+    page.spread_headline("BUSY", &format!(" {threads} of the runtime"), "CERTAIN")?;
+    for stack in &busy {
+        let thread = stack.thread;
+        let name = text::escape(&thread.name);
+        page.line(&format!(
+            "  {name} (tid {}), in every look: {}",
+            thread.tid,
+            stack.describe()
+        ))?;
+        let mut calls = calls(stack);
+        if let Some(task) = thread.polls {
+            calls.push(format!("in task {}", task.0));
+        }
+        page.lines(&text::flow("     ", "     ", "  <-  ", &calls))?;
+    }
+    page.sentence("     ", "     ", &behind_busy(findings, busy.len()))?;
+    page.gap()
+}
+
+/// The functions of a busy thread, up to the one that polls.
+fn calls(stack: &ThreadStack) -> Vec<String> {
+    let frames = stack.frames.iter();
+    let names = frames.filter_map(|(label, _)| {
+        let function = label.function.as_ref()?;
+        let at = label.at().filter(|at| !at.contains("/rustc/"));
+        Some(match at {
+            Some(at) if !at.contains("/registry/") => format!("{function} {at}"),
+            _ => function.clone(),
+        })
+    });
+    names
+        .take_while(|name| !name.contains("tokio::runtime"))
+        .take(MOST_CALLS)
+        .collect()
+}
+
+const MOST_CALLS: usize = 16;
+
+/// `1 of 4 workers; 12 tasks are ready and wait for a worker`
+fn behind_busy(findings: &Findings, busy: usize) -> String {
+    let workers = findings
+        .threads
+        .iter()
+        .filter(|one| one.role_word().is_some_and(is_worker));
+    let is_ready = |group: &&TaskGroup| group.judgement().reason == InspectedReason::BehindBusy;
+    let groups: Vec<&TaskGroup> = findings.groups.iter().filter(is_ready).collect();
+    let workers = units::counted(workers.count() as u64, "worker");
+    let tasks = match count(&groups) {
+        0 => String::new(),
+        1 => "; 1 task is ready or due, and waits for a worker".to_owned(),
+        count => format!(
+            "; {} are ready or due, and wait for a worker",
+            units::counted(count, "task")
+        ),
+    };
+    format!("{busy} of {workers}{tasks}")
+}
+
+fn is_worker(role: &'static str) -> bool {
+    role.starts_with("a worker")
+}
+
+/// Writes the waiting tasks: those without anything remarkable, then the others by reason.
+fn waiting(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::Result<()> {
+    let (usual, remarkable): (Vec<&TaskGroup>, Vec<&TaskGroup>) = groups
+        .iter()
+        .partition(|group| words::waiting(group.judgement().reason).is_none());
+    if !usual.is_empty() {
+        page.line(&format!("WAITING, not stuck: {}", tasks_and_sites(&usual)))?;
+        rows(page, &usual, findings)?;
+        page.gap()?;
+    }
+    let same = |a: &&TaskGroup, b: &&TaskGroup| a.judgement().reason == b.judgement().reason;
+    for section in remarkable.chunk_by(same) {
+        let why = words::waiting(section[0].judgement().reason).unwrap_or_default();
+        page.sentence(
+            "",
+            "  ",
+            &format!("WAITING: {}; {why}", tasks_and_sites(section)),
+        )?;
+        rows(page, section, findings)?;
+        page.gap()?;
+    }
+    Ok(())
+}
+
+fn tasks_and_sites(groups: &[&TaskGroup]) -> String {
+    let tasks = units::counted(count(groups), "task");
+    format!("{tasks}, {}", units::counted(groups.len() as u64, "site"))
+}
+
+fn rows(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::Result<()> {
+    for group in groups.iter().take(MOST_WAITING) {
+        page.sentence("  ", "      ", &row(group, findings))?;
+    }
+    match groups.len().saturating_sub(MOST_WAITING) {
+        0 => Ok(()),
+        more => page.line(&format!(
+            "  and {} (ctp-report --stacks shows all)",
+            units::counted(more as u64, "more site")
+        )),
+    }
+}
+
+/// `10 x read_frame  src/conn.rs:88: fd 50, 51, 52 .. 59 readable`
+fn row(group: &TaskGroup, findings: &Findings) -> String {
+    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|one| one.task).collect();
+    let count = units::grouped(group.tasks.len() as u64);
+    let function = text::cut_middle(&group.site.function, 40);
+    let at = group.site.at();
+    let at = at.map(|at| format!(" {}", text::cut_middle(&at, 50)));
+    let waits = resources::waits(&tasks, findings.now).join(", ");
+    let colon = if waits.is_empty() { "" } else { ": " };
+    format!(
+        "{count} x {function}{}{colon}{waits}",
+        at.unwrap_or_default()
+    )
+}
+
+/// Writes what to type next.
+pub fn hints(page: &mut Page, tool: &str, view: &StuckView) -> io::Result<()> {
+    let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
+    let stacks = format!("every task and thread: {tool} --stacks");
+    let next: Vec<String> = gate.into_iter().chain([stacks]).collect();
+    page.lines(&text::flow("", "", GAP, &next))
+}

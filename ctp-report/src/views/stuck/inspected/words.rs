@@ -1,0 +1,59 @@
+//! The sentences that explain verdicts on inspected tasks.
+
+use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::inspected::{InspectedJudgement, InspectedReason};
+
+/// Why the tasks have their verdict.
+pub fn why(judgement: InspectedJudgement) -> &'static str {
+    match (judgement.reason, judgement.verdict) {
+        (InspectedReason::NoWaker, Verdict::Stuck) => {
+            "nothing can wake them: no waker is left (the runtime's own count, exact), idle in every \
+             look; the future they await always registers a waker, so it was lost"
+        }
+        (InspectedReason::NoWaker, _) => {
+            "nothing can wake them: no waker is left (the runtime's own count, exact), idle in every \
+             look; the future they await keeps none"
+        }
+        (InspectedReason::Behind, _) => {
+            "they go on only after tasks that are stuck: see \"behind\""
+        }
+        (InspectedReason::LeafWithoutWaker, _) => {
+            "the future they await has no waker of theirs, idle in every look; only what is named \
+             below can still wake them"
+        }
+        (InspectedReason::OwnWaker, _) => {
+            "all of their wakers are in memory that only the tasks themselves own, idle in every look"
+        }
+        (InspectedReason::Overdue, _) => {
+            "their timers were due before the first look and have not fired; no worker is blocked"
+        }
+        (InspectedReason::NotRun, _) => {
+            "they were woken and are not run, though all workers are parked"
+        }
+        _ => "nothing about them changed between the looks",
+    }
+}
+
+/// Why waiting tasks with this reason are listed apart. `None` if they wait as usual.
+pub fn waiting(reason: InspectedReason) -> Option<&'static str> {
+    Some(match reason {
+        InspectedReason::Unregistered => {
+            "nothing can wake them; the future they await may be meant to wait forever"
+        }
+        InspectedReason::Unwakeable => {
+            "nothing can wake them; build with debug = 2 to see whether that is meant"
+        }
+        InspectedReason::SeenOnce => "they look stuck, but a second look is needed to say",
+        InspectedReason::HolderUnknown => "the holder of the lock they wait for is not known",
+        InspectedReason::BehindBusy => "they are ready or due, and a worker is blocked: see BUSY",
+        InspectedReason::Queued => "woken, about to run",
+        InspectedReason::QueuedUnseen => "woken, and not run; no worker of theirs is known",
+        InspectedReason::Runs => "running",
+        InspectedReason::RunsUnseen => "running in every look; the thread is not known",
+        InspectedReason::StackUnknown => {
+            "what they wait for is not known; build with debug = 2, or give --debug-dir"
+        }
+        InspectedReason::Ignored => "ignored by --ignore",
+        _ => return None,
+    })
+}
