@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::record::ProcessId;
-use symbolize::{Avma, Lookup, Miss, Places, Symbolizer};
+use symbolize::{Avma, Lookup, Mapping, Miss, Places, Symbolizer};
 
 use super::{in_module, label, mapping};
 use crate::load::Model;
@@ -34,29 +34,35 @@ impl CallStacks {
                 .collect();
             symbolizer.turn_to(modules.clone());
             for known in inspected.threads.values() {
-                for (at, address) in known.latest.addresses.iter().enumerate() {
-                    let how = lookup(at);
-                    let key = (process, *address, at == 0);
-                    if stacks.known.contains_key(&key) {
-                        continue;
-                    }
-                    let frames = match symbolizer.resolve(Avma(*address), how) {
-                        Ok(found) => with_inlined(label::frames(found)),
-                        Err(miss) => {
-                            stacks.note(&miss);
-                            let module = in_module(&modules, *address);
-                            let module = module.or_else(|| Some(format!("{address:#x}")));
-                            with_inlined(vec![Label {
-                                module,
-                                ..Label::default()
-                            }])
-                        }
-                    };
-                    stacks.known.insert(key, frames);
-                }
+                let addresses = &known.latest.addresses;
+                stacks.add(&mut symbolizer, (process, &modules), addresses);
             }
         }
         stacks
+    }
+
+    /// Looks up the addresses of a call stack that are not known yet.
+    fn add(
+        &mut self,
+        symbolizer: &mut Symbolizer,
+        (process, modules): (ProcessId, &[Mapping]),
+        addresses: &[u64],
+    ) {
+        for (at, address) in addresses.iter().enumerate() {
+            let key = (process, *address, at == 0);
+            if self.known.contains_key(&key) {
+                continue;
+            }
+            let frames = match symbolizer.resolve(Avma(*address), lookup(at)) {
+                Ok(found) => with_inlined(label::frames(found)),
+                Err(miss) => {
+                    self.note(miss);
+                    let module = in_module(modules, *address);
+                    vec![(nameless(module, *address), false)]
+                }
+            };
+            self.known.insert(key, frames);
+        }
     }
 
     /// Notes a miss, except for addresses outside all files: those have no names.
@@ -71,6 +77,14 @@ impl CallStacks {
         let frames = |(at, address): (usize, &u64)| self.known.get(&(process, *address, at == 0));
         let found = addresses.iter().enumerate().filter_map(frames);
         found.flatten().cloned().collect()
+    }
+}
+
+/// The label of an address without a name.
+fn nameless(module: Option<String>, address: u64) -> Label {
+    Label {
+        module: module.or_else(|| Some(format!("{address:#x}"))),
+        ..Label::default()
     }
 }
 
