@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use ctp_trace::record::{TaskKind, TaskState};
 
+use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 
 /// Finds the tasks of a kind of runtime.
 pub trait Finder {
     /// Finds all tasks. What is needed again is kept for the next search of the same target.
-    fn find(&mut self, target: &dyn Target) -> Found;
+    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> Found;
 }
 
 /// What a finder has found at one moment.
@@ -23,8 +24,18 @@ pub struct Found {
     pub gaps: Vec<String>,
 }
 
+impl Found {
+    /// Adds what another finder has found.
+    pub fn add(&mut self, other: Found) {
+        self.tasks.extend(other.tasks);
+        self.tasks.sort_by_key(|task| task.address);
+        self.runtimes.extend(other.runtimes);
+        self.gaps.extend(other.gaps);
+    }
+}
+
 /// A task that has not ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundTask {
     /// Address of the task's header, where its memory begins.
     pub address: u64,

@@ -4,11 +4,15 @@
 //! from `/proc`.
 //!
 //! ```no_run
-//! use ctp_inspect::{ProcessTarget, Target};
+//! use ctp_inspect::{Inspector, ProcessTarget, TraceIds};
+//! use ctp_trace::record::ProcessId;
 //!
 //! let target = ProcessTarget::open(4127)?;
-//! let writable = target.mappings().iter().filter(|mapping| mapping.is_writable);
-//! println!("{} bytes can be searched", writable.map(|mapping| mapping.len()).sum::<u64>());
+//! let mut inspector = Inspector::new(Box::new(target), ProcessId(1));
+//! let mut ids = TraceIds::default();
+//! for record in inspector.inspect(&mut ids)? {
+//!     println!("{record:?}");
+//! }
 //! # Ok::<(), ctp_inspect::TargetError>(())
 //! ```
 
@@ -16,6 +20,7 @@
 
 pub mod awaits;
 pub mod finder;
+pub mod inspector;
 pub mod modules;
 pub mod scan;
 pub mod stack_ranges;
@@ -25,6 +30,7 @@ pub mod threads;
 pub mod tokio;
 pub mod types;
 
+pub use inspector::{Inspector, TraceIds};
 pub use target::denial::Denial;
 pub use target::error::TargetError;
 pub use target::image::MemoryImage;

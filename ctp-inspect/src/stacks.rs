@@ -8,6 +8,7 @@
 
 mod call;
 mod module;
+mod prologue;
 mod registers;
 mod rules;
 mod search;
@@ -51,7 +52,7 @@ pub struct StackFrame {
     pub start: u64,
     /// The stack pointer before the function was called; equal to `start` if unknown.
     pub end: u64,
-    /// The registers of the function whose values are known, which callees have saved.
+    /// Known registers of the function, which callees have saved.
     pub saved: Vec<u64>,
 }
 

@@ -54,6 +54,11 @@ pub trait Target {
     /// What a thread does; `None` if it has exited.
     fn thread(&self, tid: u32) -> Option<ThreadSample>;
 
+    /// Where the file of a mapping can be read from here.
+    fn readable_path(&self, mapping: &Mapping) -> Vec<u8> {
+        mapping.path.clone()
+    }
+
     /// The 64-bit word at `address`, if it can be read.
     fn word(&self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];

@@ -1,6 +1,13 @@
 //! The threads of a process: what each does, and its call stack.
 
+pub mod inspector;
+pub mod polled;
 pub mod procfs;
+
+mod mark;
+mod names;
+mod role;
+mod syscall_names;
 
 use crate::stacks::Registers;
 

@@ -40,27 +40,25 @@ const MOST_BYTES: u64 = 16 << 30;
 pub struct TokioFinder {
     index: VtableIndex,
     scan: Scan,
-    stacks: StackRanges,
     /// Vtables of tasks that a list owned once, which are thus not of the blocking pool.
     owned_vtables: BTreeSet<u64>,
 }
 
 impl Finder for TokioFinder {
-    fn find(&mut self, target: &dyn Target) -> Found {
+    fn find(&mut self, target: &dyn Target, stacks: &StackRanges) -> Found {
         self.index.refresh(target, &mut self.scan);
         if self.index.vtables.is_empty() {
             return Found::default();
         }
-        self.stacks.refresh(target);
         let memory = WritableMemory::of(target.mappings(), MOST_BYTES);
-        let candidates = self.candidates(target, &memory);
+        let candidates = self.candidates(target, &memory, stacks);
         let unreadable = self.scan.unreadable_bytes(target.mappings());
         let reader = HeaderReader {
             target,
             vtables: &self.index.vtables,
         };
         let mut checked = owned_list::check(candidates, &reader);
-        let references = self.references(target, &memory, &checked.tasks);
+        let references = self.references(target, &memory, &checked.tasks, stacks);
         self.drop_remains(&mut checked, &references, memory.skipped + unreadable == 0);
         Found {
             tasks: self.tasks(target, &checked.tasks, references),
@@ -72,9 +70,14 @@ impl Finder for TokioFinder {
 
 impl TokioFinder {
     /// Everything in memory that may be a task.
-    fn candidates(&mut self, target: &dyn Target, memory: &WritableMemory) -> Headers {
+    fn candidates(
+        &mut self,
+        target: &dyn Target,
+        memory: &WritableMemory,
+        stacks: &StackRanges,
+    ) -> Headers {
         let mut candidates = Headers::new();
-        let (index, stacks) = (&self.index, &self.stacks);
+        let index = &self.index;
         self.scan.each_piece(target, &memory.ranges, |piece| {
             piece.each_within(&index.range, |at, word| {
                 let vtable = index.vtables.get(&word);
@@ -100,8 +103,9 @@ impl TokioFinder {
         target: &dyn Target,
         memory: &WritableMemory,
         tasks: &Headers,
+        stacks: &StackRanges,
     ) -> HashMap<u64, References> {
-        let mut search = ReferenceSearch::new(target, &self.stacks, tasks, &self.index);
+        let mut search = ReferenceSearch::new(target, stacks, tasks, &self.index);
         let index = &mut self.index;
         self.scan.each_piece(target, &memory.ranges, |piece| {
             search.search(&piece, index);

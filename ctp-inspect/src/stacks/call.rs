@@ -1,4 +1,4 @@
-//! Machine code around calls: which function a call calls, and how large a function makes its frame.
+//! [`call_before`]: which function the call before a return address calls, by its machine code.
 
 use crate::stacks::registers::Processor;
 use crate::target::Target;
@@ -16,8 +16,6 @@ pub enum Call {
 
 /// The longest call that is known here, in bytes.
 const LONGEST_CALL: usize = 8;
-/// The code at the beginning of a function that makes room on the stack.
-const PROLOGUE_BYTES: usize = 48;
 /// Jumps to other functions are searched for in this much of a function.
 const JUMP_BYTES: usize = 256;
 
@@ -66,7 +64,7 @@ fn x86_call(target: &dyn Target, code: &[u8; 8], return_address: u64, function: 
         return Call::Direct;
     }
     if code[2..4] == [0xff, 0x15] {
-        // Through a pointer whose address is in the instruction.
+        // Through a pointer with its address in the instruction.
         let called = target.word(there);
         let is_called =
             called.is_some_and(|called| called == function || jumps_to(target, called, function));
@@ -79,7 +77,7 @@ fn x86_call(target: &dyn Target, code: &[u8; 8], return_address: u64, function: 
     }
 }
 
-/// Whether the code ends with a call whose target is in a register or in memory.
+/// Whether the code ends with a call through a register or memory.
 fn has_indirect_call(code: &[u8; 8]) -> bool {
     (2..=7).any(|length| {
         let [opcode, operands @ ..] = &code[8 - length..] else {
@@ -139,7 +137,7 @@ fn jumps_to(target: &dyn Target, from: u64, function: u64) -> bool {
 fn aarch64_call(code: &[u8; 8], return_address: u64, function: u64) -> Call {
     let instruction = u32::from_le_bytes([code[4], code[5], code[6], code[7]]);
     if instruction >> 26 == 0b10_0101 {
-        let words = ((instruction << 6).cast_signed() >> 6) as i64;
+        let words = i64::from(i32::from_le_bytes((instruction << 6).to_le_bytes()) >> 6);
         let there = return_address
             .wrapping_sub(4)
             .wrapping_add_signed(words * 4);
@@ -159,61 +157,6 @@ fn aarch64_call(code: &[u8; 8], return_address: u64, function: u64) -> Call {
     } else {
         Call::Other
     }
-}
-
-/// How many bytes lie between the stack pointer and the end of the frame, in a function that begins by
-/// setting up a frame pointer. `None` if the beginning has anything else.
-///
-/// Calls within the function do not change that, unless they pass arguments on the stack.
-pub fn frame_bytes(target: &dyn Target, processor: Processor, function: u64) -> Option<u64> {
-    if processor != Processor::X86_64 {
-        return None;
-    }
-    let mut code = [0; PROLOGUE_BYTES];
-    let read = target.read(function, &mut code);
-    x86_frame_bytes(&code[..read])
-}
-
-fn x86_frame_bytes(code: &[u8]) -> Option<u64> {
-    let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
-    let code = code.strip_prefix(&[0x55])?; // push rbp
-    let mov = [[0x48, 0x89, 0xe5], [0x48, 0x8b, 0xec]]; // mov rbp, rsp
-    let mut code = mov.iter().find_map(|mov| code.strip_prefix(mov))?;
-    let mut bytes = 16_u64;
-    loop {
-        code = match code {
-            // push
-            [0x50..=0x57, rest @ ..] | [0x41, 0x50..=0x57, rest @ ..] => {
-                bytes += 8;
-                rest
-            }
-            // sub rsp
-            [0x48, 0x83, 0xec, size, ..] => {
-                return plus(bytes, i32::from(size.cast_signed()));
-            }
-            [0x48, 0x81, 0xec, a, b, c, d, ..] => {
-                let size = i32::from_le_bytes([*a, *b, *c, *d]);
-                return plus(bytes, size);
-            }
-            _ => return (!makes_more_room(code)).then_some(bytes),
-        };
-    }
-}
-
-/// Sizes are not negative, except by `sub` of a negative number, which gives room back.
-fn plus(bytes: u64, size: i32) -> Option<u64> {
-    bytes.checked_add(u64::try_from(size).ok()?)
-}
-
-/// Whether the code may change the stack pointer: it has bytes that could be `sub`, `and` or `lea`.
-fn makes_more_room(code: &[u8]) -> bool {
-    let change = |code: &[u8]| {
-        matches!(
-            code,
-            [0x48, 0x83 | 0x81, 0xec | 0xe4, ..] | [0x4c, 0x8d, 0x9c, 0x24]
-        )
-    };
-    code.is_empty() || code.windows(4).any(change)
 }
 
 #[cfg(test)]
@@ -288,20 +231,5 @@ mod tests {
         assert_eq!(call(0xd73f_0908), Call::Indirect); // blraa x8, x8
         assert_eq!(call(0xd61f_0100), Call::Other); // br x8
         assert_eq!(call(0xd65f_03c0), Call::Other); // ret
-    }
-
-    #[test]
-    fn prologues_give_the_size_of_the_frame() {
-        let prologue = [0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x53];
-        let with = |more: &[u8]| x86_frame_bytes(&[&prologue, more, &[0x90; 16]].concat());
-        assert_eq!(with(&[]), Some(32));
-        assert_eq!(with(&[0x50]), Some(40));
-        assert_eq!(with(&[0x48, 0x83, 0xec, 0x28]), Some(72));
-        assert_eq!(with(&[0x48, 0x83, 0xec, 0x80]), None); // makes less room
-        assert_eq!(with(&[0x48, 0x81, 0xec, 0, 1, 0, 0]), Some(288));
-        assert_eq!(with(&[0x48, 0x83, 0xe4, 0xe0]), None); // and rsp, -32
-        assert_eq!(with(&[0x89, 0xf8, 0x48, 0x83, 0xec, 0x28]), None);
-        assert_eq!(x86_frame_bytes(&[0x53, 0x90]), None);
-        assert_eq!(x86_frame_bytes(&prologue[..4]), None);
     }
 }

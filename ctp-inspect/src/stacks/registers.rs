@@ -2,7 +2,7 @@
 
 use gimli::Register;
 
-/// A processor whose stacks can be unwound.
+/// A processor for which stacks can be unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processor {
     /// x86-64.

@@ -22,7 +22,7 @@ pub struct Rules {
     pub function: u64,
     /// The kernel has put this frame on the stack, to call a signal handler.
     pub is_signal: bool,
-    /// The register whose value in the caller is the return address.
+    /// The register that has the return address, as seen by the caller.
     pub return_register: Register,
     /// How the caller's registers are found. Registers without a rule are not changed, or lost.
     pub registers: Vec<(Register, RegisterRule<usize>)>,

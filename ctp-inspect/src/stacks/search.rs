@@ -1,4 +1,4 @@
-//! [`frame_end`]: finds a frame whose end is relative to a frame pointer that is not known.
+//! [`frame_end`]: finds the end of a frame that is relative to an unknown frame pointer.
 //!
 //! The kernel does not give the frame pointer of a blocked thread. The return address of the function
 //! is on the stack, though, and before it lies a call of this very function. Old stack contents could
@@ -6,6 +6,7 @@
 //! room the function makes. Without such code, the word must be the only such word.
 
 use crate::stacks::call::{self, Call};
+use crate::stacks::prologue;
 use crate::stacks::registers::Registers;
 use crate::stacks::rules::Rules;
 use crate::stacks::window::StackWindow;
@@ -19,7 +20,7 @@ pub fn frame_end(window: &StackWindow<'_>, rules: &Rules, registers: &Registers)
     let slot_offset = rules.return_slot_by_frame_pointer(registers)?;
     let slot_of = |end: u64| end.checked_add_signed(slot_offset);
     let target = window.target;
-    let bytes = call::frame_bytes(target, registers.processor, rules.function);
+    let bytes = prologue::frame_bytes(target, registers.processor, rules.function);
     if let Some(predicted) = bytes.and_then(|bytes| registers.sp.checked_add(bytes)) {
         let call = call_at(window, rules, registers, slot_of(predicted)?);
         if call != Call::Other {

@@ -22,7 +22,7 @@ pub enum Step {
     Unknown,
 }
 
-/// The caller of a function whose frame ends at `end`.
+/// The caller of a function with a frame that ends at `end`.
 pub fn caller(
     window: &StackWindow<'_>,
     rules: &Rules,

@@ -118,6 +118,17 @@ impl Target for ProcessTarget {
         epoll::interests(self.pid)
     }
 
+    /// The process may have another root directory, and its executable may have been deleted.
+    fn readable_path(&self, mapping: &Mapping) -> Vec<u8> {
+        if mapping.path == self.exe {
+            return format!("/proc/{}/exe", self.pid).into_bytes();
+        }
+        if !mapping.has_file() {
+            return mapping.path.clone();
+        }
+        [format!("/proc/{}/root", self.pid).as_bytes(), &mapping.path].concat()
+    }
+
     fn thread_ids(&self) -> Vec<u32> {
         procfs::thread_ids(self.pid)
     }

@@ -1,0 +1,144 @@
+//! [`Inspector`]: inspects a process again and again, and says what has changed.
+
+mod changes;
+mod holders;
+mod identities;
+
+use std::collections::HashMap;
+
+use ctp_trace::record::{
+    InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskKind, TaskState,
+};
+
+use crate::finder::{Finder, Found, FoundTask};
+use crate::inspector::changes::Changes;
+use crate::inspector::holders::Holders;
+use crate::inspector::identities::Identities;
+use crate::stack_ranges::StackRanges;
+use crate::target::Target;
+use crate::target::error::TargetError;
+use crate::threads::inspector::{InspectedThreads, ThreadInspector};
+use crate::threads::polled::PollableTask;
+use crate::tokio::TokioFinder;
+
+pub use identities::TraceIds;
+
+/// Inspects a process, or a core file.
+///
+/// Each inspection yields records. Tasks and threads that are as they were in the inspection before are
+/// left out.
+pub struct Inspector {
+    target: Box<dyn Target>,
+    process: ProcessId,
+    finders: Vec<Box<dyn Finder>>,
+    stacks: StackRanges,
+    identities: Identities,
+    changes: Changes,
+    threads: ThreadInspector,
+    inspections: u32,
+}
+
+impl Inspector {
+    /// Prepares to inspect a process, which has this number in the trace.
+    pub fn new(target: Box<dyn Target>, process: ProcessId) -> Self {
+        Inspector {
+            target,
+            process,
+            finders: vec![Box::new(TokioFinder::default())],
+            stacks: StackRanges::default(),
+            identities: Identities::default(),
+            changes: Changes::default(),
+            threads: ThreadInspector::default(),
+            inspections: 0,
+        }
+    }
+
+    /// Inspects the process. The records begin with an [`Inspection`] and end with an [`InspectionEnd`].
+    ///
+    /// # Errors
+    /// The process has exited, or runs another program by now.
+    pub fn inspect(&mut self, ids: &mut TraceIds) -> Result<Vec<Record>, TargetError> {
+        let at = self.target.now();
+        self.target.refresh()?;
+        self.inspections += 1;
+        self.stacks.refresh(&*self.target);
+        let mut found = Found::default();
+        for finder in &mut self.finders {
+            found.add(finder.find(&*self.target, &self.stacks));
+        }
+        let numbers = self.numbers_of(&found.tasks, ids);
+        let threads = self.inspect_threads(&numbers);
+        // Whatever was found may be torn if the process has ended meanwhile.
+        self.target.refresh()?;
+        let tasks = self.records_of(&found.tasks, &numbers);
+        let mut records = vec![Record::Inspection(Inspection {
+            process: self.process,
+            number: self.inspections,
+            at,
+        })];
+        let ended = self.changes.replace(tasks, &mut records);
+        self.identities.forget(&ended);
+        records.extend(threads.changed.into_iter().map(Record::InspectedThread));
+        records.push(Record::InspectionEnd(InspectionEnd {
+            process: self.process,
+            number: self.inspections,
+            at: self.target.now(),
+            ended,
+            ended_threads: threads.ended,
+            runtimes: found.runtimes,
+            gaps: [found.gaps, threads.gaps].concat(),
+        }));
+        Ok(records)
+    }
+
+    /// The numbers of the tasks by address.
+    fn numbers_of(&mut self, tasks: &[FoundTask], ids: &mut TraceIds) -> HashMap<u64, TaskId> {
+        let numbers = tasks
+            .iter()
+            .map(|task| (task.address, self.identities.number(task, ids)));
+        numbers.collect()
+    }
+
+    fn inspect_threads(&mut self, numbers: &HashMap<u64, TaskId>) -> InspectedThreads {
+        let tasks = numbers
+            .iter()
+            .map(|(&address, &id)| PollableTask { id, address });
+        let mut tasks: Vec<_> = tasks.collect();
+        tasks.sort_unstable_by_key(|task| task.address);
+        self.threads.inspect(&*self.target, self.process, &tasks)
+    }
+
+    fn records_of(
+        &self,
+        tasks: &[FoundTask],
+        numbers: &HashMap<u64, TaskId>,
+    ) -> Vec<InspectedTask> {
+        let threads = self.threads.by_polled_task();
+        let interests = self.target.epoll_interests();
+        let holders = Holders::new(&*self.target, tasks, numbers, &self.stacks, &interests);
+        let records = tasks.iter().map(|task| InspectedTask {
+            id: numbers[&task.address],
+            process: self.process,
+            kind: task.kind,
+            address: task.address,
+            runtime_id: task.runtime_id,
+            spawned_at: task.spawned_at.clone(),
+            state: task.state,
+            wakers: (task.kind == TaskKind::Tokio).then_some(task.wakers),
+            waker_holders: holders.of(task),
+            polled_by: polled_by(task, threads.get(&numbers[&task.address])),
+            ..InspectedTask::default()
+        });
+        records.collect()
+    }
+}
+
+/// The thread that polls a task: the one that is blocked in a poll, or else the only one that has the
+/// task's address in use.
+fn polled_by(task: &FoundTask, blocked: Option<&u32>) -> u32 {
+    match (blocked, &task.stacks[..]) {
+        (Some(tid), _) => *tid,
+        (None, [tid]) if task.state == TaskState::Running => *tid,
+        _ => 0,
+    }
+}

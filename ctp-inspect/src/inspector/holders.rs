@@ -1,0 +1,193 @@
+//! What holds the wakers of tasks.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use ctp_trace::record::{TaskId, TaskState, WakerHolder};
+
+use crate::finder::FoundTask;
+use crate::stack_ranges::StackRanges;
+use crate::target::{EpollInterest, Target};
+
+/// The I/O resources of tokio are this large, and aligned to that.
+const IO_SLOT_BYTES: u64 = 128;
+/// Two neighbours in the list of tasks, and a waker.
+const TRAILER_BYTES: u64 = 32;
+/// A waiter's node and the waker in it are this close.
+const MOST_WAITER_BYTES: u64 = 64;
+
+/// The owners of memory in which wakers lie.
+pub struct Holders<'t> {
+    numbers: &'t HashMap<u64, TaskId>,
+    stacks: &'t StackRanges,
+    /// The memory of the tasks.
+    cells: Cells,
+    /// The descriptors of I/O resources, by their address.
+    slots: HashMap<u64, u32>,
+    /// The descriptors for which nodes wait, by address of the node and sorted.
+    waiters: Vec<(u64, u32)>,
+}
+
+impl<'t> Holders<'t> {
+    /// Reads who waits for the descriptors.
+    pub fn new(
+        target: &dyn Target,
+        tasks: &[FoundTask],
+        numbers: &'t HashMap<u64, TaskId>,
+        stacks: &'t StackRanges,
+        interests: &[EpollInterest],
+    ) -> Self {
+        let cells = Cells::of(tasks);
+        let slots = slots(target, interests);
+        let mut waiters = Vec::new();
+        for (address, fd) in &slots {
+            let mut words = [0; (IO_SLOT_BYTES / 8) as usize];
+            if target.words(*address, &mut words) {
+                let nodes = words
+                    .iter()
+                    .filter(|word| cells.containing(**word).is_some());
+                waiters.extend(nodes.map(|node| (*node, *fd)));
+            }
+        }
+        waiters.sort_unstable();
+        Holders {
+            numbers,
+            stacks,
+            cells,
+            slots,
+            waiters,
+        }
+    }
+
+    /// What holds the wakers of a task: at most as many as the task has.
+    pub fn of(&self, task: &FoundTask) -> Vec<WakerHolder> {
+        let mut holders: Vec<_> = task
+            .waker_addresses
+            .iter()
+            .filter_map(|address| self.holder(task, *address))
+            .collect();
+        // Memory that was freed has words of wakers too, and so have unused parts of stacks.
+        holders.sort_by_key(reliability);
+        holders.truncate(task.wakers as usize);
+        holders
+    }
+
+    fn holder(&self, task: &FoundTask, waker: u64) -> Option<WakerHolder> {
+        if let Some(fd) = self.slots.get(&(waker & !(IO_SLOT_BYTES - 1))) {
+            return Some(WakerHolder::Io(Some(*fd)));
+        }
+        if let Some(stack) = self.stacks.containing(waker) {
+            // The waker that a running task is polled with is not counted.
+            let is_counted = task.state != TaskState::Running && stack.is_in_use(waker);
+            return is_counted.then_some(WakerHolder::Thread(stack.tid));
+        }
+        match self.cells.containing(waker) {
+            Some(cell) if cell == task.address => Some(self.waiter(waker)),
+            Some(cell) => self
+                .numbers
+                .get(&cell)
+                .map(|other| WakerHolder::Task(*other)),
+            None => Some(WakerHolder::Unknown),
+        }
+    }
+
+    /// What has a waiter with this waker in its list. The waiter lies in the future that waits.
+    fn waiter(&self, waker: u64) -> WakerHolder {
+        let first = waker.saturating_sub(MOST_WAITER_BYTES);
+        let from = self.waiters.partition_point(|(node, _)| *node < first);
+        match self.waiters.get(from) {
+            Some((node, fd)) if *node <= waker => WakerHolder::Io(Some(*fd)),
+            _ => WakerHolder::Unknown,
+        }
+    }
+}
+
+fn reliability(holder: &WakerHolder) -> u8 {
+    match holder {
+        WakerHolder::Unknown => 1,
+        WakerHolder::Thread(_) => 2,
+        _ => 0,
+    }
+}
+
+/// Tokio registers the address of a resource with its descriptor.
+fn slots(target: &dyn Target, interests: &[EpollInterest]) -> HashMap<u64, u32> {
+    let slots = interests.iter().filter(|interest| {
+        let mapping = target.mapping_at(interest.data);
+        interest.data.is_multiple_of(IO_SLOT_BYTES)
+            && mapping.is_some_and(|mapping| mapping.is_writable)
+    });
+    slots.map(|slot| (slot.data, slot.fd)).collect()
+}
+
+/// A task's memory with the trailer, which has the waker of a task that awaits this one.
+fn with_trailer(task: &FoundTask) -> Range<u64> {
+    let memory = task.memory();
+    memory.start..memory.end.saturating_add(TRAILER_BYTES)
+}
+
+/// The memory of tasks. A range that lies in another belongs to the inner task.
+#[derive(Debug, Default)]
+struct Cells {
+    /// Start, end, and the greatest end so far, sorted by start.
+    ranges: Vec<(u64, u64, u64)>,
+}
+
+impl Cells {
+    fn of(tasks: &[FoundTask]) -> Self {
+        let mut ranges: Vec<_> = tasks.iter().map(with_trailer).collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut greatest = 0;
+        let ranges = ranges.into_iter().map(|range| {
+            greatest = range.end.max(greatest);
+            (range.start, range.end, greatest)
+        });
+        Cells {
+            ranges: ranges.collect(),
+        }
+    }
+
+    /// The start of the innermost range that contains an address.
+    fn containing(&self, address: u64) -> Option<u64> {
+        let after = self
+            .ranges
+            .partition_point(|(start, _, _)| *start <= address);
+        for (start, end, greatest) in self.ranges[..after].iter().rev() {
+            if address < *end {
+                return Some(*start);
+            }
+            if *greatest <= address {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finder::TaskVtable;
+
+    fn task(address: u64, bytes: u64) -> FoundTask {
+        FoundTask {
+            address,
+            vtable: TaskVtable {
+                trailer_offset: bytes,
+                ..TaskVtable::default()
+            },
+            ..FoundTask::default()
+        }
+    }
+
+    #[test]
+    fn inner_memory_belongs_to_the_inner_task() {
+        let cells = Cells::of(&[task(0x1000, 0x1000), task(0x1800, 0x80), task(0x1900, 0x80)]);
+        let owners = [0x1000, 0x1800, 0x189f, 0x18a0, 0x19a0, 0x201f];
+        let owners = owners.map(|address| cells.containing(address));
+        let expected = [0x1000, 0x1800, 0x1800, 0x1000, 0x1000, 0x1000];
+        assert_eq!(owners, expected.map(Some));
+        assert_eq!(cells.containing(0x2020), None);
+        assert_eq!(cells.containing(0xfff), None);
+    }
+}

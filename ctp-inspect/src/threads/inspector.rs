@@ -1,0 +1,217 @@
+//! [`ThreadInspector`]: the thread records of successive inspections of a process.
+
+use std::collections::HashMap;
+
+use ctp_trace::record::{InspectedThread, ProcessId, TaskId, ThreadRole};
+
+use crate::stacks::{Registers, Stack, Unwinder};
+use crate::target::Target;
+use crate::target::mapping::Mapping;
+use crate::threads::names::FrameMarks;
+use crate::threads::polled::{self, PollableTask};
+use crate::threads::role::Activity;
+use crate::threads::{ThreadSample, ThreadState, syscall_names};
+
+/// More threads are not inspected.
+const MOST_THREADS: usize = 1 << 14;
+/// How often a thread is asked for again that moves while its stack is read.
+const MOST_ATTEMPTS: usize = 3;
+
+/// The threads of an inspection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InspectedThreads {
+    /// The threads that are new or differ from the inspection before, by ascending ids.
+    pub changed: Vec<InspectedThread>,
+    /// The threads of earlier inspections that exist no longer, by the kernel's ids.
+    pub ended: Vec<u32>,
+    /// What could not be read, a sentence each.
+    pub gaps: Vec<String>,
+}
+
+/// Inspects the threads of a process, again and again.
+#[derive(Default)]
+pub struct ThreadInspector {
+    unwinder: Unwinder,
+    marks: FrameMarks,
+    code: Vec<Mapping>,
+    known: HashMap<u32, Known>,
+}
+
+/// What the last inspection found.
+struct Known {
+    thread: InspectedThread,
+    /// Where the thread was blocked.
+    registers: Option<Box<Registers>>,
+}
+
+impl ThreadInspector {
+    /// Inspects all threads. The tasks are those that exist, sorted by address.
+    pub fn inspect(
+        &mut self,
+        target: &dyn Target,
+        process: ProcessId,
+        tasks: &[PollableTask],
+    ) -> InspectedThreads {
+        self.turn_to(target);
+        let ids = target.thread_ids();
+        let mut inspected = InspectedThreads {
+            gaps: gap_of_many(ids.len()).into_iter().collect(),
+            ..InspectedThreads::default()
+        };
+        let mut present = HashMap::new();
+        let mut unknown = 0;
+        for tid in ids.into_iter().take(MOST_THREADS) {
+            let before = self.known.remove(&tid);
+            let Some(now) = self.thread(target, process, tasks, tid, before.as_ref()) else {
+                inspected.ended.extend(before.map(|_| tid));
+                continue;
+            };
+            unknown += usize::from(now.is_unknown);
+            if before.is_none_or(|before| before.thread != now.known.thread) {
+                inspected.changed.push(now.known.thread.clone());
+            }
+            present.insert(tid, now.known);
+        }
+        inspected
+            .ended
+            .extend(self.known.drain().map(|(tid, _)| tid));
+        inspected.ended.sort_unstable();
+        inspected.gaps.extend(gap_of_unknown(unknown));
+        self.known = present;
+        inspected
+    }
+
+    /// The threads that are blocked while they poll a task, by the task.
+    pub fn by_polled_task(&self) -> HashMap<TaskId, u32> {
+        let polled = |known: &Known| Some((known.thread.polls?, known.thread.tid));
+        self.known.values().filter_map(polled).collect()
+    }
+
+    /// Forgets what was read from files that the process no longer has.
+    fn turn_to(&mut self, target: &dyn Target) {
+        let mappings = target.mappings().iter();
+        let code = || mappings.clone().filter(|mapping| mapping.is_executable);
+        if !self.code.iter().eq(code()) {
+            self.code = code().cloned().collect();
+            self.unwinder.forget();
+            self.marks.turn_to(target);
+        }
+    }
+
+    /// What a thread does; `None` if it has ended.
+    fn thread(
+        &mut self,
+        target: &dyn Target,
+        process: ProcessId,
+        tasks: &[PollableTask],
+        tid: u32,
+        before: Option<&Known>,
+    ) -> Option<Sampled> {
+        let mut sample = target.thread(tid)?;
+        for _ in 0..MOST_ATTEMPTS {
+            let ThreadState::Blocked { syscall, registers } = &sample.state else {
+                break;
+            };
+            if let Some(known) = before.filter(|known| known.is_still(&sample, registers)) {
+                return Some(Sampled::known(known.thread.clone(), registers));
+            }
+            let stack = self.unwinder.unwind(target, registers);
+            let mut thread = plain(process, &sample);
+            thread.syscall = *syscall;
+            thread.call = syscall_name(registers, *syscall);
+            self.describe(target, &stack, tasks, &mut thread);
+            let again = target.thread(tid)?;
+            if again == sample {
+                return Some(Sampled::known(thread, registers));
+            }
+            sample = again;
+        }
+        Some(Sampled {
+            known: Known {
+                thread: plain(process, &sample),
+                registers: None,
+            },
+            is_unknown: sample.state == ThreadState::Unknown,
+        })
+    }
+
+    /// Adds what the stack says.
+    fn describe(
+        &mut self,
+        target: &dyn Target,
+        stack: &Stack,
+        tasks: &[PollableTask],
+        thread: &mut InspectedThread,
+    ) {
+        let marks: Vec<_> = stack
+            .frames
+            .iter()
+            .map(|frame| self.marks.of(frame))
+            .collect();
+        let activity = Activity::of(&marks);
+        let poll = &stack.frames[activity.poll.clone()];
+        thread.polls = polled::task(target, poll, tasks);
+        thread.role = activity.role;
+        let frames = stack.frames.iter().enumerate();
+        thread.addresses = frames
+            .map(|(at, frame)| frame.recorded_address(at == 0))
+            .collect();
+        thread.is_whole = stack.is_whole;
+    }
+}
+
+/// A thread, as this inspection found it.
+struct Sampled {
+    known: Known,
+    /// The kernel does not say whether the thread is blocked.
+    is_unknown: bool,
+}
+
+impl Sampled {
+    fn known(thread: InspectedThread, registers: &Registers) -> Self {
+        let registers = Some(Box::new(registers.clone()));
+        Sampled {
+            known: Known { thread, registers },
+            is_unknown: false,
+        }
+    }
+}
+
+impl Known {
+    /// Whether the thread has not moved since, and nothing more can be found out.
+    fn is_still(&self, sample: &ThreadSample, registers: &Registers) -> bool {
+        let lacks_task = self.thread.role == ThreadRole::Polling && self.thread.polls.is_none();
+        self.thread.switches == sample.switches
+            && self.thread.name == sample.name
+            && self.registers.as_deref() == Some(registers)
+            && !lacks_task
+    }
+}
+
+fn syscall_name(registers: &Registers, number: Option<u32>) -> String {
+    let name = number.map(|number| syscall_names::name(registers.processor, number));
+    name.unwrap_or_default().to_owned()
+}
+
+/// What is known of a thread without its stack.
+fn plain(process: ProcessId, sample: &ThreadSample) -> InspectedThread {
+    InspectedThread {
+        process,
+        tid: sample.tid,
+        name: sample.name.clone(),
+        switches: sample.switches,
+        ..InspectedThread::default()
+    }
+}
+
+fn gap_of_many(threads: usize) -> Option<String> {
+    let left = threads
+        .checked_sub(MOST_THREADS)
+        .filter(|left| *left != 0)?;
+    Some(format!("{left} of {threads} threads were not inspected."))
+}
+
+fn gap_of_unknown(threads: usize) -> Option<String> {
+    (threads != 0)
+        .then(|| format!("The kernel does not say where threads are blocked ({threads} of them)."))
+}

@@ -1,0 +1,216 @@
+//! [`Mark`]: what a function on a stack says about its thread, by the function's name.
+//!
+//! The names are those of tokio 1.21 to 1.54. Names of threads say nothing: threads of the blocking
+//! pool have the same names as workers.
+
+/// What a function says about the thread that runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Polls a task.
+    Poll,
+    /// Waits for work, or for events.
+    Park,
+    /// The loop of a worker of the multi-threaded runtime.
+    Worker,
+    /// The loop of the runtime with a single thread.
+    SingleThread,
+    /// The loop of a thread of the blocking pool.
+    BlockingPool,
+    /// Lets another thread take over as the worker.
+    BlockInPlace,
+}
+
+/// Modules and functions with a mark. The first that fits counts; one that ends with `::` or a part of
+/// a name stands for all that begin like this.
+const MARKS: &[(&str, Mark)] = &[
+    ("task::raw::poll", Mark::Poll),
+    ("task::harness::Harness::poll", Mark::Poll),
+    (
+        "scheduler::block_in_place::block_in_place",
+        Mark::BlockInPlace,
+    ),
+    (
+        "scheduler::multi_thread::worker::block_in_place",
+        Mark::BlockInPlace,
+    ),
+    (
+        "scheduler::multi_thread::worker::Context::park*",
+        Mark::Park,
+    ),
+    (
+        "scheduler::multi_thread::worker::Context::run*",
+        Mark::Worker,
+    ),
+    ("scheduler::multi_thread::worker::run", Mark::Worker),
+    ("scheduler::multi_thread::park::*", Mark::Park),
+    ("scheduler::current_thread::Context::park*", Mark::Park),
+    ("scheduler::current_thread::*", Mark::SingleThread),
+    ("blocking::pool::Inner::run", Mark::BlockingPool),
+    ("blocking::pool::Spawner::spawn_thread*", Mark::BlockingPool),
+    ("driver::*", Mark::Park),
+    ("io::driver::Driver::*", Mark::Park),
+    ("time::Driver::*", Mark::Park),
+    ("time::driver::Driver::*", Mark::Park),
+    ("signal::Driver::*", Mark::Park),
+    ("signal::unix::driver::Driver::*", Mark::Park),
+    ("park::*", Mark::Park),
+];
+
+impl Mark {
+    /// The mark of a function with this demangled name.
+    pub fn of(name: &str) -> Option<Self> {
+        let name = name.strip_prefix("closure in ").unwrap_or(name);
+        let path = path(name);
+        if path == "tokio::task::blocking::block_in_place" {
+            return Some(Mark::BlockInPlace);
+        }
+        if path.starts_with("tokio::park::thread::") {
+            return Some(Mark::Park);
+        }
+        let path = path.strip_prefix("tokio::runtime::")?;
+        let fits = |pattern: &str| match pattern.strip_suffix('*') {
+            Some(start) => path.starts_with(start),
+            None => path == pattern,
+        };
+        let mark = MARKS.iter().find(|(pattern, _)| fits(pattern));
+        mark.map(|(_, mark)| *mark)
+    }
+}
+
+/// The path of a function, without generic arguments: that of `<a::B<u8> as c::D>::e::<f>` is
+/// `a::B::e`.
+fn path(name: &str) -> String {
+    let Some(inner) = name.strip_prefix('<') else {
+        return without_brackets(name);
+    };
+    let (owner, rest) = inner.split_at(closing(inner));
+    let owner = match split_at_depth_0(owner, " as ") {
+        Some(owner) => owner,
+        None => owner,
+    };
+    let rest = rest.strip_prefix('>').unwrap_or(rest);
+    without_brackets(owner) + &without_brackets(rest)
+}
+
+/// Where the bracket closes that was open before this text, or the end.
+fn closing(text: &str) -> usize {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            b'>' if !is_arrow(text, at) && depth == 0 => return at,
+            b'>' if !is_arrow(text, at) => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// What is before a separator that is not in brackets.
+fn split_at_depth_0<'t>(text: &'t str, separator: &str) -> Option<&'t str> {
+    let mut places = text.match_indices(separator).map(|(at, _)| &text[..at]);
+    places.find(|before| {
+        before.matches('<').count() == before.matches('>').count() - before.matches("->").count()
+    })
+}
+
+/// The text without `<...>`, and without the `::` before these.
+fn without_brackets(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, inner)) = rest.split_once('<') {
+        out.push_str(before.strip_suffix("::").unwrap_or(before));
+        let end = closing(inner);
+        rest = inner.get(end + 1..).unwrap_or_default();
+    }
+    out + rest
+}
+
+/// Whether this `>` belongs to the arrow of a function's type.
+fn is_arrow(text: &str, at: usize) -> bool {
+    text[..at].ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_both_manglings_have_marks() {
+        let marks = [
+            ("tokio::runtime::task::raw::poll", Mark::Poll),
+            (
+                "tokio::runtime::task::raw::poll::<a::b, alloc::sync::Arc<c>>",
+                Mark::Poll,
+            ),
+            (
+                "tokio::runtime::task::harness::Harness<T,S>::poll",
+                Mark::Poll,
+            ),
+            (
+                "<tokio::runtime::task::harness::Harness<a::b<c>, d>>::poll",
+                Mark::Poll,
+            ),
+            (
+                "tokio::runtime::scheduler::multi_thread::worker::Context::run",
+                Mark::Worker,
+            ),
+            (
+                "<tokio::runtime::scheduler::multi_thread::worker::Context>::run_task",
+                Mark::Worker,
+            ),
+            (
+                "tokio::runtime::scheduler::multi_thread::worker::Context::park_internal",
+                Mark::Park,
+            ),
+            (
+                "<tokio::runtime::scheduler::multi_thread::park::Inner>::park_condvar",
+                Mark::Park,
+            ),
+            ("tokio::runtime::time::Driver::park_internal", Mark::Park),
+            (
+                "tokio::runtime::scheduler::current_thread::CoreGuard::block_on",
+                Mark::SingleThread,
+            ),
+            (
+                "tokio::runtime::blocking::pool::Inner::run",
+                Mark::BlockingPool,
+            ),
+            (
+                "tokio::task::blocking::block_in_place::<a, fn(b) -> c>",
+                Mark::BlockInPlace,
+            ),
+            (
+                "closure in tokio::runtime::scheduler::multi_thread::worker::block_in_place",
+                Mark::BlockInPlace,
+            ),
+        ];
+        for (name, mark) in marks {
+            assert_eq!(Mark::of(name), Some(mark), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_have_no_mark() {
+        let names = [
+            "",
+            "<",
+            "a<b",
+            "<<a as b>",
+            "tokio::runtime::task::raw::poll_other",
+            "tokio::runtime::task::harness::Harness<T,S>::poll_inner",
+            "<app::Poll as core::future::Future>::poll",
+            "app::tokio::runtime::task::raw::poll",
+        ];
+        for name in names {
+            assert_eq!(Mark::of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn paths_have_no_generic_arguments() {
+        assert_eq!(path("<a::B<u8> as c::D<e>>::f::<g>"), "a::B::f");
+        assert_eq!(path("a::b::<fn(c) -> d>::e"), "a::b::e");
+        assert_eq!(path("<fn(c) -> d as e::F>::g"), "fn(c) -> d::g");
+    }
+}

@@ -1,0 +1,71 @@
+//! [`FrameMarks`]: the marks of the functions at the addresses of a process.
+
+use std::collections::HashMap;
+
+use symbolize::{Avma, FileOffset, Lookup, Symbolizer};
+
+use crate::stacks::StackFrame;
+use crate::target::Target;
+use crate::target::mapping::Mapping;
+use crate::threads::mark::Mark;
+
+/// Finds the marks of functions by their names, and remembers them.
+pub struct FrameMarks {
+    symbolizer: Symbolizer,
+    known: HashMap<(u64, bool), Vec<Mark>>,
+}
+
+impl Default for FrameMarks {
+    fn default() -> Self {
+        FrameMarks {
+            symbolizer: Symbolizer::new(Vec::new()),
+            known: HashMap::new(),
+        }
+    }
+}
+
+impl FrameMarks {
+    /// Takes over the files that the process has mapped.
+    pub fn turn_to(&mut self, target: &dyn Target) {
+        let code = target
+            .mappings()
+            .iter()
+            .filter(|mapping| mapping.is_executable);
+        self.symbolizer
+            .turn_to(code.map(|mapping| in_symbolize(target, mapping)).collect());
+        self.known.clear();
+    }
+
+    /// The marks of the functions of a frame, innermost first.
+    pub fn of(&mut self, frame: &StackFrame) -> Vec<Mark> {
+        let key = (frame.address, frame.is_return_address);
+        if let Some(marks) = self.known.get(&key) {
+            return marks.clone();
+        }
+        let how = if frame.is_return_address {
+            Lookup::ReturnAddress
+        } else {
+            Lookup::Exact
+        };
+        let resolved = self.symbolizer.resolve(Avma(frame.address), how);
+        let frames = resolved
+            .map(|resolved| &resolved.frames[..])
+            .unwrap_or_default();
+        let names = frames.iter().filter_map(|frame| frame.function.as_deref());
+        let marks: Vec<_> = names.filter_map(Mark::of).collect();
+        self.known.insert(key, marks.clone());
+        marks
+    }
+}
+
+/// A mapping with the path at which its file can be read from here: the process may see other files
+/// than this program, and its executable may have been deleted.
+fn in_symbolize(target: &dyn Target, mapping: &Mapping) -> symbolize::Mapping {
+    symbolize::Mapping {
+        start: Avma(mapping.start),
+        end: Avma(mapping.end),
+        file_offset: FileOffset(mapping.file_offset),
+        path: target.readable_path(mapping),
+        build_id: Vec::new(),
+    }
+}

@@ -1,0 +1,57 @@
+//! [`task`]: which task a thread polls.
+
+use ctp_trace::record::TaskId;
+
+use crate::stacks::StackFrame;
+use crate::target::Target;
+
+/// A task that a thread may poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PollableTask {
+    /// Number of the task in the trace.
+    pub id: TaskId,
+    /// Address of the task's header.
+    pub address: u64,
+}
+
+/// Set in the first word of a tokio task while a thread polls it.
+const RUNNING: u64 = 1;
+/// Larger frames are not searched.
+const MOST_WORDS: u64 = 1 << 16;
+
+/// The task that the functions of these frames poll. Its header is in their registers or on their
+/// stack, it is polled at all, and there is no other such task. `tasks` are sorted by address.
+pub fn task(target: &dyn Target, frames: &[StackFrame], tasks: &[PollableTask]) -> Option<TaskId> {
+    let mut found: Vec<TaskId> = Vec::new();
+    for word in words(target, frames) {
+        let Ok(at) = tasks.binary_search_by_key(&word, |task| task.address) else {
+            continue;
+        };
+        let is_running = target.word(word).is_some_and(|state| state & RUNNING != 0);
+        if is_running && !found.contains(&tasks[at].id) {
+            found.push(tasks[at].id);
+        }
+    }
+    match found[..] {
+        [task] => Some(task),
+        _ => None,
+    }
+}
+
+/// The words in registers and on the stacks of functions.
+fn words(target: &dyn Target, frames: &[StackFrame]) -> Vec<u64> {
+    let mut words: Vec<u64> = frames
+        .iter()
+        .flat_map(|frame| frame.saved.clone())
+        .collect();
+    let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
+        return words;
+    };
+    let bytes = last.end.saturating_sub(first.start);
+    let count = (bytes / 8).min(MOST_WORDS);
+    let mut on_stack = vec![0; usize::try_from(count).unwrap_or_default()];
+    if target.words(first.start, &mut on_stack) {
+        words.append(&mut on_stack);
+    }
+    words
+}

@@ -1,0 +1,209 @@
+//! Threads of tokio runtimes in this process: their roles, and the tasks that they poll.
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+use std::future::poll_fn;
+use std::sync::{Arc, Barrier, mpsc};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use ctp_inspect::threads::inspector::ThreadInspector;
+use ctp_inspect::threads::polled::PollableTask;
+use ctp_inspect::{Inspector, ProcessTarget, Target as _, TraceIds};
+use ctp_trace::record::{InspectedThread, ProcessId, Record, TaskId, ThreadRole};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
+
+/// A thread that is about to block, and the task that runs on it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    name: &'static str,
+    tid: u32,
+    task: u64,
+}
+
+/// Where code reports that it is about to block, and what it blocks on until the end of a test.
+#[derive(Clone)]
+struct Blocker {
+    places: mpsc::Sender<Place>,
+    end: Arc<Barrier>,
+}
+
+impl Blocker {
+    fn block(&self, name: &'static str, task: u64) {
+        let tid = tid();
+        self.places.send(Place { name, tid, task }).unwrap();
+        self.end.wait();
+    }
+
+    /// Blocks in the middle of a poll.
+    async fn block_task(self, name: &'static str) {
+        let task = own_task().await;
+        self.block(name, task);
+    }
+}
+
+fn tid() -> u32 {
+    let link = std::fs::read_link("/proc/thread-self").unwrap();
+    link.file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+/// The address of the running task: the data of its waker.
+async fn own_task() -> u64 {
+    poll_fn(|context| Poll::Ready(context.waker().data() as u64)).await
+}
+
+fn multi_thread(workers: usize) -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .build()
+        .unwrap()
+}
+
+fn single_thread() -> Runtime {
+    Builder::new_current_thread().build().unwrap()
+}
+
+/// The threads once all of these are blocked.
+fn inspect(inspector: &mut ThreadInspector, places: &[Place]) -> Option<Vec<InspectedThread>> {
+    let target = match ProcessTarget::open(std::process::id()) {
+        Ok(target) => target,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            return None;
+        }
+    };
+    let own = tid();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let threads = other_threads(&target, own);
+        std::thread::sleep(Duration::from_millis(100));
+        if threads == other_threads(&target, own) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{threads:?}");
+    }
+    let mut tasks: Vec<_> = places
+        .iter()
+        .filter(|place| place.task != 0)
+        .map(pollable)
+        .collect();
+    tasks.sort_by_key(|task| task.address);
+    let inspected = inspector.inspect(&target, ProcessId(1), &tasks);
+    assert_eq!(inspected.gaps, [""; 0]);
+    let mut changed = inspected.changed;
+    changed.retain(|thread| thread.tid != own);
+    Some(changed)
+}
+
+fn other_threads(target: &ProcessTarget, own: u32) -> Vec<impl PartialEq + std::fmt::Debug> {
+    let ids = target.thread_ids().into_iter().filter(|tid| *tid != own);
+    ids.map(|tid| target.thread(tid)).collect()
+}
+
+/// Tasks have the numbers of their threads here.
+fn pollable(place: &Place) -> PollableTask {
+    PollableTask {
+        id: TaskId(place.tid),
+        address: place.task,
+    }
+}
+
+/// Whether the records of an inspection say of each task which thread polls it, and the other way round.
+fn check_records(places: &[Place]) {
+    let target = ProcessTarget::open(std::process::id()).unwrap();
+    let mut inspector = Inspector::new(Box::new(target), ProcessId(1));
+    let mut ids = TraceIds::default();
+    let records = inspector.inspect(&mut ids).unwrap();
+    for place in places.iter().filter(|place| place.task != 0) {
+        let task = records.iter().find_map(|record| match record {
+            Record::InspectedTask(task) if task.address == place.task => Some(task),
+            _ => None,
+        });
+        let task = task.unwrap_or_else(|| panic!("{place:?} {records:#?}"));
+        assert_eq!(task.polled_by, place.tid, "{place:?}");
+        let polls = records.iter().any(|record| match record {
+            Record::InspectedThread(thread) => {
+                thread.tid == place.tid && thread.polls == Some(task.id)
+            }
+            _ => false,
+        });
+        assert!(polls, "{place:?} {records:#?}");
+    }
+    let again = inspector.inspect(&mut ids).unwrap();
+    let own = tid();
+    let is_thread = |record: &&Record| match record {
+        Record::InspectedThread(thread) => thread.tid != own,
+        _ => false,
+    };
+    assert_eq!(again.iter().find(is_thread), None, "nothing has moved");
+}
+
+#[test]
+fn threads_have_roles_and_tasks() {
+    const BLOCKERS: usize = 6;
+    let (sender, receiver) = mpsc::channel();
+    let blocker = Blocker {
+        places: sender,
+        end: Arc::new(Barrier::new(BLOCKERS + 1)),
+    };
+    let workers = multi_thread(3);
+    workers.spawn(blocker.clone().block_task("task"));
+    let in_place = blocker.clone();
+    workers.spawn(async move {
+        let task = own_task().await;
+        tokio::task::block_in_place(|| in_place.block("in place", task));
+    });
+    let pool = blocker.clone();
+    workers.spawn_blocking(move || pool.block("pool", 0));
+    let mut singles = Vec::new();
+    for name in ["root", "spawned", "local"] {
+        let blocker = blocker.clone();
+        singles.push(std::thread::spawn(move || {
+            let runtime = single_thread();
+            match name {
+                "root" => runtime.block_on(async { blocker.block(name, 0) }),
+                "spawned" => drop(runtime.block_on(runtime.spawn(blocker.block_task(name)))),
+                _ => LocalSet::new().block_on(&runtime, async {
+                    drop(tokio::task::spawn_local(blocker.block_task(name)).await);
+                }),
+            }
+        }));
+    }
+    let places: Vec<_> = (0..BLOCKERS).map(|_| receiver.recv().unwrap()).collect();
+    let mut inspector = ThreadInspector::default();
+    let Some(threads) = inspect(&mut inspector, &places) else {
+        blocker.end.wait();
+        return;
+    };
+    for place in &places {
+        let thread = threads
+            .iter()
+            .find(|thread| thread.tid == place.tid)
+            .unwrap();
+        let role = match place.name {
+            "in place" | "pool" => ThreadRole::Blocking,
+            _ => ThreadRole::Polling,
+        };
+        assert_eq!(thread.role, role, "{place:?}");
+        let task = (place.task != 0).then_some(TaskId(place.tid));
+        assert_eq!(thread.polls, task, "{place:?}");
+        assert!(thread.syscall.is_some(), "{place:?}");
+        assert!(thread.is_whole, "{place:?} {:x?}", thread.addresses);
+    }
+    let parked = threads
+        .iter()
+        .filter(|thread| thread.role == ThreadRole::Parked);
+    // Of three workers, one is in a task; the one that another gave away has a thread of its own.
+    assert_eq!(parked.count(), 2, "{threads:#?}");
+    let again = inspect(&mut inspector, &places).unwrap();
+    assert_eq!(again, [], "nothing has moved");
+    check_records(&places);
+    blocker.end.wait();
+    for single in singles {
+        single.join().unwrap();
+    }
+}
