@@ -50,7 +50,7 @@ pub struct FoundTask {
     /// Where words of wakers lie. Memory that was freed may hold some too, so that there may be more
     /// than [`wakers`](Self::wakers).
     pub waker_addresses: Vec<u64>,
-    /// Threads whose stacks have the task's address in use, by the kernel's id.
+    /// Threads with the task's address in the used part of their stacks, by the kernel's id.
     pub stacks: Vec<u32>,
     /// Where the task was spawned: file and line, if the runtime recorded that.
     pub spawned_at: Option<(String, u32)>,

@@ -44,7 +44,7 @@ impl Modules {
         self.modules.iter()
     }
 
-    /// The file whose data contains this address.
+    /// The file with this address among its data.
     pub fn with_data(&self, address: u64) -> Option<&Module> {
         let mut modules = self.modules.iter();
         modules.find(|module| contains(&module.data, address))

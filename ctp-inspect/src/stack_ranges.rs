@@ -43,6 +43,19 @@ impl StackRanges {
                 });
             }
         }
+        for mapping in target
+            .mappings()
+            .iter()
+            .filter(|mapping| mapping.path == b"[stack]")
+        {
+            if stacks.iter().all(|stack| stack.range != mapping.range()) {
+                stacks.push(StackRange {
+                    tid: target.pid(),
+                    range: mapping.range(),
+                    pointer: None,
+                });
+            }
+        }
         for mut earlier in std::mem::take(&mut self.stacks) {
             let mapping = target.mapping_at(earlier.range.start);
             let is_mapped = mapping.is_some_and(|mapping| mapping.range() == earlier.range);

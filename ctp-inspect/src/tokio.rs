@@ -60,9 +60,10 @@ impl Finder for TokioFinder {
         let mut checked = owned_list::check(candidates, &reader);
         let references = self.references(target, &memory, &checked.tasks, stacks);
         self.drop_remains(&mut checked, &references, memory.skipped + unreadable == 0);
+        let tasks = self.tasks(target, &checked.tasks, references);
         Found {
-            tasks: self.tasks(target, &checked.tasks, references),
-            runtimes: self.runtimes(),
+            runtimes: self.runtimes(!tasks.is_empty()),
+            tasks,
             gaps: gaps(&memory, unreadable, checked.undecided),
         }
     }
@@ -160,8 +161,10 @@ impl TokioFinder {
         tasks.collect()
     }
 
-    fn runtimes(&self) -> Vec<String> {
-        if self.index.versions.is_empty() {
+    /// The versions of tokio. Something that looks like a vtable, without a path of tokio and without
+    /// tasks, is none.
+    fn runtimes(&self, has_tasks: bool) -> Vec<String> {
+        if self.index.versions.is_empty() && has_tasks {
             return vec!["tokio".to_owned()];
         }
         let versions = self.index.versions.iter();

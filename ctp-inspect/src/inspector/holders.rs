@@ -29,7 +29,7 @@ pub struct Holders<'t> {
 }
 
 impl<'t> Holders<'t> {
-    /// Reads who waits for the descriptors.
+    /// Reads the waiters of the descriptors.
     pub fn new(
         target: &dyn Target,
         tasks: &[FoundTask],

@@ -52,11 +52,16 @@ impl TaskHeader {
     }
 
     /// Whether these can be the words of a task that has not ended. A freed task has its state
-    /// overwritten by some allocators, and no references with the others.
+    /// overwritten by some allocators, and no references with the others. A task is built on a stack
+    /// and has no owner there, but neighbours at random.
     pub fn is_plausible(&self) -> bool {
         let pointers = [self.queue_next, self.neighbours[0], self.neighbours[1]];
         let are_aligned = pointers.iter().all(|pointer| pointer.is_multiple_of(8));
-        are_aligned && self.state.is_alive() && !self.neighbours.contains(&self.address)
+        let can_have_neighbours = self.owner != 0 || self.neighbours == [0, 0];
+        are_aligned
+            && can_have_neighbours
+            && self.state.is_alive()
+            && !self.neighbours.contains(&self.address)
     }
 
     /// Whether the task belongs to the blocking pool, if it is one.

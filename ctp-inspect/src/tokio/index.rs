@@ -34,8 +34,11 @@ impl VtableIndex {
         *self = VtableIndex::default();
         let mut vtables = Vec::new();
         for module in modules.iter() {
-            vtables.extend(vtable::find(target, scan, module));
-            self.versions.extend(version::find(target, scan, module));
+            let found = vtable::find(target, scan, module);
+            if !found.is_empty() {
+                self.versions.extend(version::find(target, scan, module));
+            }
+            vtables.extend(found);
         }
         vtables.sort_by_key(|vtable| vtable.address);
         self.range = vtable::range_of(&vtables);

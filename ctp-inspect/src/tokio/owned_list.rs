@@ -3,13 +3,19 @@
 //! The lists change while they are read. Where neighbours disagree, they are read again.
 
 use std::collections::{BTreeMap, HashMap};
+use std::thread;
+use std::time::Duration;
 
 use crate::finder::TaskVtable;
 use crate::target::Target;
 use crate::tokio::header::TaskHeader;
 
-/// How often a task is read again because its neighbours disagree.
+/// How often a task is read because its neighbours disagree; then again as often, with pauses.
 const MOST_READS: usize = 3;
+/// The thread that changes a list may lose its processor meanwhile. A pause lets the thread go on.
+const PAUSE: Duration = Duration::from_micros(200);
+/// At most this many pauses are made in an inspection.
+const MOST_PAUSES: usize = 50;
 
 /// The tasks by address.
 pub type Headers = BTreeMap<u64, TaskHeader>;
@@ -25,46 +31,46 @@ pub struct HeaderReader<'t> {
 /// What became of the candidates.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// The tasks whose neighbours point back, and those without neighbours.
+    /// The tasks with neighbours that point back, and those without neighbours.
     pub tasks: Headers,
     /// How many candidates could not be told from remains of tasks.
     pub undecided: usize,
 }
 
 impl HeaderReader<'_> {
-    /// Reads the task at an address. `None` if there is no task that has not ended.
+    /// Reads the task at an address, which may have ended. `None` if there is none.
     pub fn read(&self, address: u64) -> Option<TaskHeader> {
         let vtable = self
             .target
             .word(address.checked_add(super::header::VTABLE_OFFSET)?)?;
         let header = TaskHeader::read(self.target, None, address, self.vtables.get(&vtable)?)?;
-        (header.vtable == vtable && header.is_plausible()).then_some(header)
+        (header.vtable == vtable).then_some(header)
     }
 }
 
-/// Keeps the candidates whose neighbours point back, and adds neighbours that are no candidates:
+/// Keeps the candidates with neighbours that point back. Adds neighbours that are no candidates:
 /// they were spawned after their memory was searched.
 pub fn check(candidates: Headers, reader: &HeaderReader<'_>) -> Checked {
     let mut checked = Checked {
         tasks: candidates,
         undecided: 0,
     };
+    let mut pauses = MOST_PAUSES;
     // A list has fewer tasks than this, whatever the memory says: each has an address of its own.
     let mut pending: Vec<u64> = checked.tasks.keys().copied().collect();
     while let Some(address) = pending.pop() {
-        let Some(header) = checked.tasks.get(&address).copied() else {
+        let Some(header) = checked.tasks.get(&address) else {
             continue;
         };
-        if has_agreement(&header, &checked.tasks) {
+        if has_agreement(header, &checked.tasks) {
             continue;
         }
         checked.tasks.remove(&address);
-        match settle(address, reader) {
+        match settle(address, reader, &mut pauses) {
             Settled::Task(header, neighbours) => {
                 checked.tasks.insert(address, header);
                 for neighbour in neighbours {
-                    let known = checked.tasks.insert(neighbour.address, neighbour);
-                    if known.is_none() {
+                    if checked.tasks.insert(neighbour.address, neighbour).is_none() {
                         pending.push(neighbour.address);
                     }
                 }
@@ -97,25 +103,31 @@ enum Settled {
 }
 
 /// Reads a task and its neighbours until they agree.
-fn settle(address: u64, reader: &HeaderReader<'_>) -> Settled {
-    for _ in 0..MOST_READS {
-        let Some(header) = reader.read(address) else {
+fn settle(address: u64, reader: &HeaderReader<'_>, pauses: &mut usize) -> Settled {
+    let mut reads = 0;
+    loop {
+        let header = reader.read(address);
+        let Some(header) = header.filter(TaskHeader::is_plausible) else {
             return Settled::Ended;
         };
         let others = header
             .neighbours
-            .into_iter()
-            .filter(|neighbour| *neighbour != 0);
-        let neighbours: Vec<_> = others
-            .filter_map(|neighbour| reader.read(neighbour))
-            .collect();
-        let tasks = neighbours
             .iter()
-            .map(|task| (task.address, *task))
-            .collect();
-        if has_agreement(&header, &tasks) {
-            return Settled::Task(header, neighbours);
+            .filter(|neighbour| **neighbour != 0);
+        // A task that has ended stays in the list for some time.
+        let neighbours = others.filter_map(|neighbour| reader.read(*neighbour));
+        let mut neighbours: Headers = neighbours.map(|task| (task.address, task)).collect();
+        if has_agreement(&header, &neighbours) {
+            neighbours.retain(|_, task| task.is_plausible());
+            return Settled::Task(header, neighbours.into_values().collect());
+        }
+        reads += 1;
+        if MOST_READS <= reads {
+            if *pauses == 0 || 2 * MOST_READS <= reads {
+                return Settled::Undecided;
+            }
+            *pauses -= 1;
+            thread::sleep(PAUSE);
         }
     }
-    Settled::Undecided
 }

@@ -22,7 +22,7 @@ pub struct References {
     pub after_vtable: Vec<u64>,
     /// Two equal words in a row are the head and the tail of a list with a single task.
     pub is_alone_in_list: bool,
-    /// Threads whose stacks have the address in use.
+    /// Threads with the address in the used part of their stacks.
     pub stacks: Vec<u32>,
     /// Words in other memory than stacks.
     pub in_heap: u32,

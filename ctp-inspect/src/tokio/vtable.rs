@@ -36,10 +36,15 @@ pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module) -> Vec<TaskVt
     }
     starts.sort_unstable();
     starts.dedup();
-    let candidates = starts
-        .into_iter()
-        .filter_map(|start| read(target, start, module));
-    candidates.collect()
+    let vtables = starts.iter().filter_map(|start| read(target, *start));
+    let vtables: Vec<_> = vtables.collect();
+    if !vtables.is_empty() {
+        return vtables;
+    }
+    // Eight functions and a number are less rare than seven functions and three offsets.
+    let vtables = starts.iter();
+    let vtables = vtables.filter_map(|start| read_before_1_23(target, *start, module));
+    vtables.collect()
 }
 
 /// How many functions in a row end at the present word.
@@ -67,20 +72,17 @@ impl TextRun {
     }
 }
 
-/// Reads the vtable whose trailer offset follows the 7 functions at `start`.
-fn read(target: &dyn Target, start: u64, module: &Module) -> Option<TaskVtable> {
+/// Reads the vtable in which the trailer offset follows the 7 functions at `start`.
+fn read(target: &dyn Target, start: u64) -> Option<TaskVtable> {
     let mut words = [0; WORDS];
     let (functions, offsets) = (FUNCTIONS, WORDS - 1);
     if !target.words(start, &mut words) && !target.words(start, &mut words[..offsets]) {
-        return read_before_1_23(target, start, module);
+        return None;
     }
     let [trailer, scheduler, id, spawn] = words[functions..] else {
         return None;
     };
-    if !are_offsets(trailer, scheduler, id) {
-        return read_before_1_23(target, start, module);
-    }
-    Some(TaskVtable {
+    are_offsets(trailer, scheduler, id).then(|| TaskVtable {
         address: start,
         poll: words[0],
         trailer_offset: trailer,
@@ -90,6 +92,7 @@ fn read(target: &dyn Target, start: u64, module: &Module) -> Option<TaskVtable> 
     })
 }
 
+/// Reads the vtable of 8 functions, the second of which is at `second`.
 fn read_before_1_23(target: &dyn Target, second: u64, module: &Module) -> Option<TaskVtable> {
     let start = second.checked_sub(8)?;
     let mut words = [0; FUNCTIONS_BEFORE_1_23 + 1];

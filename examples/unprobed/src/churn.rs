@@ -20,11 +20,12 @@ pub fn start(count: usize) {
     }
 }
 
+/// Ends after a millisecond, or after some polls.
 async fn short(index: usize) {
-    for _ in 0..index % 4 {
-        tokio::task::yield_now().await;
+    if index % 4 == 0 {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
     }
-    if index % 3 == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    tokio::time::sleep(Duration::from_millis(1)).await;
 }
