@@ -86,7 +86,7 @@ impl Inspector {
             ended,
             ended_threads: threads.ended,
             runtimes: found.runtimes,
-            gaps: [found.gaps, threads.gaps].concat(),
+            gaps: [self.target.gaps(), found.gaps, threads.gaps].concat(),
         }));
         Ok(records)
     }

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod awaits;
+pub mod core_file;
 pub mod finder;
 pub mod inspector;
 pub mod modules;
@@ -30,6 +31,7 @@ pub mod threads;
 pub mod tokio;
 pub mod types;
 
+pub use core_file::CoreFile;
 pub use inspector::{Inspector, TraceIds};
 pub use target::denial::Denial;
 pub use target::error::TargetError;

@@ -59,6 +59,11 @@ pub trait Target {
         mapping.path.clone()
     }
 
+    /// What is missing, a sentence each. Nothing is missing from a process that runs.
+    fn gaps(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The 64-bit word at `address`, if it can be read.
     fn word(&self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];

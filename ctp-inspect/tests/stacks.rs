@@ -10,51 +10,13 @@ mod support;
 
 use std::collections::HashMap;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use ctp_inspect::ProcessTarget;
 use ctp_inspect::stacks::{Stack, Unwinder};
-use ctp_inspect::threads::{ThreadSample, ThreadState, procfs};
-use support::Running;
-
-/// A thread of the program: its id, how it blocks, and the return addresses outside of `block`.
-struct Truth {
-    tid: u32,
-    way: String,
-    addresses: Vec<u64>,
-}
-
-impl Truth {
-    fn parse(line: &str) -> Self {
-        let mut words = line.strip_prefix("thread ").unwrap().split(' ');
-        Truth {
-            tid: words.next().unwrap().parse().unwrap(),
-            way: words.next().unwrap().to_owned(),
-            addresses: words
-                .map(|word| u64::from_str_radix(word, 16).unwrap())
-                .collect(),
-        }
-    }
-}
+use ctp_inspect::threads::ThreadState;
+use support::{Running, Truth, blocked};
 
 const THREADS: usize = 9;
-
-/// The sample of a thread once it is blocked in its call rather than on its way there.
-fn blocked(pid: u32, tid: u32) -> ThreadSample {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let mut before = None;
-    loop {
-        let sample = procfs::sample(pid, tid);
-        let is_blocked =
-            |sample: &ThreadSample| matches!(sample.state, ThreadState::Blocked { .. });
-        if sample == before && sample.as_ref().is_some_and(is_blocked) {
-            return sample.unwrap();
-        }
-        assert!(Instant::now() < deadline, "{sample:?}");
-        before = sample;
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 fn addresses(stack: &Stack) -> Vec<u64> {
     stack.frames.iter().map(|frame| frame.address).collect()

@@ -5,6 +5,8 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod support;
+
 use std::future::poll_fn;
 use std::sync::{Arc, Barrier, mpsc};
 use std::task::Poll;
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use ctp_inspect::threads::inspector::ThreadInspector;
 use ctp_inspect::threads::polled::PollableTask;
-use ctp_inspect::{Inspector, ProcessTarget, Target as _, TraceIds};
+use ctp_inspect::{CoreFile, Inspector, ProcessTarget, Target as _, TraceIds};
 use ctp_trace::record::{InspectedThread, ProcessId, Record, TaskId, ThreadRole};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -112,12 +114,35 @@ fn pollable(place: &Place) -> PollableTask {
     }
 }
 
-/// Whether the records of an inspection say of each task which thread polls it, and the other way round.
 fn check_records(places: &[Place]) {
     let target = ProcessTarget::open(std::process::id()).unwrap();
     let mut inspector = Inspector::new(Box::new(target), ProcessId(1));
     let mut ids = TraceIds::default();
     let records = inspector.inspect(&mut ids).unwrap();
+    check_polls(&records, places);
+    let again = inspector.inspect(&mut ids).unwrap();
+    let own = tid();
+    let is_thread = |record: &&Record| match record {
+        Record::InspectedThread(thread) => thread.tid != own,
+        _ => false,
+    };
+    assert_eq!(again.iter().find(is_thread), None, "nothing has moved");
+}
+
+/// A core file says the same.
+fn check_core(places: &[Place]) {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(path) = support::core_by_gdb(directory.path(), std::process::id()) else {
+        return;
+    };
+    let core = CoreFile::open(&path, None).unwrap();
+    let mut inspector = Inspector::new(Box::new(core), ProcessId(1));
+    let records = inspector.inspect(&mut TraceIds::default()).unwrap();
+    check_polls(&records, places);
+}
+
+/// Whether the records of an inspection say of each task which thread polls it, and the other way round.
+fn check_polls(records: &[Record], places: &[Place]) {
     for place in places.iter().filter(|place| place.task != 0) {
         let task = records.iter().find_map(|record| match record {
             Record::InspectedTask(task) if task.address == place.task => Some(task),
@@ -133,13 +158,6 @@ fn check_records(places: &[Place]) {
         });
         assert!(polls, "{place:?} {records:#?}");
     }
-    let again = inspector.inspect(&mut ids).unwrap();
-    let own = tid();
-    let is_thread = |record: &&Record| match record {
-        Record::InspectedThread(thread) => thread.tid != own,
-        _ => false,
-    };
-    assert_eq!(again.iter().find(is_thread), None, "nothing has moved");
 }
 
 #[test]
@@ -202,6 +220,7 @@ fn threads_have_roles_and_tasks() {
     let again = inspect(&mut inspector, &places).unwrap();
     assert_eq!(again, [], "nothing has moved");
     check_records(&places);
+    check_core(&places);
     blocker.end.wait();
     for single in singles {
         single.join().unwrap();

@@ -32,7 +32,7 @@ pub fn call_before(
     if target.read(start, &mut code) != code.len() {
         return Call::Other;
     }
-    if ends_signal(target, processor, return_address) {
+    if returns_from_signal(target, processor, return_address) {
         return Call::Indirect;
     }
     match processor {
@@ -42,8 +42,8 @@ pub fn call_before(
 }
 
 /// Whether the code here does nothing but call the kernel's `rt_sigreturn`.
-fn ends_signal(target: &dyn Target, processor: Processor, address: u64) -> bool {
-    let endings: [&[u8]; 2] = match processor {
+fn returns_from_signal(target: &dyn Target, processor: Processor, address: u64) -> bool {
+    let codes: [&[u8]; 2] = match processor {
         Processor::X86_64 => [
             b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", // mov rax, 15; syscall
             b"\xb8\x0f\x00\x00\x00\x0f\x05",
@@ -52,9 +52,9 @@ fn ends_signal(target: &dyn Target, processor: Processor, address: u64) -> bool 
     };
     let mut code = [0; 9];
     let read = target.read(address, &mut code);
-    endings
+    codes
         .iter()
-        .any(|ending| code[..read].starts_with(ending))
+        .any(|expected| code[..read].starts_with(expected))
 }
 
 fn x86_call(target: &dyn Target, code: &[u8; 8], return_address: u64, function: u64) -> Call {

@@ -1,7 +1,7 @@
 //! Blocks threads in several ways. Each first prints its id, its way, and the return addresses on its
 //! stack from the caller of `block` outwards, as the unwinder for exceptions finds them.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_void as Opaque};
 use std::hint::black_box;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
@@ -9,19 +9,19 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(600);
 
 unsafe extern "C" {
-    fn _Unwind_Backtrace(trace: extern "C" fn(*mut c_void, *mut c_void) -> c_int, to: *mut c_void) -> c_int;
-    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_Backtrace(trace: extern "C" fn(*mut Opaque, *mut Opaque) -> c_int, to: *mut Opaque) -> c_int;
+    fn _Unwind_GetIP(context: *mut Opaque) -> usize;
     fn epoll_create1(flags: c_int) -> c_int;
-    fn epoll_wait(epoll: c_int, events: *mut c_void, most: c_int, timeout: c_int) -> c_int;
+    fn epoll_wait(epoll: c_int, events: *mut Opaque, most: c_int, timeout: c_int) -> c_int;
     fn pipe(ends: *mut c_int) -> c_int;
-    fn read(from: c_int, to: *mut c_void, bytes: usize) -> isize;
+    fn read(from: c_int, to: *mut Opaque, bytes: usize) -> isize;
     fn signal(number: c_int, handler: extern "C" fn(c_int)) -> usize;
     fn raise(number: c_int) -> c_int;
 }
 
-extern "C" fn push(context: *mut c_void, to: *mut c_void) -> c_int {
+extern "C" fn push(context: *mut Opaque, to: *mut Opaque) -> c_int {
     // SAFETY: `to` is the vector that `return_addresses` passes.
-    let addresses = unsafe { &mut *to.cast::<Vec<usize>>() };
+    let addresses = unsafe { &mut *(to as *mut Vec<usize>) };
     // SAFETY: the unwinder passes its context.
     addresses.push(unsafe { _Unwind_GetIP(context) });
     0
@@ -32,7 +32,7 @@ extern "C" fn push(context: *mut c_void, to: *mut c_void) -> c_int {
 fn return_addresses() -> Vec<usize> {
     let mut addresses: Vec<usize> = Vec::new();
     // SAFETY: `push` gets the vector.
-    unsafe { _Unwind_Backtrace(push, (&raw mut addresses).cast()) };
+    unsafe { _Unwind_Backtrace(push, &raw mut addresses as *mut Opaque) };
     addresses.retain(|address| *address != 0);
     addresses.split_off(2)
 }
@@ -47,7 +47,7 @@ fn read_from_pipe() {
     // SAFETY: both buffers are as large as said.
     unsafe {
         pipe(ends.as_mut_ptr());
-        read(ends[0], bytes.as_mut_ptr().cast(), bytes.len());
+        read(ends[0], &raw mut bytes as *mut Opaque, bytes.len());
     }
     black_box(bytes);
 }
@@ -55,7 +55,7 @@ fn read_from_pipe() {
 fn wait_for_events() {
     let mut events = [0_u64; 64];
     // SAFETY: the buffer holds 16 events.
-    unsafe { epoll_wait(epoll_create1(0), events.as_mut_ptr().cast(), 16, -1) };
+    unsafe { epoll_wait(epoll_create1(0), &raw mut events as *mut Opaque, 16, -1) };
     black_box(events);
 }
 

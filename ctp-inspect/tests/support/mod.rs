@@ -5,6 +5,9 @@
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ctp_inspect::threads::{ThreadSample, ThreadState, procfs};
 
 /// Compiles `tests/programs/<source>` into a directory. Returns `None` and prints the reason if the
 /// compiler is absent or fails.
@@ -23,6 +26,23 @@ pub fn compile(directory: &Path, compiler: &str, source: &str, args: &[&str]) ->
         }
         Ok(_) => return Some(program),
     }
+    None
+}
+
+/// A core file by gdb, which does not end the process. Returns `None` and prints the reason if that
+/// fails.
+pub fn core_by_gdb(directory: &Path, pid: u32) -> Option<PathBuf> {
+    let mut command = Command::new("gcore");
+    command
+        .arg("-o")
+        .arg(directory.join("core"))
+        .arg(pid.to_string());
+    let output = command.output();
+    let core = directory.join(format!("core.{pid}"));
+    if core.exists() {
+        return Some(core);
+    }
+    eprintln!("SKIPPED: gcore: {output:?}");
     None
 }
 
@@ -49,9 +69,52 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Waits until the process has ended.
+    pub fn wait(mut self) {
+        self.child.wait().unwrap();
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A thread of `blocked.rs`: its id, how it blocks, and the return addresses outside of `block`.
+pub struct Truth {
+    pub tid: u32,
+    pub way: String,
+    pub addresses: Vec<u64>,
+}
+
+impl Truth {
+    pub fn parse(line: &str) -> Self {
+        let mut words = line.strip_prefix("thread ").unwrap().split(' ');
+        let address = |word| u64::from_str_radix(word, 16).unwrap();
+        Truth {
+            tid: words.next().unwrap().parse().unwrap(),
+            way: words.next().unwrap().to_owned(),
+            addresses: words.map(address).collect(),
+        }
+    }
+}
+
+/// The sample of a thread once it is blocked in its call rather than on its way there.
+pub fn blocked(pid: u32, tid: u32) -> ThreadSample {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut before = None;
+    loop {
+        let sample = procfs::sample(pid, tid);
+        let is_blocked =
+            |sample: &ThreadSample| matches!(sample.state, ThreadState::Blocked { .. });
+        if sample == before && sample.as_ref().is_some_and(is_blocked) {
+            return sample.unwrap();
+        }
+        assert!(Instant::now() < deadline, "{sample:?}");
+        before = sample;
+        std::thread::sleep(Duration::from_millis(50));
     }
 }

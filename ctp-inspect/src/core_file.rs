@@ -1,0 +1,327 @@
+//! [`CoreFile`]: a process as it was when its core file was written.
+//!
+//! A core file has all registers of all threads, and one moment: it can be inspected once.
+
+mod elf;
+mod files;
+mod notes;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ctp_trace::record::Nanos;
+use object::elf::{EM_AARCH64, EM_X86_64, PF_R, PF_W, PF_X};
+
+use crate::core_file::elf::{Header, Segment};
+use crate::core_file::files::{MappedFiles, path, read_file};
+use crate::core_file::notes::{Facts, MappedFile};
+use crate::stacks::Processor;
+use crate::target::error::TargetError;
+use crate::target::mapping::{self, Mapping};
+use crate::target::{EpollInterest, StackPointer, Target};
+use crate::threads::{ThreadSample, ThreadState};
+
+/// A core file.
+#[derive(Debug)]
+pub struct CoreFile {
+    memory: CoreMemory,
+    facts: Facts,
+    mappings: Vec<Mapping>,
+    files: MappedFiles,
+    /// Path of the executable: as the process had it, and where it is now.
+    executable: (Vec<u8>, Option<PathBuf>),
+    gaps: Vec<String>,
+}
+
+/// The memory that is in the core file.
+#[derive(Debug)]
+struct CoreMemory {
+    file: File,
+    /// Sorted by address.
+    segments: Vec<Segment>,
+}
+
+impl CoreFile {
+    /// Opens a core file. `executable` is where the executable is now, if not at its old path.
+    ///
+    /// Files that were mapped and are not in the core file are read from where they were, if they have
+    /// not changed since.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not the core file of a 64-bit program.
+    pub fn open(core: &Path, executable: Option<&Path>) -> Result<Self, TargetError> {
+        let file = symbolize::open_regular(core).map_err(TargetError::Io)?;
+        let bytes = file.metadata().map_err(TargetError::Io)?.len();
+        let read = |offset, buffer: &mut [u8]| read_file(&file, offset, buffer);
+        let header = Header::read(&read).filter(|header| header.is_core);
+        let header = header.ok_or_else(not_core)?;
+        let processor = processor(&header).ok_or(TargetError::Narrow)?;
+        let segments = header.segments(&read);
+        let facts = facts(&segments, processor, &read);
+        let gaps = gaps(&segments, &facts, bytes);
+        let mut memory: Vec<_> = segments.into_iter().filter(Segment::is_memory).collect();
+        memory.sort_by_key(|segment| segment.address);
+        let mut core = CoreFile {
+            mappings: mappings(&memory, &facts),
+            memory: CoreMemory {
+                file,
+                segments: memory,
+            },
+            files: MappedFiles::default(),
+            executable: (Vec::new(), executable.map(Path::to_owned)),
+            facts,
+            gaps,
+        };
+        core.open_files();
+        core.add_unchanged();
+        Ok(core)
+    }
+
+    /// Opens the programs and libraries that were mapped.
+    fn open_files(&mut self) {
+        let executable = self.facts.file_at(self.facts.in_executable);
+        self.executable.0 = executable.map(|file| file.path.clone()).unwrap_or_default();
+        for file in self.facts.files.iter().filter(|file| file.offset == 0) {
+            let in_memory = |offset, buffer: &mut [u8]| match file.start.checked_add(offset) {
+                Some(address) => self.memory.read(address, buffer),
+                None => 0,
+            };
+            let mut mappings = self.mappings.iter();
+            let is_code =
+                mappings.any(|mapping| mapping.is_executable && mapping.path == file.path);
+            if !is_code && Header::read(&in_memory).is_none() {
+                continue;
+            }
+            let build_id = elf::build_id(&in_memory, true);
+            let given = self.executable.1.as_ref();
+            let given = given.filter(|_| file.path == self.executable.0);
+            let at = given.cloned().unwrap_or_else(|| path(&file.path));
+            let is_given = given.is_some();
+            self.files
+                .open(&file.path, &at, build_id.as_deref(), is_given);
+        }
+        self.gaps.extend(self.files.missing.iter().map(|missing| {
+            format!("{missing} is missing, or is not the file that the process had mapped.")
+        }));
+    }
+
+    /// Adds the mappings that gdb leaves out of its core files: parts of files that do not change.
+    fn add_unchanged(&mut self) {
+        for file in &self.facts.files {
+            let segment = self.files.unchanged_segment(&file.path, file.offset);
+            let is_free = mapping::find(&self.mappings, file.start).is_none();
+            let Some(segment) = segment.filter(|_| is_free) else {
+                continue;
+            };
+            let after = self
+                .mappings
+                .partition_point(|mapping| mapping.start <= file.start);
+            let next = self
+                .mappings
+                .get(after)
+                .map_or(u64::MAX, |mapping| mapping.start);
+            let mapping = Mapping {
+                start: file.start,
+                end: file.end.min(next),
+                is_readable: segment.has(PF_R),
+                is_executable: segment.has(PF_X),
+                ..of_file(file, file.start, &self.facts)
+            };
+            self.mappings.insert(after, mapping);
+        }
+    }
+
+    /// Reads what is in the core file, or else what the process could not have changed, from the file
+    /// that was mapped.
+    fn read_part(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let read = self.memory.read(address, buffer);
+        if 0 < read {
+            return read;
+        }
+        let Some(mapping) = mapping::find(&self.mappings, address) else {
+            return 0;
+        };
+        if mapping.is_writable || !mapping.has_file() {
+            return 0;
+        }
+        let bytes = (mapping.end - address).min(buffer.len() as u64);
+        let bytes = usize::try_from(bytes).unwrap_or_default();
+        let offset = mapping.file_offset.saturating_add(address - mapping.start);
+        self.files.read(&mapping.path, offset, &mut buffer[..bytes])
+    }
+}
+
+impl CoreMemory {
+    /// Reads from a single segment.
+    fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let after = self
+            .segments
+            .partition_point(|segment| segment.address <= address);
+        let Some(segment) = self.segments[..after].last() else {
+            return 0;
+        };
+        let into = address - segment.address;
+        let left = segment.file_bytes.saturating_sub(into);
+        let bytes = usize::try_from(left.min(buffer.len() as u64)).unwrap_or_default();
+        match segment.offset.checked_add(into) {
+            Some(offset) => read_file(&self.file, offset, &mut buffer[..bytes]),
+            None => 0,
+        }
+    }
+}
+
+impl Target for CoreFile {
+    fn pid(&self) -> u32 {
+        self.facts.pid
+    }
+
+    fn exe(&self) -> &[u8] {
+        &self.executable.0
+    }
+
+    fn mappings(&self) -> &[Mapping] {
+        &self.mappings
+    }
+
+    fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < buffer.len() {
+            let next = address.checked_add(done as u64);
+            match next.map_or(0, |next| self.read_part(next, &mut buffer[done..])) {
+                0 => break,
+                bytes => done += bytes,
+            }
+        }
+        done
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(0)
+    }
+
+    fn refresh(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn stack_pointers(&self) -> Vec<StackPointer> {
+        let pointer = |thread: &ThreadSample| match &thread.state {
+            ThreadState::Blocked { registers, .. } => Some(StackPointer {
+                tid: thread.tid,
+                address: registers.sp,
+            }),
+            _ => None,
+        };
+        self.facts.threads.iter().filter_map(pointer).collect()
+    }
+
+    fn epoll_interests(&self) -> Vec<EpollInterest> {
+        Vec::new()
+    }
+
+    fn thread_ids(&self) -> Vec<u32> {
+        let mut ids: Vec<_> = self.facts.threads.iter().map(|thread| thread.tid).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    fn thread(&self, tid: u32) -> Option<ThreadSample> {
+        let mut threads = self.facts.threads.iter();
+        threads.find(|thread| thread.tid == tid).cloned()
+    }
+
+    fn readable_path(&self, mapping: &Mapping) -> Vec<u8> {
+        match &self.executable {
+            (old, Some(now)) if *old == mapping.path => now.as_os_str().as_encoded_bytes().to_vec(),
+            _ => mapping.path.clone(),
+        }
+    }
+
+    fn gaps(&self) -> Vec<String> {
+        self.gaps.clone()
+    }
+}
+
+fn not_core() -> TargetError {
+    TargetError::Io(io::Error::new(
+        io::ErrorKind::InvalidData,
+        "not a core file of a 64-bit program",
+    ))
+}
+
+fn processor(header: &Header) -> Option<Processor> {
+    match header.machine {
+        EM_X86_64 => Some(Processor::X86_64),
+        EM_AARCH64 => Some(Processor::Aarch64),
+        _ => None,
+    }
+}
+
+fn facts(segments: &[Segment], processor: Processor, read: elf::Read<'_>) -> Facts {
+    let mut facts = Facts::default();
+    for segment in segments.iter().filter(|segment| segment.is_note()) {
+        let most = segment.file_bytes.min(elf::MOST_NOTE_BYTES);
+        let bytes = elf::bytes_at(read, segment.offset, most);
+        for note in elf::notes(&bytes) {
+            facts.add(processor, &note);
+        }
+    }
+    facts
+}
+
+/// What the core file lacks.
+fn gaps(segments: &[Segment], facts: &Facts, bytes: u64) -> Vec<String> {
+    let ends = segments
+        .iter()
+        .map(|segment| segment.offset.saturating_add(segment.file_bytes));
+    let end = ends.max().unwrap_or_default();
+    let mut gaps = Vec::new();
+    if bytes < end {
+        gaps.push(format!(
+            "The core file is cut: it has {bytes} of {end} bytes."
+        ));
+    }
+    if facts.threads.is_empty() {
+        gaps.push("The core file has no registers of threads.".to_owned());
+    }
+    if facts.files.is_empty() {
+        gaps.push("The core file does not say which files were mapped.".to_owned());
+    }
+    gaps
+}
+
+/// The mappings with memory in the core file, or with none that changed.
+fn mappings(memory: &[Segment], facts: &Facts) -> Vec<Mapping> {
+    let in_core = memory.iter().filter(|segment| 0 < segment.memory_bytes);
+    let mapping = |segment: &Segment| {
+        let file = facts.file_at(segment.address);
+        let origin = match file {
+            Some(file) => of_file(file, segment.address, facts),
+            None if segment.address == facts.vdso => Mapping {
+                path: b"[vdso]".to_vec(),
+                ..Mapping::default()
+            },
+            None => Mapping::default(),
+        };
+        Some(Mapping {
+            start: segment.address,
+            end: segment.address.checked_add(segment.memory_bytes)?,
+            is_readable: segment.has(PF_R),
+            is_writable: segment.has(PF_W),
+            is_executable: segment.has(PF_X),
+            ..origin
+        })
+    };
+    in_core.filter_map(mapping).collect()
+}
+
+/// The file of a mapping. Files have numbers here, because their inodes are not in the core file.
+fn of_file(file: &MappedFile, address: u64, facts: &Facts) -> Mapping {
+    Mapping {
+        file_offset: file.offset.saturating_add(address - file.start),
+        path: file.path.clone(),
+        file: (0, facts.number_of(file)),
+        ..Mapping::default()
+    }
+}

@@ -1,0 +1,200 @@
+//! [`Facts`]: what the notes of a core file say: threads, mapped files, the executable.
+
+use gimli::Register;
+use object::elf;
+
+use crate::core_file::elf::{Fields, Note};
+use crate::stacks::{Processor, Registers};
+use crate::threads::{ThreadSample, ThreadState};
+
+/// More threads are not read.
+const MOST_THREADS: usize = 1 << 16;
+/// Where registers begin in the note of a thread, and where its id is.
+const REGISTERS: usize = 112;
+const THREAD_ID: usize = 32;
+/// Entries of the auxiliary vector: an address in the executable, and where the kernel's library is.
+const AT_PHDR: u64 = 3;
+const AT_SYSINFO_EHDR: u64 = 33;
+
+/// What the notes say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Id of the process; 0 if unknown.
+    pub pid: u32,
+    /// The threads. The first is the one that ended the process.
+    pub threads: Vec<ThreadSample>,
+    /// The mapped files, sorted by address.
+    pub files: Vec<MappedFile>,
+    /// An address in the executable; 0 if unknown.
+    pub in_executable: u64,
+    /// Where the kernel's library is; 0 if unknown.
+    pub vdso: u64,
+}
+
+/// A file that was mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MappedFile {
+    /// First address.
+    pub start: u64,
+    /// First address after the mapping.
+    pub end: u64,
+    /// Where in the file `start` is.
+    pub offset: u64,
+    /// Path of the file.
+    pub path: Vec<u8>,
+}
+
+impl Facts {
+    /// Adds what a note says.
+    pub fn add(&mut self, processor: Processor, note: &Note<'_>) {
+        let fields = Fields(note.contents);
+        if note.owner != b"CORE" {
+            return;
+        }
+        match elf::NoteType(note.kind) {
+            elf::NT_PRSTATUS if self.threads.len() < MOST_THREADS => {
+                self.threads.extend(thread(processor, fields));
+            }
+            elf::NT_PRPSINFO => self.pid = fields.u32(24).unwrap_or_default(),
+            elf::NT_AUXV => self.add_vector(fields),
+            elf::NT_FILE => {
+                self.files = mapped_files(note.contents).unwrap_or_default();
+                self.files.sort_by_key(|file| file.start);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_vector(&mut self, fields: Fields<'_>) {
+        for at in (0..fields.0.len()).step_by(16) {
+            match (fields.u64(at), fields.u64(at + 8)) {
+                (Some(AT_PHDR), Some(address)) => self.in_executable = address,
+                (Some(AT_SYSINFO_EHDR), Some(address)) => self.vdso = address,
+                _ => {}
+            }
+        }
+    }
+
+    /// A number that equals that of the same file only, and is not 0.
+    pub fn number_of(&self, file: &MappedFile) -> u64 {
+        let first = self.files.iter().position(|other| other.path == file.path);
+        first.map_or(0, |first| first as u64 + 1)
+    }
+
+    /// The file that was mapped at an address.
+    pub fn file_at(&self, address: u64) -> Option<&MappedFile> {
+        let after = self.files.partition_point(|file| file.start <= address);
+        let file = self.files[..after].last()?;
+        (address < file.end).then_some(file)
+    }
+}
+
+/// A thread with all its registers, and its system call if it was in one.
+fn thread(processor: Processor, fields: Fields<'_>) -> Option<ThreadSample> {
+    let word = |index: usize| fields.u64(REGISTERS + 8 * index);
+    let (registers, syscall) = match processor {
+        Processor::X86_64 => (x86_registers(word)?, u32::try_from(word(15)?).ok()),
+        Processor::Aarch64 => (aarch64_registers(word)?, None),
+    };
+    Some(ThreadSample {
+        tid: fields.u32(THREAD_ID)?,
+        name: String::new(),
+        switches: 0,
+        state: ThreadState::Blocked {
+            syscall,
+            registers: Box::new(registers),
+        },
+    })
+}
+
+/// The order is that of `struct user_regs_struct`.
+fn x86_registers(word: impl Fn(usize) -> Option<u64>) -> Option<Registers> {
+    let mut registers = Registers::new(Processor::X86_64, word(16)?, word(19)?);
+    let numbers = [15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5];
+    for (index, number) in numbers.into_iter().enumerate() {
+        registers.set(Register(number), word(index));
+    }
+    Some(registers)
+}
+
+fn aarch64_registers(word: impl Fn(usize) -> Option<u64>) -> Option<Registers> {
+    let mut registers = Registers::new(Processor::Aarch64, word(32)?, word(31)?);
+    for number in 0..31 {
+        registers.set(Register(number), word(usize::from(number)));
+    }
+    Some(registers)
+}
+
+/// A count, the size of pages, start, end and page in the file for each mapping, then the paths.
+fn mapped_files(contents: &[u8]) -> Option<Vec<MappedFile>> {
+    let fields = Fields(contents);
+    let count = usize::try_from(fields.u64(0)?).ok()?;
+    let page_bytes = fields.u64(8)?;
+    let paths = contents.get(16_usize.checked_add(count.checked_mul(24)?)?..)?;
+    let paths = paths.split(|&byte| byte == 0);
+    let file = |(index, path): (usize, &[u8])| {
+        let at = 16 + 24 * index;
+        Some(MappedFile {
+            start: fields.u64(at)?,
+            end: fields.u64(at + 8)?,
+            offset: fields.u64(at + 16)?.checked_mul(page_bytes)?,
+            path: path.to_vec(),
+        })
+    };
+    let files = paths.take(count).enumerate().map(file);
+    Some(
+        files
+            .flatten()
+            .filter(|file| file.start < file.end)
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_offsets_in_bytes() {
+        let words = [2_u64, 4096, 0x1000, 0x2000, 0, 0x2000, 0x5000, 3];
+        let mut contents: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        contents.extend(b"/app\0/lib\0");
+        let mut facts = Facts::default();
+        let note = Note {
+            owner: b"CORE",
+            kind: elf::NT_FILE.0,
+            contents: &contents,
+        };
+        facts.add(Processor::X86_64, &note);
+        assert_eq!(
+            facts.file_at(0x1fff).map(|file| &file.path[..]),
+            Some(&b"/app"[..])
+        );
+        assert_eq!(facts.file_at(0x4000).map(|file| file.offset), Some(0x3000));
+        assert_eq!(facts.file_at(0x5000), None);
+        contents[0] = 200;
+        assert_eq!(mapped_files(&contents), None);
+    }
+
+    #[test]
+    fn threads_have_all_registers() {
+        let mut contents = vec![0; 336];
+        contents[32] = 77;
+        for index in 0..27_usize {
+            let value = if index == 15 {
+                u64::MAX
+            } else {
+                1000 + index as u64
+            };
+            contents[112 + 8 * index..][..8].copy_from_slice(&value.to_le_bytes());
+        }
+        let found = thread(Processor::X86_64, Fields(&contents)).expect("a thread");
+        let ThreadState::Blocked { syscall, registers } = found.state else {
+            panic!("registers are known");
+        };
+        assert_eq!((found.tid, syscall), (77, None));
+        assert_eq!((registers.pc, registers.sp), (1016, 1019));
+        assert_eq!(registers.get(Register(6)), Some(1004));
+        assert_eq!(thread(Processor::X86_64, Fields(&contents[..200])), None);
+    }
+}
