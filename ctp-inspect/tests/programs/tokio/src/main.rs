@@ -48,13 +48,13 @@ impl<F: Future> Future for Named<F> {
 
 async fn leaf(receiver: oneshot::Receiver<u32>) -> usize {
     let held = String::from("held");
-    awaits_at("leaf", line!());
+    awaits_at("leaf", line!() + 1);
     let received = receiver.await;
     received.map_or(0, |_| held.len())
 }
 
 async fn middle(receiver: oneshot::Receiver<u32>) -> usize {
-    awaits_at("middle", line!());
+    awaits_at("middle", line!() + 1);
     let length = leaf(receiver).await;
     length + 1
 }
@@ -65,21 +65,21 @@ fn boxed(
 ) -> Pin<Box<dyn Future<Output = usize> + Send>> {
     Box::pin(async move {
         if levels == 0 {
-            awaits_at("boxed.leaf", line!());
+            awaits_at("boxed.leaf", line!() + 1);
             leaf(receiver).await
         } else {
-            awaits_at("boxed", line!());
+            awaits_at("boxed", line!() + 1);
             boxed(levels - 1, receiver).await
         }
     })
 }
 
 async fn transfer(first: Arc<Mutex<u32>>, second: Arc<Mutex<u32>>) {
-    declared_at("from", line!());
+    declared_at("from", line!() + 1);
     let mut from = first.lock().await;
     *from += 1;
     tokio::time::sleep(Duration::from_millis(50)).await;
-    awaits_at("transfer", line!());
+    awaits_at("transfer", line!() + 1);
     let mut to = second.lock().await;
     *to += *from;
 }
@@ -104,13 +104,13 @@ async fn joining(semaphore: Arc<Semaphore>, lock: Arc<RwLock<u32>>) {
 }
 
 async fn joining_all(notify: Arc<Notify>) {
-    awaits_at("joining_all", line!());
+    awaits_at("joining_all", line!() + 1);
     futures::future::join_all([notify.notified(), notify.notified()]).await;
 }
 
 async fn reading(mut stream: TcpStream) {
     let mut bytes = [0; 16];
-    awaits_at("reading", line!());
+    awaits_at("reading", line!() + 1);
     let _ = stream.read(&mut bytes).await;
 }
 
@@ -118,44 +118,44 @@ async fn reading_buffered(stream: TcpStream) {
     let (reader, _writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let mut bytes = [0; 16];
-    awaits_at("reading_buffered", line!());
+    awaits_at("reading_buffered", line!() + 1);
     let _ = reader.read_exact(&mut bytes).await;
 }
 
 async fn writing(mut stream: TcpStream) {
     let bytes = vec![0; 64 << 20];
-    awaits_at("writing", line!());
+    awaits_at("writing", line!() + 1);
     let _ = stream.write_all(&bytes).await;
 }
 
 async fn accepting(listener: TcpListener) {
-    awaits_at("accepting", line!());
+    awaits_at("accepting", line!() + 1);
     let _ = listener.accept().await;
 }
 
 async fn limited(receiver: oneshot::Receiver<u32>) {
-    awaits_at("limited", line!());
+    awaits_at("limited", line!() + 1);
     let _ = tokio::time::timeout(LONG, leaf(receiver)).await;
 }
 
 async fn sending(sender: mpsc::Sender<u8>) {
     let _ = sender.send(1).await;
-    awaits_at("sending", line!());
+    awaits_at("sending", line!() + 1);
     let _ = sender.send(2).await;
 }
 
 async fn listening(mut receiver: broadcast::Receiver<u8>) {
-    awaits_at("listening", line!());
+    awaits_at("listening", line!() + 1);
     let _ = receiver.recv().await;
 }
 
 async fn forgetting() {
-    awaits_at("forgetting", line!());
+    awaits_at("forgetting", line!() + 1);
     std::future::poll_fn(|_| Poll::<()>::Pending).await;
 }
 
 async fn forever() {
-    awaits_at("forever", line!());
+    awaits_at("forever", line!() + 1);
     std::future::pending::<()>().await;
 }
 
@@ -186,7 +186,7 @@ async fn main() {
     spawn("forgetting", forgetting());
     let last = spawn("forever", forever());
     spawn("joined", async move {
-        awaits_at("joined", line!());
+        awaits_at("joined", line!() + 1);
         last.await
     });
     tokio::time::sleep(Duration::from_millis(500)).await;
