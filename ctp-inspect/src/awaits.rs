@@ -59,6 +59,10 @@ pub struct TaskAwaits {
     pub gaps: Vec<String>,
 }
 
+/// Bits of a task's state: the task is polled, or has ended.
+const RUNNING: u64 = 1;
+const COMPLETE: u64 = 2;
+
 /// How often a future is read that changes meanwhile.
 const MOST_READINGS: u32 = 3;
 
@@ -78,10 +82,10 @@ impl Awaits {
         self.descriptors.replace(descriptors.collect());
     }
 
-    /// Reads the future of a task that is not polled meanwhile. `tasks` knows the tasks by the
-    /// addresses of their headers.
+    /// Reads the future of a task. `tasks` knows the tasks by the addresses of their headers.
     ///
-    /// The result is empty, with a gap, if the future is unknown or keeps changing.
+    /// The result is empty if the type of the future is unknown, or if the task is polled or has
+    /// ended. Where the future keeps changing, the result is a gap.
     pub fn of(
         &self,
         task: TaskFuture,
@@ -89,11 +93,17 @@ impl Awaits {
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> TaskAwaits {
         let cells = self.types.task_cells(target, task.poll);
-        let &[cell] = cells.as_slice() else {
-            return TaskAwaits::default();
+        let cell = match cells.as_slice() {
+            [] => return TaskAwaits::default(),
+            &[cell] => cell,
+            _ => return TaskAwaits::gap("equal functions of several futures were merged"),
         };
         for _ in 0..MOST_READINGS {
             let pages = Pages::of(target);
+            let state = pages.word(task.header).unwrap_or(COMPLETE);
+            if state & (RUNNING | COMPLETE) != 0 {
+                return TaskAwaits::default();
+            }
             let view = View {
                 types: &self.types,
                 pages: &pages,

@@ -1,6 +1,7 @@
 //! [`Inspector`]: inspects a process again and again, and says what has changed.
 
 mod changes;
+mod futures;
 mod holders;
 mod identities;
 
@@ -10,8 +11,11 @@ use ctp_trace::record::{
     InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskKind, TaskState,
 };
 
+use symbolize::Places;
+
 use crate::finder::{Finder, Found, FoundTask};
 use crate::inspector::changes::Changes;
+use crate::inspector::futures::{FutureByTask, Futures};
 use crate::inspector::holders::Holders;
 use crate::inspector::identities::Identities;
 use crate::stack_ranges::StackRanges;
@@ -35,12 +39,19 @@ pub struct Inspector {
     identities: Identities,
     changes: Changes,
     threads: ThreadInspector,
+    futures: Futures,
     inspections: u32,
 }
 
 impl Inspector {
-    /// Prepares to inspect a process, which has this number in the trace.
+    /// Prepares to inspect a process, which has this number in the trace. The types of futures come
+    /// from the program's file, or from its separate debug file.
     pub fn new(target: Box<dyn Target>, process: ProcessId) -> Self {
+        Self::with_places(target, process, Places::recorded())
+    }
+
+    /// Like [`new`](Self::new), but looks for files with debug info in `places`.
+    pub fn with_places(target: Box<dyn Target>, process: ProcessId, places: Places) -> Self {
         Inspector {
             target,
             process,
@@ -49,6 +60,7 @@ impl Inspector {
             identities: Identities::default(),
             changes: Changes::default(),
             threads: ThreadInspector::default(),
+            futures: Futures::new(places),
             inspections: 0,
         }
     }
@@ -68,14 +80,17 @@ impl Inspector {
         }
         let numbers = self.numbers_of(&found.tasks, ids);
         let threads = self.inspect_threads(&numbers);
+        let target = &*self.target;
+        let futures = self.futures.read(target, &found.tasks, &numbers, ids);
         // Whatever was found may be torn if the process has ended meanwhile.
         self.target.refresh()?;
-        let tasks = self.records_of(&found.tasks, &numbers);
+        let tasks = self.records_of(&found.tasks, &numbers, futures.tasks);
         let mut records = vec![Record::Inspection(Inspection {
             process: self.process,
             number: self.inspections,
             at,
         })];
+        records.extend(futures.stacks.into_iter().map(Record::AwaitStack));
         let ended = self.changes.replace(tasks, &mut records);
         self.identities.forget(&ended);
         records.extend(threads.changed.into_iter().map(Record::InspectedThread));
@@ -86,7 +101,7 @@ impl Inspector {
             ended,
             ended_threads: threads.ended,
             runtimes: found.runtimes,
-            gaps: [self.target.gaps(), found.gaps, threads.gaps].concat(),
+            gaps: [self.target.gaps(), found.gaps, threads.gaps, futures.gaps].concat(),
         }));
         Ok(records)
     }
@@ -112,22 +127,29 @@ impl Inspector {
         &self,
         tasks: &[FoundTask],
         numbers: &HashMap<u64, TaskId>,
+        mut futures: FutureByTask,
     ) -> Vec<InspectedTask> {
         let threads = self.threads.by_polled_task();
         let interests = self.target.epoll_interests();
         let holders = Holders::new(&*self.target, tasks, numbers, &self.stacks, &interests);
-        let records = tasks.iter().map(|task| InspectedTask {
-            id: numbers[&task.address],
-            process: self.process,
-            kind: task.kind,
-            address: task.address,
-            runtime_id: task.runtime_id,
-            spawned_at: task.spawned_at.clone(),
-            state: task.state,
-            wakers: (task.kind == TaskKind::Tokio).then_some(task.wakers),
-            waker_holders: holders.of(task),
-            polled_by: polled_by(task, threads.get(&numbers[&task.address])),
-            ..InspectedTask::default()
+        let records = tasks.iter().map(|task| {
+            let (stack, future) = futures.remove(&task.address).unwrap_or_default();
+            InspectedTask {
+                id: numbers[&task.address],
+                process: self.process,
+                kind: task.kind,
+                address: task.address,
+                runtime_id: task.runtime_id,
+                spawned_at: task.spawned_at.clone(),
+                state: task.state,
+                wakers: (task.kind == TaskKind::Tokio).then_some(task.wakers),
+                waker_holders: holders.of(task),
+                polled_by: polled_by(task, threads.get(&numbers[&task.address])),
+                name: future.name,
+                stack,
+                waits: future.waits,
+                holds: future.holds,
+            }
         });
         records.collect()
     }

@@ -72,6 +72,13 @@ impl Types {
         let Some((number, module, address)) = self.stated(target, poll) else {
             return Vec::new();
         };
+        if !module.has_task_types() {
+            let path = String::from_utf8_lossy(module.path());
+            let gap = format!(
+                "{path} has no types of futures: build with debug = 2 to see where each task waits"
+            );
+            self.gaps.borrow_mut().insert(gap);
+        }
         let cells = module.task_cells(address).into_iter();
         cells.map(|entry| TypeRef::new(number, entry)).collect()
     }

@@ -131,7 +131,8 @@ fn is_wrapper(name: &str) -> bool {
 pub(crate) fn is_body(path: &str) -> bool {
     let (_, name) = path.rsplit_once("::").unwrap_or(("", path));
     let kinds = ["{async_fn_env#", "{async_block_env#", "{async_closure_env#"];
-    kinds.iter().any(|kind| name.starts_with(kind))
+    let is_path = !path.starts_with(['&', '*', '(', '[']);
+    is_path && kinds.iter().any(|kind| name.starts_with(kind))
 }
 
 /// The macro of tokio that has its `.await` in this source file.

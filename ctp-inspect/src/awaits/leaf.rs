@@ -76,7 +76,12 @@ impl LeafReader<'_> {
 
     /// The deadline of a timer in `CLOCK_MONOTONIC`.
     fn deadline(&self, sleep: Value) -> Option<Nanos> {
-        let deadlines = find(self.view, sleep, "::Timespec", 0)?;
+        let inner = || {
+            self.view
+                .member(self.view.member(sleep, "inner")?, "deadline")
+        };
+        let deadline = self.view.member(sleep, "deadline").or_else(inner)?;
+        let deadlines = find(self.view, deadline, "::Timespec", 0)?;
         let &[deadline] = deadlines.as_slice() else {
             return None;
         };

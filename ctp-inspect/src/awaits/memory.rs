@@ -44,9 +44,7 @@ impl<'t> Pages<'t> {
     pub(crate) fn number(&self, address: u64, size: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         let part = bytes.get_mut(..usize::try_from(size).ok()?)?;
-        for (address, byte) in (address..address.checked_add(size)?).zip(part) {
-            *byte = self.byte(address)?;
-        }
+        self.copy(address, part)?;
         Some(u64::from_le_bytes(bytes))
     }
 
@@ -55,21 +53,32 @@ impl<'t> Pages<'t> {
         let Ok(length) = usize::try_from(size.min(MOST_PAGES as u64 * PAGE_BYTES)) else {
             return false;
         };
-        let mut now = vec![0; length];
+        let (mut before, mut now) = (vec![0; length], vec![0; length]);
         let is_read = self.target.read(address, &mut now) == length;
-        let mut bytes = (address..).zip(&now);
-        is_read && bytes.all(|(address, byte)| self.byte(address) == Some(*byte))
+        is_read && self.copy(address, &mut before).is_some() && before == now
     }
 
-    fn byte(&self, address: u64) -> Option<u8> {
-        let start = address - address % PAGE_BYTES;
+    fn copy(&self, mut address: u64, mut bytes: &mut [u8]) -> Option<()> {
+        while !bytes.is_empty() {
+            let offset = address % PAGE_BYTES;
+            let length = bytes.len().min((PAGE_BYTES - offset) as usize);
+            let (part, rest) = bytes.split_at_mut(length);
+            self.copy_from_page(address - offset, offset as usize, part)?;
+            address = address.checked_add(length as u64)?;
+            bytes = rest;
+        }
+        Some(())
+    }
+
+    fn copy_from_page(&self, start: u64, offset: usize, part: &mut [u8]) -> Option<()> {
         let mut pages = self.pages.borrow_mut();
         if MOST_PAGES <= pages.len() && !pages.contains_key(&start) {
             self.is_cut.set(true);
             return None;
         }
         let page = pages.entry(start).or_insert_with(|| self.read_page(start));
-        Some(page.as_ref()?[(address - start) as usize])
+        part.copy_from_slice(&page.as_ref()?[offset..offset + part.len()]);
+        Some(())
     }
 
     fn read_page(&self, start: u64) -> Option<Box<Page>> {

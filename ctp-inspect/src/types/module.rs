@@ -14,6 +14,7 @@ pub(super) type Value<'u> = AttributeValue<DebugReader<'u>>;
 
 /// The types of a module.
 pub(super) struct Module {
+    path: Vec<u8>,
     debug_info: DebugInfo,
     index: Index,
 }
@@ -27,8 +28,11 @@ impl Module {
             Ok(None) if !places.refused().is_empty() => Err(format!(
                 "the debug info of {path} does not fit into the memory for debug info"
             )),
-            Ok(None) => Err(format!("{path} has no debug info; build with debug = 2")),
+            Ok(None) => Err(format!(
+                "{path} has no debug info: build with debug = 2 to see where each task waits"
+            )),
             Ok(Some(debug_info)) => Ok(Self {
+                path: mapping.path.clone(),
                 index: Index::of(&debug_info),
                 debug_info,
             }),
@@ -38,6 +42,15 @@ impl Module {
     pub(super) fn stated(&self, address: Avma, mapping: &Mapping) -> Option<u64> {
         let Svma(address) = self.debug_info.svma(address, mapping).ok()?;
         Some(address)
+    }
+
+    pub(super) fn path(&self) -> &[u8] {
+        &self.path
+    }
+
+    /// Whether there are types of tasks at all, which limited debug info lacks.
+    pub(super) fn has_task_types(&self) -> bool {
+        !self.index.cells.is_empty()
     }
 
     /// The cells of the tasks that the function at this address polls.

@@ -11,8 +11,9 @@ mod program;
 use std::collections::HashMap;
 
 use ctp_inspect::awaits::{Awaits, TaskAwaits, TaskFuture};
-use ctp_inspect::{ProcessTarget, Target};
-use ctp_trace::record::{Resource, TaskId};
+
+use ctp_inspect::{Inspector, ProcessTarget, Target, TraceIds};
+use ctp_trace::record::{AwaitStackId, InspectedTask, ProcessId, Record, Resource, TaskId};
 use expected::{EXPECTED, Expected};
 use program::{Program, build};
 use symbolize::Places;
@@ -163,4 +164,35 @@ fn await_stacks_of_a_debug_build() {
 #[test]
 fn await_stacks_of_a_release_build() {
     inspect(&["--release"], "release").assert_all();
+}
+
+/// The records of an inspection name stacks and tasks by their numbers.
+#[test]
+fn inspections_have_stacks_and_awaited_tasks() {
+    let program = Program::run(&build(&[], "debug"));
+    let target = ProcessTarget::open(program.process.id()).unwrap();
+    let mut inspector = Inspector::new(Box::new(target), ProcessId(1));
+    let records = inspector.inspect(&mut TraceIds::default()).unwrap();
+    let tasks = records.iter().filter_map(|record| match record {
+        Record::InspectedTask(task) => Some((task.address, &**task)),
+        _ => None,
+    });
+    let tasks: HashMap<u64, &InspectedTask> = tasks.collect();
+    let stacks = records.iter().filter_map(|record| match record {
+        Record::AwaitStack(stack) => Some((stack.id, &stack.frames)),
+        _ => None,
+    });
+    let stacks: HashMap<AwaitStackId, _> = stacks.collect();
+    let task = |name: &str| tasks[&program.headers[name]];
+    let lasts = |name: &str| stacks[&task(name).stack].last().unwrap().name.clone();
+    assert!(lasts("middle").ends_with("oneshot::Receiver"));
+    assert_eq!(
+        task("joined").waits[0].resource,
+        Resource::Task(task("forever").id)
+    );
+    assert_eq!(task("transfer").stack, task("transfer.back").stack);
+    assert_eq!(
+        task("transfer").holds[0].resource,
+        task("transfer.back").waits[0].resource
+    );
 }

@@ -69,7 +69,12 @@ impl LeafReader<'_> {
     fn scheduled(&self, stream: Value) -> Option<Value> {
         let registration = self.view.member(stream, "registration")?;
         let shared = self.view.member(registration, "shared")?;
-        self.view.target(shared)
+        // In tokio before 1.23, a slab contains the value.
+        let in_slab = || {
+            self.view
+                .member(self.shared_value(shared, "value")?, "value")
+        };
+        self.view.target(shared).or_else(in_slab)
     }
 
     fn stream_waker(&self, scheduled: Value, direction: Direction) -> Option<bool> {

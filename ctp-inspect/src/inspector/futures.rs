@@ -1,0 +1,96 @@
+//! The await stacks of the tasks of an inspection.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ctp_trace::record::{AwaitFrame, AwaitStack, AwaitStackId, TaskId};
+use symbolize::Places;
+
+use crate::awaits::{Awaits, TaskAwaits, TaskFuture};
+use crate::finder::FoundTask;
+use crate::inspector::identities::TraceIds;
+use crate::target::Target;
+
+/// Reads futures, and numbers the await stacks.
+pub struct Futures {
+    awaits: Awaits,
+    stacks: HashMap<Vec<AwaitFrame>, AwaitStackId>,
+}
+
+/// By the address of the task: the number of the await stack, and what else the future says. The
+/// frames are only in the stack.
+pub type FutureByTask = HashMap<u64, (AwaitStackId, TaskAwaits)>;
+
+/// What the futures of an inspection say.
+#[derive(Default)]
+pub struct FoundFutures {
+    /// What the future of each task says.
+    pub tasks: FutureByTask,
+    /// The await stacks that are new in this trace.
+    pub stacks: Vec<AwaitStack>,
+    /// What could not be read, a sentence each.
+    pub gaps: Vec<String>,
+}
+
+impl Futures {
+    /// Reads debug info from files in `places`.
+    pub fn new(places: Places) -> Self {
+        Self {
+            awaits: Awaits::new(places),
+            stacks: HashMap::new(),
+        }
+    }
+
+    /// Reads the futures of all tasks.
+    pub fn read(
+        &mut self,
+        target: &dyn Target,
+        tasks: &[FoundTask],
+        numbers: &HashMap<u64, TaskId>,
+        ids: &mut TraceIds,
+    ) -> FoundFutures {
+        self.awaits.begin(target);
+        let mut found = FoundFutures::default();
+        let mut gaps = BTreeMap::new();
+        for task in tasks.iter().filter(|task| task.vtable.poll != 0) {
+            let future = TaskFuture {
+                header: task.address,
+                poll: task.vtable.poll,
+            };
+            let number = |header| numbers.get(&header).copied();
+            let mut awaits = self.awaits.of(future, target, &number);
+            for gap in std::mem::take(&mut awaits.gaps) {
+                *gaps.entry(gap).or_insert(0) += 1;
+            }
+            let frames = std::mem::take(&mut awaits.frames);
+            let stack = self.number(frames, ids, &mut found.stacks);
+            found.tasks.insert(task.address, (stack, awaits));
+        }
+        found.gaps = self.awaits.gaps();
+        found.gaps.extend(gaps.into_iter().map(counted));
+        found
+    }
+
+    /// The number of a stack, which is new if the stack is.
+    fn number(
+        &mut self,
+        frames: Vec<AwaitFrame>,
+        ids: &mut TraceIds,
+        new: &mut Vec<AwaitStack>,
+    ) -> AwaitStackId {
+        if frames.is_empty() {
+            return AwaitStackId(0);
+        }
+        if let Some(number) = self.stacks.get(&frames) {
+            return *number;
+        }
+        let id = ids.next_stack();
+        self.stacks.insert(frames.clone(), id);
+        new.push(AwaitStack { id, frames });
+        id
+    }
+}
+
+fn counted((gap, count): (String, u32)) -> String {
+    let tasks = if count == 1 { "task" } else { "tasks" };
+    format!("{count} {tasks}: {gap}")
+}
