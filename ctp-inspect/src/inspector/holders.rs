@@ -61,52 +61,76 @@ impl<'t> Holders<'t> {
 
     /// What holds the wakers of a task: at most as many as the task has.
     pub fn of(&self, task: &FoundTask) -> Vec<WakerHolder> {
-        let mut holders: Vec<_> = task
-            .waker_addresses
-            .iter()
-            .filter_map(|address| self.holder(task, *address))
-            .collect();
-        // Memory that was freed has words of wakers too, and so have unused parts of stacks.
-        holders.sort_by_key(reliability);
-        holders.truncate(task.wakers as usize);
-        holders
+        let mut candidates = Candidates::default();
+        for waker in &task.waker_addresses {
+            self.add(task, *waker, &mut candidates);
+        }
+        candidates.choose(task.wakers as usize)
     }
 
-    fn holder(&self, task: &FoundTask, waker: u64) -> Option<WakerHolder> {
+    fn add(&self, task: &FoundTask, waker: u64, candidates: &mut Candidates) {
         if let Some(fd) = self.slots.get(&(waker & !(IO_SLOT_BYTES - 1))) {
-            return Some(WakerHolder::Io(Some(*fd)));
-        }
-        if let Some(stack) = self.stacks.containing(waker) {
+            candidates.proven.push(WakerHolder::Io(Some(*fd)));
+        } else if let Some(stack) = self.stacks.containing(waker) {
             // The waker that a running task is polled with is not counted.
-            let is_counted = task.state != TaskState::Running && stack.is_in_use(waker);
-            return is_counted.then_some(WakerHolder::Thread(stack.tid));
-        }
-        match self.cells.containing(waker) {
-            Some(cell) if cell == task.address => Some(self.waiter(waker)),
-            Some(cell) => self
-                .numbers
-                .get(&cell)
-                .map(|other| WakerHolder::Task(*other)),
-            None => Some(WakerHolder::Unknown),
+            if task.state != TaskState::Running && stack.is_in_use(waker) {
+                candidates.on_stacks.push(WakerHolder::Thread(stack.tid));
+            }
+        } else if let Some(fd) = self.descriptor_of_waiter(waker) {
+            candidates.proven.push(WakerHolder::Io(Some(fd)));
+        } else {
+            match self.cells.containing(waker) {
+                Some(cell) if cell.address != task.address => {
+                    let holder = WakerHolder::Task(self.numbers[&cell.address]);
+                    candidates.list_of(cell.is_trailer).push(holder);
+                }
+                _ => candidates.in_memory.push(WakerHolder::Unknown),
+            }
         }
     }
 
-    /// What has a waiter with this waker in its list. The waiter lies in the future that waits.
-    fn waiter(&self, waker: u64) -> WakerHolder {
+    /// The descriptor with a waiter in its list that has this waker. The waiter lies in the future
+    /// that waits.
+    fn descriptor_of_waiter(&self, waker: u64) -> Option<u32> {
         let first = waker.saturating_sub(MOST_WAITER_BYTES);
         let from = self.waiters.partition_point(|(node, _)| *node < first);
-        match self.waiters.get(from) {
-            Some((node, fd)) if *node <= waker => WakerHolder::Io(Some(*fd)),
-            _ => WakerHolder::Unknown,
-        }
+        let (node, fd) = self.waiters.get(from)?;
+        (*node <= waker).then_some(*fd)
     }
 }
 
-fn reliability(holder: &WakerHolder) -> u8 {
-    match holder {
-        WakerHolder::Unknown => 1,
-        WakerHolder::Thread(_) => 2,
-        _ => 0,
+/// What may hold the wakers of a task. Memory that was freed has words of wakers too, and so have
+/// unused parts of stacks.
+#[derive(Debug, Default)]
+struct Candidates {
+    proven: Vec<WakerHolder>,
+    in_memory: Vec<WakerHolder>,
+    on_stacks: Vec<WakerHolder>,
+}
+
+impl Candidates {
+    fn list_of(&mut self, is_proven: bool) -> &mut Vec<WakerHolder> {
+        if is_proven {
+            &mut self.proven
+        } else {
+            &mut self.in_memory
+        }
+    }
+
+    /// The holders of this many wakers. Where there are more candidates, the holder is unknown.
+    fn choose(self, wakers: usize) -> Vec<WakerHolder> {
+        let mut holders = self.proven;
+        holders.truncate(wakers);
+        let missing = wakers - holders.len();
+        let mut others = self.in_memory;
+        if others.len() < missing {
+            others.extend(self.on_stacks);
+        }
+        if missing < others.len() {
+            others = vec![WakerHolder::Unknown; missing];
+        }
+        holders.extend(others);
+        holders
     }
 }
 
@@ -147,14 +171,17 @@ impl Cells {
         }
     }
 
-    /// The start of the innermost range that contains an address.
-    fn containing(&self, address: u64) -> Option<u64> {
+    /// The innermost range that contains an address.
+    fn containing(&self, address: u64) -> Option<Cell> {
         let after = self
             .ranges
             .partition_point(|(start, _, _)| *start <= address);
         for (start, end, greatest) in self.ranges[..after].iter().rev() {
             if address < *end {
-                return Some(*start);
+                return Some(Cell {
+                    address: *start,
+                    is_trailer: *end <= address.saturating_add(TRAILER_BYTES),
+                });
             }
             if *greatest <= address {
                 return None;
@@ -162,6 +189,14 @@ impl Cells {
         }
         None
     }
+}
+
+/// A task, as the owner of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    address: u64,
+    /// The address is in the trailer, where only a waker that is held can be.
+    is_trailer: bool,
 }
 
 #[cfg(test)]
@@ -184,10 +219,33 @@ mod tests {
     fn inner_memory_belongs_to_the_inner_task() {
         let cells = Cells::of(&[task(0x1000, 0x1000), task(0x1800, 0x80), task(0x1900, 0x80)]);
         let owners = [0x1000, 0x1800, 0x189f, 0x18a0, 0x19a0, 0x201f];
-        let owners = owners.map(|address| cells.containing(address));
+        let owners = owners.map(|address| cells.containing(address).map(|cell| cell.address));
         let expected = [0x1000, 0x1800, 0x1800, 0x1000, 0x1000, 0x1000];
         assert_eq!(owners, expected.map(Some));
         assert_eq!(cells.containing(0x2020), None);
         assert_eq!(cells.containing(0xfff), None);
+    }
+
+    #[test]
+    fn ambiguous_holders_are_unknown() {
+        let (io, task, thread) = (
+            WakerHolder::Io(Some(3)),
+            WakerHolder::Task(TaskId(1)),
+            WakerHolder::Thread(9),
+        );
+        let choose = |proven: &[_], in_memory: &[_], on_stacks: &[_], wakers| {
+            let candidates = Candidates {
+                proven: proven.to_vec(),
+                in_memory: in_memory.to_vec(),
+                on_stacks: on_stacks.to_vec(),
+            };
+            candidates.choose(wakers)
+        };
+        assert_eq!(choose(&[io], &[task], &[thread], 1), [io]);
+        assert_eq!(choose(&[], &[task], &[thread], 1), [task]);
+        assert_eq!(choose(&[], &[], &[thread], 1), [thread]);
+        assert_eq!(choose(&[], &[task, task], &[], 1), [WakerHolder::Unknown]);
+        assert_eq!(choose(&[io], &[task], &[], 3), [io, task]);
+        assert_eq!(choose(&[io], &[task], &[thread], 0), []);
     }
 }
