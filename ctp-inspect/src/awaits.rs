@@ -32,7 +32,10 @@ use view::{Value, View};
 /// Reads the await stacks of tasks.
 pub struct Awaits {
     types: Types,
+    /// The descriptors that epoll watches, by the registered value.
     descriptors: RefCell<HashMap<u64, u32>>,
+    /// Which types are futures.
+    futures: RefCell<HashMap<TypeRef, bool>>,
 }
 
 /// A task of tokio with a future to be read.
@@ -72,6 +75,7 @@ impl Awaits {
         Self {
             types: Types::new(places),
             descriptors: RefCell::default(),
+            futures: RefCell::default(),
         }
     }
 
@@ -107,6 +111,7 @@ impl Awaits {
             let view = View {
                 types: &self.types,
                 pages: &pages,
+                futures: &self.futures,
             };
             let cell = Value {
                 of: cell,
@@ -170,9 +175,12 @@ fn future_in(view: &View<'_>, cell: Value) -> Option<Value> {
 
 /// The name of a future as the user wrote it.
 fn shown(of: &Type) -> String {
-    let path = symbolize::tidy(&of.path);
-    let parts = path.split("::").filter(|part| !part.starts_with("{impl#"));
-    parts.collect::<Vec<_>>().join("::")
+    let known = of.shown.get_or_init(|| {
+        let path = symbolize::tidy(&of.path);
+        let parts = path.split("::").filter(|part| !part.starts_with("{impl#"));
+        parts.collect::<Vec<_>>().join("::")
+    });
+    known.clone()
 }
 
 /// A type that was met before in memory.

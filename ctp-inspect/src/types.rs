@@ -13,6 +13,9 @@ mod scan;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 
 use symbolize::{Avma, FileOffset, Places};
@@ -129,17 +132,17 @@ impl Types {
     /// The module with an address, its number, and the address in the file's own tables.
     fn stated(&self, target: &dyn Target, address: u64) -> Option<(usize, Rc<Module>, u64)> {
         let mapping = target.mapping_at(address)?;
-        let number = self.open(mapping)?;
+        let number = self.open(target, mapping)?;
         let module = self.module(number);
-        let address = module.stated(Avma(address), &in_symbolize(mapping))?;
+        let address = module.stated(Avma(address), &in_symbolize(target, mapping))?;
         Some((number, module, address))
     }
 
-    fn open(&self, mapping: &Mapping) -> Option<usize> {
+    fn open(&self, target: &dyn Target, mapping: &Mapping) -> Option<usize> {
         if let Some(number) = self.modules.borrow().by_path.get(&mapping.path) {
             return *number;
         }
-        let opened = Module::open(&in_symbolize(mapping), &self.places);
+        let opened = Module::open(&in_symbolize(target, mapping), &mapping.path, &self.places);
         let modules = &mut *self.modules.borrow_mut();
         let number = match opened {
             Ok(module) => {
@@ -162,12 +165,23 @@ impl TypeRef {
     }
 }
 
-fn in_symbolize(mapping: &Mapping) -> symbolize::Mapping {
+/// The path of a mapping's file. Files with debug info lie beside that path, so that another way to the
+/// same file is second choice.
+fn path_from_here(target: &dyn Target, mapping: &Mapping) -> Vec<u8> {
+    let metadata = std::fs::metadata(OsStr::from_bytes(&mapping.path));
+    if metadata.is_ok_and(|metadata| metadata.ino() == mapping.file.1) {
+        mapping.path.clone()
+    } else {
+        target.readable_path(mapping)
+    }
+}
+
+fn in_symbolize(target: &dyn Target, mapping: &Mapping) -> symbolize::Mapping {
     symbolize::Mapping {
         start: Avma(mapping.start),
         end: Avma(mapping.end),
         file_offset: FileOffset(mapping.file_offset),
-        path: mapping.path.clone(),
+        path: path_from_here(target, mapping),
         build_id: Vec::new(),
     }
 }

@@ -132,6 +132,15 @@ fn future_parts(view: &View<'_>, value: Value) -> Option<Vec<Value>> {
 
 /// Whether a type is a future, or contains nothing but a future.
 fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
+    if let Some(known) = view.futures.borrow().get(&of) {
+        return *known;
+    }
+    let is_future = is_new_future(view, of, depth);
+    view.futures.borrow_mut().insert(of, is_future);
+    is_future
+}
+
+fn is_new_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
     let Some(layout) = view.types.layout(of).filter(|_| depth < DEEPEST) else {
         return false;
     };

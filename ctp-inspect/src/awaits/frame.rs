@@ -9,7 +9,7 @@ use super::known::{Known, Leaf, is_body, known, macro_of};
 use super::leaf::{Awaited, LeafReader};
 use super::view::{Value, View};
 use super::{Met, TaskAwaits, shown};
-use crate::types::layout::{Kind, Type, Variant};
+use crate::types::layout::{Type, Variant};
 
 /// The futures of a task.
 pub(super) struct Walk<'w> {
@@ -97,12 +97,15 @@ impl<'w> Walk<'w> {
             self.push(depth, shown(layout));
             return;
         };
-        let state = self.view.path(contents);
-        let state = state.rsplit("::").next().unwrap_or_default();
+        let variant = &layout.variants()[variant];
+        let Some(state) = self.view.layout(contents) else {
+            return;
+        };
+        let state = state.path.rsplit("::").next().unwrap_or_default();
         if state == "Returned" || state == "Panicked" {
             return;
         }
-        let index = self.push_body(layout, &variant, depth);
+        let index = self.push_body(layout, variant, depth);
         if !state.starts_with("Suspend") {
             return;
         }
@@ -140,10 +143,7 @@ impl<'w> Walk<'w> {
         if macro_of(&variant.file).is_none() {
             return Some((variant.file.clone(), variant.line));
         }
-        let Kind::Enum(of) = &layout.kind else {
-            return None;
-        };
-        let first = of.variants.first()?;
+        let first = layout.variants().first()?;
         Some((first.file.clone(), first.line))
     }
 

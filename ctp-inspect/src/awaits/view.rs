@@ -1,9 +1,11 @@
 //! [`View`]: values in the memory of a target, with their types.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::awaits::memory::Pages;
-use crate::types::layout::{Kind, Member, Type, Variant};
+use crate::types::layout::{Kind, Member, Type};
 use crate::types::{TypeRef, Types};
 
 /// A value in memory.
@@ -17,6 +19,8 @@ pub(crate) struct Value {
 pub(crate) struct View<'v> {
     pub(crate) types: &'v Types,
     pub(crate) pages: &'v Pages<'v>,
+    /// Which types are futures.
+    pub(crate) futures: &'v RefCell<HashMap<TypeRef, bool>>,
 }
 
 /// How many wrappers are around a value at most.
@@ -60,20 +64,21 @@ impl View<'_> {
         self.pages.number(value.address, self.layout(value)?.size)
     }
 
-    /// The present variant of a value, and its contents; `None` if that is not certain.
-    pub(crate) fn variant(&self, value: Value) -> Option<(Variant, Value)> {
+    /// The index of the present variant of a value, and its contents; `None` if that is not certain.
+    pub(crate) fn variant(&self, value: Value) -> Option<(usize, Value)> {
         let layout = self.layout(value)?;
         let Kind::Enum(of) = &layout.kind else {
             return None;
         };
-        let variant = match of.discriminant {
+        let index = match of.discriminant {
             Some((offset, size)) => {
                 let address = value.address.checked_add(offset)?;
                 of.variant(self.pages.number(address, size)?)?
             }
-            None => of.variants.first()?,
+            None => 0,
         };
-        Some((variant.clone(), part(value, &variant.member)?))
+        let variant = of.variants.get(index)?;
+        Some((index, part(value, &variant.member)?))
     }
 
     /// The name of the present variant: the last part of the name of its type.

@@ -1,5 +1,7 @@
 //! [`Type`]: what a type consists of, and where in its values each part is.
 
+use std::cell::OnceCell;
+
 use super::TypeRef;
 
 /// A type.
@@ -15,6 +17,8 @@ pub struct Type {
     pub kind: Kind,
     /// The generic parameters.
     pub parameters: Vec<TypeRef>,
+    /// The name as users write it, once it is known.
+    pub(crate) shown: OnceCell<String>,
 }
 
 /// What a value of a type consists of.
@@ -89,6 +93,14 @@ impl Type {
         }
     }
 
+    /// The variants; empty if there are none.
+    pub fn variants(&self) -> &[Variant] {
+        match &self.kind {
+            Kind::Enum(of) => &of.variants,
+            _ => &[],
+        }
+    }
+
     /// The member with this name.
     pub fn member(&self, name: &str) -> Option<&Member> {
         let members = match &self.kind {
@@ -100,10 +112,11 @@ impl Type {
 }
 
 impl Enum {
-    /// The variant with this number; `None` if the number means none, or if that is not certain.
-    pub fn variant(&self, number: u64) -> Option<&Variant> {
-        if let Some(variant) = self.with(Numbers::Is(number)) {
-            return Some(variant);
+    /// The index of the variant with this number; `None` if the number means none, or if that is not
+    /// certain.
+    pub fn variant(&self, number: u64) -> Option<usize> {
+        if let Some(index) = self.with(Numbers::Is(number)) {
+            return Some(index);
         }
         if self.with(Numbers::Unknown).is_some() {
             return None;
@@ -111,8 +124,8 @@ impl Enum {
         self.with(Numbers::Others)
     }
 
-    fn with(&self, numbers: Numbers) -> Option<&Variant> {
+    fn with(&self, numbers: Numbers) -> Option<usize> {
         let mut variants = self.variants.iter();
-        variants.find(|variant| variant.numbers == numbers)
+        variants.position(|variant| variant.numbers == numbers)
     }
 }

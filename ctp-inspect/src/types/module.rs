@@ -21,8 +21,8 @@ pub(super) struct Module {
 
 impl Module {
     /// Reads the debug info of the file of a mapping; otherwise a sentence that says why not.
-    pub(super) fn open(mapping: &Mapping, places: &Places) -> Result<Self, String> {
-        let path = String::from_utf8_lossy(&mapping.path);
+    pub(super) fn open(mapping: &Mapping, shown: &[u8], places: &Places) -> Result<Self, String> {
+        let path = String::from_utf8_lossy(shown);
         match DebugInfo::open(mapping, places) {
             Err(miss) => Err(miss.to_string()),
             Ok(None) if !places.refused().is_empty() => Err(format!(
@@ -32,7 +32,7 @@ impl Module {
                 "{path} has no debug info: build with debug = 2 to see where each task waits"
             )),
             Ok(Some(debug_info)) => Ok(Self {
-                path: mapping.path.clone(),
+                path: shown.to_owned(),
                 index: Index::of(&debug_info),
                 debug_info,
             }),

@@ -1,5 +1,7 @@
 //! Reads the layout of a type from its entry.
 
+use std::cell::OnceCell;
+
 use gimli::{AttributeValue, EntriesTreeNode, Reader as _};
 use symbolize::DebugReader;
 
@@ -68,6 +70,7 @@ impl EntryReader<'_> {
             size,
             kind,
             parameters: parts.parameters,
+            shown: OnceCell::new(),
         })
     }
 

@@ -6,6 +6,7 @@
 )]
 
 mod expected;
+mod hostile;
 mod program;
 
 use std::collections::HashMap;
