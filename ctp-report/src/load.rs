@@ -142,8 +142,32 @@ impl Input<'_> {
         before: impl FnMut(&TraceModel, &Record),
         each: impl FnMut(&TraceModel, &Span),
     ) -> Result<Model> {
+        self.model_of(TraceModel::new(), before, each)
+    }
+
+    /// Reads the model as of just before processes dropped the coroutines that waited, if processes
+    /// ended that way.
+    ///
+    /// # Errors
+    /// As for [`model`](Self::model).
+    pub fn model_before_shutdown(&self) -> Result<Model> {
+        let model = self.model(|_, _| {}, |_, _| {})?;
+        let shutdowns = model.trace_model.shutdowns();
+        if shutdowns.is_empty() {
+            return Ok(model);
+        }
+        self.model_of(TraceModel::before(shutdowns), |_, _| {}, |_, _| {})
+    }
+
+    fn model_of(
+        &self,
+        trace_model: TraceModel,
+        before: impl FnMut(&TraceModel, &Record),
+        each: impl FnMut(&TraceModel, &Span),
+    ) -> Result<Model> {
         let mut allowance = self.allowance.clone();
-        let mut model = Model::watch(self.reader()?, &mut allowance, before, each)?;
+        let reader = self.reader()?;
+        let mut model = Model::watch(reader, trace_model, &mut allowance, before, each)?;
         model.imported = self.imported.clone();
         model.goes_on = self.goes_on && model.truncated_at.is_some();
         model.underway.clone_from(&self.underway);

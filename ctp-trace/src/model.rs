@@ -27,6 +27,7 @@ mod population;
 mod recent;
 mod resources;
 mod runners;
+mod shutdown;
 mod site;
 mod span;
 mod sums;
@@ -50,6 +51,7 @@ use population::Population;
 use recent::Recent;
 use resources::Resources;
 use runners::Runners;
+use shutdown::Drops;
 use site::Places;
 use sums::Sums;
 
@@ -66,6 +68,7 @@ pub use missing::losses::{LostRecords, ThreadLoss};
 pub use named::{GroupKey, Named};
 pub use names::{NameId, stem};
 pub use resources::closings::Closing;
+pub use shutdown::Shutdowns;
 pub use site::{MOST_SITES, SiteStats};
 pub use span::{Activity, Span};
 pub use wakers::{Wakers, Woken};
@@ -88,6 +91,8 @@ pub struct TraceModel {
     inspections: Inspections,
     breakages: Breakages,
     sums: Sums,
+    drops: Drops,
+    shutdowns: Shutdowns,
 }
 
 impl TraceModel {
@@ -205,11 +210,12 @@ impl TraceModel {
         self.extent.incomplete_tail()
     }
 
-    /// When the process ended, or the recording of it. The ages of its coroutines are measured from
-    /// there.
+    /// When the process ended, or the recording of it, or when the process dropped its coroutines. The
+    /// ages of its coroutines are measured from there.
     pub fn end_of(&self, process: ProcessId) -> Nanos {
-        let ended = self.ended_early(process);
-        ended.map_or_else(|| self.end_at(), |end| end.at)
+        let ended = || self.ended_early(process).map(|end| end.at);
+        let dropped = self.shutdowns.of(process);
+        dropped.or_else(ended).unwrap_or_else(|| self.end_at())
     }
 
     /// How the process ended, if it ended before the recording.

@@ -42,15 +42,11 @@ pub fn stuck_summary(mut trace: &File, events: u64) -> Option<StuckSummary> {
     let mut bytes = Vec::new();
     trace.rewind().ok()?;
     trace.read_to_end(&mut bytes).ok()?;
-    let mut trace_model = TraceModel::new();
-    let mut reader = Reader::new(&bytes).ok()?;
-    for record in reader.by_ref() {
-        match record {
-            Ok(record) => drop(trace_model.consume(&record)),
-            Err(_) => trace_model.damaged(),
-        }
+    let mut trace_model = read(&bytes, TraceModel::new())?;
+    let shutdowns = trace_model.shutdowns();
+    if !shutdowns.is_empty() {
+        trace_model = read(&bytes, TraceModel::before(shutdowns))?;
     }
-    trace_model.reconcile(&reader);
     let all = trace_model.judge(THRESHOLD);
     let count = |has_verdict: fn(Verdict) -> bool| {
         all.iter()
@@ -62,6 +58,19 @@ pub fn stuck_summary(mut trace: &File, events: u64) -> Option<StuckSummary> {
         busy: count(|verdict| verdict == Verdict::Busy),
         gaps: trace_model.gaps(all, THRESHOLD),
     })
+}
+
+/// Reads the trace into the model.
+fn read(bytes: &[u8], mut trace_model: TraceModel) -> Option<TraceModel> {
+    let mut reader = Reader::new(bytes).ok()?;
+    for record in reader.by_ref() {
+        match record {
+            Ok(record) => drop(trace_model.consume(&record)),
+            Err(_) => trace_model.damaged(),
+        }
+    }
+    trace_model.reconcile(&reader);
+    Some(trace_model)
 }
 
 impl fmt::Display for StuckSummary {

@@ -292,7 +292,9 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
 /// The step for the end of the recording, or of the process of the coroutine.
 pub fn at_the_end(model: &Model, coroutine: &Coroutine, what: String) -> Step {
     let at = model.trace_model.end_of(coroutine.process);
-    let by = if at < model.duration() {
+    let by = if 0 < coroutine.account.undone {
+        "(dropped at the end)"
+    } else if at < model.duration() {
         "(its process ended)"
     } else {
         "(end)"

@@ -49,18 +49,22 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads all records. `before` gets every record before the trace model, which does not keep all.
+    /// Reads all records into an empty trace model. `before` gets every record before the trace model, which does not keep all.
     /// `each` gets every span that ended.
     ///
     /// # Errors
     /// If the model exceeds the memory limit.
     pub fn watch(
         mut reader: Reader<'_>,
+        trace_model: TraceModel,
         allowance: &mut Allowance,
         mut before: impl FnMut(&TraceModel, &Record),
         mut each: impl FnMut(&TraceModel, &Span),
     ) -> Result<Self> {
-        let mut model = Model::default();
+        let mut model = Model {
+            trace_model,
+            ..Model::default()
+        };
         for record in reader.by_ref() {
             match record {
                 Ok(mut record) => {

@@ -22,7 +22,7 @@ use crate::load;
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
     let input = load::open(config)?;
-    let model = input.model(|_, _| {}, |_, _| {})?;
+    let model = input.model_before_shutdown()?;
     if model.is_inspection() {
         return inspected::show(config, view, (&input, &model), out);
     }

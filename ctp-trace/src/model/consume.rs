@@ -11,6 +11,9 @@ impl TraceModel {
     /// Takes the next record of the trace. Returns the span of time that an event ended, if any.
     pub fn consume(&mut self, record: &Record) -> Option<Span> {
         self.missing.accounts.count(record);
+        if !self.shutdowns.is_empty() && self.is_after_shutdown(record) {
+            return None;
+        }
         match record {
             Record::Start(start) => self.extent.started_monotonic_ns = start.started_monotonic_ns,
             Record::Birth(birth) => self.birth(birth),
@@ -81,6 +84,7 @@ impl TraceModel {
 
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.extent.note_complete_until(event.at);
+        self.note_drops(event);
         let coroutine = self.coroutines.of(event.coroutine);
         let is_first_run = event.kind == EventKind::Run && coroutine.waits.ran_at.is_none();
         let (process, is_met) = (coroutine.process, coroutine.family.is_some());
@@ -146,8 +150,9 @@ impl TraceModel {
 
     fn wake(&mut self, wake: &Wake) {
         self.extent.see(wake.at);
+        let wake = self.wake_before_shutdown(wake);
         let coroutine = self.coroutines.of(wake.coroutine);
-        coroutine.wake(wake, &mut self.places);
+        coroutine.wake(&wake, &mut self.places);
     }
 
     /// Takes the final counts. A coroutine that has ended is then forgotten.
@@ -155,6 +160,7 @@ impl TraceModel {
         if self.coroutines.of(event_counts.coroutine).family.is_none() {
             self.meet(event_counts.coroutine, None);
         }
+        let event_counts = &self.counts_before_shutdown(event_counts);
         let coroutine = self.coroutines.of(event_counts.coroutine);
         coroutine.close(event_counts);
         self.missing.accounts.inexact |= coroutine.account.inexact;

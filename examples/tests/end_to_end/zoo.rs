@@ -84,6 +84,21 @@ fn names(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 
+/// The names of all coroutines, including those that were dropped at the end.
+fn names_of_births(directory: &Path) -> BTreeMap<u64, String> {
+    let dump = report_json(directory, &["--dump"]);
+    let births = list(&dump["records"]).iter();
+    let births = births.filter(|record| record["record"] == "birth");
+    births
+        .map(|birth| {
+            (
+                birth["coroutine"].as_u64().expect("an id"),
+                text(&birth["name"]),
+            )
+        })
+        .collect()
+}
+
 /// Compares the stuck, busy and broken coroutines of the report with the program's account.
 fn check(program: &str) {
     check_with(program, &[]);
@@ -98,6 +113,8 @@ fn check_with(program: &str, arguments: &[&str]) {
     let json = report_json(directory.path(), &["--stuck"]);
     let names = if truth.iter().all(|texts| texts[0] == "waits") && is_empty(&json) {
         BTreeMap::new()
+    } else if program == "zoo_shutdown" {
+        names_of_births(directory.path())
     } else {
         names(directory.path())
     };
@@ -179,7 +196,7 @@ programs! {
     zoo_double
     zoo_idle zoo_accept zoo_timers zoo_slow zoo_cancelled zoo_burst zoo_closed_first zoo_deadlock
     zoo_deadlock_tokio zoo_deadlock_inside zoo_deadlock_busy zoo_unclaimed zoo_lost_join zoo_join_cycle zoo_futurelock zoo_unpolled zoo_kept_lock zoo_contended
-    zoo_convoy zoo_late_suspend zoo_given_out zoo_no_waker zoo_pending
+    zoo_convoy zoo_late_suspend zoo_given_out zoo_no_waker zoo_pending zoo_shutdown
     zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_unarmed zoo_quiet zoo_chatty zoo_panic
     zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
     zoo_read_twice zoo_long_read

@@ -53,6 +53,21 @@ impl Wakes {
         }
     }
 
+    /// The wake word as of the current wait, instead of this word from after the recording: that of the
+    /// latest call since the last run, or without a call the wakes that the coroutine knew. If calls
+    /// are not recorded, the time of the word stays, which leaves open whether there was a wake.
+    pub(in crate::model) fn as_of_wait(&self, word: &Wake, wait: &Event, has_calls: bool) -> Wake {
+        let is_later =
+            |call: &Woken| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);
+        let known = word.count & !u32::from(u16::MAX) | u32::from(wait.wake_seen);
+        let (count, at) = match self.call {
+            Some(call) if is_later(&call) => (call.count, call.at),
+            _ if has_calls => (known, self.word.map_or(Nanos(0), |before| before.at)),
+            _ => (known, word.at),
+        };
+        Wake { count, at, ..*word }
+    }
+
     /// Times of the latest wake, according to the word and to the call.
     #[inline]
     pub(super) fn times(&self) -> impl Iterator<Item = Nanos> {

@@ -1,0 +1,206 @@
+//! A tidy end: waiting coroutines that are dropped together when their process ends.
+//!
+//! A runtime that shuts down drops its tasks, and `exit()` drops what threads keep. Such a coroutine did
+//! not end by itself, so a report on what is stuck judges it as of just before the first of these drops.
+//! That takes a second pass over the trace: [`TraceModel::shutdowns`] finds the drops, and
+//! [`TraceModel::before`] makes a model that leaves out what came after them.
+
+use super::TraceModel;
+use super::coroutine::Coroutine;
+use crate::hash::Map;
+use crate::record::{
+    Act, CoroutineId, Event, EventCounts, EventKind, ExitReason, Nanos, ProcessExit, ProcessId,
+    Record, ThreadEvent, Wake,
+};
+use crate::verdict::State;
+
+/// A thread may finish a run this long after another thread began to drop coroutines.
+const LAST_RUNS: Nanos = Nanos(10_000_000);
+
+/// A coroutine's destructors, which may wake others and release locks, run before its death. So the time
+/// "just before" is this long before the first death.
+const DESTRUCTORS: Nanos = Nanos(10_000_000);
+
+/// If some coroutines remain, the drops count as the end only if the process ended this soon.
+const SOON: Nanos = Nanos(1_000_000_000);
+
+/// The time just before the first drop in each process that ended tidily.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shutdowns(Map<ProcessId, Nanos>);
+
+/// The latest drops of coroutines that waited, after which no coroutine of the process ran.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Drops(Map<ProcessId, Burst>);
+
+#[derive(Clone, Debug)]
+struct Burst {
+    first: Nanos,
+    /// The coroutines in whose runs coroutines were dropped.
+    hosts: Vec<CoroutineId>,
+}
+
+impl Drops {
+    /// Takes an event, before its coroutine does. `host` is the coroutine that runs on the thread.
+    fn event(&mut self, coroutine: &Coroutine, event: &Event, host: Option<CoroutineId>) {
+        let process = coroutine.process;
+        match event.kind {
+            EventKind::Death if is_dropped(coroutine) => {
+                let burst = self.0.entry(process).or_insert_with(|| Burst {
+                    first: event.at,
+                    hosts: Vec::new(),
+                });
+                burst
+                    .hosts
+                    .extend(host.filter(|host| !burst.hosts.contains(host)));
+            }
+            EventKind::Run => self.end_if(process, |burst| LAST_RUNS < burst.first.until(event.at)),
+            // The coroutine dropped others while it ran, and continues.
+            EventKind::Suspend => self.end_if(process, |burst| burst.hosts.contains(&coroutine.id)),
+            EventKind::Death | EventKind::Birth => {}
+        }
+    }
+
+    fn end_if(&mut self, process: ProcessId, is_over: impl FnOnce(&Burst) -> bool) {
+        if self.0.get(&process).is_some_and(is_over) {
+            self.0.remove(&process);
+        }
+    }
+}
+
+impl Shutdowns {
+    /// Whether no process ended tidily.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The time just before the first drop, if the process ended tidily.
+    pub(super) fn of(&self, process: ProcessId) -> Option<Nanos> {
+        self.0.get(&process).copied()
+    }
+}
+
+/// Whether the coroutine waits, or was never run, so that its death is a drop.
+fn is_dropped(coroutine: &Coroutine) -> bool {
+    matches!(coroutine.state().0, State::Suspended | State::Born)
+}
+
+impl TraceModel {
+    /// A model that leaves out what came after the first drop in each process that ended tidily.
+    pub fn before(shutdowns: Shutdowns) -> Self {
+        TraceModel {
+            shutdowns,
+            ..TraceModel::default()
+        }
+    }
+
+    /// The processes that ended tidily, once all records were read.
+    pub fn shutdowns(&self) -> Shutdowns {
+        let bursts = self.drops.0.iter();
+        let is_end = |(process, burst): &(&ProcessId, &Burst)| self.is_the_end(**process, burst);
+        let ends = bursts.filter(is_end);
+        let before = |first: Nanos| Nanos(first.0.saturating_sub(DESTRUCTORS.0));
+        Shutdowns(
+            ends.map(|(process, burst)| (*process, before(burst.first)))
+                .collect(),
+        )
+    }
+
+    fn is_the_end(&self, process: ProcessId, burst: &Burst) -> bool {
+        let ended = match (self.ended_early(process), self.end()) {
+            (Some(end), _) => (end.how != ProcessExit::Exec).then_some(end.at),
+            (None, Some(end)) => {
+                matches!(end.how, ExitReason::Exited(_) | ExitReason::Signalled(_))
+                    .then_some(end.at)
+            }
+            (None, None) => None,
+        };
+        let is_left = |coroutine: &Coroutine| {
+            coroutine.process == process && coroutine.is_alive() && is_dropped(coroutine)
+        };
+        ended.is_some_and(|ended| {
+            burst.first.until(ended) <= SOON || !self.coroutines.all().iter().any(is_left)
+        })
+    }
+
+    /// Notes the drop of a coroutine, and what shows that the process goes on.
+    pub(super) fn note_drops(&mut self, event: &Event) {
+        let is_death = event.kind == EventKind::Death;
+        if !is_death && self.drops.0.is_empty() {
+            return;
+        }
+        let Some(coroutine) = self.coroutines.get(event.coroutine) else {
+            return;
+        };
+        let host = is_death.then(|| self.innermost(coroutine.process, event.tid));
+        let host = host.flatten().map(|(host, _)| host.id);
+        self.drops.event(coroutine, event, host);
+    }
+
+    /// Takes a record of a process after its first drop. Returns false for a record of another time.
+    pub(super) fn is_after_shutdown(&mut self, record: &Record) -> bool {
+        match record {
+            Record::Event(event) => self.is_undone(event),
+            Record::ThreadEvent(thread_event) => self.is_of_shutdown(thread_event),
+            Record::Look(look) => {
+                let process = self.coroutines.of(look.coroutine).process;
+                self.shutdowns
+                    .of(process)
+                    .is_some_and(|first| first <= look.at)
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes an event after the first drop, except the end of a coroutine that was running.
+    fn is_undone(&mut self, event: &Event) -> bool {
+        let coroutine = self.coroutines.of(event.coroutine);
+        let Some(first) = self.shutdowns.of(coroutine.process) else {
+            return false;
+        };
+        let ends_by_itself = event.kind == EventKind::Death
+            && !is_dropped(coroutine)
+            && coroutine.account.undone == 0;
+        let is_undone = first <= event.at && !ends_by_itself;
+        if is_undone {
+            coroutine.account.undone += 1;
+            self.sums.totals.events += 1;
+            self.extent.see(event.at);
+        }
+        is_undone
+    }
+
+    fn is_of_shutdown(&self, thread_event: &ThreadEvent) -> bool {
+        let first = self.shutdowns.of(thread_event.process);
+        first.is_some_and(|first| first <= thread_event.at)
+            && !matches!(thread_event.act, Act::Loss(_))
+    }
+
+    /// The wake word as of the first drop, if the word is later.
+    pub(super) fn wake_before_shutdown(&mut self, wake: &Wake) -> Wake {
+        let coroutine = self.coroutines.of(wake.coroutine);
+        let first = self.shutdowns.of(coroutine.process);
+        let Some(last) = coroutine
+            .last
+            .filter(|_| first.is_some_and(|first| first <= wake.at))
+        else {
+            return *wake;
+        };
+        let runners = self.runners.get(coroutine.process);
+        let has_calls = runners.is_some_and(|runners| runners.has_history(last.tid));
+        coroutine.wakes.as_of_wait(wake, &last, has_calls)
+    }
+
+    /// The counts without the events after the first drop. How many wakers there were is not known.
+    pub(super) fn counts_before_shutdown(&mut self, counts: &EventCounts) -> EventCounts {
+        let undone = self.coroutines.of(counts.coroutine).account.undone;
+        if undone == 0 {
+            return *counts;
+        }
+        EventCounts {
+            attempted: counts.attempted.saturating_sub(undone),
+            recorded: counts.recorded.saturating_sub(undone),
+            wakers: None,
+            ..*counts
+        }
+    }
+}
