@@ -42,7 +42,7 @@ fn main() -> std::io::Result<()> {
     }
     runtime.spawn(listen(Signal::new()).traced_as("listener"));
     runtime.spawn(pending::<()>().traced_as("forever"));
-    let hourly = async { tokio::time::sleep(Duration::from_hours(1)).await };
+    let hourly = async { tokio::time::sleep(Duration::from_secs(3600)).await };
     runtime.spawn(hourly.traced_as("hourly"));
     sleep(Duration::from_millis(500));
     cancelled.iter().for_each(|task| task.abort());
