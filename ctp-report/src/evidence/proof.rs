@@ -292,7 +292,7 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
 /// The step for the end of the recording, or of the process of the coroutine.
 pub fn at_the_end(model: &Model, coroutine: &Coroutine, what: String) -> Step {
     let at = model.trace_model.end_of(coroutine.process);
-    let by = if 0 < coroutine.account.undone {
+    let by = if model.trace_model.is_dropped_at_the_end(coroutine.id) {
         "(dropped at the end)"
     } else if at < model.duration() {
         "(its process ended)"

@@ -26,7 +26,11 @@ const SOON: Nanos = Nanos(1_000_000_000);
 
 /// The time just before the first drop in each process that ended tidily.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shutdowns(Map<ProcessId, Nanos>);
+pub struct Shutdowns {
+    ends: Map<ProcessId, Nanos>,
+    /// How many events were left out, by coroutine.
+    undone: Map<CoroutineId, u64>,
+}
 
 /// The latest drops of coroutines that waited, after which no coroutine of the process ran.
 #[derive(Clone, Debug, Default)]
@@ -70,12 +74,16 @@ impl Drops {
 impl Shutdowns {
     /// Whether no process ended tidily.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ends.is_empty()
     }
 
     /// The time just before the first drop, if the process ended tidily.
     pub(super) fn of(&self, process: ProcessId) -> Option<Nanos> {
-        self.0.get(&process).copied()
+        self.ends.get(&process).copied()
+    }
+
+    fn undone(&self, id: CoroutineId) -> u64 {
+        self.undone.get(&id).copied().unwrap_or_default()
     }
 }
 
@@ -99,10 +107,17 @@ impl TraceModel {
         let is_end = |(process, burst): &(&ProcessId, &Burst)| self.is_the_end(**process, burst);
         let ends = bursts.filter(is_end);
         let before = |first: Nanos| Nanos(first.0.saturating_sub(DESTRUCTORS.0));
-        Shutdowns(
-            ends.map(|(process, burst)| (*process, before(burst.first)))
+        Shutdowns {
+            ends: ends
+                .map(|(process, burst)| (*process, before(burst.first)))
                 .collect(),
-        )
+            undone: Map::default(),
+        }
+    }
+
+    /// Whether the coroutine was dropped when its process ended, which this model leaves out.
+    pub fn is_dropped_at_the_end(&self, id: CoroutineId) -> bool {
+        0 < self.shutdowns.undone(id)
     }
 
     fn is_the_end(&self, process: ProcessId, burst: &Burst) -> bool {
@@ -159,10 +174,10 @@ impl TraceModel {
         };
         let ends_by_itself = event.kind == EventKind::Death
             && !is_dropped(coroutine)
-            && coroutine.account.undone == 0;
+            && self.shutdowns.undone(event.coroutine) == 0;
         let is_undone = first <= event.at && !ends_by_itself;
         if is_undone {
-            coroutine.account.undone += 1;
+            *self.shutdowns.undone.entry(event.coroutine).or_default() += 1;
             self.sums.totals.events += 1;
             self.extent.see(event.at);
         }
@@ -192,7 +207,7 @@ impl TraceModel {
 
     /// The counts without the events after the first drop. How many wakers there were is not known.
     pub(super) fn counts_before_shutdown(&mut self, counts: &EventCounts) -> EventCounts {
-        let undone = self.coroutines.of(counts.coroutine).account.undone;
+        let undone = self.shutdowns.undone(counts.coroutine);
         if undone == 0 {
             return *counts;
         }

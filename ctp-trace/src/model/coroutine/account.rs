@@ -18,8 +18,6 @@ pub struct Account {
     pub inexact: bool,
     /// A filter, or an unreadable part of the trace, may hide more events.
     pub uncertain: bool,
-    /// Events after the drop of the coroutine at the end of its process, which are left out.
-    pub undone: u64,
     /// Two events contradict each other.
     pub broken: bool,
     /// The latest totals that the program kept.
