@@ -10,6 +10,7 @@ mod module;
 mod name;
 mod read;
 mod scan;
+mod variable;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -109,6 +110,14 @@ impl Types {
     /// Whether a type with this path, which has no generic parameters, implements `Future`.
     pub fn is_future(&self, of: TypeRef, path: &str) -> bool {
         self.module(of.module).is_future(path)
+    }
+
+    /// The line that declares a variable of the body of an async function or block; 0 if unknown, or if
+    /// several variables have the name.
+    pub fn variable_line(&self, body: TypeRef, variable: &str) -> u32 {
+        let path = self.layout(body).map(|of| of.path.clone());
+        let module = self.module(body.module);
+        path.map_or(0, |path| module.variable_line(&path, variable))
     }
 
     /// Whether a panic unwinds in the program of this type; `None` if unknown.

@@ -109,7 +109,7 @@ impl<'w> Walk<'w> {
         if !state.starts_with("Suspend") {
             return;
         }
-        let held = held_locks(self.view, contents, index);
+        let held = held_locks(self.view, future.of, contents, index);
         self.found.holds.extend(held);
         self.around.retain(|(around, _)| *around < depth);
         self.around.push((depth, contents));

@@ -9,10 +9,16 @@ use ctp_trace::record::{HeldLock, Resource};
 
 use super::search::find_first;
 use super::view::{Value, View, part};
+use crate::types::TypeRef;
 use crate::types::layout::{Member, Type};
 
 /// The locks that the variables of a suspended body hold.
-pub(super) fn held_locks(view: &View<'_>, contents: Value, frame: u32) -> Vec<HeldLock> {
+pub(super) fn held_locks(
+    view: &View<'_>,
+    body: TypeRef,
+    contents: Value,
+    frame: u32,
+) -> Vec<HeldLock> {
     let Some(layout) = view.layout(contents) else {
         return Vec::new();
     };
@@ -21,12 +27,12 @@ pub(super) fn held_locks(view: &View<'_>, contents: Value, frame: u32) -> Vec<He
     if !has_guard || !are_variables_present(view, contents, &layout) {
         return Vec::new();
     }
-    let variables = layout
-        .members()
-        .iter()
-        .filter(|member| !member.name.starts_with("__"));
+    let variables = layout.members().iter();
     let held = variables.filter_map(|member| held_lock(view, contents, member, frame));
     let mut held: Vec<HeldLock> = held.collect();
+    for lock in &mut held {
+        lock.line = view.types.variable_line(body, &lock.variable);
+    }
     held.dedup();
     held
 }
@@ -34,7 +40,11 @@ pub(super) fn held_locks(view: &View<'_>, contents: Value, frame: u32) -> Vec<He
 /// Whether the type of a member may be a guard.
 fn is_guarded(view: &View<'_>, member: &Member) -> bool {
     let layout = view.types.layout(member.of);
-    layout.is_some_and(|of| of.name.contains("tokio::sync::") && of.name.contains("Guard"))
+    layout.is_some_and(|of| of.name.contains("tokio::sync::") && is_guard_name(&of.name))
+}
+
+fn is_guard_name(name: &str) -> bool {
+    name.contains("Guard") || name.contains("SemaphorePermit")
 }
 
 /// Whether it is certain that no variable was moved.
@@ -64,9 +74,18 @@ fn held_lock(view: &View<'_>, contents: Value, member: &Member, frame: u32) -> O
         resource,
         is_exclusive,
         frame,
-        variable: member.name.clone(),
+        variable: variable_name(member).to_owned(),
         line: 0,
     })
+}
+
+/// Temporary values have a number instead of a name.
+fn variable_name(member: &Member) -> &str {
+    if member.name.starts_with("__") {
+        "(temporary)"
+    } else {
+        &member.name
+    }
 }
 
 /// The guard that a variable is, or has in an `Option`.
@@ -99,15 +118,16 @@ fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
             (permits == 0).then_some((Resource::RwLock(address), true))
         }
         "RwLockReadGuard" | "OwnedRwLockReadGuard" => Some((Resource::RwLock(address), false)),
+        "SemaphorePermit" | "OwnedSemaphorePermit" => Some((Resource::Semaphore(address), false)),
         _ => None,
     }
 }
 
 /// The semaphore inside the lock of a guard.
 fn semaphore_of(view: &View<'_>, guard: Value) -> Option<Value> {
-    let owner = view
-        .member(guard, "s")
-        .or_else(|| view.member(guard, "lock"))?;
+    let owner = ["s", "lock", "sem"]
+        .iter()
+        .find_map(|name| view.member(guard, name))?;
     find_first(view, view.target(owner)?, "::batch_semaphore::Semaphore", 0)
 }
 

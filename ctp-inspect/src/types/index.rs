@@ -18,6 +18,8 @@ pub(super) struct Index {
     pub(super) polls: HashMap<u64, Vec<String>>,
     /// The types `Cell<T, S>`, by their generic parameters.
     pub(super) cells: HashMap<String, Entry>,
+    /// The bodies of async functions and blocks.
+    pub(super) bodies: Vec<Entry>,
     /// The paths of the types that implement `Future`.
     pub(super) futures: HashSet<String>,
     /// Whether a panic unwinds.

@@ -1,11 +1,16 @@
 //! A module: its debug info, with an index of what is needed to find types.
 
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap};
+
 use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitRef};
 use symbolize::{Avma, DebugInfo, DebugReader, Mapping, Places, Svma};
 
 use super::index::Index;
 use super::layout::Type;
+use super::name::without_generics;
 use super::read::EntryReader;
+use super::variable::lines_of;
 use super::{Entry, TypeRef};
 
 pub(super) type Unit<'u> = UnitRef<'u, DebugReader<'u>>;
@@ -17,6 +22,8 @@ pub(super) struct Module {
     path: Vec<u8>,
     debug_info: DebugInfo,
     index: Index,
+    /// The bodies of async functions and blocks, by their paths.
+    bodies: OnceCell<HashMap<String, Vec<Entry>>>,
 }
 
 impl Module {
@@ -34,6 +41,7 @@ impl Module {
             Ok(Some(debug_info)) => Ok(Self {
                 path: shown.to_owned(),
                 index: Index::of(&debug_info),
+                bodies: OnceCell::new(),
                 debug_info,
             }),
         }
@@ -97,6 +105,35 @@ impl Module {
 
     pub(super) fn does_unwind(&self) -> Option<bool> {
         self.index.does_unwind()
+    }
+
+    /// The line that declares a variable of a body, by the path of the body's type; 0 if unknown.
+    pub(super) fn variable_line(&self, of: &str, variable: &str) -> u32 {
+        let bodies = self.bodies.get_or_init(|| self.bodies_by_path());
+        let entries = bodies
+            .get(&of.replace("_env#", "#"))
+            .map_or(&[][..], Vec::as_slice);
+        let lines = entries.iter().filter_map(|&body| {
+            self.with_entry(body, |_, unit, entry| lines_of(unit, &entry, variable))
+        });
+        let lines: BTreeSet<u32> = lines.flatten().collect();
+        match lines.first() {
+            Some(line) if lines.len() == 1 => *line,
+            _ => 0,
+        }
+    }
+
+    fn bodies_by_path(&self) -> HashMap<String, Vec<Entry>> {
+        let mut bodies: HashMap<_, Vec<_>> = HashMap::new();
+        for &body in &self.index.bodies {
+            let name = self
+                .with_entry(body, |_, unit, entry| name_of(unit, &entry))
+                .flatten();
+            let name = name.unwrap_or_default();
+            let path = format!("{}::{}", self.scope(body), without_generics(&name));
+            bodies.entry(path).or_default().push(body);
+        }
+        bodies
     }
 
     /// The path of the namespaces around an entry.

@@ -221,7 +221,7 @@ fn count(range: &Die<'_>) -> Option<u64> {
     number(range, gimli::DW_AT_count).or_else(bound)
 }
 
-fn line(entry: &Die<'_>) -> u32 {
+pub(super) fn line(entry: &Die<'_>) -> u32 {
     let line = number(entry, gimli::DW_AT_decl_line);
     line.and_then(|line| line.try_into().ok()).unwrap_or(0)
 }

@@ -149,7 +149,7 @@ fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: Found<'_>, index: &mut 
         gimli::DW_TAG_compile_unit => add_runtime(&found, index),
         gimli::DW_TAG_variable => add_vtable(number, &found, index),
         gimli::DW_TAG_structure_type => add_cell(number, &found, index),
-        _ => add_function(unit, &found, index),
+        _ => add_function(number, unit, &found, index),
     }
 }
 
@@ -195,7 +195,13 @@ fn add_cell(number: usize, found: &Found<'_>, index: &mut Index) {
     }
 }
 
-fn add_function(unit: Unit<'_>, found: &Found<'_>, index: &mut Index) {
+fn add_function(number: usize, unit: Unit<'_>, found: &Found<'_>, index: &mut Index) {
+    if found.name.is_some_and(|name| name.starts_with(b"{async_")) {
+        index.bodies.push(Entry {
+            unit: number,
+            offset: found.offset,
+        });
+    }
     let origin = found.origin.filter(|_| found.name.is_none());
     let declared = origin.and_then(|offset| names_at(unit, offset));
     let (name, linkage_name) = declared.unwrap_or((found.name, found.linkage_name));

@@ -41,7 +41,7 @@ impl Damaged {
         let random = (address ^ self.seed)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .rotate_left(31);
-        if self.interval == 0 || random % self.interval != 0 {
+        if self.interval == 0 || !random.is_multiple_of(self.interval) {
             return None;
         }
         let header = self.addresses[random as usize / 64 % self.addresses.len()];

@@ -147,13 +147,37 @@ impl Inspected {
             assert_eq!(held.resource, waiter.waits[0].resource);
             assert!(held.is_exclusive);
             assert_eq!(held.variable, "from");
+            assert_eq!(held.line, self.program.lines["from"]);
             assert!(
                 holder.frames[held.frame as usize]
                     .name
                     .ends_with("::transfer")
             );
         }
-        assert_eq!(self.tasks["dropped_guard"].holds, []);
+        for (task, expected) in [
+            ("dropped_guard", None),
+            ("moved", None),
+            ("temporary", Some(("(temporary)", true, "Mutex"))),
+            ("optional", Some(("present", true, "RwLock"))),
+            ("permitted", Some(("permit", false, "Semaphore"))),
+        ] {
+            let found = &self.tasks[task];
+            let held = found.holds.iter().map(|held| {
+                let kind = format!("{:?}", held.resource);
+                (
+                    held.variable.as_str(),
+                    held.is_exclusive,
+                    kind.split('(').next().unwrap().to_owned(),
+                )
+            });
+            let expected =
+                expected.map(|(name, is_exclusive, kind)| (name, is_exclusive, kind.to_owned()));
+            assert_eq!(
+                held.collect::<Vec<_>>(),
+                Vec::from_iter(expected),
+                "{found:#?}"
+            );
+        }
     }
 }
 

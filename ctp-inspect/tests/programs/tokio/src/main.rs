@@ -91,6 +91,35 @@ async fn dropped_guard(lock: Arc<Mutex<u32>>) {
     std::future::pending::<()>().await;
 }
 
+async fn moved_on_a_path(lock: Arc<Mutex<u32>>, is_moved: bool) {
+    let mut guard = lock.lock().await;
+    *guard += 1;
+    if is_moved {
+        drop(guard);
+    }
+    std::future::pending::<()>().await;
+}
+
+async fn temporary(lock: Arc<Mutex<Vec<u32>>>) {
+    match lock.lock().await.len() {
+        0 => std::future::pending::<()>().await,
+        _ => {}
+    }
+}
+
+async fn optional(lock: Arc<RwLock<u32>>) {
+    let present = Some(lock.write().await);
+    let absent = present.as_ref().filter(|_| false);
+    std::future::pending::<()>().await;
+    drop((absent.is_some(), present));
+}
+
+async fn permitted(semaphore: Arc<Semaphore>) {
+    let permit = semaphore.acquire().await.expect("it is open");
+    std::future::pending::<()>().await;
+    drop(permit);
+}
+
 async fn selecting(notify: Arc<Notify>, mut receiver: mpsc::Receiver<u8>) {
     tokio::select! {
         _ = notify.notified() => {}
@@ -171,6 +200,13 @@ async fn main() {
     spawn("transfer", transfer(first.clone(), second.clone()));
     spawn("transfer.back", transfer(second, first));
     spawn("dropped_guard", dropped_guard(Arc::new(Mutex::new(0))));
+    spawn(
+        "moved",
+        moved_on_a_path(Arc::new(Mutex::new(0)), std::env::args().count() == 1),
+    );
+    spawn("temporary", temporary(Arc::new(Mutex::new(Vec::new()))));
+    spawn("optional", optional(Arc::new(RwLock::new(0))));
+    spawn("permitted", permitted(Arc::new(Semaphore::new(2))));
     let notify = Arc::new(Notify::new());
     let (many_sender, many) = mpsc::channel(1);
     spawn("selecting", selecting(notify.clone(), many));
