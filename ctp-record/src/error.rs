@@ -2,6 +2,7 @@
 
 mod control;
 mod image;
+mod inspect;
 mod limits;
 mod start;
 mod trace;
@@ -13,6 +14,7 @@ use crate::connect::rendezvous::is_no_descriptor_left;
 
 pub use control::ControlError;
 pub use image::ImageError;
+pub use inspect::InspectError;
 pub use start::StartError;
 pub use trace::TraceError;
 
@@ -26,6 +28,8 @@ pub enum Error {
     Trace(TraceError),
     /// The dump cannot be read.
     Image(ImageError),
+    /// A process cannot be looked into.
+    Inspect(InspectError),
     /// A control request failed.
     Control(ControlError),
     /// The output cannot be printed.
@@ -50,6 +54,7 @@ impl fmt::Display for Error {
             Error::Start(error) => error.fmt(out),
             Error::Trace(error) => error.fmt(out),
             Error::Image(error) => error.fmt(out),
+            Error::Inspect(error) => error.fmt(out),
             Error::Control(error) => error.fmt(out),
             Error::Print(error) => write!(out, "cannot print: {error}"),
             Error::Wait(error) if is_no_descriptor_left(error) => {
@@ -77,6 +82,12 @@ impl From<TraceError> for Error {
 impl From<ImageError> for Error {
     fn from(error: ImageError) -> Self {
         Error::Image(error)
+    }
+}
+
+impl From<InspectError> for Error {
+    fn from(error: InspectError) -> Self {
+        Error::Inspect(error)
     }
 }
 

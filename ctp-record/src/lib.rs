@@ -14,6 +14,7 @@ mod error;
 mod flight;
 pub mod harvest;
 mod image;
+mod inspection;
 mod launch;
 mod memory;
 mod monitor;
@@ -24,8 +25,8 @@ mod run;
 mod session;
 
 pub use cli::args::{Args, answer};
-pub use cli::config::{Config, Flight, Image, Launch, Task, Verbosity};
-pub use error::{ControlError, Error, ImageError, StartError, TraceError};
+pub use cli::config::{Config, Flight, HowLong, Image, Inspect, Launch, Task, Verbosity};
+pub use error::{ControlError, Error, ImageError, InspectError, StartError, TraceError};
 pub use flight::{FlightHistory, RecordingEnd, SnapshotSummary, last_snapshot_of, snapshot_of};
 pub use memory::shm::Memory;
 pub use output::backlog;

@@ -38,7 +38,7 @@ pub struct Output {
     clocks: ProgramClocks,
     /// The loss at the latest flush, if no record was taken since.
     flushed: Option<u64>,
-    /// An earlier trace stays at the destination until this one has a coroutine.
+    /// An earlier trace stays at the destination until this one has a coroutine, task or thread.
     keeps_earlier: bool,
     /// The path where the file stays, and the reason, if it could not be moved to its destination.
     misplaced: Option<(PathBuf, io::Error)>,
@@ -160,7 +160,7 @@ impl Output {
 impl Sink for Output {
     fn take(&mut self, record: Record) {
         self.flushed = None;
-        if self.keeps_earlier && matches!(record, Record::Birth(_)) {
+        if self.keeps_earlier && is_finding(&record) {
             self.publish();
         }
         self.clocks.note_process(&record);
@@ -177,6 +177,14 @@ impl Sink for Output {
     fn take_clock(&mut self, process: ProcessId, ahead_ns: i64) {
         self.clocks.note_clock(process, ahead_ns);
     }
+}
+
+/// Whether a trace with this record is worth more than an earlier trace.
+fn is_finding(record: &Record) -> bool {
+    matches!(
+        record,
+        Record::Birth(_) | Record::InspectedTask(_) | Record::InspectedThread(_)
+    )
 }
 
 /// Rejects a path that leads to the program's own output: both would be spoilt.

@@ -7,6 +7,7 @@ use crate::cli::stderr;
 use crate::control::ask;
 use crate::error::Error;
 use crate::image;
+use crate::inspection;
 use crate::session::recording;
 
 /// Runs the task. Returns the exit status: the program's, or 128+n if signal n ended the program.
@@ -18,6 +19,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::Launch(launch) => recording::record(config, launch),
         Task::CheckProbe(launch) => check::check(launch),
         Task::Image(image) => image::read(config, image),
+        Task::Inspect(inspect) => inspection::record(config, inspect),
         Task::Control(ask) => print::print(&ask::ask(ask)?),
         Task::Completions(shell) => print::completions(*shell),
         Task::Man => print::man_page(),

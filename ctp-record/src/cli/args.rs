@@ -2,6 +2,7 @@
 
 mod control;
 mod help;
+mod inspect;
 mod usage;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ use crate::cli::size;
 use crate::flight::{BadReach, Reach, Trigger};
 use crate::memory::capacity;
 use control::ControlArgs;
+use inspect::InspectArgs;
 pub use usage::{answer, command};
 
 // A field for each option, as clap requires.
@@ -103,6 +105,9 @@ pub struct Args {
     /// Hand the memory over by descriptor (to another user or a container)
     #[arg(help_heading = help::REACHED, long)]
     inherit_fd: bool,
+
+    #[command(flatten)]
+    inspect: InspectArgs,
 
     /// Judge the program's probe by the rules of cTP instead of recording it
     #[arg(help_heading = help::INSTEAD, long, conflicts_with_all = ["output", "image"])]
@@ -192,6 +197,13 @@ impl Args {
         if let Some(dump) = self.image {
             let elf = self.elf;
             return Ok(Task::Image(Image { dump, elf }));
+        }
+        if self.inspect.is_without_pid() {
+            let kind = ErrorKind::MissingRequiredArgument;
+            return Err(command().error(kind, inspect::ONLY_WITH_PID));
+        }
+        if let Some(inspect) = self.inspect.task() {
+            return Ok(Task::Inspect(inspect));
         }
         if self.command.is_empty() {
             return Err(command().error(

@@ -35,6 +35,8 @@ pub enum Task {
     CheckProbe(Launch),
     /// Read a dump.
     Image(Image),
+    /// Look into running processes.
+    Inspect(Inspect),
     /// Send a request to a recorder.
     Control(Ask),
     /// Print a completion script.
@@ -84,6 +86,26 @@ pub struct Image {
     pub dump: PathBuf,
     /// Its executable.
     pub elf: Option<PathBuf>,
+}
+
+/// Running processes to look into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspect {
+    /// The kernel's ids of the processes; not empty.
+    pub pids: Vec<u32>,
+    /// How long to go on.
+    pub how_long: HowLong,
+    /// The pause between two inspections.
+    pub every: Duration,
+}
+
+/// How long to go on with inspections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HowLong {
+    /// This many inspections.
+    Inspections(u32),
+    /// Until this much time has passed.
+    Time(Duration),
 }
 
 /// Which messages to print.

@@ -18,6 +18,7 @@ mod flight_of_many;
 mod holds;
 mod i686;
 mod impostors;
+mod inspection;
 mod interrupted;
 mod killed;
 mod lab;

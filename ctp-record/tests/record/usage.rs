@@ -27,23 +27,6 @@ fn unknown_options_before_the_program_are_refused() {
 
 // CT-01
 #[test]
-fn attaching_is_refused_with_an_alternative() {
-    for words in [&["-p", "1"][..], &["-p1"], &["--pid", "1"], &["--pid=1"]] {
-        let lab = Lab::new();
-        let outcome = lab.run(lab.bare_recorder().args(words));
-        assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
-        let message = "start the program under the recorder";
-        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
-    }
-    let lab = Lab::new();
-    let outcome = lab.run(lab.bare_recorder().args(["control", "-p", "1", "status"]));
-    assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
-    let message = "unexpected argument '-p'";
-    assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
-}
-
-// CT-01
-#[test]
 fn control_after_an_option_gets_a_hint() {
     let lab = Lab::new();
     let outcome = lab.run(lab.bare_recorder().args(["-q", "control", "1", "status"]));

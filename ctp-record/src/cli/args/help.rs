@@ -13,6 +13,8 @@ Examples:
   ctp-record --check-probe -- ./app      check its probe against the protocol
   ctp-record control 1234 snapshot       write what a flight recorder has now
   ctp-record control 1234 stop           keep no events of process 1234 for now; then start
+  ctp-record -p 4127                     look into a running process: stuck tasks, blocked threads
+  ctp-record -p 4127 -d 30s --every 5s   the same again and again
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
 
 The program links a probe (ctp-nostd, or another probe for cTP v1) and attaches by itself. It keeps
@@ -21,6 +23,7 @@ its terminal, its signals and its exit status, and is never stopped.";
 /// The forms of the command.
 pub const USAGE: &str = "\
 ctp-record [OPTIONS] -- PROGRAM [ARGS]...
+       ctp-record [OPTIONS] -p PID
        ctp-record [OPTIONS] --image FILE
        ctp-record control PID COMMAND";
 
@@ -54,6 +57,8 @@ requests a snapshot (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
 BUSY coroutines are reported, too, with the thread that they block. LIKELY marks what may still
 change. With stuck:2s a snapshot is taken whenever stuck coroutines would be reported, 16 at most;
 BUSY causes none.
+-p needs no probe: it reads the memory of the process, which is neither stopped nor changed. It may
+look into processes of the same user that allow it (root: into all). Then: ctp-report --stuck.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.
 If stdout is redirected, a line on the terminal shows the progress; -q hides it.";
 

@@ -12,10 +12,6 @@ use ctp_trace::escape::{escaped, escaped_bytes};
 use super::Args;
 use crate::cli::stderr;
 
-const NO_ATTACHING: &str = "\
-a process that runs already cannot be recorded; start the program under the recorder:
-ctp-record -- PROGRAM [ARGS]...";
-
 /// The command line for clap. If typed text must be escaped, messages have no styles: their escape sequences could not
 /// be distinguished from typed sequences.
 pub fn command() -> Command {
@@ -73,7 +69,7 @@ pub fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
     let is_control = words.get(1).is_some_and(|word| word == "control");
     let matches = command.try_get_matches_from_mut(words);
     let matches = matches.map_err(|error| match unknown_option(&error) {
-        Some(option) if !is_control => advised(error, &option, &mut command),
+        Some(option) if !is_control => advised(error, &option),
         _ => error,
     })?;
     Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
@@ -87,10 +83,7 @@ fn unknown_option(error: &clap::Error) -> Option<String> {
 }
 
 /// Adds tips about an unknown option.
-fn advised(mut error: clap::Error, option: &str, command: &mut Command) -> clap::Error {
-    if ["-p", "--pid"].contains(&option) {
-        return command.error(ErrorKind::UnknownArgument, NO_ATTACHING);
-    }
+fn advised(mut error: clap::Error, option: &str) -> clap::Error {
     let mut tips = Vec::new();
     if let Some(similar) = error.remove(ContextKind::SuggestedArg) {
         tips.push(format!("did you mean '{similar}'?"));

@@ -1,0 +1,88 @@
+//! The options of `-p`, which looks into running processes.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::help;
+use crate::cli::config::{HowLong, Inspect};
+use crate::cli::duration;
+
+/// Options for which a program is started, or a dump is read.
+const NOT_WITH_PID: [&str; 13] = [
+    "command",
+    "image",
+    "check_probe",
+    "summary",
+    "flight_recorder",
+    "wait_all",
+    "stations",
+    "buffer",
+    "stuck_after",
+    "no_doorbell",
+    "precise_chains",
+    "inherit_fd",
+    "elf",
+];
+
+/// How many inspections are made, unless the user says otherwise. A certain verdict needs two.
+const USUAL_INSPECTIONS: u32 = 2;
+
+/// The error for options that need `-p`. Clap does not check this if a program is given, too.
+pub const ONLY_WITH_PID: &str = "--looks, --every and --duration are only for -p PID";
+
+#[derive(Args, Debug)]
+pub struct InspectArgs {
+    /// Look into a running process, without a probe and without stopping it; may be repeated
+    #[arg(help_heading = help::INSTEAD, short, long, value_name = "PID",
+          conflicts_with_all = NOT_WITH_PID, value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Vec<u32>,
+
+    /// With -p: look this many times [default: 2]
+    #[arg(help_heading = help::INSTEAD, long, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    looks: Option<u32>,
+
+    /// With -p: the time between two looks [default: 1s]
+    #[arg(help_heading = help::INSTEAD, long, value_name = "DURATION",
+          value_parser = duration::parse)]
+    every: Option<Duration>,
+
+    /// With -p: look until this much time has passed, or until Ctrl-C
+    #[arg(help_heading = help::INSTEAD, short, long, value_name = "DURATION",
+          conflicts_with = "looks", value_parser = duration::parse)]
+    duration: Option<Duration>,
+}
+
+impl InspectArgs {
+    /// Whether options are given that mean nothing without a process.
+    pub fn is_without_pid(&self) -> bool {
+        let has_option = self.looks.is_some() || self.every.is_some() || self.duration.is_some();
+        self.pid.is_empty() && has_option
+    }
+
+    /// The processes to look into, if any.
+    pub fn task(&self) -> Option<Inspect> {
+        if self.pid.is_empty() {
+            return None;
+        }
+        let inspections = self.looks.unwrap_or(USUAL_INSPECTIONS);
+        Some(Inspect {
+            pids: without_repeated(&self.pid),
+            how_long: self
+                .duration
+                .map_or(HowLong::Inspections(inspections), HowLong::Time),
+            every: self.every.unwrap_or(Duration::from_secs(1)),
+        })
+    }
+}
+
+fn without_repeated(pids: &[u32]) -> Vec<u32> {
+    let mut distinct = Vec::new();
+    for pid in pids {
+        if !distinct.contains(pid) {
+            distinct.push(*pid);
+        }
+    }
+    distinct
+}

@@ -1,0 +1,145 @@
+//! Looks into running processes that need no probe.
+//!
+//! The processes are only read. An earlier trace is replaced as soon as a task or a thread was found.
+
+mod account;
+mod clock;
+mod closing;
+mod subject;
+
+use std::time::{Duration, Instant};
+
+use ctp_inspect::{TargetError, TraceIds};
+use ctp_trace::record::{End, ExitReason, Record};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::cli::config::{Config, HowLong, Inspect, Verbosity};
+use crate::cli::stderr;
+use crate::closing::start_and_end::start_of;
+use crate::error::{Error, InspectError};
+use crate::harvest::Sink as _;
+use crate::launch::signals::Signals;
+use crate::memory::clock::Clock;
+use crate::output::Output;
+use crate::proc::processes::Processes;
+use account::Account;
+use subject::Subject;
+
+/// Looks into the processes, writes the trace and prints what was found.
+///
+/// # Errors
+/// A process cannot be read, or the trace cannot be written.
+pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
+    let mut signals = Signals::watch(&[]).map_err(Error::Wait)?;
+    let clock = Clock::start();
+    let mut subjects: Vec<Subject> = Vec::new();
+    for pid in &inspect.pids {
+        subjects.push(Subject::open(*pid)?);
+    }
+    if config.verbosity > Verbosity::Quiet {
+        stderr::say(&closing::opening(&subjects, inspect));
+    }
+    let start = start_of(clock, &subject::command_of(inspect.pids[0]), 0);
+    let mut output = Output::create(&config.output, &start, config.backlog(), None)?;
+    output.allow_waiting();
+    output.take_place();
+    let mut processes = Processes::new(clock, inspect.pids[0], 0);
+    for subject in &mut subjects {
+        subject.describe(&mut processes, &mut output);
+    }
+    let mut account = Account::default();
+    let inspected = inspect_all(inspect, clock, &mut subjects, &mut signals, |record| {
+        account.take(&record);
+        output.take(record);
+    });
+    inspected?;
+    finish(config, output, clock, &account)
+}
+
+/// Inspects the processes as often as requested. Ends early at a signal, and when all have ended.
+fn inspect_all(
+    inspect: &Inspect,
+    clock: Clock,
+    subjects: &mut Vec<Subject>,
+    signals: &mut Signals,
+    mut take: impl FnMut(Record),
+) -> Result<(), Error> {
+    let began = Instant::now();
+    let mut ids = TraceIds::default();
+    for number in 1.. {
+        let mut ended = Vec::new();
+        for subject in subjects.iter_mut() {
+            match subject.inspect(&mut ids) {
+                Ok(records) => records
+                    .into_iter()
+                    .map(|record| clock::relative(record, clock.monotonic_ns))
+                    .for_each(&mut take),
+                Err(TargetError::Gone) if 1 < number => ended.push(subject.pid),
+                Err(TargetError::Gone) => return Err(InspectError::Ended(subject.pid).into()),
+                Err(error) => return Err(InspectError::Target(subject.pid, error).into()),
+            }
+        }
+        for pid in &ended {
+            let look = number;
+            stderr::say(&format!(
+                "ctp-record: process {pid} ended before look {look} was complete\n"
+            ));
+        }
+        subjects.retain(|subject| !ended.contains(&subject.pid));
+        let is_last = match inspect.how_long {
+            HowLong::Inspections(count) => number == count,
+            HowLong::Time(time) => time <= began.elapsed() + inspect.every,
+        };
+        if is_last || subjects.is_empty() || is_ended_by_signal(signals, inspect.every)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Waits for the next inspection. Returns whether a signal came that ends the recording.
+fn is_ended_by_signal(signals: &mut Signals, pause: Duration) -> Result<bool, Error> {
+    let until = Instant::now() + pause;
+    loop {
+        let rest = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(rest).unwrap_or(Timespec {
+            tv_sec: i64::MAX,
+            tv_nsec: 0,
+        });
+        let mut arrival = [PollFd::new(signals, PollFlags::IN)];
+        match poll(&mut arrival, Some(&timeout)) {
+            Ok(0) => return Ok(false),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(Error::Wait(error.into())),
+        }
+        let mut arrived = signals.arrived().into_iter();
+        if arrived.any(|signal| signal.asks_for_an_end() || signal.ends_the_recording()) {
+            return Ok(true);
+        }
+    }
+}
+
+/// Ends the trace and prints the closing lines.
+fn finish(
+    config: &Config,
+    mut output: Output,
+    clock: Clock,
+    account: &Account,
+) -> Result<u8, Error> {
+    let end = End {
+        at: clock.now(),
+        how: ExitReason::Stopped,
+        ..End::default()
+    };
+    let keeps_earlier = output.keeps_earlier(&end);
+    let file = output.finish(&end)?;
+    if config.verbosity > Verbosity::Quiet {
+        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
+        let bytes = metadata
+            .map(|metadata| metadata.len())
+            .filter(|_| !keeps_earlier);
+        stderr::say(&closing::text(account, &config.output, bytes));
+    }
+    Ok(0)
+}

@@ -1,0 +1,70 @@
+//! What the inspections found so far, for the closing lines.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::TraceModel;
+use ctp_trace::record::{Nanos, Record};
+use ctp_trace::verdict::{THRESHOLD, Verdict};
+
+/// What the inspections found so far.
+#[derive(Default)]
+pub struct Account {
+    model: TraceModel,
+}
+
+/// Numbers of the last inspections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The runtimes, with the number of each.
+    pub runtimes: BTreeMap<String, usize>,
+    /// Tasks.
+    pub tasks: usize,
+    /// Threads.
+    pub threads: usize,
+    /// How long each inspection took, by process.
+    pub took: Vec<Nanos>,
+    /// Tasks that look stuck.
+    pub stuck: usize,
+    /// Threads that are blocked while they poll a task.
+    pub blocked: usize,
+    /// Tasks that look like tasks that hang, too.
+    pub unclear: usize,
+    /// What could not be read.
+    pub gaps: Vec<String>,
+}
+
+impl Account {
+    /// Takes the next record.
+    pub fn take(&mut self, record: &Record) {
+        self.model.consume(record);
+    }
+
+    /// Applies the rule that the report applies.
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        for (_, process) in self.model.inspected() {
+            for runtime in &process.runtimes {
+                *summary.runtimes.entry(runtime.clone()).or_default() += 1;
+            }
+            summary.tasks += process.tasks.len();
+            summary.threads += process.threads.len();
+            let took = process
+                .times
+                .iter()
+                .map(|time| time.began.until(time.ended));
+            summary.took.extend(took);
+            let threads = process.threads.values();
+            summary.blocked += threads
+                .filter(|known| process.is_blocked_poll(known))
+                .count();
+            summary.gaps.extend(process.gaps.iter().cloned());
+        }
+        for one in self.model.judge_inspected(THRESHOLD) {
+            let is_stuck = one.judgement.verdict.is_stuck();
+            let is_waiting = one.judgement.verdict == Verdict::Waiting;
+            summary.stuck += usize::from(is_stuck);
+            summary.unclear += usize::from(is_waiting && one.judgement.reason.is_gap());
+        }
+        summary
+    }
+}

@@ -1,0 +1,128 @@
+//! The lines that are printed before and after the inspections.
+
+use std::path::Path;
+
+use ctp_trace::record::Nanos;
+
+use super::account::{Account, Summary};
+use super::subject::Subject;
+use crate::cli::config::{HowLong, Inspect};
+use crate::cli::words::{counted, grouped, seconds, shell_word, shown, size};
+
+/// The most inspections of which the time is printed.
+const MOST_TIMES: usize = 4;
+
+/// What will be done.
+pub fn opening(subjects: &[Subject], inspect: &Inspect) -> String {
+    let names = subjects.iter();
+    let names: Vec<String> = names
+        .map(|subject| format!("{} ({})", subject.pid, subject.name))
+        .collect();
+    let every = seconds(inspect.every.as_nanos() as u64);
+    let looks = match inspect.how_long {
+        HowLong::Inspections(1) => "1 look".to_owned(),
+        HowLong::Inspections(count) => format!("{count} looks, {every} apart"),
+        HowLong::Time(time) => {
+            let time = seconds(time.as_nanos() as u64);
+            format!("looks for {time}, {every} apart")
+        }
+    };
+    let stopped = match names.len() {
+        1 => "the process is not stopped",
+        _ => "the processes are not stopped",
+    };
+    format!(
+        "ctp-record: looking into {}: {looks}; {stopped}\n",
+        names.join(", ")
+    )
+}
+
+/// What was found. `bytes` is the size of the trace; `None` if there is no file of this trace.
+pub fn text(account: &Account, output: &Path, bytes: Option<u64>) -> String {
+    let summary = account.summary();
+    let found = format!("{}; looks took {}", found(&summary), took(&summary.took));
+    let mut lines = vec![found];
+    lines.extend(summary.gaps.iter().cloned());
+    let is_empty = summary.tasks == 0 && summary.threads == 0;
+    lines.push(match bytes {
+        None if is_empty => format!(
+            "found no task and no thread; {} is as before",
+            shown(output)
+        ),
+        None => format!("{}; {}", shown(output), stuck(&summary)),
+        Some(bytes) => format!(
+            "wrote {} ({}); {}; next: {}",
+            shown(output),
+            size(bytes),
+            stuck(&summary),
+            next(&summary, output)
+        ),
+    });
+    lines
+        .iter()
+        .map(|line| format!("ctp-record: {line}\n"))
+        .collect()
+}
+
+/// `tokio 1.54.1, 2 runtimes, 10 231 tasks; 16 threads`
+fn found(summary: &Summary) -> String {
+    let runtimes = summary.runtimes.iter().map(|(name, count)| match count {
+        1 => name.clone(),
+        _ => format!("{name}, {count} runtimes"),
+    });
+    let mut runtimes: Vec<String> = runtimes.collect();
+    if runtimes.is_empty() {
+        runtimes.push("no known runtime".to_owned());
+    }
+    format!(
+        "{}, {}; {}",
+        runtimes.join(", "),
+        counted(summary.tasks as u64, "task"),
+        counted(summary.threads as u64, "thread")
+    )
+}
+
+/// `38 ms and 31 ms`
+fn took(took: &[Nanos]) -> String {
+    let longest = took.iter().map(|time| time.0).max().unwrap_or_default();
+    match took {
+        [] => "no time".to_owned(),
+        all if MOST_TIMES < all.len() => format!("at most {}", seconds(longest)),
+        all => {
+            let times: Vec<String> = all.iter().map(|time| seconds(time.0)).collect();
+            times.join(" and ")
+        }
+    }
+}
+
+fn stuck(summary: &Summary) -> String {
+    let blocked = match summary.blocked {
+        0 => String::new(),
+        1 => ", 1 thread is blocked in a call".to_owned(),
+        many => format!(", {} threads are blocked in calls", grouped(many as u64)),
+    };
+    let stuck = match (summary.stuck, summary.unclear) {
+        (0, 0) => "nothing looks stuck".to_owned(),
+        (0, 1) => "nothing looks stuck, but of 1 task that is not known".to_owned(),
+        (0, many) => format!(
+            "nothing looks stuck, but of {} tasks that is not known",
+            grouped(many as u64)
+        ),
+        (1, _) => "1 task looks stuck".to_owned(),
+        (many, _) => format!("{} tasks look stuck", grouped(many as u64)),
+    };
+    format!("{stuck}{blocked}")
+}
+
+/// The command that shows what was found.
+fn next(summary: &Summary, output: &Path) -> String {
+    let input = match output.as_os_str() {
+        name if name == "ctp.data" => String::new(),
+        _ => format!(" -i {}", shell_word(output)),
+    };
+    let view = match summary.stuck + summary.blocked {
+        0 => "--stacks",
+        _ => "--stuck",
+    };
+    format!("ctp-report{input} {view}")
+}

@@ -1,0 +1,71 @@
+//! A process that is looked into.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
+
+use ctp_inspect::{Inspector, ProcessTarget, TargetError, TraceIds};
+use ctp_trace::escape::escaped_bytes;
+use ctp_trace::record::{ProcessId, Record};
+
+use crate::error::InspectError;
+use crate::output::Output;
+use crate::proc::process::name_of;
+use crate::proc::processes::Processes;
+
+/// A process that is looked into.
+pub struct Subject {
+    /// The kernel's id.
+    pub pid: u32,
+    /// Its name, safe to print.
+    pub name: String,
+    /// Until the process is described in the trace.
+    target: Option<ProcessTarget>,
+    inspector: Option<Inspector>,
+}
+
+impl Subject {
+    /// Opens the memory of the process.
+    ///
+    /// # Errors
+    /// The process does not exist, or may not be read.
+    pub fn open(pid: u32) -> Result<Self, InspectError> {
+        let target = ProcessTarget::open(pid).map_err(|error| InspectError::Target(pid, error))?;
+        Ok(Subject {
+            pid,
+            name: escaped_bytes(&name_of(pid)).into_owned(),
+            target: Some(target),
+            inspector: None,
+        })
+    }
+
+    /// Describes the process and its files in the trace, before its first inspection.
+    pub fn describe(&mut self, processes: &mut Processes, output: &mut Output) {
+        let id: ProcessId = processes.meet(self.pid, output);
+        let target = self.target.take();
+        self.inspector = target.map(|target| Inspector::new(Box::new(target), id));
+    }
+
+    /// Inspects the process.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn inspect(&mut self, ids: &mut TraceIds) -> Result<Vec<Record>, TargetError> {
+        match &mut self.inspector {
+            Some(inspector) => inspector.inspect(ids),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The command line of a process; empty if it has ended.
+pub fn command_of(pid: u32) -> Vec<OsString> {
+    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = text
+        .strip_suffix(b"\0")
+        .unwrap_or(&text)
+        .split(|&byte| byte == 0);
+    words
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect()
+}

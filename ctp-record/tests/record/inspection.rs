@@ -1,0 +1,166 @@
+//! `-p`: looks into running processes without a probe.
+
+use std::process::Child;
+
+use ctp_trace::record::Record;
+use rustix::process::Signal;
+
+use crate::lab::{Lab, wait_until};
+
+/// A process without tasks; ends after that many seconds.
+fn sleeper(lab: &Lab, seconds: &str) -> Child {
+    let mut command = std::process::Command::new("sleep");
+    let child = command.arg(seconds).current_dir(lab.path(".")).spawn();
+    child.expect("can be started")
+}
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn records(lab: &Lab, name: &str) -> Vec<Record> {
+    let bytes = std::fs::read(lab.path(name)).expect("a trace");
+    let reader = ctp_trace::Reader::new(&bytes).expect("a start");
+    reader.map(|record| record.expect("undamaged")).collect()
+}
+
+fn inspections(records: &[Record]) -> usize {
+    let is_end = |record: &&Record| matches!(record, Record::InspectionEnd(_));
+    records.iter().filter(is_end).count()
+}
+
+// CT-01
+#[test]
+fn options_of_a_recording_do_not_go_with_a_pid() {
+    for words in [
+        &["-p", "1", "--", "true"][..],
+        &["-p", "1", "--image", "ram.bin"],
+        &["-p", "1", "--summary"],
+        &["-p", "1", "--flight-recorder"],
+        &["-p", "1", "--stuck-after", "2s"],
+        &["-p", "1", "-n", "10"],
+        &["-p", "1", "--looks", "3", "--duration", "2s"],
+        &["-p", "0"],
+        &["-p", "1", "--looks", "0"],
+        &["--looks", "3", "--", "true"],
+        &["--every", "3s", "--", "true"],
+    ] {
+        let lab = Lab::new();
+        let outcome = lab.run(lab.bare_recorder().args(words));
+        assert_eq!(
+            outcome.status.code(),
+            Some(2),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+        assert!(!lab.path("ctp.data").exists(), "{words:?}");
+    }
+}
+
+#[test]
+fn threads_of_a_running_process_are_recorded() {
+    let lab = Lab::new();
+    let running = Running(sleeper(&lab, "1000"));
+    std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
+    let words = ["-p", &running.pid(), "--every", "150ms"];
+    let outcome = lab.run(lab.bare_recorder().args(words));
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("(sleep): 2 looks, 150 ms apart"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("0 tasks; 1 thread"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("next: ctp-report --stacks"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(lab.read("ctp.data.old"), "an earlier trace");
+    let records = records(&lab, "ctp.data");
+    assert_eq!(inspections(&records), 2);
+    let thread = records.iter().find_map(|record| match record {
+        Record::InspectedThread(thread) => Some(thread),
+        _ => None,
+    });
+    let thread = thread.expect("a thread");
+    assert_eq!(
+        (thread.tid.to_string(), thread.name.as_str()),
+        (running.pid(), "sleep")
+    );
+    let has_module = records
+        .iter()
+        .any(|record| matches!(record, Record::Module(_)));
+    assert!(has_module, "names need the files of the process");
+}
+
+#[test]
+fn a_refused_process_replaces_nothing() {
+    let lab = Lab::new();
+    let mut ended = sleeper(&lab, "0");
+    ended.wait().expect("it ends");
+    std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
+    let outcome = lab.run(lab.bare_recorder().args(["-p", &ended.id().to_string()]));
+    assert_eq!(outcome.status.code(), Some(1));
+    let message = format!(
+        "cannot look into {}: the process does not exist",
+        ended.id()
+    );
+    assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
+    assert_eq!(lab.read("ctp.data"), "an earlier trace");
+    assert!(!lab.path("ctp.data.old").exists());
+}
+
+#[test]
+fn the_end_of_a_process_keeps_earlier_looks() {
+    let lab = Lab::new();
+    let mut ending = sleeper(&lab, "1000");
+    let pid = ending.id().to_string();
+    let mut command = lab.bare_recorder();
+    let recorder = command.args(["-p", &pid, "--looks", "1000000", "--every", "10ms"]);
+    let recorder = recorder.spawn().expect("can be started");
+    wait_until("the first look", || lab.path("ctp.data").exists());
+    ending.kill().expect("it runs");
+    ending.wait().expect("it ends");
+    let outcome = lab.outcome(recorder);
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    let message = format!("process {pid} ended before look");
+    assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
+    assert!(0 < inspections(&records(&lab, "ctp.data")));
+}
+
+#[test]
+fn an_interrupt_keeps_earlier_looks() {
+    let lab = Lab::new();
+    let running = Running(sleeper(&lab, "1000"));
+    let mut command = lab.bare_recorder();
+    let recorder = command.args(["-p", &running.pid(), "-d", "1h", "--every", "20s"]);
+    let recorder = recorder.spawn().expect("can be started");
+    wait_until("the first look", || lab.path("ctp.data").exists());
+    let pid = rustix::process::Pid::from_child(&recorder);
+    rustix::process::kill_process(pid, Signal::INT).expect("it runs");
+    let outcome = lab.outcome(recorder);
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("wrote ctp.data"),
+        "{}",
+        outcome.stderr
+    );
+    records(&lab, "ctp.data");
+}
