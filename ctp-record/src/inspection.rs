@@ -18,7 +18,7 @@ use crate::cli::config::{Config, HowLong, Inspect, Verbosity};
 use crate::cli::stderr;
 use crate::closing::start_and_end::start_of;
 use crate::error::{Error, InspectError};
-use crate::harvest::Sink as _;
+use crate::harvest::Sink;
 use crate::launch::signals::Signals;
 use crate::memory::clock::Clock;
 use crate::output::Output;
@@ -40,60 +40,81 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
     if config.verbosity > Verbosity::Quiet {
         stderr::say(&closing::opening(&subjects, inspect));
     }
-    let start = start_of(clock, &subject::command_of(inspect.pids[0]), 0);
+    let command = subject::command_of(inspect.pids[0]);
+    let mut first = Collected::default();
+    let mut processes = Processes::new(clock, inspect.pids[0], 0);
+    for subject in &mut subjects {
+        subject.describe(&mut processes, &mut first);
+    }
+    let mut ids = TraceIds::default();
+    first.0.extend(inspect_first(&mut subjects, &mut ids)?);
+    let start = start_of(clock, &command, 0);
     let mut output = Output::create(&config.output, &start, config.backlog(), None)?;
     output.allow_waiting();
     output.take_place();
-    let mut processes = Processes::new(clock, inspect.pids[0], 0);
-    for subject in &mut subjects {
-        subject.describe(&mut processes, &mut output);
-    }
     let mut account = Account::default();
-    let inspected = inspect_all(inspect, clock, &mut subjects, &mut signals, |record| {
+    let mut take = |record| {
+        let record = clock::relative(record, clock.monotonic_ns);
         account.take(&record);
         output.take(record);
-    });
-    inspected?;
+    };
+    first.0.into_iter().for_each(&mut take);
+    inspect_again(inspect, subjects, &mut ids, &mut signals, take)?;
     finish(config, output, clock, &account)
 }
 
+/// Records that are written later.
+#[derive(Default)]
+struct Collected(Vec<Record>);
+
+impl Sink for Collected {
+    fn take(&mut self, record: Record) {
+        self.0.push(record);
+    }
+}
+
+/// Makes the first inspection of each process. Until then, nothing is written.
+fn inspect_first(subjects: &mut [Subject], ids: &mut TraceIds) -> Result<Vec<Record>, Error> {
+    let mut records = Vec::new();
+    for subject in subjects {
+        match subject.inspect(ids) {
+            Ok(found) => records.extend(found),
+            Err(TargetError::Gone) => return Err(InspectError::Ended(subject.pid).into()),
+            Err(error) => return Err(InspectError::Target(subject.pid, error).into()),
+        }
+    }
+    Ok(records)
+}
+
 /// Inspects the processes as often as requested. Ends early at a signal, and when all have ended.
-fn inspect_all(
+fn inspect_again(
     inspect: &Inspect,
-    clock: Clock,
-    subjects: &mut Vec<Subject>,
+    mut subjects: Vec<Subject>,
+    ids: &mut TraceIds,
     signals: &mut Signals,
     mut take: impl FnMut(Record),
 ) -> Result<(), Error> {
     let began = Instant::now();
-    let mut ids = TraceIds::default();
-    for number in 1.. {
-        let mut ended = Vec::new();
-        for subject in subjects.iter_mut() {
-            match subject.inspect(&mut ids) {
-                Ok(records) => records
-                    .into_iter()
-                    .map(|record| clock::relative(record, clock.monotonic_ns))
-                    .for_each(&mut take),
-                Err(TargetError::Gone) if 1 < number => ended.push(subject.pid),
-                Err(TargetError::Gone) => return Err(InspectError::Ended(subject.pid).into()),
-                Err(error) => return Err(InspectError::Target(subject.pid, error).into()),
-            }
-        }
-        for pid in &ended {
-            let look = number;
-            stderr::say(&format!(
-                "ctp-record: process {pid} ended before look {look} was complete\n"
-            ));
-        }
-        subjects.retain(|subject| !ended.contains(&subject.pid));
-        let is_last = match inspect.how_long {
-            HowLong::Inspections(count) => number == count,
+    for number in 2.. {
+        let is_over = match inspect.how_long {
+            HowLong::Inspections(count) => count < number,
             HowLong::Time(time) => time <= began.elapsed() + inspect.every,
         };
-        if is_last || subjects.is_empty() || is_ended_by_signal(signals, inspect.every)? {
+        if is_over || subjects.is_empty() || is_ended_by_signal(signals, inspect.every)? {
             break;
         }
+        subjects.retain_mut(|subject| match subject.inspect(ids) {
+            Ok(records) => {
+                records.into_iter().for_each(&mut take);
+                true
+            }
+            Err(_) => {
+                let pid = subject.pid;
+                let line = format!("process {pid} ended before look {number} was complete");
+                stderr::say(&format!("ctp-record: {line}\n"));
+                false
+            }
+        });
     }
     Ok(())
 }

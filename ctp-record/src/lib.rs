@@ -3,6 +3,8 @@
 //! You provide a program that links a probe (ctp-nostd or any other for cTP v1). This crate provides the shared memory for
 //! the program's events, reads it while the program runs and after the program died, and writes a trace. It does not stop,
 //! slow or signal the program, and does not look up symbol names: `ctp-report` does.
+//!
+//! It can also look into a running process that links no probe (`-p`), by the crate `ctp_inspect`.
 
 mod check;
 mod cli;

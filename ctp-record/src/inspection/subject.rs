@@ -9,7 +9,7 @@ use ctp_trace::escape::escaped_bytes;
 use ctp_trace::record::{ProcessId, Record};
 
 use crate::error::InspectError;
-use crate::output::Output;
+use crate::harvest::Sink;
 use crate::proc::process::name_of;
 use crate::proc::processes::Processes;
 
@@ -40,8 +40,8 @@ impl Subject {
     }
 
     /// Describes the process and its files in the trace, before its first inspection.
-    pub fn describe(&mut self, processes: &mut Processes, output: &mut Output) {
-        let id: ProcessId = processes.meet(self.pid, output);
+    pub fn describe(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
+        let id: ProcessId = processes.meet(self.pid, sink);
         let target = self.target.take();
         self.inspector = target.map(|target| Inspector::new(Box::new(target), id));
     }

@@ -132,10 +132,11 @@ fn the_end_of_a_process_keeps_earlier_looks() {
     let lab = Lab::new();
     let mut ending = sleeper(&lab, "1000");
     let pid = ending.id().to_string();
+    std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
     let mut command = lab.bare_recorder();
     let recorder = command.args(["-p", &pid, "--looks", "1000000", "--every", "10ms"]);
     let recorder = recorder.spawn().expect("can be started");
-    wait_until("the first look", || lab.path("ctp.data").exists());
+    wait_until("the first look", || lab.path("ctp.data.old").exists());
     ending.kill().expect("it runs");
     ending.wait().expect("it ends");
     let outcome = lab.outcome(recorder);
@@ -149,10 +150,11 @@ fn the_end_of_a_process_keeps_earlier_looks() {
 fn an_interrupt_keeps_earlier_looks() {
     let lab = Lab::new();
     let running = Running(sleeper(&lab, "1000"));
+    std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
     let mut command = lab.bare_recorder();
     let recorder = command.args(["-p", &running.pid(), "-d", "1h", "--every", "20s"]);
     let recorder = recorder.spawn().expect("can be started");
-    wait_until("the first look", || lab.path("ctp.data").exists());
+    wait_until("the first look", || lab.path("ctp.data.old").exists());
     let pid = rustix::process::Pid::from_child(&recorder);
     rustix::process::kill_process(pid, Signal::INT).expect("it runs");
     let outcome = lab.outcome(recorder);
@@ -162,5 +164,5 @@ fn an_interrupt_keeps_earlier_looks() {
         "{}",
         outcome.stderr
     );
-    records(&lab, "ctp.data");
+    assert!(0 < inspections(&records(&lab, "ctp.data")));
 }

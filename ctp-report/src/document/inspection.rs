@@ -36,7 +36,7 @@ fn of_group(group: &TaskGroup) -> Value {
     let mut entry = json!({
         "id": task.id.0,
         "kind": kind_word(task.kind),
-        "name": site::name(&task.name),
+        "name": site::name_of(task),
         "count": group.tasks.len(),
         "ids": group.ids(),
         "state": state_word(task.state),

@@ -33,7 +33,7 @@ pub const ONLY_WITH_PID: &str = "--looks, --every and --duration are only for -p
 
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// Look into a running process, without a probe and without stopping it; may be repeated
+    /// Look into a running process that needs no probe; may be repeated
     #[arg(help_heading = help::INSTEAD, short, long, value_name = "PID",
           conflicts_with_all = NOT_WITH_PID, value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,

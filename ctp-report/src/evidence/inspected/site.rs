@@ -1,6 +1,6 @@
 //! Where a task waits: the innermost function of the program on its await stack.
 
-use ctp_trace::record::{AwaitFrame, AwaitStack, InspectedTask};
+use ctp_trace::record::{AwaitFrame, AwaitStack, InspectedTask, TaskKind};
 use ctp_trace::trace_model::innermost;
 
 use crate::names::label::{self, Label};
@@ -27,7 +27,7 @@ impl StackSite {
     pub fn of(task: &InspectedTask, stack: Option<&AwaitStack>) -> Self {
         let of_stack = stack.and_then(Self::of_stack);
         of_stack.unwrap_or_else(|| StackSite {
-            function: name(&task.name),
+            function: name_of(task),
             ..StackSite::default()
         })
     }
@@ -90,6 +90,15 @@ fn with_line(frame: &AwaitFrame) -> String {
     match at {
         Some(at) => format!("{} {at}", name(&frame.name)),
         None => name(&frame.name),
+    }
+}
+
+/// The name of a task. The workers of tokio are closures of its blocking pool, too.
+pub fn name_of(task: &InspectedTask) -> String {
+    if task.kind == TaskKind::Blocking && task.name.is_empty() {
+        "(closure of the blocking pool)".to_owned()
+    } else {
+        name(&task.name)
     }
 }
 

@@ -74,7 +74,7 @@ pub fn waits(tasks: &[&InspectedTask], now: Nanos) -> Vec<String> {
 }
 
 fn of_kind(kind: &str, all: &[Resource], now: Nanos) -> Option<String> {
-    let [first, .., last] = all else {
+    let [first, _, ..] = all else {
         return resource(*all.first()?, now);
     };
     let mut numbers: Vec<u64> = all.iter().filter_map(|one| resource_number(*one)).collect();
@@ -84,16 +84,31 @@ fn of_kind(kind: &str, all: &[Resource], now: Nanos) -> Option<String> {
             Some(format!("fd {} {kind}", text::few(&numbers)))
         }
         Resource::Task(_) => Some(format!("the end of tasks {}", text::few(&numbers))),
-        Resource::Timer(_) => {
-            let [first, last] = [first, last].map(|one| resource(*one, now));
-            Some(format!("{} .. {}", first?, last?.replace("a timer, ", "")))
-        }
+        Resource::Timer(_) => Some(timers(all, now)),
         Resource::Mutex(_) => Some(format!("{} mutexes", units::grouped(all.len() as u64))),
         Resource::Notify(_) => Some(format!(
             "{} of type Notify",
             units::grouped(all.len() as u64)
         )),
         _ => Some(units::counted(all.len() as u64, kind)),
+    }
+}
+
+/// `timers, due in 12.0 s .. 58.0 min`
+fn timers(all: &[Resource], now: Nanos) -> String {
+    let deadlines = || {
+        all.iter().filter_map(|one| match one {
+            Resource::Timer(deadline) => Some(*deadline),
+            _ => None,
+        })
+    };
+    let [first, last] = [deadlines().min(), deadlines().max()].map(Option::unwrap_or_default);
+    let due = |deadline: Nanos| units::duration(now.until(deadline));
+    match (first < now, last < now) {
+        (true, true) => "timers that were due".to_owned(),
+        (true, false) => format!("timers, some due, the last in {}", due(last)),
+        _ if due(first) == due(last) => format!("timers, due in {}", due(last)),
+        _ => format!("timers, due in {} .. {}", due(first), due(last)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ctp_trace::record::AwaitStack;
 use ctp_trace::trace_model::innermost;
 
-use crate::evidence::inspected::site::{label_of, name};
+use crate::evidence::inspected::site::{label_of, name_of};
 use crate::evidence::inspected::threads::ThreadStack;
 use crate::evidence::inspected::{TaskGroup, state_word, words};
 use crate::names::Label;
@@ -69,7 +69,7 @@ fn of_tasks(group: &TaskGroup) -> StackGroup {
     StackGroup {
         kind: "task",
         ids: group.ids(),
-        name: name(&task.name),
+        name: name_of(task),
         state: format!(
             "{}, {} {}",
             state_word(task.state),
