@@ -2,6 +2,7 @@
 
 use super::frame::Walk;
 use super::known::{Leaf, is_body, known};
+use super::search::{find_first, owned_bodies};
 use super::shown;
 use super::view::{Value, View, part};
 use crate::types::TypeRef;
@@ -65,12 +66,27 @@ impl Walk<'_> {
             }
             return;
         }
-        match future_parts(self.view, future).as_deref() {
-            Some(&[inner]) => {
+        match self.inner_future(future) {
+            Some(inner) => {
                 self.push(depth, shown(layout));
-                self.follow(inner, depth + 1);
+                self.follow_unproven(inner, depth + 1);
             }
-            _ => self.end(future, layout, Leaf::Other, depth),
+            None => self.end(future, layout, Leaf::Other, depth),
+        }
+    }
+
+    /// The only future in a future of a type that is not known: among the members, or else anywhere
+    /// in what the future owns.
+    fn inner_future(&self, future: Value) -> Option<Value> {
+        let parts = future_parts(self.view, future)?;
+        let parts = if parts.is_empty() {
+            owned_bodies(self.view, future)?
+        } else {
+            parts
+        };
+        match parts[..] {
+            [inner] => Some(inner),
+            _ => None,
         }
     }
 
@@ -103,14 +119,25 @@ impl Walk<'_> {
             self.end(closure, layout, Leaf::Receive, depth);
             return;
         }
+        if path.starts_with("tokio::time::interval::")
+            && let Some(sleep) = find_first(self.view, closure, "::Sleep", 4)
+        {
+            self.follow(sleep, depth);
+            return;
+        }
         let branches = captured_futures(self.view, closure);
         if branches.is_empty() {
             self.end_closure(depth);
             return;
         }
         self.push(depth, "std::future::PollFn".to_owned());
+        let is_known = self.take_expanded();
         for branch in branches {
-            self.follow(branch, depth + 1);
+            if is_known {
+                self.follow(branch, depth + 1);
+            } else {
+                self.follow_unproven(branch, depth + 1);
+            }
         }
     }
 }

@@ -22,6 +22,20 @@ pub(super) struct Walk<'w> {
     around: Vec<(u32, Value)>,
     met: HashSet<Met>,
     gaps: BTreeSet<&'static str>,
+    proof: Proof,
+    /// The present future is what a macro of tokio expands to.
+    is_expanded: bool,
+}
+
+/// Whether the present future is polled whenever the task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    /// All futures around are known to poll what they contain.
+    Proven,
+    /// A future around is of a type that is not known. The present future was polled before.
+    PolledBefore,
+    /// The same, and the present future may never have been polled.
+    Unproven,
 }
 
 /// How many futures a task consists of at most, and how deep they are nested.
@@ -44,6 +58,8 @@ impl<'w> Walk<'w> {
             around: Vec::new(),
             met: HashSet::new(),
             gaps: BTreeSet::new(),
+            proof: Proof::Proven,
+            is_expanded: false,
         }
     }
 
@@ -113,15 +129,33 @@ impl<'w> Walk<'w> {
         self.found.holds.extend(held);
         self.around.retain(|(around, _)| *around < depth);
         self.around.push((depth, contents));
+        let proof = self.proof;
+        if proof == Proof::Unproven {
+            self.proof = Proof::PolledBefore;
+        }
         match self.view.member(contents, "__awaitee") {
             Some(awaited) => self.follow_in(awaited, macro_of(&variant.file), depth + 1),
             None => self.add_wait(index, Awaited::unknown()),
         }
+        self.proof = proof;
+    }
+
+    /// Follows a future in a future of a type that is not known.
+    pub(super) fn follow_unproven(&mut self, inner: Value, depth: u32) {
+        let proof = std::mem::replace(&mut self.proof, Proof::Unproven);
+        self.follow(inner, depth);
+        self.proof = proof;
+    }
+
+    /// Whether the present future is what a macro of tokio expands to. Those inside are not.
+    pub(super) fn take_expanded(&mut self) -> bool {
+        std::mem::take(&mut self.is_expanded)
     }
 
     /// Follows what a body awaits in the expansion of a macro.
     fn follow_in(&mut self, awaited: Value, expanded: Option<&str>, depth: u32) {
         let index = self.found.frames.len();
+        self.is_expanded = expanded.is_some();
         self.follow(awaited, depth);
         if let (Some(name), Some(frame)) = (expanded, self.found.frames.get_mut(index)) {
             name.clone_into(&mut frame.name);
@@ -189,11 +223,14 @@ impl<'w> Walk<'w> {
     }
 
     fn add_wait(&mut self, frame: u32, awaited: Awaited) {
+        let is_polled = self.proof != Proof::Unproven;
         self.found.waits.push(TaskWait {
             frame,
             resource: awaited.resource,
-            has_waker: awaited.has_waker,
-            always_registers: awaited.always_registers,
+            has_waker: awaited
+                .has_waker
+                .filter(|has_waker| *has_waker || is_polled),
+            always_registers: awaited.always_registers && self.proof == Proof::Proven,
         });
     }
 }

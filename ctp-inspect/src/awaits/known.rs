@@ -26,6 +26,8 @@ pub(crate) enum Leaf {
     Broadcast,
     /// `recv` of an mpsc channel, by the closure that it polls.
     Receive,
+    /// The next element of a stream.
+    Next,
     JoinHandle,
     Readiness,
     Io(Direction),
@@ -47,6 +49,7 @@ pub(crate) fn known(path: &str) -> Option<Known> {
     match library {
         "tokio" => in_tokio(path, name),
         "core" | "futures_util" | "futures_core" => in_futures(path, name),
+        "tokio_stream" if name == "Next" => Some(Known::Leaf(Leaf::Next)),
         "futures_channel" | "event_listener" | "async_lock" | "async_channel" | "async_io" => {
             is_other_leaf(name).then_some(Known::Leaf(Leaf::Other))
         }
@@ -92,6 +95,7 @@ fn direction(path: &str, name: &str) -> Option<Direction> {
 fn in_futures(path: &str, name: &str) -> Option<Known> {
     match name {
         "Pending" if path.contains("::pending::") => Some(Known::Leaf(Leaf::Forever)),
+        "Next" if path.contains("::next::") => Some(Known::Leaf(Leaf::Next)),
         "PollFn" => Some(Known::PollFn),
         "MaybeDone" | "TryMaybeDone" => Some(Known::MaybeDone),
         "Join" | "Join3" | "Join4" | "Join5" | "TryJoin" | "TryJoin3" | "TryJoin4" | "TryJoin5"

@@ -61,6 +61,7 @@ impl LeafReader<'_> {
             Leaf::Notified => self.notified(future),
             Leaf::Broadcast => self.broadcast(future),
             Leaf::Receive => self.receive(future),
+            Leaf::Next => self.next(future),
             Leaf::JoinHandle => self.join_handle(future),
             Leaf::Readiness => self.readiness(future),
             Leaf::Io(direction) => self.operation(future, direction),
@@ -76,11 +77,10 @@ impl LeafReader<'_> {
 
     /// The deadline of a timer in `CLOCK_MONOTONIC`.
     fn deadline(&self, sleep: Value) -> Option<Nanos> {
-        let inner = || {
-            self.view
-                .member(self.view.member(sleep, "inner")?, "deadline")
-        };
-        let deadline = self.view.member(sleep, "deadline").or_else(inner)?;
+        // The place differs between versions of tokio.
+        let within = |name| self.view.member(self.view.member(sleep, name)?, "deadline");
+        let own = self.view.member(sleep, "deadline");
+        let deadline = own.or_else(|| ["inner", "entry"].into_iter().find_map(within))?;
         let deadlines = find(self.view, deadline, "::Timespec", 0)?;
         let &[deadline] = deadlines.as_slice() else {
             return None;
@@ -165,8 +165,17 @@ impl LeafReader<'_> {
     }
 
     fn notified(&self, notified: Value) -> Awaited {
-        let notify = self.shared(notified, "notify").map(Resource::Notify);
-        Awaited::registered(notify, self.node_waker(notified, "waiter"))
+        let notify = self.shared(notified, "notify");
+        let body = self.around.last().map(|(_, body)| self.view.path(*body));
+        let is_watch = body.is_some_and(|path| path.starts_with("tokio::sync::watch::"));
+        let resource = notify.map(|notify| {
+            if is_watch {
+                Resource::Channel(notify)
+            } else {
+                Resource::Notify(notify)
+            }
+        });
+        Awaited::registered(resource, self.node_waker(notified, "waiter"))
     }
 
     fn broadcast(&self, recv: Value) -> Awaited {
@@ -177,6 +186,20 @@ impl LeafReader<'_> {
             holds_waker(self.view, self.view.member(waiter, "waker")?, self.header)
         });
         Awaited::registered(channel.map(Resource::Channel), has_waker)
+    }
+
+    /// The next element of a stream that has a single channel.
+    fn next(&self, next: Value) -> Awaited {
+        let receivers = find(self.view, next, "::mpsc::chan::Rx", 4);
+        if receivers.is_none_or(|receivers| receivers.len() != 1) {
+            return Awaited::unknown();
+        }
+        let found = self.receive(next);
+        if found.has_waker == Some(true) {
+            found
+        } else {
+            Awaited::unknown()
+        }
     }
 
     /// `recv` of an mpsc channel.

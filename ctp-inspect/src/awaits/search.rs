@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use super::known::is_body;
 use super::view::{Value, View, part};
 use crate::types::layout::{Kind, Type};
 
@@ -16,8 +17,20 @@ pub(crate) fn find(
     path_end: &str,
     references: u32,
 ) -> Option<Vec<Value>> {
+    let is_wanted = |layout: &Type| layout.path.ends_with(path_end);
+    search(view, from, &is_wanted, &is_followed, references)
+}
+
+fn search(
+    view: &View<'_>,
+    from: Value,
+    is_wanted: &dyn Fn(&Type) -> bool,
+    is_followed: &dyn Fn(&Type) -> bool,
+    references: u32,
+) -> Option<Vec<Value>> {
     let mut search = Search {
         view,
+        is_followed,
         next: VecDeque::from([(from, references)]),
         met: HashSet::new(),
         is_whole: true,
@@ -33,13 +46,19 @@ pub(crate) fn find(
         let Some(layout) = view.layout(value) else {
             continue;
         };
-        if layout.path.ends_with(path_end) {
+        if is_wanted(&layout) {
             found.push(value);
         } else {
             search.add_parts(value, &layout, references);
         }
     }
     search.is_whole.then_some(found)
+}
+
+/// The bodies of async functions and blocks that a value owns, also in boxes. `None` if the search was cut.
+pub(crate) fn owned_bodies(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
+    let is_wanted = |layout: &Type| is_body(&layout.path);
+    search(view, from, &is_wanted, &is_box, MOST_PARTS as u32)
 }
 
 /// The first part that is found; `None` also if the search was cut before.
@@ -54,6 +73,7 @@ pub(crate) fn find_first(
 
 struct Search<'s> {
     view: &'s View<'s>,
+    is_followed: &'s dyn Fn(&Type) -> bool,
     next: VecDeque<(Value, u32)>,
     met: HashSet<Value>,
     is_whole: bool,
@@ -61,7 +81,7 @@ struct Search<'s> {
 
 impl Search<'_> {
     fn add_parts(&mut self, value: Value, layout: &Type, references: u32) {
-        if is_followed(layout) {
+        if (self.is_followed)(layout) {
             let target = self.view.target(value).filter(|_| 0 < references);
             self.next
                 .extend(target.map(|target| (target, references - 1)));
@@ -87,4 +107,8 @@ fn is_followed(layout: &Type) -> bool {
     let is_pointer = matches!(layout.kind, Kind::Pointer(_)) || layout.member("vtable").is_some();
     let is_safe = layout.name.starts_with('&') || layout.path == "alloc::boxed::Box";
     is_shared || is_pointer && is_safe
+}
+
+fn is_box(layout: &Type) -> bool {
+    layout.path == "alloc::boxed::Box"
 }

@@ -9,6 +9,17 @@ pub struct Expected {
 }
 
 pub const EXPECTED: &[Expected] = &[
+    expected("ticking", &[("ticking", "ticking")], &[("Sleep", "Timer")]),
+    expected(
+        "watching",
+        &[("watching", "watching")],
+        &[("Notified", "Channel")],
+    ),
+    expected(
+        "serving",
+        &[("middle", "middle"), ("leaf", "leaf")],
+        &[("oneshot::Receiver", "Channel")],
+    ),
     expected(
         "middle",
         &[("middle", "middle"), ("leaf", "leaf")],

@@ -4,12 +4,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex, Notify, RwLock, Semaphore, broadcast, mpsc, oneshot};
+use tokio::sync::{Mutex, Notify, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -23,26 +23,38 @@ fn declared_at(variable: &str, line: u32) {
     println!("line {variable} {line}");
 }
 
-/// Spawns a task, after which its header's address is known.
+/// Spawns a task that prints the address of its header.
 fn spawn<F: Future<Output: Send> + Send + 'static>(
     name: &'static str,
     future: F,
 ) -> tokio::task::JoinHandle<F::Output> {
-    tokio::spawn(Named(name, false, Box::pin(future)))
+    tokio::spawn(async move {
+        let mut announcement = std::pin::pin!(std::future::poll_fn(|context| {
+            println!("task {name} {}", context.waker().data() as usize);
+            Poll::Ready(())
+        }));
+        announcement.as_mut().await;
+        future.await
+    })
 }
 
-/// Prints the header's address when it is first polled.
-struct Named<F>(&'static str, bool, Pin<Box<F>>);
+/// A connection of a server, as libraries have it.
+struct Connection<F> {
+    dispatcher: Dispatcher<F>,
+}
 
-impl<F: Future> Future for Named<F> {
-    type Output = F::Output;
+struct Dispatcher<F> {
+    in_flight: Pin<Box<Option<F>>>,
+}
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<F::Output> {
-        if !self.1 {
-            self.1 = true;
-            println!("task {} {}", self.0, context.waker().data() as usize);
+impl<F: Future> Future for Connection<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.dispatcher.in_flight.as_mut().as_pin_mut() {
+            Some(request) => request.poll(context).map(Some),
+            None => Poll::Ready(None),
         }
-        self.2.as_mut().poll(context)
     }
 }
 
@@ -178,6 +190,18 @@ async fn listening(mut receiver: broadcast::Receiver<u8>) {
     let _ = receiver.recv().await;
 }
 
+async fn ticking() {
+    let mut interval = tokio::time::interval(LONG);
+    interval.tick().await;
+    awaits_at("ticking", line!() + 1);
+    interval.tick().await;
+}
+
+async fn watching(mut receiver: watch::Receiver<u8>) {
+    awaits_at("watching", line!() + 1);
+    let _ = receiver.changed().await;
+}
+
 async fn forgetting() {
     awaits_at("forgetting", line!() + 1);
     std::future::poll_fn(|_| Poll::<()>::Pending).await;
@@ -220,6 +244,13 @@ async fn main() {
     spawn("listening", listening(broadcast));
     let streams = sockets().await;
     spawn("forgetting", forgetting());
+    spawn("ticking", ticking());
+    let (watch_sender, watch) = watch::channel(0);
+    spawn("watching", watching(watch));
+    let (request_sender, request) = oneshot::channel();
+    let in_flight = Box::pin(Some(middle(request)));
+    let dispatcher = Dispatcher { in_flight };
+    spawn("serving", Connection { dispatcher });
     let last = spawn("forever", forever());
     spawn("joined", async move {
         awaits_at("joined", line!() + 1);
@@ -236,6 +267,8 @@ async fn main() {
         read,
         full,
         broadcast_sender,
+        watch_sender,
+        request_sender,
         streams,
     ));
 }
