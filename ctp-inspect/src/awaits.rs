@@ -23,6 +23,8 @@ use ctp_trace::record::{AwaitFrame, HeldLock, TaskId, TaskWait};
 use symbolize::Places;
 
 use crate::target::Target;
+use crate::tokio::header::VTABLE_OFFSET;
+use crate::tokio::state::StateWord;
 use crate::types::layout::Type;
 use crate::types::{TypeRef, Types};
 use frame::Walk;
@@ -62,10 +64,6 @@ pub struct TaskAwaits {
     pub gaps: Vec<String>,
 }
 
-/// Bits of a task's state: the task is polled, or has ended.
-const RUNNING: u64 = 1;
-const COMPLETE: u64 = 2;
-
 /// How often a future is read that changes meanwhile.
 const MOST_READINGS: u32 = 3;
 
@@ -104,8 +102,7 @@ impl Awaits {
         };
         for _ in 0..MOST_READINGS {
             let pages = Pages::of(target);
-            let state = pages.word(task.header).unwrap_or(COMPLETE);
-            if state & (RUNNING | COMPLETE) != 0 {
+            if !task.is_suspended(&pages) {
                 return TaskAwaits::default();
             }
             let view = View {
@@ -149,6 +146,18 @@ impl Awaits {
                 .map_or_else(String::new, |of| shown(&of));
         }
         found
+    }
+}
+
+impl TaskFuture {
+    /// Whether the task lives and is not polled. The memory of a task that has ended may have been
+    /// overwritten, or belong to another task.
+    fn is_suspended(self, pages: &Pages<'_>) -> bool {
+        let word = |address: Option<u64>| pages.word(address?);
+        let state = word(Some(self.header)).map(StateWord);
+        let vtable = word(self.header.checked_add(VTABLE_OFFSET));
+        word(vtable) == Some(self.poll)
+            && state.is_some_and(|state| state.is_alive() && !state.is_running())
     }
 }
 

@@ -43,18 +43,17 @@ impl Modules {
     pub fn iter(&self) -> impl Iterator<Item = &Module> {
         self.modules.iter()
     }
-
-    /// The file with this address among its data.
-    pub fn with_data(&self, address: u64) -> Option<&Module> {
-        let mut modules = self.modules.iter();
-        modules.find(|module| contains(&module.data, address))
-    }
 }
 
 impl Module {
     /// Whether code is at this address.
     pub fn is_text(&self, address: u64) -> bool {
         contains(&self.text, address)
+    }
+
+    /// Whether data is at this address.
+    pub fn is_data(&self, address: u64) -> bool {
+        contains(&self.data, address)
     }
 
     fn add(&mut self, mapping: &Mapping) {
@@ -85,9 +84,9 @@ mod tests {
         );
         let modules = Modules::of(&mappings);
         assert_eq!(modules.iter().count(), 1);
-        let app = modules.with_data(0x4fff).expect("data of the program");
+        let app = modules.iter().next().expect("the program");
         assert_eq!(app.path, b"/app");
         assert!(app.is_text(0x2000) && !app.is_text(0x1000));
-        assert_eq!(modules.with_data(0x5000), None);
+        assert!(app.is_data(0x4fff) && !app.is_data(0x5000));
     }
 }

@@ -111,7 +111,7 @@ impl TokioFinder {
         self.scan.each_piece(target, &memory.ranges, |piece| {
             search.search(&piece, index);
         });
-        search.found
+        search.finish()
     }
 
     /// Drops what looks like a task without neighbours, but is in no list and no queue.
@@ -124,8 +124,9 @@ impl TokioFinder {
         let owned = checked.tasks.values().filter(|task| task.owner != 0);
         self.owned_vtables.extend(owned.map(|task| task.vtable));
         let vtables = &self.owned_vtables;
+        let none = References::default();
         checked.tasks.retain(|address, task| {
-            let references = references.get(address).cloned().unwrap_or_default();
+            let references = references.get(address).unwrap_or(&none);
             if task.owner == 0 {
                 let is_used = 0 < references.in_heap || !references.stacks.is_empty();
                 task.is_blocking() && !vtables.contains(&task.vtable) && is_used

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::finder::TaskVtable;
-use crate::modules::Modules;
+use crate::modules::{Module, Modules};
 use crate::scan::Scan;
 use crate::target::Target;
 use crate::tokio::{version, vtable};
@@ -22,6 +22,8 @@ pub struct VtableIndex {
     pub range: Range<u64>,
     /// Whether a word is a vtable of wakers.
     waker_vtables: HashMap<u64, bool>,
+    /// The modules with vtables of tasks, which have those of their wakers too.
+    runtimes: Vec<Module>,
 }
 
 impl VtableIndex {
@@ -37,6 +39,7 @@ impl VtableIndex {
             let found = vtable::find(target, scan, module);
             if !found.is_empty() {
                 self.versions.extend(version::find(target, scan, module));
+                self.runtimes.push(module.clone());
             }
             vtables.extend(found);
         }
@@ -49,12 +52,13 @@ impl VtableIndex {
 
     /// Whether a word is the address of a vtable of wakers: four functions in the data of a module.
     pub fn is_waker_vtable(&mut self, target: &dyn Target, word: u64) -> bool {
+        let mut modules = self.runtimes.iter();
+        let Some(module) = modules.find(|module| module.is_data(word)) else {
+            return false;
+        };
         if let Some(known) = self.waker_vtables.get(&word) {
             return *known;
         }
-        let Some(module) = self.modules.with_data(word) else {
-            return false;
-        };
         let mut words = [0; 4];
         let is_vtable = word.is_multiple_of(8)
             && !self.vtables.contains_key(&word)

@@ -87,7 +87,17 @@ fn has_agreement(header: &TaskHeader, tasks: &Headers) -> bool {
     let [previous, next] = header.neighbours;
     let known = |address| tasks.get(&address);
     (previous == 0 || known(previous).is_some_and(|task| is_before(task, header)))
-        && (next == 0 || known(next).is_some_and(|task| is_before(header, task)))
+        && (next == 0
+            || known(next).is_some_and(|task| {
+                is_before(header, task) || is_removed_between(header, task, tasks)
+            }))
+}
+
+/// Whether a task between these two is about to leave the list: only the first has been changed.
+fn is_removed_between(first: &TaskHeader, second: &TaskHeader, tasks: &Headers) -> bool {
+    let between = tasks.get(&second.neighbours[0]);
+    between
+        .is_some_and(|between| between.neighbours[0] == first.address && is_before(between, second))
 }
 
 fn is_before(first: &TaskHeader, second: &TaskHeader) -> bool {
@@ -110,13 +120,7 @@ fn settle(address: u64, reader: &HeaderReader<'_>, pauses: &mut usize) -> Settle
         let Some(header) = header.filter(TaskHeader::is_plausible) else {
             return Settled::Ended;
         };
-        let others = header
-            .neighbours
-            .iter()
-            .filter(|neighbour| **neighbour != 0);
-        // A task that has ended stays in the list for some time.
-        let neighbours = others.filter_map(|neighbour| reader.read(*neighbour));
-        let mut neighbours: Headers = neighbours.map(|task| (task.address, task)).collect();
+        let mut neighbours = neighbours_of(&header, reader);
         if has_agreement(&header, &neighbours) {
             neighbours.retain(|_, task| task.is_plausible());
             return Settled::Task(header, neighbours.into_values().collect());
@@ -130,4 +134,19 @@ fn settle(address: u64, reader: &HeaderReader<'_>, pauses: &mut usize) -> Settle
             thread::sleep(PAUSE);
         }
     }
+}
+
+/// The neighbours of a task, and the task that the next one has before it. A task that has ended stays
+/// in the list for some time.
+fn neighbours_of(header: &TaskHeader, reader: &HeaderReader<'_>) -> Headers {
+    let [previous, next] = header.neighbours;
+    let next = (next != 0).then(|| reader.read(next)).flatten();
+    let between = next.map_or(0, |next| next.neighbours[0]);
+    let others = [previous, between].into_iter();
+    let others = others.filter(|other| ![0, header.address].contains(other));
+    let others = others.filter_map(|other| reader.read(other));
+    others
+        .chain(next)
+        .map(|task| (task.address, task))
+        .collect()
 }

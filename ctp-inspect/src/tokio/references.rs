@@ -33,10 +33,12 @@ pub struct ReferenceSearch<'t> {
     target: &'t dyn Target,
     stacks: &'t StackRanges,
     filter: AddressFilter,
-    /// By the address of the task.
-    pub found: HashMap<u64, References>,
-    /// Where the neighbours in the owner's list are stored, which are no wakers.
-    links: HashMap<u64, ()>,
+    /// The addresses of the tasks, sorted.
+    tasks: Vec<u64>,
+    /// What was found, in the order of the addresses.
+    found: Vec<References>,
+    /// Where the trailers begin, sorted: the neighbours in the owner's list are no wakers.
+    trailers: Vec<u64>,
 }
 
 impl<'t> ReferenceSearch<'t> {
@@ -51,18 +53,28 @@ impl<'t> ReferenceSearch<'t> {
             let vtable = index.vtables.get(&task.vtable)?;
             Some(task.address + vtable.trailer_offset)
         });
+        let mut trailers: Vec<_> = trailers.collect();
+        trailers.sort_unstable();
         ReferenceSearch {
             target,
             stacks,
             filter: AddressFilter::of(tasks),
-            found: tasks
-                .keys()
-                .map(|task| (*task, References::default()))
-                .collect(),
-            links: trailers
-                .flat_map(|trailer| [(trailer, ()), (trailer + 8, ())])
-                .collect(),
+            tasks: tasks.keys().copied().collect(),
+            found: vec![References::default(); tasks.len()],
+            trailers,
         }
+    }
+
+    /// What was found, by the address of the task.
+    pub fn finish(self) -> HashMap<u64, References> {
+        self.tasks.into_iter().zip(self.found).collect()
+    }
+
+    /// Whether a neighbour in the owner's list is stored at this address.
+    fn is_link(&self, at: u64) -> bool {
+        let after = self.trailers.partition_point(|trailer| *trailer <= at);
+        let trailer = self.trailers[..after].last();
+        trailer.is_some_and(|trailer| at - trailer < 16)
     }
 
     /// Searches a piece of memory.
@@ -79,12 +91,13 @@ impl<'t> ReferenceSearch<'t> {
     }
 
     fn classify(&mut self, piece: &Piece<'_>, index: &mut VtableIndex, at: u64, task: u64) {
-        let Some(references) = self.found.get_mut(&task) else {
+        let Ok(number) = self.tasks.binary_search(&task) else {
             return;
         };
-        if self.links.contains_key(&at) {
+        if self.is_link(at) {
             return;
         }
+        let references = &mut self.found[number];
         if let Some(stack) = self.stacks.containing(at) {
             if stack.is_in_use(at) && !references.stacks.contains(&stack.tid) {
                 references.stacks.push(stack.tid);

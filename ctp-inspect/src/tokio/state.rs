@@ -28,14 +28,19 @@ impl StateWord {
         !self.has(COMPLETE) && 0 < references && references < MOST_REFERENCES
     }
 
+    /// Whether a thread polls the task.
+    pub fn is_running(self) -> bool {
+        self.has(RUNNING)
+    }
+
     /// Whether a thread polls the task, or a queue has it.
     pub fn is_active(self) -> bool {
-        self.has(RUNNING) || self.has(NOTIFIED)
+        self.is_running() || self.has(NOTIFIED)
     }
 
     /// What the task is doing.
     pub fn state(self) -> TaskState {
-        if self.has(RUNNING) {
+        if self.is_running() {
             TaskState::Running
         } else if self.has(NOTIFIED) {
             TaskState::Notified

