@@ -21,6 +21,14 @@ pub struct Histogram {
 impl Histogram {
     /// Counts one more duration.
     pub fn add(&mut self, duration: Nanos) {
+        self.add_many(duration, 1);
+    }
+
+    /// Counts this many equal durations.
+    pub fn add_many(&mut self, duration: Nanos, times: u64) {
+        if times == 0 {
+            return;
+        }
         let ns = duration.0;
         self.min = if self.count == 0 {
             ns
@@ -28,9 +36,11 @@ impl Histogram {
             self.min.min(ns)
         };
         self.max = self.max.max(ns);
-        self.count += 1;
-        self.sum += u128::from(ns);
-        self.bins_mut()[bin_of(ns)] += 1;
+        self.count = self.count.saturating_add(times);
+        let sum = u128::from(ns) * u128::from(times);
+        self.sum = self.sum.saturating_add(sum);
+        let bin = &mut self.bins_mut()[bin_of(ns)];
+        *bin = bin.saturating_add(times);
     }
 
     /// Adds the durations of another histogram.
@@ -44,10 +54,10 @@ impl Histogram {
             self.min.min(other.min)
         };
         self.max = self.max.max(other.max);
-        self.count += other.count;
-        self.sum += other.sum;
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
         for (mine, theirs) in self.bins_mut().iter_mut().zip(other.all_bins()) {
-            *mine += theirs;
+            *mine = mine.saturating_add(*theirs);
         }
     }
 
@@ -83,6 +93,12 @@ impl Histogram {
     pub fn mean(&self) -> Option<Nanos> {
         let mean = self.sum.checked_div(u128::from(self.count))?;
         u64::try_from(mean).ok().map(Nanos)
+    }
+
+    /// The number of durations that may be at least this long: the bin of `least` counts in full.
+    pub fn at_least(&self, least: Nanos) -> u64 {
+        let bins = &self.all_bins()[bin_of(least.0)..];
+        bins.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// For each bin: its shortest duration, the first duration above it, and its count.
@@ -149,6 +165,21 @@ mod tests {
         assert_eq!(bins[2], (Nanos(2), Some(Nanos(4)), 1));
         assert_eq!(bins[64], (Nanos(1 << 63), None, 1));
         assert!(bins.windows(2).all(|pair| pair[0].1 == Some(pair[1].0)));
+    }
+
+    #[test]
+    fn equal_durations_are_counted_together() {
+        let (mut singly, mut together) = (Histogram::default(), Histogram::default());
+        (0..7).for_each(|_| singly.add(Nanos(40)));
+        together.add_many(Nanos(40), 7);
+        together.add_many(Nanos(9), 0);
+        assert_eq!(singly, together);
+        assert_eq!(
+            (together.at_least(Nanos(32)), together.at_least(Nanos(64))),
+            (7, 0)
+        );
+        together.add_many(Nanos(u64::MAX), u64::MAX);
+        assert_eq!(together.count(), u64::MAX);
     }
 
     #[test]

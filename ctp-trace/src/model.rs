@@ -17,8 +17,11 @@ mod holds;
 mod inspections;
 mod judging;
 mod kept;
+mod levels;
+mod lines;
 mod lives;
 mod lock_queue;
+mod lock_waits;
 mod looks;
 mod missing;
 mod named;
@@ -33,16 +36,17 @@ mod span;
 mod sums;
 mod thread_events;
 mod wakers;
+mod woken_from;
 
 use std::collections::BTreeMap;
 
 use crate::record::{CoroutineId, End, Nanos, ProcessEnd, ProcessId, SiteId, WaitKind};
-use crate::verdict::Past;
 use broken::Breakages;
 use extent::Extent;
 use families::Families;
 use holds::Holds;
 use inspections::Inspections;
+use lines::Lines;
 use lives::Lives;
 use looks::Looks;
 use missing::Missing;
@@ -62,6 +66,7 @@ pub use families::{Family, FamilyId, Parent, ThreadOccupancy};
 pub use gaps::Gap;
 pub use holds::Holding;
 pub use inspections::{Inspected, InspectedProcess, InspectionTime, JudgedTask, innermost};
+pub use levels::Levels;
 pub use looks::Looked;
 pub use missing::filtering::Filtering;
 pub use missing::losses::{LostRecords, ThreadLoss};
@@ -81,6 +86,7 @@ pub struct TraceModel {
     missing: Missing,
     coroutines: Population,
     places: Places,
+    lines: Lines,
     names: Names,
     families: Families,
     lives: Lives,
@@ -140,28 +146,6 @@ impl TraceModel {
     /// Completed waits of one kind at one site.
     pub fn site(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {
         self.places.find(site, wait)
-    }
-
-    /// The history of the place where the coroutine waits. If too little is known of that place, the
-    /// history of all coroutines with the same name.
-    pub fn past(&self, coroutine: &Coroutine) -> Past {
-        let past = self.past_of_place(coroutine);
-        if coroutine.account.has_earlier_totals() {
-            return coroutine.past(past, self.named(coroutine.group_key()).as_ref());
-        }
-        past
-    }
-
-    /// Whether [`past`](TraceModel::past) is the history of the coroutine's name rather than of the
-    /// place where it waits.
-    pub fn is_past_of_name(&self, coroutine: &Coroutine) -> bool {
-        coroutine.uses_past_of_name(&self.past_of_place(coroutine))
-    }
-
-    fn past_of_place(&self, coroutine: &Coroutine) -> Past {
-        let wait = coroutine.suspend();
-        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
-        stats.map(SiteStats::past).unwrap_or_default()
     }
 
     /// The sites where coroutines waited, including the waits and runs that are still open at the end.

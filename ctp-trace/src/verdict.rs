@@ -5,9 +5,11 @@
 //! count in the report. No coroutine is called stuck because of an event that may be lost.
 
 mod blocked;
+mod by_length;
 mod caveat;
 mod evidence;
 pub mod inspected;
+mod level;
 mod no_waker;
 mod reason;
 mod waits_for;
@@ -21,6 +23,7 @@ pub use evidence::{
     MissingEvidence, Overtaker, Past, PollEvidence, ResourceEvidence, State, ThreadEvidence,
     TurnEvidence, WaitEvidence, WakeEvidence,
 };
+pub use level::Level;
 pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
 pub(crate) use waits_for::remaining;
 pub use waits_for::{Needs, WaitsFor, deadlocks};
@@ -275,64 +278,6 @@ impl Case<'_> {
 
     fn is_overdue(&self, due: Nanos) -> bool {
         due < self.evidence.end && self.threshold <= due.until(self.evidence.end)
-    }
-
-    fn against_the_past(&self) -> (Verdict, Reason) {
-        if self.evidence.wait.idle {
-            return (Verdict::Waiting, Reason::Idle);
-        }
-        let past = &self.evidence.past;
-        let usual = past.p99.0.saturating_mul(FAR_BEYOND);
-        if past.waits < ENOUGH {
-            self.against_other_lives()
-        } else if usual <= self.age.0 && past.longest.0.saturating_mul(BEYOND_LONGEST) <= self.age.0
-        {
-            self.unless_explained(Reason::FarBeyond)
-        } else {
-            (Verdict::Waiting, Reason::Usual)
-        }
-    }
-
-    /// The wait has no history at this site. But coroutines like this one usually live far less long,
-    /// and of the latest of them none has ended: they all wait here.
-    fn against_other_lives(&self) -> (Verdict, Reason) {
-        let is_far_beyond = |lives: &LivesEvidence| {
-            ENOUGH <= lives.ended.min(lives.newest)
-                && lives.p99.0.saturating_mul(FAR_BEYOND) <= self.age.0
-                && lives.longest.0.saturating_mul(BEYOND_LONGEST) <= self.age.0
-        };
-        match self.evidence.lives.filter(is_far_beyond) {
-            Some(lives) => self.unless_explained(Reason::BeyondLives(lives)),
-            None => (Verdict::Waiting, Reason::NoPast),
-        }
-    }
-
-    /// The wait is unusually long: stuck, unless something explains that.
-    fn unless_explained(&self, long: Reason) -> (Verdict, Reason) {
-        let ResourceEvidence { turn, empty, .. } = self.evidence.resource;
-        let turn = turn.filter(|turn| self.is_turn_to_come(turn));
-        let empty = empty.filter(|empty| self.is_empty_still(empty));
-        match (turn, empty) {
-            (Some(turn), _) => (Verdict::Waiting, Reason::InTurn(turn)),
-            (None, Some(empty)) => (Verdict::Waiting, Reason::NothingToRead(empty)),
-            (None, None) => (Verdict::MaybeStuck, long),
-        }
-    }
-
-    /// Until the last observation, the wait was normal. A healthy wait of that length is proven, and the
-    /// time since then is too short to conclude more.
-    fn is_empty_still(&self, empty: &EmptyEvidence) -> bool {
-        let Evidence { since, end, .. } = *self.evidence;
-        let proven = since.until(empty.at).0.saturating_mul(BEYOND_LONGEST);
-        since <= empty.at && (empty.at.until(end) <= LOOK_HOLDS || self.age.0 <= proven)
-    }
-
-    /// The lock was acquired recently, and no acquirer started to wait at least the threshold after this
-    /// coroutine.
-    fn is_turn_to_come(&self, turn: &TurnEvidence) -> bool {
-        let Evidence { since, end, .. } = *self.evidence;
-        turn.taken.until(end) < self.threshold
-            && since.until(turn.youngest.max(since)) < self.threshold
     }
 
     /// The overtaking run, if its coroutine became ready at least the threshold after this coroutine.

@@ -136,14 +136,17 @@ fn plain_peer_totals_are_marked_after_a_loss() {
     assert!(only_name(&trace_model(&lossy)).approximate);
 }
 
-/// Seven ended coroutines of the same name, each with one wait of `longest`.
-fn siblings(longest: u64) -> Vec<Record> {
+/// Ended coroutines of the same name, each with one wait of `longest`.
+fn siblings(count: u32, longest: u64) -> Vec<Record> {
     let mut records = Vec::new();
-    for id in 2..9 {
+    for id in 2..2 + count {
         let mut waits = [900; 49];
-        waits[id as usize] = longest;
+        waits[id as usize % 49] = longest;
         records.extend(summed_up(id, &waits, 1_000));
-        records.insert(records.len() - 1, event(id, 100, 2_000, Death));
+        records.pop();
+        records.push(event(id, 100, 2_000, Run));
+        records.push(event(id, 101, 2_001, Death));
+        records.push(event_counts(id, 102, 4));
     }
     records
 }
@@ -153,11 +156,26 @@ fn verdict_of_the_first(records: Vec<Record>) -> Verdict {
 }
 
 #[test]
-fn usual_waits_come_from_all_waits_of_a_name() {
+fn names_are_compared_where_only_totals_are_known() {
     let records = summed_up(1, &[900; 49], 1_000);
-    let with = |longest| [&records[..], &siblings(longest), &[end(60 * SECOND)]].concat();
-    assert_eq!(verdict_of_the_first(with(1_000)), Verdict::MaybeStuck);
-    assert_eq!(verdict_of_the_first(with(50 * SECOND)), Verdict::Waiting);
+    let with = |count, longest| {
+        let siblings = siblings(count, longest);
+        verdict_of_the_first([&records[..], &siblings, &[end(60 * SECOND)]].concat())
+    };
+    assert_eq!(with(100, 1_000), Verdict::MaybeStuck);
+    assert_eq!(with(7, 1_000), Verdict::Waiting, "quiet");
+    let busy = [
+        &[birth(1_000, "worker", Dialect::Extended)],
+        &[event(1_000, 1, 59 * SECOND, Run)][..],
+    ];
+    let records = [
+        &records[..],
+        &siblings(7, 1_000),
+        &busy.concat(),
+        &[end(60 * SECOND)],
+    ];
+    assert_eq!(verdict_of_the_first(records.concat()), Verdict::MaybeStuck);
+    assert_eq!(with(100, 50 * SECOND), Verdict::Waiting);
 }
 
 #[test]
@@ -172,7 +190,7 @@ fn totals_alone_give_no_certainty() {
     };
     let mut records = summed_up(1, &[900; 49], 1_000).to_vec();
     records.push(wake(1, 2_000));
-    records.extend(siblings(1_000));
+    records.extend(siblings(7, 1_000));
     records.push(birth(10, "worker", Dialect::Extended));
     records.push(event(10, 0, 58 * SECOND, EventKind::Birth));
     records.push(event(10, 1, 59 * SECOND, Run));

@@ -4,7 +4,7 @@ mod facts;
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;
-use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::{Level, Reason, Verdict};
 use facts::{end, event, event_counts, trace_model};
 
 use EventKind::{Run, Suspend};
@@ -125,8 +125,13 @@ fn full_counters_saturate() {
     assert_eq!(trace_model.parents_unknown(), u64::MAX);
 }
 
+fn message(trace_model: &TraceModel) -> (Verdict, Reason) {
+    let judged = trace_model.judge(Nanos(SECOND))[0].1;
+    (judged.verdict, judged.reason)
+}
+
 fn verdict(trace_model: &TraceModel) -> Verdict {
-    trace_model.judge(Nanos(SECOND))[0].1.verdict
+    message(trace_model).0
 }
 
 #[test]
@@ -134,12 +139,14 @@ fn usual_waits_include_those_before_the_window() {
     let of_age = |waits: &[u64]| {
         let mut trace_model = trace_model(&worker(1, waits));
         trace_model.consume(&end(100 * SECOND));
-        verdict(&trace_model)
+        message(&trace_model)
     };
-    assert_eq!(of_age(&[40; 499]), Verdict::MaybeStuck);
+    let only_coarse = Reason::OnlyCoarse(Level::Coroutine);
+    assert_eq!(of_age(&[40; 499]), (Verdict::Waiting, only_coarse));
     let mut waits = [40; 499];
     waits[7] = 60 * SECOND;
-    assert_eq!(of_age(&waits), Verdict::Waiting);
+    let usual = Reason::Usual(Level::Coroutine);
+    assert_eq!(of_age(&waits), (Verdict::Waiting, usual));
 }
 
 #[test]

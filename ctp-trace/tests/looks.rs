@@ -4,8 +4,8 @@
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;
 use ctp_trace::verdict::{
-    Caveat, EmptyEvidence, Evidence, Past, Reason, ResourceEvidence, State, Verdict, WakeEvidence,
-    judge,
+    Caveat, EmptyEvidence, Evidence, Level, Past, Reason, ResourceEvidence, State, Verdict,
+    WakeEvidence, judge,
 };
 
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
@@ -221,7 +221,7 @@ fn unread_input_is_likely_lost_while_others_progress() {
 #[test]
 fn an_empty_descriptor_explains_a_long_wait() {
     let empty = |at| (at, Seen::Empty);
-    let far_beyond = (Verdict::MaybeStuck, Reason::FarBeyond);
+    let far_beyond = (Verdict::MaybeStuck, Reason::FarBeyond(Level::Line));
     let nothing = |at| {
         let empty = EmptyEvidence { fd: 17, at: ms(at) };
         (Verdict::Waiting, Reason::NothingToRead(empty))
@@ -260,6 +260,7 @@ fn a_look_two_seconds_ago_counts_for_short_waits() {
         },
         past: Past {
             waits: 100,
+            active: ms(3_400),
             ..Past::default()
         },
         ..Evidence::default()

@@ -2,7 +2,7 @@
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::*;
-use ctp_trace::verdict::{Reason, Verdict};
+use ctp_trace::verdict::Verdict;
 
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
 const REPLY: SiteId = SiteId(7);
@@ -12,20 +12,20 @@ fn ms(ms: u64) -> Nanos {
     Nanos(ms * 1_000_000)
 }
 
-/// Three coroutines of the same kind, each fed event by event.
+/// Four coroutines of the same kind, each fed event by event.
 struct Futures {
     trace_model: TraceModel,
-    next: [u64; 3],
+    next: [u64; 4],
 }
 
 impl Futures {
-    /// Three coroutines with recorded wakes.
+    /// Four coroutines with recorded wakes.
     fn of(kind: CoroutineKind) -> Self {
         let mut futures = Futures {
             trace_model: TraceModel::new(),
-            next: [0; 3],
+            next: [0; 4],
         };
-        for id in 0..3 {
+        for id in 0..4 {
             futures.consume(Record::Birth(Birth {
                 coroutine: CoroutineId(id),
                 kind,
@@ -103,7 +103,11 @@ fn polls_without_a_wake_do_not_end_a_wait() {
     futures.run_once(1);
     (0..30).for_each(|i| futures.poll(2, 100 + 300 * i, (REPLY, 0)));
     assert_eq!(futures.waits_for_a_reply(), [10, 5]);
-    let expected = (Verdict::MaybeStuck, Reason::FarBeyond.word(), 8_999);
+    // Another future is still replied to.
+    futures.poll(3, 9_000, (REPLY, 0));
+    futures.wake(3, 9_004, 1);
+    futures.poll(3, 9_005, (REPLY, 1));
+    let expected = (Verdict::MaybeStuck, "far-beyond", 8_999);
     assert_eq!(futures.judged(2, 9_100), expected);
     let coroutine = futures.trace_model.get(CoroutineId(2)).expect("is live");
     assert_eq!(

@@ -115,11 +115,11 @@ fn time_window_shows_only_rows_in_the_window() {
     let svg = scriptless(&draw(&test_dir, "many", &["--time", "4s,5s"]));
     assert!(svg.contains("data-from=\"4000000000\" data-to=\"5000000000\""));
     assert!(svg.contains(">4.2 s</text>"));
-    assert!(svg.contains("7 that lived between +4.000000 s and +5.000000 s"));
+    assert!(svg.contains("8 that lived between +4.000000 s and +5.000000 s"));
     assert_eq!(
         svg.matches("<g class=\"row\"").count(),
-        7,
-        "three were over by then"
+        8,
+        "two were over by then"
     );
     assert_eq!(texts(&svg, "end bad").len(), 2);
 }

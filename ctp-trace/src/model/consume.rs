@@ -16,6 +16,8 @@ impl TraceModel {
         }
         match record {
             Record::Start(start) => self.extent.started_monotonic_ns = start.started_monotonic_ns,
+            Record::Site(site) => self.lines.note_site(site),
+            Record::Chain(chain) => self.lines.note_chain(chain),
             Record::Birth(birth) => self.birth(birth),
             Record::Event(event) => return self.event(event),
             Record::Wake(wake) => self.wake(wake),

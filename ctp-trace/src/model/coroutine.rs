@@ -126,6 +126,7 @@ impl Coroutine {
             wait: WaitEvidence {
                 idle: marks.idle,
                 one_of_several: marks.one_of_several,
+                for_lock: false,
                 deadline: self.deadline(started_monotonic_ns),
             },
             past,
@@ -152,7 +153,7 @@ impl Coroutine {
     pub(super) fn called(&mut self, call: Woken, places: &mut Places) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_call(call, suspend);
-        self.waits.count_waker((call.at, call.site), places);
+        self.waits.count_waker(&call, places);
     }
 
     /// The key of the group of similar coroutines.

@@ -3,9 +3,9 @@
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
+use super::lives;
 use super::named::{GroupKey, Named};
 use crate::record::{Dialect, EndedSums, Window};
-use crate::verdict::{ENOUGH, Past};
 
 impl TraceModel {
     /// The period whose events are all in the trace; `None` if the trace is not of a flight recorder.
@@ -29,40 +29,16 @@ impl Named {
         let EndedSums { bins, left_out, .. } = *ended_sums;
         self.coroutines = self.coroutines.saturating_add(ended_sums.coroutines);
         self.approximate |= ended_sums.lost > 0 || left_out > 0;
+        lives::add_estimates(ended_sums, &mut self.lives);
         self.merge(bins, &ended_sums.waiting, &ended_sums.running, left_out);
     }
 }
 
 impl Coroutine {
-    /// Whether the history of the name replaces that of the waiting place: the trace has only totals, or too
-    /// few waits at that place.
-    pub(super) fn uses_past_of_name(&self, of_place: &Past) -> bool {
-        let is_short = self.account.has_earlier_totals() && of_place.waits < ENOUGH;
-        self.account.is_summed_up() || is_short
-    }
-
     /// Whether coroutines with the same name and spawn site can be compared. An extended peer's coroutines
     /// without both cannot: each may be of its own kind. A plain peer records neither, so all its coroutines
     /// are compared.
-    fn is_known(&self) -> bool {
+    pub(super) fn is_known(&self) -> bool {
         self.group_key() != GroupKey::default() || self.dialect != Dialect::Extended
-    }
-
-    /// The usual waits and delays of the coroutine, from the history of its waiting place, of its name, or of
-    /// both.
-    pub(super) fn past(&self, of_place: Past, named: Option<&Named>) -> Past {
-        let named = named.filter(|_| self.is_known());
-        let of_name = of_place.of_name(named);
-        if self.uses_past_of_name(&of_place) {
-            return of_name;
-        }
-        // The figures of the place do not include the time before the window, when waits and delays may
-        // have been longer.
-        Past {
-            longest: of_name.longest,
-            queued: 0,
-            longest_queued: of_name.longest_queued,
-            ..of_place
-        }
     }
 }

@@ -93,6 +93,17 @@ pub(super) struct Held {
     pub turn: TurnEvidence,
 }
 
+/// The present holders of a resource.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holders<'a> {
+    /// The holders that are recorded.
+    pub holders: &'a [Holding],
+    /// There are no others.
+    pub are_known: bool,
+    /// The resource has had several holders at once since it was last free.
+    pub are_several: bool,
+}
+
 impl Holds {
     /// Takes an acquire. `waited_since` is the start of the wait of the acquirer, if any.
     pub(super) fn acquire(
@@ -235,6 +246,16 @@ impl Holds {
 
     pub(super) fn held(&mut self, resource: &Resource) -> Option<&mut Held> {
         self.of.get_mut(resource)
+    }
+
+    /// The holders of the resource, even if some are unknown. `None` if no acquire is recorded.
+    pub(super) fn all_holders(&self, resource: &Resource) -> Option<Holders<'_>> {
+        let held = self.of.get(resource)?;
+        Some(Holders {
+            holders: &held.holders,
+            are_known: held.others == 0,
+            are_several: held.shared || 0 < held.others,
+        })
     }
 
     /// How the resource has changed hands.

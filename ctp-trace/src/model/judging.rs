@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
-use super::named::ByName;
+use super::levels::Levels;
 use super::resources::closings::{self, Closing};
 use super::runners::Runners;
-use super::site::Pasts;
 use crate::record::{CoroutineId, Event, Nanos};
 use crate::verdict::{
     BlockEvidence, CloseEvidence, Evidence, Judgement, Overtaker, ResourceEvidence, State,
@@ -34,8 +33,7 @@ fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overt
 impl TraceModel {
     /// The judgements of all coroutines that have not ended, by id.
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
-        let pasts = self.places.pasts();
-        let named = self.named_if_needed();
+        let levels = self.levels();
         let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
         let alive = || {
             self.coroutines()
@@ -43,10 +41,10 @@ impl TraceModel {
                 .filter(|coroutine| coroutine.is_alive())
         };
         let judged = |coroutine: &Coroutine, blocked: Option<BlockEvidence>| {
-            let mut evidence = self.evidence(coroutine, &pasts, &named);
+            let mut evidence = self.evidence(coroutine, &levels);
             evidence.resource = self.resource_evidence(coroutine, closings.get(&coroutine.id));
             evidence.resource.blocked = blocked;
-            evidence.lives = self.lives_evidence(coroutine, &newest);
+            evidence.lives = self.lives_evidence(coroutine, &newest, &levels);
             (coroutine.id, judge(&evidence, threshold))
         };
         let by_itself = |coroutine| judged(coroutine, self.block_evidence(coroutine, &blocks));
@@ -60,26 +58,11 @@ impl TraceModel {
         all.into_iter().collect()
     }
 
-    /// The history of each name, if any coroutine needs it: it takes a kilobyte per name.
-    fn named_if_needed(&self) -> ByName {
-        let mut all = self.coroutines.all().iter();
-        if all.any(|coroutine| coroutine.account.has_earlier_totals()) {
-            self.all_named()
-        } else {
-            ByName::default()
-        }
-    }
-
-    fn evidence(&self, coroutine: &Coroutine, pasts: &Pasts, named: &ByName) -> Evidence {
-        let mut past = coroutine
-            .suspend()
-            .and_then(|wait| pasts.get(&(wait.site, wait.wait)).copied())
-            .unwrap_or_default();
-        if coroutine.account.has_earlier_totals() {
-            past = coroutine.past(past, named.get(coroutine.group_key()));
-        }
+    fn evidence(&self, coroutine: &Coroutine, levels: &Levels) -> Evidence {
+        let past = self.past(coroutine, levels);
         let mut evidence = coroutine.evidence(past, self.extent.started_monotonic_ns);
         evidence.end = self.end_of(coroutine.process);
+        evidence.wait.for_lock = self.waits_for_lock(coroutine);
         evidence.polls.unrecorded = self.polls_unrecorded(coroutine);
         if let Some(runners) = self.runners.get(coroutine.process) {
             evidence.threads = self.thread_evidence(&evidence, coroutine, runners);

@@ -8,9 +8,11 @@
 use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::families::FamilyId;
+use super::levels::Levels;
+use super::named::Named;
 use crate::hash::Map;
 use crate::histogram::Histogram;
-use crate::record::{Event, Nanos, SiteId, WaitKind};
+use crate::record::{EndedSums, Event, Nanos, SiteId, WaitKind};
 use crate::verdict::LivesEvidence;
 
 /// Per family, the coroutines that ran to completion.
@@ -77,14 +79,91 @@ impl TraceModel {
         &self,
         coroutine: &Coroutine,
         newest: &Newest,
+        levels: &Levels,
     ) -> Option<LivesEvidence> {
-        let companions = companions(coroutine).filter(|_| !self.extent.has_refused())?;
+        if self.extent.has_refused() {
+            return None;
+        }
+        let of_family = self.lives_of_family(coroutine, newest);
+        match levels.named(coroutine.group_key()) {
+            Some(named) if coroutine.is_known() && self.has_totals_only(coroutine) => {
+                Some(lives_of_name(named, of_family.unwrap_or_default()))
+            }
+            _ => of_family,
+        }
+    }
+
+    fn lives_of_family(&self, coroutine: &Coroutine, newest: &Newest) -> Option<LivesEvidence> {
+        let companions = companions(coroutine)?;
         let Ended { lives, .. } = self.lives.0.get(&companions.0)?;
         Some(LivesEvidence {
-            ended: lives.count(),
-            p99: lives.bound(99).unwrap_or_default(),
-            longest: lives.max().unwrap_or_default(),
             newest: newest.get(&companions).copied().unwrap_or_default(),
+            ..evidence_of(lives)
         })
     }
+}
+
+fn evidence_of(lives: &Histogram) -> LivesEvidence {
+    LivesEvidence {
+        ended: lives.count(),
+        p99: lives.bound(99).unwrap_or_default(),
+        longest: lives.max().unwrap_or_default(),
+        ..LivesEvidence::default()
+    }
+}
+
+/// The lives of all coroutines with this name, which totals describe better than the events in the trace.
+fn lives_of_name(named: &Named, of_family: LivesEvidence) -> LivesEvidence {
+    let of_name = evidence_of(&named.lives);
+    let lives = LivesEvidence {
+        ended: of_name.ended.max(of_family.ended),
+        p99: of_name.p99.max(of_family.p99),
+        longest: of_name.longest.max(of_family.longest),
+        newest: of_family.newest,
+        alike: None,
+    };
+    LivesEvidence {
+        alike: Some(named.open.at_least(lives.far_beyond())),
+        ..lives
+    }
+}
+
+/// How long a coroutine lived that has ended, by its totals. `None` if it was dropped during a wait, or
+/// has no totals.
+pub(super) fn by_totals(coroutine: &Coroutine) -> Option<Nanos> {
+    let is_over = !coroutine.is_alive() && !coroutine.waits.cancelled;
+    let totals = coroutine.account.aggregate.as_ref().filter(|_| is_over)?;
+    let life = totals.waiting.sum.0.saturating_add(totals.running.sum.0);
+    Some(Nanos(life))
+}
+
+/// Adds the lives of coroutines of which only common totals are known: as many of their longer waits and
+/// runs as there are for each of them.
+pub(super) fn add_estimates(ended_sums: &EndedSums, lives: &mut Histogram) {
+    let EndedSums {
+        coroutines,
+        bins,
+        ref waiting,
+        ref running,
+        ..
+    } = *ended_sums;
+    let Some(last) = coroutines.checked_sub(1) else {
+        return;
+    };
+    let parts = [waiting, running];
+    let longest = parts.map(|part| times(part.max, part.count.div_ceil(coroutines)));
+    let most = parts.map(|part| {
+        let p99 = part.bound(99, bins).unwrap_or_default();
+        times(p99, part.count.div_ceil(coroutines))
+    });
+    lives.add_many(sum(most), last);
+    lives.add(sum(longest));
+}
+
+fn times(duration: Nanos, count: u64) -> Nanos {
+    Nanos(duration.0.saturating_mul(count))
+}
+
+fn sum([waits, runs]: [Nanos; 2]) -> Nanos {
+    Nanos(waits.0.saturating_add(runs.0))
 }

@@ -2,13 +2,12 @@
 //! keep no totals; theirs are computed from the events in the trace.
 
 use super::TraceModel;
-use super::coroutine::Coroutine;
+use super::coroutine::{Coroutine, Total};
 use super::names::NameId;
 use super::span::{Activity, Span};
 use crate::hash::Map;
 use crate::histogram::Histogram;
 use crate::record::{Bins, Dialect, Durations, EventKind, Nanos, SiteId};
-use crate::verdict::Past;
 
 /// The key of a group of coroutines that are expected to behave alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -34,6 +33,13 @@ pub struct Named {
     pub running: Durations,
     /// Waits that are still open, measured to the end. No total includes them.
     pub open: Histogram,
+    /// Ended waits of forgotten coroutines, as far as their events are in the trace.
+    pub(super) waited: Total,
+    /// When the latest forgotten coroutine last ran, as far as is known.
+    pub(super) ran: Nanos,
+    /// How long the coroutines lived that ran to completion before any of their events in the trace, as
+    /// far as totals say.
+    pub(super) lives: Histogram,
     /// Coroutines that were dropped during a wait. No total includes these waits.
     pub cancelled: u64,
     /// Durations that no total includes, because a signal handler left them out.
@@ -99,6 +105,11 @@ impl ByName {
         })
     }
 
+    /// All groups, in no order.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Named> {
+        self.all.values()
+    }
+
     pub(super) fn get(&self, group_key: GroupKey) -> Option<&Named> {
         self.all.get(&group_key)
     }
@@ -139,6 +150,11 @@ impl ByName {
 }
 
 impl Named {
+    /// Whether the programs themselves kept totals of these coroutines.
+    pub fn has_totals(&self) -> bool {
+        0 < self.waiting.count || 0 < self.running.count
+    }
+
     /// If the bins differ, only the figures outside the bins are added.
     pub(super) fn merge(
         &mut self,
@@ -154,24 +170,5 @@ impl Named {
         self.approximate |= waiting.is_saturated() || running.is_saturated() || bins != self.bins;
         self.waiting.merge(waiting);
         self.running.merge(running);
-    }
-}
-
-impl Past {
-    /// The history of all coroutines with this name and spawn site, wherever they waited. Their queueing
-    /// delays are unknown, but cannot exceed their waits. So verdicts that rest on this are likely at
-    /// most.
-    pub(super) fn of_name(self, named: Option<&Named>) -> Past {
-        let Some(Named { waiting, bins, .. }) = named else {
-            return Past::default();
-        };
-        let longest = waiting.max.max(self.longest);
-        Past {
-            waits: waiting.count,
-            p99: waiting.bound(99, *bins).unwrap_or_default(),
-            longest,
-            queued: 0,
-            longest_queued: longest,
-        }
     }
 }

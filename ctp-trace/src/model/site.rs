@@ -2,10 +2,11 @@
 
 use super::names::NameId;
 use super::wakers::Wakers;
+use super::woken_from::WokenFrom;
 use crate::hash::Map;
 use crate::histogram::Histogram;
 use crate::record::{Nanos, SiteId, WaitKind};
-use crate::verdict::Past;
+use crate::verdict::{Level, Past};
 
 /// Maximum number of sites. No real program has that many; sites beyond count as the unknown site.
 pub const MOST_SITES: usize = 1 << 17;
@@ -39,6 +40,10 @@ pub struct SiteStats {
     pub name: NameId,
     /// Another coroutine here has another name.
     pub names_differ: bool,
+    /// When the latest wait ended that was followed by a run.
+    pub(super) latest_end: Nanos,
+    /// From where the coroutines ran that ended the waits.
+    pub(super) woken_from: WokenFrom,
 }
 
 impl SiteStats {
@@ -52,10 +57,21 @@ impl SiteStats {
         )
     }
 
+    /// Counts a wait that ended in a run at this time.
+    #[inline]
+    pub(super) fn ended(&mut self, length: Nanos, at: Nanos) {
+        self.waits.add(length);
+        self.latest_end = self.latest_end.max(at);
+    }
+
     /// The history of the site, for the rule.
     pub fn past(&self) -> Past {
         Past {
+            level: Level::Line,
             waits: self.waits.count(),
+            mean: self.waits.mean().unwrap_or_default(),
+            is_closest: false,
+            active: self.latest_end,
             p99: self.waits.bound(99).unwrap_or_default(),
             longest: self.waits.max().unwrap_or_default(),
             queued: self.queued.count(),
@@ -72,9 +88,6 @@ pub(super) struct Places {
     /// The site that was accessed last, because many consecutive waits are at the same site.
     latest: u32,
 }
-
-/// The history of each site, computed once for many judgements.
-pub(super) type Pasts = Map<(SiteId, WaitKind), Past>;
 
 impl Places {
     /// Number of a site; a new site is added.
@@ -134,12 +147,6 @@ impl Places {
 
     pub(super) fn get(&self, number: u32) -> &SiteStats {
         &self.sites[number as usize]
-    }
-
-    pub(super) fn pasts(&self) -> Pasts {
-        let numbers = self.index.iter();
-        let past = |(key, number): (&_, &u32)| (*key, self.get(*number).past());
-        numbers.map(past).collect()
     }
 
     pub(super) fn find(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {

@@ -1,6 +1,7 @@
 //! Totals over all coroutines, including those that have ended and are forgotten.
 
 use super::coroutine::{Coroutine, Totals};
+use super::lives;
 use super::named::{ByName, GroupKey};
 use super::span::Span;
 use crate::record::{Dialect, EndedSums, EventKind, Nanos};
@@ -30,6 +31,12 @@ impl Sums {
         *summed_up = summed_up.saturating_add(coroutine.account.summed_up());
         self.totals.approximate |= coroutine.account.is_approximate();
         self.by_name.add(coroutine, Nanos(0));
+        let named = self.by_name.of(coroutine.group_key());
+        named.waited.merge(&coroutine.waits.waited);
+        named.ran = named.ran.max(coroutine.waits.ran_at.unwrap_or_default());
+        if let Some(life) = lives::by_totals(coroutine) {
+            named.lives.add(life);
+        }
     }
 
     /// Adds coroutines that ended before a flight recorder's window and have no other record.

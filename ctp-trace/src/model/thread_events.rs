@@ -1,6 +1,7 @@
 //! Events of threads: wakes, closes, acquired and released locks, and lost records.
 
 use super::TraceModel;
+use super::coroutine::Coroutine;
 use super::names::NameId;
 use super::resources::closings::{self, Closing, Resource};
 use super::wakers::Woken;
@@ -12,9 +13,9 @@ impl TraceModel {
         self.extent.note_complete_until(thread_event.at);
         match &thread_event.act {
             Act::Wake(call) => {
-                let caller = self.name_of(call.by);
+                let woken = Woken::of(thread_event, call, self.coroutine_of(call.by));
                 if let Some(coroutine) = self.coroutines.known(call.coroutine) {
-                    coroutine.called(Woken::of(thread_event, call, caller), &mut self.places);
+                    coroutine.called(woken, &mut self.places);
                 }
             }
             Act::Begin => self
@@ -57,12 +58,15 @@ impl TraceModel {
         self.resources.usual_use.closed(resource, &closing);
     }
 
-    fn name_of(&self, waker: Waker) -> NameId {
-        let coroutine = match waker {
+    fn coroutine_of(&self, waker: Waker) -> Option<&Coroutine> {
+        match waker {
             Waker::Coroutine(id) => self.coroutines.get(id),
             _ => None,
-        };
-        coroutine
+        }
+    }
+
+    fn name_of(&self, waker: Waker) -> NameId {
+        self.coroutine_of(waker)
             .map(|coroutine| coroutine.name)
             .unwrap_or_default()
     }

@@ -1,7 +1,9 @@
 //! The callers of `wake()`: the latest call for each coroutine, and the most frequent places for each
 //! site.
 
+use super::coroutine::Coroutine;
 use super::names::NameId;
+use super::woken_from::SiteNumber;
 use crate::record::{Nanos, SiteId, ThreadEvent, WakeCall, Waker};
 
 /// How many places are counted separately per site.
@@ -22,6 +24,8 @@ pub struct Woken {
     pub count: u32,
     /// The name of the calling coroutine, if there was one. It may have ended since.
     pub caller: NameId,
+    /// The site at which the calling coroutine had waited before the run that made the call, if known.
+    pub(super) from: Option<SiteNumber>,
 }
 
 /// How many waits at a site each place ended by calling `wake()`.
@@ -54,14 +58,19 @@ impl Wakers {
 }
 
 impl Woken {
-    pub(super) fn of(thread_event: &ThreadEvent, call: &WakeCall, caller: NameId) -> Self {
+    pub(super) fn of(
+        thread_event: &ThreadEvent,
+        call: &WakeCall,
+        caller: Option<&Coroutine>,
+    ) -> Self {
         Woken {
             at: thread_event.at,
             tid: thread_event.tid,
             may_be_from_coroutine: !matches!(call.by, Waker::Thread(_)),
             site: call.site,
             count: call.count,
-            caller,
+            caller: caller.map(|caller| caller.name).unwrap_or_default(),
+            from: caller.and_then(|caller| SiteNumber::new(caller.waits.resumed_at()?)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The input of the rule.
 
 use super::caveat::Caveat;
+use super::level::Level;
 use crate::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen};
 
 /// What is known of a coroutine at the end of the recording.
@@ -26,7 +27,7 @@ pub struct Evidence {
     pub resource: ResourceEvidence,
     /// What the threads are doing.
     pub threads: ThreadEvidence,
-    /// The history of the site where the coroutine waits.
+    /// The earlier waits with which the wait is compared.
     pub past: Past,
     /// How long similar coroutines lived that have ended; `None` if there are none.
     pub lives: Option<LivesEvidence>,
@@ -68,6 +69,8 @@ pub struct WaitEvidence {
     pub idle: bool,
     /// The coroutine waits for other things too, which are not recorded.
     pub one_of_several: bool,
+    /// The wait is for a lock, which is never meant to be held for long.
+    pub for_lock: bool,
     /// The deadline of the awaited timer, if known.
     pub deadline: Option<Nanos>,
 }
@@ -229,6 +232,9 @@ pub struct LivesEvidence {
     pub longest: Nanos,
     /// How many were born after all of these and now wait at this place.
     pub newest: u64,
+    /// How many similar coroutines now wait, whenever they were born. `None` if the waits at the place
+    /// are all recorded, so that these are compared instead.
+    pub alike: Option<u64>,
 }
 
 /// A coroutine that was run before another coroutine.
@@ -240,16 +246,25 @@ pub struct Overtaker {
     pub ran: Nanos,
 }
 
-/// The history of a site.
+/// Earlier waits with which a wait is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Past {
+    /// Which waits these are.
+    pub level: Level,
     /// Waits that were followed by a run.
     pub waits: u64,
+    /// The mean duration of these waits.
+    pub mean: Nanos,
     /// Upper bound of the duration of 99 % of these waits.
     pub p99: Nanos,
     /// The longest wait.
     pub longest: Nanos,
-    /// Wakes for which the delay until the run is known.
+    /// No closer level is recorded, as in a summary.
+    pub is_closest: bool,
+    /// The latest time at which a wait of this level ended, or at which the code ran that usually ends
+    /// such waits.
+    pub active: Nanos,
+    /// Wakes at the site for which the delay until the run is known.
     pub queued: u64,
     /// The longest such delay.
     pub longest_queued: Nanos,

@@ -5,6 +5,7 @@ mod table;
 
 use super::caveat::Caveat;
 use super::evidence::{EmptyEvidence, LivesEvidence, Overtaker, TurnEvidence};
+use super::level::Level;
 use super::words::Verdict;
 use crate::record::{CoroutineId, Nanos, Seen};
 
@@ -94,8 +95,8 @@ pub enum Reason {
     Overdue(Nanos),
     /// The awaited timer is due at this time, which is in the future or only just past.
     Timer(Nanos),
-    /// The wait is far longer than usual at this site.
-    FarBeyond,
+    /// The wait is far longer than usual at this level, while other waits of the level ended.
+    FarBeyond(Level),
     /// The site has too little history, but the wait is far longer than similar coroutines lived, and
     /// the latest of them wait here too.
     BeyondLives(LivesEvidence),
@@ -111,9 +112,14 @@ pub enum Reason {
     Unregistered,
     /// The user chose to ignore this coroutine. The value is the verdict without that choice.
     Ignored(Verdict),
-    /// The site has had waits about as long before.
-    Usual,
-    /// Too few waits at this site have ended to say what is usual.
+    /// The level has had waits about as long before.
+    Usual(Level),
+    /// The wait is far longer than usual at this level, but what usually ends such waits has not run
+    /// since either.
+    Quiet(Level),
+    /// The wait is far longer than usual at this level, which is too coarse to say more.
+    OnlyCoarse(Level),
+    /// Too few waits have ended at every level to say what is usual.
     NoPast,
     /// The coroutine waits to the end, and its runtime records neither wakes nor the awaited resource.
     Silent,
@@ -129,6 +135,17 @@ impl Reason {
             | Reason::Unclaimed { caveat }
             | Reason::Behind { caveat, .. }
             | Reason::Looked { caveat, .. } => caveat,
+            _ => None,
+        }
+    }
+
+    /// The level at which the wait was compared with earlier waits, if that decided.
+    pub fn level(self) -> Option<Level> {
+        match self {
+            Reason::FarBeyond(level)
+            | Reason::Usual(level)
+            | Reason::Quiet(level)
+            | Reason::OnlyCoarse(level) => Some(level),
             _ => None,
         }
     }

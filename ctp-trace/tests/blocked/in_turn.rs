@@ -1,7 +1,7 @@
 //! Several coroutines queue for a lock; the verdict is that of the last in the queue.
 
 use ctp_trace::record::*;
-use ctp_trace::verdict::{Reason, TurnEvidence, Verdict};
+use ctp_trace::verdict::{Level, Reason, TurnEvidence, Verdict};
 
 use crate::recording::{Recording, THRESHOLD};
 
@@ -61,7 +61,7 @@ fn message(recording: &Recording) -> (Verdict, Reason) {
     (judged.verdict, judged.reason)
 }
 
-const FAR_BEYOND: (Verdict, Reason) = (Verdict::MaybeStuck, Reason::FarBeyond);
+const FAR_BEYOND: (Verdict, Reason) = (Verdict::MaybeStuck, Reason::FarBeyond(Level::Line));
 
 fn ms(at: u64) -> Nanos {
     Nanos(at * 1_000_000)

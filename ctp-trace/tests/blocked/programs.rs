@@ -176,7 +176,7 @@ proptest! {
         let stay = program.never_go_on();
         let mut stuck = program.recording.stuck();
         // A wait far beyond the usual is likely stuck even where the holder could go on.
-        stuck.retain(|id, entry| stay.contains(id) || entry.2 != Reason::FarBeyond);
+        stuck.retain(|id, entry| stay.contains(id) || entry.2.word() != "far-beyond");
         for (id, (_, confidence, reason)) in &stuck {
             let is_certain = *confidence == Confidence::Certain;
             prop_assert!(!is_certain || stay.contains(id), "{}: {:?}", id, reason);

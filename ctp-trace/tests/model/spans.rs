@@ -247,7 +247,7 @@ fn ended_and_counted_coroutines_are_removed() {
 #[test]
 fn a_coroutine_costs_little() {
     assert!(
-        size_of::<Coroutine>() <= 416,
+        size_of::<Coroutine>() <= 440,
         "{} bytes",
         size_of::<Coroutine>()
     );

@@ -2,7 +2,8 @@
 
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{
-    CloseEvidence, Evidence, Fact, Judgement, Overtaker, Past, State, Verdict, WakeEvidence, judge,
+    CloseEvidence, Evidence, Fact, Judgement, Level, Overtaker, Past, State, Verdict, WakeEvidence,
+    judge,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -25,6 +26,10 @@ pub fn suspended() -> Evidence {
         evidence.since = ms(1000);
         evidence.end = ms(10_000);
         evidence.past = Past {
+            level: Level::Line,
+            mean: ms(1),
+            active: ms(9_990),
+            is_closest: false,
             waits: 8,
             p99: ms(2),
             longest: ms(3),

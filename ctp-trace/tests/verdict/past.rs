@@ -2,7 +2,7 @@
 
 use ctp_trace::record::{Dialect, Nanos};
 use ctp_trace::verdict::{
-    Confidence, Evidence, Fact, LivesEvidence, Past, Reason, Verdict, WakeEvidence, judge,
+    Confidence, Evidence, Fact, Level, LivesEvidence, Past, Reason, Verdict, WakeEvidence, judge,
 };
 
 use crate::evidence_values::{THRESHOLD, changed, check, closed, ms, not_woken, suspended};
@@ -20,6 +20,9 @@ fn not_woken_is_judged_by_earlier_waits_at_the_site() {
         let mut listener = evidence;
         listener.past.waits = 7;
         check(&listener, fact, Verdict::Waiting, "no-past");
+        let mut quiet = evidence;
+        quiet.past.active = ms(1999); // less than the threshold after the wait began
+        check(&quiet, fact, Verdict::Waiting, "quiet");
         let mut slow = evidence;
         slow.past.p99 = ms(901);
         check(&slow, fact, Verdict::Waiting, "usual");
@@ -37,6 +40,50 @@ fn not_woken_is_judged_by_earlier_waits_at_the_site() {
     }
 }
 
+/// CT-14: a level that is coarser than the line shows that a wait is usual, but not that it is stuck.
+#[test]
+fn coarse_levels_acquit_only() {
+    for level in Level::ALL {
+        let mut evidence = not_woken();
+        evidence.past.level = level;
+        let (verdict, word) = if level <= Level::Line {
+            (Verdict::MaybeStuck, "far-beyond")
+        } else {
+            (Verdict::Waiting, "only-coarse")
+        };
+        let judged = check(&evidence, Fact::NotWoken, verdict, word);
+        assert_eq!(judged.reason.level(), Some(level));
+        evidence.past.longest = ms(9_000);
+        check(&evidence, Fact::NotWoken, Verdict::Waiting, "usual");
+    }
+}
+
+/// CT-14: where only totals are known, a coroutine that has lived longer than 99 % of all is likely stuck.
+#[test]
+fn rare_long_lives_are_likely_stuck() {
+    let lives = LivesEvidence {
+        ended: 2_500,
+        p99: ms(10),
+        longest: ms(20),
+        newest: 0,
+        alike: Some(25),
+    };
+    let mut evidence = changed(not_woken(), |evidence| evidence.lives = Some(lives));
+    evidence.past.level = Level::Name;
+    check(
+        &evidence,
+        Fact::NotWoken,
+        Verdict::MaybeStuck,
+        "beyond-lives",
+    );
+    let not_rare = LivesEvidence {
+        alike: Some(26),
+        ..lives
+    };
+    evidence.lives = Some(not_rare);
+    check(&evidence, Fact::NotWoken, Verdict::Waiting, "only-coarse");
+}
+
 /// The site has no past, but similar coroutines lived and ended without waiting there, and all of the
 /// newest wait.
 #[test]
@@ -46,6 +93,7 @@ fn without_a_past_similar_lifetimes_decide() {
         p99: ms(900),
         longest: ms(4500),
         newest: 8,
+        alike: None,
     };
     let judged = |lives: LivesEvidence| {
         let mut evidence = Evidence {

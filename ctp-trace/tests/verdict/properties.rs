@@ -2,9 +2,10 @@
 
 use ctp_trace::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen};
 use ctp_trace::verdict::{
-    BlockCause, BlockEvidence, Caveat, CloseEvidence, Confidence, EmptyEvidence, Evidence, Fact,
-    LivesEvidence, LookEvidence, MissingEvidence, Past, PollEvidence, Reason, ResourceEvidence,
-    SURE_AFTER, State, ThreadEvidence, TurnEvidence, Verdict, WaitEvidence, WakeEvidence, judge,
+    BlockCause, BlockEvidence, Caveat, CloseEvidence, Confidence, ENOUGH, EmptyEvidence, Evidence,
+    Fact, Level, LivesEvidence, LookEvidence, MissingEvidence, Past, PollEvidence, Reason,
+    ResourceEvidence, SURE_AFTER, State, ThreadEvidence, TurnEvidence, Verdict, WaitEvidence,
+    WakeEvidence, judge,
 };
 use proptest::prelude::*;
 
@@ -117,17 +118,20 @@ prop_compose! {
     fn any_past()(
         (waits, queued) in (0u64..20, 0u64..20),
         (p99, longest, longest_queued) in (any_ms(20_000), any_ms(20_000), any_ms(20_000)),
+        (level, active) in (prop::sample::select(&Level::ALL), any_ms(20_000)),
+        is_closest in any::<bool>(),
     ) -> Past {
-        Past { waits, p99, longest, queued, longest_queued }
+        Past { level, waits, mean: p99, p99, longest, active, is_closest, queued, longest_queued }
     }
 }
 
 prop_compose! {
     fn any_lives()(
-        (ended, newest) in (0u64..20, 0u64..20),
+        (ended, newest) in (0u64..2_000, 0u64..20),
         (p99, longest) in (any_ms(2_000), any_ms(4_000)),
+        alike in prop::option::of(0u64..20),
     ) -> LivesEvidence {
-        LivesEvidence { ended, p99, longest, newest }
+        LivesEvidence { ended, p99, longest, newest, alike }
     }
 }
 
@@ -138,7 +142,7 @@ prop_compose! {
         ]),
         (since, end) in (any_ms(20_000), any_ms(20_000)),
         lost in prop::option::of(0u64..9),
-        (idle, one_of_several, v1) in any::<(bool, bool, bool)>(),
+        (idle, one_of_several, for_lock, v1) in any::<(bool, bool, bool, bool)>(),
         deadline in prop::option::of(any_ms(20_000)),
         (wake, polls) in (prop::option::of(any_wake()), any_polls()),
         (resource, threads) in (any_resource(), any_threads()),
@@ -152,7 +156,7 @@ prop_compose! {
             missing: MissingEvidence { lost, filtered: 0 },
             wake,
             polls,
-            wait: WaitEvidence { idle, one_of_several, deadline },
+            wait: WaitEvidence { idle, one_of_several, for_lock, deadline },
             resource,
             threads,
             past,
@@ -172,9 +176,24 @@ proptest! {
         let looked_at = changed(evidence, |evidence| evidence.resource.empty = Some(empty));
         let (before, after) = (judge(&evidence, THRESHOLD), judge(&looked_at, THRESHOLD));
         if before != after {
-            prop_assert!(matches!(before.reason, Reason::FarBeyond | Reason::BeyondLives(_)));
+            prop_assert!(matches!(before.reason, Reason::FarBeyond(_) | Reason::Quiet(_) | Reason::BeyondLives(_)));
             prop_assert_eq!((after.verdict, after.reason), (Verdict::Waiting, Reason::NothingToRead(empty)));
             prop_assert!(evidence.since <= empty.at);
+        }
+    }
+
+    // CT-14
+    #[test]
+    fn length_condemns_only_at_a_line_that_is_active(evidence in any_evidence()) {
+        let Reason::FarBeyond(level) = judge(&evidence, THRESHOLD).reason else {
+            return Ok(());
+        };
+        let past = evidence.past;
+        prop_assert!(level == past.level && ENOUGH <= past.waits);
+        if !evidence.wait.for_lock {
+            prop_assert!(level.may_condemn() || past.is_closest);
+            let when_active = evidence.since.until(past.active);
+            prop_assert!(past.far_beyond().is_some_and(|far| far <= when_active));
         }
     }
 

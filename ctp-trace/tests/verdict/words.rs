@@ -1,16 +1,17 @@
-//! Checks the tables of reasons and caveats in `docs/verdicts.md` against the code. `CTP_BLESS=1`
+//! Checks the tables of reasons, caveats and levels in `docs/verdicts.md` against the code. `CTP_BLESS=1`
 //! writes them into the document.
 
 use std::fmt::Write;
 use std::{env, fs};
 
 use ctp_trace::verdict::inspected::INSPECTED_REASONS;
-use ctp_trace::verdict::{Caveat, Confidence, Description, REASONS, Verdict};
+use ctp_trace::verdict::{Caveat, Confidence, Description, Level, REASONS, Verdict};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
 const REASONS_HEADER: &str = "| verdict | sure | reason | when |\n| --- | --- | --- | --- |\n";
 const INSPECTED_HEADER: &str = "| inspected | sure | reason | when |\n| --- | --- | --- | --- |\n";
 const CAVEATS_HEADER: &str = "| caveat | what speaks against it |\n| --- | --- |\n";
+const LEVELS_HEADER: &str = "| level | earlier waits |\n| --- | --- |\n";
 /// When a verdict is likely that would be certain without a doubt.
 const WITH_CAVEAT: &str = "as for CERTAIN, but with a caveat (see below); `seen-closed` also if the \
                        descriptor was seen to be used for something else";
@@ -81,6 +82,18 @@ fn assert_documented(header: &str, table: &str) {
     } else {
         assert_eq!(format!("{header}{rows}\n"), table);
     }
+}
+
+fn levels() -> String {
+    let rows = Level::ALL
+        .iter()
+        .map(|level| format!("| `{}` | {} |\n", level.word(), level.meaning()));
+    LEVELS_HEADER.to_owned() + &rows.collect::<String>()
+}
+
+#[test]
+fn every_level_is_documented() {
+    assert_documented(LEVELS_HEADER, &levels());
 }
 
 #[test]

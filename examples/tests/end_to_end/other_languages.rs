@@ -57,7 +57,7 @@ fn c_probe_with_a_lost_wake_is_reported_with_line_and_wait() {
         let groups = json[what].as_array().expect("a list");
         groups.iter().map(facts).collect()
     };
-    let reader = fact("suspend(t, (Wait){HERE, 10", "readable", &[13]);
+    let reader = fact("suspend(t, (Wait){HERE, descriptor", "readable", &[13]);
     assert_eq!(list("stuck"), [reader], "{json}");
     let ticker = fact("suspend(&ticker", "timer", &[]);
     let sender = fact("suspend(&sender", "channel", &[7]);

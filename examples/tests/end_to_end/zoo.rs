@@ -192,7 +192,7 @@ macro_rules! programs {
 
 // CT-15, CT-16
 programs! {
-    zoo_closed zoo_unserved zoo_unqueued zoo_leaked_sender zoo_leaked_permits zoo_subscribers zoo_blocking zoo_starved zoo_queued
+    zoo_closed zoo_unserved zoo_unqueued zoo_leaked_sender zoo_leaked_permits zoo_leaked_replies zoo_load_over zoo_subscribers zoo_blocking zoo_starved zoo_queued
     zoo_double
     zoo_idle zoo_accept zoo_timers zoo_slow zoo_cancelled zoo_burst zoo_closed_first zoo_deadlock
     zoo_deadlock_tokio zoo_deadlock_inside zoo_deadlock_busy zoo_unclaimed zoo_lost_join zoo_join_cycle zoo_futurelock zoo_unpolled zoo_kept_lock zoo_contended
@@ -227,6 +227,26 @@ fn unreported_closings_are_seen_in_every_mode() {
             .map(|value| value["count"].as_u64().expect("a count"))
             .sum();
         assert_eq!(count, 3, "{flag}: {json}");
+    }
+}
+
+// CT-14
+#[test]
+fn leaked_replies_are_found_by_totals_alone() {
+    let reasons = [
+        ("--summary", "far-beyond"),
+        ("--flight-recorder=1s", "beyond-lives"),
+    ];
+    for (flag, reason) in reasons {
+        let directory = tempdir().expect("room");
+        record_with(&[flag], directory.path(), "zoo_leaked_replies", &[]);
+        let json = report_json(directory.path(), &["--stuck"]);
+        let stuck = list(&json["stuck"]).iter();
+        let found = stuck.filter(|value| verdict(value)[2] == reason);
+        let count: u64 = found
+            .map(|value| value["count"].as_u64().expect("a count"))
+            .sum();
+        assert_eq!(count, 10, "{flag}: {json}");
     }
 }
 

@@ -11,7 +11,7 @@ pub mod usual;
 use std::collections::BTreeMap;
 
 use ctp_trace::record::{CoroutineId, SiteId};
-use ctp_trace::trace_model::{Blocks, Closing, Coroutine};
+use ctp_trace::trace_model::{Blocks, Closing, Coroutine, Levels};
 use ctp_trace::verdict::{Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
@@ -53,6 +53,7 @@ pub struct Context<'m> {
     names: &'m Names,
     closings: BTreeMap<CoroutineId, Closing>,
     blocks: Blocks,
+    levels: Levels,
     behind: Behind,
     busy: Busy,
 }
@@ -97,6 +98,7 @@ impl<'m> Context<'m> {
             names,
             closings: model.trace_model.closings(),
             blocks: model.trace_model.blocks(),
+            levels: model.trace_model.levels(),
             behind: Behind::of(all),
             busy: Busy::of(all.iter().copied()),
         }

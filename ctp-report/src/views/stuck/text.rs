@@ -83,6 +83,10 @@ fn nothing(threshold: Nanos, busy: &[&Group], still: Option<&str>) -> String {
     }
 }
 
+fn is_unproven(group: &Group) -> bool {
+    !reasons::is_as_usual(group) || reasons::is_unexplained(group)
+}
+
 /// Says that no coroutine makes progress, if all have waited for the threshold and only elapsed time
 /// speaks for or against a wait.
 fn no_progress(groups: &[Group], threshold: Nanos) -> Option<String> {
@@ -92,7 +96,7 @@ fn no_progress(groups: &[Group], threshold: Nanos) -> Option<String> {
         .all(|group| group.verdict() == Verdict::Waiting || reasons::is_by_length(group));
     let is_unproven = groups
         .iter()
-        .any(|group| !reasons::is_as_usual(group) || reasons::is_by_length(group));
+        .any(|group| is_unproven(group) || reasons::is_by_length(group));
     let count: usize = groups.iter().map(|group| group.members.count).sum();
     let long = units::duration_ns(since);
     let subject = match count {

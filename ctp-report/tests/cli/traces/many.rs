@@ -102,12 +102,12 @@ impl Scribe {
         self.event(EventKind::Birth, born, 1, None);
         self.wake(0, 0);
         self.event(EventKind::Run, born + MS, 1 + u64::from(i % 4), None);
-        let ends = i % 3 == 2 && !stuck && self.waker.is_none();
+        let ends = i % 3 == 2 && i != 5 && !stuck && self.waker.is_none();
         let step = 8_500 * MS / rounds;
         let rounds = if stuck || ends { rounds / 3 } else { rounds };
         let mut at = born + MS;
         for round in 0..rounds {
-            let runs = step * (1 + (u64::from(i) + round) % 7) / 10;
+            let runs = step * (3 + (u64::from(i) + round) % 7) / 10;
             self.event(EventKind::Suspend, at + runs, 1, Some(kind));
             self.wake(1, at + step - step / 20);
             at += step;

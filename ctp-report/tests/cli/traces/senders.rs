@@ -14,7 +14,7 @@ struct Sites {
 }
 
 /// Three workers had twenty jobs each. Of those that sent the last ones, one has ended, and one is at
-/// rest since. Nobody has run for ten seconds.
+/// rest since. A fourth worker had jobs until two seconds before the end.
 pub fn senders() -> Vec<u8> {
     let mut t = Trace::of("./senders");
     let sites = Sites {
@@ -30,6 +30,7 @@ pub fn senders() -> Vec<u8> {
         worker(&mut t, &sites, i, last);
     }
     t.death(reader, SECOND);
+    handled(&mut t, &sites);
     let due = MONOTONIC + 60 * SECOND;
     t.suspend(
         cron,
@@ -73,6 +74,24 @@ fn worker(t: &mut Trace, sites: &Sites, i: u64, last: Coroutine) {
     t.wake(coroutine, call.count, job, call.by);
     t.run(coroutine, job + MS, 4127);
     t.suspend(coroutine, ends, 4127, counted(queue, woken + 1));
+    t.event_counts(coroutine, None, false);
+}
+
+/// A worker whose jobs come from elsewhere, until two seconds before the end.
+fn handled(t: &mut Trace, sites: &Sites) {
+    let coroutine = t.born("worker", sites.spawn, MS);
+    t.wake(coroutine, 0, 0, Waker::Foreign);
+    t.run(coroutine, 3 * MS, 4128);
+    let beat = Beat {
+        from: 4 * MS,
+        period: 30 * MS,
+        length: 20 * MS,
+        queued: MS,
+        times: 346,
+    };
+    t.dispatch = None;
+    let queue = wait(sites.receive, WaitKind::Channel, 0x7f00_2000);
+    t.healthy_until(coroutine, queue, &beat, 10_385 * MS);
     t.event_counts(coroutine, None, false);
 }
 

@@ -122,6 +122,13 @@ impl Account {
         aggregate.is_some_and(|aggregate| aggregate.stands_for_events)
     }
 
+    /// The aggregate, if it includes more events than the trace has.
+    pub(in crate::model) fn totals(&self) -> Option<&Aggregate> {
+        self.aggregate
+            .as_deref()
+            .filter(|_| self.has_earlier_totals())
+    }
+
     /// Whether the aggregate includes more events than the trace has.
     pub(in crate::model) fn has_earlier_totals(&self) -> bool {
         self.is_summed_up() || self.earlier > 0 && self.aggregate.is_some()

@@ -122,7 +122,7 @@ impl Coroutine {
         self.waits.resume(from, run, may_go_on, places);
         self.waits.count_queueing(self.wakes.word, places);
         if let Some(call) = self.wakes.call {
-            self.waits.count_waker((call.at, call.site), places);
+            self.waits.count_waker(&call, places);
         }
         Activity::Waiting(from.site, from.wait)
     }

@@ -3,6 +3,7 @@
 use super::visited::Visited;
 use crate::model::names::NameId;
 use crate::model::site::Places;
+use crate::model::wakers::Woken;
 use crate::record::{Event, Nanos, SiteId, WaitKind, Wake};
 
 /// The current wait or run of a coroutine, and totals of earlier ones.
@@ -37,12 +38,27 @@ pub struct Total {
     pub count: u64,
     /// Their sum.
     pub sum: Nanos,
+    /// The longest of them.
+    pub longest: Nanos,
 }
 
 impl Total {
     fn add(&mut self, span: Nanos) {
         self.count += 1;
         self.sum.0 = self.sum.0.saturating_add(span.0);
+        self.longest = self.longest.max(span);
+    }
+
+    /// Adds other durations.
+    pub(in crate::model) fn merge(&mut self, other: &Total) {
+        self.count = self.count.saturating_add(other.count);
+        self.sum.0 = self.sum.0.saturating_add(other.sum.0);
+        self.longest = self.longest.max(other.longest);
+    }
+
+    /// The arithmetic mean; zero without durations.
+    pub(in crate::model) fn mean(&self) -> Nanos {
+        Nanos(self.sum.0.checked_div(self.count).unwrap_or_default())
     }
 }
 
@@ -133,7 +149,7 @@ impl Waits {
         let resumed = self.resumed.filter(|resumed| resumed.uncounted);
         if let (Some(resumed), Some(ran_at)) = (resumed, self.ran_at) {
             let length = self.since.until(ran_at);
-            places.by_number(resumed.site).waits.add(length);
+            places.by_number(resumed.site).ended(length, ran_at);
         }
     }
 
@@ -189,7 +205,7 @@ impl Waits {
         let site = places.number(from.site, from.wait);
         if !may_go_on {
             let length = self.since.until(run.at);
-            places.by_number(site).waits.add(length);
+            places.by_number(site).ended(length, run.at);
         }
         self.resumed = Some(Resumed {
             suspended_at: from.at,
@@ -236,16 +252,20 @@ impl Waits {
 
     /// Counts a call of `wake()` during the wait before the latest run as the call that ended the wait.
     #[inline]
-    pub(super) fn count_waker(&mut self, called: (Nanos, SiteId), places: &mut Places) {
-        let (Some(ran_at), (at, site)) = (self.ran_at, called) else {
+    pub(super) fn count_waker(&mut self, call: &Woken, places: &mut Places) {
+        let Some(ran_at) = self.ran_at else {
             return;
         };
         let Some(resumed) = self.resumed.as_mut().filter(|resumed| !resumed.credited) else {
             return;
         };
-        if resumed.suspended_at < at && at <= ran_at {
+        if resumed.suspended_at < call.at && call.at <= ran_at {
             resumed.credited = true;
-            places.by_number(resumed.site).wakers.add(site);
+            let stats = places.by_number(resumed.site);
+            stats.wakers.add(call.site);
+            if let Some(from) = call.from {
+                stats.woken_from.add(from);
+            }
         }
     }
 }

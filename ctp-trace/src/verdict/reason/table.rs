@@ -121,18 +121,21 @@ reasons! {
         sentence: "suspended {age} though the timer was due; {wakes}",
         ..of("overdue", Verdict::MaybeStuck, Basis::Time)
     },
-    Reason::FarBeyond => Description {
-        when: "the wait has lasted at least 10 times the 99th percentile of the waits at its site, and \
-            twice the longest; at least 8 must have ended; unless `in-turn` or `nothing-to-read` \
-            explains the wait",
+    Reason::FarBeyond(_) => Description {
+        when: "the wait has lasted at least 10 times the 99th percentile of earlier waits with its await \
+            chain or at its line, and twice the longest; at least 8 must have ended; other waits there \
+            ended when it had already lasted as long, or the code ran that usually ends them; unless \
+            `in-turn` or `nothing-to-read` explains the wait",
+        heading: Some("Long, and nothing else"),
         sentence: "suspended {age}{usual}; {wakes}",
         ..of("far-beyond", Verdict::MaybeStuck, Basis::Length)
     },
     Reason::BeyondLives(_) => Description {
-        when: "fewer than 8 waits ended at the site, but at least 8 similar coroutines (same name and \
+        when: "fewer than 8 waits ended at the line, but at least 8 similar coroutines (same name and \
             spawn site) have ended, and at least 8 that were born after all of these wait there; the \
             wait has lasted at least 10 times the 99th percentile of their lifetimes, and twice the \
             longest; unless `in-turn` or `nothing-to-read` explains the wait",
+        heading: Some("Long, and nothing else"),
         sentence: "suspended {age} where few waits have ended before; {lives}; {wakes}",
         ..of("beyond-lives", Verdict::MaybeStuck, Basis::Length)
     },
@@ -168,12 +171,24 @@ reasons! {
         when: "the state has lasted less than the threshold",
         ..of("young", Verdict::Waiting, Basis::State)
     },
-    Reason::Usual => Description {
-        when: "waits at this site have taken about as long before",
+    Reason::Usual(_) => Description {
+        when: "earlier waits have taken about as long, at the first level with enough of them",
+        heading: Some("Long, and nothing else"),
         ..of("usual", Verdict::Waiting, Basis::Usual)
     },
+    Reason::Quiet(_) => Description {
+        when: "far longer than usual at its line, but nothing has ended a wait there since, and what \
+            usually does has not run",
+        heading: Some("Long, and nothing else"),
+        ..of("quiet", Verdict::Waiting, Basis::Usual)
+    },
+    Reason::OnlyCoarse(_) => Description {
+        when: "far longer than usual, but only at a level coarser than the line",
+        heading: Some("Long, and nothing else"),
+        ..of("only-coarse", Verdict::Waiting, Basis::Usual)
+    },
     Reason::NoPast => Description {
-        when: "too few waits at this site have ended to say what is usual",
+        when: "too few waits have ended at every level to say what is usual",
         ..of("no-past", Verdict::Waiting, Basis::Nothing)
     },
     Reason::InTurn(_) => Description {

@@ -70,7 +70,7 @@ impl Evidence {
         let (lost_meanwhile, lost_records) = lost.unzip();
         let lost_records = lost_records.unwrap_or_default();
         Evidence {
-            usual: usual::usual(model, oldest),
+            usual: usual::usual(model, &context.levels, oldest),
             closed_by: missing_wakes::closed_by(model, names, &context.closings, all()),
             kept_by: blockers::of(model, names, &context.blocks, oldest),
             kept_by_others: blockers::others(&context.blocks, oldest, all()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::{Basis, Blank, ENOUGH, FAR_BEYOND, Fact, Judgement, Reason};
+use ctp_trace::verdict::{Basis, Blank, ENOUGH, FAR_BEYOND, Fact, Judgement, Level, Reason};
 
 use crate::evidence::blocker_text;
 use crate::evidence::resource::WaitsFor;
@@ -90,10 +90,9 @@ fn far_beyond(groups: &[&Group]) -> String {
     let Some(usual) = usual else {
         return ", far beyond what their sites usually wait".to_owned();
     };
-    let place = if usual.by_name {
-        "where coroutines of its name usually wait"
-    } else {
-        "at a site that usually waits"
+    let place = match usual.level {
+        Level::Leaf => "though waits of this kind usually take",
+        _ => "at a site that usually waits",
     };
     let mean = units::duration_ns(usual.mean_ns);
     format!(" {place} {}{mean}", usual.caveat())
@@ -162,10 +161,23 @@ pub fn usual(group: &Group) -> Option<String> {
 impl Usual {
     /// Says which waits the group is compared with.
     fn place(&self) -> &'static str {
-        if self.by_name {
-            "of its name"
-        } else {
-            "ended here"
+        match self.level {
+            Level::Coroutine => "of this coroutine",
+            Level::Name => "of its name",
+            Level::InnerCalls => "with the same innermost calls",
+            Level::Leaf => "of its kind",
+            _ => "ended here",
+        }
+    }
+
+    /// Says which waits usually end.
+    fn usually(&self) -> &'static str {
+        match self.level {
+            Level::Coroutine => "its waits usually end",
+            Level::Name => "waits of its name usually end",
+            Level::InnerCalls => "waits in the same calls usually end",
+            Level::Leaf => "waits of its kind usually end",
+            _ => "usually resumed",
         }
     }
 
@@ -338,6 +350,22 @@ fn end_of(group: &Group) -> Nanos {
     Nanos(group.evidence.proof.steps.last().map_or(0, |end| end.at_ns))
 }
 
+/// Says that what usually ends such waits has not run either.
+fn quiet(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Quiet(_) => "; quiet: nothing that ends such waits has run since",
+        _ => "",
+    }
+}
+
+/// Whether the wait is too long to be usual, although that proves nothing.
+pub fn is_unexplained(group: &Group) -> bool {
+    matches!(
+        group.group_verdict.judged.reason,
+        Reason::Quiet(_) | Reason::OnlyCoarse(_)
+    )
+}
+
 /// Compares the wait with past waits of its site. Fewer than [`ENOUGH`] waits are not called usual.
 fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
     let (caveat, mean) = (usual.caveat(), units::duration_ns(usual.mean_ns));
@@ -349,8 +377,10 @@ fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
     let is_long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.members.oldest_ns;
     let now = is_long.then(|| format!(", now for {age}"));
     format!(
-        "usually resumed after {caveat}{mean}{}",
-        now.unwrap_or_default()
+        "{} after {caveat}{mean}{}{}",
+        usual.usually(),
+        now.unwrap_or_default(),
+        quiet(reason)
     )
 }
 

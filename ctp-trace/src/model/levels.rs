@@ -1,0 +1,307 @@
+//! The earlier waits with which each wait is compared, level by level.
+//!
+//! Everything is computed from the figures of sites, coroutines and names when verdicts are requested.
+//! Events cost nothing more, however many levels there are.
+
+use super::TraceModel;
+use super::coroutine::{Coroutine, Total};
+use super::lines::LineId;
+use super::named::{ByName, GroupKey, Named};
+use super::site::SiteStats;
+use crate::hash::Map;
+use crate::histogram::Histogram;
+use crate::record::{Bins, Durations, Event, Nanos, ProcessId, SiteId, WaitKind};
+use crate::verdict::{ENOUGH, Level, Past};
+
+/// Ended waits of several sites.
+#[derive(Clone, Debug, Default)]
+struct EndedWaits {
+    waits: Histogram,
+    active: Nanos,
+}
+
+/// The kind of a leaf: the process, what it waits for, and the library function that waits.
+type Leaf = (WaitKind, ProcessId, u64);
+
+/// The history at every level, computed once for many verdicts.
+#[derive(Debug, Default)]
+pub struct Levels {
+    lines: Map<(LineId, WaitKind), EndedWaits>,
+    inner_calls: Map<(ProcessId, Box<[u64]>, WaitKind), EndedWaits>,
+    names: Map<GroupKey, Total>,
+    leaves: Map<Leaf, EndedWaits>,
+    /// For each name, when one of its coroutines last ran.
+    ran: Map<GroupKey, Nanos>,
+    /// Totals that programs kept of their coroutines, if any coroutine needs them.
+    by_name: ByName,
+}
+
+impl EndedWaits {
+    fn add(&mut self, stats: &SiteStats) {
+        self.waits.merge(&stats.waits);
+        self.active = self.active.max(stats.latest_end);
+    }
+
+    fn past(&self, level: Level) -> Past {
+        Past {
+            level,
+            waits: self.waits.count(),
+            mean: self.waits.mean().unwrap_or_default(),
+            p99: self.waits.bound(99).unwrap_or_default(),
+            longest: self.waits.max().unwrap_or_default(),
+            active: self.active,
+            ..Past::default()
+        }
+    }
+}
+
+impl Total {
+    /// The history of these waits. Their distribution is unknown, so the longest stands for most.
+    fn past(&self, level: Level) -> Past {
+        Past {
+            level,
+            waits: self.count,
+            mean: self.mean(),
+            p99: self.longest,
+            longest: self.longest,
+            ..Past::default()
+        }
+    }
+}
+
+impl TraceModel {
+    /// The history at every level.
+    pub fn levels(&self) -> Levels {
+        let mut levels = Levels {
+            by_name: self.named_if_needed(),
+            ..Levels::default()
+        };
+        self.requested_calls(&mut levels);
+        for stats in &self.places.sites {
+            self.add_site(stats, &mut levels);
+        }
+        for named in self.sums.by_name.all() {
+            levels.add_name(named.group_key, &named.waited, named.ran);
+        }
+        for coroutine in self.coroutines.all() {
+            let ran = coroutine.waits.ran_at.unwrap_or_default();
+            levels.add_name(coroutine.group_key(), &coroutine.waits.waited, ran);
+        }
+        levels
+    }
+
+    /// The earlier waits with which the coroutine's wait is compared: at the first level with enough of
+    /// them, or else at the closest level.
+    pub fn past(&self, coroutine: &Coroutine, levels: &Levels) -> Past {
+        let Some(wait) = coroutine.suspend() else {
+            return Past::default();
+        };
+        let closest = self.closest(coroutine, wait);
+        if ENOUGH <= closest.waits {
+            return self.with_earlier(coroutine, closest, closest, levels);
+        }
+        if coroutine.account.is_summed_up() {
+            return self.past_in_summary(coroutine, closest, levels);
+        }
+        let is_for_lock = wait.wait == WaitKind::Lock;
+        let is_first = |past: &Past| {
+            // Waits for other things say nothing about a lock.
+            let is_of_others = matches!(past.level, Level::Coroutine | Level::Name);
+            ENOUGH <= past.waits && !(is_for_lock && is_of_others)
+        };
+        let coarser = self.coarser(coroutine, wait, levels);
+        let first = coarser.into_iter().find(is_first);
+        self.with_earlier(coroutine, closest, first.unwrap_or(closest), levels)
+    }
+
+    /// The waits at the same site. A summary has none of them.
+    fn closest(&self, coroutine: &Coroutine, wait: &Event) -> Past {
+        let level = if self.lines.has_chain(wait.site) {
+            Level::Chain
+        } else {
+            Level::Line
+        };
+        let stats = self.site(wait.site, wait.wait);
+        let stats = stats.filter(|_| !coroutine.account.is_summed_up());
+        Past {
+            level,
+            ..stats.map_or_else(Past::default, |stats| self.past_of_site(stats))
+        }
+    }
+
+    /// The history of the name, of which a summary has all waits. Its coroutines are active as long as any
+    /// of them runs.
+    fn past_in_summary(&self, coroutine: &Coroutine, closest: Past, levels: &Levels) -> Past {
+        let past = self.past_of_name(coroutine, levels);
+        let active = levels.ran.get(&coroutine.group_key()).copied();
+        let past = Past {
+            is_closest: true,
+            active: active.unwrap_or_default(),
+            ..past
+        };
+        self.with_earlier(coroutine, closest, past, levels)
+    }
+
+    fn past_of_site(&self, stats: &SiteStats) -> Past {
+        let waits_at = |site| self.places.get(site).waits.count();
+        let from = stats.woken_from.usual(waits_at);
+        let active = from.map(|site| self.places.get(site).latest_end);
+        let past = stats.past();
+        Past {
+            active: active.fold(past.active, Nanos::max),
+            ..past
+        }
+    }
+
+    fn coarser(&self, coroutine: &Coroutine, wait: &Event, levels: &Levels) -> [Past; 5] {
+        let sites_count = !coroutine.account.is_summed_up();
+        let of_sites = |ended: Option<&EndedWaits>, level| {
+            let ended = ended.filter(|_| sites_count);
+            ended.map_or_else(Past::default, |ended| ended.past(level))
+        };
+        let line = self.lines.line(wait.site);
+        let line = line.and_then(|line| levels.lines.get(&(line, wait.wait)));
+        let leaf = levels.leaves.get(&self.leaf(wait.site, wait.wait));
+        [
+            of_sites(line, Level::Line),
+            of_sites(self.inner_calls_of(wait, levels), Level::InnerCalls),
+            past_of_coroutine(coroutine),
+            self.past_of_name(coroutine, levels),
+            of_sites(leaf, Level::Leaf),
+        ]
+    }
+
+    /// The longest common calls with enough waits.
+    fn inner_calls_of<'a>(&self, wait: &Event, levels: &'a Levels) -> Option<&'a EndedWaits> {
+        let key = |(process, calls): (ProcessId, &[u64])| (process, calls.into(), wait.wait);
+        let all = self.lines.inner_calls(wait.site);
+        let mut matching = all.filter_map(|calls| levels.inner_calls.get(&key(calls)));
+        matching.find(|ended| ENOUGH <= ended.waits.count())
+    }
+
+    fn past_of_name(&self, coroutine: &Coroutine, levels: &Levels) -> Past {
+        if !coroutine.is_known() {
+            return Past::default();
+        }
+        let key = coroutine.group_key();
+        match levels.by_name.get(key) {
+            Some(named) => past_of_totals(&named.waiting, named.bins, Level::Name),
+            None => levels
+                .names
+                .get(&key)
+                .map_or_else(Past::default, |total| total.past(Level::Name)),
+        }
+    }
+
+    /// Adds what the chosen level does not know: delays in the run queue, and waits before the window of
+    /// a flight recorder.
+    fn with_earlier(
+        &self,
+        coroutine: &Coroutine,
+        closest: Past,
+        past: Past,
+        levels: &Levels,
+    ) -> Past {
+        if !self.has_totals_only(coroutine) {
+            return Past {
+                queued: closest.queued,
+                longest_queued: closest.longest_queued,
+                ..past
+            };
+        }
+        let of_name = self.past_of_name(coroutine, levels).longest;
+        Past {
+            longest: past.longest.max(of_name),
+            queued: 0,
+            longest_queued: closest.longest.max(of_name),
+            ..past
+        }
+    }
+
+    /// Whether waits of coroutines like this one may be in totals only.
+    pub(super) fn has_totals_only(&self, coroutine: &Coroutine) -> bool {
+        coroutine.account.has_earlier_totals() || self.window().is_some()
+    }
+
+    /// The totals of each name, if any coroutine needs them: they take a kilobyte per name.
+    fn named_if_needed(&self) -> ByName {
+        let mut all = self.coroutines.all().iter();
+        if all.any(|coroutine| self.has_totals_only(coroutine)) {
+            self.all_named()
+        } else {
+            ByName::default()
+        }
+    }
+
+    fn leaf(&self, site: SiteId, wait: WaitKind) -> Leaf {
+        let (process, call) = self.lines.leaf(site);
+        (wait, process, call)
+    }
+
+    /// Prepares the calls of waits at sites with too little history.
+    fn requested_calls(&self, levels: &mut Levels) {
+        for wait in self.coroutines.all().iter().filter_map(Coroutine::suspend) {
+            let stats = self.site(wait.site, wait.wait);
+            if stats.is_some_and(|stats| stats.waits.count() < ENOUGH) {
+                for (process, calls) in self.lines.inner_calls(wait.site) {
+                    let key = (process, calls.into(), wait.wait);
+                    levels.inner_calls.entry(key).or_default();
+                }
+            }
+        }
+    }
+
+    fn add_site(&self, stats: &SiteStats, levels: &mut Levels) {
+        let SiteStats { site, wait, .. } = *stats;
+        if stats.waits.count() == 0 {
+            return;
+        }
+        if let Some(line) = self.lines.line(site) {
+            levels.lines.entry((line, wait)).or_default().add(stats);
+        }
+        let leaf = self.leaf(site, wait);
+        levels.leaves.entry(leaf).or_default().add(stats);
+        if levels.inner_calls.is_empty() {
+            return;
+        }
+        for (process, calls) in self.lines.inner_calls(site) {
+            if let Some(ended) = levels.inner_calls.get_mut(&(process, calls.into(), wait)) {
+                ended.add(stats);
+            }
+        }
+    }
+}
+
+impl Levels {
+    fn add_name(&mut self, key: GroupKey, waited: &Total, ran: Nanos) {
+        let latest = self.ran.entry(key).or_default();
+        *latest = ran.max(*latest);
+        if 0 < waited.count {
+            self.names.entry(key).or_default().merge(waited);
+        }
+    }
+
+    /// The totals of a group, if programs kept any that are needed.
+    pub(super) fn named(&self, key: GroupKey) -> Option<&Named> {
+        self.by_name.get(key)
+    }
+}
+
+/// The coroutine's own waits at any place.
+fn past_of_coroutine(coroutine: &Coroutine) -> Past {
+    match coroutine.account.totals() {
+        Some(totals) => past_of_totals(&totals.waiting, totals.bins, Level::Coroutine),
+        None => coroutine.waits.waited.past(Level::Coroutine),
+    }
+}
+
+fn past_of_totals(waiting: &Durations, bins: Bins, level: Level) -> Past {
+    Past {
+        level,
+        waits: waiting.count,
+        mean: waiting.mean().unwrap_or_default(),
+        p99: waiting.bound(99, bins).unwrap_or_default(),
+        longest: waiting.max,
+        ..Past::default()
+    }
+}

@@ -1,0 +1,87 @@
+//! Where sites are in the program, as far as levels of comparison need to know: which sites are at the
+//! same line, and which calls led there.
+
+use std::collections::HashMap;
+
+use crate::hash::Map;
+use crate::record::{Chain, Place, ProcessId, Site, SiteId};
+
+/// A line of a process: a number that all sites at the line share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LineId(u32);
+
+/// Minimum number of innermost addresses that make sites comparable: the probe's, the leaf's, and one of
+/// the leaf's caller.
+const FEWEST_CALLS: usize = 3;
+
+/// The place of one site.
+#[derive(Clone, Debug, Default)]
+struct SiteLine {
+    process: ProcessId,
+    line: Option<LineId>,
+    /// The addresses of the chain, innermost first; empty without a chain.
+    calls: Box<[u64]>,
+}
+
+/// The places of all sites.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lines {
+    sites: Map<SiteId, SiteLine>,
+    lines: HashMap<(ProcessId, Place), LineId>,
+}
+
+impl Lines {
+    /// Takes a site. The place of a function says nothing about the line of a chain in it.
+    pub(super) fn note_site(&mut self, site: &Site) {
+        let next = LineId(u32::try_from(self.lines.len()).unwrap_or(u32::MAX));
+        let line = match site.place {
+            Place::Function { .. } => None,
+            _ => Some(
+                *self
+                    .lines
+                    .entry((site.process, site.place.clone()))
+                    .or_insert(next),
+            ),
+        };
+        let known = self.sites.entry(site.id).or_default();
+        (known.process, known.line) = (site.process, line);
+    }
+
+    /// Takes the chain of a site.
+    pub(super) fn note_chain(&mut self, chain: &Chain) {
+        let known = self.sites.entry(chain.site).or_default();
+        known.calls = chain.addresses.clone().into();
+    }
+
+    /// Whether the site has a chain that says more than its line.
+    pub(super) fn has_chain(&self, site: SiteId) -> bool {
+        self.sites
+            .get(&site)
+            .is_some_and(|known| FEWEST_CALLS <= known.calls.len())
+    }
+
+    /// The line of the site, if known.
+    pub(super) fn line(&self, site: SiteId) -> Option<LineId> {
+        self.sites.get(&site)?.line
+    }
+
+    /// The innermost calls of the site, from all but one down to the fewest that are compared. Only for
+    /// chains whose line is unknown.
+    pub(super) fn inner_calls(&self, site: SiteId) -> impl Iterator<Item = (ProcessId, &[u64])> {
+        let known = self.sites.get(&site).filter(|known| known.line.is_none());
+        known.into_iter().flat_map(|known| {
+            let most = known.calls.len().saturating_sub(1);
+            let lengths = (FEWEST_CALLS..=most).rev();
+            lengths.map(|length| (known.process, &known.calls[..length]))
+        })
+    }
+
+    /// The process and the call in the library function that gave out a waker at this site; 0 if unknown.
+    pub(super) fn leaf(&self, site: SiteId) -> (ProcessId, u64) {
+        let known = self.sites.get(&site);
+        known.map_or_else(Default::default, |known| {
+            let call = known.calls.get(1).copied();
+            (known.process, call.unwrap_or_default())
+        })
+    }
+}

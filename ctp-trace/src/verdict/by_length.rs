@@ -1,0 +1,123 @@
+//! Waits that nothing but their length speaks against: compared with earlier waits, and with the lives of
+//! similar coroutines.
+
+use super::Evidence;
+use super::evidence::{EmptyEvidence, LivesEvidence, Past, ResourceEvidence, TurnEvidence};
+use super::level::Level;
+use super::{BEYOND_LONGEST, Case, ENOUGH, FAR_BEYOND, LOOK_HOLDS, Reason, Verdict};
+use crate::record::Nanos;
+
+/// A coroutine is rare if so many similar ones have ended for each that waits: beyond the 99th
+/// percentile.
+const RARE: u64 = 100;
+
+impl Past {
+    /// The shortest wait that is far beyond these. `None` if there are too few to compare with.
+    pub fn far_beyond(&self) -> Option<Nanos> {
+        (ENOUGH <= self.waits).then(|| far_beyond(self.p99, self.longest))
+    }
+}
+
+impl LivesEvidence {
+    /// The shortest life that is far beyond these.
+    pub(crate) fn far_beyond(&self) -> Nanos {
+        far_beyond(self.p99, self.longest)
+    }
+
+    /// Whether no such coroutine is meant to live for so long.
+    fn are_exceeded_by(&self, age: Nanos) -> bool {
+        let are_rare = self
+            .alike
+            .is_some_and(|alike| alike.saturating_mul(RARE) <= self.ended);
+        ENOUGH <= self.ended && (ENOUGH <= self.newest || are_rare) && self.far_beyond() <= age
+    }
+}
+
+/// Far beyond durations of which 99 % are up to `p99`.
+fn far_beyond(p99: Nanos, longest: Nanos) -> Nanos {
+    let usual = p99.0.saturating_mul(FAR_BEYOND);
+    Nanos(usual.max(longest.0.saturating_mul(BEYOND_LONGEST)))
+}
+
+impl Case<'_> {
+    /// Compares the wait with earlier waits, and with the lives of similar coroutines.
+    pub(super) fn against_the_past(&self) -> (Verdict, Reason) {
+        if self.evidence.wait.idle {
+            return (Verdict::Waiting, Reason::Idle);
+        }
+        let past = &self.evidence.past;
+        let level = past.level;
+        match past.far_beyond() {
+            None => self.against_other_lives(Reason::NoPast),
+            Some(far) if self.evidence.wait.for_lock && far <= self.age => {
+                self.unless_explained(Reason::FarBeyond(level))
+            }
+            // Waits for the same kind of resource elsewhere say less than the lives of similar coroutines.
+            Some(far) if level == Level::Leaf => self.against_other_lives(if self.age < far {
+                Reason::Usual(level)
+            } else {
+                Reason::OnlyCoarse(level)
+            }),
+            Some(far) if self.age < far => (Verdict::Waiting, Reason::Usual(level)),
+            Some(_) if !level.may_condemn() && !past.is_closest => {
+                self.against_other_lives(Reason::OnlyCoarse(level))
+            }
+            Some(far) => self.beyond_its_line(far),
+        }
+    }
+
+    /// The wait is far beyond earlier waits at its line. While nothing happens there at all, that may
+    /// mean no more than that there is no work.
+    fn beyond_its_line(&self, far: Nanos) -> (Verdict, Reason) {
+        let past = &self.evidence.past;
+        let when_active = self.evidence.since.until(past.active);
+        let is_quiet = when_active < far.max(self.threshold);
+        let quiet = Reason::Quiet(past.level);
+        match self.unless_explained(Reason::FarBeyond(past.level)) {
+            // Totals do not say how the line is doing, but how long others lived.
+            (Verdict::MaybeStuck, _) if is_quiet && past.is_closest => {
+                self.against_other_lives(quiet)
+            }
+            (Verdict::MaybeStuck, _) if is_quiet => (Verdict::Waiting, quiet),
+            decision => decision,
+        }
+    }
+
+    /// Coroutines like this one usually live far less long, and of the latest of them none has ended: they
+    /// all wait here. Otherwise the coroutine waits, for the given reason.
+    fn against_other_lives(&self, otherwise: Reason) -> (Verdict, Reason) {
+        let lives = self.evidence.lives;
+        match lives.filter(|lives| lives.are_exceeded_by(self.age)) {
+            Some(lives) => self.unless_explained(Reason::BeyondLives(lives)),
+            None => (Verdict::Waiting, otherwise),
+        }
+    }
+
+    /// The wait is unusually long: stuck, unless something explains that.
+    fn unless_explained(&self, long: Reason) -> (Verdict, Reason) {
+        let ResourceEvidence { turn, empty, .. } = self.evidence.resource;
+        let turn = turn.filter(|turn| self.is_turn_to_come(turn));
+        let empty = empty.filter(|empty| self.is_empty_still(empty));
+        match (turn, empty) {
+            (Some(turn), _) => (Verdict::Waiting, Reason::InTurn(turn)),
+            (None, Some(empty)) => (Verdict::Waiting, Reason::NothingToRead(empty)),
+            (None, None) => (Verdict::MaybeStuck, long),
+        }
+    }
+
+    /// Until the last observation, the wait was normal. A healthy wait of that length is proven, and the
+    /// time since then is too short to conclude more.
+    fn is_empty_still(&self, empty: &EmptyEvidence) -> bool {
+        let Evidence { since, end, .. } = *self.evidence;
+        let proven = since.until(empty.at).0.saturating_mul(BEYOND_LONGEST);
+        since <= empty.at && (empty.at.until(end) <= LOOK_HOLDS || self.age.0 <= proven)
+    }
+
+    /// The lock was acquired recently, and no acquirer started to wait at least the threshold after this
+    /// coroutine.
+    fn is_turn_to_come(&self, turn: &TurnEvidence) -> bool {
+        let Evidence { since, end, .. } = *self.evidence;
+        turn.taken.until(end) < self.threshold
+            && since.until(turn.youngest.max(since)) < self.threshold
+    }
+}

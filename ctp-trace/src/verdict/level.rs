@@ -1,0 +1,67 @@
+//! The levels at which a wait is compared with earlier waits.
+
+/// Which earlier waits are compared with a wait, from the closest to the most distant. The first level
+/// at which enough waits have ended decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Level {
+    /// Waits with the same await chain.
+    Chain,
+    /// Waits at the same line, or in the same function if no line is known.
+    #[default]
+    Line,
+    /// Waits whose innermost calls are the same. Only for chains whose line is unknown.
+    InnerCalls,
+    /// All waits of the same coroutine.
+    Coroutine,
+    /// All waits of coroutines with the same name and spawn site.
+    Name,
+    /// Waits for the same kind of resource or, if that is not recorded, in the same library function.
+    Leaf,
+}
+
+impl Level {
+    /// All levels, in the order in which they are tried.
+    pub const ALL: [Level; 6] = [
+        Level::Chain,
+        Level::Line,
+        Level::InnerCalls,
+        Level::Coroutine,
+        Level::Name,
+        Level::Leaf,
+    ];
+
+    /// The word for the level, for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Chain => "chain",
+            Level::Line => "line",
+            Level::InnerCalls => "inner-calls",
+            Level::Coroutine => "coroutine",
+            Level::Name => "name",
+            Level::Leaf => "leaf",
+        }
+    }
+
+    /// What the level compares with, as documented.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Level::Chain => "waits with the same await chain",
+            Level::Line => "waits at the same line, or in the same function if no line is known",
+            Level::InnerCalls => {
+                "waits whose innermost calls are the same, where the line is unknown"
+            }
+            Level::Coroutine => "all waits of the same coroutine",
+            Level::Name => "all waits of coroutines with the same name and spawn site",
+            Level::Leaf => {
+                "waits for the same kind of resource or, if that is not recorded, in the same library \
+                 function"
+            }
+        }
+    }
+
+    /// Whether a wait that is far longer than others at this level may be stuck for that reason.
+    pub fn may_condemn(self) -> bool {
+        self <= Level::Line
+    }
+}
