@@ -4,6 +4,7 @@
 
 mod elf;
 mod files;
+mod mappings;
 mod notes;
 
 use std::fs::File;
@@ -11,11 +12,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ctp_trace::record::Nanos;
-use object::elf::{EM_AARCH64, EM_X86_64, PF_R, PF_W, PF_X};
+use object::elf::{EM_AARCH64, EM_X86_64};
 
 use crate::core_file::elf::{Header, Segment};
 use crate::core_file::files::{MappedFiles, path, read_file};
-use crate::core_file::notes::{Facts, MappedFile};
+use crate::core_file::notes::Facts;
 use crate::stacks::Processor;
 use crate::target::error::TargetError;
 use crate::target::mapping::{self, Mapping};
@@ -63,7 +64,7 @@ impl CoreFile {
         let mut memory: Vec<_> = segments.into_iter().filter(Segment::is_memory).collect();
         memory.sort_by_key(|segment| segment.address);
         let mut core = CoreFile {
-            mappings: mappings(&memory, &facts),
+            mappings: mappings::in_core(&memory, &facts),
             memory: CoreMemory {
                 file,
                 segments: memory,
@@ -74,7 +75,7 @@ impl CoreFile {
             gaps,
         };
         core.open_files();
-        core.add_unchanged();
+        mappings::add_unchanged(&mut core.mappings, &core.facts, &core.files);
         Ok(core)
     }
 
@@ -104,32 +105,6 @@ impl CoreFile {
         self.gaps.extend(self.files.missing.iter().map(|missing| {
             format!("{missing} is missing, or is not the file that the process had mapped.")
         }));
-    }
-
-    /// Adds the mappings that gdb leaves out of its core files: parts of files that do not change.
-    fn add_unchanged(&mut self) {
-        for file in &self.facts.files {
-            let segment = self.files.unchanged_segment(&file.path, file.offset);
-            let is_free = mapping::find(&self.mappings, file.start).is_none();
-            let Some(segment) = segment.filter(|_| is_free) else {
-                continue;
-            };
-            let after = self
-                .mappings
-                .partition_point(|mapping| mapping.start <= file.start);
-            let next = self
-                .mappings
-                .get(after)
-                .map_or(u64::MAX, |mapping| mapping.start);
-            let mapping = Mapping {
-                start: file.start,
-                end: file.end.min(next),
-                is_readable: segment.has(PF_R),
-                is_executable: segment.has(PF_X),
-                ..of_file(file, file.start, &self.facts)
-            };
-            self.mappings.insert(after, mapping);
-        }
     }
 
     /// Reads what is in the core file, or else what the process could not have changed, from the file
@@ -289,39 +264,4 @@ fn gaps(segments: &[Segment], facts: &Facts, bytes: u64) -> Vec<String> {
         gaps.push("The core file does not say which files were mapped.".to_owned());
     }
     gaps
-}
-
-/// The mappings with memory in the core file, or with none that changed.
-fn mappings(memory: &[Segment], facts: &Facts) -> Vec<Mapping> {
-    let in_core = memory.iter().filter(|segment| 0 < segment.memory_bytes);
-    let mapping = |segment: &Segment| {
-        let file = facts.file_at(segment.address);
-        let origin = match file {
-            Some(file) => of_file(file, segment.address, facts),
-            None if segment.address == facts.vdso => Mapping {
-                path: b"[vdso]".to_vec(),
-                ..Mapping::default()
-            },
-            None => Mapping::default(),
-        };
-        Some(Mapping {
-            start: segment.address,
-            end: segment.address.checked_add(segment.memory_bytes)?,
-            is_readable: segment.has(PF_R),
-            is_writable: segment.has(PF_W),
-            is_executable: segment.has(PF_X),
-            ..origin
-        })
-    };
-    in_core.filter_map(mapping).collect()
-}
-
-/// The file of a mapping. Files have numbers here, because their inodes are not in the core file.
-fn of_file(file: &MappedFile, address: u64, facts: &Facts) -> Mapping {
-    Mapping {
-        file_offset: file.offset.saturating_add(address - file.start),
-        path: file.path.clone(),
-        file: (0, facts.number_of(file)),
-        ..Mapping::default()
-    }
 }

@@ -4,6 +4,7 @@ pub mod inspector;
 pub mod polled;
 pub mod procfs;
 
+mod in_place;
 mod mark;
 mod names;
 mod role;

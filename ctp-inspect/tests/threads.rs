@@ -8,7 +8,7 @@
 mod support;
 
 use std::future::poll_fn;
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -31,14 +31,15 @@ struct Place {
 #[derive(Clone)]
 struct Blocker {
     places: mpsc::Sender<Place>,
-    end: Arc<Barrier>,
+    end: Arc<Mutex<()>>,
 }
 
 impl Blocker {
     fn block(&self, name: &'static str, task: u64) {
         let tid = tid();
         self.places.send(Place { name, tid, task }).unwrap();
-        self.end.wait();
+        // Poisoned if the test fails.
+        drop(self.end.lock());
     }
 
     /// Blocks in the middle of a poll.
@@ -166,9 +167,12 @@ fn threads_have_roles_and_tasks() {
     let (sender, receiver) = mpsc::channel();
     let blocker = Blocker {
         places: sender,
-        end: Arc::new(Barrier::new(BLOCKERS + 1)),
+        end: Arc::new(Mutex::new(())),
     };
     let workers = multi_thread(3);
+    // Dropped before the runtimes, which wait for their threads.
+    let end = Arc::clone(&blocker.end);
+    let end = end.lock().unwrap();
     workers.spawn(blocker.clone().block_task("task"));
     let in_place = blocker.clone();
     workers.spawn(async move {
@@ -194,7 +198,6 @@ fn threads_have_roles_and_tasks() {
     let places: Vec<_> = (0..BLOCKERS).map(|_| receiver.recv().unwrap()).collect();
     let mut inspector = ThreadInspector::default();
     let Some(threads) = inspect(&mut inspector, &places) else {
-        blocker.end.wait();
         return;
     };
     for place in &places {
@@ -221,7 +224,7 @@ fn threads_have_roles_and_tasks() {
     assert_eq!(again, [], "nothing has moved");
     check_records(&places);
     check_core(&places);
-    blocker.end.wait();
+    drop(end);
     for single in singles {
         single.join().unwrap();
     }

@@ -10,7 +10,7 @@ use crate::target::mapping::Mapping;
 use crate::threads::names::FrameMarks;
 use crate::threads::polled::{self, PollableTask};
 use crate::threads::role::Activity;
-use crate::threads::{ThreadSample, ThreadState, syscall_names};
+use crate::threads::{ThreadSample, ThreadState, in_place, syscall_names};
 
 /// More threads are not inspected.
 const MOST_THREADS: usize = 1 << 14;
@@ -35,6 +35,10 @@ pub struct ThreadInspector {
     marks: FrameMarks,
     code: Vec<Mapping>,
     known: HashMap<u32, Known>,
+    /// Whether the program contains `block_in_place`, once that was needed.
+    block_in_place: Option<bool>,
+    /// A thread was found that may have given its worker away.
+    has_doubtful_worker: bool,
 }
 
 /// What the last inspection found.
@@ -77,6 +81,9 @@ impl ThreadInspector {
             .extend(self.known.drain().map(|(tid, _)| tid));
         inspected.ended.sort_unstable();
         inspected.gaps.extend(gap_of_unknown(unknown));
+        inspected
+            .gaps
+            .extend(gap_of_doubt(self.has_doubtful_worker));
         self.known = present;
         inspected
     }
@@ -87,6 +94,12 @@ impl ThreadInspector {
         self.known.values().filter_map(polled).collect()
     }
 
+    /// Whether the program with the code at an address contains `block_in_place`.
+    fn has_block_in_place(&mut self, target: &dyn Target, address: u64) -> bool {
+        let known = &mut self.block_in_place;
+        *known.get_or_insert_with(|| in_place::is_linked(target, address))
+    }
+
     /// Forgets what was read from files that the process no longer has.
     fn turn_to(&mut self, target: &dyn Target) {
         let mappings = target.mappings().iter();
@@ -94,6 +107,7 @@ impl ThreadInspector {
         if !self.code.iter().eq(code()) {
             self.code = code().cloned().collect();
             self.unwinder.forget();
+            self.block_in_place = None;
             self.marks.turn_to(target);
         }
     }
@@ -143,15 +157,26 @@ impl ThreadInspector {
         tasks: &[PollableTask],
         thread: &mut InspectedThread,
     ) {
-        let marks: Vec<_> = stack
-            .frames
-            .iter()
-            .map(|frame| self.marks.of(frame))
-            .collect();
+        let functions = stack.frames.iter().map(|frame| self.marks.of(frame));
+        let functions: Vec<_> = functions.collect();
+        let marks: Vec<_> = functions.iter().map(|of| of.marks.clone()).collect();
         let activity = Activity::of(&marks);
         let poll = &stack.frames[activity.poll.clone()];
         thread.polls = polled::task(target, poll, tasks);
         thread.role = activity.role;
+        if let (ThreadRole::Polling, [frame, ..]) = (activity.role, poll) {
+            let polls = &functions[activity.poll.clone()];
+            // Compiled with the program, because these functions are generic.
+            let has_inlined = polls.iter().any(|functions| functions.has_inlined);
+            if !activity.has_loop && thread.polls.is_none() {
+                // The blocking pool polls its closures, too.
+                thread.role = ThreadRole::Other;
+            } else if !has_inlined && self.has_block_in_place(target, frame.address) {
+                // That function may have been inlined, and the thread may be no worker any more.
+                thread.role = ThreadRole::Worker;
+                self.has_doubtful_worker = true;
+            }
+        }
         let frames = stack.frames.iter().enumerate();
         thread.addresses = frames
             .map(|(at, frame)| frame.recorded_address(at == 0))
@@ -209,6 +234,14 @@ fn gap_of_many(threads: usize) -> Option<String> {
         .checked_sub(MOST_THREADS)
         .filter(|left| *left != 0)?;
     Some(format!("{left} of {threads} threads were not inspected."))
+}
+
+fn gap_of_doubt(has_doubtful_worker: bool) -> Option<String> {
+    has_doubtful_worker.then(|| {
+        "Whether blocked threads still are workers is unknown, because the program calls \
+         block_in_place; build with debug = 1 to see."
+            .to_owned()
+    })
 }
 
 fn gap_of_unknown(threads: usize) -> Option<String> {

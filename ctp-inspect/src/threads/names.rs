@@ -1,4 +1,4 @@
-//! [`FrameMarks`]: the marks of the functions at the addresses of a process.
+//! [`FrameMarks`]: what the functions at the addresses of a process say about their threads.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,16 @@ use crate::threads::mark::Mark;
 /// Finds the marks of functions by their names, and remembers them.
 pub struct FrameMarks {
     symbolizer: Symbolizer,
-    known: HashMap<(u64, bool), Vec<Mark>>,
+    known: HashMap<(u64, bool), FrameFunctions>,
+}
+
+/// The functions of a frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrameFunctions {
+    /// The marks of the functions, innermost first.
+    pub marks: Vec<Mark>,
+    /// Functions that were inlined are known too.
+    pub has_inlined: bool,
 }
 
 impl Default for FrameMarks {
@@ -36,11 +45,11 @@ impl FrameMarks {
         self.known.clear();
     }
 
-    /// The marks of the functions of a frame, innermost first.
-    pub fn of(&mut self, frame: &StackFrame) -> Vec<Mark> {
+    /// The functions of a frame.
+    pub fn of(&mut self, frame: &StackFrame) -> FrameFunctions {
         let key = (frame.address, frame.is_return_address);
-        if let Some(marks) = self.known.get(&key) {
-            return marks.clone();
+        if let Some(functions) = self.known.get(&key) {
+            return functions.clone();
         }
         let how = if frame.is_return_address {
             Lookup::ReturnAddress
@@ -52,9 +61,13 @@ impl FrameMarks {
             .map(|resolved| &resolved.frames[..])
             .unwrap_or_default();
         let names = frames.iter().filter_map(|frame| frame.function.as_deref());
-        let marks: Vec<_> = names.filter_map(Mark::of).collect();
-        self.known.insert(key, marks.clone());
-        marks
+        let functions = FrameFunctions {
+            marks: names.filter_map(Mark::of).collect(),
+            // Symbols have no files.
+            has_inlined: frames.iter().any(|frame| frame.file.is_some()),
+        };
+        self.known.insert(key, functions.clone());
+        functions
     }
 }
 

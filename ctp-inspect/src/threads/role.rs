@@ -13,6 +13,8 @@ pub struct Activity {
     pub role: ThreadRole,
     /// The frames of the innermost functions that poll a task; empty if there are none.
     pub poll: Range<usize>,
+    /// The loop of a runtime is on the stack.
+    pub has_loop: bool,
 }
 
 impl Activity {
@@ -49,7 +51,11 @@ impl Activity {
             Some(Mark::SingleThread) => ThreadRole::Polling,
             _ => ThreadRole::Worker,
         };
-        Activity { role, poll }
+        Activity {
+            role,
+            poll,
+            has_loop: matches!(outermost, Some(Mark::Worker | Mark::SingleThread)),
+        }
     }
 }
 
@@ -72,7 +78,7 @@ mod tests {
 
     fn activity(marks: &[&[Mark]]) -> (ThreadRole, Range<usize>) {
         let frames: Vec<Vec<Mark>> = marks.iter().map(|marks| marks.to_vec()).collect();
-        let Activity { role, poll } = Activity::of(&frames);
+        let Activity { role, poll, .. } = Activity::of(&frames);
         (role, poll)
     }
 
