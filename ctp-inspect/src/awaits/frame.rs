@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ctp_trace::record::{AwaitFrame, TaskId, TaskWait};
 
-use super::guard::held_locks;
+use super::guard::{are_guards_unknown, held_locks};
 use super::known::{Known, Leaf, is_body, known, macro_of};
 use super::leaf::{Awaited, LeafReader};
 use super::view::{Value, View};
@@ -127,6 +127,9 @@ impl<'w> Walk<'w> {
         }
         let held = held_locks(self.view, future.of, contents, index);
         self.found.holds.extend(held);
+        if are_guards_unknown(self.view, contents) {
+            self.add_gap("panics do not unwind, so that no guard is known to hold its lock");
+        }
         self.around.retain(|(around, _)| *around < depth);
         self.around.push((depth, contents));
         let proof = self.proof;

@@ -22,9 +22,7 @@ pub(super) fn held_locks(
     let Some(layout) = view.layout(contents) else {
         return Vec::new();
     };
-    let mut members = layout.members().iter();
-    let has_guard = members.any(|member| is_guarded(view, member));
-    if !has_guard || !are_variables_present(view, contents, &layout) {
+    if !has_guard(view, &layout) || !are_variables_present(view, contents, &layout) {
         return Vec::new();
     }
     let variables = layout.members().iter();
@@ -35,6 +33,17 @@ pub(super) fn held_locks(
     }
     held.dedup();
     held
+}
+
+/// Whether guards are among the variables of a program in which nothing says whether they were moved.
+pub(super) fn are_guards_unknown(view: &View<'_>, contents: Value) -> bool {
+    let does_unwind = view.types.does_unwind(contents.of) == Some(true);
+    !does_unwind && view.layout(contents).is_some_and(|of| has_guard(view, &of))
+}
+
+fn has_guard(view: &View<'_>, layout: &Type) -> bool {
+    let mut members = layout.members().iter();
+    members.any(|member| is_guarded(view, member))
 }
 
 /// Whether the type of a member may be a guard.

@@ -17,14 +17,14 @@ pub(crate) fn find(
     path_end: &str,
     references: u32,
 ) -> Option<Vec<Value>> {
-    let is_wanted = |layout: &Type| layout.path.ends_with(path_end);
-    search(view, from, &is_wanted, &is_followed, references)
+    let is_match = |layout: &Type| layout.path.ends_with(path_end);
+    search(view, from, &is_match, &is_followed, references)
 }
 
 fn search(
     view: &View<'_>,
     from: Value,
-    is_wanted: &dyn Fn(&Type) -> bool,
+    is_match: &dyn Fn(&Type) -> bool,
     is_followed: &dyn Fn(&Type) -> bool,
     references: u32,
 ) -> Option<Vec<Value>> {
@@ -46,7 +46,7 @@ fn search(
         let Some(layout) = view.layout(value) else {
             continue;
         };
-        if is_wanted(&layout) {
+        if is_match(&layout) {
             found.push(value);
         } else {
             search.add_parts(value, &layout, references);
@@ -57,8 +57,8 @@ fn search(
 
 /// The bodies of async functions and blocks that a value owns, also in boxes. `None` if the search was cut.
 pub(crate) fn owned_bodies(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
-    let is_wanted = |layout: &Type| is_body(&layout.path);
-    search(view, from, &is_wanted, &is_box, MOST_PARTS as u32)
+    let is_match = |layout: &Type| is_body(&layout.path);
+    search(view, from, &is_match, &is_box, MOST_PARTS as u32)
 }
 
 /// The first part that is found; `None` also if the search was cut before.
