@@ -1,0 +1,161 @@
+//! The level of earlier waits with which a wait is compared.
+
+use ctp_trace::TraceModel;
+use ctp_trace::record::*;
+use ctp_trace::verdict::{Level, Reason, Verdict};
+
+const MS: u64 = 1_000_000;
+const THRESHOLD: Nanos = Nanos(1_000 * MS);
+
+fn site(id: u32, place: Place) -> Record {
+    Record::Site(Site {
+        id: SiteId(id),
+        process: ProcessId(1),
+        place,
+    })
+}
+
+fn line(id: u32, line: u32) -> Record {
+    let file = "src/main.rs".into();
+    site(
+        id,
+        Place::Source {
+            file,
+            line,
+            column: 5,
+        },
+    )
+}
+
+/// A site in a function, with the calls that led there.
+fn chained(id: u32, addresses: &[u64]) -> [Record; 2] {
+    let name = "async fn main".into();
+    let chain = Chain {
+        site: SiteId(id),
+        is_whole: true,
+        addresses: addresses.to_vec(),
+    };
+    [
+        site(id, Place::Function { address: 1, name }),
+        Record::Chain(chain),
+    ]
+}
+
+/// A coroutine that waits this many times for a millisecond at a site, and then at `last` from 20 ms on.
+fn coroutine(id: u32, name: &str, waits: u64, at: u32, last: u32, kind: WaitKind) -> Vec<Record> {
+    let event = |n: u64, at: u64, kind, site, wait| {
+        Record::Event(Event {
+            coroutine: CoroutineId(id),
+            n,
+            at: Nanos(at),
+            kind,
+            site: SiteId(site),
+            wait,
+            arg: u64::from(wait == WaitKind::Lock) * 64,
+            ..Event::default()
+        })
+    };
+    let mut records = vec![
+        Record::Birth(Birth {
+            coroutine: CoroutineId(id),
+            process: ProcessId(1),
+            name: name.into(),
+            ..Birth::default()
+        }),
+        event(0, 0, EventKind::Run, 0, WaitKind::Unknown),
+    ];
+    for i in 0..waits {
+        let from = (1 + 2 * i) * MS;
+        records.push(event(1 + 2 * i, from, EventKind::Suspend, at, kind));
+        records.push(event(
+            2 + 2 * i,
+            from + MS,
+            EventKind::Run,
+            0,
+            WaitKind::Unknown,
+        ));
+    }
+    records.push(event(
+        1 + 2 * waits,
+        20 * MS,
+        EventKind::Suspend,
+        last,
+        kind,
+    ));
+    records
+}
+
+/// The level with which the last coroutine is compared, and its verdict 5 s later.
+fn judged(records: &[Vec<Record>]) -> (Option<Level>, Verdict, &'static str) {
+    let mut trace_model = TraceModel::new();
+    for record in records.iter().flatten() {
+        trace_model.consume(record);
+    }
+    trace_model.consume(&Record::End(End {
+        at: Nanos(5_000 * MS),
+        ..End::default()
+    }));
+    let all = trace_model.judge(THRESHOLD);
+    let (_, judged) = all.last().expect("a coroutine");
+    (judged.reason.level(), judged.verdict, judged.reason.word())
+}
+
+const READ: WaitKind = WaitKind::Readable;
+
+// CT-14
+#[test]
+fn sites_at_the_same_line_are_compared() {
+    let lines = vec![line(1, 7), line(2, 7), line(3, 8)];
+    let others = coroutine(1, "a", 8, 1, 1, READ);
+    let at_line = [
+        lines.clone(),
+        others.clone(),
+        coroutine(2, "b", 0, 2, 2, READ),
+    ];
+    let quiet = (Some(Level::Line), Verdict::Waiting, "quiet");
+    assert_eq!(judged(&at_line), quiet);
+    let elsewhere = [lines, others, coroutine(2, "b", 0, 3, 3, READ)];
+    let of_kind = (Some(Level::Leaf), Verdict::Waiting, "only-coarse");
+    assert_eq!(judged(&elsewhere), of_kind);
+}
+
+// CT-14
+#[test]
+fn the_same_innermost_calls_are_compared() {
+    let sites: Vec<Record> = [chained(1, &[1, 2, 3, 4, 5]), chained(2, &[1, 2, 3, 4, 6])].concat();
+    let others = coroutine(1, "a", 8, 1, 1, WaitKind::Unknown);
+    let own = coroutine(2, "b", 0, 2, 2, WaitKind::Unknown);
+    let inner = (Some(Level::InnerCalls), Verdict::Waiting, "only-coarse");
+    assert_eq!(judged(&[sites.clone(), others.clone(), own]), inner);
+    let own = coroutine(2, "b", 0, 1, 1, WaitKind::Unknown);
+    let chain = (Some(Level::Chain), Verdict::Waiting, "quiet");
+    assert_eq!(judged(&[sites, others, own]), chain);
+}
+
+// CT-14
+#[test]
+fn own_waits_come_before_those_of_the_name() {
+    let lines = vec![line(1, 7), line(2, 8)];
+    let own = coroutine(1, "a", 8, 1, 2, READ);
+    let coroutine_level = (Some(Level::Coroutine), Verdict::Waiting, "only-coarse");
+    assert_eq!(judged(&[lines.clone(), own]), coroutine_level);
+    let all = [
+        lines,
+        coroutine(1, "a", 8, 1, 1, READ),
+        coroutine(2, "a", 0, 2, 2, READ),
+    ];
+    let name = (Some(Level::Name), Verdict::Waiting, "only-coarse");
+    assert_eq!(judged(&all), name);
+}
+
+// CT-14
+#[test]
+fn locks_are_compared_with_other_locks() {
+    let lines = vec![line(1, 7), line(2, 8)];
+    let others = coroutine(1, "a", 8, 1, 1, WaitKind::Lock);
+    let own = coroutine(2, "a", 0, 2, 2, WaitKind::Lock);
+    let stuck = (Some(Level::Leaf), Verdict::MaybeStuck, "far-beyond");
+    assert_eq!(judged(&[lines.clone(), others, own.clone()]), stuck);
+    let reads = coroutine(1, "b", 8, 1, 1, READ);
+    assert_eq!(judged(&[lines, reads, own]).2, Reason::NoPast.word());
+}
