@@ -335,6 +335,7 @@ impl Names {
         // The kernel lists the program before its libraries.
         let program = modules
             .iter()
+            .filter(|module| !is_of_the_system(module))
             .find_map(|module| symbolizer.lacks_debug_info(module));
         if let Some(name) = program.filter(|_| self.misses.is_empty()) {
             self.misses.insert(format!(
@@ -383,6 +384,14 @@ impl Names {
 const REFUSED: &str = "not read, or only in part";
 /// Maximum number of unread files that are named.
 const REFUSED_NAMED: usize = 3;
+
+/// Whether the file is a library of the system, which usually has no debug info. Its functions are no
+/// part of what the user can rebuild.
+fn is_of_the_system(module: &Mapping) -> bool {
+    const FOLDERS: [&str; 5] = ["/lib/", "/lib32/", "/lib64/", "/usr/lib", "/usr/local/lib"];
+    let path = String::from_utf8_lossy(&module.path);
+    path.contains(".so") && FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
 
 /// The remedy for a missing file.
 fn elsewhere(miss: &Miss) -> &'static str {

@@ -27,6 +27,7 @@ mod missing;
 mod named;
 mod names;
 mod population;
+mod quiet;
 mod recent;
 mod resources;
 mod runners;

@@ -11,6 +11,7 @@ mod evidence;
 pub mod inspected;
 mod level;
 mod no_waker;
+mod none_runs;
 mod reason;
 mod waits_for;
 mod words;
@@ -160,6 +161,9 @@ impl Case<'_> {
             Some(overtaker) if beyond => {
                 let verdict = stuck_if(self.is_surely_passed_over(latest));
                 (verdict, Reason::PassedOver { ready, overtaker })
+            }
+            _ if beyond && self.is_left_by_all(ready) => {
+                (Verdict::MaybeStuck, Reason::NoneRuns { ready })
             }
             _ => (Verdict::Waiting, Reason::Queued { ready }),
         }

@@ -1,13 +1,12 @@
 //! Ready coroutines: which are queued, and which were passed over.
 
-#[expect(dead_code, reason = "other tests use the other functions")]
 mod facts;
 
 use ctp_trace::TraceModel;
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Fact, Verdict};
-use facts::{end, event, trace_model};
+use facts::{end, event, event_counts, trace_model};
 
 const SECOND: Nanos = Nanos(1_000_000_000);
 
@@ -256,4 +255,20 @@ fn an_overtaker_with_several_wakes_was_ready_before() {
         woken_after_a_second(Waker::Thread(8), &records),
         Verdict::Stuck
     );
+}
+
+// CT-15
+#[test]
+fn woken_while_no_coroutine_runs_is_likely_stuck() {
+    let verdict = |others: &[Record]| woken_after_a_second(Waker::Thread(8), others);
+    assert_eq!(verdict(&[]), Verdict::MaybeStuck);
+    let waits = on(9, 2, &[(900, Run, 0), (1_100, Suspend, 0)]);
+    assert_eq!(verdict(&waits), Verdict::MaybeStuck);
+    let runs = on(9, 2, &[(900, Run, 0)]);
+    assert_eq!(verdict(&runs), Verdict::Waiting, "a busy thread may queue");
+    let late = on(9, 2, &[(900, Run, 0), (4_500, Suspend, 0)]);
+    assert_eq!(verdict(&late), Verdict::Waiting, "the run ended recently");
+    let lost = on(9, 2, &[(900, Run, 0), (1_100, Suspend, 0)]);
+    let gap = event_counts(2, 3, 3);
+    assert_eq!(verdict(&[lost, vec![gap]].concat()), Verdict::Waiting);
 }

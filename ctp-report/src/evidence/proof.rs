@@ -53,9 +53,7 @@ pub fn of(
     lost: Option<&Closing>,
     block: Option<&Block>,
 ) -> Proof {
-    let mut steps: Vec<Step> = last_event(model, names, coroutine).into_iter().collect();
-    steps.extend(idle_polls(coroutine));
-    steps.extend(wake(model, names, coroutine));
+    let mut steps = own_steps(model, names, coroutine);
     steps.extend(lost.and_then(|closing| close(model, names, coroutine, closing)));
     let blockers = block.into_iter().flat_map(|block| &block.by);
     steps.extend(blockers.flat_map(|by| blocker(model, names, coroutine, by)));
@@ -71,6 +69,23 @@ pub fn of(
         probe_id: coroutine.probe_id,
         steps,
     }
+}
+
+/// The latest event and the latest wake. A wake that led to the latest run comes before the suspend that
+/// ended this run, also where its time was stamped later.
+fn own_steps(model: &Model, names: &Names, coroutine: &Coroutine) -> Vec<Step> {
+    let last = last_event(model, names, coroutine);
+    let wake = wake(model, names, coroutine);
+    let polls = idle_polls(coroutine);
+    if coroutine.wakes_since_run() != Some(0) {
+        return last.into_iter().chain(polls).chain(wake).collect();
+    }
+    let latest = last.as_ref().map_or(u64::MAX, |last| last.at_ns);
+    let before = wake.map(|wake| Step {
+        at_ns: wake.at_ns.min(latest),
+        ..wake
+    });
+    before.into_iter().chain(last).chain(polls).collect()
 }
 
 fn step(at: Nanos, by: &str, what: String) -> Step {

@@ -33,7 +33,7 @@ fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overt
 impl TraceModel {
     /// The judgements of all coroutines that have not ended, by id.
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
-        let levels = self.levels();
+        let (levels, quiet) = (self.levels(), self.quiet());
         let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
         let alive = || {
             self.coroutines()
@@ -42,6 +42,7 @@ impl TraceModel {
         };
         let judged = |coroutine: &Coroutine, blocked: Option<BlockEvidence>| {
             let mut evidence = self.evidence(coroutine, &levels);
+            evidence.threads.quiet_since = quiet.since(coroutine.process);
             evidence.resource = self.resource_evidence(coroutine, closings.get(&coroutine.id));
             evidence.resource.blocked = blocked;
             evidence.lives = self.lives_evidence(coroutine, &newest, &levels);
@@ -84,6 +85,7 @@ impl TraceModel {
             overtaker_on_thread: overtaker_on_thread(coroutine, runners),
             hosts: other.is_some_and(|other| is_running && evidence.since <= other.at),
             ended: thread.is_some_and(|thread| thread.has_ended),
+            quiet_since: None,
             held_since: other.and_then(|other| self.get(other.coroutine)?.runs_since()),
         }
     }

@@ -29,6 +29,10 @@ impl<K: Copy + Eq + Hash, V: Default> Recent<K, V> {
         self.all.len()
     }
 
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.all.iter().map(|(_, value)| value)
+    }
+
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.index.clear();

@@ -89,6 +89,12 @@ impl Runners {
         self.threads.get(tid)
     }
 
+    /// The latest time of an event of any thread that ran coroutines.
+    pub(super) fn complete_until(&self) -> Nanos {
+        let times = self.threads.values().map(|thread| thread.complete_until);
+        times.max().unwrap_or_default()
+    }
+
     /// Whether the thread recorded its beginning, so that its runs are known and in order.
     pub(super) fn has_history(&self, tid: u64) -> bool {
         self.histories.contains_key(&tid)

@@ -103,6 +103,8 @@ pub struct ThreadEvidence {
     pub hosts: bool,
     /// The thread of the coroutine's latest event has since announced that it ends.
     pub ended: bool,
+    /// Since when no coroutine of the process has run; `None` if one runs, or may run.
+    pub quiet_since: Option<Nanos>,
     /// Since when the thread that last ran the coroutine has been occupied by another coroutine, if it
     /// is.
     pub held_since: Option<Nanos>,

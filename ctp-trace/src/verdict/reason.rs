@@ -44,6 +44,11 @@ pub enum Reason {
         /// The run of the other coroutine.
         overtaker: Overtaker,
     },
+    /// The coroutine was woken, and no coroutine of its process runs any more.
+    NoneRuns {
+        /// When the coroutine became ready.
+        ready: Nanos,
+    },
     /// The coroutine was woken; the delay may still be ordinary queueing.
     Queued {
         /// When the coroutine became ready.

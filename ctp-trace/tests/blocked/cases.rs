@@ -90,7 +90,7 @@ fn a_reused_station_closes_no_cycle() {
 fn a_released_or_closed_lock_blocks_no_coroutine() {
     let mut given = crossed();
     given.gives(2, 30, B);
-    given.woken(1, 31);
+    given.woken(1, 9_500);
     assert!(given.stuck().is_empty());
     let mut closed = crossed();
     let close = Close {
@@ -302,7 +302,7 @@ fn other_awaited_events_prevent_certainty() {
 #[test]
 fn a_woken_coroutine_breaks_the_deadlock() {
     let mut recording = crossed();
-    recording.woken(1, 5_000);
+    recording.woken(1, 9_500);
     assert!(recording.stuck().is_empty());
 }
 

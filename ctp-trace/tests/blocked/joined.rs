@@ -27,7 +27,7 @@ fn an_end_without_a_wake_leaves_waiters_stuck() {
     assert_eq!(lost_since(&recording), None);
     recording.ends(2, 30);
     assert_eq!(lost_since(&recording), Some(30));
-    recording.woken(1, 40);
+    recording.woken(1, 9_500);
     assert_eq!(lost_since(&recording), None);
 }
 

@@ -90,6 +90,7 @@ prop_compose! {
     fn any_threads()(
         others in prop::option::of((0u64..20_000, 0u64..20_000)),
         held_since in prop::option::of(any_ms(20_000)),
+        quiet_since in prop::option::of(any_ms(20_000)),
         (hosts, ended) in any::<(bool, bool)>(),
     ) -> ThreadEvidence {
         ThreadEvidence {
@@ -97,6 +98,7 @@ prop_compose! {
             overtaker_on_thread: others.and_then(|(ready, there)| overtaker(ready.min(there))),
             hosts,
             ended,
+            quiet_since,
             held_since,
         }
     }

@@ -156,3 +156,27 @@ fn a_wake_during_the_run_may_have_become_a_permit() {
         "passed-over",
     );
 }
+
+// CT-15
+#[test]
+fn woken_is_stuck_if_none_runs_any_more() {
+    let quiet = changed(woken(), |evidence| {
+        evidence.threads.overtaker = None;
+        evidence.threads.quiet_since = Some(ms(2_100));
+    });
+    check(&quiet, Fact::WokenNotRun, Verdict::MaybeStuck, "none-runs");
+    let nested = changed(quiet, |evidence| evidence.polls.by_others = true);
+    check(&nested, Fact::WokenNotRun, Verdict::Waiting, "queued");
+    let later = changed(quiet, |evidence| {
+        evidence.threads.quiet_since = Some(ms(9_100));
+    });
+    check(&later, Fact::WokenNotRun, Verdict::Waiting, "queued");
+    let permit = changed(quiet, |evidence| {
+        evidence.polls.keeps_permits = true;
+        evidence
+            .wake
+            .iter_mut()
+            .for_each(|wake| wake.at = Some(ms(999)));
+    });
+    check(&permit, Fact::WokenNotRun, Verdict::Waiting, "queued");
+}

@@ -6,13 +6,14 @@ mod group_verdict;
 mod members;
 pub mod parents;
 mod place;
+mod relations;
 pub mod usual;
 
 use std::collections::BTreeMap;
 
 use ctp_trace::record::{CoroutineId, SiteId};
 use ctp_trace::trace_model::{Blocks, Closing, Coroutine, Levels};
-use ctp_trace::verdict::{Fact, Judgement, Reason, Verdict};
+use ctp_trace::verdict::{Basis, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
 use crate::config::StuckView;
@@ -28,6 +29,7 @@ pub use evidence::Evidence;
 pub use group_verdict::GroupVerdict;
 pub use members::Members;
 pub use place::Place;
+pub use relations::{Relation, Relations};
 
 /// Coroutines that share verdict, fact, reason and place.
 #[derive(Clone, Debug, Serialize)]
@@ -86,7 +88,8 @@ pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     let groups = members.values().map(|members| group(context, members));
     let mut groups: Vec<Group> = groups.collect();
     mark_duplicates(&mut groups);
-    groups.sort_by_key(Group::rank);
+    let relations = Relations::of(&groups);
+    groups.sort_by_key(|group| group.rank(relations.of_group(group)));
     groups
 }
 
@@ -193,16 +196,22 @@ impl Group {
         self.group_verdict.judged.verdict
     }
 
-    /// The sort key: the worst verdict first, then the largest group. Groups that wait for a stuck
-    /// coroutine come after groups that are stuck by themselves. Verdicts with a headline for each
-    /// fact and reason are sorted by these too.
-    fn rank(&self) -> impl Ord + use<> {
+    /// The sort key: the worst verdict first. Groups that wait for a stuck coroutine come after groups
+    /// that are stuck by themselves, and so do those of which only the length of the wait is known. Verdicts with a headline for each fact and reason are sorted by
+    /// these too. Of stuck groups, those that stopped growing first come first: what caused a stop no
+    /// longer changes, while its victims still accumulate. Other groups come by their relation to the
+    /// stuck groups, then the largest first.
+    fn rank(&self, relation: Relation) -> impl Ord + use<> {
         let Judgement { verdict, fact, .. } = self.group_verdict.judged;
         let separate = verdict < Verdict::Unknown;
+        let is_by_length = self.group_verdict.judged.reason.describe().basis == Basis::Length;
         (
             verdict,
             !self.evidence.roots.is_empty(),
+            is_by_length,
             separate.then_some((fact, self.group_verdict.reason)),
+            (verdict.is_stuck()).then_some(std::cmp::Reverse(self.members.youngest_ns)),
+            relation,
             std::cmp::Reverse(self.members.count),
         )
     }

@@ -17,7 +17,7 @@ use crate::evidence::blocker_text;
 use crate::names::{Names, label, source};
 use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::Deadlock;
-use crate::views::stuck::model::{self, Group, parents};
+use crate::views::stuck::model::{self, Group, Relation, Relations, parents};
 
 /// The column at which the value of a field begins.
 const INDENT: usize = 18;
@@ -49,6 +49,7 @@ pub fn page(
         page.sentence("", "", &caveat)?;
         page.gap()?;
     }
+    let relations = Relations::of(groups);
     for verdict in order(groups) {
         cycles::write(page, deadlocks, verdict, names, view)?;
         let groups: Vec<&Group> = of(verdict).filter(|group| !group.is_of_a_cycle()).collect();
@@ -60,11 +61,14 @@ pub fn page(
             .chunk_by(same)
             .try_for_each(|section| self::section(page, section, names, view))?;
     }
+    let (named, idle): (Vec<&Group>, Vec<&Group>) =
+        of(Verdict::Waiting).partition(|group| relations.of_group(group) == Relation::Named);
+    list(page, "WAITING, and named above:", &named)?;
     let (filtered, others): (Vec<&Group>, Vec<&Group>) =
         of(Verdict::Unknown).partition(|group| is_filtered(group));
     unknown(page, &others)?;
     unknown(page, &filtered)?;
-    waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>())
+    waiting(page, &idle)
 }
 
 /// `Nothing looks stuck (threshold 1.0 s), but 1 coroutine has run for 5.0 s: see BUSY below.`

@@ -111,6 +111,15 @@ reasons! {
             ready only later; {delays}",
         ..of("passed-over", Verdict::Stuck, Basis::Time)
     },
+    Reason::NoneRuns { .. } => Description {
+        when: "WOKEN_NOT_RUN for a second, and no coroutine of the process runs any more",
+        heading: Some("Woken, and passed over"),
+        sentence: "woken, then not run to the end ({age} since suspended), and no coroutine of the \
+            process runs any more: no thread runs its queue, unless the process was stopped",
+        several: Some("woken, then not run to the end ({age} since suspended), and no coroutine of the \
+            process runs any more: no thread runs their queue, unless the process was stopped"),
+        ..of("none-runs", Verdict::MaybeStuck, Basis::Time)
+    },
     Reason::Overlooked(_) => Description {
         when: "NEVER_RUN, passed over",
         sentence: "born {age} ago and never run, while others were that were ready only later",
