@@ -1,5 +1,6 @@
 //! [`Inspector`]: inspects a process again and again, and says what has changed.
 
+mod awaited;
 mod changes;
 mod futures;
 mod holders;
@@ -143,7 +144,7 @@ impl Inspector {
                 spawned_at: task.spawned_at.clone(),
                 state: task.state,
                 wakers: (task.kind == TaskKind::Tokio).then_some(task.wakers),
-                waker_holders: holders.of(task),
+                waker_holders: awaited::holders(holders.of(task), &future.waits, task.wakers),
                 polled_by: polled_by(task, threads.get(&numbers[&task.address])),
                 name: future.name,
                 stack,

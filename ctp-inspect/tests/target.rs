@@ -53,9 +53,9 @@ fn exited_process_is_gone() {
     while target.refresh().is_ok() {
         std::thread::yield_now(); // Until the kernel has taken its memory apart.
     }
-    assert!(matches!(ProcessTarget::open(pid), Err(TargetError::Gone)));
+    assert!(matches!(ProcessTarget::open(pid), Err(TargetError::Ended)));
     sleeper.0.wait().expect("the process has exited");
-    assert!(matches!(ProcessTarget::open(pid), Err(TargetError::Gone)));
+    assert!(matches!(ProcessTarget::open(pid), Err(TargetError::Ended)));
     assert_eq!(target.word(target.mappings()[0].start), None);
 }
 

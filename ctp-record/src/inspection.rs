@@ -79,7 +79,7 @@ fn inspect_first(subjects: &mut [Subject], ids: &mut TraceIds) -> Result<Vec<Rec
     for subject in subjects {
         match subject.inspect(ids) {
             Ok(found) => records.extend(found),
-            Err(TargetError::Gone) => return Err(InspectError::Ended(subject.pid).into()),
+            Err(TargetError::Ended) => return Err(InspectError::Ended(subject.pid).into()),
             Err(error) => return Err(InspectError::Target(subject.pid, error).into()),
         }
     }

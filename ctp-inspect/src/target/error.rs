@@ -10,7 +10,7 @@ use crate::target::denial::Denial;
 #[non_exhaustive]
 pub enum TargetError {
     /// No process has this id, or the process has exited or runs another program by now.
-    Gone,
+    Ended,
     /// This is the id of a thread, which belongs to this process.
     Thread(u32),
     /// A thread of the kernel, which has no memory of its own.
@@ -26,7 +26,7 @@ pub enum TargetError {
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TargetError::Gone => f.write_str("the process does not exist, or has exited"),
+            TargetError::Ended => f.write_str("the process does not exist, or has exited"),
             TargetError::Thread(process) => {
                 write!(f, "this is a thread; its process is {process}")
             }

@@ -31,7 +31,7 @@ impl ProcessTarget {
     /// # Errors
     /// The process does not exist, may not be read, or is none that can be inspected.
     pub fn open(pid: u32) -> Result<Self, TargetError> {
-        let status = Status::read(pid).ok_or(TargetError::Gone)?;
+        let status = Status::read(pid).ok_or(TargetError::Ended)?;
         if status.process != pid {
             return Err(TargetError::Thread(status.process));
         }
@@ -96,9 +96,9 @@ impl Target for ProcessTarget {
     }
 
     fn refresh(&mut self) -> Result<(), TargetError> {
-        let mappings = read_mappings(self.pid).map_err(|_| TargetError::Gone)?;
+        let mappings = read_mappings(self.pid).map_err(|_| TargetError::Ended)?;
         if !self.has_memory(&mappings) {
-            return Err(TargetError::Gone);
+            return Err(TargetError::Ended);
         }
         self.mappings = mappings;
         Ok(())
@@ -143,7 +143,7 @@ fn explain(error: io::Error, pid: u32, status: &Status) -> TargetError {
         io::ErrorKind::PermissionDenied => TargetError::Denied(Denial::find(pid, status)),
         io::ErrorKind::NotFound => without_memory(status),
         _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
-            TargetError::Gone
+            TargetError::Ended
         }
         _ => TargetError::Io(error),
     }
@@ -161,7 +161,7 @@ fn without_memory(status: &Status) -> TargetError {
     if is_alive {
         TargetError::Kernel
     } else {
-        TargetError::Gone
+        TargetError::Ended
     }
 }
 

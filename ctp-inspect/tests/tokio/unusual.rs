@@ -58,6 +58,6 @@ fn program_that_exits_gives_an_error_and_no_tasks() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, TargetError::Gone), "{error}");
+    assert!(matches!(error, TargetError::Ended), "{error}");
     end.join().expect("the program is killed");
 }
