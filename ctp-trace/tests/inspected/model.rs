@@ -132,20 +132,27 @@ fn a_thread_in_the_same_call_keeps_its_task() {
         polled_by: 7,
         ..task(1, 0)
     };
+    let worker = InspectedTask {
+        kind: TaskKind::Blocking,
+        ..InspectedTask {
+            id: TaskId(3),
+            ..polled.clone()
+        }
+    };
     let queued = InspectedTask {
         state: TaskState::Notified,
         ..task(2, 0)
     };
     let mut program = Program::default();
     let polling = thread(7, ThreadRole::Polling, Some(230));
-    program.inspect(&[found(polled), found(queued), polling], &[]);
+    let tasks = [found(polled), found(queued), found(worker), polling];
+    program.inspect(&tasks, &[]);
     assert_eq!(program.verdicts()[0].1, Reason::Runs);
     program.inspect(&[], &[]);
     let behind = (Verdict::Waiting, Reason::BehindBusy);
-    assert_eq!(
-        program.verdicts(),
-        [(Verdict::Busy, Reason::InCall), behind]
-    );
+    let busy = (Verdict::Busy, Reason::InCall);
+    let runs = (Verdict::Waiting, Reason::Runs);
+    assert_eq!(program.verdicts(), [busy, behind, runs]);
     program.inspect(&[thread(7, ThreadRole::Polling, Some(1))], &[]);
     assert_eq!(program.verdicts()[0].1, Reason::Runs);
 }

@@ -9,5 +9,6 @@ mod other_languages;
 mod readme;
 mod support;
 mod tokio_tasks;
+mod unprobed;
 mod why;
 mod zoo;

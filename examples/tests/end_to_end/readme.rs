@@ -1,6 +1,7 @@
 //! The report in `README.md` is what the tools print: the same lines, with other numbers.
 
 use crate::support::{record, report};
+use crate::unprobed;
 use tempfile::tempdir;
 
 const README: &str = include_str!("../../../README.md");
@@ -24,20 +25,35 @@ fn shape(text: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// The listing in the README that has this text.
+fn listing(text: &str) -> Vec<Vec<String>> {
+    let mut blocks = README
+        .split("```")
+        .filter_map(|block| block.strip_prefix("text\n"));
+    let block = blocks.find(|block| block.contains(text));
+    shape(block.expect("README has a report"))
+}
+
+/// Checks that the lines of the listing are on the page, beginning with the first of them. README starts
+/// where the header lines end, and stops early.
+fn assert_on_page(listing: &[Vec<String>], printed: &str) {
+    let real = shape(printed);
+    let from = real.iter().position(|line| line == &listing[0]);
+    let real = real.iter().skip(from.unwrap_or_default());
+    let real: Vec<&Vec<String>> = real.take(listing.len()).collect();
+    assert_eq!(real, listing.iter().collect::<Vec<_>>(), "{printed}");
+}
+
 #[test]
 fn the_report_in_the_readme_is_the_real_one() {
-    let blocks: Vec<&str> = README.split("```").collect();
-    let block = blocks.iter().find_map(|block| block.strip_prefix("text\n"));
     let directory = tempdir().expect("room");
     record(directory.path(), "lost_wakeup", &[]);
     let printed = report(directory.path(), &["--stuck"]).stdout;
     let printed = String::from_utf8(printed).expect("text");
-    let reported = shape(block.expect("README has a report"));
-    // README starts where the header lines end, and stops before the hint at the end.
-    let real = shape(&printed);
-    let from = real
-        .iter()
-        .position(|line| line == &reported[0])
-        .unwrap_or_default();
-    assert_eq!(real[from..from + reported.len()], reported, "{printed}");
+    assert_on_page(&listing("lost_wakeup::read_frame"), &printed);
+}
+
+#[test]
+fn the_readme_has_the_page_of_an_unmodified_program() {
+    assert_on_page(&listing("unprobed::faults"), &unprobed::page());
 }

@@ -186,7 +186,12 @@ impl InspectedProcess {
         (due <= first.began).then(|| due.until(last.began))
     }
 
+    /// The thread that polls the task. A closure of the blocking pool may block its thread: tokio's workers
+    /// are such closures, too.
     fn polling_thread(&self, task: &InspectedTask) -> PollingThread {
+        if task.kind == TaskKind::Blocking {
+            return PollingThread::Runs;
+        }
         let is_polling = |known: &&Inspected<InspectedThread>| {
             let thread = &known.latest;
             thread.polls == Some(task.id) || (task.polled_by != 0 && thread.tid == task.polled_by)

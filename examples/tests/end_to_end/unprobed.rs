@@ -1,0 +1,146 @@
+//! `ctp-record -p` and `ctp-report` on a tokio program that links no probe.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+
+use crate::support::{program, report, report_json};
+
+/// The program, running. It is killed when this is dropped.
+struct Program(Child);
+
+impl Program {
+    /// Starts the program and waits until all tasks wait.
+    fn start(mode: &str) -> Self {
+        let mut command = Command::new(built());
+        command.args([mode, "5"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut line = String::new();
+        let output = child.stdout.as_mut().expect("a pipe");
+        BufReader::new(output)
+            .read_line(&mut line)
+            .expect("the program answers");
+        assert_eq!(line, "ready\n");
+        Program(child)
+    }
+
+    /// Looks into the program. Returns the directory with the trace, and what the recorder prints.
+    fn look_into(&self) -> (TempDir, String) {
+        let directory = tempdir().expect("room");
+        let mut recorder = Command::new(program("ctp-record"));
+        let pid = self.0.id().to_string();
+        let recorder = recorder.args(["-p", &pid]).current_dir(directory.path());
+        let output = recorder.output().expect("the recorder runs");
+        let printed = String::from_utf8(output.stderr).expect("text");
+        assert!(output.status.success(), "{printed}");
+        (directory, printed)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("unprobed")
+}
+
+/// The path of the program, which is a workspace of its own and is built first.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--locked"]);
+        cargo.current_dir(folder()).args(["--target-dir", "target"]);
+        assert!(cargo.status().expect("cargo runs").success());
+        folder().join("target/debug/unprobed")
+    })
+}
+
+/// Verdict, reason and number of the tasks that are not waiting.
+fn findings(json: &Value) -> Vec<(String, String, u64)> {
+    let tasks = json["tasks"].as_array().expect("tasks").iter();
+    let word = |value: &Value| value.as_str().expect("a word").to_owned();
+    let tasks = tasks.filter(|task| task["kind"] != "thread" && task["verdict"] != "WAITING");
+    tasks
+        .map(|task| {
+            let count = task["count"].as_u64().expect("a number");
+            (word(&task["verdict"]), word(&task["reason"]), count)
+        })
+        .collect()
+}
+
+fn finding(verdict: &str, reason: &str, count: u64) -> (String, String, u64) {
+    (verdict.to_owned(), reason.to_owned(), count)
+}
+
+// CT-14, CT-15
+#[test]
+fn faults_of_an_unmodified_program_are_named() {
+    let (directory, printed) = Program::start("all").look_into();
+    assert!(
+        printed.contains("7 tasks look stuck, 1 thread is blocked"),
+        "{printed}"
+    );
+    let json = report_json(directory.path(), &["--stuck"]);
+    let expected = [
+        finding("DEADLOCK", "deadlock", 2),
+        finding("STUCK?", "no-waker", 5),
+        finding("BUSY", "in-call", 1),
+    ];
+    assert_eq!(findings(&json), expected, "{json}");
+    let status = report(directory.path(), &["--stuck", "--fail"]).status;
+    assert_eq!(status.code(), Some(3));
+}
+
+#[test]
+fn healthy_tasks_of_an_unmodified_program_wait() {
+    let (directory, printed) = Program::start("waits").look_into();
+    assert!(printed.contains("nothing looks stuck"), "{printed}");
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert_eq!(findings(&json), [], "{json}");
+}
+
+// STB-05, STB-21, STB-25
+#[test]
+fn the_stack_of_a_blocked_worker_has_lines() {
+    let (directory, _) = Program::start("blocked").look_into();
+    let json = report_json(directory.path(), &["--stacks"]);
+    let tasks = json["tasks"].as_array().expect("tasks").iter();
+    let busy = tasks.filter(|task| task["kind"] == "thread" && task["verdict"] == "BUSY");
+    let [busy] = busy.collect::<Vec<_>>()[..] else {
+        panic!("one thread is busy: {json}")
+    };
+    assert_eq!(busy["call"], "clock_nanosleep");
+    let frames = busy["frames"].as_array().expect("frames");
+    let throttle = frames.iter().find(|frame| {
+        let function = frame["function"].as_str().unwrap_or_default();
+        function.ends_with("faults::throttle") || function.ends_with("faults::export")
+    });
+    let throttle = throttle.unwrap_or_else(|| panic!("{json}"));
+    let file = throttle["file"].as_str().expect("a file");
+    assert!(file.ends_with("src/faults.rs"), "{file}");
+    let page = report(directory.path(), &["--stacks"]).stdout;
+    let page = String::from_utf8(page).expect("text");
+    assert!(
+        page.lines().any(|line| line.starts_with("   #0  ")),
+        "{page}"
+    );
+}
+
+/// The page of a program with all faults, from the program's own folder.
+pub fn page() -> String {
+    let (directory, _) = Program::start("all").look_into();
+    let trace = directory.path().join("ctp.data");
+    let trace = trace.to_str().expect("text");
+    let page = report(&folder(), &["-i", trace, "--stuck"]).stdout;
+    String::from_utf8(page).expect("text")
+}
