@@ -9,7 +9,7 @@ mod subject;
 
 use std::time::{Duration, Instant};
 
-use ctp_inspect::{TargetError, TraceIds};
+use ctp_inspect::{Places, TargetError, TraceIds};
 use ctp_trace::record::{End, ExitReason, Record};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -41,10 +41,12 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
         stderr::say(&closing::opening(&subjects, inspect));
     }
     let command = subject::command_of(inspect.pids[0]);
+    let directories = inspect.debug_directories.iter().cloned();
+    let places = directories.fold(Places::recorded(), Places::with_debug_directory);
     let mut first = Collected::default();
     let mut processes = Processes::new(clock, inspect.pids[0], 0);
     for subject in &mut subjects {
-        subject.describe(&mut processes, &mut first);
+        subject.describe(&places, &mut processes, &mut first);
     }
     let mut ids = TraceIds::default();
     first.0.extend(inspect_first(&mut subjects, &mut ids)?);

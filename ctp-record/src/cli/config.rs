@@ -97,6 +97,8 @@ pub struct Inspect {
     pub how_long: HowLong,
     /// The pause between two inspections.
     pub every: Duration,
+    /// Directories with separate debug info.
+    pub debug_directories: Vec<PathBuf>,
 }
 
 /// How long to go on with inspections.

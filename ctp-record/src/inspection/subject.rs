@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 
-use ctp_inspect::{Inspector, ProcessTarget, TargetError, TraceIds};
+use ctp_inspect::{Inspector, Places, ProcessTarget, TargetError, TraceIds};
 use ctp_trace::escape::escaped_bytes;
 use ctp_trace::record::{ProcessId, Record};
 
@@ -40,10 +40,13 @@ impl Subject {
     }
 
     /// Describes the process and its files in the trace, before its first inspection.
-    pub fn describe(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
+    /// Debug info is also looked for in `places`.
+    pub fn describe(&mut self, places: &Places, processes: &mut Processes, sink: &mut dyn Sink) {
         let id: ProcessId = processes.meet(self.pid, sink);
-        let target = self.target.take();
-        self.inspector = target.map(|target| Inspector::new(Box::new(target), id));
+        if let Some(target) = self.target.take() {
+            let inspector = Inspector::with_places(Box::new(target), id, places.clone());
+            self.inspector = Some(inspector);
+        }
     }
 
     /// Inspects the process.

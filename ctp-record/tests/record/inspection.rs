@@ -56,6 +56,7 @@ fn options_of_a_recording_do_not_go_with_a_pid() {
         &["-p", "1", "--looks", "0"],
         &["--looks", "3", "--", "true"],
         &["--every", "3s", "--", "true"],
+        &["--debug-dir", "/usr/lib/debug", "--", "true"],
     ] {
         let lab = Lab::new();
         let outcome = lab.run(lab.bare_recorder().args(words));

@@ -1,5 +1,6 @@
 //! The options of `-p`, which looks into running processes.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -29,7 +30,7 @@ const NOT_WITH_PID: [&str; 13] = [
 const USUAL_INSPECTIONS: u32 = 2;
 
 /// The error for options that need `-p`. Clap does not check this if a program is given, too.
-pub const ONLY_WITH_PID: &str = "--looks, --every and --duration are only for -p PID";
+pub const ONLY_WITH_PID: &str = "--looks, --every, --duration and --debug-dir are only for -p PID";
 
 #[derive(Args, Debug)]
 pub struct InspectArgs {
@@ -52,13 +53,17 @@ pub struct InspectArgs {
     #[arg(help_heading = help::INSTEAD, short, long, value_name = "DURATION",
           conflicts_with = "looks", value_parser = duration::parse)]
     duration: Option<Duration>,
+
+    /// With -p: also look for separate debug info here; may be repeated
+    #[arg(help_heading = help::INSTEAD, long, value_name = "DIR")]
+    debug_dir: Vec<PathBuf>,
 }
 
 impl InspectArgs {
     /// Whether options are given that mean nothing without a process.
     pub fn is_without_pid(&self) -> bool {
         let has_option = self.looks.is_some() || self.every.is_some() || self.duration.is_some();
-        self.pid.is_empty() && has_option
+        self.pid.is_empty() && (has_option || !self.debug_dir.is_empty())
     }
 
     /// The processes to look into, if any.
@@ -73,6 +78,7 @@ impl InspectArgs {
                 .duration
                 .map_or(HowLong::Inspections(inspections), HowLong::Time),
             every: self.every.unwrap_or(Duration::from_secs(1)),
+            debug_directories: self.debug_dir.clone(),
         })
     }
 }

@@ -51,7 +51,7 @@ pub fn waiting(reason: InspectedReason) -> Option<&'static str> {
         InspectedReason::Runs => "running",
         InspectedReason::RunsUnseen => "running in every look; the thread is not known",
         InspectedReason::StackUnknown => {
-            "what they wait for is not known; build with debug = 2, or give --debug-dir"
+            "what they wait for is not known; build with debug = 2, or look with ctp-record --debug-dir"
         }
         InspectedReason::Ignored => "ignored by --ignore",
         _ => return None,
