@@ -59,11 +59,11 @@ impl Account {
                 .count();
             summary.gaps.extend(process.gaps.iter().cloned());
         }
-        for one in self.model.judge_inspected(THRESHOLD) {
-            let is_stuck = one.judgement.verdict.is_stuck();
-            let is_waiting = one.judgement.verdict == Verdict::Waiting;
+        for member in self.model.judge_inspected(THRESHOLD) {
+            let is_stuck = member.judgement.verdict.is_stuck();
+            let is_waiting = member.judgement.verdict == Verdict::Waiting;
             summary.stuck += usize::from(is_stuck);
-            summary.unclear += usize::from(is_waiting && one.judgement.reason.is_gap());
+            summary.unclear += usize::from(is_waiting && member.judgement.reason.is_gap());
         }
         summary
     }

@@ -27,24 +27,24 @@ type Key = (Verdict, InspectedReason, &'static str, String);
 /// Groups tasks: the worst verdict first, then the largest group.
 pub fn groups<'m>(judged: Vec<JudgedTask<'m>>, ignore: &Ignore) -> Vec<TaskGroup<'m>> {
     let mut groups: BTreeMap<Key, TaskGroup<'m>> = BTreeMap::new();
-    for mut one in judged {
-        let site = StackSite::of(one.task, one.stack);
+    for mut member in judged {
+        let site = StackSite::of(member.task, member.stack);
         if ignore.is_of(&site.function, site.at().as_deref()) {
-            one.judgement = one.judgement.ignored();
+            member.judgement = member.judgement.ignored();
         }
         let InspectedJudgement {
             verdict, reason, ..
-        } = one.judgement;
-        let stack = match one.task.stack.0 {
-            0 => one.task.name.clone(),
+        } = member.judgement;
+        let stack = match member.task.stack.0 {
+            0 => member.task.name.clone(),
             stack => stack.to_string(),
         };
-        let key = (verdict, reason, state_word(one.task.state), stack);
+        let key = (verdict, reason, state_word(member.task.state), stack);
         let group = groups.entry(key).or_insert_with(|| TaskGroup {
             tasks: Vec::new(),
             site,
         });
-        group.tasks.push(one);
+        group.tasks.push(member);
     }
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by_key(|group| {
@@ -68,7 +68,7 @@ impl<'m> TaskGroup<'m> {
 
     /// The ids of the tasks.
     pub fn ids(&self) -> Vec<u32> {
-        self.tasks.iter().map(|one| one.task.id.0).collect()
+        self.tasks.iter().map(|member| member.task.id.0).collect()
     }
 }
 

@@ -35,7 +35,7 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
     let mut judged = model.trace_model.judge_inspected(view.threshold);
     let mut threads = threads(&model, &call_stacks);
     if let Some(id) = view.id {
-        judged.retain(|one| one.task.id.0 == id);
+        judged.retain(|member| member.task.id.0 == id);
         threads.retain(|stack| judged.is_empty() && stack.thread.tid == id);
         if judged.is_empty() && threads.is_empty() {
             bail!("no task and no thread has the id {id}: --stacks without an id lists all");

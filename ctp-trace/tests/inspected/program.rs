@@ -45,7 +45,7 @@ impl Program {
     /// The verdicts of the tasks, in the order of their ids.
     pub fn verdicts(&self) -> Vec<(Verdict, InspectedReason)> {
         let judged = self.model.judge_inspected(THRESHOLD);
-        let verdicts = judged.iter().map(|one| one.judgement);
+        let verdicts = judged.iter().map(|member| member.judgement);
         verdicts
             .map(|judged| (judged.verdict, judged.reason))
             .collect()

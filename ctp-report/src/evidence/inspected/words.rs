@@ -77,7 +77,10 @@ fn of_kind(kind: &str, all: &[Resource], now: Nanos) -> Option<String> {
     let [first, _, ..] = all else {
         return resource(*all.first()?, now);
     };
-    let mut numbers: Vec<u64> = all.iter().filter_map(|one| resource_number(*one)).collect();
+    let mut numbers: Vec<u64> = all
+        .iter()
+        .filter_map(|member| resource_number(*member))
+        .collect();
     numbers.sort_unstable();
     match first {
         Resource::Readable(_) | Resource::Writable(_) => {
@@ -97,7 +100,7 @@ fn of_kind(kind: &str, all: &[Resource], now: Nanos) -> Option<String> {
 /// `timers, due in 12.0 s .. 58.0 min`
 fn timers(all: &[Resource], now: Nanos) -> String {
     let deadlines = || {
-        all.iter().filter_map(|one| match one {
+        all.iter().filter_map(|member| match member {
             Resource::Timer(deadline) => Some(*deadline),
             _ => None,
         })

@@ -60,7 +60,7 @@ pub fn show(
         text::hints(page, &document::hints::tool(config), view)
     })?;
     let of_tasks = groups.iter().flat_map(|group| &group.tasks);
-    let judgements: Vec<InspectedJudgement> = of_tasks.map(|one| one.judgement).collect();
+    let judgements: Vec<InspectedJudgement> = of_tasks.map(|member| member.judgement).collect();
     Ok(if view.fail {
         gate::check_inspected(model, &judgements)
     } else {

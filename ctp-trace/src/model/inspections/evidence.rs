@@ -85,7 +85,7 @@ impl TraceModel {
 fn judge_those_behind(judged: &mut [JudgedTask], blocked: &Blocked, threshold: Nanos) {
     let at: BTreeMap<TaskId, usize> = (0..)
         .zip(&*judged)
-        .map(|(at, one)| (one.task.id, at))
+        .map(|(at, member)| (member.task.id, at))
         .collect();
     let mut waiters: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
     for id in blocked.waiting() {
@@ -93,28 +93,28 @@ fn judge_those_behind(judged: &mut [JudgedTask], blocked: &Blocked, threshold: N
             waiters.entry(*blocker).or_default().push(id);
         }
     }
-    let stuck = judged.iter().filter(|one| is_cause(one));
-    let mut causes: Vec<TaskId> = stuck.map(|one| one.task.id).collect();
+    let stuck = judged.iter().filter(|member| is_cause(member));
+    let mut causes: Vec<TaskId> = stuck.map(|member| member.task.id).collect();
     while let Some(cause) = causes.pop() {
         for waiter in waiters.get(&cause).into_iter().flatten() {
             let Some(behind) = behind(judged, &at, blocked, *waiter) else {
                 continue;
             };
-            let one = &mut judged[at[waiter]];
-            if !is_weaker(one.evidence.blocked, behind) {
+            let member = &mut judged[at[waiter]];
+            if !is_weaker(member.evidence.blocked, behind) {
                 continue;
             }
-            one.evidence.blocked = behind;
-            one.judgement = judge_inspected(&one.evidence, threshold);
-            if is_cause(one) {
+            member.evidence.blocked = behind;
+            member.judgement = judge_inspected(&member.evidence, threshold);
+            if is_cause(member) {
                 causes.push(*waiter);
             }
         }
     }
 }
 
-fn is_cause(one: &JudgedTask) -> bool {
-    one.judgement.verdict.is_stuck()
+fn is_cause(member: &JudgedTask) -> bool {
+    member.judgement.verdict.is_stuck()
 }
 
 /// Whether the new evidence says more, so that each task changes at most twice.

@@ -23,17 +23,17 @@ type Tasks<'m> = BTreeMap<TaskId, &'m JudgedTask<'m>>;
 /// Writes the cycles with this verdict.
 pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Result<()> {
     let all = findings.groups.iter().flat_map(|group| &group.tasks);
-    let tasks: Tasks = all.map(|one| (one.task.id, one)).collect();
-    let is_shown = |one: &&&JudgedTask| {
-        let judgement = one.judgement;
+    let tasks: Tasks = all.map(|member| (member.task.id, member)).collect();
+    let is_shown = |member: &&&JudgedTask| {
+        let judgement = member.judgement;
         judgement.reason == InspectedReason::Deadlock
             && judgement.verdict == verdict
-            && one.cycle.first() == Some(&one.task.id)
+            && member.cycle.first() == Some(&member.task.id)
     };
     let cycles: Vec<&[TaskId]> = tasks
         .values()
         .filter(is_shown)
-        .map(|one| one.cycle.as_slice())
+        .map(|member| member.cycle.as_slice())
         .collect();
     if cycles.is_empty() {
         return Ok(());
@@ -67,8 +67,8 @@ fn write_cycle(
 ) -> io::Result<()> {
     let next = cycle.iter().cycle().skip(1);
     for (id, next) in cycle.iter().zip(next) {
-        if let (Some(one), Some(next)) = (tasks.get(id), tasks.get(next)) {
-            write_member(page, findings, one, next)?;
+        if let (Some(member), Some(next)) = (tasks.get(id), tasks.get(next)) {
+            write_member(page, findings, member, next)?;
         }
     }
     page.gap()
@@ -77,13 +77,13 @@ fn write_cycle(
 fn write_member(
     page: &mut Page,
     findings: &Findings,
-    one: &JudgedTask,
+    member: &JudgedTask,
     next: &JudgedTask,
 ) -> io::Result<()> {
-    let site = StackSite::of(one.task, one.stack);
+    let site = StackSite::of(member.task, member.stack);
     let left = format!(
         "  task {}  {}",
-        one.task.id.0,
+        member.task.id.0,
         text::cut_middle(&site.function, 40)
     );
     let at = site.at().unwrap_or_default();
@@ -92,13 +92,13 @@ fn write_member(
     if !site.awaited_by.is_empty() {
         items(page, "awaited by", "  <-  ", &site.awaited_by)?;
     }
-    items(page, "waits for", ", ", &[held_by(one, next)])
+    items(page, "waits for", ", ", &[held_by(member, next)])
 }
 
 /// `mutex 0x5578, which task 8140 holds (guard `to`, :33)`
-fn held_by(one: &JudgedTask, next: &JudgedTask) -> String {
+fn held_by(member: &JudgedTask, next: &JudgedTask) -> String {
     let id = next.task.id;
-    for wait in &one.task.waits {
+    for wait in &member.task.waits {
         if wait.resource == Resource::Task(id) {
             return format!("the end of task {}", id.0);
         }

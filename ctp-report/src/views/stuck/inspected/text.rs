@@ -113,13 +113,13 @@ fn block(
 }
 
 fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<String>)> {
-    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|one| one.task).collect();
+    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
     let mut awaits = group.site.awaits.clone();
     awaits.extend(resources::waits(&tasks, findings.now));
     let spawned = group.first().spawned_at.iter();
     let spawned = spawned.map(|(file, line)| format!("{}:{line}", text::escape(file)));
     let is_behind = group.judgement().reason == InspectedReason::Behind;
-    let blockers = group.tasks.iter().flat_map(|one| &one.blockers);
+    let blockers = group.tasks.iter().flat_map(|member| &member.blockers);
     let mut behind: Vec<u32> = blockers.filter(|_| is_behind).map(|id| id.0).collect();
     behind.sort_unstable();
     behind.dedup();
@@ -134,7 +134,11 @@ fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<Stri
 
 /// Writes the threads that are blocked while they poll a task.
 fn busy(page: &mut Page, findings: &Findings) -> io::Result<()> {
-    let busy: Vec<&ThreadStack> = findings.threads.iter().filter(|one| one.is_busy).collect();
+    let busy: Vec<&ThreadStack> = findings
+        .threads
+        .iter()
+        .filter(|member| member.is_busy)
+        .collect();
     if busy.is_empty() {
         return Ok(());
     }
@@ -182,7 +186,7 @@ fn behind_busy(findings: &Findings, busy: usize) -> String {
     let workers = findings
         .threads
         .iter()
-        .filter(|one| one.role_word().is_some_and(is_worker));
+        .filter(|member| member.role_word().is_some_and(is_worker));
     let is_ready = |group: &&TaskGroup| group.judgement().reason == InspectedReason::BehindBusy;
     let groups: Vec<&TaskGroup> = findings.groups.iter().filter(is_ready).collect();
     let workers = units::counted(workers.count() as u64, "worker");
@@ -245,7 +249,7 @@ fn rows(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::Resu
 
 /// `10 x read_frame  src/conn.rs:88: fd 50, 51, 52 .. 59 readable`
 fn row(group: &TaskGroup, findings: &Findings) -> String {
-    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|one| one.task).collect();
+    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
     let count = units::grouped(group.tasks.len() as u64);
     let function = text::cut_middle(&group.site.function, 40);
     let at = group.site.at();
