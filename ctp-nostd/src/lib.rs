@@ -156,6 +156,6 @@ pub use protocol::wait::{
     Resource, WAIT_EARLIER_WAKER, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, WAIT_UNREGISTERED, Wait, WaitKind,
 };
 pub use protocol::{
-    aggregate, audit, chain, clock, control, create, dialect, doorbell, holders, inspect, intern,
-    lane, live_wakers, slot, station_copy, wake,
+    aggregate, audit, branches, chain, clock, control, create, dialect, doorbell, holders, inspect,
+    intern, lane, live_wakers, slot, station_copy, wake,
 };

@@ -12,7 +12,7 @@ mod target;
 pub(crate) use attached::Attached;
 pub use local::Local;
 #[cfg(feature = "alloc")]
-pub(crate) use polled::{Limits, Polled, SavedPoll};
+pub(crate) use polled::{Limits, Polled, Recorded, SavedPoll};
 pub use probe::Probe;
 pub use target::Platform;
 pub(crate) use target::{attachment, local};

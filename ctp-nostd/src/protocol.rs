@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub mod audit;
+pub mod branches;
 pub mod chain;
 pub mod clock;
 pub mod control;

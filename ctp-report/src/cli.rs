@@ -15,6 +15,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Pa
 use clap_complete::Shell;
 use ctp_trace::escape::escaped_lines;
 
+use crate::config::ignore::Ignore;
 use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
 use options::{
@@ -273,12 +274,14 @@ impl Cli {
             clap::ColorChoice::Never => ColorChoice::Never,
         };
         let json = self.json;
+        let skip = Ignore(std::mem::take(&mut self.places.skip));
         let (most_module, most_memory) = (self.places.max_module, self.max_memory);
         let places = std::mem::take(&mut self.places).into_places();
         Config {
             input: self.trace.take().unwrap_or_else(|| self.input.clone()),
             run: self.exchange.run,
             places,
+            skip,
             most_module,
             most_memory,
             view: self.into_view(),

@@ -22,6 +22,8 @@ pub struct Config {
     pub run: Option<usize>,
     /// Where to look for programs, sources and debug info.
     pub places: Places,
+    /// Functions that do not count as code of the user.
+    pub skip: Ignore,
     /// Memory limit in bytes for all programs and their debug info together. `None` is the default
     /// limit, or what remains of the report's memory if that is less.
     pub most_module: Option<u64>,

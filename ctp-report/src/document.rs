@@ -61,7 +61,7 @@ pub fn call_stacks(config: &Config, input: &Input, model: &Model, names: &mut Na
 /// Finds the names of the places in a trace. The default memory limit for this is at most the memory
 /// that the trace left.
 pub fn names(config: &Config, input: &Input, model: &Model) -> Names {
-    Names::resolve(model, &places(config, input))
+    Names::resolve(model, &places(config, input), &config.skip)
 }
 
 fn places(config: &Config, input: &Input) -> Places {

@@ -1,11 +1,13 @@
 //! Finds names for places: from the trace, and from the file of the program if available.
 
+pub mod branches;
 pub mod call_stacks;
 pub mod chains;
 mod code_place;
 pub mod duplicates;
 pub mod label;
 pub mod source;
+pub mod user_code;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +16,13 @@ use ctp_trace::trace_model::Coroutine;
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Miss, Places, Refused};
 use symbolize::{SourceLine, Symbolizer};
 
+use crate::config::ignore::Ignore;
 use crate::load::Model;
-use crate::names::chains::Awaits;
+use crate::names::branches::{Branch, Leaf};
+use crate::names::chains::{AllFunctions, Awaits};
 use crate::names::label::{NO_NAME, at_line, in_module, numbered, of_frames, of_function, tidy};
 use crate::names::source::Sources;
+use crate::names::user_code::{UserCode, is_of_library};
 use crate::text::{self, units};
 
 pub use code_place::CodePlace;
@@ -28,17 +33,20 @@ pub use label::Label;
 pub struct Names {
     labels: BTreeMap<SiteId, Label>,
     awaits: BTreeMap<SiteId, Awaits>,
+    branches: BTreeMap<SiteId, Vec<Branch>>,
     frameless: BTreeSet<SiteId>,
     unchained: BTreeSet<SiteId>,
     misses: BTreeSet<String>,
     sources: Sources,
+    user: UserCode,
     /// Names in the debug info for async bodies that the program names after their type.
     bodies: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// Looks up all places of the trace, in files at the given `places`.
-    pub fn resolve(model: &Model, places: &Places) -> Self {
+    /// Looks up all places of the trace, in files at the given `places`. Functions that match `skip` do
+    /// not count as code of the user.
+    pub fn resolve(model: &Model, places: &Places, skip: &Ignore) -> Self {
         let mut names = Names {
             sources: Sources {
                 places: places.clone(),
@@ -47,6 +55,8 @@ impl Names {
             },
             ..Names::default()
         };
+        let mut user = UserCode::new(skip.clone());
+        let lasts = model.last_branches();
         let mut symbolizer = Symbolizer::with_places(Vec::new(), places.clone());
         let mut modules: BTreeMap<ProcessId, Vec<Mapping>> = BTreeMap::new();
         for module in &model.modules {
@@ -61,9 +71,12 @@ impl Names {
             let modules = modules.remove(&process).unwrap_or_default();
             symbolizer.turn_to(modules.clone());
             names.resolve_process(&mut symbolizer, &modules, &sites);
-            names.resolve_chains(&mut symbolizer, &sites, &model.chains);
+            let leaves = resolve_chains(&mut symbolizer, &sites, &model.chains, &mut user);
+            names.place_chains(&mut symbolizer, &sites, &leaves, &user);
+            names.place_branches(model, &lasts, &leaves, &user);
         }
         names.note_refused();
+        names.user = user;
         if model.start.precise_chains || names.awaits.is_empty() {
             names.unchained.clear();
         }
@@ -88,6 +101,16 @@ impl Names {
     /// The await chain of a place, as far as known.
     pub fn awaits(&self, site: SiteId) -> Option<&Awaits> {
         self.awaits.get(&site)
+    }
+
+    /// Whether a function belongs to a library or to the probe.
+    pub fn is_of_library(&self, label: &Label) -> bool {
+        is_of_library(label) || self.user.is_of_probe(label)
+    }
+
+    /// The branches of the waits at a place, if there are several.
+    pub fn branches(&self, site: SiteId) -> &[Branch] {
+        self.branches.get(&site).map_or(&[], Vec::as_slice)
     }
 
     /// The innermost awaiting function.
@@ -237,19 +260,15 @@ impl Names {
         }
     }
 
-    fn resolve_chains(
+    fn place_chains(
         &mut self,
         symbolizer: &mut Symbolizer,
         sites: &[&Site],
-        chains: &BTreeMap<SiteId, Chain>,
+        leaves: &BTreeMap<SiteId, AllFunctions>,
+        user: &UserCode,
     ) {
         for site in sites {
-            let chain = chains.get(&site.id);
-            let future = match &site.place {
-                Place::Function { name, .. } => name.as_str(),
-                _ => "",
-            };
-            let awaits = chain.map(|chain| Awaits::of(symbolizer, chain, future));
+            let awaits = leaves.get(&site.id).map(|all| Awaits::of(all, user));
             let is_placed = awaits
                 .as_ref()
                 .is_some_and(|awaits| !awaits.frames.is_empty());
@@ -259,6 +278,44 @@ impl Names {
             if !is_placed && let Place::Function { address, .. } = site.place {
                 self.note_what_is_missing(symbolizer, site.id, Avma(address));
             }
+        }
+    }
+
+    /// Places waits with several branches: at the branch that waits, or at what the waiting branches
+    /// have in common.
+    fn place_branches(
+        &mut self,
+        model: &Model,
+        lasts: &BTreeMap<Vec<SiteId>, BTreeSet<SiteId>>,
+        leaves: &BTreeMap<SiteId, AllFunctions>,
+        user: &UserCode,
+    ) {
+        for branches in model.branches.values() {
+            let mut set = branches.sites.clone();
+            set.sort_unstable();
+            let known = set.iter().filter_map(|&site| {
+                let all = leaves.get(&site)?.clone();
+                Some(Leaf { site, all })
+            });
+            let known: Vec<Leaf> = known.collect();
+            let (Some(site), Some(last)) = (model.sites.get(&branches.site), lasts.get(&set))
+            else {
+                continue;
+            };
+            if known.is_empty() {
+                continue;
+            }
+            let waiting = branches::waiting(&known, last);
+            let (awaits, inside) = match &waiting[..] {
+                [leaf] => (Awaits::of(&leaf.all, user), Vec::new()),
+                several => branches::place(several, last, user),
+            };
+            let is_placed = !awaits.frames.is_empty();
+            self.place_in_chain(site.id, &site.place, awaits);
+            if is_placed {
+                self.unchained.remove(&site.id);
+            }
+            self.branches.insert(site.id, inside);
         }
     }
 
@@ -379,6 +436,27 @@ impl Names {
             ));
         }
     }
+}
+
+/// The functions of each chain.
+fn resolve_chains(
+    symbolizer: &mut Symbolizer,
+    sites: &[&Site],
+    chains: &BTreeMap<SiteId, Chain>,
+    user: &mut UserCode,
+) -> BTreeMap<SiteId, AllFunctions> {
+    let mut leaves = BTreeMap::new();
+    for site in sites {
+        let future = match &site.place {
+            Place::Function { name, .. } => name.as_str(),
+            _ => "",
+        };
+        if let Some(chain) = chains.get(&site.id) {
+            let all = AllFunctions::of(symbolizer, chain, future, user);
+            leaves.insert(site.id, all);
+        }
+    }
+    leaves
 }
 
 const REFUSED: &str = "not read, or only in part";

@@ -59,6 +59,9 @@ pub const LOOK: u16 = 16;
 /// Chunk type, since 1.4: the time up to which the trace is complete.
 pub const WATERMARK: u16 = 17;
 
+/// Chunk type, since 1.6: the branches of waits.
+pub const BRANCHES: u16 = 18;
+
 /// Chunk type, since 1.6: inspections.
 pub const INSPECTION: u16 = 20;
 

@@ -6,6 +6,7 @@
 //! and the sites, not with the length of the recording.
 
 mod blocks;
+mod branches;
 mod broken;
 mod consume;
 mod coroutine;
@@ -42,6 +43,8 @@ mod woken_from;
 use std::collections::BTreeMap;
 
 use crate::record::{CoroutineId, End, Nanos, ProcessEnd, ProcessId, SiteId, WaitKind};
+use crate::verdict::Past;
+use branches::Branches;
 use broken::Breakages;
 use extent::Extent;
 use families::Families;
@@ -96,6 +99,7 @@ pub struct TraceModel {
     holds: Holds,
     looks: Looks,
     inspections: Inspections,
+    branches: Branches,
     breakages: Breakages,
     sums: Sums,
     drops: Drops,
@@ -118,6 +122,16 @@ impl TraceModel {
         let mut all: Vec<_> = self.coroutines.all().iter().collect();
         all.sort_unstable_by_key(|coroutine| coroutine.id);
         all
+    }
+
+    /// For each branch of a coroutine's wait, its site, and since when it has waited.
+    pub fn branches(&self, id: CoroutineId) -> impl Iterator<Item = (SiteId, Nanos)> {
+        self.branches.waiting(id)
+    }
+
+    /// How long waits of this branch took that are over.
+    pub fn past_of_branch(&self, site: SiteId) -> Option<Past> {
+        self.branches.past(site)
     }
 
     /// The coroutine with this id, unless it is unknown, or has ended and was accounted for.

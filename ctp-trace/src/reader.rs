@@ -12,8 +12,8 @@ use crate::codec::plain::Plain;
 use crate::codec::varint::Input;
 use crate::error::{Error, Malformed};
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, INSPECTION, LOOK,
-    MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
+    AGGREGATE, BIRTH, BLOCK, BRANCHES, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, INSPECTION,
+    LOOK, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
 use crate::record::{Record, Start};
 use crate::source::Source;
@@ -162,6 +162,7 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         FLIGHT => each(&payload, definition::flight),
         CHAIN => each_plain(&payload, Record::Chain),
         LOOK => each_plain(&payload, Record::Look),
+        BRANCHES => each_plain(&payload, Record::Branches),
         INSPECTION => each(&payload, inspection::record),
         WATERMARK => each_plain(&payload, Record::Watermark),
         BLOCK => block::decode(&payload),
@@ -176,7 +177,16 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
 fn is_known(kind: u16) -> bool {
     matches!(
         kind,
-        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN | LOOK | WATERMARK | INSPECTION
+        START
+            ..=PROCESS_END
+                | AGGREGATE
+                | CONTROL
+                | FLIGHT
+                | CHAIN
+                | LOOK
+                | WATERMARK
+                | BRANCHES
+                | INSPECTION
     )
 }
 

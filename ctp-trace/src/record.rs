@@ -46,6 +46,8 @@ pub enum Record {
     Site(Site),
     /// The call stack of the waits at a site.
     Chain(Chain),
+    /// The branches of a wait at a site.
+    Branches(Branches),
     /// A coroutine was discovered.
     Birth(Birth),
     /// A coroutine changed its state.
@@ -202,6 +204,18 @@ impl Chain {
     pub fn is_of_the_call(&self) -> bool {
         !self.is_whole && self.addresses.len() == 2
     }
+}
+
+/// The branches of a wait for several leaf futures, as in a `select!`. Each is known by its chain, at a
+/// site of its own. The argument of an event at `site` whose wait is [`WaitKind::Unknown`] has a bit for
+/// each branch, in this order: since the previous suspend, that branch has waited and no waker of it was
+/// called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Branches {
+    /// The site of the waits with these branches.
+    pub site: SiteId,
+    /// The sites of the branches, that of the branch that was polled last first.
+    pub sites: Vec<SiteId>,
 }
 
 /// The writer of a coroutine's events, which decides what can be known.

@@ -20,9 +20,9 @@ use crate::record::{Dialect, Nanos, Seen};
 
 pub use caveat::{Caveat, NO_CAVEAT};
 pub use evidence::{
-    BlockCause, BlockEvidence, CloseEvidence, EmptyEvidence, Evidence, LivesEvidence, LookEvidence,
-    MissingEvidence, Overtaker, Past, PollEvidence, ResourceEvidence, State, ThreadEvidence,
-    TurnEvidence, WaitEvidence, WakeEvidence,
+    BlockCause, BlockEvidence, BranchEvidence, CloseEvidence, EmptyEvidence, Evidence,
+    LivesEvidence, LookEvidence, MissingEvidence, Overtaker, Past, PollEvidence, ResourceEvidence,
+    State, ThreadEvidence, TurnEvidence, WaitEvidence, WakeEvidence,
 };
 pub use level::Level;
 pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
@@ -89,7 +89,10 @@ pub fn judge(evidence: &Evidence, threshold: Nanos) -> Judgement {
         reason,
         age: match reason.describe().basis {
             Basis::Blocker => case.age.max(case.kept_for()),
-            _ => case.age,
+            _ => match reason {
+                Reason::Branch(branch) => branch.since.until(evidence.end),
+                _ => case.age,
+            },
         },
         close_call,
     }
@@ -121,6 +124,9 @@ impl Case<'_> {
         if let Some((verdict, reason)) = self.blocked() {
             return (fact, verdict, reason);
         }
+        if let Some(branch) = self.overdue_branch() {
+            return (fact, Verdict::MaybeStuck, Reason::Branch(branch));
+        }
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),
             Fact::Running if self.evidence.threads.hosts => (Verdict::Waiting, Reason::Hosts),
@@ -135,6 +141,19 @@ impl Case<'_> {
             _ => self.suspended(),
         };
         (fact, verdict, reason)
+    }
+
+    /// The branch of the wait that has waited far longer than it usually does, although the coroutine was
+    /// polled for other branches.
+    fn overdue_branch(&self) -> Option<BranchEvidence> {
+        let branch = self.evidence.branch.filter(|branch| {
+            let age = branch.since.until(self.evidence.end);
+            branch.since < self.evidence.since
+                && self.threshold <= age
+                && ENOUGH <= branch.past.waits
+                && is_far_beyond(&branch.past, age)
+        });
+        branch.filter(|_| !self.evidence.wait.idle)
     }
 
     fn never_run(&self) -> (Verdict, Reason) {
@@ -308,6 +327,12 @@ impl Judgement {
             ..self
         }
     }
+}
+
+/// Whether a wait of this age is far longer than the waits before.
+fn is_far_beyond(past: &Past, age: Nanos) -> bool {
+    past.p99.0.saturating_mul(FAR_BEYOND) <= age.0
+        && past.longest.0.saturating_mul(BEYOND_LONGEST) <= age.0
 }
 
 /// Stuck, certainly or likely.

@@ -69,6 +69,12 @@ fn announced(local: &Local) -> u64 {
     }
 }
 
+/// Whether a leaf future has announced a wait in this run.
+#[cfg(feature = "alloc")]
+pub(crate) fn is_announced(local: &Local) -> bool {
+    ![0, INNER_WAITS].contains(&announced(local))
+}
+
 /// Starts an announcement, which is empty so far.
 fn begin(local: &Local) {
     store_code(local, 0);

@@ -3,6 +3,8 @@
 use core::panic::Location;
 
 use crate::platform::{Platform, Probe};
+#[cfg(feature = "alloc")]
+use crate::protocol::branches::{self, Set};
 use crate::protocol::chain::{self, Chain};
 use crate::protocol::intern::site::{self, SiteWord};
 use crate::protocol::intern::{self, Entry};
@@ -43,6 +45,17 @@ impl<P: Platform> Probe<P> {
     fn intern_chain(&self, chain: &Chain) -> u32 {
         let id = chain::intern(self.region.chains, self.attach_id, chain);
         self.count_if_unnamed(id)
+    }
+
+    /// The id in the table of chains of this set of branches. `site` is the id of the site to report
+    /// where the branches are not known.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn branches(&self, site: u32, set: &Set) -> u32 {
+        let intern = || {
+            let id = branches::intern(self.region.chains, self.attach_id, site, set);
+            self.count_if_unnamed(id)
+        };
+        CHAINS.id(branches::hash(site, set) >> 16, self.attachment, intern)
     }
 
     /// The site word for a wait at `site` that began at the end of this chain. The chain was found

@@ -5,7 +5,7 @@ use core::task::{Context, Poll};
 
 use crate::handle::coroutine::RunCause;
 use crate::linux::Task;
-use crate::protocol::chain::FoundChain;
+use crate::protocol::chain::FoundWait;
 use crate::protocol::intern::site::SiteWord;
 
 /// Without the feature `alloc`, the data of a waker has no place, and wakes are not recorded.
@@ -20,7 +20,7 @@ impl Wakers {
         _: Option<RunCause>,
         _: SiteWord,
         context: &mut Context<'_>,
-    ) -> (Poll<F::Output>, FoundChain) {
-        (future.poll(context), FoundChain::default())
+    ) -> (Poll<F::Output>, FoundWait) {
+        (future.poll(context), FoundWait::default())
     }
 }

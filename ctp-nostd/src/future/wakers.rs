@@ -1,6 +1,7 @@
 //! The waker with which a traced future is polled. Usually it wraps the executor's waker, for as
 //! long as that stays the same. Without a recorder it is the executor's own.
 
+mod branches;
 mod callers;
 mod functions;
 mod latest_walk;
@@ -16,7 +17,7 @@ use core::task::{Context, Poll, Waker};
 use crate::handle::coroutine::RunCause;
 use crate::linux::stack::walk;
 use crate::linux::{self, Task};
-use crate::protocol::chain::FoundChain;
+use crate::protocol::chain::FoundWait;
 use crate::protocol::intern::site::SiteWord;
 
 pub use leaf::waits_for_in;
@@ -38,17 +39,17 @@ impl Wakers {
         cause: Option<RunCause>,
         site: SiteWord,
         context: &mut Context<'_>,
-    ) -> (Poll<F::Output>, FoundChain) {
+    ) -> (Poll<F::Output>, FoundWait) {
         let Some(wrapped) = self.around(context.waker(), task, cause.is_some(), site) else {
-            return (future.poll(context), FoundChain::default());
+            return (future.poll(context), FoundWait::default());
         };
-        let waker = wrapped.borrow_waker();
+        let (waker, is_precise) = wrapped.begin_poll();
         let polling = Polling::begin(linux::local, waker.data().addr(), &walk::here());
         let polled = future.poll(&mut Context::from_waker(&waker));
         let found = polling.end();
         (
             polled,
-            wrapped.end_poll(found, cause == Some(RunCause::Wake)),
+            wrapped.end_poll(found, is_precise, cause == Some(RunCause::Wake)),
         )
     }
 

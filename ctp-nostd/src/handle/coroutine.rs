@@ -12,7 +12,7 @@ use crate::memory::layout::FLAG_RECORDS_WAKES;
 use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Attached, Local, Platform, local};
-use crate::protocol::chain::FoundChain;
+use crate::protocol::chain::FoundWait;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::live_wakers;
 use crate::protocol::slot::EventKind;
@@ -188,14 +188,14 @@ impl<P: Platform> Coroutine<P> {
     /// of the wait is known.
     #[inline]
     pub fn suspend_announced(&self) {
-        self.suspend_announced_or(SiteWord::default(), FoundChain::default());
+        self.suspend_announced_or(SiteWord::default(), FoundWait::default());
     }
 
     /// Like [`suspend_announced`](Self::suspend_announced), but without an announcement the wait is for
     /// something unknown at `otherwise`. In both cases the site is the end of the chain that was
     /// `found`, if the chain certainly belongs to this wait.
     #[inline]
-    pub(crate) fn suspend_announced_or(&self, otherwise: SiteWord, found: FoundChain) {
+    pub(crate) fn suspend_announced_or(&self, otherwise: SiteWord, found: FoundWait) {
         let Some(handle) = self.handle.live() else {
             return;
         };
@@ -203,7 +203,7 @@ impl<P: Platform> Coroutine<P> {
         let announced = local.and_then(|local| announce::take(local, found.wakers));
         let (site, code, arg) = match announced {
             Some((site, code, arg)) => {
-                let site = if found.is_one_of_several() || found.chain == 0 {
+                let site = if found.is_one_of_several || found.chain == 0 {
                     site
                 } else {
                     handle.probe.site_in_chain(site, found.chain)
@@ -364,9 +364,9 @@ fn mark_for_wakers<P: Platform>(handle: &StationHandle<P>) -> u8 {
 fn unannounced<P: Platform>(
     probe: &Probe<P>,
     otherwise: SiteWord,
-    found: FoundChain,
+    found: FoundWait,
 ) -> (SiteWord, u8, u64) {
-    let mark = if found.is_one_of_several() {
+    let mark = if found.is_one_of_several {
         WAIT_ONE_OF_SEVERAL
     } else {
         0
@@ -375,5 +375,5 @@ fn unannounced<P: Platform>(
         0 => otherwise,
         id => SiteWord::from_id(id),
     };
-    (site, found.wakers.code() | mark, 0)
+    (site, found.wakers.code() | mark, found.stayed)
 }

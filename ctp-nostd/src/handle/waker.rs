@@ -143,14 +143,6 @@ impl Count {
         }
     }
 
-    /// Is there a single waker?
-    pub fn is_single(&self) -> bool {
-        let count = self
-            .live()
-            .and_then(|(word, generation)| live_wakers::count(word, generation));
-        count == Some(1)
-    }
-
     fn live(&self) -> Option<(&'static AtomicU32, u32)> {
         let target = self.0.live()?;
         Some((&target.station.wakers_live, target.generation))

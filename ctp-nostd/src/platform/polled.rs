@@ -17,8 +17,8 @@ pub(crate) struct Polled {
     top: AtomicUsize,
     base: AtomicUsize,
     /// The first chain that was found; in the upper half the last chain, if the poll found several.
-    /// Carries [`WAKER_DROPPED`] and [`LAST_WAKER_DROPPED`], and [`WAKER_TAKEN`] instead of a chain
-    /// if a waker was taken whose chain is not known.
+    /// Carries [`WAKER_DROPPED`], [`LAST_WAKER_DROPPED`] and [`SOME_WAKER_DROPPED`], and
+    /// [`WAKER_TAKEN`] instead of a chain if a waker was taken whose chain is not known.
     found: AtomicU64,
     /// Return address of the latest clone of a traced future's waker, see
     /// `future/wakers/functions.rs`.
@@ -87,11 +87,9 @@ impl Polled {
         self.top.load(Ordering::Relaxed) == top
     }
 
-    /// Records a chain. Of several chains in one poll the first is kept, because the actual wait
-    /// comes before the timer that limits it. Returns true if the wait may differ from the earlier
-    /// waits.
+    /// Records a chain. Returns what it means for the earlier chains of this poll.
     #[inline(always)]
-    pub fn record_chain(&self, chain: u32) -> bool {
+    pub fn record_chain(&self, chain: u32) -> Recorded {
         let chain = if chain == 0 {
             WAKER_TAKEN
         } else {
@@ -101,14 +99,23 @@ impl Polled {
         match found {
             0 | WAKER_TAKEN => self.found.store(chain, Ordering::Relaxed),
             found if found == chain => {}
-            over if over & WAKER_DROPPED != 0 => self.found.store(chain, Ordering::Relaxed),
+            over if over & WAKER_DROPPED != 0 => {
+                self.found.store(chain, Ordering::Relaxed);
+                return Recorded::Superseding;
+            }
             _ if chain == WAKER_TAKEN => {}
             found => {
-                let first = found & u64::from(u32::MAX);
-                self.found.store(chain << 32 | first, Ordering::Relaxed);
+                let first = found as u32 & !(WAKER_TAKEN as u32);
+                let both = chain << 32 | u64::from(first);
+                let is_first = first == 0;
+                let found = if is_first { chain } else { both };
+                self.found.store(found, Ordering::Relaxed);
+                if !is_first {
+                    return Recorded::After(first);
+                }
             }
         }
-        found & WAKER_DROPPED != 0
+        Recorded::Only
     }
 
     /// All wakers of the polled future are gone, so every earlier wait of this poll is over. A
@@ -125,6 +132,12 @@ impl Polled {
     #[cold]
     pub fn waker_dropped(&self) {
         self.found.fetch_or(WAKER_DROPPED, Ordering::Relaxed);
+    }
+
+    /// One of several wakers was dropped.
+    #[inline]
+    pub fn some_waker_dropped(&self) {
+        self.found.fetch_or(SOME_WAKER_DROPPED, Ordering::Relaxed);
     }
 
     /// Restores the words of the outer poll. Returns what the inner poll found.
@@ -161,12 +174,26 @@ impl Polled {
     }
 }
 
+/// What a chain means for the earlier chains of its poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// There is no other.
+    Only,
+    /// The earlier waits may be over, and this one differs from them.
+    Superseding,
+    /// There is another, the first of which has this id.
+    After(u32),
+}
+
 /// Set in `found`: the chains found are most likely of waits that are over, if the final wait takes
 /// a waker afterwards. Ids of chains are smaller.
 const WAKER_DROPPED: u64 = (chain::WAKER_DROPPED as u64) << 32;
 
 /// Set in `found`: those waits are over, even if no waker is taken afterwards.
 const LAST_WAKER_DROPPED: u64 = (chain::LAST_WAKER_DROPPED as u64) << 32;
+
+/// Set in `found`: one of several wakers was dropped since the latest clone.
+const SOME_WAKER_DROPPED: u64 = (chain::SOME_WAKER_DROPPED as u64) << 32;
 
 /// In `found`: a waker was taken, whose chain is not known. Ids of chains are smaller.
 const WAKER_TAKEN: u64 = 1 << 29;

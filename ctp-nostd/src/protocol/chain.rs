@@ -77,8 +77,9 @@ impl Digest {
         is_chain.then(|| self.hash(is_whole))
     }
 
+    /// The hash.
     #[inline(always)]
-    fn hash(self, is_whole: bool) -> u64 {
+    pub fn hash(self, is_whole: bool) -> u64 {
         let sum = self.sum.wrapping_add(u64::from(is_whole) << 32);
         let mixed = (sum ^ sum >> 32).wrapping_mul(FACTOR);
         mixed ^ mixed >> 29
@@ -96,6 +97,7 @@ impl Chain {
 }
 
 /// The chains found in a poll, for the wait in which the poll ends.
+#[cfg(feature = "alloc")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundChain {
     /// Id in the table of chains, 0 for none.
@@ -143,6 +145,11 @@ pub(crate) const WAKER_DROPPED: u32 = 1 << 31;
 #[cfg(feature = "alloc")]
 pub(crate) const LAST_WAKER_DROPPED: u32 = 1 << 30;
 
+/// One of several wakers was dropped.
+#[cfg(feature = "alloc")]
+pub(crate) const SOME_WAKER_DROPPED: u32 = 1 << 29;
+
+#[cfg(feature = "alloc")]
 impl FoundChain {
     /// True if the poll found several chains, or if the result is not settled.
     #[inline(always)]
@@ -150,13 +157,17 @@ impl FoundChain {
         self.last != 0
     }
 
+    /// True if the poll found a single chain, and a waker was dropped afterwards, but not the last.
+    pub fn is_only_before_a_drop(self) -> bool {
+        self.last == SOME_WAKER_DROPPED
+    }
+
     /// The result at the end of the poll. Empty for a wait that took no waker after all wakers were
     /// dropped.
-    #[cfg(feature = "alloc")]
     pub fn settled(self) -> Self {
         if self.last & LAST_WAKER_DROPPED == 0 {
             FoundChain {
-                last: self.last & !WAKER_DROPPED,
+                last: self.last & !(WAKER_DROPPED | SOME_WAKER_DROPPED),
                 ..self
             }
         } else {
@@ -166,34 +177,29 @@ impl FoundChain {
             }
         }
     }
+}
 
-    /// The result after a poll in which each leaf future cloned the waker, and exactly one clone is
-    /// still alive. The other clones were dropped, so the leaf that was polled last is the one that
-    /// waits.
-    #[cfg(feature = "alloc")]
-    pub fn of_single_waker(self) -> Self {
-        match self.last {
-            0 => self,
-            chain => FoundChain {
-                chain,
-                last: 0,
-                ..self
-            },
-        }
-    }
+/// Where the wait is in which a poll has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FoundWait {
+    /// Id in the table of chains, of a chain or of a set of branches; 0 if not known.
+    pub chain: u32,
+    /// The coroutine waits for several leaf futures.
+    pub is_one_of_several: bool,
+    /// A bit for each branch that has waited since before the poll.
+    pub stayed: u64,
+    /// The wakers with which the poll left the coroutine.
+    pub wakers: PollWakers,
+}
 
-    /// The result for a coroutine that so far waited by the first chain alone. If a poll finds that
-    /// chain again and then another chain, the first wait is most likely over.
-    #[cfg(feature = "alloc")]
-    pub fn behind(self, waited: u32) -> Self {
-        if self.chain == waited {
-            FoundChain {
-                chain: self.last,
-                last: self.chain,
-                ..self
-            }
-        } else {
-            self
+#[cfg(feature = "alloc")]
+impl FoundWait {
+    /// A wait for a single leaf future.
+    #[inline(always)]
+    pub fn at(chain: u32) -> Self {
+        FoundWait {
+            chain,
+            ..FoundWait::default()
         }
     }
 }

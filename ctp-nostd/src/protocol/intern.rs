@@ -35,6 +35,9 @@ pub enum EntryKind {
 /// Kind of an entry in the table of chains, see [`crate::chain`].
 pub(crate) const CHAIN: u32 = 4;
 
+/// Kind of an entry in the table of chains, see [`crate::branches`].
+pub(crate) const BRANCHES: u32 = 5;
+
 /// Content of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'t> {

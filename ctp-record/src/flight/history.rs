@@ -45,7 +45,11 @@ impl Sink for FlightHistory {
     fn take(&mut self, record: Record) {
         self.clocks.note_process(&record);
         match record {
-            Record::Process(_) | Record::Module(_) | Record::Site(_) | Record::Chain(_) => {
+            Record::Process(_)
+            | Record::Module(_)
+            | Record::Site(_)
+            | Record::Chain(_)
+            | Record::Branches(_) => {
                 self.definitions.push(record);
             }
             Record::ProcessEnd(_) | Record::Control(_) => self.marks.push(record),

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use ctp_nostd::Region;
+use ctp_nostd::branches;
 use ctp_nostd::chain;
 use ctp_nostd::intern::{self, EntryKind, InternedEntry};
 use ctp_nostd::site::SiteWord;
-use ctp_trace::record::{Chain, Place, ProcessId, Record, Site, SiteId};
+use ctp_trace::record::{Branches, Chain, Place, ProcessId, Record, Site, SiteId};
 use ctp_trace::trace_model::MOST_SITES;
 
 use super::{Outside, Pass};
@@ -96,9 +97,58 @@ impl SiteTable {
         let chain = pass.region.chain_of_site(id);
         match chain.map(|id| chain::lookup(pass.region.chains, id)) {
             None => self.place(process, Key::Interned(id), id, pass),
-            Some(None) => SiteId(0),
+            Some(None) => match pass.region.branches_of_site(id) {
+                Some(branches) => self.branches(process, id, &branches, pass),
+                None => SiteId(0),
+            },
             Some(Some(chain)) => self.chain(process, id, &chain, pass),
         }
+    }
+
+    /// The site of a wait with several branches. Its place is the site that the probe states. An entry
+    /// that names another set, or itself, is left out.
+    fn branches(
+        &mut self,
+        process: ProcessId,
+        id: u32,
+        branches: &branches::Branches,
+        pass: &mut Pass<'_>,
+    ) -> SiteId {
+        let key = Key::Chain(id);
+        if let Some(known) = self.ids.get(&(process, key)) {
+            return *known;
+        }
+        let chains = branches.chains.iter();
+        let sites: Vec<SiteId> = chains
+            .filter_map(|&branch| {
+                let chain = chain::lookup(pass.region.chains, branch)?;
+                let id = pass.region.site_of_chain(branch);
+                Some(self.chain(process, id, &chain, pass))
+            })
+            .filter(|site| site.0 != 0)
+            .collect();
+        let Some(place) = place_with(process, branches.site, pass) else {
+            return SiteId(0);
+        };
+        let site = self.next_number(pass);
+        if site.0 != 0 {
+            self.ids.insert((process, key), site);
+            pass.sink.take(Record::Site(Site {
+                id: site,
+                process,
+                place,
+            }));
+            pass.sink.take(Record::Branches(Branches { site, sites }));
+        }
+        site
+    }
+
+    /// A number that no place has, 0 if there is none left.
+    fn next_number(&mut self, pass: &mut Pass<'_>) -> SiteId {
+        let has_room = self.ids.len() < MOST_SITES;
+        let number = has_room.then(|| pass.outside.numbers().site()).flatten();
+        self.unnamed += u64::from(number.is_none());
+        number.unwrap_or_default()
     }
 
     fn place(&mut self, process: ProcessId, key: Key, id: u32, pass: &mut Pass<'_>) -> SiteId {

@@ -129,6 +129,9 @@ pub(super) struct PlacesArgs {
     /// Also look for separate debug info here, as in /usr/lib/debug; may be repeated
     #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     pub(super) debug_dir: Vec<PathBuf>,
+    /// Name waits by the callers of functions that match, by name or file:line; may be repeated
+    #[arg(long, value_name = "REGEX", conflicts_with_all = NAMELESS)]
+    pub(super) skip: Vec<Regex>,
     /// Memory limit for all programs and their debug info, like 1G; by default 256M
     #[arg(long, value_name = "SIZE", value_parser = values::parse_size, conflicts_with_all = NAMELESS)]
     pub(super) max_module: Option<u64>,
@@ -136,7 +139,8 @@ pub(super) struct PlacesArgs {
 
 impl PlacesArgs {
     pub(super) fn are_given(&self) -> bool {
-        self.symfs.is_some() || !self.debug_dir.is_empty() || self.max_module.is_some()
+        let is_elsewhere = self.symfs.is_some() || !self.debug_dir.is_empty();
+        is_elsewhere || self.max_module.is_some() || !self.skip.is_empty()
     }
 
     pub(super) fn into_places(self) -> Places {

@@ -9,7 +9,7 @@ use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
 use crate::load::Model;
-use crate::names::{Label, Names, chains};
+use crate::names::{Label, Names};
 use crate::text::units;
 
 /// Marks the line of a page to look at first.
@@ -198,7 +198,7 @@ pub fn caller<'n>(model: &Model, names: &'n Names, site: SiteId) -> Option<&'n L
     let label = names.of(site)?;
     let place = model.sites.get(&site).map(|site| &site.place);
     let is_recorded = matches!(place, Some(Place::Source { .. }));
-    (is_recorded || !chains::is_of_library(label)).then_some(label)
+    (is_recorded || !names.is_of_library(label)).then_some(label)
 }
 
 /// The place that usually wakes coroutines at the site of this coroutine. Sites on the same line count

@@ -2,12 +2,12 @@
 
 pub mod awaited;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use ctp_trace::record::{
-    AwaitFrame, Chain, CoroutineId, ExitReason, HeldLock, InspectedTask, InspectedThread, Module,
-    Nanos, Place, Process, Record, Site, SiteId, Start, TaskWait, WakerHolder,
+    AwaitFrame, Branches, Chain, CoroutineId, ExitReason, HeldLock, InspectedTask, InspectedThread,
+    Module, Nanos, Place, Process, Record, Site, SiteId, Start, TaskWait, WakerHolder,
 };
 use ctp_trace::trace_model::{Gap, Span, TraceModel};
 use ctp_trace::{Completeness, Reader};
@@ -30,6 +30,8 @@ pub struct Model {
     pub sites: BTreeMap<SiteId, Site>,
     /// Known await chains by place.
     pub chains: BTreeMap<SiteId, Chain>,
+    /// Known branches by place.
+    pub branches: BTreeMap<SiteId, Branches>,
     /// The coroutines and their states.
     pub trace_model: TraceModel,
     /// The coroutines with awaited ends.
@@ -107,6 +109,9 @@ impl Model {
             Record::Chain(chain) => {
                 self.chains.insert(chain.site, chain);
             }
+            Record::Branches(branches) => {
+                self.branches.insert(branches.site, branches);
+            }
             _ => {}
         }
     }
@@ -157,6 +162,17 @@ impl Model {
              and record again",
             text::few(&pids)
         )
+    }
+
+    /// For each set of branches, in order, the branches that some poll has polled last.
+    pub fn last_branches(&self) -> BTreeMap<Vec<SiteId>, BTreeSet<SiteId>> {
+        let mut lasts: BTreeMap<Vec<SiteId>, BTreeSet<SiteId>> = BTreeMap::new();
+        for branches in self.branches.values() {
+            let mut set = branches.sites.clone();
+            set.sort_unstable();
+            lasts.entry(set).or_default().extend(branches.sites.first());
+        }
+        lasts
     }
 
     /// Resolves the number by which a coroutine (`by`) refers to another. `by` may have ended.
@@ -286,6 +302,7 @@ fn weight(record: &Record) -> u64 {
         Record::Module(module) => module.path.len() + module.build_id.len(),
         Record::Birth(birth) => birth.name.len(),
         Record::Chain(chain) => chain.addresses.len() * size_of::<u64>(),
+        Record::Branches(branches) => branches.sites.len() * size_of::<SiteId>(),
         Record::Site(site) => match &site.place {
             Place::Source { file, .. } => file.len(),
             Place::Function { name, .. } => name.len(),

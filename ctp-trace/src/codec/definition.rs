@@ -3,12 +3,13 @@
 use super::fields::{
     Codec, codec_of, codes, fields, get_flags, numbered_codes, put_flags, variants,
 };
+use super::list::Ids;
 use super::plain::{Added, FlagNumber, Near, Plain, Tagged};
 use super::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{
-    Aggregate, Bins, Birth, Chain, Control, CoroutineId, CoroutineKind, Dialect, Durations,
-    Earlier, End, EndedSums, EventKind, ExitReason, Look, Module, Nanos, Place, Process,
+    Aggregate, Bins, Birth, Branches, Chain, Control, CoroutineId, CoroutineKind, Dialect,
+    Durations, Earlier, End, EndedSums, EventKind, ExitReason, Look, Module, Nanos, Place, Process,
     ProcessEnd, ProcessExit, Record, Seen, Site, Start, Thing, WaitKind, Window,
 };
 
@@ -48,6 +49,11 @@ fields!(Chain {
     site,
     is_whole,
     addresses,
+});
+
+fields!(Branches {
+    site,
+    sites as Ids,
 });
 
 /// The values that the next birth of a chunk is encoded against. Births come in the order of their

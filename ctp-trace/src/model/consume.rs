@@ -31,6 +31,7 @@ impl TraceModel {
                 self.coroutines.of(earlier.coroutine).account.earlier = earlier.events
             }
             Record::EndedSums(ended_sums) => self.ended_sums(ended_sums),
+            Record::Branches(branches) => self.branches.define(branches),
             Record::Look(look) => self.looks.note(look),
             Record::Inspection(_)
             | Record::AwaitStack(_)
@@ -88,6 +89,9 @@ impl TraceModel {
         self.extent.note_complete_until(event.at);
         self.note_drops(event);
         let coroutine = self.coroutines.of(event.coroutine);
+        self.branches
+            .event(event, &coroutine.waits, coroutine.is_gap_before(event));
+        let event = &self.branches.unify(event);
         let is_first_run = event.kind == EventKind::Run && coroutine.waits.ran_at.is_none();
         let (process, is_met) = (coroutine.process, coroutine.family.is_some());
         if !is_met {

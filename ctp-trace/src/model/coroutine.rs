@@ -134,6 +134,12 @@ impl Coroutine {
         }
     }
 
+    /// Whether events between the latest and this one are missing or filtered.
+    pub(super) fn is_gap_before(&self, event: &Event) -> bool {
+        let is_next = |last: Event| last.n.checked_add(1) == Some(event.n);
+        event.after_filtered || !self.last.is_some_and(is_next)
+    }
+
     /// The number of missing events, if the latest known event may not be the last.
     pub(super) fn caveat(&self) -> Option<u64> {
         self.account.caveat(self.last.map(|event| event.n))

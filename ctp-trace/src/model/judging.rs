@@ -64,6 +64,9 @@ impl TraceModel {
         let mut evidence = coroutine.evidence(past, self.extent.started_monotonic_ns);
         evidence.end = self.end_of(coroutine.process);
         evidence.wait.for_lock = self.waits_for_lock(coroutine);
+        if evidence.state == State::Suspended {
+            evidence.branch = self.branches.evidence(coroutine.id, evidence.end);
+        }
         evidence.polls.unrecorded = self.polls_unrecorded(coroutine);
         if let Some(runners) = self.runners.get(coroutine.process) {
             evidence.threads = self.thread_evidence(&evidence, coroutine, runners);

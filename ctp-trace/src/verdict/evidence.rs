@@ -2,7 +2,7 @@
 
 use super::caveat::Caveat;
 use super::level::Level;
-use crate::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen};
+use crate::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen, SiteId};
 
 /// What is known of a coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,8 +29,23 @@ pub struct Evidence {
     pub threads: ThreadEvidence,
     /// The earlier waits with which the wait is compared.
     pub past: Past,
+    /// Of the branches of a wait, such as a `select!`, the one that has waited the longest compared with
+    /// its own past; `None` if there are no branches with a past.
+    pub branch: Option<BranchEvidence>,
     /// How long similar coroutines lived that have ended; `None` if there are none.
     pub lives: Option<LivesEvidence>,
+}
+
+/// A branch of a wait. No waker of the branch was called since its wait began, however often the
+/// coroutine was polled for another branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BranchEvidence {
+    /// The site of the branch.
+    pub site: SiteId,
+    /// When the wait for the branch began.
+    pub since: Nanos,
+    /// The waits for this branch that are over.
+    pub past: Past,
 }
 
 /// Missing events of a coroutine that may have changed its state.

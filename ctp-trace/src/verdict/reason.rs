@@ -4,7 +4,7 @@ mod description;
 mod table;
 
 use super::caveat::Caveat;
-use super::evidence::{EmptyEvidence, LivesEvidence, Overtaker, TurnEvidence};
+use super::evidence::{BranchEvidence, EmptyEvidence, LivesEvidence, Overtaker, TurnEvidence};
 use super::level::Level;
 use super::words::Verdict;
 use crate::record::{CoroutineId, Nanos, Seen};
@@ -102,6 +102,9 @@ pub enum Reason {
     Timer(Nanos),
     /// The wait is far longer than usual at this level, while other waits of the level ended.
     FarBeyond(Level),
+    /// A branch of the wait has waited far longer than usual, although the coroutine was polled for
+    /// others.
+    Branch(BranchEvidence),
     /// The site has too little history, but the wait is far longer than similar coroutines lived, and
     /// the latest of them wait here too.
     BeyondLives(LivesEvidence),

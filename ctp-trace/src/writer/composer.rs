@@ -12,15 +12,15 @@ use crate::codec::payload::Payload;
 use crate::codec::plain::Plain;
 use crate::codec::varint::put_bytes;
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, INSPECTION, LOOK,
-    MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
+    AGGREGATE, BIRTH, BLOCK, BRANCHES, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, INSPECTION,
+    LOOK, MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
 use crate::record::{Birth, End, Event, Record, Start};
 
 /// The composing half of a [`Writer`](crate::Writer): encodes records into chunks, without compressing
 /// them. A [`ChunkWriter`](crate::ChunkWriter) is the other half and may run on another thread.
 pub struct Composer {
-    definitions: [Definitions; 9],
+    definitions: [Definitions; DEFINITIONS.len()],
     births: Births,
     block: block::Encoder,
     scratch: Vec<u8>,
@@ -29,8 +29,8 @@ pub struct Composer {
 }
 
 /// The chunk types of definitions, in the order in which their chunks are written.
-const DEFINITIONS: [u16; 9] = [
-    PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK, INSPECTION,
+const DEFINITIONS: [u16; 10] = [
+    PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK, BRANCHES, INSPECTION,
 ];
 
 /// Maximum number of used payload buffers that are kept for reuse.
@@ -81,11 +81,12 @@ impl Composer {
             Record::EndedSums(ended_sums) => self.define(5, &ENDED_SUMS, ended_sums),
             Record::Chain(chain) => self.define(6, &Plain, chain),
             Record::Look(look) => self.define(7, &Plain, look),
-            Record::Inspection(begin) => self.define(8, &inspection::BEGIN, begin),
-            Record::AwaitStack(stack) => self.define(8, &inspection::STACK, stack),
-            Record::InspectedTask(task) => self.define(8, &inspection::TASK, task),
-            Record::InspectedThread(thread) => self.define(8, &inspection::THREAD, thread),
-            Record::InspectionEnd(end) => self.define(8, &inspection::END, end),
+            Record::Branches(branches) => self.define(8, &Plain, branches),
+            Record::Inspection(begin) => self.define(9, &inspection::BEGIN, begin),
+            Record::AwaitStack(stack) => self.define(9, &inspection::STACK, stack),
+            Record::InspectedTask(task) => self.define(9, &inspection::TASK, task),
+            Record::InspectedThread(thread) => self.define(9, &inspection::THREAD, thread),
+            Record::InspectionEnd(end) => self.define(9, &inspection::END, end),
             Record::ProcessEnd(end) => self.mark(PROCESS_END, end),
             Record::Control(control) => self.mark(CONTROL, control),
             Record::Watermark(at) => self.mark(WATERMARK, at),

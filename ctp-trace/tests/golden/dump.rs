@@ -52,6 +52,14 @@ fn line(record: &Record) -> String {
             "chain {} whole={} {:x?}",
             chain.site.0, chain.is_whole, chain.addresses
         ),
+        Record::Branches(branches) => {
+            let sites = branches.sites.iter().map(|site| site.0);
+            format!(
+                "branches {} {:?}",
+                branches.site.0,
+                sites.collect::<Vec<u32>>()
+            )
+        }
         Record::Birth(birth) => dump_birth(birth),
         Record::Event(event) => dump_event(event),
         Record::Wake(wake) => format!(

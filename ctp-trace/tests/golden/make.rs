@@ -5,10 +5,12 @@ use ctp_trace::record::*;
 
 use super::frames::{frame, frames, renumbered};
 
+mod branches;
 mod inspection;
 mod since_1_2;
 mod since_1_6;
 
+use branches::branches;
 use inspection::inspection;
 use since_1_2::{
     aggregates, chains, control, flight, holds, looks, marks, nothing_to_read, numbers,
@@ -50,6 +52,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.6-inspection.ctp", inspection),
     ("v1.6-poll-wakers.ctp", poll_wakers),
     ("v1.6-shared.ctp", shared_holds),
+    ("v1.6-branches.ctp", branches),
 ];
 
 /// The example in the format document: a coroutine that waits forever.

@@ -132,7 +132,7 @@ fn assert_no_record_precedes_the_references(written: &[Record], read: &[Record])
     }
 }
 
-const CLASSES: usize = 13;
+const CLASSES: usize = 14;
 
 /// A record may refer to records of a class with a smaller number.
 fn class(record: &Record) -> usize {
@@ -146,14 +146,15 @@ fn class(record: &Record) -> usize {
         Record::Window(_) | Record::Earlier(_) | Record::EndedSums(_) => 6,
         Record::Chain(_) => 7,
         Record::Look(_) => 8,
+        Record::Branches(_) => 9,
         Record::Inspection(_)
         | Record::AwaitStack(_)
         | Record::InspectedTask(_)
         | Record::InspectedThread(_)
-        | Record::InspectionEnd(_) => 9,
-        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 11,
-        Record::End(_) => 12,
-        _ => 10,
+        | Record::InspectionEnd(_) => 10,
+        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 12,
+        Record::End(_) => 13,
+        _ => 11,
     }
 }
 

@@ -69,7 +69,7 @@ fn start() -> impl Strategy<Value = Record> {
 }
 
 fn definition() -> impl Strategy<Value = Record> {
-    prop_oneof![process(), module(), site(), chain(), birth()]
+    prop_oneof![process(), module(), site(), chain(), branches(), birth()]
 }
 
 fn process() -> impl Strategy<Value = Record> {
@@ -216,6 +216,15 @@ fn chain() -> impl Strategy<Value = Record> {
             site: SiteId(site),
             is_whole,
             addresses,
+        })
+    })
+}
+
+fn branches() -> impl Strategy<Value = Record> {
+    (any_u32(), vec(any_u32(), 0..10)).prop_map(|(site, sites)| {
+        Record::Branches(Branches {
+            site: SiteId(site),
+            sites: sites.into_iter().map(SiteId).collect(),
         })
     })
 }

@@ -1,11 +1,11 @@
 //! Properties of the verdict rule for any evidence.
 
-use ctp_trace::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen};
+use ctp_trace::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen, SiteId};
 use ctp_trace::verdict::{
-    BlockCause, BlockEvidence, Caveat, CloseEvidence, Confidence, ENOUGH, EmptyEvidence, Evidence,
-    Fact, Level, LivesEvidence, LookEvidence, MissingEvidence, Past, PollEvidence, Reason,
-    ResourceEvidence, SURE_AFTER, State, ThreadEvidence, TurnEvidence, Verdict, WaitEvidence,
-    WakeEvidence, judge,
+    BlockCause, BlockEvidence, BranchEvidence, Caveat, CloseEvidence, Confidence, ENOUGH,
+    EmptyEvidence, Evidence, Fact, Level, LivesEvidence, LookEvidence, MissingEvidence, Past,
+    PollEvidence, Reason, ResourceEvidence, SURE_AFTER, State, ThreadEvidence, TurnEvidence,
+    Verdict, WaitEvidence, WakeEvidence, judge,
 };
 use proptest::prelude::*;
 
@@ -149,8 +149,10 @@ prop_compose! {
         (wake, polls) in (prop::option::of(any_wake()), any_polls()),
         (resource, threads) in (any_resource(), any_threads()),
         (past, lives) in (any_past(), prop::option::of(any_lives())),
+        branch in prop::option::of((any_ms(20_000), any_past())),
     ) -> Evidence {
         Evidence {
+            branch: branch.map(|(since, past)| BranchEvidence { site: SiteId(1), since, past }),
             state,
             since,
             end: since.max(end),

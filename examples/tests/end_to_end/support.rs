@@ -46,12 +46,13 @@ pub fn record(directory: &Path, name: &str, arguments: &[&str]) -> Output {
 
 /// The same, with flags of the recorder.
 pub fn record_with(flags: &[&str], directory: &Path, name: &str, arguments: &[&str]) -> Output {
+    record_built(flags, directory, &program(name), arguments)
+}
+
+/// The same, for a program that is built elsewhere.
+pub fn record_built(flags: &[&str], directory: &Path, built: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(program("ctp-record"));
-    command
-        .args(flags)
-        .arg("--")
-        .arg(program(name))
-        .args(arguments);
+    command.args(flags).arg("--").arg(built).args(arguments);
     command
         .current_dir(directory)
         .output()

@@ -5,6 +5,7 @@
               assembly can read the return address on entry"
 )]
 
+use core::ptr;
 use core::task::{RawWaker, RawWakerVTable};
 use heap::boxed::Box;
 
@@ -12,6 +13,7 @@ use super::wrapped::Wrapped;
 use crate::handle::waker;
 use crate::linux;
 use crate::linux::stack::walk;
+use crate::protocol::branches::MOST_BRANCHES;
 use crate::protocol::holders::{FollowUp, Holders};
 
 pub(super) static FUNCTIONS: RawWakerVTable =
@@ -21,6 +23,35 @@ pub(super) static FUNCTIONS: RawWakerVTable =
 /// table, so that leaf futures may compare their clones with each other.
 pub(super) static BORROWED_FUNCTIONS: RawWakerVTable =
     RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
+
+/// The functions of the clones of each branch (`branches.rs`).
+pub(super) static BRANCH_FUNCTIONS: [RawWakerVTable; MOST_BRANCHES] = [
+    of_branch::<0>(),
+    of_branch::<1>(),
+    of_branch::<2>(),
+    of_branch::<3>(),
+    of_branch::<4>(),
+    of_branch::<5>(),
+    of_branch::<6>(),
+    of_branch::<7>(),
+];
+
+const fn of_branch<const NUMBER: usize>() -> RawWakerVTable {
+    RawWakerVTable::new(
+        clone_branch::<NUMBER>,
+        wake_branch::<NUMBER>,
+        wake_branch_by_ref::<NUMBER>,
+        drop_branch::<NUMBER>,
+    )
+}
+
+/// Whether these are the functions of a clone of a traced future's waker.
+pub(super) fn is_clone(functions: &'static RawWakerVTable) -> bool {
+    ptr::eq(functions, &FUNCTIONS)
+        || BRANCH_FUNCTIONS
+            .as_ptr_range()
+            .contains(&ptr::from_ref(functions))
+}
 
 /// # Safety
 /// `data` points to a `Wrapped` with at least one holder. This holds for all functions below.
@@ -32,10 +63,50 @@ pub(crate) unsafe fn clone(data: *const ()) -> RawWaker {
         wrapped.count_first();
     }
     let polled = &linux::local().polled;
-    if let Some(limits) = polled.limits(data.addr()) {
-        wrapped.record_chain(polled, limits, walk::here());
+    let functions = match polled.limits(data.addr()) {
+        Some(limits) => wrapped.record_chain(polled, limits, walk::here()),
+        None => &FUNCTIONS,
+    };
+    RawWaker::new(data, functions)
+}
+
+/// A clone of a clone, which is of the same leaf.
+unsafe fn clone_branch<const NUMBER: usize>(data: *const ()) -> RawWaker {
+    // SAFETY: the caller's promise.
+    let wrapped: &Wrapped = unsafe { &*data.cast() };
+    if wrapped.holders.add() {
+        wrapped.count_first();
     }
-    RawWaker::new(data, &FUNCTIONS)
+    wrapped.branches.add_clone(NUMBER);
+    RawWaker::new(data, &BRANCH_FUNCTIONS[NUMBER])
+}
+
+unsafe fn wake_branch<const NUMBER: usize>(data: *const ()) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let wrapped: *const Wrapped = data.cast();
+        (*wrapped).wake_branch(NUMBER);
+        (*wrapped).branches.drop_clone(NUMBER);
+        wake(data);
+    }
+}
+
+unsafe fn wake_branch_by_ref<const NUMBER: usize>(data: *const ()) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let wrapped: *const Wrapped = data.cast();
+        (*wrapped).wake_branch(NUMBER);
+        wake_by_ref(data);
+    }
+}
+
+unsafe fn drop_branch<const NUMBER: usize>(data: *const ()) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let wrapped: *const Wrapped = data.cast();
+        (*wrapped).branches.drop_clone(NUMBER);
+        drop_clone(data);
+    }
 }
 
 unsafe fn wake(data: *const ()) {

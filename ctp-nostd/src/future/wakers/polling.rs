@@ -66,6 +66,7 @@ mod tests {
     use core::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::platform::Recorded;
 
     fn at(sp: usize) -> Position {
         Position { pc: 1, fp: 9, sp }
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn first_of_several_chains_is_kept_and_marked() {
+    fn first_and_last_of_several_chains_are_kept() {
         static LOCAL: Local = Local::new();
         let found = |chains: &[u32]| {
             let polling = Polling::begin(|| &LOCAL, 7, &at(200));
@@ -121,11 +122,7 @@ mod tests {
         assert_eq!((found(&[0]).chain, found(&[0]).last), (0, 0));
         assert!(!found(&[6, 6, 0]).is_one_of_several());
         let of_three = found(&[6, 7, 6, 8]);
-        assert_eq!((of_three.chain, of_three.is_one_of_several()), (6, true));
-        assert_eq!(of_three.of_single_waker().chain, 8);
-        assert!(!of_three.of_single_waker().is_one_of_several());
-        assert_eq!(found(&[6, 7, 6]).of_single_waker().chain, 6);
-        assert_eq!(found(&[6]).of_single_waker(), found(&[6]));
+        assert_eq!((of_three.chain, of_three.last), (6, 8));
     }
 
     #[test]
@@ -135,10 +132,10 @@ mod tests {
         LOCAL.polled.record_chain(6);
         LOCAL.polled.all_wakers_dropped();
         let inner = Polling::begin(|| &LOCAL, 8, &at(100));
-        assert!(!LOCAL.polled.record_chain(5), "another poll");
+        assert_eq!(LOCAL.polled.record_chain(5), Recorded::Only, "another poll");
         inner.end();
-        assert!(LOCAL.polled.record_chain(7));
-        assert!(!LOCAL.polled.record_chain(8));
+        assert_eq!(LOCAL.polled.record_chain(7), Recorded::Superseding);
+        assert_eq!(LOCAL.polled.record_chain(8), Recorded::After(7));
         let found = polling.end();
         assert_eq!((found.chain, found.last), (7, 8));
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
@@ -153,8 +150,8 @@ mod tests {
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.record_chain(6);
         LOCAL.polled.waker_dropped();
-        assert!(LOCAL.polled.record_chain(7));
-        assert!(!LOCAL.polled.record_chain(7));
+        assert_eq!(LOCAL.polled.record_chain(7), Recorded::Superseding);
+        assert_eq!(LOCAL.polled.record_chain(7), Recorded::Only);
         let found = polling.end();
         assert_eq!((found.chain, found.is_one_of_several()), (7, false));
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
@@ -162,5 +159,21 @@ mod tests {
         LOCAL.polled.waker_dropped();
         let found = polling.end().settled();
         assert_eq!((found.chain, found.last), (6, 0), "no waker was taken");
+    }
+
+    #[test]
+    fn drop_of_one_waker_makes_the_only_chain_open() {
+        static LOCAL: Local = Local::new();
+        let polling = Polling::begin(|| &LOCAL, 7, &at(200));
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.some_waker_dropped();
+        let found = polling.end();
+        assert!(found.is_only_before_a_drop() && found.settled().chain == 6);
+        let polling = Polling::begin(|| &LOCAL, 7, &at(200));
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.some_waker_dropped();
+        assert_eq!(LOCAL.polled.record_chain(7), Recorded::After(6));
+        let found = polling.end();
+        assert_eq!((found.chain, found.last), (6, 7));
     }
 }

@@ -11,20 +11,24 @@
 //! continue to wake what they woke before, and no longer count as wakers of this coroutine.
 //!
 //! A leaf future may keep its clone if it wakes the same task as the waker of the poll; then
-//! nothing is known about where the leaf is awaited. With precise chains, the borrowed waker has a
-//! table of functions of its own, so it never equals its clones ([`Waker::will_wake`] only promises
-//! that wakers it calls equal wake the same task). Each leaf that is polled then clones again.
+//! nothing is known about where the leaf is awaited. In a precise poll (`branches.rs`), the borrowed
+//! waker has a table of functions of its own, so it never equals its clones ([`Waker::will_wake`]
+//! only promises that wakers it calls equal wake the same task). Each leaf that is polled then
+//! clones again.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use core::task::Waker;
+use core::task::{RawWakerVTable, Waker};
 
+use super::branches::Branches;
 use super::callers;
+use super::functions::{BRANCH_FUNCTIONS, FUNCTIONS};
 use crate::event::announce;
 use crate::linux;
 use crate::linux::stack::walk::{self, Position};
-use crate::platform::{Limits, Polled};
-use crate::protocol::chain::{FoundChain, PollWakers};
+use crate::platform::{Limits, Polled, Recorded};
+use crate::protocol::branches::Set;
+use crate::protocol::chain::{FoundChain, FoundWait, PollWakers};
 use crate::protocol::holders::Holders;
 
 /// The data that the wakers of a future share, as long as any is left. Futures that are polled and
@@ -40,13 +44,15 @@ pub(crate) struct Wrapped {
     site: u32,
     /// The executor still gives this waker.
     is_latest: AtomicBool,
-    /// Each leaf should clone in each poll, so that each chain is found.
-    pub(super) is_precise: bool,
-    /// The only chain found by the latest poll that found any.
-    last_single_chain: AtomicU32,
-    /// The chain of the wait in which the latest poll ended, if known.
+    /// {one of several 1 | id of the chain or branches, 0 if not known, 31} of the wait in which the
+    /// latest poll ended.
     waits: AtomicU32,
+    /// What is known where a poll leaves several leaves waiting, or does not show which.
+    pub(super) branches: Branches,
 }
+
+/// In `waits`: the wait is one of several. Ids of chains are smaller.
+const ONE_OF_SEVERAL: u32 = 1 << 31;
 
 impl Wrapped {
     /// Wraps a waker that the executor gave. The future is the first holder.
@@ -57,9 +63,8 @@ impl Wrapped {
             trace,
             site,
             is_latest: AtomicBool::new(true),
-            is_precise,
-            last_single_chain: AtomicU32::new(0),
             waits: AtomicU32::new(0),
+            branches: Branches::new(is_precise),
         }
     }
 
@@ -68,10 +73,10 @@ impl Wrapped {
         self.is_latest.store(false, Ordering::Relaxed);
     }
 
-    /// Ends the poll to which the waker was borrowed, and which found these chains. Returns the chain
-    /// of the wait. Without a wake and without a new chain, that is the chain of the previous wait.
+    /// Ends the poll to which the waker was borrowed, and which found these chains. Returns the place
+    /// of the wait.
     #[inline]
-    pub fn end_poll(&self, found: FoundChain, was_woken: bool) -> FoundChain {
+    pub fn end_poll(&self, found: FoundChain, was_precise: bool, was_woken: bool) -> FoundWait {
         let (follow_up, are_several) = self.holders.end_poll();
         if are_several {
             announce::mark_uncertain(linux::local()); // the announcement may not cover all waits
@@ -79,14 +84,22 @@ impl Wrapped {
         if follow_up.uncount {
             self.trace.count().subtract();
         }
-        let wakers = self.wakers_after(found.wakers);
-        let found = match found.is_one_of_several() {
-            true => self.choose_chain(found.settled()),
-            false if found.chain == 0 && !was_woken => self.previous_chain(),
-            false => self.remember(found),
+        let is_clear = found.chain != 0 && !found.is_one_of_several();
+        let wait = if is_clear && !are_several && !was_precise {
+            FoundWait::at(found.chain)
+        } else {
+            self.end_unclear_poll(found, was_precise, was_woken)
         };
-        self.waits.store(found.chain, Ordering::Relaxed);
-        FoundChain { wakers, ..found }
+        let mark = if wait.is_one_of_several {
+            ONE_OF_SEVERAL
+        } else {
+            0
+        };
+        self.waits.store(wait.chain | mark, Ordering::Relaxed);
+        FoundWait {
+            wakers: self.wakers_after(found.wakers),
+            ..wait
+        }
     }
 
     /// The wakers with which a poll leaves the future, if the poll itself left these.
@@ -99,40 +112,67 @@ impl Wrapped {
         }
     }
 
-    /// The executor polls for reasons of its own, and no leaf has taken a waker: the leaf with the
-    /// only clone still waits.
+    /// Ends a poll after which the place of the wait is not simply the only chain.
     #[cold]
-    fn previous_chain(&self) -> FoundChain {
-        let chain = match self.holders.clones() {
+    #[inline(never)]
+    fn end_unclear_poll(&self, found: FoundChain, was_precise: bool, was_woken: bool) -> FoundWait {
+        let settled = found.settled();
+        if settled.chain == 0 && !was_precise {
+            self.branches.forget_poll();
+        }
+        let set = self.branches.end_poll(was_precise);
+        if !announce::is_announced(linux::local()) && self.has_chains() {
+            self.branches.ask_for_precise_polls(self.holders.clones());
+        }
+        let is_last_only = was_precise && self.holders.clones() == 1;
+        match if is_last_only {
+            set.last()
+        } else {
+            set.single()
+        } {
+            Some(chain) => FoundWait::at(chain),
+            None if !set.is_empty() => self.at_branches(&set),
+            None if found.chain == 0 && !was_woken => self.previous_wait(),
+            None if was_precise => FoundWait::default(),
+            None => FoundWait {
+                is_one_of_several: self.is_open(found),
+                ..FoundWait::at(settled.chain)
+            },
+        }
+    }
+
+    /// Whether the wait may be elsewhere than at the only chain. A waker was dropped after the chain
+    /// was found: that of an earlier poll, or that of the leaf with this chain, which is then over.
+    /// In the second case another leaf waits, with a waker of an earlier poll.
+    fn is_open(&self, found: FoundChain) -> bool {
+        found.is_only_before_a_drop() && found.chain != self.previous_wait().chain
+    }
+
+    fn at_branches(&self, set: &Set) -> FoundWait {
+        let probe = self.trace.live_probe();
+        FoundWait {
+            chain: probe.map_or(0, |probe| probe.branches(self.site, set)),
+            is_one_of_several: true,
+            stayed: set.stayed(),
+            ..FoundWait::default()
+        }
+    }
+
+    fn has_chains(&self) -> bool {
+        let probe = self.trace.live_probe();
+        probe.is_some_and(|probe| !probe.region.chains.is_empty())
+    }
+
+    /// The wait in which the previous poll ended, if its leaf has the only clone. A leaf that was not
+    /// woken, and has taken no other waker, still waits.
+    fn previous_wait(&self) -> FoundWait {
+        let waits = match self.holders.clones() {
             1 => self.waits.load(Ordering::Relaxed),
             _ => 0,
         };
-        FoundChain {
-            chain,
-            ..FoundChain::default()
-        }
-    }
-
-    #[inline(always)]
-    fn remember(&self, only: FoundChain) -> FoundChain {
-        if only.chain != 0 {
-            self.last_single_chain.store(only.chain, Ordering::Relaxed);
-        }
-        only
-    }
-
-    /// Chooses the chain of the wait from several chains, if possible.
-    #[cold]
-    #[inline(never)]
-    fn choose_chain(&self, found: FoundChain) -> FoundChain {
-        if !found.is_one_of_several() {
-            return self.remember(found);
-        }
-        let last_single_chain = self.last_single_chain.swap(0, Ordering::Relaxed);
-        if self.is_precise && self.holders.clones() == 1 && self.trace.count().is_single() {
-            found.of_single_waker()
-        } else {
-            found.behind(last_single_chain)
+        FoundWait {
+            is_one_of_several: waits & ONE_OF_SEVERAL != 0,
+            ..FoundWait::at(waits & !ONE_OF_SEVERAL)
         }
     }
 
@@ -176,7 +216,7 @@ impl Wrapped {
                 announce::mark_wakerless(local);
             }
             clones if announce::mark_dropped_waker(local, clones) => local.polled.waker_dropped(),
-            _ => {}
+            _ => local.polled.some_waker_dropped(),
         }
     }
 
@@ -188,14 +228,53 @@ impl Wrapped {
     }
 
     /// In the poll with these limits, the function at `here` clones this waker: records the chain
-    /// of functions up to the poll.
+    /// of functions up to the poll. Returns the functions of the clone.
     #[inline(always)]
-    pub fn record_chain(&self, polled: &Polled, limits: Limits, here: Position) {
-        if let Some(probe) = self.trace.live_probe() {
-            let chain = callers::clone_chain(probe, polled, here, limits, self.site);
-            if polled.record_chain(chain) {
-                announce::forget_superseded(linux::local());
+    pub fn record_chain(
+        &self,
+        polled: &Polled,
+        limits: Limits,
+        here: Position,
+    ) -> &'static RawWakerVTable {
+        let Some(probe) = self.trace.live_probe() else {
+            return &FUNCTIONS;
+        };
+        let chain = callers::clone_chain(probe, polled, here, limits, self.site);
+        match polled.record_chain(chain) {
+            Recorded::Only if !self.branches.is_precise() => &FUNCTIONS,
+            recorded => self.record_branch(chain, recorded),
+        }
+    }
+
+    /// Records the chain of one of several clones, or of a clone in a precise poll.
+    #[cold]
+    #[inline(never)]
+    fn record_branch(&self, chain: u32, recorded: Recorded) -> &'static RawWakerVTable {
+        if recorded == Recorded::Superseding {
+            announce::forget_superseded(linux::local());
+        }
+        if self.branches.is_precise() {
+            let number = self.branches.clone_of(chain);
+            return number.map_or(&FUNCTIONS, |number| &BRANCH_FUNCTIONS[number]);
+        }
+        match recorded {
+            Recorded::Superseding => self.branches.forget_poll(),
+            Recorded::After(first) => {
+                self.branches.note(first);
+                self.branches.note(chain);
             }
+            Recorded::Only => {}
+        }
+        &FUNCTIONS
+    }
+
+    /// A waker of this branch is called. A leaf that wakes the waker which it replaces would do so in
+    /// each precise poll.
+    #[inline]
+    pub fn wake_branch(&self, number: usize) {
+        self.branches.wake(number);
+        if self.is_polled_here() {
+            self.branches.end_precise_polls();
         }
     }
 

@@ -3,9 +3,9 @@
 mod inspection;
 
 use ctp_trace::record::{
-    Act, Aggregate, Bins, Birth, Chain, Control, CoroutineKind, Dialect, Durations, Earlier, End,
-    EndedSums, Event, EventCounts, EventKind, ExitReason, Hold, Look, Module, Nanos, Place,
-    PollWakers, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Start, ThreadEvent,
+    Act, Aggregate, Bins, Birth, Branches, Chain, Control, CoroutineKind, Dialect, Durations,
+    Earlier, End, EndedSums, Event, EventCounts, EventKind, ExitReason, Hold, Look, Module, Nanos,
+    Place, PollWakers, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Start, ThreadEvent,
     WaitMarks, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
@@ -34,6 +34,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Module(module) => fields("module", None, module_fields(module)),
         Record::Site(site) => fields("site", None, site_fields(site)),
         Record::Chain(chain) => fields("chain", None, chain_fields(chain)),
+        Record::Branches(branches) => fields("branches", None, branches_fields(branches)),
         Record::Birth(birth) => fields("birth", Some(birth.at), birth_fields(birth)),
         Record::Event(event) => fields(event_kind(event.kind), Some(event.at), event_fields(event)),
         Record::Wake(wake) => fields("wake", Some(wake.at), wake_fields(wake)),
@@ -244,6 +245,11 @@ fn chain_fields(chain: &Chain) -> Vec<Field> {
         ("whole", chain.is_whole.into()),
         ("addresses", addresses),
     ]
+}
+
+fn branches_fields(branches: &Branches) -> Vec<Field> {
+    let sites: Value = branches.sites.iter().map(|site| site.0).collect();
+    vec![("site", branches.site.0.into()), ("branches", sites)]
 }
 
 fn birth_fields(birth: &Birth) -> Vec<Field> {

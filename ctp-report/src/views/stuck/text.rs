@@ -14,6 +14,7 @@ use ctp_trace::verdict::{Fact, Reason, Verdict};
 use crate::config::StuckView;
 use crate::document::hints;
 use crate::evidence::blocker_text;
+use crate::names::branches::Branch;
 use crate::names::{Names, label, source};
 use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::Deadlock;
@@ -161,6 +162,10 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
         let words = awaits.describe(group.place.code.file.as_deref());
         items(page, "awaited by", "  <-  ", &words)?;
     }
+    let words = ["branches"].into_iter().chain(std::iter::repeat(""));
+    for (word, branch) in words.zip(&group.place.branches) {
+        items(page, word, ", ", &[branch_line(branch)])?;
+    }
     for (field, value) in fields(group, view) {
         items(page, field, ", ", &[value])?;
     }
@@ -171,6 +176,17 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     page.gap()?;
     missing_wakes::write(page, group)?;
     proof(page, group)
+}
+
+/// `Interval::tick (longest 51 ms)       for 44 ms`: a branch, and how long it has waited.
+fn branch_line(branch: &Branch) -> String {
+    let longest = branch.longest_ns.map(units::duration_ns);
+    let longest = longest.map(|longest| format!(" (longest {longest})"));
+    let what = branch.describe() + &longest.unwrap_or_default();
+    match branch.waited_ns.map(units::duration_ns) {
+        Some(age) => spread_field(&what, &format!("for {age}")),
+        None => what,
+    }
 }
 
 fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {

@@ -139,6 +139,17 @@ reasons! {
         sentence: "suspended {age}{usual}; {wakes}",
         ..of("far-beyond", Verdict::MaybeStuck, Basis::Length)
     },
+    Reason::Branch(_) => Description {
+        when: "a branch of a `select!` or `join!` has waited, in all polls, at least 10 times the 99th \
+            percentile of its waits, and twice the longest; at least 8 must have ended; none of its \
+            wakers was called",
+        heading: Some("Who awaits whom"),
+        sentence: "a branch of the wait has waited {age}, far beyond what that branch usually waits; \
+            no waker of the branch was called, though the coroutine was polled for others",
+        several: Some("a branch of each wait has waited {age}, far beyond what that branch usually \
+            waits; no waker of the branches was called, though the coroutines were polled for others"),
+        ..of("branch-far-beyond", Verdict::MaybeStuck, Basis::Length)
+    },
     Reason::BeyondLives(_) => Description {
         when: "fewer than 8 waits ended at the line, but at least 8 similar coroutines (same name and \
             spawn site) have ended, and at least 8 that were born after all of these wait there; the \

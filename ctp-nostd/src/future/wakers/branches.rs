@@ -1,0 +1,323 @@
+//! The leaf futures for which a traced future waits at the same time, as the branches of a
+//! `select!`. Each leaf is known by its await chain.
+//!
+//! In most polls a single leaf clones the waker, and its chain is the place of the wait. This module
+//! is for all other polls. In a *precise* poll each polled leaf clones the waker again, since the
+//! borrowed waker equals no clone. Each clone of such a poll carries the number of a branch, in its
+//! table of functions, so that three things are known:
+//!
+//! ```text
+//!   cloned     by this poll           the leaf was polled
+//!   alive      a clone is left        the leaf still waits, or its future is kept for later
+//!   woken      before this poll       the leaf may have made progress
+//! ```
+//! At the end of the poll, the coroutine waits for the branches that are cloned and alive. A branch
+//! has *stayed* if the coroutine waited for it after the previous poll too, and none of its wakers
+//! was called in between. So a branch that never makes progress is seen to wait, however often
+//! another branch ends.
+//!
+//! A poll is precise if the recording asks for it (`--precise-chains`), or once a poll of this
+//! future left the place of the wait open: several clones were left, several leaves cloned, or none
+//! did. Some leaf futures wake the waker that they replace, and would thus wake their own task in
+//! each poll. Others collect all wakers that differ. A future is never polled precisely again after
+//! one of its wakers was called by value in such a poll, or once it has very many wakers.
+//!
+//! All words but `woken` and the counts of clones are changed only by the thread that polls.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::protocol::branches::{MOST_BRANCHES, Set};
+
+/// A future with more wakers than this is polled as usual.
+const MOST_WAKERS: usize = 64;
+
+/// How the next poll is done.
+const USUAL: u32 = 0;
+const PRECISE: u32 = 1;
+const NEVER_PRECISE: u32 = 2;
+
+/// The branches of a traced future.
+#[derive(Debug)]
+pub(crate) struct Branches {
+    mode: AtomicU32,
+    /// A bit for each branch: a waker was called since the latest poll began.
+    woken: AtomicU32,
+    /// A bit for each branch that this poll cloned.
+    cloned: AtomicU32,
+    /// A bit for each branch of which another traced future keeps an older waker.
+    kept_inside: AtomicU32,
+    /// A bit for each branch that waits since before this poll, if it still waits at the end.
+    staying: AtomicU32,
+    /// The number of the branch that was cloned last.
+    last: AtomicU32,
+    all: [Branch; MOST_BRANCHES],
+}
+
+#[derive(Debug)]
+struct Branch {
+    /// Id of the chain, 0 for an unused branch.
+    chain: AtomicU32,
+    /// The wakers with the number of this branch.
+    clones: AtomicU32,
+}
+
+impl Branch {
+    const fn new() -> Self {
+        Branch {
+            chain: AtomicU32::new(0),
+            clones: AtomicU32::new(0),
+        }
+    }
+}
+
+fn get(word: &AtomicU32) -> u32 {
+    word.load(Ordering::Relaxed)
+}
+
+fn set(word: &AtomicU32, value: u32) {
+    word.store(value, Ordering::Relaxed);
+}
+
+impl Branches {
+    pub const fn new(is_precise: bool) -> Self {
+        Branches {
+            mode: AtomicU32::new(if is_precise { PRECISE } else { USUAL }),
+            woken: AtomicU32::new(0),
+            cloned: AtomicU32::new(0),
+            kept_inside: AtomicU32::new(0),
+            staying: AtomicU32::new(0),
+            last: AtomicU32::new(0),
+            all: [const { Branch::new() }; MOST_BRANCHES],
+        }
+    }
+
+    /// Whether each leaf should clone the waker in each poll.
+    #[inline(always)]
+    pub fn is_precise(&self) -> bool {
+        get(&self.mode) == PRECISE
+    }
+
+    /// The latest poll left open where the coroutine waits, with this many wakers.
+    pub fn ask_for_precise_polls(&self, wakers: usize) {
+        if wakers != 0 && get(&self.mode) == USUAL {
+            set(&self.mode, PRECISE);
+        }
+        if MOST_WAKERS < wakers {
+            self.end_precise_polls();
+        }
+    }
+
+    /// A leaf has woken the waker that it replaced.
+    #[cold]
+    pub fn end_precise_polls(&self) {
+        set(&self.mode, NEVER_PRECISE);
+    }
+
+    /// Begins a poll.
+    pub fn begin_poll(&self) {
+        set(&self.cloned, 0);
+        set(&self.kept_inside, 0);
+        let woken = self.woken.swap(0, Ordering::Relaxed);
+        set(&self.staying, get(&self.staying) & !woken);
+    }
+
+    /// In a precise poll, a leaf with this chain clones the waker. Returns the number of the clone's
+    /// branch, or `None` if there is no number left.
+    pub fn clone_of(&self, chain: u32) -> Option<usize> {
+        let number = self.note(chain)?;
+        self.add_clone(number);
+        Some(number)
+    }
+
+    /// In another poll, a leaf with this chain clones the waker.
+    pub fn note(&self, chain: u32) -> Option<usize> {
+        let number = self.find(chain).or_else(|| self.claim(chain))?;
+        set(&self.cloned, get(&self.cloned) | 1 << number);
+        set(&self.last, number as u32);
+        Some(number)
+    }
+
+    fn find(&self, chain: u32) -> Option<usize> {
+        let is_of = |branch: &Branch| chain != 0 && get(&branch.chain) == chain;
+        self.all.iter().position(is_of)
+    }
+
+    /// Takes a branch that no waker and no recent poll uses.
+    fn claim(&self, chain: u32) -> Option<usize> {
+        let used = get(&self.cloned) | get(&self.staying);
+        let is_free = |&number: &usize| {
+            used & 1 << number == 0 && self.all[number].clones.load(Ordering::Acquire) == 0
+        };
+        let number = (0..MOST_BRANCHES).find(is_free).filter(|_| chain != 0)?;
+        set(&self.all[number].chain, chain);
+        self.woken.fetch_and(!(1 << number), Ordering::Relaxed);
+        Some(number)
+    }
+
+    /// A waker of this branch is cloned.
+    #[inline]
+    pub fn add_clone(&self, number: usize) {
+        self.all[number].clones.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A waker of this branch is dropped, or used up.
+    #[inline]
+    pub fn drop_clone(&self, number: usize) {
+        self.all[number].clones.fetch_sub(1, Ordering::Release); // pairs with `claim`
+    }
+
+    /// A waker of this branch is called.
+    #[inline]
+    pub fn wake(&self, number: usize) {
+        self.woken.fetch_or(1 << number, Ordering::Relaxed);
+    }
+
+    /// The branch that was cloned last waits, although its clone is dropped: a traced future keeps
+    /// the waker of an earlier poll.
+    pub fn keep_last(&self) {
+        let last = 1 << get(&self.last) & get(&self.cloned);
+        set(&self.kept_inside, get(&self.kept_inside) | last);
+    }
+
+    /// All waits of this poll so far are over.
+    #[cold]
+    pub fn forget_poll(&self) {
+        set(&self.cloned, 0);
+    }
+
+    /// Ends a poll. Returns the branches for which the coroutine waits.
+    pub fn end_poll(&self, was_precise: bool) -> Set {
+        let waiting = if was_precise {
+            get(&self.cloned) & (self.alive() | get(&self.kept_inside))
+        } else {
+            get(&self.cloned)
+        };
+        let stayed = get(&self.staying) & waiting;
+        // Only the wakers of a precise poll show whether a branch is woken.
+        let may_stay = if was_precise {
+            waiting & self.alive()
+        } else {
+            0
+        };
+        set(&self.staying, may_stay);
+        set(&self.cloned, 0);
+        let mut found = Set::default();
+        let last = get(&self.last) as usize;
+        let others = (0..MOST_BRANCHES).filter(|number| *number != last);
+        for number in others.chain([last]) {
+            if waiting & 1 << number != 0 {
+                found.insert(get(&self.all[number].chain), stayed & 1 << number != 0);
+            }
+        }
+        found
+    }
+
+    /// A bit for each branch that has wakers.
+    fn alive(&self) -> u32 {
+        let has_clones = |(_, branch): &(usize, &Branch)| get(&branch.clones) != 0;
+        let alive = self.all.iter().enumerate().filter(has_clones);
+        alive.fold(0, |bits, (number, _)| bits | 1 << number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heap::vec::Vec;
+
+    use super::*;
+
+    /// A precise poll in which leaves with these chains clone the waker, and drop their old waker.
+    fn poll(branches: &Branches, kept: &mut [Option<usize>; 10], chains: &[u32]) -> Set {
+        branches.begin_poll();
+        for &chain in chains {
+            let clone = branches.clone_of(chain);
+            let old = core::mem::replace(&mut kept[chain as usize], clone);
+            old.into_iter().for_each(|old| branches.drop_clone(old));
+        }
+        branches.end_poll(true)
+    }
+
+    fn chains(set: &Set) -> Vec<(u32, bool)> {
+        set.iter().collect()
+    }
+
+    #[test]
+    fn branch_stays_until_its_waker_is_called() {
+        let (branches, mut kept) = (Branches::new(true), [None; 10]);
+        assert_eq!(
+            chains(&poll(&branches, &mut kept, &[5, 6])),
+            [(6, false), (5, false)]
+        );
+        branches.wake(kept[6].expect("a clone"));
+        assert_eq!(
+            chains(&poll(&branches, &mut kept, &[6, 5])),
+            [(5, true), (6, false)]
+        );
+        branches.wake(kept[5].expect("a clone"));
+        assert_eq!(
+            chains(&poll(&branches, &mut kept, &[5, 6])),
+            [(6, true), (5, false)]
+        );
+    }
+
+    #[test]
+    fn branch_without_waker_is_over() {
+        let (branches, mut kept) = (Branches::new(true), [None; 10]);
+        poll(&branches, &mut kept, &[5, 6]);
+        branches.begin_poll();
+        let sleep = branches.clone_of(7).expect("a branch");
+        branches.drop_clone(sleep);
+        let lock = branches.clone_of(5).expect("a branch");
+        assert_eq!(chains(&branches.end_poll(true)), [(5, true)]);
+        branches.drop_clone(lock);
+        branches.begin_poll();
+        assert_eq!(chains(&branches.end_poll(true)), [], "not polled");
+    }
+
+    #[test]
+    fn branches_without_wakers_are_used_again() {
+        let (branches, mut kept) = (Branches::new(true), [None; 10]);
+        let all: Vec<u32> = (1..=MOST_BRANCHES as u32 + 1).collect();
+        let found = poll(&branches, &mut kept, &all);
+        assert_eq!(found.iter().count(), MOST_BRANCHES);
+        kept.iter()
+            .flatten()
+            .for_each(|number| branches.drop_clone(*number));
+        let mut kept = [None; 10];
+        poll(&branches, &mut kept, &[1]);
+        assert_eq!(
+            chains(&poll(&branches, &mut kept, &[9, 1])),
+            [(1, true), (9, false)]
+        );
+    }
+
+    #[test]
+    fn future_whose_leaf_wakes_old_wakers_is_left_alone() {
+        let branches = Branches::new(false);
+        branches.ask_for_precise_polls(0);
+        assert!(!branches.is_precise(), "there is no leaf");
+        branches.ask_for_precise_polls(1);
+        assert!(branches.is_precise());
+        branches.end_precise_polls();
+        branches.ask_for_precise_polls(2);
+        assert!(!branches.is_precise());
+        let collects = Branches::new(true);
+        collects.ask_for_precise_polls(MOST_WAKERS + 1);
+        assert!(!collects.is_precise());
+    }
+
+    #[test]
+    fn usual_poll_knows_no_branch_that_stays() {
+        let branches = Branches::new(false);
+        for _ in 0..2 {
+            branches.begin_poll();
+            branches.note(5);
+            branches.note(6);
+            assert_eq!(chains(&branches.end_poll(false)), [(6, false), (5, false)]);
+        }
+        branches.begin_poll();
+        branches.note(5);
+        branches.forget_poll();
+        assert_eq!(chains(&branches.end_poll(false)), []);
+    }
+}

@@ -1,0 +1,180 @@
+//! The branches of a wait: the await chains of the leaf futures for which a traced future waits at
+//! the same time. Each set is stored once, in the table of chains. Both halves.
+//!
+//! The first chain is that of the leaf which was polled last; the others are in the order of their
+//! ids. So the random order of a `select!` gives no more sets than it has branches. In the event of
+//! the wait, the argument has a bit for each branch, in this order: it has waited since before this
+//! poll.
+
+use heapless::Vec;
+
+use crate::memory::Region;
+use crate::memory::layout::{Interned, TEXT_BYTES};
+#[cfg(feature = "alloc")]
+use crate::protocol::chain::Digest;
+#[cfg(feature = "alloc")]
+use crate::protocol::intern;
+use crate::protocol::intern::BRANCHES;
+use crate::sync::Ordering;
+
+/// Branches of a wait that are recorded.
+pub const MOST_BRANCHES: usize = 8;
+
+const _: () = assert!(MOST_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
+
+/// The chains of a wait's branches, the last polled first, and whether each has waited since before
+/// the latest poll.
+#[cfg(feature = "alloc")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Set {
+    /// The others first, then the last polled.
+    branches: Vec<(u32, bool), MOST_BRANCHES>,
+}
+
+#[cfg(feature = "alloc")]
+impl Set {
+    /// Adds a branch. The branch that was polled last comes last.
+    pub fn insert(&mut self, chain: u32, has_stayed: bool) {
+        let _is_full = self.branches.push((chain, has_stayed));
+    }
+
+    /// The branches in the order in which they are stored.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, bool)> {
+        let (last, others) = self.branches.split_last().unzip();
+        let mut others: Vec<(u32, bool), MOST_BRANCHES> =
+            others.into_iter().flatten().copied().collect();
+        others.sort_unstable();
+        last.copied().into_iter().chain(others)
+    }
+
+    /// The chain, if there is a single branch.
+    pub fn single(&self) -> Option<u32> {
+        match self.branches[..] {
+            [(chain, _)] => Some(chain),
+            _ => None,
+        }
+    }
+
+    /// The chain of the branch that was polled last.
+    pub fn last(&self) -> Option<u32> {
+        self.branches.last().map(|(chain, _)| *chain)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.branches.is_empty()
+    }
+
+    /// A bit for each branch that has stayed.
+    pub fn stayed(&self) -> u64 {
+        let bits = self.iter().enumerate();
+        bits.fold(0, |word, (index, (_, has_stayed))| {
+            word | u64::from(has_stayed) << index
+        })
+    }
+}
+
+/// The hash of a set. `site` is the id of the site to report where the branches are not known.
+#[cfg(feature = "alloc")]
+pub(crate) fn hash(site: u32, set: &Set) -> u64 {
+    let mut digest = Digest::of(site);
+    for (chain, _) in set.iter() {
+        digest.add(SALT | u64::from(chain), MOST_BRANCHES);
+    }
+    digest.hash(false)
+}
+
+/// Distinguishes the ids of chains from the addresses of a chain, none of which is as large.
+#[cfg(feature = "alloc")]
+const SALT: u64 = 1 << 63;
+
+/// Probe: returns the id of this set in the table of chains, or 0 if the table is full or missing.
+#[cfg(feature = "alloc")]
+pub(crate) fn intern(table: &[Interned], attach_id: u16, site: u32, set: &Set) -> u32 {
+    let bytes = set.iter().count() * size_of::<u64>();
+    intern::place(table, attach_id, hash(site, set), |entry| {
+        entry.kind.store(BRANCHES, Ordering::Relaxed);
+        entry.site.store(site, Ordering::Relaxed);
+        entry.text_bytes.store(bytes as u32, Ordering::Relaxed);
+        for (text, (chain, _)) in entry.text.iter().zip(set.iter()) {
+            text.store(chain.into(), Ordering::Relaxed);
+        }
+    })
+}
+
+/// A set of branches, as the recorder read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branches {
+    /// Id of the site to report where the branches are not known.
+    pub site: u32,
+    /// Ids in the table of chains, the last polled first.
+    pub chains: Vec<u32, MOST_BRANCHES>,
+}
+
+/// Returns the branches with this id in the table of chains, if its entry is complete.
+pub fn lookup(table: &[Interned], id: u32) -> Option<Branches> {
+    let entry = table.get((id as usize).checked_sub(1)?)?;
+    let is_ready = entry.ready.load(Ordering::Acquire) != 0;
+    if !is_ready || entry.kind.load(Ordering::Relaxed) != BRANCHES {
+        return None;
+    }
+    let bytes = entry.text_bytes.load(Ordering::Relaxed) as usize;
+    let words = (bytes / size_of::<u64>()).min(MOST_BRANCHES);
+    let chains = entry.text.iter().take(words);
+    Some(Branches {
+        site: entry.site.load(Ordering::Relaxed),
+        chains: chains
+            .map(|word| word.load(Ordering::Relaxed) as u32)
+            .collect(),
+    })
+}
+
+impl Region<'_> {
+    /// The branches of a wait, if this id in an event names a set of branches.
+    pub fn branches_of_site(&self, site: u32) -> Option<Branches> {
+        lookup(self.chains, self.chain_of_site(site)?)
+    }
+}
+
+#[cfg(all(test, not(loom), feature = "alloc"))]
+mod tests {
+    use super::*;
+
+    fn set(branches: &[(u32, bool)]) -> Set {
+        let mut set = Set::default();
+        for (chain, has_stayed) in branches {
+            set.insert(*chain, *has_stayed);
+        }
+        set
+    }
+
+    #[test]
+    fn order_of_branches_before_the_last_is_irrelevant() {
+        let [left, right] = [[9, 4, 6], [4, 9, 6]].map(|chains| {
+            let set = set(&chains.map(|chain| (chain, chain == 9)));
+            (set.iter().collect::<Vec<_, 3>>(), set.stayed())
+        });
+        assert_eq!(&left.0[..], [(6, false), (4, false), (9, true)]);
+        assert_eq!(left.1, 0b100);
+        assert_eq!(left, right);
+        assert_eq!(set(&[(7, true)]).single(), Some(7));
+        assert_eq!(set(&[(7, true)]).stayed(), 1);
+        assert!(set(&[]).is_empty() && set(&[]).stayed() == 0);
+    }
+
+    #[test]
+    fn equal_sets_share_an_entry() {
+        let table: [Interned; 4] = Default::default();
+        let id = intern(&table, 1, 3, &set(&[(5, false), (6, true)]));
+        assert_eq!(intern(&table, 1, 3, &set(&[(5, true), (6, false)])), id);
+        assert_ne!(intern(&table, 1, 3, &set(&[(6, true), (5, false)])), id);
+        let found = lookup(&table, id).expect("a complete entry");
+        assert_eq!((found.site, &found.chains[..]), (3, &[6, 5][..]));
+        assert_eq!(lookup(&table, 0), None);
+        assert_eq!(crate::protocol::chain::lookup(&table, id), None);
+        table[id as usize - 1]
+            .text_bytes
+            .store(u32::MAX, Ordering::Relaxed);
+        let found = lookup(&table, id).expect("a complete entry");
+        assert_eq!(found.chains.len(), MOST_BRANCHES);
+    }
+}

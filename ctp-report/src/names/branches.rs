@@ -1,0 +1,298 @@
+//! The branches of a wait: which of several leaf futures the coroutine waits for, and where.
+//!
+//! The trace has the chain of each leaf that had a waker when the poll ended. A leaf may be over: its
+//! future was awaited earlier, and has kept the waker. Where two chains separate in the body of an
+//! `async` function, at different lines, the body has gone on from the one `.await` to the other. So the
+//! leaf that was polled later waits, and the other is over. Where the chains separate elsewhere, such as
+//! in a `select!`, the coroutine waits for both.
+
+use std::collections::BTreeSet;
+
+use ctp_trace::record::SiteId;
+use serde::Serialize;
+
+use crate::names::chains::{AllFunctions, Awaits};
+use crate::names::user_code::UserCode;
+use crate::names::{Label, label};
+
+/// A branch of a wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Branch {
+    /// The site of the branch alone.
+    #[serde(skip)]
+    pub site: SiteId,
+    /// The functions of the user inside the place of the wait, innermost first.
+    pub functions: Vec<Label>,
+    /// The library function in which the branch waits, if known.
+    pub within: Option<String>,
+    /// How long the oldest coroutine has waited for the branch, through all polls. `None` if that is not
+    /// known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
+    /// The longest wait for the branch that is over. `None` if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_ns: Option<u64>,
+}
+
+/// A leaf for which a poll has left a waker.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    /// The site of the leaf alone.
+    pub site: SiteId,
+    /// Its chain.
+    pub all: AllFunctions,
+}
+
+/// The waiting leaves, given all leaves with a waker. `last` has the sites of those that were polled
+/// last in some poll.
+pub fn waiting(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> Vec<Leaf> {
+    let waits = |leaf: &&Leaf| {
+        let mut lasts = leaves.iter().filter(|leaf| last.contains(&leaf.site));
+        lasts.any(|last| !is_over(&leaf.all, &last.all))
+    };
+    leaves.iter().filter(waits).cloned().collect()
+}
+
+/// Whether the leaf is over because the coroutine has gone on to `last`.
+fn is_over(leaf: &AllFunctions, last: &AllFunctions) -> bool {
+    if !leaf.is_whole || !last.is_whole {
+        return false;
+    }
+    let pairs = leaf.labels.iter().rev().zip(last.labels.iter().rev());
+    let mut separate = pairs.filter(|(left, other)| !is_same_place(left, other));
+    separate
+        .next()
+        .is_some_and(|(left, other)| left.function == other.function && is_body(left))
+}
+
+fn is_same_place(left: &Label, other: &Label) -> bool {
+    let place = |label: &Label| (label.function.clone(), label.file.clone(), label.line);
+    place(left) == place(other)
+}
+
+/// Whether this is the body of an `async` function or block, and no function that polls.
+fn is_body(label: &Label) -> bool {
+    let function = label.function.as_deref().unwrap_or("poll");
+    let last = function.rsplit("::").next().unwrap_or(function);
+    !function.starts_with("closure") && !last.starts_with("poll") && label.line.is_some()
+}
+
+/// The place of a wait for several leaves, and each branch inside that place. `last` has the leaves that
+/// were polled last in some poll.
+pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awaits, Vec<Branch>) {
+    let chains: Vec<Awaits> = leaves
+        .iter()
+        .map(|leaf| Awaits::of(&leaf.all, user))
+        .collect();
+    let Some(first) = chains.first() else {
+        return Default::default();
+    };
+    let shared = chains.iter().map(|chain| shared_by(first, chain)).min();
+    let shared = shared.unwrap_or_default();
+    let branch = |(leaf, awaits): (&Leaf, &Awaits)| {
+        let inside = awaits.frames.len() - shared;
+        Branch {
+            site: leaf.site,
+            functions: awaits.frames[..inside].to_vec(),
+            within: awaits.within.clone(),
+            ..Branch::default()
+        }
+    };
+    let branches = leaves.iter().zip(&chains).map(branch).collect();
+    let main = limited(leaves, &chains).or_else(|| (shared == 0).then(|| main(leaves, last)));
+    let place = match main {
+        Some(index) => chains[index].clone(),
+        None => Awaits {
+            frames: first.frames[first.frames.len() - shared..].to_vec(),
+            is_whole: chains.iter().all(|chain| chain.is_whole),
+            ..Awaits::default()
+        },
+    };
+    (place, branches)
+}
+
+/// Of two leaves, the one that a timer limits: the other only sleeps, or both separate in the code of a
+/// timeout.
+fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
+    let [left, other] = leaves else {
+        return None;
+    };
+    let sleeps = |awaits: &Awaits| {
+        let within = awaits.within.as_deref().unwrap_or_default();
+        within.ends_with("::Sleep::poll")
+    };
+    match (sleeps(&chains[0]), sleeps(&chains[1])) {
+        (true, false) if !is_timer(other) => return Some(1),
+        (false, true) if !is_timer(left) => return Some(0),
+        _ => {}
+    }
+    let pairs = left
+        .all
+        .labels
+        .iter()
+        .rev()
+        .zip(other.all.labels.iter().rev());
+    let mut separate = pairs.filter(|(left, other)| !is_same_place(left, other));
+    let (in_left, in_other) = separate.next()?;
+    let is_timeout = |label: &Label| {
+        let function = label.function.as_deref().unwrap_or_default();
+        function.contains("Timeout")
+    };
+    let are_both = is_timeout(in_left) && is_timeout(in_other);
+    match (are_both, is_timer(left), is_timer(other)) {
+        (true, true, false) => Some(1),
+        (true, false, true) => Some(0),
+        _ => None,
+    }
+}
+
+/// Of leaves that have nothing in common, the one to name first: the last polled, or any that is no
+/// timer.
+fn main(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> usize {
+    let is_last = |leaf: &Leaf| last.contains(&leaf.site) && !is_timer(leaf);
+    let found = leaves.iter().position(is_last);
+    let other = || leaves.iter().position(|leaf| !is_timer(leaf));
+    found.or_else(other).unwrap_or(0)
+}
+
+/// Whether the leaf only waits for a time.
+fn is_timer(leaf: &Leaf) -> bool {
+    let is_sleep = |label: &Label| {
+        let function = label.function.as_deref().unwrap_or_default();
+        ["Sleep", "Delay", "Timer"]
+            .iter()
+            .any(|name| function.contains(&format!("::{name}")))
+    };
+    leaf.all.labels.iter().any(is_sleep)
+}
+
+/// How many of the outermost functions two chains have in common.
+fn shared_by(left: &Awaits, other: &Awaits) -> usize {
+    let pairs = left.frames.iter().rev().zip(other.frames.iter().rev());
+    pairs
+        .take_while(|(left, other)| is_same_place(left, other))
+        .count()
+}
+
+impl Branch {
+    /// Formats the branch as `read_frame main.rs:20 in AsyncReadExt::read_u32`.
+    pub fn describe(&self) -> String {
+        let inner = Awaits {
+            frames: self.functions.clone(),
+            is_whole: true,
+            ..Awaits::default()
+        };
+        let functions = inner.describe(None).join("  <-  ");
+        match (self.within.as_deref().map(label::api), functions.is_empty()) {
+            (Some(within), true) => within.to_owned(),
+            (Some(within), false) => format!("{functions} in {within}"),
+            (None, true) => "(not known)".to_owned(),
+            (None, false) => functions,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn label(function: &str, line: u32) -> Label {
+        Label {
+            function: Some(function.to_owned()),
+            file: Some("main.rs".to_owned()),
+            absolute: Some("/app/main.rs".into()),
+            line: Some(line),
+            ..Label::default()
+        }
+    }
+
+    fn leaf(site: u32, functions: &[(&str, u32)]) -> Leaf {
+        let labels = functions
+            .iter()
+            .map(|(function, line)| label(function, *line));
+        Leaf {
+            site: SiteId(site),
+            all: AllFunctions {
+                labels: labels.collect(),
+                is_whole: true,
+                ..AllFunctions::default()
+            },
+        }
+    }
+
+    fn sites(leaves: &[Leaf], last: &[u32]) -> Vec<u32> {
+        let last = last.iter().copied().map(SiteId).collect();
+        let waiting = waiting(leaves, &last);
+        waiting.iter().map(|leaf| leaf.site.0).collect()
+    }
+
+    // CT-13
+    #[test]
+    fn earlier_await_of_the_same_body_is_over() {
+        let keepalive = leaf(
+            1,
+            &[
+                ("tokio::Sleep::poll", 5),
+                ("closure in app::relay", 18),
+                ("app::relay", 18),
+            ],
+        );
+        let send = leaf(2, &[("tokio::Sender::send", 9), ("app::relay", 23)]);
+        let both = [keepalive, send];
+        assert_eq!(sites(&both, &[2]), [2]);
+        assert_eq!(sites(&both, &[1]), [1]);
+        assert_eq!(sites(&both, &[1, 2]), [1, 2], "either");
+    }
+
+    // CT-13
+    #[test]
+    fn branches_of_one_await_wait_together() {
+        let frame = leaf(
+            1,
+            &[
+                ("tokio::ReadU32::poll", 5),
+                ("app::read_frame", 20),
+                ("app::serve", 29),
+            ],
+        );
+        let tick = leaf(2, &[("tokio::Interval::tick", 7), ("app::serve", 29)]);
+        let by_hand = leaf(3, &[("app::Both::poll", 40), ("app::serve", 29)]);
+        let other_hand = leaf(4, &[("app::Both::poll", 41), ("app::serve", 29)]);
+        let all = [frame, tick];
+        assert_eq!(sites(&all, &[2]), [1, 2]);
+        assert_eq!(sites(&[by_hand, other_hand], &[4]), [3, 4]);
+        let last = BTreeSet::from([SiteId(2)]);
+        let (around, branches) = place(&all, &last, &UserCode::default());
+        assert_eq!(around.functions(), ["app::serve"]);
+        let branches: Vec<String> = branches.iter().map(Branch::describe).collect();
+        assert_eq!(branches[0], "app::read_frame main.rs:20");
+    }
+
+    // CT-13
+    #[test]
+    fn timeout_is_shown_at_what_it_limits() {
+        let timeout = |line| ("<tokio::time::Timeout<T> as Future>::poll", line);
+        let frame = leaf(
+            1,
+            &[("app::read_frame", 20), timeout(3), ("app::serve", 29)],
+        );
+        let sleep = leaf(
+            2,
+            &[("tokio::Sleep::poll", 7), timeout(4), ("app::serve", 29)],
+        );
+        let last = BTreeSet::from([SiteId(2)]);
+        let (at, branches) = place(&[frame, sleep], &last, &UserCode::default());
+        assert_eq!(at.functions()[0], "app::read_frame");
+        assert_eq!(branches.len(), 2);
+    }
+
+    #[test]
+    fn incomplete_chains_leave_every_leaf_waiting() {
+        let mut leaves = [
+            leaf(1, &[("app::relay", 18)]),
+            leaf(2, &[("app::relay", 23)]),
+        ];
+        leaves[0].all.is_whole = false;
+        assert_eq!(sites(&leaves, &[2]), [1, 2]);
+    }
+}

@@ -1,0 +1,133 @@
+//! Waits with several branches, as in a `select!`. Times are in milliseconds.
+
+use ctp_trace::TraceModel;
+use ctp_trace::record::*;
+use ctp_trace::verdict::{Confidence, Judgement, Reason, Verdict};
+
+const FRAME: SiteId = SiteId(1);
+const TICK: SiteId = SiteId(2);
+/// The same branches, in the two orders of a `select!`.
+const SELECT: [SiteId; 2] = [SiteId(3), SiteId(4)];
+const ALONE: SiteId = SiteId(5);
+const THRESHOLD: Nanos = Nanos(1_000_000_000);
+
+/// A coroutine that waits for frames beside ticks.
+struct Host {
+    trace_model: TraceModel,
+    events: u64,
+}
+
+impl Host {
+    fn new() -> Self {
+        let mut trace_model = TraceModel::new();
+        for (site, sites) in [(SELECT[0], [FRAME, TICK]), (SELECT[1], [TICK, FRAME])] {
+            trace_model.consume(&Record::Branches(Branches {
+                site,
+                sites: sites.to_vec(),
+            }));
+        }
+        let events = 0;
+        Host {
+            trace_model,
+            events,
+        }
+    }
+
+    fn event(&mut self, at: u64, kind: EventKind, site: SiteId, arg: u64) {
+        self.trace_model.consume(&Record::Event(Event {
+            coroutine: CoroutineId(1),
+            n: self.events,
+            at: Nanos(at * 1_000_000),
+            kind,
+            site,
+            arg,
+            ..Event::default()
+        }));
+        self.events += 1;
+    }
+
+    /// A poll ends in the `select!`. The bits of `stayed` are in the order of these branches.
+    fn poll(&mut self, at: u64, order: usize, stayed: u64) {
+        self.event(at, EventKind::Run, SiteId(0), 0);
+        self.event(at, EventKind::Suspend, SELECT[order], stayed);
+    }
+
+    /// Ten frames come, one each 10 ms, in polls with either order.
+    fn receive_frames(&mut self) {
+        for round in 0..10 {
+            self.poll(10 * round, round as usize % 2, 0);
+        }
+    }
+
+    /// A tick each 100 ms up to this time; the frame stays.
+    fn tick_until(&mut self, end: u64) {
+        for at in (200..=end).step_by(100) {
+            let order = at as usize / 100 % 2;
+            let frame = [0b01, 0b10][order];
+            self.poll(at, order, frame);
+        }
+    }
+
+    fn judge(&mut self, at: u64) -> Judgement {
+        self.trace_model.advance_to(Nanos(at * 1_000_000));
+        self.trace_model.judge(THRESHOLD)[0].1
+    }
+}
+
+// CT-15
+#[test]
+fn branch_that_never_ends_is_stuck_beside_ticks() {
+    let mut host = Host::new();
+    host.receive_frames();
+    host.tick_until(5_000);
+    let judgement = host.judge(5_050);
+    let Reason::Branch(branch) = judgement.reason else {
+        panic!("{judgement:?}");
+    };
+    assert_eq!((branch.site, branch.past.waits), (FRAME, 9));
+    assert_eq!(judgement.verdict, Verdict::MaybeStuck);
+    assert_eq!(judgement.confidence, Confidence::Likely);
+    assert_eq!(judgement.age, Nanos(4_960_000_000));
+    let ages: Vec<_> = host.trace_model.branches(CoroutineId(1)).collect();
+    assert!(ages.contains(&(TICK, Nanos(5_000_000_000))), "{ages:?}");
+}
+
+#[test]
+fn branches_in_any_order_are_one_place() {
+    let mut host = Host::new();
+    host.receive_frames();
+    let sites = SELECT.map(|site| host.trace_model.site(site, WaitKind::Unknown));
+    let [first, second] = sites.map(|site| site.map_or(0, |site| site.waits.count()));
+    assert_eq!((first, second), (9, 0));
+}
+
+#[test]
+fn woken_branch_begins_a_new_wait() {
+    let mut host = Host::new();
+    host.receive_frames();
+    host.tick_until(4_000);
+    host.poll(4_500, 0, 0);
+    assert_ne!(host.judge(4_600).verdict, Verdict::MaybeStuck);
+}
+
+#[test]
+fn branch_is_not_judged_across_missing_events() {
+    let mut host = Host::new();
+    host.receive_frames();
+    host.tick_until(4_000);
+    host.events += 2;
+    host.poll(4_100, 0, 0b01);
+    assert_eq!(host.judge(4_200).verdict, Verdict::Waiting);
+}
+
+#[test]
+fn wait_elsewhere_ends_all_branches() {
+    let mut host = Host::new();
+    host.receive_frames();
+    host.tick_until(4_000);
+    host.event(4_100, EventKind::Run, SiteId(0), 0);
+    host.event(4_100, EventKind::Suspend, ALONE, 0);
+    assert_eq!(host.trace_model.branches(CoroutineId(1)).count(), 0);
+    host.poll(4_200, 0, 0b01);
+    assert_eq!(host.judge(4_300).verdict, Verdict::Waiting);
+}
