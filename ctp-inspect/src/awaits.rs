@@ -6,6 +6,7 @@
 //! A fact is either certain or absent. Where a search ends early, the result says so in
 //! [`gaps`](TaskAwaits::gaps).
 
+mod account;
 mod branch;
 mod frame;
 mod guard;
@@ -15,6 +16,7 @@ mod memory;
 mod search;
 mod view;
 mod waker;
+mod wakers;
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ctp_trace::record::{AwaitFrame, TaskId, TaskWait};
 
+use super::account::Account;
 use super::guard::{are_guards_unknown, held_locks};
 use super::known::{Known, Leaf, is_body, known, macro_of};
 use super::leaf::{Awaited, LeafReader};
@@ -22,6 +23,7 @@ pub(super) struct Walk<'w> {
     around: Vec<(u32, Value)>,
     met: HashSet<Met>,
     gaps: BTreeSet<&'static str>,
+    account: Account,
     proof: Proof,
     /// The present future is what a macro of tokio expands to.
     is_expanded: bool,
@@ -58,6 +60,7 @@ impl<'w> Walk<'w> {
             around: Vec::new(),
             met: HashSet::new(),
             gaps: BTreeSet::new(),
+            account: Account::default(),
             proof: Proof::Proven,
             is_expanded: false,
         }
@@ -65,6 +68,8 @@ impl<'w> Walk<'w> {
 
     pub(super) fn run(mut self, future: Value) -> TaskAwaits {
         self.follow(future, 0);
+        let account = std::mem::take(&mut self.account);
+        account.settle(self.view, self.header, self.tasks, &mut self.found.waits);
         if self.view.pages.is_cut() {
             self.add_gap("a task has more memory than is read");
         }
@@ -97,6 +102,7 @@ impl<'w> Walk<'w> {
             self.follow_body(future, &layout, depth);
             return;
         }
+        self.account.add_owner(future);
         match known(&layout.path) {
             Some(Known::Leaf(leaf)) => self.end(future, &layout, leaf, depth),
             Some(Known::PollFn) => self.follow_poll_fn(future, &layout, depth),
@@ -208,6 +214,11 @@ impl<'w> Walk<'w> {
         let awaited = reader.read(future, leaf);
         if let Some(frame) = self.found.frames.last_mut() {
             frame.may_wait_forever = leaf == Leaf::Forever;
+        }
+        self.account.add_leaf(self.found.waits.len(), future);
+        let is_open = awaited.has_waker.is_none() && !awaited.always_registers;
+        if is_open && leaf != Leaf::Forever && self.proof != Proof::Unproven {
+            self.account.add_open(self.found.waits.len(), future);
         }
         self.add_wait(index, awaited);
     }

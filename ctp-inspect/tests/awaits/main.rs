@@ -55,6 +55,7 @@ impl Inspected {
         }
         self.assert_branches();
         self.assert_guards();
+        self.assert_permits();
     }
 
     fn assert_functions(&self, expected: &Expected) {
@@ -139,6 +140,23 @@ impl Inspected {
             let within = found.frames[expansion + 1..].iter();
             let branches = within.filter(|frame| frame.depth == depth + 1).count();
             assert_eq!(branches, found.waits.len(), "{found:#?}");
+        }
+    }
+
+    /// A future that the program implements itself, in a connection and beside another branch.
+    fn assert_permits(&self) {
+        for (task, has_waker) in [
+            ("permit.kept", Some(true)),
+            ("permit.lost", Some(false)),
+            ("permit.elsewhere", None),
+        ] {
+            let found = &self.tasks[task];
+            let waits = found.waits.iter().map(|wait| {
+                let name = &found.frames[wait.frame as usize].name;
+                (name.rsplit("::").next().unwrap(), wait.has_waker)
+            });
+            let expected = [("GetPermit", has_waker), ("Notified", Some(true))];
+            assert_eq!(waits.collect::<Vec<_>>(), expected, "{task}: {found:#?}");
         }
     }
 

@@ -45,8 +45,10 @@ pub enum LeafEvidence {
     Known {
         /// One of them has a type that registers a waker whenever it waits.
         always_registers: bool,
-        /// Each of them is known to have no waker of the task.
+        /// One of them is known to have no waker of the task, and no other is a timer.
         has_no_waker: bool,
+        /// Of one of them it is not known whether it has a waker of the task.
+        is_unsettled: bool,
         /// One of them is a lock, and no task is known to hold it.
         is_held_by_unknown: bool,
     },
@@ -149,7 +151,7 @@ reasons! {
     Deadlock: Deadlock, "deadlock", "in a cycle of tasks, each of which waits for a lock that the next holds, or for its end; STUCK? if a lock has several holders, or a future inside a task waits";
     NoWaker: Stuck, "no-waker", "no waker is left, and the innermost future is of a type that always registers a waker; STUCK? for other known types";
     Behind: Stuck, "behind", "can continue only after a task that is STUCK or in a DEADLOCK; STUCK? if that or a lock is doubtful";
-    LeafWithoutWaker: MaybeStuck, "leaf-without-waker", "the innermost future has no waker of the task, though wakers exist elsewhere";
+    LeafWithoutWaker: MaybeStuck, "leaf-without-waker", "an innermost future has no waker of the task, though wakers exist elsewhere";
     OwnWaker: MaybeStuck, "self-waker", "all wakers are in memory that only the task itself owns";
     Overdue: MaybeStuck, "overdue", "the timer was due before the first inspection, and no worker is blocked";
     NotRun: MaybeStuck, "not-run", "woken, and not run between two inspections while all workers were parked";
@@ -163,6 +165,7 @@ reasons! {
     QueuedUnseen: Waiting, "queued-unseen", "woken, not run between two inspections, and no worker is known";
     Runs: Waiting, "runs", "polled by a known thread that is not blocked, or not at every inspection";
     RunsUnseen: Waiting, "runs-unseen", "polled at every inspection, and the thread is unknown";
+    LeafUnknown: Waiting, "leaf-unknown", "wakers are left, and it is unknown whether an innermost future has one";
     StackUnknown: Waiting, "stack-unknown", "wakers are left, and what it waits for is unknown";
     Ignored: Waiting, "ignored", "the verdict would be worse, but `--ignore` hides it";
     Waits: Waiting, "waits", "something known can still wake it";
@@ -193,6 +196,7 @@ impl InspectedReason {
                 | InspectedReason::BehindBusy
                 | InspectedReason::QueuedUnseen
                 | InspectedReason::RunsUnseen
+                | InspectedReason::LeafUnknown
                 | InspectedReason::StackUnknown
         )
     }
@@ -298,6 +302,12 @@ fn open(evidence: &InspectedEvidence, threshold: Nanos) -> InspectedReason {
                 ..
             },
         ) if threshold.min(SURE_AFTER) <= evidence.unchanged => InspectedReason::HolderUnknown,
+        (
+            _,
+            LeafEvidence::Known {
+                is_unsettled: true, ..
+            },
+        ) => InspectedReason::LeafUnknown,
         _ => InspectedReason::Waits,
     }
 }

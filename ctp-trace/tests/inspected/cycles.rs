@@ -79,17 +79,61 @@ fn a_holder_that_continues_ends_no_task() {
     assert_eq!(found[1], (Verdict::Waiting, Reason::Waits));
 }
 
-#[test]
-fn another_branch_ends_a_cycle() {
-    let frames = [(0, "transfer"), (1, "Mutex::lock"), (1, "Readiness")];
-    let both = InspectedTask {
-        stack: AwaitStackId(2),
-        ..between(1, A, Some(hold(A, true)))
+/// The verdicts of two tasks in a cycle, each of which has another branch.
+fn beside(name: &str, resource: Resource) -> Vec<(Verdict, Reason)> {
+    let frames = [(0, "transfer"), (1, "Mutex::lock"), (1, name)];
+    let with_branch = |mut task: InspectedTask| {
+        task.waits.push(wait(2, resource));
+        task.stack = AwaitStackId(2);
+        found(task)
     };
     let mut program = Program::default();
-    program.inspect(&[stack(2, &frames), found(both)], &[]);
+    let tasks = [
+        stack(2, &frames),
+        with_branch(between(1, A, Some(hold(B, true)))),
+        with_branch(between(2, B, Some(hold(A, true)))),
+    ];
+    program.inspect(&tasks, &[]);
     program.inspect(&[], &[]);
-    assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::Waits)]);
+    program.verdicts()
+}
+
+// CT-15
+#[test]
+fn another_branch_makes_a_cycle_likely() {
+    let likely = (Verdict::MaybeStuck, Reason::Deadlock);
+    assert_eq!(beside("Notified", Resource::Channel(9)), [likely; 2]);
+    assert_eq!(beside("Readiness", Resource::Readable(9)), [likely; 2]);
+}
+
+#[test]
+fn a_timer_beside_a_lock_ends_a_cycle() {
+    let timer = Resource::Timer(Nanos(1 << 60));
+    assert_eq!(
+        beside("Sleep", timer),
+        [(Verdict::Waiting, Reason::Waits); 2]
+    );
+}
+
+#[test]
+fn only_locks_count_beside_other_branches() {
+    let frames = [(0, "supervise"), (1, "JoinHandle"), (1, "Notified")];
+    let supervisor = InspectedTask {
+        waits: vec![
+            wait(1, Resource::Task(TaskId(2))),
+            wait(2, Resource::Channel(9)),
+        ],
+        ..task(1, 2)
+    };
+    let lost = InspectedTask {
+        wakers: Some(0),
+        ..between(2, A, None)
+    };
+    let mut program = Program::default();
+    let records = [stack(2, &frames), locking(), found(supervisor), found(lost)];
+    program.inspect(&records, &[]);
+    program.inspect(&[], &[]);
+    assert_eq!(program.verdicts()[0], (Verdict::Waiting, Reason::Waits));
 }
 
 #[test]

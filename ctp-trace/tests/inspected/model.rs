@@ -28,7 +28,11 @@ fn unchanged_tasks_need_no_further_record() {
     assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::SeenOnce)]);
     program.inspect(&[], &[]);
     assert_eq!(program.verdicts(), [(Verdict::Stuck, Reason::NoWaker)]);
-    program.inspect(&[found(task(1, 1))], &[]);
+    let found_again = InspectedTask {
+        wakers: Some(1),
+        ..lost()
+    };
+    program.inspect(&[found(found_again)], &[]);
     assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::Waits)]);
     program.inspect(&[], &[1]);
     assert_eq!(program.verdicts(), []);
@@ -89,6 +93,55 @@ fn the_timer_of_a_timeout_is_no_leaf() {
     assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::Waits)]);
 }
 
+/// The verdict on a `select!` of a future of an unknown type and another branch.
+fn beside(has_waker: Option<bool>, name: &str, resource: Resource) -> (Verdict, Reason) {
+    let mut task = InspectedTask {
+        wakers: Some(2),
+        waits: vec![wait(2, Resource::Unknown), wait(3, resource)],
+        ..task(1, 1)
+    };
+    task.waits[0].has_waker = has_waker;
+    task.waits[0].always_registers = false;
+    let frames = [(0, "serve"), (1, "select"), (2, "GetPermit"), (2, name)];
+    let mut program = Program::default();
+    program.inspect(&[stack(1, &frames), found(task)], &[]);
+    program.inspect(&[], &[]);
+    program.verdicts()[0]
+}
+
+// CT-14
+#[test]
+fn a_leaf_without_waker_counts_beside_others() {
+    let channel = Resource::Channel(9);
+    let likely = (Verdict::MaybeStuck, Reason::LeafWithoutWaker);
+    assert_eq!(beside(Some(false), "Notified", channel), likely);
+    let waits = (Verdict::Waiting, Reason::Waits);
+    assert_eq!(beside(Some(true), "Notified", channel), waits);
+    let timer = Resource::Timer(Nanos(1 << 60));
+    assert_eq!(beside(Some(false), "Sleep", timer), waits);
+}
+
+#[test]
+fn an_unsettled_leaf_is_a_gap() {
+    let verdict = beside(None, "Notified", Resource::Channel(9));
+    assert_eq!(verdict, (Verdict::Waiting, Reason::LeafUnknown));
+    assert!(verdict.1.is_gap());
+}
+
+#[test]
+fn a_leaf_that_waits_forever_needs_no_waker() {
+    let mut ticking = InspectedTask {
+        waits: vec![wait(2, Resource::Unknown), wait(3, Resource::Channel(9))],
+        ..task(1, 1)
+    };
+    ticking.waits[0].has_waker = Some(false);
+    let frames = [(0, "serve"), (1, "select"), (2, "Pending"), (2, "Notified")];
+    let mut program = Program::default();
+    program.inspect(&[stack(1, &frames), found(ticking)], &[]);
+    program.inspect(&[], &[]);
+    assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::Waits)]);
+}
+
 #[test]
 fn wakers_must_all_be_found_to_be_its_own() {
     let verdict = |wakers, holders: &[WakerHolder]| {
@@ -96,7 +149,7 @@ fn wakers_must_all_be_found_to_be_its_own() {
         let own = InspectedTask {
             wakers: Some(wakers),
             waker_holders: holders.to_vec(),
-            ..task(1, 1)
+            ..lost()
         };
         program.inspect(&[reading(), found(own)], &[]);
         program.inspect(&[], &[]);

@@ -17,10 +17,11 @@ fn claim(evidence: &InspectedEvidence) -> u32 {
 }
 
 fn leaf() -> impl Strategy<Value = LeafEvidence> {
-    let known = any::<(bool, bool, bool)>().prop_map(
-        |(always_registers, has_no_waker, is_held_by_unknown)| LeafEvidence::Known {
+    let known = any::<(bool, bool, bool, bool)>().prop_map(
+        |(always_registers, has_no_waker, is_unsettled, is_held_by_unknown)| LeafEvidence::Known {
             always_registers,
             has_no_waker,
+            is_unsettled,
             is_held_by_unknown,
         },
     );
@@ -93,11 +94,13 @@ fn with_less(evidence: &InspectedEvidence) -> Vec<InspectedEvidence> {
     let leaf = match all.leaf {
         LeafEvidence::Known {
             has_no_waker,
+            is_unsettled,
             is_held_by_unknown,
             ..
         } => LeafEvidence::Known {
             always_registers: false,
             has_no_waker,
+            is_unsettled,
             is_held_by_unknown,
         },
         leaf => leaf,

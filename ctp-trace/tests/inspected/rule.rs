@@ -18,6 +18,7 @@ fn known(always_registers: bool, has_no_waker: bool) -> LeafEvidence {
     LeafEvidence::Known {
         always_registers,
         has_no_waker,
+        is_unsettled: false,
         is_held_by_unknown: false,
     }
 }
@@ -160,6 +161,7 @@ fn unknown_waits_are_gaps() {
     let held = LeafEvidence::Known {
         always_registers: true,
         has_no_waker: false,
+        is_unsettled: false,
         is_held_by_unknown: true,
     };
     let held = InspectedEvidence {

@@ -67,7 +67,8 @@ impl Blocked {
         blocked
     }
 
-    /// Adds what the task waits for, if the holder of each such thing is known.
+    /// Adds what the task waits for: everything, if the holder of each such thing is known, and else the
+    /// locks with known holders.
     fn add(
         &mut self,
         process: &InspectedProcess,
@@ -79,16 +80,27 @@ impl Blocked {
         if task.state != TaskState::Idle || leaves.is_empty() {
             return;
         }
-        let of_leaves = leaves.iter().map(|leaf| blockers(process, holders, leaf));
-        let Some(blockers) = of_leaves.collect::<Option<Vec<_>>>() else {
+        let of_leaves = leaves
+            .iter()
+            .map(|leaf| (leaf, blockers(process, holders, leaf)));
+        let of_leaves: Vec<_> = of_leaves.collect();
+        let has_other = of_leaves.iter().any(|(_, blockers)| blockers.is_none());
+        if has_other && leaves.iter().any(Leaf::is_running_timer) {
             return;
-        };
-        let is_exclusive = blockers.iter().all(|(_, is_exclusive)| *is_exclusive);
+        }
+        // Another branch may let the task continue. So only locks count, and nothing is certain.
+        let counted = of_leaves
+            .into_iter()
+            .filter(|(leaf, _)| !has_other || is_lock(leaf));
+        let blockers: Vec<_> = counted.filter_map(|(_, blockers)| blockers).collect();
+        let is_exclusive = !has_other && blockers.iter().all(|(_, is_exclusive)| *is_exclusive);
         if is_exclusive && task.kind != TaskKind::Child {
             self.exclusive.insert(task.id);
         }
-        let others = blockers.into_iter().flat_map(|(ids, _)| ids);
-        self.edges.insert(task.id, others.collect());
+        let others: Vec<_> = blockers.into_iter().flat_map(|(ids, _)| ids).collect();
+        if !others.is_empty() {
+            self.edges.insert(task.id, others);
+        }
     }
 
     fn note_cycles(&mut self) {
@@ -156,6 +168,15 @@ fn blockers(
     let ids: Vec<TaskId> = of_lock.iter().map(|(task, _)| task.id).collect();
     let is_exclusive = matches!(of_lock, [(_, true)]);
     (!ids.is_empty()).then_some((ids, is_exclusive))
+}
+
+fn is_lock(leaf: &Leaf) -> bool {
+    leaf.wait.is_some_and(|wait| {
+        matches!(
+            wait.resource,
+            Resource::Mutex(_) | Resource::RwLock(_) | Resource::Semaphore(_)
+        )
+    })
 }
 
 fn waits_for((id, others): (&TaskId, &Vec<TaskId>)) -> (CoroutineId, Needs) {

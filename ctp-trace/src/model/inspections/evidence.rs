@@ -43,6 +43,29 @@ pub(super) struct Leaf<'t> {
     is_of_timeout: bool,
 }
 
+impl Leaf<'_> {
+    /// Whether the future has registered a waker. A future that may be meant to wait forever needs none.
+    fn has_waker(&self) -> Option<bool> {
+        if self.frame.may_wait_forever {
+            return Some(true);
+        }
+        self.wait?.has_waker
+    }
+
+    /// Whether the future may or may not have a waker, by what is known.
+    fn is_unsettled(&self) -> bool {
+        let always_registers = self.wait.is_some_and(|wait| wait.always_registers);
+        self.has_waker().is_none() && !always_registers
+    }
+
+    /// Whether the future is a timer that will wake the task, so that all other branches are polled again.
+    pub(super) fn is_running_timer(&self) -> bool {
+        self.wait.is_some_and(|wait| {
+            matches!(wait.resource, Resource::Timer(_)) && wait.has_waker != Some(false)
+        })
+    }
+}
+
 impl TraceModel {
     /// Judges the tasks of all inspected processes. `threshold` is how long a timer must be overdue.
     pub fn judge_inspected(&self, threshold: Nanos) -> Vec<JudgedTask<'_>> {
@@ -306,10 +329,9 @@ fn leaf_evidence(task: &InspectedTask, leaves: &[Leaf], holders: &Holders) -> Le
     };
     LeafEvidence::Known {
         always_registers: waits().any(|wait| wait.always_registers),
-        has_no_waker: awaited.iter().all(|leaf| {
-            let has_no_waker = leaf.wait.is_some_and(|wait| wait.has_waker == Some(false));
-            has_no_waker && !leaf.frame.may_wait_forever
-        }),
+        has_no_waker: awaited.iter().any(|leaf| leaf.has_waker() == Some(false))
+            && !awaited.iter().any(|leaf| leaf.is_running_timer()),
+        is_unsettled: awaited.iter().any(|leaf| leaf.is_unsettled()),
         is_held_by_unknown: task.state == TaskState::Idle && waits().any(is_unheld_lock),
     }
 }

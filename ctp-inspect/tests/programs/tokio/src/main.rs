@@ -1,6 +1,7 @@
 //! Tasks that await in all the ways that `ctp-inspect` knows. The program prints the address of each task's
 //! header, and the lines at which functions await; then it waits to be killed.
 
+mod permits;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -249,8 +250,8 @@ async fn main() {
     spawn("watching", watching(watch));
     let (request_sender, request) = oneshot::channel();
     let in_flight = Box::pin(Some(middle(request)));
-    let dispatcher = Dispatcher { in_flight };
-    spawn("serving", Connection { dispatcher });
+    spawn("serving", Connection { dispatcher: Dispatcher { in_flight } });
+    permits::spawn_all();
     let last = spawn("forever", forever());
     spawn("joined", async move {
         awaits_at("joined", line!() + 1);

@@ -1,0 +1,90 @@
+//! Whether futures of unknown types have registered a waker, by an account of all wakers of the task.
+//!
+//! A future may register its waker anywhere, such as in a static variable. So a future has none only if
+//! every waker of the task is found elsewhere, and nothing that the future leads to contains one.
+
+use ctp_trace::record::{TaskId, TaskWait};
+
+use super::view::{Value, View};
+use super::wakers::{FoundWakers, WakerSearch};
+use crate::tokio::state::StateWord;
+
+/// The futures of a task, by how their wakers are found.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// Futures that own what is around the innermost ones, and the innermost ones.
+    owners: Vec<Value>,
+    /// The innermost futures: the index of the wait.
+    leaves: Vec<(usize, Value)>,
+    /// The innermost futures for which it is open whether they have a waker: the index of the wait.
+    open: Vec<(usize, Value)>,
+}
+
+impl Account {
+    /// Adds a future which is known to exist, and is not the body of an async function.
+    pub(super) fn add_owner(&mut self, future: Value) {
+        self.owners.push(future);
+    }
+
+    /// Adds an innermost future that has been polled, and the index of its wait.
+    pub(super) fn add_open(&mut self, wait: usize, future: Value) {
+        self.open.push((wait, future));
+    }
+
+    /// Adds an innermost future, and the index of its wait.
+    pub(super) fn add_leaf(&mut self, wait: usize, future: Value) {
+        self.leaves.push((wait, future));
+    }
+
+    /// How many wakers innermost futures have where no search finds them, such as that in a task which is
+    /// joined.
+    fn hidden<'s>(&self, waits: &[TaskWait], search: &dyn Fn() -> WakerSearch<'s>) -> usize {
+        let leaves = self.leaves.iter().filter(|(wait, future)| {
+            let has_waker = waits
+                .get(*wait)
+                .is_some_and(|wait| wait.has_waker == Some(true));
+            has_waker && search().run([*future]).wakers.is_empty()
+        });
+        leaves.count()
+    }
+
+    /// Completes the waits for which it is open whether they have a waker of the task with this header.
+    pub(super) fn settle(
+        self,
+        view: &View<'_>,
+        header: u64,
+        tasks: &dyn Fn(u64) -> Option<TaskId>,
+        waits: &mut [TaskWait],
+    ) {
+        if self.open.is_empty() {
+            return;
+        }
+        let search = || WakerSearch::new(view, header, tasks);
+        let of_open = self.open.iter();
+        let of_open: Vec<_> = of_open
+            .map(|(wait, future)| (*wait, search().run([*future])))
+            .collect();
+        let elsewhere = search().run(self.owners.iter().copied()).wakers;
+        let hidden = self.hidden(waits, &search);
+        let is_complete = wakers(view, header) == Some(elsewhere.len() + hidden);
+        for (wait, found) in of_open {
+            if let Some(wait) = waits.get_mut(wait) {
+                wait.has_waker = has_waker(&found, is_complete);
+            }
+        }
+    }
+}
+
+fn has_waker(found: &FoundWakers, is_complete: bool) -> Option<bool> {
+    if !found.wakers.is_empty() {
+        return Some(true);
+    }
+    let is_without = is_complete && !found.is_cut;
+    is_without.then_some(false)
+}
+
+/// At most this many wakers of the task are left.
+fn wakers(view: &View<'_>, header: u64) -> Option<usize> {
+    let state = StateWord(view.pages.word(header)?);
+    usize::try_from(state.wakers()).ok()
+}

@@ -1,0 +1,232 @@
+//! [`WakerSearch`]: the wakers of a task in everything that a value leads to.
+//!
+//! The search knows where values are by their types. Raw pointers may be dangling, and the variables of an async
+//! function may have been moved away, so that the search follows neither. Then the search is not complete.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use ctp_trace::record::TaskId;
+
+use super::known::is_body;
+use super::view::{Value, View, part};
+use crate::types::TypeRef;
+use crate::types::layout::{Kind, Type};
+
+/// How many parts are visited.
+const MOST_PARTS: usize = 16_384;
+/// How deep the types in a union are nested at most.
+const DEEPEST_UNION: u32 = 8;
+const WAKER_BYTES: u64 = 16;
+
+/// Searches values for wakers of a task.
+pub(super) struct WakerSearch<'s> {
+    view: &'s View<'s>,
+    /// The header of the task.
+    header: u64,
+    /// The tasks, by the addresses of their headers.
+    tasks: &'s dyn Fn(u64) -> Option<TaskId>,
+    next: Vec<Value>,
+    met: HashSet<Value>,
+    /// What was read: address and size.
+    read: Vec<(u64, u64)>,
+    found: FoundWakers,
+    plain: HashMap<TypeRef, bool>,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FoundWakers {
+    /// The addresses of the wakers of the task.
+    pub(super) wakers: BTreeSet<u64>,
+    /// Whether anything was left out that may lead to a waker of the task.
+    pub(super) is_cut: bool,
+}
+
+impl<'s> WakerSearch<'s> {
+    pub(super) fn new(
+        view: &'s View<'s>,
+        header: u64,
+        tasks: &'s dyn Fn(u64) -> Option<TaskId>,
+    ) -> Self {
+        Self {
+            view,
+            header,
+            tasks,
+            next: Vec::new(),
+            met: HashSet::new(),
+            read: Vec::new(),
+            found: FoundWakers::default(),
+            plain: HashMap::new(),
+        }
+    }
+
+    /// Searches these values. What changes meanwhile is left out.
+    pub(super) fn run(mut self, from: impl IntoIterator<Item = Value>) -> FoundWakers {
+        self.next.extend(from);
+        while let Some(value) = self.next.pop() {
+            if !self.met.insert(value) {
+                continue;
+            }
+            if MOST_PARTS < self.met.len() {
+                self.found.is_cut = true;
+                break;
+            }
+            if self.visit(value).is_none() {
+                self.found.is_cut = true;
+            }
+        }
+        let pages = self.view.pages;
+        let mut read = self.read.iter();
+        self.found.is_cut |= !read.all(|(address, size)| pages.is_unchanged(*address, *size));
+        let wakers = &mut self.found.wakers;
+        wakers.retain(|waker| pages.is_unchanged(*waker, WAKER_BYTES));
+        self.found
+    }
+
+    /// Adds the parts of a value; `None` if a part cannot be followed.
+    fn visit(&mut self, value: Value) -> Option<()> {
+        let layout = self.view.layout(value)?;
+        if self.is_plain(value.of, 0) {
+            return Some(());
+        }
+        self.read.push((value.address, layout.size));
+        match layout.path.as_str() {
+            "core::task::wake::RawWaker" => return self.visit_waker(value),
+            "alloc::vec::Vec" => return self.visit_vec(value, &layout),
+            "alloc::sync::Arc" | "alloc::rc::Rc" => return self.visit_shared(value),
+            _ => {}
+        }
+        if is_body(&layout.path) || is_runtime(&layout.path) {
+            return None;
+        }
+        if layout.member("data_ptr").is_some() && layout.member("length").is_some() {
+            return self.visit_slice(value);
+        }
+        match &layout.kind {
+            Kind::Pointer(_) => self.visit_pointer(value, &layout),
+            Kind::Struct(_) if layout.member("vtable").is_some() => {
+                self.visit_pointer(value, &layout)
+            }
+            Kind::Struct(members) => {
+                let mut parts = members.iter().map(|member| part(value, member));
+                parts.try_for_each(|part| self.push(part?))
+            }
+            Kind::Enum(_) => {
+                let (_, contents) = self.view.variant(value)?;
+                self.push(contents)
+            }
+            Kind::Array(of, count) => self.push_elements(value.address, *of, *count),
+            Kind::Union(_) => None,
+            Kind::Scalar | Kind::Names(_) => Some(()),
+        }
+    }
+
+    fn push(&mut self, value: Value) -> Option<()> {
+        self.next.push(value);
+        Some(())
+    }
+
+    fn visit_waker(&mut self, waker: Value) -> Option<()> {
+        let word = |name| self.view.pages.word(self.view.member(waker, name)?.address);
+        let (data, vtable) = (word("data")?, word("vtable")?);
+        if vtable != 0 && data == self.header {
+            self.found.wakers.insert(waker.address);
+            return Some(());
+        }
+        // A waker that is not that of a task may lead to the task.
+        (self.tasks)(data).map(|_| ())
+    }
+
+    fn visit_vec(&mut self, vec: Value, layout: &Type) -> Option<()> {
+        let element = *layout.parameters.first()?;
+        let count = self.view.number(self.view.member(vec, "len")?)?;
+        let buffer = self.view.member(vec, "buf")?;
+        let buffer = self.view.member(buffer, "inner").unwrap_or(buffer);
+        let pointer = self.view.unwrapped(self.view.member(buffer, "ptr")?);
+        let first = self.view.pages.word(pointer.address)?;
+        self.push_elements(first, element, count)
+    }
+
+    fn visit_slice(&mut self, slice: Value) -> Option<()> {
+        let layout = self.view.layout(slice)?;
+        if layout.name.starts_with('*') {
+            return None;
+        }
+        let pointer = self.view.member(slice, "data_ptr")?;
+        let count = self.view.number(self.view.member(slice, "length")?)?;
+        match self.view.layout(pointer)?.kind {
+            Kind::Pointer(Some(of)) => {
+                let first = self.view.pages.word(pointer.address)?;
+                self.push_elements(first, of, count)
+            }
+            _ => None,
+        }
+    }
+
+    fn push_elements(&mut self, first: u64, of: TypeRef, count: u64) -> Option<()> {
+        if count == 0 || self.is_plain(of, 0) {
+            return Some(());
+        }
+        let size = self.view.types.layout(of)?.size;
+        let count = usize::try_from(count)
+            .ok()
+            .filter(|count| *count < MOST_PARTS)?;
+        for index in 0..count as u64 {
+            let address = first.checked_add(index.checked_mul(size)?)?;
+            self.next.push(Value { of, address });
+        }
+        Some(())
+    }
+
+    /// What an `Arc` or `Rc` of a sized type leads to.
+    fn visit_shared(&mut self, shared: Value) -> Option<()> {
+        let pointer = self.view.unwrapped(self.view.member(shared, "ptr")?);
+        match self.view.layout(pointer)?.kind {
+            Kind::Pointer(_) => self.push(self.view.target(shared)?),
+            _ => None,
+        }
+    }
+
+    /// What a reference or box leads to.
+    fn visit_pointer(&mut self, pointer: Value, layout: &Type) -> Option<()> {
+        let is_safe = layout.name.starts_with('&') || layout.path == "alloc::boxed::Box";
+        if is_safe {
+            self.push(self.view.target(pointer)?)
+        } else {
+            None
+        }
+    }
+
+    /// Whether values of a type lead to nothing else.
+    fn is_plain(&mut self, of: TypeRef, depth: u32) -> bool {
+        if let Some(known) = self.plain.get(&of) {
+            return *known;
+        }
+        let is_plain = self.is_new_plain(of, depth);
+        self.plain.insert(of, is_plain);
+        is_plain
+    }
+
+    fn is_new_plain(&mut self, of: TypeRef, depth: u32) -> bool {
+        let Some(layout) = self.view.types.layout(of).filter(|_| depth < DEEPEST_UNION) else {
+            return false;
+        };
+        match &layout.kind {
+            Kind::Scalar | Kind::Names(_) => true,
+            Kind::Pointer(_) => false,
+            Kind::Array(element, _) => self.is_plain(*element, depth + 1),
+            Kind::Struct(members) | Kind::Union(members) => members
+                .iter()
+                .all(|member| self.is_plain(member.of, depth + 1)),
+            Kind::Enum(of) => of
+                .variants
+                .iter()
+                .all(|variant| self.is_plain(variant.member.of, depth + 1)),
+        }
+    }
+}
+
+/// The shared state of a runtime, which leads to all tasks and changes all the time.
+fn is_runtime(path: &str) -> bool {
+    path.starts_with("tokio::runtime::scheduler::") || path.starts_with("tokio::runtime::handle::")
+}
