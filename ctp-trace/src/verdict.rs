@@ -144,14 +144,13 @@ impl Case<'_> {
     }
 
     /// The branch of the wait that has waited far longer than it usually does, although the coroutine was
-    /// polled for other branches.
+    /// polled for other branches. While no wait for that branch ends anywhere, there may be no work.
     fn overdue_branch(&self) -> Option<BranchEvidence> {
         let branch = self.evidence.branch.filter(|branch| {
-            let age = branch.since.until(self.evidence.end);
+            let when_active = branch.since.until(branch.past.active);
+            let far = branch.past.far_beyond();
             branch.since < self.evidence.since
-                && self.threshold <= age
-                && ENOUGH <= branch.past.waits
-                && is_far_beyond(&branch.past, age)
+                && far.is_some_and(|far| far.max(self.threshold) <= when_active)
         });
         branch.filter(|_| !self.evidence.wait.idle)
     }
@@ -327,12 +326,6 @@ impl Judgement {
             ..self
         }
     }
-}
-
-/// Whether a wait of this age is far longer than the waits before.
-fn is_far_beyond(past: &Past, age: Nanos) -> bool {
-    past.p99.0.saturating_mul(FAR_BEYOND) <= age.0
-        && past.longest.0.saturating_mul(BEYOND_LONGEST) <= age.0
 }
 
 /// Stuck, certainly or likely.

@@ -34,8 +34,12 @@ impl Host {
     }
 
     fn event(&mut self, at: u64, kind: EventKind, site: SiteId, arg: u64) {
+        self.event_of(1, at, kind, site, arg);
+    }
+
+    fn event_of(&mut self, coroutine: u32, at: u64, kind: EventKind, site: SiteId, arg: u64) {
         self.trace_model.consume(&Record::Event(Event {
-            coroutine: CoroutineId(1),
+            coroutine: CoroutineId(coroutine),
             n: self.events,
             at: Nanos(at * 1_000_000),
             kind,
@@ -59,6 +63,14 @@ impl Host {
         }
     }
 
+    /// Another coroutine in the `select!` receives a frame at this time.
+    fn receive_elsewhere(&mut self, at: u64) {
+        for _ in 0..2 {
+            self.event_of(2, at, EventKind::Run, SiteId(0), 0);
+            self.event_of(2, at, EventKind::Suspend, SELECT[0], 0);
+        }
+    }
+
     /// A tick each 100 ms up to this time; the frame stays.
     fn tick_until(&mut self, end: u64) {
         for at in (200..=end).step_by(100) {
@@ -70,7 +82,11 @@ impl Host {
 
     fn judge(&mut self, at: u64) -> Judgement {
         self.trace_model.advance_to(Nanos(at * 1_000_000));
-        self.trace_model.judge(THRESHOLD)[0].1
+        let all = self.trace_model.judge(THRESHOLD);
+        let first = all
+            .iter()
+            .find(|(coroutine, _)| *coroutine == CoroutineId(1));
+        first.expect("the coroutine").1
     }
 }
 
@@ -80,16 +96,28 @@ fn branch_that_never_ends_is_stuck_beside_ticks() {
     let mut host = Host::new();
     host.receive_frames();
     host.tick_until(5_000);
+    host.receive_elsewhere(4_000);
     let judgement = host.judge(5_050);
     let Reason::Branch(branch) = judgement.reason else {
         panic!("{judgement:?}");
     };
-    assert_eq!((branch.site, branch.past.waits), (FRAME, 9));
+    assert_eq!((branch.site, branch.past.waits), (FRAME, 10));
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
     assert_eq!(judgement.confidence, Confidence::Likely);
     assert_eq!(judgement.age, Nanos(4_960_000_000));
     let ages: Vec<_> = host.trace_model.branches(CoroutineId(1)).collect();
     assert!(ages.contains(&(TICK, Nanos(5_000_000_000))), "{ages:?}");
+}
+
+// CT-15
+#[test]
+fn branch_without_work_waits() {
+    let mut host = Host::new();
+    host.receive_frames();
+    host.tick_until(5_000);
+    assert_eq!(host.judge(5_050).verdict, Verdict::Waiting);
+    host.receive_elsewhere(500);
+    assert_eq!(host.judge(5_050).verdict, Verdict::Waiting);
 }
 
 #[test]

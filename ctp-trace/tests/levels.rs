@@ -159,3 +159,68 @@ fn locks_are_compared_with_other_locks() {
     let reads = coroutine(1, "b", 8, 1, 1, READ);
     assert_eq!(judged(&[lines, reads, own]).2, Reason::NoPast.word());
 }
+
+/// A coroutine whose waits for permits are ended by another of the same spawn site, 9 ms into each. The
+/// latest wait is not ended.
+fn peers(waits: u64, callers_spawn_site: u32) -> Vec<Record> {
+    let birth = |id: u32, spawn_site: u32| {
+        Record::Birth(Birth {
+            coroutine: CoroutineId(id),
+            process: ProcessId(1),
+            spawn_site: SiteId(spawn_site),
+            ..Birth::default()
+        })
+    };
+    let event = |id: u32, n: u64, at: u64, kind| {
+        Record::Event(Event {
+            coroutine: CoroutineId(id),
+            n,
+            at: Nanos(at),
+            kind,
+            site: SiteId(1),
+            ..Event::default()
+        })
+    };
+    let mut records = vec![birth(1, callers_spawn_site), birth(2, 9)];
+    records.push(event(1, 0, 0, EventKind::Run));
+    records.push(event(2, 0, 0, EventKind::Run));
+    for wait in 0..waits {
+        let from = (1 + 10 * wait) * MS;
+        records.push(event(2, 1 + 2 * wait, from, EventKind::Suspend));
+        records.push(Record::ThreadEvent(ThreadEvent {
+            process: ProcessId(1),
+            tid: 7,
+            at: Nanos(from + 8 * MS),
+            act: Act::Wake(WakeCall {
+                coroutine: CoroutineId(2),
+                count: wait as u32 + 1,
+                by: Waker::Coroutine(CoroutineId(1)),
+                site: SiteId(3),
+            }),
+        }));
+        records.push(event(2, 2 + 2 * wait, from + 9 * MS, EventKind::Run));
+    }
+    let end = (1 + 10 * waits) * MS;
+    records.push(event(1, 1, end, EventKind::Suspend));
+    records.push(event(2, 1 + 2 * waits, end, EventKind::Suspend));
+    records
+}
+
+// CT-15
+#[test]
+fn nothing_is_left_to_end_waits_among_peers() {
+    let stuck = (Some(Level::Line), Verdict::MaybeStuck, "peers");
+    assert_eq!(judged(&[vec![line(1, 7)], peers(9, 9)]), stuck);
+    let quiet = (Some(Level::Line), Verdict::Waiting, "quiet");
+    assert_eq!(judged(&[vec![line(1, 7)], peers(9, 8)]), quiet);
+    let mut with_another = peers(9, 9);
+    with_another.push(Record::Birth(Birth {
+        coroutine: CoroutineId(3),
+        process: ProcessId(1),
+        spawn_site: SiteId(9),
+        ..Birth::default()
+    }));
+    let all = [vec![line(1, 7)], with_another];
+    assert_ne!(judged(&all).2, "peers");
+    assert_eq!(judged(&[vec![line(1, 7)], peers(7, 9)]).2, "no-past");
+}

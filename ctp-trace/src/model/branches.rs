@@ -22,7 +22,14 @@ pub(super) struct Branches {
     unified: Map<SiteId, SiteId>,
     waiting: Map<CoroutineId, Vec<Waiting>>,
     /// The waits of each branch that are over.
-    waits: Map<SiteId, Histogram>,
+    ended: Map<SiteId, EndedWaits>,
+}
+
+/// The waits of a branch that are over.
+#[derive(Clone, Debug, Default)]
+struct EndedWaits {
+    lengths: Histogram,
+    latest_end: Nanos,
 }
 
 /// A branch for which a coroutine waits.
@@ -96,8 +103,9 @@ impl Branches {
                 now.site == branch.site && now.since == branch.since && now.since < event.at
             });
             if let Some(ran_at) = waits.ran_at.filter(|_| !goes_on) {
-                let length = branch.since.until(ran_at);
-                self.waits.entry(branch.site).or_default().add(length);
+                let ended = self.ended.entry(branch.site).or_default();
+                ended.lengths.add(branch.since.until(ran_at));
+                ended.latest_end = ended.latest_end.max(ran_at);
             }
         }
         if !now.is_empty() {
@@ -121,11 +129,15 @@ impl Branches {
 
     /// The waits of a branch that are over.
     pub(super) fn past(&self, site: SiteId) -> Option<Past> {
-        let waits = self.waits.get(&site)?;
+        let EndedWaits {
+            lengths,
+            latest_end,
+        } = self.ended.get(&site)?;
         Some(Past {
-            waits: waits.count(),
-            p99: waits.bound(99).unwrap_or_default(),
-            longest: waits.max().unwrap_or_default(),
+            waits: lengths.count(),
+            p99: lengths.bound(99).unwrap_or_default(),
+            longest: lengths.max().unwrap_or_default(),
+            active: *latest_end,
             ..Past::default()
         })
     }

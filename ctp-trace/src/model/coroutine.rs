@@ -159,7 +159,8 @@ impl Coroutine {
     pub(super) fn called(&mut self, call: Woken, places: &mut Places) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_call(call, suspend);
-        self.waits.count_waker(&call, places);
+        let is_peer = call.is_from_peer_of(self.spawn_site);
+        self.waits.count_waker(&call, is_peer, places);
     }
 
     /// The key of the group of similar coroutines.

@@ -32,6 +32,9 @@ pub struct Levels {
     leaves: Map<Leaf, EndedWaits>,
     /// For each name, when one of its coroutines last ran.
     ran: Map<GroupKey, Nanos>,
+    /// For each spawn site, where all of its coroutines wait that have not ended; `None` if not all
+    /// wait, or not at the same site.
+    gathered: Map<SiteId, Option<(SiteId, WaitKind)>>,
     /// Totals that programs kept of their coroutines, if any coroutine needs them.
     by_name: ByName,
 }
@@ -86,6 +89,7 @@ impl TraceModel {
         for coroutine in self.coroutines.all() {
             let ran = coroutine.waits.ran_at.unwrap_or_default();
             levels.add_name(coroutine.group_key(), &coroutine.waits.waited, ran);
+            levels.add_place(coroutine);
         }
         levels
     }
@@ -96,7 +100,7 @@ impl TraceModel {
         let Some(wait) = coroutine.suspend() else {
             return Past::default();
         };
-        let closest = self.closest(coroutine, wait);
+        let closest = self.closest(coroutine, wait, levels);
         if ENOUGH <= closest.waits {
             return self.with_earlier(coroutine, closest, closest, levels);
         }
@@ -115,7 +119,7 @@ impl TraceModel {
     }
 
     /// The waits at the same site. A summary has none of them.
-    fn closest(&self, coroutine: &Coroutine, wait: &Event) -> Past {
+    fn closest(&self, coroutine: &Coroutine, wait: &Event, levels: &Levels) -> Past {
         let level = if self.lines.has_chain(wait.site) {
             Level::Chain
         } else {
@@ -123,8 +127,10 @@ impl TraceModel {
         };
         let stats = self.site(wait.site, wait.wait);
         let stats = stats.filter(|_| !coroutine.account.is_summed_up());
+        let are_gathered = levels.are_gathered(coroutine.spawn_site, wait);
         Past {
             level,
+            by_peers: are_gathered && stats.is_some_and(SiteStats::are_ended_by_peers),
             ..stats.map_or_else(Past::default, |stats| self.past_of_site(stats))
         }
     }
@@ -279,6 +285,23 @@ impl Levels {
         if 0 < waited.count {
             self.names.entry(key).or_default().merge(waited);
         }
+    }
+
+    /// Takes into account where a coroutine is that has not ended.
+    fn add_place(&mut self, coroutine: &Coroutine) {
+        if !coroutine.is_alive() {
+            return;
+        }
+        let place = coroutine.suspend().map(|wait| (wait.site, wait.wait));
+        let gathered = self.gathered.entry(coroutine.spawn_site).or_insert(place);
+        if *gathered != place {
+            *gathered = None;
+        }
+    }
+
+    /// Whether all coroutines of the spawn site that have not ended wait at the same site.
+    fn are_gathered(&self, spawn_site: SiteId, wait: &Event) -> bool {
+        self.gathered.get(&spawn_site) == Some(&Some((wait.site, wait.wait)))
     }
 
     /// The totals of a group, if programs kept any that are needed.

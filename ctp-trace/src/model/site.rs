@@ -1,7 +1,7 @@
 //! The history of one site: how long coroutines waited there, and how long they ran afterwards.
 
 use super::names::NameId;
-use super::wakers::Wakers;
+use super::wakers::{Wakers, Woken};
 use super::woken_from::WokenFrom;
 use crate::hash::Map;
 use crate::histogram::Histogram;
@@ -44,6 +44,8 @@ pub struct SiteStats {
     pub(super) latest_end: Nanos,
     /// From where the coroutines ran that ended the waits.
     pub(super) woken_from: WokenFrom,
+    /// Waits that coroutines with the same spawn site ended.
+    pub(super) ended_by_peers: u64,
 }
 
 impl SiteStats {
@@ -64,6 +66,20 @@ impl SiteStats {
         self.latest_end = self.latest_end.max(at);
     }
 
+    /// Counts a wait that this call ended. `is_peer`: the caller has the same spawn site.
+    pub(super) fn ended_by(&mut self, call: &Woken, is_peer: bool) {
+        self.wakers.add(call.site);
+        if let Some(from) = call.from {
+            self.woken_from.add(from);
+        }
+        self.ended_by_peers += u64::from(is_peer);
+    }
+
+    /// Whether each wait here was ended by a coroutine with the spawn site of the waiting coroutine.
+    pub(super) fn are_ended_by_peers(&self) -> bool {
+        self.ended_by_peers == self.waits.count()
+    }
+
     /// The history of the site, for the rule.
     pub fn past(&self) -> Past {
         Past {
@@ -76,6 +92,7 @@ impl SiteStats {
             longest: self.waits.max().unwrap_or_default(),
             queued: self.queued.count(),
             longest_queued: self.queued.max().unwrap_or_default(),
+            by_peers: false,
         }
     }
 }

@@ -73,6 +73,9 @@ impl Case<'_> {
         let when_active = self.evidence.since.until(past.active);
         let is_quiet = when_active < far.max(self.threshold);
         let quiet = Reason::Quiet(past.level);
+        if is_quiet && past.by_peers {
+            return self.unless_explained(Reason::Peers(past.level));
+        }
         match self.unless_explained(Reason::FarBeyond(past.level)) {
             // Totals do not say how the line is doing, but how long others lived.
             (Verdict::MaybeStuck, _) if is_quiet && past.is_closest => {

@@ -285,4 +285,7 @@ pub struct Past {
     pub queued: u64,
     /// The longest such delay.
     pub longest_queued: Nanos,
+    /// Each of these waits was ended by a coroutine with the spawn site of the waiting coroutine, and all
+    /// coroutines of that spawn site wait here.
+    pub by_peers: bool,
 }

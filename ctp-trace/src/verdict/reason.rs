@@ -114,6 +114,9 @@ pub enum Reason {
     /// The wait is far longer than usual at this site, but a look at the descriptor found nothing to
     /// read.
     NothingToRead(EmptyEvidence),
+    /// The wait is far longer than usual at this level. Only coroutines of the same spawn site have ended
+    /// such waits, and all of those wait here.
+    Peers(Level),
     /// The program marked this wait as meant to be long.
     Idle,
     /// The latest poll registered no waker, as that of `std::future::pending()`.
@@ -151,6 +154,7 @@ impl Reason {
     pub fn level(self) -> Option<Level> {
         match self {
             Reason::FarBeyond(level)
+            | Reason::Peers(level)
             | Reason::Usual(level)
             | Reason::Quiet(level)
             | Reason::OnlyCoarse(level) => Some(level),

@@ -35,6 +35,7 @@ pub fn suspended() -> Evidence {
             longest: ms(3),
             queued: 8,
             longest_queued: ms(1),
+            by_peers: false,
         };
         evidence.threads.overtaker = overtaker(9_900);
         evidence.threads.overtaker_on_thread = overtaker(9_800);

@@ -121,9 +121,12 @@ prop_compose! {
         (waits, queued) in (0u64..20, 0u64..20),
         (p99, longest, longest_queued) in (any_ms(20_000), any_ms(20_000), any_ms(20_000)),
         (level, active) in (prop::sample::select(&Level::ALL), any_ms(20_000)),
-        is_closest in any::<bool>(),
+        (is_closest, by_peers) in any::<(bool, bool)>(),
     ) -> Past {
-        Past { level, waits, mean: p99, p99, longest, active, is_closest, queued, longest_queued }
+        let mean = p99;
+        Past {
+            level, waits, mean, p99, longest, active, is_closest, queued, longest_queued, by_peers,
+        }
     }
 }
 

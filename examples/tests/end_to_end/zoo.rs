@@ -100,7 +100,12 @@ fn names_of_births(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 /// Programs that wait for several leaf futures, which only chains distinguish.
-const CHAINED: [&str; 2] = ["zoo_own_queue", "zoo_timeout_lock"];
+const CHAINED: [&str; 4] = [
+    "zoo_own_queue",
+    "zoo_select_idle",
+    "zoo_timeout_lock",
+    "zoo_forgotten_permits",
+];
 
 /// Compares the stuck, busy and broken coroutines of the report with the program's account.
 fn check(program: &str) {
@@ -208,7 +213,7 @@ programs! {
     zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_unarmed zoo_quiet zoo_chatty zoo_panic
     zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
     zoo_read_twice zoo_long_read
-    zoo_own_queue zoo_timeout_lock
+    zoo_own_queue zoo_timeout_lock zoo_select_idle zoo_forgotten_permits
 }
 
 #[test]

@@ -251,8 +251,9 @@ impl Waits {
     }
 
     /// Counts a call of `wake()` during the wait before the latest run as the call that ended the wait.
+    /// `is_peer`: the caller has the spawn site of this coroutine.
     #[inline]
-    pub(super) fn count_waker(&mut self, call: &Woken, places: &mut Places) {
+    pub(super) fn count_waker(&mut self, call: &Woken, is_peer: bool, places: &mut Places) {
         let Some(ran_at) = self.ran_at else {
             return;
         };
@@ -261,11 +262,7 @@ impl Waits {
         };
         if resumed.suspended_at < call.at && call.at <= ran_at {
             resumed.credited = true;
-            let stats = places.by_number(resumed.site);
-            stats.wakers.add(call.site);
-            if let Some(from) = call.from {
-                stats.woken_from.add(from);
-            }
+            places.by_number(resumed.site).ended_by(call, is_peer);
         }
     }
 }

@@ -139,10 +139,18 @@ reasons! {
         sentence: "suspended {age}{usual}; {wakes}",
         ..of("far-beyond", Verdict::MaybeStuck, Basis::Length)
     },
+    Reason::Peers(_) => Description {
+        when: "the wait is as long as for `far-beyond`; coroutines of the same spawn site have ended all \
+            waits there, and all of these that exist wait there now",
+        heading: Some("Long, and nothing else"),
+        sentence: "suspended {age}{usual}, where only coroutines spawned at the same place have ended \
+            waits, and all of these wait here; {wakes}",
+        ..of("peers", Verdict::MaybeStuck, Basis::Length)
+    },
     Reason::Branch(_) => Description {
         when: "a branch of a `select!` or `join!` has waited, in all polls, at least 10 times the 99th \
             percentile of its waits, and twice the longest; at least 8 must have ended; none of its \
-            wakers was called",
+            wakers was called; other waits for that branch ended when it had already lasted as long",
         heading: Some("Who awaits whom"),
         sentence: "a branch of the wait has waited {age}, far beyond what that branch usually waits; \
             no waker of the branch was called, though the coroutine was polled for others",

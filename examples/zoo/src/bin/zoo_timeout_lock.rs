@@ -1,5 +1,5 @@
 //! Three tasks on tokio try to take a lock, with a timeout and again in a loop, as a fourth task does
-//! that keeps it in the end.
+//! that keeps it in the end. Two other tasks do the same with a lock of their own, which they release.
 
 use std::io;
 use std::sync::Arc;
@@ -43,9 +43,15 @@ fn main() -> io::Result<()> {
         let patient = patient(lock.clone(), name.clone(), truth.clone());
         runtime.spawn(patient.traced_as(&name));
     }
+    let shared = Arc::new(Mutex::new(0));
+    for i in 0..2 {
+        let name = format!("modest-{i}");
+        let modest = patient(shared.clone(), name.clone(), truth.clone());
+        runtime.spawn(modest.traced_as(&name));
+    }
     runtime.spawn(greedy(lock));
     std::thread::sleep(Duration::from_secs(4));
-    truth.record(|_| true);
+    truth.record(|name| name.starts_with("patient"));
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);
     Ok(())
