@@ -6,16 +6,19 @@ use ctp_trace::record::*;
 use super::frames::{frame, frames, renumbered};
 
 mod branches;
+mod chains;
+mod holds;
 mod inspection;
+mod looks;
 mod since_1_2;
 mod since_1_6;
 
 use branches::branches;
+use chains::{chains, precise_chains};
+use holds::{holds, shared_holds};
 use inspection::inspection;
-use since_1_2::{
-    aggregates, chains, control, flight, holds, looks, marks, nothing_to_read, numbers,
-    precise_chains, shared_holds, thread_events, unwatched, wakers,
-};
+use looks::{looks, nothing_to_read, numbers, unwatched};
+use since_1_2::{aggregates, control, flight, marks, thread_events, wakers};
 use since_1_6::poll_wakers;
 
 /// Makes the bytes of a trace.
