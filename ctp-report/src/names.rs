@@ -4,26 +4,26 @@ pub mod branches;
 pub mod call_stacks;
 pub mod chains;
 mod code_place;
+mod displayed;
 pub mod duplicates;
 pub mod label;
+mod misses;
 pub mod source;
 pub mod user_code;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
-use ctp_trace::trace_model::Coroutine;
-use symbolize::{Avma, FileOffset, Lookup, Mapping, Miss, Places, Refused};
-use symbolize::{SourceLine, Symbolizer};
+use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, SourceLine, Symbolizer};
 
 use crate::config::ignore::Ignore;
 use crate::load::Model;
 use crate::names::branches::{Branch, Leaf};
 use crate::names::chains::{AllFunctions, Awaits};
-use crate::names::label::{NO_NAME, at_line, in_module, numbered, of_frames, of_function, tidy};
+use crate::names::label::{at_line, in_module, of_frames, of_function, tidy};
+use crate::names::misses::Misses;
 use crate::names::source::Sources;
 use crate::names::user_code::{UserCode, is_of_library};
-use crate::text::{self, units};
 
 pub use code_place::CodePlace;
 pub use label::Label;
@@ -36,7 +36,7 @@ pub struct Names {
     branches: BTreeMap<SiteId, Vec<Branch>>,
     frameless: BTreeSet<SiteId>,
     unchained: BTreeSet<SiteId>,
-    misses: BTreeSet<String>,
+    misses: Misses,
     sources: Sources,
     user: UserCode,
     /// Names in the debug info for async bodies that the program names after their type.
@@ -75,7 +75,7 @@ impl Names {
             names.place_chains(&mut symbolizer, &sites, &leaves, &user);
             names.place_branches(model, &lasts, &leaves, &user);
         }
-        names.note_refused();
+        names.misses.note_refused(places);
         names.user = user;
         if model.start.precise_chains || names.awaits.is_empty() {
             names.unchained.clear();
@@ -136,98 +136,12 @@ impl Names {
 
     /// Adds reasons for missing names.
     pub fn add_misses(&mut self, misses: impl IntoIterator<Item = String>) {
-        let misses = misses.into_iter();
-        self.misses
-            .extend(misses.map(|miss| format!("names are missing: {miss}")));
+        self.misses.add(misses);
     }
 
     /// The distinct reasons for missing names.
     pub fn misses(&self) -> impl Iterator<Item = &str> {
-        self.misses.iter().map(String::as_str)
-    }
-
-    /// The displayed name of a coroutine at a place: its function there, or its given name.
-    pub fn function(&self, site: SiteId, name: &str) -> String {
-        let function = self.of(site).and_then(|label| label.function.clone());
-        function
-            .or_else(|| self.called(name))
-            .unwrap_or_else(|| NO_NAME.to_owned())
-    }
-
-    /// The displayed form of a name.
-    pub fn called(&self, name: &str) -> Option<String> {
-        self.bodies.get(name).cloned().or_else(|| tidy(name))
-    }
-
-    /// The name of a coroutine, or the place where it was spawned.
-    pub fn of_coroutine(&self, model: &Model, coroutine: &Coroutine) -> String {
-        self.called(model.trace_model.name(coroutine.name))
-            .unwrap_or_else(|| self.function(coroutine.spawn_site, ""))
-    }
-
-    /// The name, if the program chose it, rather than the path of a type.
-    pub fn given(&self, name: &str) -> Option<String> {
-        self.called(name).filter(|_| !name.contains("::"))
-    }
-
-    /// The displayed name of several coroutines at a place: their function there, or `name`. If their names
-    /// differ, a number at the end is replaced by `*`.
-    pub fn function_of_several(&self, site: SiteId, name: &str, names_differ: bool) -> String {
-        let is_named = self.of(site).is_some_and(|label| label.function.is_some());
-        let function = self.function(site, name);
-        if names_differ && !is_named {
-            numbered(&function)
-        } else {
-            function
-        }
-    }
-
-    /// The displayed name of these coroutines at their place.
-    pub fn of_all<'c>(
-        &self,
-        model: &Model,
-        site: SiteId,
-        all: impl IntoIterator<Item = &'c Coroutine>,
-    ) -> String {
-        let mut all = all.into_iter();
-        let Some(first) = all.next() else {
-            return NO_NAME.to_owned();
-        };
-        let differ = all.any(|coroutine| coroutine.name != first.name);
-        self.of_row(model, site, first, differ)
-    }
-
-    /// The name by which coroutines are grouped into rows.
-    pub fn name_of_row(&self, model: &Model, site: SiteId, coroutine: &Coroutine) -> String {
-        self.of_row(model, site, coroutine, true)
-    }
-
-    fn of_row(
-        &self,
-        model: &Model,
-        site: SiteId,
-        coroutine: &Coroutine,
-        names_differ: bool,
-    ) -> String {
-        let name = model.trace_model.name(coroutine.name);
-        if has_waited(model, coroutine) {
-            self.function_of_several(site, name, names_differ)
-        } else {
-            self.function_of_spawned(site, name, names_differ)
-        }
-    }
-
-    /// The name of a coroutine that has not waited yet. The function at its spawn site is that of the
-    /// spawning coroutine, so it is used last.
-    fn function_of_spawned(&self, site: SiteId, name: &str, names_differ: bool) -> String {
-        match (self.called(name), names_differ) {
-            (Some(name), true) => numbered(&name),
-            (Some(name), false) => name,
-            (None, _) => match self.of(site).and_then(|label| label.function.as_ref()) {
-                Some(function) => format!("spawned in {function}"),
-                None => NO_NAME.to_owned(),
-            },
-        }
+        self.misses.reasons()
     }
 
     fn resolve_process(
@@ -256,7 +170,8 @@ impl Names {
             self.labels.insert(site.id, label);
         }
         if unnamed {
-            self.note_unreadable(symbolizer, modules);
+            let places = &self.sources.places;
+            self.misses.note_unreadable(symbolizer, modules, places);
         }
     }
 
@@ -370,7 +285,7 @@ impl Names {
             Ok(found) if matches!(place, Place::Function { .. }) => of_function(found, name),
             Ok(found) => of_frames(found),
             Err(miss) => {
-                self.note(miss);
+                self.misses.note(miss);
                 Label {
                     module: in_module(modules, address),
                     ..Label::default()
@@ -379,62 +294,6 @@ impl Names {
         };
         label.function = label.function.or_else(|| tidy(name));
         label
-    }
-
-    /// Notes which file could not be read, and why, if lines have no names.
-    fn note_unreadable(&mut self, symbolizer: &mut Symbolizer, modules: &[Mapping]) {
-        for module in modules {
-            if let Err(miss) = symbolizer.resolve(module.start, Lookup::Exact) {
-                self.note(miss);
-            }
-        }
-        self.note_refused();
-        // The kernel lists the program before its libraries.
-        let program = modules
-            .iter()
-            .filter(|module| !is_of_the_system(module))
-            .find_map(|module| symbolizer.lacks_debug_info(module));
-        if let Some(name) = program.filter(|_| self.misses.is_empty()) {
-            self.misses.insert(format!(
-                "functions are missing: {} has no debug info; build it with some (`debug = 1` in \
-                 its profile, -g1), or say with --debug-dir or --symfs where it is",
-                text::escape(name)
-            ));
-        }
-    }
-
-    /// Notes files that would take too much memory.
-    fn note_refused(&mut self) {
-        let refused = self.sources.places.refused();
-        let named = |file: &Refused| {
-            let path = text::escape(&file.path.to_string_lossy());
-            format!("{path} ({})", units::size(file.bytes))
-        };
-        let mut files: Vec<String> = refused.iter().take(REFUSED_NAMED).map(named).collect();
-        if REFUSED_NAMED < refused.len() {
-            let others = refused.len() - REFUSED_NAMED;
-            files.push(units::counted(others as u64, "other file"));
-        }
-        self.misses.retain(|miss| !miss.contains(REFUSED));
-        if !files.is_empty() {
-            let limit = units::size(self.sources.places.most_bytes());
-            let files = files.join(", ");
-            self.misses.insert(format!(
-                "names are missing: {files} {REFUSED}: all programs and their debug info may take \
-                 {limit} of memory; allow more with --max-module"
-            ));
-        }
-    }
-
-    /// Notes a miss, except for addresses outside all files, which plain v1 programs may write.
-    fn note(&mut self, miss: &Miss) {
-        if !matches!(miss, Miss::NoModule(_) | Miss::NotAFile { .. }) {
-            self.misses.insert(format!(
-                "names are missing: {}{}",
-                text::escape(&miss.to_string()),
-                elsewhere(miss)
-            ));
-        }
     }
 }
 
@@ -457,33 +316,6 @@ fn resolve_chains(
         }
     }
     leaves
-}
-
-const REFUSED: &str = "not read, or only in part";
-/// Maximum number of unread files that are named.
-const REFUSED_NAMED: usize = 3;
-
-/// Whether the file is a library of the system, which usually has no debug info. Its functions are no
-/// part of what the user can rebuild.
-fn is_of_the_system(module: &Mapping) -> bool {
-    const FOLDERS: [&str; 5] = ["/lib/", "/lib32/", "/lib64/", "/usr/lib", "/usr/local/lib"];
-    let path = String::from_utf8_lossy(&module.path);
-    path.contains(".so") && FOLDERS.iter().any(|folder| path.starts_with(folder))
-}
-
-/// The remedy for a missing file.
-fn elsewhere(miss: &Miss) -> &'static str {
-    match miss {
-        Miss::Unreadable { .. } | Miss::BuildIdMismatch { .. } | Miss::Deleted { .. } => {
-            ", or say where it is with --symfs DIR"
-        }
-        _ => "",
-    }
-}
-
-/// Whether the coroutine has waited, so that its place is a waiting place.
-fn has_waited(model: &Model, coroutine: &Coroutine) -> bool {
-    coroutine.suspend().is_some() || model.trace_model.resumed_from(coroutine).is_some()
 }
 
 fn mapping(module: &Module) -> Mapping {

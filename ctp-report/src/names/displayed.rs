@@ -1,0 +1,99 @@
+//! The names under which coroutines are displayed.
+
+use ctp_trace::record::SiteId;
+use ctp_trace::trace_model::Coroutine;
+
+use crate::load::Model;
+use crate::names::Names;
+use crate::names::label::{NO_NAME, numbered, tidy};
+
+impl Names {
+    /// The displayed name of a coroutine at a place: its function there, or its given name.
+    pub fn function(&self, site: SiteId, name: &str) -> String {
+        let function = self.of(site).and_then(|label| label.function.clone());
+        function
+            .or_else(|| self.called(name))
+            .unwrap_or_else(|| NO_NAME.to_owned())
+    }
+
+    /// The displayed form of a name.
+    pub fn called(&self, name: &str) -> Option<String> {
+        self.bodies.get(name).cloned().or_else(|| tidy(name))
+    }
+
+    /// The name of a coroutine, or the place where it was spawned.
+    pub fn of_coroutine(&self, model: &Model, coroutine: &Coroutine) -> String {
+        self.called(model.trace_model.name(coroutine.name))
+            .unwrap_or_else(|| self.function(coroutine.spawn_site, ""))
+    }
+
+    /// The name, if the program chose it, rather than the path of a type.
+    pub fn given(&self, name: &str) -> Option<String> {
+        self.called(name).filter(|_| !name.contains("::"))
+    }
+
+    /// The displayed name of several coroutines at a place: their function there, or `name`. If their names
+    /// differ, a number at the end is replaced by `*`.
+    pub fn function_of_several(&self, site: SiteId, name: &str, names_differ: bool) -> String {
+        let is_named = self.of(site).is_some_and(|label| label.function.is_some());
+        let function = self.function(site, name);
+        if names_differ && !is_named {
+            numbered(&function)
+        } else {
+            function
+        }
+    }
+
+    /// The displayed name of these coroutines at their place.
+    pub fn of_all<'c>(
+        &self,
+        model: &Model,
+        site: SiteId,
+        all: impl IntoIterator<Item = &'c Coroutine>,
+    ) -> String {
+        let mut all = all.into_iter();
+        let Some(first) = all.next() else {
+            return NO_NAME.to_owned();
+        };
+        let differ = all.any(|coroutine| coroutine.name != first.name);
+        self.of_row(model, site, first, differ)
+    }
+
+    /// The name by which coroutines are grouped into rows.
+    pub fn name_of_row(&self, model: &Model, site: SiteId, coroutine: &Coroutine) -> String {
+        self.of_row(model, site, coroutine, true)
+    }
+
+    fn of_row(
+        &self,
+        model: &Model,
+        site: SiteId,
+        coroutine: &Coroutine,
+        names_differ: bool,
+    ) -> String {
+        let name = model.trace_model.name(coroutine.name);
+        if has_waited(model, coroutine) {
+            self.function_of_several(site, name, names_differ)
+        } else {
+            self.function_of_spawned(site, name, names_differ)
+        }
+    }
+
+    /// The name of a coroutine that has not waited yet. The function at its spawn site is that of the
+    /// spawning coroutine, so it is used last.
+    fn function_of_spawned(&self, site: SiteId, name: &str, names_differ: bool) -> String {
+        match (self.called(name), names_differ) {
+            (Some(name), true) => numbered(&name),
+            (Some(name), false) => name,
+            (None, _) => match self.of(site).and_then(|label| label.function.as_ref()) {
+                Some(function) => format!("spawned in {function}"),
+                None => NO_NAME.to_owned(),
+            },
+        }
+    }
+}
+
+/// Whether the coroutine has waited, so that its place is a waiting place.
+fn has_waited(model: &Model, coroutine: &Coroutine) -> bool {
+    coroutine.suspend().is_some() || model.trace_model.resumed_from(coroutine).is_some()
+}
