@@ -99,6 +99,7 @@ mod tests {
             "run",
             "symfs",
             "debug_dir",
+            "skip",
             "max_module",
             "max_memory",
             "help",

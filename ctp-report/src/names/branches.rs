@@ -196,11 +196,18 @@ impl Branch {
 mod tests {
     use super::*;
 
+    const TOKIO: &str = "/root/.cargo/registry/src/index-1949/tokio-1.54.1/src/lib.rs";
+
     fn label(function: &str, line: u32) -> Label {
+        let (file, absolute) = if function.contains("tokio::") {
+            ("lib.rs", TOKIO)
+        } else {
+            ("main.rs", "/app/main.rs")
+        };
         Label {
             function: Some(function.to_owned()),
-            file: Some("main.rs".to_owned()),
-            absolute: Some("/app/main.rs".into()),
+            file: Some(file.to_owned()),
+            absolute: Some(absolute.into()),
             line: Some(line),
             ..Label::default()
         }
@@ -265,7 +272,10 @@ mod tests {
         let (around, branches) = place(&all, &last, &UserCode::default());
         assert_eq!(around.functions(), ["app::serve"]);
         let branches: Vec<String> = branches.iter().map(Branch::describe).collect();
-        assert_eq!(branches[0], "app::read_frame main.rs:20");
+        assert_eq!(
+            branches,
+            ["app::read_frame main.rs:20 in ReadU32", "Interval::tick"]
+        );
     }
 
     // CT-13
