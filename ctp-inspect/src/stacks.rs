@@ -2,7 +2,7 @@
 //!
 //! The kernel gives the stack pointer and the program counter of a blocked thread, and no other
 //! register. The unwind tables (`.eh_frame`, the source of what exceptions use) usually need no more.
-//! A few functions are described relative to the frame pointer; [`search`] finds their frames.
+//! A few functions are described relative to the frame pointer; the module `search` finds their frames.
 //!
 //! Every address of a [`Stack`] is what the tables say. Where they say nothing, the stack ends.
 
