@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::TraceModel;
 use crate::record::{
     AwaitStack, AwaitStackId, InspectedTask, InspectedThread, InspectionEnd, Nanos, ProcessId,
-    Record, TaskId,
+    Record, TaskId, TaskKind,
 };
 
 pub use evidence::{JudgedTask, innermost};
@@ -134,8 +134,21 @@ impl InspectedProcess {
             let known = Inspected::after(before, thread, number, call);
             self.threads.insert(known.latest.tid, known);
         }
+        self.leave_out_workers();
         self.runtimes.clone_from(&end.runtimes);
         self.gaps.clone_from(&end.gaps);
+    }
+
+    /// Leaves out the closures in which threads of the blocking pool run as workers. They are no tasks of
+    /// the program.
+    fn leave_out_workers(&mut self) {
+        let threads = &self.threads;
+        let is_worker = |task: &InspectedTask| {
+            let thread = threads.get(&task.polled_by);
+            task.kind == TaskKind::Blocking
+                && thread.is_some_and(|thread| thread.latest.role.is_worker())
+        };
+        self.tasks.retain(|_, task| !is_worker(&task.latest));
     }
 
     /// The time from the end of the inspection with this index to the start of the last.

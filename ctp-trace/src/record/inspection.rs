@@ -253,3 +253,13 @@ pub enum ThreadRole {
     /// A thread of the blocking pool.
     Blocking,
 }
+
+impl ThreadRole {
+    /// Whether the thread is a worker of a runtime, whatever the worker does.
+    pub fn is_worker(self) -> bool {
+        matches!(
+            self,
+            ThreadRole::Parked | ThreadRole::Polling | ThreadRole::Worker
+        )
+    }
+}

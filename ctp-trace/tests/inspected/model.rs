@@ -49,6 +49,24 @@ fn an_unfinished_inspection_does_not_count() {
 }
 
 #[test]
+fn workers_are_no_tasks_of_the_blocking_pool() {
+    let closure = |id, tid| {
+        found(InspectedTask {
+            kind: TaskKind::Blocking,
+            state: TaskState::Running,
+            polled_by: tid,
+            ..task(id, 0)
+        })
+    };
+    let parked = thread(71, ThreadRole::Parked, Some(202));
+    let blocking = thread(72, ThreadRole::Blocking, Some(0));
+    let mut program = Program::default();
+    program.inspect(&[closure(1, 71), closure(2, 72), parked, blocking], &[]);
+    let (_, process) = program.model().inspected().next().expect("a process");
+    assert_eq!(process.tasks.keys().collect::<Vec<_>>(), [&TaskId(2)]);
+}
+
+#[test]
 fn branches_end_in_innermost_frames() {
     let frames = [(0, "serve"), (1, "select"), (2, "a"), (2, "b"), (3, "c")];
     let Record::AwaitStack(stack) = stack(1, &frames) else {
@@ -204,8 +222,7 @@ fn a_thread_in_the_same_call_keeps_its_task() {
     program.inspect(&[], &[]);
     let behind = (Verdict::Waiting, Reason::BehindBusy);
     let busy = (Verdict::Busy, Reason::InCall);
-    let runs = (Verdict::Waiting, Reason::Runs);
-    assert_eq!(program.verdicts(), [busy, behind, runs]);
+    assert_eq!(program.verdicts(), [busy, behind]);
     program.inspect(&[thread(7, ThreadRole::Polling, Some(1))], &[]);
     assert_eq!(program.verdicts()[0].1, Reason::Runs);
 }
