@@ -71,12 +71,12 @@ impl Rules {
     /// frame pointer.
     pub fn return_slot_by_frame_pointer(&self, registers: &Registers) -> Option<i64> {
         let frame_pointer = registers.processor.frame_pointer();
-        let needs_it = matches!(
+        let needs_register = matches!(
             &self.frame_end,
             CfaRule::RegisterAndOffset { register, .. } if *register == frame_pointer
         );
         match self.rule(self.return_register)? {
-            RegisterRule::Offset(offset) if needs_it => Some(*offset),
+            RegisterRule::Offset(offset) if needs_register => Some(*offset),
             _ => None,
         }
     }

@@ -83,7 +83,7 @@ impl ThreadInspector {
         inspected.gaps.extend(gap_of_unknown(unknown));
         inspected
             .gaps
-            .extend(gap_of_doubt(self.has_doubtful_worker));
+            .extend(uncertain_worker(self.has_doubtful_worker));
         self.known = present;
         inspected
     }
@@ -236,7 +236,7 @@ fn gap_of_many(threads: usize) -> Option<String> {
     Some(format!("{left} of {threads} threads were not inspected."))
 }
 
-fn gap_of_doubt(has_doubtful_worker: bool) -> Option<String> {
+fn uncertain_worker(has_doubtful_worker: bool) -> Option<String> {
     has_doubtful_worker.then(|| {
         "Whether blocked threads still are workers is unknown, because the program calls \
          block_in_place; build with debug = 1 to see."

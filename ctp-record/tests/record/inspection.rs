@@ -131,15 +131,15 @@ fn a_refused_process_replaces_nothing() {
 #[test]
 fn the_end_of_a_process_keeps_earlier_looks() {
     let lab = Lab::new();
-    let mut ending = sleeper(&lab, "1000");
-    let pid = ending.id().to_string();
+    let mut target = sleeper(&lab, "1000");
+    let pid = target.id().to_string();
     std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
     let mut command = lab.bare_recorder();
     let recorder = command.args(["-p", &pid, "--looks", "1000000", "--every", "10ms"]);
     let recorder = recorder.spawn().expect("can be started");
     wait_until("the first look", || lab.path("ctp.data.old").exists());
-    ending.kill().expect("it runs");
-    ending.wait().expect("it ends");
+    target.kill().expect("it runs");
+    target.wait().expect("it ends");
     let outcome = lab.outcome(recorder);
     assert!(outcome.status.success(), "{}", outcome.stderr);
     let message = format!("process {pid} ended before look");

@@ -62,13 +62,13 @@ impl Case<'_> {
             Some(_) if !level.may_condemn() && !past.is_closest => {
                 self.against_other_lives(Reason::OnlyCoarse(level))
             }
-            Some(far) => self.beyond_its_line(far),
+            Some(far) => self.beyond_line(far),
         }
     }
 
     /// The wait is far beyond earlier waits at its line. While nothing happens there at all, that may
     /// mean no more than that there is no work.
-    fn beyond_its_line(&self, far: Nanos) -> (Verdict, Reason) {
+    fn beyond_line(&self, far: Nanos) -> (Verdict, Reason) {
         let past = &self.evidence.past;
         let when_active = self.evidence.since.until(past.active);
         let is_quiet = when_active < far.max(self.threshold);

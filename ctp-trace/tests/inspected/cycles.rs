@@ -80,7 +80,7 @@ fn a_holder_that_continues_ends_no_task() {
 }
 
 /// The verdicts of two tasks in a cycle, each of which has another branch.
-fn beside(name: &str, resource: Resource) -> Vec<(Verdict, Reason)> {
+fn with_branch(name: &str, resource: Resource) -> Vec<(Verdict, Reason)> {
     let frames = [(0, "transfer"), (1, "Mutex::lock"), (1, name)];
     let with_branch = |mut task: InspectedTask| {
         task.waits.push(wait(2, resource));
@@ -102,15 +102,15 @@ fn beside(name: &str, resource: Resource) -> Vec<(Verdict, Reason)> {
 #[test]
 fn another_branch_makes_a_cycle_likely() {
     let likely = (Verdict::MaybeStuck, Reason::Deadlock);
-    assert_eq!(beside("Notified", Resource::Channel(9)), [likely; 2]);
-    assert_eq!(beside("Readiness", Resource::Readable(9)), [likely; 2]);
+    assert_eq!(with_branch("Notified", Resource::Channel(9)), [likely; 2]);
+    assert_eq!(with_branch("Readiness", Resource::Readable(9)), [likely; 2]);
 }
 
 #[test]
 fn a_timer_beside_a_lock_ends_a_cycle() {
     let timer = Resource::Timer(Nanos(1 << 60));
     assert_eq!(
-        beside("Sleep", timer),
+        with_branch("Sleep", timer),
         [(Verdict::Waiting, Reason::Waits); 2]
     );
 }

@@ -112,7 +112,7 @@ fn the_timer_of_a_timeout_is_no_leaf() {
 }
 
 /// The verdict on a `select!` of a future of an unknown type and another branch.
-fn beside(has_waker: Option<bool>, name: &str, resource: Resource) -> (Verdict, Reason) {
+fn with_branch(has_waker: Option<bool>, name: &str, resource: Resource) -> (Verdict, Reason) {
     let mut task = InspectedTask {
         wakers: Some(2),
         waits: vec![wait(2, Resource::Unknown), wait(3, resource)],
@@ -132,16 +132,16 @@ fn beside(has_waker: Option<bool>, name: &str, resource: Resource) -> (Verdict, 
 fn a_leaf_without_waker_counts_beside_others() {
     let channel = Resource::Channel(9);
     let likely = (Verdict::MaybeStuck, Reason::LeafWithoutWaker);
-    assert_eq!(beside(Some(false), "Notified", channel), likely);
+    assert_eq!(with_branch(Some(false), "Notified", channel), likely);
     let waits = (Verdict::Waiting, Reason::Waits);
-    assert_eq!(beside(Some(true), "Notified", channel), waits);
+    assert_eq!(with_branch(Some(true), "Notified", channel), waits);
     let timer = Resource::Timer(Nanos(1 << 60));
-    assert_eq!(beside(Some(false), "Sleep", timer), waits);
+    assert_eq!(with_branch(Some(false), "Sleep", timer), waits);
 }
 
 #[test]
 fn an_unsettled_leaf_is_a_gap() {
-    let verdict = beside(None, "Notified", Resource::Channel(9));
+    let verdict = with_branch(None, "Notified", Resource::Channel(9));
     assert_eq!(verdict, (Verdict::Waiting, Reason::LeafUnknown));
     assert!(verdict.1.is_gap());
 }

@@ -36,11 +36,11 @@ pub fn write(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
 }
 
 fn about(model: &Model, id: ProcessId, process: &InspectedProcess) -> Vec<String> {
-    let is_it = |process: &&Process| process.id == id;
+    let is_same = |process: &&Process| process.id == id;
     let pid = model
         .processes
         .iter()
-        .find(is_it)
+        .find(is_same)
         .map_or(0, |found| found.pid);
     let runtimes = match process.runtimes.len() {
         0 => "no known runtime".to_owned(),

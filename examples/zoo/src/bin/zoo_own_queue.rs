@@ -15,7 +15,7 @@ use tokio::time::sleep;
 const ROUNDS: u32 = 30;
 
 /// The worker whose janitor goes on.
-const SERVED: u32 = 3;
+const WITH_ROOM: u32 = 3;
 
 async fn work(room: Arc<Semaphore>, name: String, truth: GroundTruth) {
     let (queue, mut jobs) = mpsc::unbounded_channel();
@@ -48,15 +48,15 @@ fn main() -> io::Result<()> {
     ctp_nostd::attach(); // before the runtime starts its threads
     let truth = GroundTruth::new();
     let runtime = two_workers()?;
-    for i in 0..=SERVED {
+    for i in 0..=WITH_ROOM {
         let (name, room) = (format!("worker-{i}"), Arc::new(Semaphore::new(0)));
         let worker = work(room.clone(), name.clone(), truth.clone());
         runtime.spawn(worker.traced_as(&name));
-        let rounds = if i == SERVED { u32::MAX } else { ROUNDS };
+        let rounds = if i == WITH_ROOM { u32::MAX } else { ROUNDS };
         runtime.spawn(janitor(room, rounds));
     }
     std::thread::sleep(Duration::from_secs(4));
-    truth.record(|name| name != format!("worker-{SERVED}"));
+    truth.record(|name| name != format!("worker-{WITH_ROOM}"));
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);
     Ok(())

@@ -8,7 +8,7 @@ use ctp_zoo::{GroundTruth, two_workers};
 use tokio::sync::mpsc;
 use tokio::time::{interval, sleep};
 
-async fn desk(mut orders: mpsc::Receiver<u32>, name: String, truth: GroundTruth) {
+async fn receiver(mut orders: mpsc::Receiver<u32>, name: String, truth: GroundTruth) {
     let mut tick = interval(Duration::from_millis(50));
     let mut received = 0;
     loop {
@@ -27,9 +27,9 @@ fn main() -> io::Result<()> {
     let mut senders = Vec::new();
     for number in 0..2 {
         let (sender, orders) = mpsc::channel(4);
-        let name = format!("desk-{number}");
-        let desk = desk(orders, name.clone(), truth.clone());
-        runtime.spawn(desk.traced_as(&name));
+        let name = format!("receiver-{number}");
+        let receiver = receiver(orders, name.clone(), truth.clone());
+        runtime.spawn(receiver.traced_as(&name));
         senders.push(sender);
     }
     runtime.block_on(async {

@@ -32,8 +32,9 @@ pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Resul
     }
     for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
         cycles::write(page, findings, verdict)?;
-        let is_apart = |group: &&TaskGroup| group.judgement().reason != InspectedReason::Deadlock;
-        let groups: Vec<&TaskGroup> = of(verdict).filter(is_apart).collect();
+        let is_no_deadlock =
+            |group: &&TaskGroup| group.judgement().reason != InspectedReason::Deadlock;
+        let groups: Vec<&TaskGroup> = of(verdict).filter(is_no_deadlock).collect();
         let same = |a: &&TaskGroup, b: &&TaskGroup| a.judgement().reason == b.judgement().reason;
         for section in groups.chunk_by(same) {
             self::section(page, section, findings, view)?;
