@@ -49,7 +49,7 @@ impl Level {
             Level::Chain => "waits with the same await chain",
             Level::Line => "waits at the same line, or in the same function if no line is known",
             Level::InnerCalls => {
-                "waits whose innermost calls are the same, where the line is unknown"
+                "waits whose innermost calls are the same, where the trace has no line"
             }
             Level::Coroutine => "all waits of the same coroutine",
             Level::Name => "all waits of coroutines with the same name and spawn site",
