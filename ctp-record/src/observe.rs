@@ -59,6 +59,8 @@ pub struct Looks {
     hidden: HashSet<ProcessId>,
     /// Processes in which an epoll watches some awaited descriptor. There, an unwatched descriptor is remarkable.
     watching: HashSet<ProcessId>,
+    /// Processes in which no thread could continue by itself at the latest observation.
+    quiet: HashSet<ProcessId>,
     /// Normal observations are recorded only at the end.
     saves_room: bool,
 }
@@ -73,6 +75,7 @@ impl Looks {
             suspects: Vec::new(),
             hidden: HashSet::new(),
             watching: HashSet::new(),
+            quiet: HashSet::new(),
             saves_room,
         }
     }
@@ -92,6 +95,17 @@ impl Looks {
     pub fn pause(&self) -> Option<Duration> {
         self.needs_second()
             .then(|| self.next.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether to record an observation of the threads of a process: while none of them can continue by
+    /// itself, and once afterwards.
+    pub fn is_notable(&mut self, process: ProcessId, is_quiet: bool) -> bool {
+        if is_quiet {
+            self.quiet.insert(process);
+            true
+        } else {
+            self.quiet.remove(&process)
+        }
     }
 
     /// Takes the stations of remarkable waits, which every round observes.

@@ -14,6 +14,7 @@ pub mod process;
 pub mod processes;
 pub mod sockets;
 pub mod system;
+pub mod threads;
 pub mod time_namespace;
 pub mod unix_sockets;
 

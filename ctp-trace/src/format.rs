@@ -65,6 +65,9 @@ pub const BRANCHES: u16 = 18;
 /// Chunk type, since 1.6: inspections.
 pub const INSPECTION: u16 = 20;
 
+/// Chunk type, since 1.6: observations of threads.
+pub const THREADS: u16 = 22;
+
 /// Maximum payload of a chunk before compression. Only a single huge record comes near this size.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Maximum number of records in a chunk that is not a block.

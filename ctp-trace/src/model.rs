@@ -27,6 +27,7 @@ mod looks;
 mod missing;
 mod named;
 mod names;
+mod parked;
 mod population;
 mod quiet;
 mod recent;
@@ -55,6 +56,7 @@ use lives::Lives;
 use looks::Looks;
 use missing::Missing;
 use names::Names;
+use parked::Parked;
 use population::Population;
 use recent::Recent;
 use resources::Resources;
@@ -103,6 +105,7 @@ pub struct TraceModel {
     breakages: Breakages,
     sums: Sums,
     drops: Drops,
+    parked: Parked,
     shutdowns: Shutdowns,
 }
 

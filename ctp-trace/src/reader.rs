@@ -13,7 +13,7 @@ use crate::codec::varint::Input;
 use crate::error::{Error, Malformed};
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, BRANCHES, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, INSPECTION,
-    LOOK, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
+    LOOK, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, THREADS, WATERMARK,
 };
 use crate::record::{Record, Start};
 use crate::source::Source;
@@ -163,6 +163,7 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         CHAIN => each_plain(&payload, Record::Chain),
         LOOK => each_plain(&payload, Record::Look),
         BRANCHES => each_plain(&payload, Record::Branches),
+        THREADS => each_plain(&payload, Record::Threads),
         INSPECTION => each(&payload, inspection::record),
         WATERMARK => each_plain(&payload, Record::Watermark),
         BLOCK => block::decode(&payload),
@@ -187,6 +188,7 @@ fn is_known(kind: u16) -> bool {
                 | WATERMARK
                 | BRANCHES
                 | INSPECTION
+                | THREADS
     )
 }
 

@@ -9,6 +9,7 @@ mod inspection;
 mod look;
 mod site;
 mod thread_event;
+mod threads;
 
 pub use aggregate::{Aggregate, Bins, Durations};
 pub use end::{End, ExitReason, ProcessEnd, ProcessExit};
@@ -21,6 +22,7 @@ pub use inspection::{
 pub use look::{Look, Seen, Thing};
 pub use site::{Branches, Chain, Place, Site};
 pub use thread_event::{Act, Close, Hold, ThreadEvent, WakeCall};
+pub use threads::Threads;
 
 /// Nanoseconds since the start of the recording, on the target's monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +80,8 @@ pub enum Record {
     EndedSums(Box<EndedSums>),
     /// What the recorder observed, from outside the program, of the resource that a coroutine waits for.
     Look(Look),
+    /// What the recorder observed, from outside the program, of the threads of a process.
+    Threads(Threads),
     /// An inspection of a process begins.
     Inspection(Inspection),
     /// The functions that await each other in tasks of an inspection.

@@ -10,6 +10,7 @@ mod caveat;
 mod evidence;
 pub mod inspected;
 mod level;
+mod no_progress;
 mod no_waker;
 mod none_runs;
 mod reason;
@@ -21,8 +22,8 @@ use crate::record::{Dialect, Nanos, Seen};
 pub use caveat::{Caveat, NO_CAVEAT};
 pub use evidence::{
     BlockCause, BlockEvidence, BranchEvidence, CloseEvidence, EmptyEvidence, Evidence,
-    LivesEvidence, LookEvidence, MissingEvidence, Overtaker, Past, PollEvidence, ResourceEvidence,
-    State, ThreadEvidence, TurnEvidence, WaitEvidence, WakeEvidence,
+    LivesEvidence, LookEvidence, MissingEvidence, Overtaker, ParkedEvidence, Past, PollEvidence,
+    ResourceEvidence, State, ThreadEvidence, TurnEvidence, WaitEvidence, WakeEvidence,
 };
 pub use level::Level;
 pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
@@ -140,6 +141,7 @@ impl Case<'_> {
             Fact::NoWaker if !self.evidence.polls.by_others => self.without_wakers(),
             _ => self.suspended(),
         };
+        let (verdict, reason) = self.without_progress((verdict, reason));
         (fact, verdict, reason)
     }
 

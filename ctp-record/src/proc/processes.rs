@@ -133,6 +133,14 @@ impl Processes {
         pids.into_iter().for_each(|pid| self.look_again(pid, sink));
     }
 
+    /// The living processes with the kernel's ids, in the order in which they were met.
+    pub fn living(&self) -> Vec<(ProcessId, u32)> {
+        let known = self.known.iter();
+        let mut living: Vec<_> = known.map(|(pid, known)| (known.id, *pid)).collect();
+        living.sort_unstable();
+        living
+    }
+
     /// The number of living processes.
     pub fn count(&self) -> usize {
         self.known.len()

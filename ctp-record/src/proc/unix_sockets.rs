@@ -27,7 +27,9 @@ const BY_FAMILY: u16 = 20;
 const REQUEST_OF_ALL: u16 = 0x301;
 const NO_MORE: u16 = 3;
 const ALL_STATES: u32 = u32::MAX;
+const SHOW_PEER: u32 = 0x4;
 const SHOW_TO_READ: u32 = 0x10;
+const PEER: u16 = 2;
 const TO_READ: u16 = 4;
 const SHUTDOWN: u16 = 6;
 
@@ -78,6 +80,31 @@ pub fn seen_of(pid: u32, requested: &HashSet<u64>) -> Option<Answer> {
     Some(Answer { seen, is_cut })
 }
 
+/// The other end of a local socket of a process. `None` if there is none, or the kernel does not answer.
+pub fn peer_of(pid: u32, inode: u64) -> Option<u64> {
+    if !is_of_our_network(pid) {
+        return None;
+    }
+    let mut peer = None;
+    ask(|answer| {
+        peer = peer_in(answer, inode);
+        peer.is_none()
+    })?;
+    peer
+}
+
+/// The other end, if this is the answer about the socket with this inode.
+fn peer_in(answer: &[u8], inode: u64) -> Option<u64> {
+    word(answer.get(4..)?).filter(|other| *other == inode)?;
+    let (_, peer) = attributes(answer).find(|(sort, _)| *sort == PEER)?;
+    word(peer).filter(|peer| 0 < *peer)
+}
+
+fn word(bytes: &[u8]) -> Option<u64> {
+    let bytes = bytes.get(..4)?.try_into().ok()?;
+    Some(u32::from_ne_bytes(bytes).into())
+}
+
 /// Whether netlink sees the sockets of this process: it covers the network namespace of this process only.
 fn is_of_our_network(pid: u32) -> bool {
     let network = |process: &str| fs::read_link(format!("/proc/{process}/ns/net"));
@@ -117,7 +144,7 @@ fn question() -> Vec<u8> {
     bytes.extend(REQUEST_OF_ALL.to_ne_bytes());
     bytes.extend([0; 8]);
     bytes.extend([UNIX, 0, 0, 0]);
-    for word in [ALL_STATES, 0, SHOW_TO_READ, 0, 0] {
+    for word in [ALL_STATES, 0, SHOW_PEER | SHOW_TO_READ, 0, 0] {
         bytes.extend(word.to_ne_bytes());
     }
     bytes
@@ -197,12 +224,17 @@ mod tests {
     use super::*;
     use crate::proc::descriptor::{self, Descriptor, Held};
 
+    fn inode_of(socket: impl AsFd) -> u64 {
+        let (pid, number) = (std::process::id(), socket.as_fd().as_raw_fd());
+        match descriptor::look(pid, number as u64) {
+            Held::Open(Descriptor::Socket(inode)) => inode,
+            _ => panic!("{number} is no socket"),
+        }
+    }
+
     /// The state of this socket; `None` if the kernel does not answer.
     fn look(socket: impl AsFd) -> Option<Seen> {
-        let (pid, number) = (std::process::id(), socket.as_fd().as_raw_fd());
-        let Held::Open(Descriptor::Socket(inode)) = descriptor::look(pid, number as u64) else {
-            panic!("{number} is no socket")
-        };
+        let (pid, inode) = (std::process::id(), inode_of(socket));
         let answer = seen_of(pid, &HashSet::from([inode]))?;
         let [(_, seen)] = answer.seen[..] else {
             panic!("{answer:?}")
@@ -232,6 +264,21 @@ mod tests {
         assert_eq!(look(&near), Some(Seen::Empty));
         drop(far);
         assert_eq!(look(&near), Some(Seen::HungUp));
+    }
+
+    // CT-15
+    #[test]
+    fn the_other_end_of_a_pair_is_found() {
+        if !has_answers() {
+            return;
+        }
+        let (near, far) = UnixStream::pair().expect("a socket pair");
+        let pid = std::process::id();
+        assert_eq!(peer_of(pid, inode_of(&near)), Some(inode_of(&far)));
+        assert_eq!(peer_of(pid, inode_of(&far)), Some(inode_of(&near)));
+        let alone = UnixDatagram::unbound().expect("a socket");
+        assert_eq!(peer_of(pid, inode_of(&alone)), None);
+        assert_eq!(peer_of(u32::MAX, inode_of(&near)), None);
     }
 
     // CT-15

@@ -1,12 +1,16 @@
 //! Rounds of observations of awaited descriptors during the recording.
 
-use ctp_trace::record::Record;
+use ctp_trace::record::{Record, Threads};
 
 use super::Session;
 use crate::harvest::{DescriptorWait, Sink as _};
 use crate::memory::clock::processor_time;
 use crate::memory::memory_set::StationPlace;
 use crate::observe::{LONG, MOST_STATIONS, MOST_WAITS};
+use crate::proc::threads;
+
+/// Most processes with observed threads.
+const MOST_PROCESSES: usize = 4;
 
 impl Session<'_> {
     /// Observes long waits, if a round is due.
@@ -27,7 +31,27 @@ impl Session<'_> {
             self.so_far.liveness.saw_alive(look.at);
             self.output.take(Record::Look(look));
         }
+        self.observe_threads();
         self.looks.rest(processor_time().saturating_sub(begin));
+    }
+
+    /// Observes the threads of processes in which no thread can continue by itself, and notes when that is
+    /// over.
+    fn observe_threads(&mut self) {
+        for (process, pid) in self.processes.living().into_iter().take(MOST_PROCESSES) {
+            let Some(counts) = threads::count(pid) else {
+                continue;
+            };
+            if self.looks.is_notable(process, counts.others == 0) {
+                self.output.take(Record::Threads(Threads {
+                    process,
+                    at: self.clock.now(),
+                    parked: counts.parked,
+                    sleeping: counts.sleeping,
+                    others: counts.others,
+                }));
+            }
+        }
     }
 
     /// Records the latest observations at the end.

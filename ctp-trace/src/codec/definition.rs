@@ -10,7 +10,7 @@ use crate::error::Malformed;
 use crate::record::{
     Aggregate, Bins, Birth, Branches, Chain, Control, CoroutineId, CoroutineKind, Dialect,
     Durations, Earlier, End, EndedSums, EventKind, ExitReason, Look, Module, Nanos, Place, Process,
-    ProcessEnd, ProcessExit, Record, Seen, Site, Start, Thing, WaitKind, Window,
+    ProcessEnd, ProcessExit, Record, Seen, Site, Start, Thing, Threads, WaitKind, Window,
 };
 
 fields!(Start {
@@ -152,6 +152,14 @@ impl Codec<Durations> for Plain {
         Ok(durations)
     }
 }
+
+fields!(Threads {
+    process,
+    at,
+    parked,
+    sleeping,
+    others,
+});
 
 fields!(Look {
     coroutine,

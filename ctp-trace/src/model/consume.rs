@@ -33,6 +33,7 @@ impl TraceModel {
             Record::EndedSums(ended_sums) => self.ended_sums(ended_sums),
             Record::Branches(branches) => self.branches.define(branches),
             Record::Look(look) => self.looks.note(look),
+            Record::Threads(threads) => self.note_threads(threads),
             Record::Inspection(_)
             | Record::AwaitStack(_)
             | Record::InspectedTask(_)
@@ -152,6 +153,7 @@ impl TraceModel {
         let name = self.names.intern(&birth.name);
         self.coroutines.describe(birth, name);
         self.resources.joins.born(birth.process, birth.probe_id);
+        self.runners.of(birth.process).silence.was_driven(birth.at);
     }
 
     fn wake(&mut self, wake: &Wake) {

@@ -35,6 +35,7 @@ impl TraceModel {
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let (levels, quiet) = (self.levels(), self.quiet());
         let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
+        let parked = self.parked_processes();
         let alive = || {
             self.coroutines()
                 .into_iter()
@@ -45,6 +46,7 @@ impl TraceModel {
             evidence.threads.quiet_since = quiet.since(coroutine.process);
             evidence.resource = self.resource_evidence(coroutine, closings.get(&coroutine.id));
             evidence.resource.blocked = blocked;
+            evidence.threads.parked = parked.get(&coroutine.process).copied();
             evidence.lives = self.lives_evidence(coroutine, &newest, &levels);
             (coroutine.id, judge(&evidence, threshold))
         };
@@ -90,6 +92,7 @@ impl TraceModel {
             ended: thread.is_some_and(|thread| thread.has_ended),
             quiet_since: None,
             held_since: other.and_then(|other| self.get(other.coroutine)?.runs_since()),
+            parked: None,
         }
     }
 

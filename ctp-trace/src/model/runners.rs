@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::parked::Silence;
 use super::recent::Recent;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Nanos};
@@ -24,6 +25,8 @@ pub(super) struct Runners {
     threads: Recent<u64, OnThread>,
     /// Threads with complete events in order.
     histories: Map<u64, ()>,
+    /// When coroutines ran, and for how long none did.
+    pub(super) silence: Silence,
     /// Another thread ran coroutines, and its other actions are not recorded.
     pub(super) has_unrecorded: bool,
 }
@@ -95,6 +98,19 @@ impl Runners {
         times.max().unwrap_or_default()
     }
 
+    /// The number of threads that have run coroutines and have not ended.
+    pub(super) fn living(&self) -> u64 {
+        let living = self.threads.values().filter(|thread| !thread.has_ended);
+        living.count() as u64
+    }
+
+    /// Takes an act of a thread.
+    pub(super) fn acted(&mut self, tid: u64, at: Nanos) {
+        if self.threads.get(tid).is_none() {
+            self.silence.was_driven(at);
+        }
+    }
+
     /// Whether the thread recorded its beginning, so that its runs are known and in order.
     pub(super) fn has_history(&self, tid: u64) -> bool {
         self.histories.contains_key(&tid)
@@ -109,6 +125,7 @@ impl Runners {
         at: Nanos,
         ready: Option<Nanos>,
     ) {
+        self.silence.ran(at);
         if self.threads.get(tid).is_none() {
             self.meet(tid);
         }

@@ -156,6 +156,10 @@ impl TraceModel {
         match record {
             Record::Event(event) => self.is_undone(event),
             Record::ThreadEvent(thread_event) => self.is_of_shutdown(thread_event),
+            Record::Threads(threads) => {
+                let first = self.shutdowns.of(threads.process);
+                first.is_some_and(|first| first <= threads.at)
+            }
             Record::Look(look) => {
                 let process = self.coroutines.of(look.coroutine).process;
                 self.shutdowns

@@ -11,6 +11,11 @@ impl TraceModel {
     /// Takes an event of a thread. A wake of a forgotten coroutine does not bring it back.
     pub(super) fn thread_event(&mut self, thread_event: &ThreadEvent) {
         self.extent.note_complete_until(thread_event.at);
+        if !matches!(thread_event.act, Act::Begin | Act::End | Act::Loss(_)) {
+            self.runners
+                .of(thread_event.process)
+                .acted(thread_event.tid, thread_event.at);
+        }
         match &thread_event.act {
             Act::Wake(call) => {
                 let woken = Woken::of(thread_event, call, self.coroutine_of(call.by));

@@ -123,6 +123,20 @@ pub struct ThreadEvidence {
     /// Since when the thread that last ran the coroutine has been occupied by another coroutine, if it
     /// is.
     pub held_since: Option<Nanos>,
+    /// The observations of the process's threads, if each of them waits for another, and so does each
+    /// coroutine.
+    pub parked: Option<ParkedEvidence>,
+}
+
+/// Observations found that each thread of a process waits for another, without a timeout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParkedEvidence {
+    /// When a coroutine of the process ran last.
+    pub ran: Nanos,
+    /// Time of the first such observation since then.
+    pub first: Nanos,
+    /// Time of the latest such observation.
+    pub latest: Nanos,
 }
 
 /// The last known state of a coroutine.

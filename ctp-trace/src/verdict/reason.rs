@@ -4,7 +4,9 @@ mod description;
 mod table;
 
 use super::caveat::Caveat;
-use super::evidence::{BranchEvidence, EmptyEvidence, LivesEvidence, Overtaker, TurnEvidence};
+use super::evidence::{
+    BranchEvidence, EmptyEvidence, LivesEvidence, Overtaker, ParkedEvidence, TurnEvidence,
+};
 use super::level::Level;
 use super::words::Verdict;
 use crate::record::{CoroutineId, Nanos, Seen};
@@ -96,6 +98,8 @@ pub enum Reason {
     },
     /// The coroutine was not woken, and no waker is left.
     NoWaker,
+    /// No coroutine of the process runs, and each of its threads waits for another.
+    NoProgress(ParkedEvidence),
     /// The awaited timer was due at this time.
     Overdue(Nanos),
     /// The awaited timer is due at this time, which is in the future or only just past.
@@ -177,6 +181,10 @@ impl Reason {
             Reason::InTurn(turn) => {
                 let what = "acquire by a coroutine that waited since {time}";
                 (turn.taken, "others", what, turn.waited_since)
+            }
+            Reason::NoProgress(parked) => {
+                let what = "no thread can be woken from outside, as at {time}";
+                (parked.latest, "(outside)", what, parked.first)
             }
             Reason::Overdue(due) => (due, "timer", "was due", due),
             _ => return None,

@@ -13,7 +13,8 @@ use crate::codec::plain::Plain;
 use crate::codec::varint::put_bytes;
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, BRANCHES, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, INSPECTION,
-    LOOK, MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
+    LOOK, MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, THREADS,
+    WATERMARK,
 };
 use crate::record::{Birth, End, Event, Record, Start};
 
@@ -29,8 +30,8 @@ pub struct Composer {
 }
 
 /// The chunk types of definitions, in the order in which their chunks are written.
-const DEFINITIONS: [u16; 10] = [
-    PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK, BRANCHES, INSPECTION,
+const DEFINITIONS: [u16; 11] = [
+    PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK, BRANCHES, INSPECTION, THREADS,
 ];
 
 /// Maximum number of used payload buffers that are kept for reuse.
@@ -87,6 +88,7 @@ impl Composer {
             Record::InspectedTask(task) => self.define(9, &inspection::TASK, task),
             Record::InspectedThread(thread) => self.define(9, &inspection::THREAD, thread),
             Record::InspectionEnd(end) => self.define(9, &inspection::END, end),
+            Record::Threads(threads) => self.define(10, &Plain, threads),
             Record::ProcessEnd(end) => self.mark(PROCESS_END, end),
             Record::Control(control) => self.mark(CONTROL, control),
             Record::Watermark(at) => self.mark(WATERMARK, at),

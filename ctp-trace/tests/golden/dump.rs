@@ -91,6 +91,10 @@ fn line(record: &Record) -> String {
             format!("earlier {} events={}", earlier.coroutine.0, earlier.events)
         }
         Record::EndedSums(ended_sums) => dump_ended_sums(ended_sums),
+        Record::Threads(threads) => format!(
+            "threads {} at={} parked={} sleeping={} others={}",
+            threads.process.0, threads.at.0, threads.parked, threads.sleeping, threads.others
+        ),
         Record::Look(look) => format!(
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
             look.coroutine.0, look.since.0, look.at.0, look.fd, look.thing, look.seen

@@ -19,7 +19,7 @@ use holds::{holds, shared_holds};
 use inspection::inspection;
 use looks::{looks, nothing_to_read, numbers, unwatched};
 use since_1_2::{aggregates, control, flight, marks, thread_events, wakers};
-use since_1_6::poll_wakers;
+use since_1_6::{poll_wakers, threads};
 
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
@@ -54,6 +54,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.6-minimal.ctp", minimal),
     ("v1.6-inspection.ctp", inspection),
     ("v1.6-poll-wakers.ctp", poll_wakers),
+    ("v1.6-threads.ctp", threads),
     ("v1.6-shared.ctp", shared_holds),
     ("v1.6-branches.ctp", branches),
 ];

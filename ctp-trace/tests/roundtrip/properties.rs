@@ -132,7 +132,7 @@ fn assert_no_record_precedes_the_references(written: &[Record], read: &[Record])
     }
 }
 
-const CLASSES: usize = 14;
+const CLASSES: usize = 15;
 
 /// A record may refer to records of a class with a smaller number.
 fn class(record: &Record) -> usize {
@@ -152,9 +152,10 @@ fn class(record: &Record) -> usize {
         | Record::InspectedTask(_)
         | Record::InspectedThread(_)
         | Record::InspectionEnd(_) => 10,
-        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 12,
-        Record::End(_) => 13,
-        _ => 11,
+        Record::Threads(_) => 11,
+        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 13,
+        Record::End(_) => 14,
+        _ => 12,
     }
 }
 

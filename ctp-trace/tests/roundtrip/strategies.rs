@@ -16,7 +16,7 @@ use events::{orderly, row};
 /// A start, then anything that may follow it, then an end.
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
     let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end(),
-        2 => aggregate(), 1 => control(), 1 => flight(), 1 => look(), 4 => inspection::record(),
+        2 => aggregate(), 1 => control(), 1 => flight(), 1 => look(), 1 => threads(), 4 => inspection::record(),
         1 => any_u64().prop_map(|at| Record::Watermark(Nanos(at)))];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);
@@ -103,6 +103,19 @@ fn aggregate() -> impl Strategy<Value = Record> {
             }))
         },
     )
+}
+
+fn threads() -> impl Strategy<Value = Record> {
+    let counts = (any_u64(), any_u64(), any_u64());
+    (any_u32(), any_u64(), counts).prop_map(|(process, at, (parked, sleeping, others))| {
+        Record::Threads(Threads {
+            process: ProcessId(process),
+            at: Nanos(at),
+            parked,
+            sleeping,
+            others,
+        })
+    })
 }
 
 fn look() -> impl Strategy<Value = Record> {

@@ -100,6 +100,7 @@ prop_compose! {
             ended,
             quiet_since,
             held_since,
+            parked: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use ctp_trace::record::{
     Act, Aggregate, Bins, Birth, Branches, Chain, Control, CoroutineKind, Dialect, Durations,
     Earlier, End, EndedSums, Event, EventCounts, EventKind, ExitReason, Hold, Look, Module, Nanos,
     Place, PollWakers, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Start, ThreadEvent,
-    WaitMarks, Wake, Waker, Window,
+    Threads, WaitMarks, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
 
@@ -54,6 +54,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Window(window) => fields("window", Some(window.since), window_fields(window)),
         Record::Earlier(earlier) => fields("earlier", None, earlier_fields(earlier)),
         Record::EndedSums(ended_sums) => fields("former", None, ended_sums_fields(ended_sums)),
+        Record::Threads(threads) => fields("threads", Some(threads.at), threads_fields(threads)),
         Record::Look(look) => fields("look", Some(look.at), look_fields(look)),
         Record::Inspection(_)
         | Record::AwaitStack(_)
@@ -139,6 +140,15 @@ fn earlier_fields(earlier: &Earlier) -> Vec<Field> {
     vec![
         ("coroutine", earlier.coroutine.0.into()),
         ("events", earlier.events.into()),
+    ]
+}
+
+fn threads_fields(threads: &Threads) -> Vec<Field> {
+    vec![
+        ("process", threads.process.0.into()),
+        ("parked", threads.parked.into()),
+        ("sleeping", threads.sleeping.into()),
+        ("others", threads.others.into()),
     ]
 }
 

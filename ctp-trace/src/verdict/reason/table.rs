@@ -130,6 +130,14 @@ reasons! {
         sentence: "suspended {age} though the timer was due; {wakes}",
         ..of("overdue", Verdict::MaybeStuck, Basis::Time)
     },
+    Reason::NoProgress(_) => Description {
+        when: "no coroutine of the process has run for the threshold, and its threads were seen to wait for \
+            each other, not for I/O or a signal",
+        heading: Some("The program as a whole"),
+        sentence: "suspended {age}, while no coroutine of the process runs, and its threads were seen to \
+            wait for each other or to sleep, but not for I/O; {wakes}",
+        ..of("no-progress", Verdict::MaybeStuck, Basis::Time)
+    },
     Reason::FarBeyond(_) => Description {
         when: "the wait has lasted at least 10 times the 99th percentile of earlier waits with its await \
             chain or at its line, and twice the longest; at least 8 must have ended; other waits there \

@@ -34,3 +34,33 @@ pub(super) fn poll_wakers() -> Vec<u8> {
     };
     written(&Start::default(), &events.map(Record::Event), &end)
 }
+
+/// Observations of threads: two while none can continue by itself, and one afterwards.
+pub(super) fn threads() -> Vec<u8> {
+    let observed = |at, sleeping, others| {
+        Record::Threads(Threads {
+            process: ProcessId(1),
+            at: Nanos(at),
+            parked: 3,
+            sleeping,
+            others,
+        })
+    };
+    let process = Process {
+        id: ProcessId(1),
+        pid: 4321,
+        attached: Nanos(1000),
+    };
+    let records = [
+        Record::Process(process),
+        observed(1_000_000_000, 0, 0),
+        observed(2_000_000_000, 1, 0),
+        observed(3_000_000_000, 0, 2),
+    ];
+    let end = End {
+        at: Nanos(4_000_000_000),
+        how: ExitReason::Exited(0),
+        ..End::default()
+    };
+    written(&Start::default(), &records, &end)
+}

@@ -1,0 +1,135 @@
+//! Processes in which nothing can happen: no coroutine runs, and each thread waits for another.
+
+use super::TraceModel;
+use crate::hash::Map;
+use crate::record::{Nanos, ProcessId, Threads, WaitKind};
+use crate::verdict::{BEYOND_LONGEST, ENOUGH, FAR_BEYOND, ParkedEvidence, State};
+
+/// The observations of processes in which no thread could continue by itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parked(Map<ProcessId, Observed>);
+
+#[derive(Clone, Copy, Debug)]
+struct Observed {
+    first: Nanos,
+    latest: Nanos,
+    /// Threads slept in some of them, and may continue by themselves.
+    sleeps: bool,
+    /// The fewest threads that waited for others.
+    parked: u64,
+}
+
+/// The runs of a process, and the longest time without any while its coroutines kept themselves going.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Silence {
+    latest: Nanos,
+    /// When the latest coroutine was born, or a thread that runs no coroutines last did something.
+    driven: Nanos,
+    /// The longest time without runs since then.
+    longest: Nanos,
+    /// The runs since then.
+    runs: u64,
+}
+
+impl Parked {
+    pub(super) fn note(&mut self, threads: &Threads, latest_run: Nanos) {
+        if threads.others > 0 {
+            self.0.remove(&threads.process);
+            return;
+        }
+        let observed = self.0.entry(threads.process).or_insert(Observed {
+            first: threads.at,
+            latest: threads.at,
+            sleeps: false,
+            parked: threads.parked,
+        });
+        if observed.first <= latest_run {
+            (observed.first, observed.sleeps) = (threads.at, false);
+            observed.parked = threads.parked;
+        }
+        observed.parked = observed.parked.min(threads.parked);
+        observed.latest = threads.at;
+        observed.sleeps |= threads.sleeping > 0;
+    }
+}
+
+impl Silence {
+    /// Takes the start of a run.
+    #[inline]
+    pub(super) fn ran(&mut self, at: Nanos) {
+        if self.driven < at {
+            let silent = self.latest.max(self.driven).until(at);
+            self.longest = self.longest.max(silent);
+            self.runs += 1;
+        }
+        self.latest = self.latest.max(at);
+    }
+
+    /// Takes the birth of a coroutine, or an act of a thread that runs none. Such a thread may act again.
+    #[inline]
+    pub(super) fn was_driven(&mut self, at: Nanos) {
+        if self.driven < at {
+            (self.driven, self.longest, self.runs) = (at, Nanos(0), 0);
+        }
+    }
+
+    pub(super) fn latest(&self) -> Nanos {
+        self.latest
+    }
+
+    /// Whether the coroutines kept themselves going, and never were silent for nearly as long as now.
+    fn is_unheard_of(&self, end: Nanos) -> bool {
+        let beyond = self.longest.0.saturating_mul(FAR_BEYOND * BEYOND_LONGEST);
+        ENOUGH * FAR_BEYOND <= self.runs && beyond <= self.latest.until(end).0
+    }
+}
+
+impl TraceModel {
+    /// Takes an observation of a process's threads.
+    pub(super) fn note_threads(&mut self, threads: &Threads) {
+        let runners = self.runners.get(threads.process);
+        let latest_run = runners.map_or(Nanos(0), |runners| runners.silence.latest());
+        self.parked.note(threads, latest_run);
+    }
+
+    /// The processes in which nothing can happen, because only coroutines and parked threads are left,
+    /// each of which waits for another.
+    pub(super) fn parked_processes(&self) -> Map<ProcessId, ParkedEvidence> {
+        let observed = self.parked.0.iter();
+        let parked = observed.filter_map(|(process, observed)| {
+            let runners = self.runners.get(*process)?;
+            let silence = runners.silence;
+            let is_after = silence.latest() < observed.first;
+            let sleeps = observed.sleeps
+                && (observed.parked < runners.living()
+                    || !silence.is_unheard_of(self.end_of(*process)));
+            let is_parked = is_after && !sleeps && !self.may_continue(*process);
+            is_parked.then_some((
+                *process,
+                ParkedEvidence {
+                    ran: silence.latest(),
+                    first: observed.first,
+                    latest: observed.latest,
+                },
+            ))
+        });
+        parked.collect()
+    }
+
+    /// Whether a coroutine of the process is ready, or waits for something outside of the process.
+    fn may_continue(&self, process: ProcessId) -> bool {
+        let mut all = self.coroutines.all().iter();
+        all.any(|coroutine| {
+            let is_external = coroutine.suspend().is_some_and(|wait| {
+                let is_outside = matches!(
+                    wait.wait,
+                    WaitKind::Readable | WaitKind::Writable | WaitKind::Timer
+                );
+                is_outside || wait.marks.idle
+            });
+            let is_woken = coroutine.wakes_since_run().is_some_and(|wakes| wakes > 0);
+            let is_ready = coroutine.state().0 != State::Suspended || is_woken;
+            coroutine.process == process && coroutine.is_alive() && (is_external || is_ready)
+        })
+    }
+}
