@@ -22,6 +22,7 @@ use crate::harvest::Sink;
 use crate::launch::signals::Signals;
 use crate::memory::clock::Clock;
 use crate::output::Output;
+use crate::proc::command_line;
 use crate::proc::processes::Processes;
 use account::Account;
 use subject::Subject;
@@ -40,7 +41,7 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
     if config.verbosity > Verbosity::Quiet {
         stderr::say(&closing::opening(&subjects, inspect));
     }
-    let command = subject::command_of(inspect.pids[0]);
+    let command = command_line::of(inspect.pids[0]);
     let directories = inspect.debug_directories.iter().cloned();
     let places = directories.fold(Places::recorded(), Places::with_debug_directory);
     let mut first = Collected::default();

@@ -1,9 +1,5 @@
 //! A process that is looked into.
 
-use std::ffi::OsString;
-use std::fs;
-use std::os::unix::ffi::OsStringExt as _;
-
 use ctp_inspect::{Inspector, Places, ProcessTarget, TargetError, TraceIds};
 use ctp_trace::escape::escaped_bytes;
 use ctp_trace::record::{ProcessId, Record};
@@ -59,16 +55,4 @@ impl Subject {
             None => Ok(Vec::new()),
         }
     }
-}
-
-/// The command line of a process; empty if it has ended.
-pub fn command_of(pid: u32) -> Vec<OsString> {
-    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = text
-        .strip_suffix(b"\0")
-        .unwrap_or(&text)
-        .split(|&byte| byte == 0);
-    words
-        .map(|word| OsString::from_vec(word.to_vec()))
-        .collect()
 }
