@@ -91,7 +91,7 @@ pub fn judge(evidence: &Evidence, threshold: Nanos) -> Judgement {
         age: match reason.describe().basis {
             Basis::Blocker => case.age.max(case.kept_for()),
             _ => match reason {
-                Reason::Branch(branch) => branch.since.until(evidence.end),
+                Reason::Branch { since, .. } => since.until(evidence.end),
                 _ => case.age,
             },
         },
@@ -126,7 +126,14 @@ impl Case<'_> {
             return (fact, verdict, reason);
         }
         if let Some(branch) = self.overdue_branch() {
-            return (fact, Verdict::MaybeStuck, Reason::Branch(branch));
+            return (
+                fact,
+                Verdict::MaybeStuck,
+                Reason::Branch {
+                    site: branch.site,
+                    since: branch.since,
+                },
+            );
         }
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),

@@ -30,8 +30,6 @@ pub struct Levels {
     inner_calls: Map<(ProcessId, Box<[u64]>, WaitKind), EndedWaits>,
     names: Map<GroupKey, Total>,
     leaves: Map<Leaf, EndedWaits>,
-    /// For each name, when one of its coroutines last ran.
-    ran: Map<GroupKey, Nanos>,
     /// For each spawn site, where all of its coroutines wait that have not ended; `None` if not all
     /// wait, or not at the same site.
     gathered: Map<SiteId, Option<(SiteId, WaitKind)>>,
@@ -84,11 +82,10 @@ impl TraceModel {
             self.add_site(stats, &mut levels);
         }
         for named in self.sums.by_name.all() {
-            levels.add_name(named.group_key, &named.waited, named.ran);
+            levels.add_name(named.group_key, &named.waited);
         }
         for coroutine in self.coroutines.all() {
-            let ran = coroutine.waits.ran_at.unwrap_or_default();
-            levels.add_name(coroutine.group_key(), &coroutine.waits.waited, ran);
+            levels.add_name(coroutine.group_key(), &coroutine.waits.waited);
             levels.add_place(coroutine);
         }
         levels
@@ -135,14 +132,11 @@ impl TraceModel {
         }
     }
 
-    /// The history of the name, of which a summary has all waits. Its coroutines are active as long as any
-    /// of them runs.
+    /// The history of the name, of which a summary has all waits.
     fn past_in_summary(&self, coroutine: &Coroutine, closest: Past, levels: &Levels) -> Past {
         let past = self.past_of_name(coroutine, levels);
-        let active = levels.ran.get(&coroutine.group_key()).copied();
         let past = Past {
             is_closest: true,
-            active: active.unwrap_or_default(),
             ..past
         };
         self.with_earlier(coroutine, closest, past, levels)
@@ -279,9 +273,7 @@ impl TraceModel {
 }
 
 impl Levels {
-    fn add_name(&mut self, key: GroupKey, waited: &Total, ran: Nanos) {
-        let latest = self.ran.entry(key).or_default();
-        *latest = ran.max(*latest);
+    fn add_name(&mut self, key: GroupKey, waited: &Total) {
         if 0 < waited.count {
             self.names.entry(key).or_default().merge(waited);
         }

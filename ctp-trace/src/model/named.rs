@@ -35,8 +35,6 @@ pub struct Named {
     pub open: Histogram,
     /// Ended waits of forgotten coroutines, as far as their events are in the trace.
     pub(super) waited: Total,
-    /// When the latest forgotten coroutine last ran, as far as is known.
-    pub(super) ran: Nanos,
     /// How long the coroutines lived that ran to completion before any of their events in the trace, as
     /// far as totals say.
     pub(super) lives: Histogram,

@@ -33,7 +33,6 @@ impl Sums {
         self.by_name.add(coroutine, Nanos(0));
         let named = self.by_name.of(coroutine.group_key());
         named.waited.merge(&coroutine.waits.waited);
-        named.ran = named.ran.max(coroutine.waits.ran_at.unwrap_or_default());
         if let Some(life) = lives::by_totals(coroutine) {
             named.lives.add(life);
         }

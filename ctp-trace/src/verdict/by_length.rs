@@ -77,11 +77,8 @@ impl Case<'_> {
             return self.unless_explained(Reason::Peers(past.level));
         }
         match self.unless_explained(Reason::FarBeyond(past.level)) {
-            // Totals do not say how the line is doing, but how long others lived.
-            (Verdict::MaybeStuck, _) if is_quiet && past.is_closest => {
-                self.against_other_lives(quiet)
-            }
-            (Verdict::MaybeStuck, _) if is_quiet => (Verdict::Waiting, quiet),
+            // Totals do not say how the line is doing.
+            (Verdict::MaybeStuck, _) if is_quiet && !past.is_closest => (Verdict::Waiting, quiet),
             decision => decision,
         }
     }

@@ -4,12 +4,10 @@ mod description;
 mod table;
 
 use super::caveat::Caveat;
-use super::evidence::{
-    BranchEvidence, EmptyEvidence, LivesEvidence, Overtaker, ParkedEvidence, TurnEvidence,
-};
+use super::evidence::{EmptyEvidence, LivesEvidence, Overtaker, ParkedEvidence, TurnEvidence};
 use super::level::Level;
 use super::words::Verdict;
-use crate::record::{CoroutineId, Nanos, Seen};
+use crate::record::{CoroutineId, Nanos, Seen, SiteId};
 
 pub use description::{Basis, Blank, Description};
 pub use table::REASONS;
@@ -108,7 +106,12 @@ pub enum Reason {
     FarBeyond(Level),
     /// A branch of the wait has waited far longer than usual, although the coroutine was polled for
     /// others.
-    Branch(BranchEvidence),
+    Branch {
+        /// The site of the branch.
+        site: SiteId,
+        /// When the wait for the branch began.
+        since: Nanos,
+    },
     /// The site has too little history, but the wait is far longer than similar coroutines lived, and
     /// the latest of them wait here too.
     BeyondLives(LivesEvidence),

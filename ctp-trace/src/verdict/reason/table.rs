@@ -155,7 +155,7 @@ reasons! {
             waits, and all of these wait here; {wakes}",
         ..of("peers", Verdict::MaybeStuck, Basis::Length)
     },
-    Reason::Branch(_) => Description {
+    Reason::Branch { .. } => Description {
         when: "a branch of a `select!` or `join!` has waited, in all polls, at least 10 times the 99th \
             percentile of its waits, and twice the longest; at least 8 must have ended; none of its \
             wakers was called; other waits for that branch ended when it had already lasted as long",
