@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gimli::{
-    CfaRule, EhFrame, Encoding, EvaluationResult, Location, Register, RegisterRule, UnwindContext,
-    UnwindExpression, UnwindSection as _, Value,
+    CfaRule, EhFrame, EhFrameOffset, Encoding, EvaluationResult, Location, Register, RegisterRule,
+    UnwindContext, UnwindExpression, UnwindSection as _, Value,
 };
 
 use crate::stacks::module::Module;
@@ -37,10 +37,15 @@ impl Rules {
         let frames = module.frames();
         let index = module.index();
         let index = index.parse(&module.bases, 8).ok()?;
-        let function = index
-            .table()?
-            .fde_for_address(&frames, &module.bases, address, EhFrame::cie_from_offset)
-            .ok()?;
+        let entry = index.table()?.lookup(address, &module.bases).ok()?;
+        // The index may be damaged, and lead to before the table.
+        let table = index.eh_frame_ptr().direct().ok()?;
+        let offset = entry.direct().ok()?.checked_sub(table)?;
+        let offset = EhFrameOffset(usize::try_from(offset).ok()?);
+        let function = frames
+            .fde_from_offset(&module.bases, offset, EhFrame::cie_from_offset)
+            .ok()
+            .filter(|function| function.contains(address))?;
         let mut context = UnwindContext::new();
         let row = function
             .unwind_info_for_address(&frames, &module.bases, &mut context, address)

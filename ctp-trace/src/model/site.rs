@@ -87,7 +87,12 @@ impl SiteStats {
             waits: self.waits.count(),
             mean: self.waits.mean().unwrap_or_default(),
             is_closest: false,
-            active: self.latest_end,
+            // Where events are missing, a wait may have ended at any time.
+            active: if self.approximate {
+                Nanos(u64::MAX)
+            } else {
+                self.latest_end
+            },
             p99: self.waits.bound(99).unwrap_or_default(),
             longest: self.waits.max().unwrap_or_default(),
             queued: self.queued.count(),
