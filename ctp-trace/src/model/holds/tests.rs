@@ -66,7 +66,7 @@ fn reentrant_lock_needs_equally_many_releases() {
     gives(&mut holds, 12, waker_of(1));
     assert_eq!(holders(&holds), [(waker_of(1), 10)]);
     let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
-    assert!(!held.unwrap().shared);
+    assert!(!held.expect("a held lock").shared);
 }
 
 #[test]
