@@ -109,6 +109,11 @@ impl View<'_> {
     }
 
     fn dynamic_target(&self, value: Value, layout: &Type) -> Option<Value> {
+        // The value of a counted pointer lies behind the counts, at an offset that depends on its type.
+        let is_counted = ["::ArcInner<", "::RcInner<", "::RcBox<"];
+        if is_counted.iter().any(|inner| layout.path.contains(inner)) {
+            return None;
+        }
         let vtable = self
             .pages
             .word(part(value, layout.member("vtable")?)?.address)?;

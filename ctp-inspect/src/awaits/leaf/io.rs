@@ -51,7 +51,8 @@ impl LeafReader<'_> {
         };
         let scheduled = self.scheduled(stream);
         let descriptor = self.descriptor_in(stream);
-        let has_waker = scheduled.and_then(|scheduled| self.stream_waker(scheduled, direction));
+        let has_own = scheduled.and_then(|scheduled| self.stream_waker(scheduled, direction));
+        let has_waker = scheduled.and_then(|scheduled| self.either_waker(scheduled));
         let resource = descriptor.map(|descriptor| match direction {
             Direction::Read => Resource::Readable(descriptor),
             Direction::Write => Resource::Writable(descriptor),
@@ -59,7 +60,7 @@ impl LeafReader<'_> {
         Awaited {
             // A stream around the descriptor, such as TLS, may wait for the other direction.
             resource: resource
-                .filter(|_| has_waker == Some(true))
+                .filter(|_| has_own == Some(true))
                 .unwrap_or_default(),
             has_waker,
             always_registers: false,
@@ -75,6 +76,12 @@ impl LeafReader<'_> {
                 .member(self.shared_value(shared, "value")?, "value")
         };
         self.view.target(shared).or_else(in_slab)
+    }
+
+    /// Whether the task waits for the descriptor in either direction.
+    fn either_waker(&self, scheduled: Value) -> Option<bool> {
+        let reads = self.stream_waker(scheduled, Direction::Read)?;
+        Some(reads || self.stream_waker(scheduled, Direction::Write)?)
     }
 
     fn stream_waker(&self, scheduled: Value, direction: Direction) -> Option<bool> {
