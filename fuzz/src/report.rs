@@ -37,6 +37,7 @@ fn config(input: &Path, view: View, json: bool) -> Config {
         input: input.to_owned(),
         run: None,
         places: Places::recorded(),
+        skip: Default::default(),
         most_module: None,
         most_memory: None,
         view,

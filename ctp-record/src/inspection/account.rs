@@ -27,7 +27,7 @@ pub struct Summary {
     pub stuck: usize,
     /// Threads that are blocked while they poll a task.
     pub blocked: usize,
-    /// Tasks that look like tasks that hang, too.
+    /// Tasks of which the inspections cannot show whether they hang.
     pub unclear: usize,
     /// What could not be read.
     pub gaps: Vec<String>,

@@ -103,10 +103,9 @@ fn stuck(summary: &Summary) -> String {
     };
     let stuck = match (summary.stuck, summary.unclear) {
         (0, 0) => "nothing looks stuck".to_owned(),
-        (0, 1) => "nothing looks stuck, but of 1 task that is not known".to_owned(),
-        (0, many) => format!(
-            "nothing looks stuck, but of {} tasks that is not known",
-            grouped(many as u64)
+        (0, unclear) => format!(
+            "nothing looks stuck, but {} cannot be judged",
+            counted(unclear as u64, "task")
         ),
         (1, _) => "1 task looks stuck".to_owned(),
         (many, _) => format!("{} tasks look stuck", grouped(many as u64)),

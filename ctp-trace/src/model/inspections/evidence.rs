@@ -209,8 +209,7 @@ impl InspectedProcess {
         (due <= first.began).then(|| due.until(last.began))
     }
 
-    /// The thread that polls the task. A closure of the blocking pool may block its thread: tokio's workers
-    /// are such closures, too.
+    /// The thread that polls the task. A closure of the blocking pool may block its thread.
     fn polling_thread(&self, task: &InspectedTask) -> PollingThread {
         if task.kind == TaskKind::Blocking {
             return PollingThread::Runs;
@@ -234,17 +233,13 @@ impl InspectedProcess {
     }
 
     fn workers(&self) -> WorkerEvidence {
-        let is_worker = |known: &&Inspected<InspectedThread>| {
-            matches!(
-                known.latest.role,
-                ThreadRole::Parked | ThreadRole::Polling | ThreadRole::Worker
-            )
-        };
-        let mut workers = self.threads.values().filter(is_worker).peekable();
-        if workers.peek().is_none() {
+        let threads = self.threads.values();
+        let workers: Vec<_> = threads
+            .filter(|known| known.latest.role.is_worker())
+            .collect();
+        if workers.is_empty() {
             return WorkerEvidence::Unknown;
         }
-        let workers: Vec<_> = workers.collect();
         let is_parked = |known: &&Inspected<InspectedThread>| {
             known.latest.role == ThreadRole::Parked
                 && MIN_OBSERVATION_GAP <= self.since(known.in_state_since)
