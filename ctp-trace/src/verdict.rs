@@ -88,12 +88,10 @@ pub fn judge(evidence: &Evidence, threshold: Nanos) -> Judgement {
         verdict,
         confidence: verdict.confidence(),
         reason,
-        age: match reason.describe().basis {
-            Basis::Blocker => case.age.max(case.kept_for()),
-            _ => match reason {
-                Reason::Branch { since, .. } => since.until(evidence.end),
-                _ => case.age,
-            },
+        age: match reason {
+            Reason::Branch { since, .. } => since.until(evidence.end),
+            _ if reason.describe().basis == Basis::Blocker => case.age.max(case.kept_for()),
+            _ => case.age,
         },
         close_call,
     }

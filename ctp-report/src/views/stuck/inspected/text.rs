@@ -187,7 +187,7 @@ fn behind_busy(findings: &Findings, busy: usize) -> String {
     let workers = findings
         .threads
         .iter()
-        .filter(|member| member.role_word().is_some_and(is_worker));
+        .filter(|member| member.thread.role.is_worker());
     let is_ready = |group: &&TaskGroup| group.judgement().reason == InspectedReason::BehindBusy;
     let groups: Vec<&TaskGroup> = findings.groups.iter().filter(is_ready).collect();
     let workers = units::counted(workers.count() as u64, "worker");
@@ -200,10 +200,6 @@ fn behind_busy(findings: &Findings, busy: usize) -> String {
         ),
     };
     format!("{busy} of {workers}{tasks}")
-}
-
-fn is_worker(role: &'static str) -> bool {
-    role.starts_with("a worker")
 }
 
 /// Writes the waiting tasks: those without anything remarkable, then the others by reason.
