@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use ctp_report::{
-    By, Config, Detail, ExportView, FlameView, Format, SitesView, Sort, StuckView, TimelineView,
-    TracksView, View, run,
+    By, Config, Detail, ExportView, FlameView, Format, SitesView, Sort, StacksView, StuckView,
+    TimelineView, TracksView, View, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -47,6 +47,16 @@ fn config(input: &Path, view: View, json: bool) -> Config {
     }
 }
 
+fn stacks(svg: Option<PathBuf>) -> StacksView {
+    StacksView {
+        id: None,
+        svg,
+        threshold: THRESHOLD,
+        all_ids: true,
+        title: None,
+    }
+}
+
 fn views(id: u32) -> Vec<View> {
     let stdout = || PathBuf::from("-");
     let flame = |by, is_drawn: bool| FlameView {
@@ -67,6 +77,8 @@ fn views(id: u32) -> Vec<View> {
             all_ids: true,
             ignore: Default::default(),
         }),
+        View::Stacks(stacks(None)),
+        View::Stacks(stacks(Some(stdout()))),
         View::Flame(flame(By::Wait, true)),
         View::Flame(flame(By::Run, false)),
         View::Timeline(TimelineView {
