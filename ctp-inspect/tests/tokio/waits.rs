@@ -25,7 +25,13 @@ fn every_task_is_found_and_no_other() {
         .iter()
         .filter(|task| task.kind == TaskKind::Blocking);
     assert_eq!(blocking.count(), WORKERS + 1);
-    assert!(inspected.end.gaps.is_empty(), "{:?}", inspected.end.gaps);
+    // Programs built with old versions of tokio have symbols only.
+    let mut gaps = inspected.end.gaps.iter();
+    assert!(
+        gaps.all(|gap| gap.contains("has no debug info")),
+        "{:?}",
+        inspected.end.gaps
+    );
     assert_eq!(inspected.end.runtimes.len(), 1);
     assert!(
         inspected.end.runtimes[0].starts_with("tokio 1."),
