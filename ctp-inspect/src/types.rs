@@ -45,9 +45,13 @@ pub struct Types {
     places: Places,
     modules: RefCell<Modules>,
     layouts: RefCell<HashMap<TypeRef, Option<Rc<Type>>>>,
+    awaited_places: RefCell<HashMap<(TypeRef, TypeRef), Option<AwaitedPlace>>>,
     gaps: RefCell<BTreeSet<String>>,
     layouts_left: Cell<usize>,
 }
+
+/// File and line of an `.await`.
+pub type AwaitedPlace = (String, u32);
 
 #[derive(Default)]
 struct Modules {
@@ -65,6 +69,7 @@ impl Types {
             places,
             modules: RefCell::default(),
             layouts: RefCell::default(),
+            awaited_places: RefCell::default(),
             gaps: RefCell::default(),
             layouts_left: Cell::new(MOST_LAYOUTS),
         }
@@ -118,6 +123,25 @@ impl Types {
         let path = self.layout(body).map(|of| of.path.clone());
         let module = self.module(body.module);
         path.map_or(0, |path| module.variable_line(&path, variable))
+    }
+
+    /// File and line at which the body of an async function or block awaits a future of this type. In the
+    /// expansion of a macro, that is where the macro is called. `None` if unknown or ambiguous.
+    pub fn awaited_place(&self, body: TypeRef, awaited: TypeRef) -> Option<AwaitedPlace> {
+        if let Some(known) = self.awaited_places.borrow().get(&(body, awaited)) {
+            return known.clone();
+        }
+        let place = self.new_awaited_place(body, awaited);
+        let mut places = self.awaited_places.borrow_mut();
+        places.insert((body, awaited), place.clone());
+        place
+    }
+
+    fn new_awaited_place(&self, body: TypeRef, awaited: TypeRef) -> Option<AwaitedPlace> {
+        let path = self.layout(body)?.path.clone();
+        let is_same_module = body.module == awaited.module;
+        let module = is_same_module.then(|| self.module(body.module))?;
+        module.awaited_place(&path, awaited)
     }
 
     /// Whether a panic unwinds in the program of this type; `None` if unknown.

@@ -127,7 +127,9 @@ impl<'w> Walk<'w> {
         if state == "Returned" || state == "Panicked" {
             return;
         }
-        let index = self.push_body(layout, variant, depth);
+        let awaited = self.view.member(contents, "__awaitee");
+        let place = self.user_place(future, layout, variant, awaited);
+        let index = self.push_body(layout, place, depth);
         if !state.starts_with("Suspend") {
             return;
         }
@@ -142,7 +144,7 @@ impl<'w> Walk<'w> {
         if proof == Proof::Unproven {
             self.proof = Proof::PolledBefore;
         }
-        match self.view.member(contents, "__awaitee") {
+        match awaited {
             Some(awaited) => self.follow_in(awaited, macro_of(&variant.file), depth + 1),
             None => self.add_wait(index, Awaited::unknown()),
         }
@@ -171,9 +173,8 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn push_body(&mut self, layout: &Type, variant: &Variant, depth: u32) -> u32 {
+    fn push_body(&mut self, layout: &Type, place: Option<(String, u32)>, depth: u32) -> u32 {
         let index = self.push(depth, shown(layout));
-        let place = self.user_place(layout, variant);
         if let (Some((file, line)), Some(frame)) = (place, self.found.frames.last_mut()) {
             frame.file = file;
             frame.line = line;
@@ -181,13 +182,22 @@ impl<'w> Walk<'w> {
         index
     }
 
-    /// The place of an `.await` in the user's file. In a macro, that of the function.
-    fn user_place(&self, layout: &Type, variant: &Variant) -> Option<(String, u32)> {
-        if macro_of(&variant.file).is_none() {
+    /// The place of an `.await` in the file of the function. If a macro of another file expands to the
+    /// `.await`, that is where the macro is called, or else the place of the function.
+    fn user_place(
+        &self,
+        body: Value,
+        layout: &Type,
+        variant: &Variant,
+        awaited: Option<Value>,
+    ) -> Option<(String, u32)> {
+        let function = layout.variants().first()?;
+        if variant.file == function.file {
             return Some((variant.file.clone(), variant.line));
         }
-        let first = layout.variants().first()?;
-        Some((first.file.clone(), first.line))
+        let called_at =
+            awaited.and_then(|awaited| self.view.types.awaited_place(body.of, awaited.of));
+        Some(called_at.unwrap_or_else(|| (function.file.clone(), function.line)))
     }
 
     /// Adds a frame without a line, and returns its index.

@@ -139,13 +139,16 @@ pub(crate) fn is_body(path: &str) -> bool {
     is_path && kinds.iter().any(|kind| name.starts_with(kind))
 }
 
-/// The macro of tokio that has its `.await` in this source file.
+/// The macro of tokio or of futures that has its `.await` in this source file.
 pub(crate) fn macro_of(file: &str) -> Option<&'static str> {
-    let is_macro = file.contains("/tokio-") && file.contains("/src/macros/");
-    match file.rsplit('/').next().filter(|_| is_macro)? {
-        "select.rs" => Some("tokio::select!"),
-        "join.rs" => Some("tokio::join!"),
-        "try_join.rs" => Some("tokio::try_join!"),
+    let is_of_tokio = file.contains("/tokio-") && file.contains("/src/macros/");
+    let is_of_futures = file.contains("/futures-util-") && file.contains("/src/async_await/");
+    match file.rsplit('/').next()? {
+        "select.rs" if is_of_tokio => Some("tokio::select!"),
+        "join.rs" if is_of_tokio => Some("tokio::join!"),
+        "try_join.rs" if is_of_tokio => Some("tokio::try_join!"),
+        "select_mod.rs" if is_of_futures => Some("futures::select!"),
+        "join_mod.rs" if is_of_futures => Some("futures::join!"),
         _ => None,
     }
 }

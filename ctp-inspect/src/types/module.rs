@@ -10,12 +10,15 @@ use super::index::Index;
 use super::layout::Type;
 use super::name::without_generics;
 use super::read::EntryReader;
-use super::variable::lines_of;
+use super::variable::{Declaration, declarations};
 use super::{Entry, TypeRef};
 
 pub(super) type Unit<'u> = UnitRef<'u, DebugReader<'u>>;
 pub(super) type Die<'u> = DebuggingInformationEntry<DebugReader<'u>>;
 pub(super) type Value<'u> = AttributeValue<DebugReader<'u>>;
+
+/// The variable that the compiler adds for a future that is awaited.
+const AWAITED: &str = "__awaitee";
 
 /// The types of a module.
 pub(super) struct Module {
@@ -109,18 +112,44 @@ impl Module {
 
     /// The line that declares a variable of a body, by the path of the body's type; 0 if unknown.
     pub(super) fn variable_line(&self, of: &str, variable: &str) -> u32 {
-        let bodies = self.bodies.get_or_init(|| self.bodies_by_path());
-        let entries = bodies
-            .get(&of.replace("_env#", "#"))
-            .map_or(&[][..], Vec::as_slice);
-        let lines = entries.iter().filter_map(|&body| {
-            self.with_entry(body, |_, unit, entry| lines_of(unit, &entry, variable))
-        });
-        let lines: BTreeSet<u32> = lines.flatten().collect();
+        let declarations = self.declarations(of, variable).into_iter();
+        let lines: BTreeSet<u32> = declarations.map(|(_, found)| found.line).collect();
         match lines.first() {
             Some(line) if lines.len() == 1 => *line,
             _ => 0,
         }
+    }
+
+    /// File and line at which a body awaits a future of this type, by the path of the body's type. In
+    /// the expansion of a macro, that is where the macro is called. `None` if unknown or ambiguous.
+    pub(super) fn awaited_place(&self, of: &str, awaited: TypeRef) -> Option<(String, u32)> {
+        let name = self.layout(awaited)?.name;
+        let is_awaited = |body, of: Option<Target>| {
+            let found = self.resolve(body, of?)?;
+            let layout = self.layout(TypeRef::new(awaited.module, found))?;
+            (layout.name == name).then_some(())
+        };
+        let declarations = self.declarations(of, AWAITED).into_iter();
+        let places = declarations
+            .filter(|(body, found)| is_awaited(*body, found.of).is_some())
+            .map(|(_, found)| (found.file, found.line));
+        let places: BTreeSet<_> = places.collect();
+        let is_certain = places.len() == 1;
+        places.into_iter().next().filter(|_| is_certain)
+    }
+
+    /// The declarations of a variable, each with the body that has it.
+    fn declarations(&self, of: &str, variable: &str) -> Vec<(Entry, Declaration)> {
+        let bodies = self.bodies.get_or_init(|| self.bodies_by_path());
+        let entries = bodies
+            .get(&of.replace("_env#", "#"))
+            .map_or(&[][..], Vec::as_slice);
+        let found = entries.iter().filter_map(|&body| {
+            let found =
+                self.with_entry(body, |_, unit, entry| declarations(unit, &entry, variable))?;
+            Some(found.into_iter().map(move |declared| (body, declared)))
+        });
+        found.flatten().collect()
     }
 
     fn bodies_by_path(&self) -> HashMap<String, Vec<Entry>> {
@@ -168,7 +197,7 @@ impl Module {
 }
 
 /// Where a reference leads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// An offset in the same unit.
     InUnit(usize),

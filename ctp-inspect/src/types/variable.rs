@@ -1,26 +1,32 @@
 //! Where the variables of a function are declared.
 
-use std::collections::BTreeSet;
-
-use super::module::{Die, Unit, name_of};
-use super::read::line;
+use super::module::{Die, Target, Unit, name_of};
+use super::read::{file, line};
 
 /// How many entries of a function are visited.
 const MOST_ENTRIES: usize = 65_536;
 
-/// The lines that declare variables with this name in a function.
-pub(super) fn lines_of<'u>(unit: Unit<'u>, function: &Die<'u>, name: &str) -> BTreeSet<u32> {
-    let mut lines = BTreeSet::new();
+/// The declaration of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Declaration {
+    pub(super) file: String,
+    pub(super) line: u32,
+    pub(super) of: Option<Target>,
+}
+
+/// The declarations of variables with this name in a function.
+pub(super) fn declarations<'u>(unit: Unit<'u>, function: &Die<'u>, name: &str) -> Vec<Declaration> {
+    let mut found = Vec::new();
     // An error ends the search.
-    let _ = collect(unit, function, name, &mut lines);
-    lines
+    let _ = collect(unit, function, name, &mut found);
+    found
 }
 
 fn collect<'u>(
     unit: Unit<'u>,
     function: &Die<'u>,
     name: &str,
-    lines: &mut BTreeSet<u32>,
+    found: &mut Vec<Declaration>,
 ) -> gimli::Result<()> {
     let mut entries = unit.entries_at_offset(function.offset())?;
     entries.next_entry()?;
@@ -34,7 +40,12 @@ fn collect<'u>(
         };
         let is_variable = entry.tag() == gimli::DW_TAG_variable;
         if is_variable && name_of(unit, entry).is_some_and(|found| found == name) {
-            lines.insert(line(entry));
+            let of = entry.attr_value(gimli::DW_AT_type);
+            found.push(Declaration {
+                file: file(unit, entry).unwrap_or_default(),
+                line: line(entry),
+                of: of.and_then(|value| Target::of(&value)),
+            });
         }
     }
     Ok(())

@@ -46,6 +46,50 @@ pub const EXPECTED: &[Expected] = &[
         &[("Acquire", "Mutex")],
     ),
     expected(
+        "selecting",
+        &[("selecting", "selecting")],
+        &[
+            ("Notified", "Notify"),
+            ("PollFn", "Channel"),
+            ("Sleep", "Timer"),
+        ],
+    ),
+    expected(
+        "joining",
+        &[("joining", "joining")],
+        &[("Acquire", "Semaphore"), ("Acquire", "RwLock")],
+    ),
+    expected(
+        "choosing",
+        &[("choosing", "choosing"), ("leaf", "leaf")],
+        &[("oneshot::Receiver", "Channel"), ("Notified", "Notify")],
+    ),
+    expected(
+        "choosing.other",
+        &[("choosing", "choosing.other"), ("leaf", "leaf")],
+        &[("oneshot::Receiver", "Channel"), ("Notified", "Notify")],
+    ),
+    expected(
+        "futures_select",
+        &[("futures_select", "futures_select"), ("leaf", "leaf")],
+        &[("oneshot::Receiver", "Channel"), ("Notified", "Notify")],
+    ),
+    expected(
+        "futures_join",
+        &[("futures_join", "futures_join"), ("leaf", "leaf")],
+        &[("oneshot::Receiver", "Channel"), ("Notified", "Notify")],
+    ),
+    expected(
+        "trying",
+        &[
+            ("trying", "trying"),
+            ("trying", "trying.answer"),
+            ("leaf", "leaf"),
+            ("trying", "trying.notified"),
+        ],
+        &[("oneshot::Receiver", "Channel"), ("Notified", "Notify")],
+    ),
+    expected(
         "joining_all",
         &[("joining_all", "joining_all")],
         &[("Notified", "Notify"), ("Notified", "Notify")],

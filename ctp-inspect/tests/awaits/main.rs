@@ -64,7 +64,7 @@ impl Inspected {
         let own = found
             .frames
             .iter()
-            .filter(|frame| frame.file.ends_with("/main.rs") && !frame.name.ends_with("::spawn"));
+            .filter(|frame| is_of_program(&frame.file) && !frame.name.ends_with("::spawn"));
         let own: Vec<_> = own
             .map(|frame| (frame.name.rsplit("::").next().unwrap(), frame.line))
             .collect();
@@ -129,7 +129,13 @@ impl Inspected {
         };
         assert_eq!(kinds("selecting"), ["Notify", "Channel", "Timer"]);
         assert_eq!(kinds("joining"), ["Semaphore", "RwLock"]);
-        for (task, name) in [("selecting", "tokio::select!"), ("joining", "tokio::join!")] {
+        for (task, name) in [
+            ("selecting", "tokio::select!"),
+            ("joining", "tokio::join!"),
+            ("futures_select", "futures::select!"),
+            ("futures_join", "futures::join!"),
+            ("trying", "tokio::try_join!"),
+        ] {
             let found = &self.tasks[task];
             let expansion = found
                 .frames
@@ -202,6 +208,11 @@ impl Inspected {
             );
         }
     }
+}
+
+/// Whether a file is one of the program itself, and not of a library.
+fn is_of_program(file: &str) -> bool {
+    !file.is_empty() && !file.contains("/registry/") && !file.contains("/rustc/")
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `ctp-record -p` and `ctp-report` on a tokio program that links no probe.
 
-use std::io::{BufRead as _, BufReader};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -27,6 +28,19 @@ impl Program {
             .expect("the program answers");
         assert_eq!(line, "ready\n");
         Program(child)
+    }
+
+    /// The lines at which tasks await, by their kinds, as the program says.
+    fn lines(&mut self) -> BTreeMap<String, u32> {
+        let input = self.0.stdin.as_mut().expect("a pipe");
+        writeln!(input, "lines").expect("the program reads");
+        let output = BufReader::new(self.0.stdout.as_mut().expect("a pipe")).lines();
+        let lines = output.map(|line| line.expect("the program answers"));
+        let lines = lines.take_while(|line| line != "end").map(|line| {
+            let (kind, line) = line.split_once(' ').expect("two words");
+            (kind.to_owned(), line.parse().expect("a number"))
+        });
+        lines.collect()
     }
 
     /// Looks into the program. Returns the directory with the trace, and what the recorder prints.
@@ -99,6 +113,36 @@ fn faults_of_an_unmodified_program_are_named() {
     assert_eq!(findings(&json), expected, "{json}");
     let status = report(directory.path(), &["--stuck", "--fail"]).status;
     assert_eq!(status.code(), Some(3));
+}
+
+#[test]
+fn branches_have_lines_and_the_call_of_the_macro() {
+    let mut program = Program::start("branches");
+    let lines = program.lines();
+    let (directory, _) = program.look_into();
+    let json = report_json(directory.path(), &["--stuck"]);
+    let tasks = json["tasks"].as_array().expect("tasks").iter();
+    let tasks = tasks.filter(|task| task["reason"] == "leaf-without-waker");
+    let mut found = tasks.map(|task| {
+        assert_eq!(task["count"], 5, "{task}");
+        let frames = task["frames"].as_array().expect("frames").iter();
+        let own = frames.filter(|frame| !frame["line"].is_null()).rev();
+        own.map(|frame| frame["line"].as_u64().expect("a number") as u32)
+            .collect::<Vec<_>>()
+    });
+    let mut found: Vec<_> = found.by_ref().collect();
+    found.sort_unstable();
+    let expected = ["select", "join"].map(|kind| vec![lines[kind], lines["request"]]);
+    assert_eq!(found, expected, "{json}");
+    let page = report(directory.path(), &["--stuck"]).stdout;
+    let page = String::from_utf8(page).expect("text");
+    for kind in ["select", "join"] {
+        let place = format!("src/branches.rs:{}", lines[kind]);
+        assert!(page.contains(&place), "{page}");
+    }
+    let branch = format!("request src/branches.rs:{}  ->", lines["request"]);
+    assert_eq!(page.matches(&branch).count(), 2, "{page}");
+    assert_eq!(page.matches(": 5 of type Notify").count(), 2, "{page}");
 }
 
 #[test]

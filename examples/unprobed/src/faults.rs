@@ -11,7 +11,7 @@ use tokio::sync::{Barrier, Mutex};
 use crate::registry::{register, spawn_bare};
 
 /// A future that keeps no waker, which is a fault: nothing can ever wake its task.
-struct Forgetful;
+pub struct Forgetful;
 
 impl Future for Forgetful {
     type Output = ();

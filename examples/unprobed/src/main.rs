@@ -5,10 +5,13 @@
 //! input, and exits when that ends:
 //!
 //! - `tasks`: for each address that a task has or had, `ADDRESS SERIAL alive|ended KIND`, then a line `end`;
-//! - `counts`: how many tasks were spawned and how many have ended.
+//! - `counts`: how many tasks were spawned and how many have ended;
+//! - `lines`: for each kind of task that says so, `KIND LINE` with the line at which such tasks await, then a
+//!   line `end`.
 //!
 //! The address is that of the task's header, which a waker of the task contains.
 
+mod branches;
 mod churn;
 mod faults;
 mod registry;
@@ -32,9 +35,10 @@ fn main() {
         "no-waker" => faults::no_waker(count),
         "deadlock" => faults::deadlock(),
         "blocked" => faults::blocked_worker(),
+        "branches" => branches::start(count),
         "all" => start_all(count),
         _ => {
-            eprintln!("modes: waits churn many no-waker deadlock blocked all");
+            eprintln!("modes: waits churn many no-waker deadlock blocked branches all");
             std::process::exit(2);
         }
     }
@@ -62,7 +66,8 @@ fn answer() {
         match &*line {
             "tasks" => print!("{}", registry::tasks()),
             "counts" => println!("{}", registry::counts()),
-            _ => println!("questions: tasks counts"),
+            "lines" => print!("{}", registry::lines()),
+            _ => println!("questions: tasks counts lines"),
         }
         let _ = std::io::stdout().flush();
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 static SPAWNED: AtomicUsize = AtomicUsize::new(0);
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 static ENDED: AtomicUsize = AtomicUsize::new(0);
+static LINES: Mutex<BTreeMap<&str, u32>> = Mutex::new(BTreeMap::new());
 static TASKS: Mutex<BTreeMap<u64, Entry>> = Mutex::new(BTreeMap::new());
 
 /// What happened last at an address.
@@ -84,6 +85,14 @@ fn address(context: &Context<'_>) -> u64 {
     u64::from_str_radix(&data[..end], 16).expect("an address")
 }
 
+/// Notes the line at which tasks of a kind await.
+pub fn awaits_at(kind: &'static str, line: u32) {
+    LINES
+        .lock()
+        .expect("no panic while locked")
+        .insert(kind, line);
+}
+
 /// Waits until each spawned task has been polled, and some time more in which they reach their waits.
 pub fn wait_until_started() {
     while STARTED.load(Ordering::SeqCst) < SPAWNED.load(Ordering::SeqCst) {
@@ -99,6 +108,15 @@ pub fn tasks() -> String {
         let state = if entry.is_alive { "alive" } else { "ended" };
         let Entry { serial, kind, .. } = entry;
         writeln!(text, "{address:#x} {serial} {state} {kind}").expect("writing to memory");
+    }
+    text + "end\n"
+}
+
+/// A line for each kind of task that says at which line it awaits.
+pub fn lines() -> String {
+    let mut text = String::new();
+    for (kind, line) in &*LINES.lock().expect("no panic while locked") {
+        writeln!(text, "{kind} {line}").expect("writing to memory");
     }
     text + "end\n"
 }

@@ -1,5 +1,7 @@
 //! Where a task waits: the innermost function of the program on its await stack.
 
+use std::ops::Range;
+
 use ctp_trace::record::{AwaitFrame, AwaitStack, InspectedTask, TaskKind};
 use ctp_trace::trace_model::innermost;
 
@@ -15,8 +17,19 @@ pub struct StackSite {
     pub label: Label,
     /// The functions around the place, innermost first.
     pub awaited_by: Vec<String>,
-    /// The futures inside the place, without those that contain another.
+    /// The futures inside the place, without those that contain another. Empty if there are branches.
     pub awaits: Vec<String>,
+    /// The futures of which the place awaits any or all.
+    pub branches: Vec<Branch>,
+}
+
+/// A future of several that are awaited at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Branch {
+    /// The indices of the branch's frames in the stack.
+    pub frames: Range<usize>,
+    /// The futures of the branch, each with the one that it awaits behind it.
+    pub chain: Vec<String>,
 }
 
 /// Parts of paths of code that does not belong to the program itself.
@@ -34,17 +47,25 @@ impl StackSite {
 
     fn of_stack(stack: &AwaitStack) -> Option<Self> {
         let leaves = innermost(stack);
-        let path = path_to(stack, *leaves.first()?);
+        let first = *leaves.first()?;
+        let forks = branches(stack);
+        let common = forks.first().map_or(first, |branch| branch.start - 1);
+        let path = path_to(stack, common);
         let is_own = |at: &usize| is_of_program(&stack.frames[*at]);
         let place = path.iter().rposition(is_own).unwrap_or(path.len() - 1);
         let frame = &stack.frames[path[place]];
         let around = path[..place].iter().rev();
         let inside = leaves.iter().filter(|leaf| **leaf != path[place]);
+        let inside = inside.filter(|_| forks.is_empty());
         Some(StackSite {
             function: name(&frame.name),
             label: label_of(frame),
             awaited_by: around.map(|at| with_line(&stack.frames[*at])).collect(),
             awaits: inside.map(|at| with_line(&stack.frames[*at])).collect(),
+            branches: forks
+                .into_iter()
+                .map(|frames| Branch::of(stack, frames))
+                .collect(),
         })
     }
 
@@ -52,6 +73,52 @@ impl StackSite {
     pub fn at(&self) -> Option<String> {
         self.label.at()
     }
+}
+
+impl Branch {
+    fn of(stack: &AwaitStack, frames: Range<usize>) -> Self {
+        let shown = stack.frames[frames.clone()].iter();
+        Branch {
+            chain: shown.map(with_line).collect(),
+            frames,
+        }
+    }
+}
+
+/// The frames of each future that the outermost future with several branches awaits. A timeout has a single
+/// branch: its timer is none.
+fn branches(stack: &AwaitStack) -> Vec<Range<usize>> {
+    (0..stack.frames.len())
+        .map(|at| children(stack, at))
+        .find(|children| 1 < children.len())
+        .unwrap_or_default()
+}
+
+/// The frames of each future directly inside this one.
+fn children(stack: &AwaitStack, at: usize) -> Vec<Range<usize>> {
+    let frames = &stack.frames;
+    let depth = frames[at].depth;
+    let inside = frames[at + 1..].iter();
+    let end = at + 1 + inside.take_while(|frame| depth < frame.depth).count();
+    let starts = (at + 1..end).filter(|inner| frames[*inner].depth <= depth + 1);
+    let starts: Vec<usize> = starts
+        .filter(|inner| !is_timer_of(&frames[at], &frames[*inner]))
+        .collect();
+    let ends = starts.iter().skip(1).copied().chain([end]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| *start..end)
+        .collect()
+}
+
+/// Whether a future is the timer of a timeout.
+fn is_timer_of(timeout: &AwaitFrame, timer: &AwaitFrame) -> bool {
+    let is_named = |frame: &AwaitFrame, end| {
+        let name = frame.name.split('<').next().unwrap_or_default();
+        name.ends_with(end)
+    };
+    is_named(timeout, "::Timeout") && is_named(timer, "::Sleep")
 }
 
 /// The frames from the outermost to this one.
@@ -112,28 +179,61 @@ mod tests {
     use super::*;
     use ctp_trace::record::AwaitStackId;
 
-    #[test]
-    fn place_is_the_innermost_own_function() {
-        let frame = |depth, name: &str, file: &str| AwaitFrame {
-            depth,
-            name: name.to_owned(),
-            file: file.to_owned(),
+    fn site(frames: &[(u32, &str, &str)]) -> StackSite {
+        let frame = |(depth, name, file): &(u32, &str, &str)| AwaitFrame {
+            depth: *depth,
+            name: (*name).to_owned(),
+            file: (*file).to_owned(),
             line: 7,
             may_wait_forever: false,
         };
         let stack = AwaitStack {
             id: AwaitStackId(1),
-            frames: vec![
-                frame(0, "serve", "src/main.rs"),
-                frame(1, "read", "src/conn.rs"),
-                frame(2, "Readiness", "/root/.cargo/registry/src/tokio/io.rs"),
-                frame(2, "Sleep", "/root/.cargo/registry/src/tokio/time.rs"),
-            ],
+            frames: frames.iter().map(frame).collect(),
         };
-        let site = StackSite::of(&InspectedTask::default(), Some(&stack));
+        StackSite::of(&InspectedTask::default(), Some(&stack))
+    }
+
+    #[test]
+    fn place_is_the_innermost_own_function() {
+        let site = site(&[
+            (0, "serve", "src/main.rs"),
+            (1, "tokio::time::Timeout", ""),
+            (2, "read", "src/conn.rs"),
+            (3, "Readiness", "/root/.cargo/registry/src/tokio/io.rs"),
+            (2, "tokio::time::Sleep", ""),
+        ]);
         assert_eq!(site.function, "read");
         assert_eq!(site.at().as_deref(), Some("src/conn.rs:7"));
+        assert_eq!(
+            site.awaited_by,
+            ["tokio::time::Timeout", "serve src/main.rs:7"]
+        );
+        assert_eq!(site.awaits, ["Readiness", "tokio::time::Sleep"]);
+        assert_eq!(site.branches, []);
+    }
+
+    #[test]
+    fn place_of_branches_is_the_function_that_awaits_them() {
+        let site = site(&[
+            (0, "serve", "src/main.rs"),
+            (1, "read", "src/conn.rs"),
+            (2, "tokio::select!", ""),
+            (3, "request", "src/conn.rs"),
+            (4, "Readiness", ""),
+            (3, "Sleep", ""),
+        ]);
+        assert_eq!(site.function, "read");
         assert_eq!(site.awaited_by, ["serve src/main.rs:7"]);
-        assert_eq!(site.awaits, ["Readiness", "Sleep"]);
+        assert_eq!(site.awaits, Vec::<String>::new());
+        let branch = |frames, chain: &[&str]| Branch {
+            frames,
+            chain: chain.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let expected = [
+            branch(3..5, &["request src/conn.rs:7", "Readiness"]),
+            branch(5..6, &["Sleep"]),
+        ];
+        assert_eq!(site.branches, expected);
     }
 }

@@ -1,6 +1,7 @@
 //! Words for what tasks wait for, what holds their wakers, and which locks they hold.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use ctp_trace::record::{HeldLock, InspectedTask, Nanos, Resource, WakerHolder};
 
@@ -59,8 +60,14 @@ pub fn resource_number(resource: Resource) -> Option<u64> {
 
 /// What several tasks wait for: `fd 17, 19, 20 .. 66 readable`, or the first few of other resources.
 pub fn waits(tasks: &[&InspectedTask], now: Nanos) -> Vec<String> {
+    waits_within(tasks, &(0..usize::MAX), now)
+}
+
+/// The same, of the futures among these frames.
+pub fn waits_within(tasks: &[&InspectedTask], frames: &Range<usize>, now: Nanos) -> Vec<String> {
     let mut kinds: BTreeMap<&str, Vec<Resource>> = BTreeMap::new();
-    for wait in tasks.iter().flat_map(|task| &task.waits) {
+    let waits = tasks.iter().flat_map(|task| &task.waits);
+    for wait in waits.filter(|wait| frames.contains(&(wait.frame as usize))) {
         let kind = resource_kind(wait.resource);
         let of_kind = kinds.entry(kind).or_default();
         if !of_kind.contains(&wait.resource) {

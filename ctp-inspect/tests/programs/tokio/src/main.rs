@@ -1,7 +1,9 @@
 //! Tasks that await in all the ways that `ctp-inspect` knows. The program prints the address of each task's
 //! header, and the lines at which functions await; then it waits to be killed.
 
+mod branches;
 mod permits;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex, Notify, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Mutex, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -133,23 +135,6 @@ async fn permitted(semaphore: Arc<Semaphore>) {
     drop(permit);
 }
 
-async fn selecting(notify: Arc<Notify>, mut receiver: mpsc::Receiver<u8>) {
-    tokio::select! {
-        _ = notify.notified() => {}
-        _ = receiver.recv() => {}
-        _ = tokio::time::sleep(LONG) => {}
-    }
-}
-
-async fn joining(semaphore: Arc<Semaphore>, lock: Arc<RwLock<u32>>) {
-    let (_permit, _guard) = tokio::join!(semaphore.acquire(), lock.write());
-}
-
-async fn joining_all(notify: Arc<Notify>) {
-    awaits_at("joining_all", line!() + 1);
-    futures::future::join_all([notify.notified(), notify.notified()]).await;
-}
-
 async fn reading(mut stream: TcpStream) {
     let mut bytes = [0; 16];
     awaits_at("reading", line!() + 1);
@@ -232,13 +217,7 @@ async fn main() {
     spawn("temporary", temporary(Arc::new(Mutex::new(Vec::new()))));
     spawn("optional", optional(Arc::new(RwLock::new(0))));
     spawn("permitted", permitted(Arc::new(Semaphore::new(2))));
-    let notify = Arc::new(Notify::new());
-    let (many_sender, many) = mpsc::channel(1);
-    spawn("selecting", selecting(notify.clone(), many));
-    let lock = Arc::new(RwLock::new(0));
-    let read = lock.clone().read_owned().await;
-    spawn("joining", joining(Arc::new(Semaphore::new(0)), lock));
-    spawn("joining_all", joining_all(notify));
+    let branches = branches::spawn_all().await;
     let (full_sender, full) = mpsc::channel(1);
     spawn("sending", sending(full_sender));
     let (broadcast_sender, broadcast) = broadcast::channel(1);
@@ -264,8 +243,7 @@ async fn main() {
         sender,
         boxed_sender,
         limited_sender,
-        many_sender,
-        read,
+        branches,
         full,
         broadcast_sender,
         watch_sender,

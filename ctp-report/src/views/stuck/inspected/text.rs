@@ -93,6 +93,7 @@ fn block(
     if !group.site.awaited_by.is_empty() {
         items(page, "awaited by", "  <-  ", &group.site.awaited_by)?;
     }
+    branches(page, group, findings)?;
     for (name, values) in fields(group, findings) {
         if !values.is_empty() {
             items(page, name, ", ", &values)?;
@@ -113,10 +114,26 @@ fn block(
     page.gap()
 }
 
+/// Writes each future of several that are awaited at once, and what it waits for.
+fn branches(page: &mut Page, group: &TaskGroup, findings: &Findings) -> io::Result<()> {
+    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
+    for branch in &group.site.branches {
+        let waits = resources::waits_within(&tasks, &branch.frames, findings.now);
+        let mut chain = branch.chain.clone();
+        if let Some(last) = chain.last_mut().filter(|_| !waits.is_empty()) {
+            last.push_str(&format!(": {}", waits.join(", ")));
+        }
+        items(page, "branch", "  ->  ", &chain)?;
+    }
+    Ok(())
+}
+
 fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<String>)> {
     let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
     let mut awaits = group.site.awaits.clone();
-    awaits.extend(resources::waits(&tasks, findings.now));
+    if group.site.branches.is_empty() {
+        awaits.extend(resources::waits(&tasks, findings.now));
+    }
     let spawned = group.first().spawned_at.iter();
     let spawned = spawned.map(|(file, line)| format!("{}:{line}", text::escape(file)));
     let is_behind = group.judgement().reason == InspectedReason::Behind;
