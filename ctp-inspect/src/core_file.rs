@@ -3,8 +3,10 @@
 //! A core file has all registers of all threads, and one moment: it can be inspected once.
 
 mod elf;
+mod executable;
 mod files;
 mod mappings;
+mod modules;
 mod notes;
 
 use std::fs::File;
@@ -20,12 +22,14 @@ use crate::core_file::notes::Facts;
 use crate::stacks::Processor;
 use crate::target::error::TargetError;
 use crate::target::mapping::{self, Mapping};
+use crate::target::read_parts::read_parts;
 use crate::target::{EpollInterest, StackPointer, Target};
 use crate::threads::{ThreadSample, ThreadState};
 
 /// A core file.
 #[derive(Debug)]
 pub struct CoreFile {
+    path: PathBuf,
     memory: CoreMemory,
     facts: Facts,
     mappings: Vec<Mapping>,
@@ -59,16 +63,16 @@ impl CoreFile {
         let header = header.ok_or_else(not_core)?;
         let processor = processor(&header).ok_or(TargetError::Narrow)?;
         let segments = header.segments(&read);
-        let facts = facts(&segments, processor, &read);
-        let gaps = gaps(&segments, &facts, bytes);
-        let mut memory: Vec<_> = segments.into_iter().filter(Segment::is_memory).collect();
-        memory.sort_by_key(|segment| segment.address);
+        let mut facts = facts(&segments, processor, &read);
+        let mut gaps = gaps(&segments, &facts, bytes);
+        let memory = CoreMemory::of(file, segments);
+        if facts.files.is_empty() {
+            gaps.push(memory.map_executable(executable, &mut facts));
+        }
         let mut core = CoreFile {
-            mappings: mappings::in_core(&memory, &facts),
-            memory: CoreMemory {
-                file,
-                segments: memory,
-            },
+            path: core.to_owned(),
+            mappings: mappings::in_core(&memory.segments, &facts),
+            memory,
             files: MappedFiles::default(),
             executable: (Vec::new(), executable.map(Path::to_owned)),
             facts,
@@ -128,6 +132,29 @@ impl CoreFile {
 }
 
 impl CoreMemory {
+    fn of(file: File, segments: Vec<Segment>) -> Self {
+        let mut segments: Vec<_> = segments.into_iter().filter(Segment::is_memory).collect();
+        segments.sort_by_key(|segment| segment.address);
+        CoreMemory { file, segments }
+    }
+
+    /// Adds the mappings of the executable that the user names, where the core file lacks all mapped files.
+    /// Returns what is then missing.
+    fn map_executable(&self, executable: Option<&Path>, facts: &mut Facts) -> String {
+        let lacks = "The core file does not say which files were mapped";
+        let Some(path) = executable else {
+            return format!("{lacks}: the executable must be given to find tasks.");
+        };
+        let read = |address, buffer: &mut [u8]| self.read(address, buffer);
+        match executable::mapped(path, facts.in_executable, &self.segments, &read) {
+            Some(files) => {
+                facts.files = files;
+                format!("{lacks}: nothing is known of libraries.")
+            }
+            None => format!("{lacks}, and {} does not fit it.", path.display()),
+        }
+    }
+
     /// Reads from a single segment.
     fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
         let after = self
@@ -160,15 +187,9 @@ impl Target for CoreFile {
     }
 
     fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
-        let mut done = 0;
-        while done < buffer.len() {
-            let next = address.checked_add(done as u64);
-            match next.map_or(0, |next| self.read_part(next, &mut buffer[done..])) {
-                0 => break,
-                bytes => done += bytes,
-            }
-        }
-        done
+        read_parts(address, buffer, |address, buffer| {
+            self.read_part(address, buffer)
+        })
     }
 
     fn now(&self) -> Nanos {
@@ -204,6 +225,10 @@ impl Target for CoreFile {
     fn thread(&self, tid: u32) -> Option<ThreadSample> {
         let mut threads = self.facts.threads.iter();
         threads.find(|thread| thread.tid == tid).cloned()
+    }
+
+    fn core_file(&self) -> &[u8] {
+        self.path.as_os_str().as_encoded_bytes()
     }
 
     fn readable_path(&self, mapping: &Mapping) -> Vec<u8> {
@@ -259,9 +284,6 @@ fn gaps(segments: &[Segment], facts: &Facts, bytes: u64) -> Vec<String> {
     }
     if facts.threads.is_empty() {
         gaps.push("The core file has no registers of threads.".to_owned());
-    }
-    if facts.files.is_empty() {
-        gaps.push("The core file does not say which files were mapped.".to_owned());
     }
     gaps
 }

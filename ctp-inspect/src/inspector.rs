@@ -90,6 +90,7 @@ impl Inspector {
             process: self.process,
             number: self.inspections,
             at,
+            core_file: self.target.core_file().to_vec(),
         })];
         records.extend(futures.stacks.into_iter().map(Record::AwaitStack));
         let ended = self.changes.replace(tasks, &mut records);

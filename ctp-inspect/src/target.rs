@@ -7,6 +7,7 @@ pub mod mapping;
 pub mod process;
 
 mod epoll;
+pub(crate) mod read_parts;
 mod status;
 
 use ctp_trace::record::Nanos;
@@ -53,6 +54,11 @@ pub trait Target {
 
     /// What a thread does; `None` if it has exited.
     fn thread(&self, tid: u32) -> Option<ThreadSample>;
+
+    /// Path of the core file; empty for a running process.
+    fn core_file(&self) -> &[u8] {
+        b""
+    }
 
     /// Where the file of a mapping can be read from here.
     fn readable_path(&self, mapping: &Mapping) -> Vec<u8> {

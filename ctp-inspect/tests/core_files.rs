@@ -13,7 +13,7 @@ use std::process::Command;
 use ctp_inspect::stacks::Unwinder;
 use ctp_inspect::threads::ThreadState;
 use ctp_inspect::{CoreFile, Inspector, Target as _, TraceIds};
-use ctp_trace::record::{ProcessId, Record};
+use ctp_trace::record::{Module, ProcessId, Record};
 use support::{Running, Truth};
 
 const THREADS: usize = 9;
@@ -169,6 +169,66 @@ fn cut_core_gives_less_and_says_so() {
         panic!("{records:?}");
     };
     assert!(gaps.iter().all(|gap| end.gaps.contains(gap)), "{end:?}");
+}
+
+/// Renames the note with the mapped files, as if the core file had none.
+fn remove_mapped_files(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let note = b"ELIFCORE\0";
+    let at = bytes.windows(note.len()).position(|window| window == note);
+    bytes[at.unwrap()..][..4].fill(0x7f);
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn the_executable_is_found_without_file_mappings() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some((running, truths)) = start(directory.path()) else {
+        return;
+    };
+    let Some(path) = support::core_by_gdb(directory.path(), running.pid()) else {
+        return;
+    };
+    remove_mapped_files(&path);
+    let program = directory.path().join("program");
+    let core = CoreFile::open(&path, Some(&program)).unwrap();
+    let gaps = core.gaps();
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert!(
+        gaps[0].ends_with("nothing is known of libraries."),
+        "{gaps:?}"
+    );
+    assert_eq!(core.exe(), program.as_os_str().as_encoded_bytes());
+    let modules = core.modules(ProcessId(1));
+    // The outermost functions of threads are in the C library.
+    let own = truths
+        .iter()
+        .flat_map(|truth| truth.addresses.iter().take(2));
+    for address in own {
+        let is_in = |module: &&Module| (module.start..module.end).contains(address);
+        let module = modules.iter().find(is_in).unwrap();
+        assert_eq!(module.path, core.exe());
+        assert!(!module.build_id.is_empty());
+        assert!(core.mapping_at(*address).unwrap().is_executable);
+    }
+    drop(running);
+    for (elf, why) in [
+        (Some("/bin/sh"), "and /bin/sh does not fit it."),
+        (Some("/etc/passwd"), "and /etc/passwd does not fit it."),
+        (None, "the executable must be given to find tasks."),
+    ] {
+        let core = CoreFile::open(&path, elf.map(Path::new)).unwrap();
+        let gaps = core.gaps();
+        assert_eq!(gaps.len(), 1, "{gaps:?}");
+        assert!(gaps[0].ends_with(why), "{gaps:?}");
+        assert!(core.exe().is_empty());
+        let modules = core.modules(ProcessId(1)).into_iter();
+        assert!(
+            modules
+                .map(|module| module.path)
+                .all(|path| path == b"[vdso]")
+        );
+    }
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! Looks into running processes that need no probe.
+//! Looks into running processes that need no probe, and into core files.
 //!
 //! The processes are only read. An earlier trace is replaced as soon as a task or a thread was found.
 
 mod account;
 mod clock;
 mod closing;
+pub mod core_file;
 mod subject;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ctp_inspect::{Places, TargetError, TraceIds};
@@ -42,8 +44,7 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
         stderr::say(&closing::opening(&subjects, inspect));
     }
     let command = command_line::of(inspect.pids[0]);
-    let directories = inspect.debug_directories.iter().cloned();
-    let places = directories.fold(Places::recorded(), Places::with_debug_directory);
+    let places = places(&inspect.debug_directories);
     let mut first = Collected::default();
     let mut processes = Processes::new(clock, inspect.pids[0], 0);
     for subject in &mut subjects {
@@ -64,6 +65,12 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
     first.0.into_iter().for_each(&mut take);
     inspect_again(inspect, subjects, &mut ids, &mut signals, take)?;
     finish(config, output, clock, &account)
+}
+
+/// Where files with debug info are looked for.
+fn places(directories: &[PathBuf]) -> Places {
+    let directories = directories.iter().cloned();
+    directories.fold(Places::recorded(), Places::with_debug_directory)
 }
 
 /// Records that are written later.

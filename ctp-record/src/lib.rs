@@ -4,7 +4,8 @@
 //! the program's events, reads it while the program runs and after the program died, and writes a trace. It does not stop,
 //! slow or signal the program, and does not look up symbol names: `ctp-report` does.
 //!
-//! It can also look into a running process that links no probe (`-p`), by the crate `ctp_inspect`.
+//! It can also look into a running process that links no probe (`-p`), or into its core file (`--core`), by the crate
+//! `ctp_inspect`.
 
 mod check;
 mod cli;
@@ -27,7 +28,7 @@ mod run;
 mod session;
 
 pub use cli::args::{Args, answer};
-pub use cli::config::{Config, Flight, HowLong, Image, Inspect, Launch, Task, Verbosity};
+pub use cli::config::{Config, Core, Flight, HowLong, Image, Inspect, Launch, Task, Verbosity};
 pub use error::{ControlError, Error, ImageError, InspectError, StartError, TraceError};
 pub use flight::{FlightHistory, RecordingEnd, SnapshotSummary, last_snapshot_of, snapshot_of};
 pub use memory::shm::Memory;

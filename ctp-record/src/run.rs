@@ -20,6 +20,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::CheckProbe(launch) => check::check(launch),
         Task::Image(image) => image::read(config, image),
         Task::Inspect(inspect) => inspection::record(config, inspect),
+        Task::Core(core) => inspection::core_file::record(config, core),
         Task::Control(ask) => print::print(&ask::ask(ask)?),
         Task::Completions(shell) => print::completions(*shell),
         Task::Man => print::man_page(),

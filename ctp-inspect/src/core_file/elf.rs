@@ -88,6 +88,11 @@ impl Header {
         })
     }
 
+    /// Where the program headers are in the file.
+    pub fn segments_offset(&self) -> u64 {
+        self.segments.0
+    }
+
     /// The program headers, as many as there are.
     pub fn segments(&self, read: Read<'_>) -> Vec<Segment> {
         let (start, count) = self.segments;

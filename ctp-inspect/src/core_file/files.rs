@@ -10,13 +10,17 @@ use std::path::{Path, PathBuf};
 use object::elf::PF_W;
 
 use crate::core_file::elf::{self, Header, Segment};
+use crate::target::read_parts::read_parts;
 
-const PAGE_BYTES: u64 = 4096;
+/// Files are mapped in pages of this size.
+pub const PAGE_BYTES: u64 = 4096;
 
 /// The files that could be opened and are those that were mapped.
 #[derive(Debug, Default)]
 pub struct MappedFiles {
     by_path: HashMap<Vec<u8>, OpenedFile>,
+    /// The build ids in memory, or else of the files.
+    build_ids: HashMap<Vec<u8>, Vec<u8>>,
     /// The files that are missing or differ, for people.
     pub missing: Vec<String>,
 }
@@ -33,15 +37,18 @@ impl MappedFiles {
     /// user has named it and the build id in memory is unknown.
     pub fn open(&mut self, path: &[u8], at: &Path, build_id: Option<&[u8]>, is_given: bool) {
         let file = symbolize::open_regular(at).ok();
-        let is_same = |file: &File| {
+        let found = file.as_ref().and_then(|file| {
             let read = |offset, buffer: &mut [u8]| read_file(file, offset, buffer);
-            let found = elf::build_id(&read, false);
-            match build_id {
-                Some(expected) => found.as_deref() == Some(expected),
-                None => is_given,
-            }
+            elf::build_id(&read, false)
+        });
+        let is_same = match build_id {
+            Some(expected) => found.as_deref() == Some(expected),
+            None => is_given,
         };
-        match file.filter(is_same) {
+        if let Some(id) = build_id.map(<[u8]>::to_vec).or(found.filter(|_| is_given)) {
+            self.build_ids.insert(path.to_vec(), id);
+        }
+        match file.filter(|_| is_same) {
             Some(file) => {
                 let read = |offset, buffer: &mut [u8]| read_file(&file, offset, buffer);
                 let segments = Header::read(&read).map(|header| header.segments(&read));
@@ -51,6 +58,11 @@ impl MappedFiles {
             }
             None => self.missing.push(at.display().to_string()),
         }
+    }
+
+    /// The build id of a file; empty if unknown.
+    pub fn build_id(&self, path: &[u8]) -> &[u8] {
+        self.build_ids.get(path).map_or(&[], Vec::as_slice)
     }
 
     /// The part of a file that is loaded from this offset, if it may not be written to.
@@ -74,17 +86,9 @@ impl MappedFiles {
 
 /// Reads as much as there is.
 pub fn read_file(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
-    let mut done = 0;
-    while done < buffer.len() {
-        let Some(from) = offset.checked_add(done as u64) else {
-            break;
-        };
-        match file.read_at(&mut buffer[done..], from) {
-            Ok(0) | Err(_) => break,
-            Ok(bytes) => done += bytes,
-        }
-    }
-    done
+    read_parts(offset, buffer, |offset, buffer| {
+        file.read_at(buffer, offset).unwrap_or_default()
+    })
 }
 
 /// A path from a core file.

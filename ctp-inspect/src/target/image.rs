@@ -4,6 +4,7 @@ use ctp_trace::record::Nanos;
 
 use crate::target::error::TargetError;
 use crate::target::mapping::Mapping;
+use crate::target::read_parts::read_parts;
 use crate::target::{EpollInterest, StackPointer, Target, mapping};
 use crate::threads::ThreadSample;
 
@@ -72,18 +73,12 @@ impl Target for MemoryImage {
     }
 
     fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
-        let mut done = 0;
-        while done < buffer.len() {
-            let next = address.checked_add(done as u64);
-            let tail = next.and_then(|next| self.tail(next)).unwrap_or_default();
-            if tail.is_empty() {
-                break;
-            }
-            let bytes = tail.len().min(buffer.len() - done);
-            buffer[done..done + bytes].copy_from_slice(&tail[..bytes]);
-            done += bytes;
-        }
-        done
+        read_parts(address, buffer, |address, buffer| {
+            let tail = self.tail(address).unwrap_or_default();
+            let bytes = tail.len().min(buffer.len());
+            buffer[..bytes].copy_from_slice(&tail[..bytes]);
+            bytes
+        })
     }
 
     fn now(&self) -> Nanos {

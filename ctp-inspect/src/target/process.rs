@@ -11,6 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::target::denial::Denial;
 use crate::target::error::TargetError;
 use crate::target::mapping::Mapping;
+use crate::target::read_parts::read_parts;
 use crate::target::status::Status;
 use crate::target::{EpollInterest, StackPointer, Target, epoll, mapping};
 use crate::threads::{ThreadSample, procfs};
@@ -73,19 +74,15 @@ impl Target for ProcessTarget {
     }
 
     fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
-        let mut done = 0;
-        while done < buffer.len() {
-            let Some(address) = address.checked_add(done as u64) else {
-                break;
-            };
-            match self.memory.read_at(&mut buffer[done..], address) {
-                Ok(0) => break,
-                Ok(bytes) => done += bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
+        read_parts(address, buffer, |address, buffer| {
+            loop {
+                match self.memory.read_at(buffer, address) {
+                    Ok(bytes) => return bytes,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => return 0,
+                }
             }
-        }
-        done
+        })
     }
 
     fn now(&self) -> Nanos {

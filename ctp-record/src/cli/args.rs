@@ -117,14 +117,8 @@ pub struct Args {
     #[arg(help_heading = help::INSTEAD, long, value_name = "FILE", conflicts_with = "command")]
     image: Option<PathBuf>,
 
-    /// The program that the dump was taken from, for names
-    #[arg(
-        help_heading = help::INSTEAD,
-        long,
-        value_name = "ELF",
-        requires = "image",
-        conflicts_with = "command"
-    )]
+    /// The program that the dump or the core file was taken from
+    #[arg(help_heading = help::INSTEAD, long, value_name = "ELF", conflicts_with = "command")]
     elf: Option<PathBuf>,
 
     #[arg(
@@ -197,6 +191,13 @@ impl Args {
         if let Some(dump) = self.image {
             let elf = self.elf;
             return Ok(Task::Image(Image { dump, elf }));
+        }
+        if let Some(core) = self.inspect.core(self.elf.as_ref()) {
+            return Ok(Task::Core(core));
+        }
+        if self.elf.is_some() {
+            let kind = ErrorKind::MissingRequiredArgument;
+            return Err(command().error(kind, "--elf is only for --image and --core"));
         }
         if self.inspect.is_without_pid() {
             let kind = ErrorKind::MissingRequiredArgument;

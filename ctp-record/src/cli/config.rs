@@ -37,6 +37,8 @@ pub enum Task {
     Image(Image),
     /// Look into running processes.
     Inspect(Inspect),
+    /// Look into a core file.
+    Core(Core),
     /// Send a request to a recorder.
     Control(Ask),
     /// Print a completion script.
@@ -97,6 +99,17 @@ pub struct Inspect {
     pub how_long: HowLong,
     /// The pause between two inspections.
     pub every: Duration,
+    /// Directories with separate debug info.
+    pub debug_directories: Vec<PathBuf>,
+}
+
+/// A core file to look into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Core {
+    /// The core file.
+    pub file: PathBuf,
+    /// The executable, if not where the process had it.
+    pub elf: Option<PathBuf>,
     /// Directories with separate debug info.
     pub debug_directories: Vec<PathBuf>,
 }

@@ -1,15 +1,20 @@
-//! Errors of looking into a running process.
+//! Errors of looking into a running process, or into a core file.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use ctp_inspect::TargetError;
 
-/// Why a process cannot be looked into.
+use crate::cli::words::shown;
+
+/// Why a process or a core file cannot be looked into.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InspectError {
     /// The process with this id cannot be opened.
     Target(u32, TargetError),
+    /// This core file cannot be read.
+    Core(PathBuf, TargetError),
     /// The process with this id ended before the first inspection was complete.
     Ended(u32),
 }
@@ -18,6 +23,9 @@ impl fmt::Display for InspectError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             InspectError::Target(pid, error) => write!(out, "cannot look into {pid}: {error}"),
+            InspectError::Core(path, error) => {
+                write!(out, "cannot look into {}: {error}", shown(path))
+            }
             InspectError::Ended(pid) => {
                 write!(
                     out,

@@ -29,6 +29,8 @@ pub struct Summary {
     pub blocked: usize,
     /// Tasks of which the inspections cannot show whether they hang.
     pub unclear: usize,
+    /// A core file was read.
+    pub is_core_file: bool,
     /// What could not be read.
     pub gaps: Vec<String>,
 }
@@ -48,6 +50,7 @@ impl Account {
             }
             summary.tasks += process.tasks.len();
             summary.threads += process.threads.len();
+            summary.is_core_file |= process.is_core_file();
             let took = process
                 .times
                 .iter()

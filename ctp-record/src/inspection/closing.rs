@@ -1,7 +1,10 @@
 //! The lines that are printed before and after the inspections.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use ctp_trace::escape::escaped_bytes;
 use ctp_trace::record::Nanos;
 
 use super::account::{Account, Summary};
@@ -37,11 +40,28 @@ pub fn opening(subjects: &[Subject], inspect: &Inspect) -> String {
     )
 }
 
+/// What will be done with a core file.
+pub fn opening_of_core(file: &Path, pid: u32, program: &str) -> String {
+    let file = shown(file);
+    format!("ctp-record: looking into {file}, the core file of {pid} ({program})\n")
+}
+
+/// The file name of a program, safe to print.
+pub fn program(path: Option<&OsString>) -> String {
+    let name = path.and_then(|path| Path::new(path).file_name());
+    match name {
+        Some(name) => escaped_bytes(name.as_bytes()).into_owned(),
+        None => "a program without a name".to_owned(),
+    }
+}
+
 /// What was found. `bytes` is the size of the trace; `None` if there is no file of this trace.
 pub fn text(account: &Account, output: &Path, bytes: Option<u64>) -> String {
     let summary = account.summary();
-    let found = format!("{}; looks took {}", found(&summary), took(&summary.took));
-    let mut lines = vec![found];
+    let mut lines = vec![found(&summary)];
+    if !summary.is_core_file {
+        lines[0].push_str(&format!("; looks took {}", took(&summary.took)));
+    }
     lines.extend(summary.gaps.iter().cloned());
     let is_empty = summary.tasks == 0 && summary.threads == 0;
     lines.push(match bytes {

@@ -70,6 +70,50 @@ fn options_of_a_recording_do_not_go_with_a_pid() {
     }
 }
 
+// CT-01, CT-18
+#[test]
+fn options_of_several_looks_do_not_go_with_a_core_file() {
+    for words in [
+        &["--core", "core", "--", "true"][..],
+        &["--core", "core", "-p", "1"],
+        &["--core", "core", "--looks", "2"],
+        &["--core", "core", "--every", "2s"],
+        &["--core", "core", "-d", "2s"],
+        &["--core", "core", "--image", "ram.bin"],
+        &["--core", "core", "--summary"],
+        &["--elf", "app"],
+    ] {
+        let lab = Lab::new();
+        let outcome = lab.run(lab.bare_recorder().args(words));
+        assert_eq!(
+            outcome.status.code(),
+            Some(2),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+        assert!(!lab.path("ctp.data").exists(), "{words:?}");
+    }
+}
+
+// CT-18
+#[test]
+fn other_files_than_core_files_replace_nothing() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("ctp.data"), "an earlier trace").expect("can be written");
+    for (file, why) in [
+        ("/proc/self/exe", "not a core file of a 64-bit program"),
+        ("ctp.data", "not a core file of a 64-bit program"),
+        ("missing", "No such file"),
+    ] {
+        let outcome = lab.run(lab.bare_recorder().args(["--core", file]));
+        assert_eq!(outcome.status.code(), Some(1));
+        let message = format!("cannot look into {file}: ");
+        assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+        assert_eq!(lab.read("ctp.data"), "an earlier trace");
+    }
+}
+
 #[test]
 fn threads_of_a_running_process_are_recorded() {
     let lab = Lab::new();

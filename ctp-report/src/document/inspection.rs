@@ -1,6 +1,9 @@
 //! The fields of JSON documents about inspections: when they were made, and every task and thread.
 
-use ctp_trace::record::{AwaitStack, HeldLock, InspectedTask, Nanos, Resource, TaskWait};
+use ctp_trace::record::{
+    AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, Resource, TaskWait,
+};
+use ctp_trace::trace_model::{InspectedProcess, InspectionTime};
 use serde_json::{Map, Value, json};
 
 use crate::evidence::inspected::threads::ThreadStack;
@@ -11,7 +14,8 @@ use crate::text;
 
 /// The inspections, the groups of tasks and the threads.
 pub fn fields(model: &Model, groups: &[TaskGroup], threads: &[ThreadStack]) -> Value {
-    let groups = groups.iter().map(of_group);
+    let is_core_file = model.is_core_file();
+    let groups = groups.iter().map(|group| of_group(group, is_core_file));
     json!({
         "looks": looks(model),
         "tasks": groups.chain(threads.iter().map(of_thread)).collect::<Vec<_>>(),
@@ -20,18 +24,22 @@ pub fn fields(model: &Model, groups: &[TaskGroup], threads: &[ThreadStack]) -> V
 
 fn looks(model: &Model) -> Vec<Value> {
     let all = model.trace_model.inspected();
-    let times = all.flat_map(|(process, inspected)| {
+    all.flat_map(|(process, inspected)| {
         let times = inspected.times.iter();
-        times.map(move |time| (process.0, time.began.0, time.ended.0))
-    });
-    times
-        .map(|(process, began, ended)| {
-            json!({ "process": process, "began_ns": began, "ended_ns": ended })
-        })
-        .collect()
+        times.map(move |time| look(process, inspected, time))
+    })
+    .collect()
 }
 
-fn of_group(group: &TaskGroup) -> Value {
+fn look(process: ProcessId, inspected: &InspectedProcess, time: &InspectionTime) -> Value {
+    if inspected.is_core_file() {
+        let file = text::escape_bytes(&inspected.core_file);
+        return json!({ "process": process.0, "core_file": file });
+    }
+    json!({ "process": process.0, "began_ns": time.began.0, "ended_ns": time.ended.0 })
+}
+
+fn of_group(group: &TaskGroup, is_core_file: bool) -> Value {
     let (task, judgement) = (group.first(), group.judgement());
     let mut entry = json!({
         "id": task.id.0,
@@ -43,7 +51,7 @@ fn of_group(group: &TaskGroup) -> Value {
         "wakers": task.wakers,
         "waker_holders": task.waker_holders.iter().map(words::holder_word).collect::<Vec<_>>(),
         "frames": group.tasks[0].stack.map(frames).unwrap_or_default(),
-        "waits_for": waits_for(task),
+        "waits_for": waits_for(task, is_core_file),
         "holds": task.holds.iter().map(held).collect::<Vec<_>>(),
         "blocked_by": group.tasks[0].blockers.iter().map(|id| id.0).collect::<Vec<_>>(),
         "verdict": judgement.verdict.word(),
@@ -81,10 +89,11 @@ fn frame(label: &Label, inlined: bool) -> Map<String, Value> {
         .collect()
 }
 
-fn waits_for(task: &InspectedTask) -> Vec<Value> {
+/// A core file does not say when it was written, so its deadlines mean nothing.
+fn waits_for(task: &InspectedTask, is_core_file: bool) -> Vec<Value> {
     let wait = |wait: &TaskWait| {
         let deadline = match wait.resource {
-            Resource::Timer(Nanos(deadline)) => Some(deadline),
+            Resource::Timer(Nanos(deadline)) if !is_core_file => Some(deadline),
             _ => None,
         };
         json!({
@@ -113,10 +122,10 @@ fn of_thread(stack: &ThreadStack) -> Value {
         .frames
         .iter()
         .map(|(label, inlined)| frame(label, *inlined));
-    let (verdict, confidence, reason) = if stack.is_busy {
-        ("BUSY", "CERTAIN", "in-call")
-    } else {
-        ("WAITING", "OPEN", "waits")
+    let (verdict, confidence, reason) = match (stack.is_busy, stack.is_of_core_file) {
+        (true, true) => ("BUSY", "LIKELY", "in-call"),
+        (true, false) => ("BUSY", "CERTAIN", "in-call"),
+        (false, _) => ("WAITING", "OPEN", "waits"),
     };
     json!({
         "id": thread.tid,

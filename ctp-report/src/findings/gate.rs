@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::quantity::counted;
-use ctp_trace::record::Nanos;
-use ctp_trace::trace_model::{Gap, gaps};
+use ctp_trace::record::{Nanos, Resource};
+use ctp_trace::trace_model::{Gap, InspectedProcess, gaps};
 use ctp_trace::verdict::inspected::InspectedJudgement;
 
 use crate::evidence::Member;
@@ -57,8 +57,11 @@ pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Stat
         .collect();
     for (_, process) in model.trace_model.inspected() {
         gaps.extend(process.gaps.iter().cloned());
-        if process.times.len() < 2 {
+        if process.times.len() < 2 && !process.is_core_file() {
             gaps.push("there is a single inspection".to_owned());
+        }
+        if process.is_core_file() && has_timer(process) {
+            gaps.push("a core file does not say which timers were due".to_owned());
         }
     }
     if !model.is_readable() {
@@ -68,6 +71,12 @@ pub fn check_inspected(model: &Model, judgements: &[InspectedJudgement]) -> Stat
         None => Status::Fine,
         Some(caveat) => Status::Incomplete(format!("nothing looks stuck, but {caveat}")),
     }
+}
+
+fn has_timer(process: &InspectedProcess) -> bool {
+    let tasks = process.tasks.values();
+    let mut waits = tasks.flat_map(|known| &known.latest.waits);
+    waits.any(|wait| matches!(wait.resource, Resource::Timer(_)))
 }
 
 fn message(model: &Model, gap: Gap) -> String {

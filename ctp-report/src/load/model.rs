@@ -121,6 +121,12 @@ impl Model {
         self.trace_model.totals().coroutines == 0 && self.trace_model.inspected().next().is_some()
     }
 
+    /// Whether the inspections are of core files.
+    pub fn is_core_file(&self) -> bool {
+        let mut all = self.trace_model.inspected();
+        all.any(|(_, process)| process.is_core_file())
+    }
+
     /// Rejects a trace without coroutines.
     ///
     /// # Errors

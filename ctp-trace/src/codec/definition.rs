@@ -1,7 +1,7 @@
 //! The fields of every record that is not a row of a block, in the order of the file.
 
 use super::fields::{
-    Codec, codec_of, codes, fields, get_flags, numbered_codes, put_flags, variants,
+    Codec, codec_of, codes, default_like, fields, get_flags, numbered_codes, put_flags, variants,
 };
 use super::list::Ids;
 use super::plain::{Added, FlagNumber, Near, Plain, Tagged};

@@ -41,7 +41,7 @@ macro_rules! fields {
                     let mut needed_bytes = out.len();
                     $(
                         codec_of!($($of_later)?).put($later, out);
-                        if *$later != Default::default() {
+                        if *$later != default_like($later) {
                             needed_bytes = out.len();
                         }
                     )*
@@ -158,6 +158,11 @@ macro_rules! variants {
 }
 
 pub(super) use {codec_of, codes, fields, numbered_codes, variants};
+
+/// The default value of the type of `_value`.
+pub(super) fn default_like<T: Default>(_value: &T) -> T {
+    T::default()
+}
 
 pub(super) fn put_flags<const N: usize>(flags: [bool; N], out: &mut Vec<u8>) {
     let bits = flags.iter().rev();

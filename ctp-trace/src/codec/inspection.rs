@@ -1,8 +1,8 @@
 //! The records of inspections. They share a type of chunk, since their order matters.
 
-use super::fields::{Codec, codec_of, codes, fields, get_flags, put_flags};
+use super::fields::{Codec, codec_of, codes, default_like, fields, get_flags, put_flags};
 use super::list::{Entries, Ids};
-use super::plain::{Plain, Tagged};
+use super::plain::{Added, Plain, Tagged};
 use super::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{
@@ -33,7 +33,7 @@ fields!(Inspection {
     process,
     number,
     at
-});
+} later { core_file });
 
 fields!(InspectionEnd {
     process,

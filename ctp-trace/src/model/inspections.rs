@@ -2,6 +2,7 @@
 //! inspection each has not changed.
 
 mod blocked;
+mod calls;
 mod evidence;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ pub(super) struct Inspections {
 /// What the complete inspections of a process found.
 #[derive(Clone, Debug, Default)]
 pub struct InspectedProcess {
+    /// Path of the core file that was inspected; empty for a running process.
+    pub core_file: Vec<u8>,
     /// When each inspection was made.
     pub times: Vec<InspectionTime>,
     /// The tasks at the last inspection.
@@ -88,6 +91,7 @@ impl Inspections {
                     began: begin.at,
                     ..Unfinished::default()
                 };
+                process.core_file.clone_from(&begin.core_file);
             }
             Record::AwaitStack(stack) => {
                 self.stacks.insert(stack.id, stack.clone());
@@ -109,6 +113,11 @@ impl Inspections {
 }
 
 impl InspectedProcess {
+    /// Whether a core file was inspected: all memory is of the same moment.
+    pub fn is_core_file(&self) -> bool {
+        !self.core_file.is_empty()
+    }
+
     /// Takes the end of an inspection, by which its records become valid.
     fn finish(&mut self, end: &InspectionEnd) {
         let unfinished = std::mem::take(&mut self.unfinished);

@@ -23,6 +23,9 @@ pub struct Inspection {
     pub number: u32,
     /// When reading began.
     pub at: Nanos,
+    /// Path of the core file that is inspected; empty for a running process. A core file is one moment,
+    /// and does not say when that was: times are 0, and deadlines are on the clock of the process.
+    pub core_file: Vec<u8>,
 }
 
 /// An inspection is complete.

@@ -1,7 +1,8 @@
 //! The rule for the tasks and threads of inspections.
 //!
 //! An inspection knows no history, but it knows what can still wake a task. A verdict is certain only if
-//! nothing about the task changed between two inspections.
+//! nothing about the task changed between two inspections, or if a core file was inspected, whose memory is
+//! all of one moment.
 
 use super::words::{Confidence, Verdict};
 use super::{MIN_OBSERVATION_GAP, SURE_AFTER};
@@ -17,6 +18,9 @@ pub struct InspectedEvidence {
     pub unchanged: Nanos,
     /// For how long the task has been in this state at every inspection.
     pub in_state: Nanos,
+    /// The whole process stood still while its memory was copied into a core file, and no thread is about to
+    /// wake the task. So nothing can have changed, and a single inspection is enough.
+    pub is_frozen: bool,
     /// At most this many wakers are left; `None` if unknown.
     pub wakers: Option<u32>,
     /// All wakers were found, in memory that only the task itself owns.
@@ -80,6 +84,8 @@ pub enum PollingThread {
     Unknown,
     /// Known, and not blocked.
     Runs,
+    /// In a core file: in a system call that usually waits. For how long is unknown.
+    InCall,
     /// Blocked in the same system call at two inspections.
     Blocked,
 }
@@ -211,9 +217,13 @@ pub fn judge_inspected(evidence: &InspectedEvidence, threshold: Nanos) -> Inspec
         TaskState::Running => running(evidence),
         TaskState::Cancelled => (Verdict::Waiting, InspectedReason::Queued),
     };
+    let confidence = match evidence.thread {
+        PollingThread::InCall if verdict == Verdict::Busy => Confidence::Likely,
+        _ => verdict.confidence(),
+    };
     InspectedJudgement {
         verdict,
-        confidence: verdict.confidence(),
+        confidence,
         reason,
     }
 }
@@ -221,7 +231,7 @@ pub fn judge_inspected(evidence: &InspectedEvidence, threshold: Nanos) -> Inspec
 type Decision = (Verdict, InspectedReason);
 
 fn idle(evidence: &InspectedEvidence, threshold: Nanos) -> Decision {
-    let is_steady = MIN_OBSERVATION_GAP <= evidence.unchanged;
+    let is_steady = evidence.is_frozen || MIN_OBSERVATION_GAP <= evidence.unchanged;
     let suspicion = certain(evidence)
         .or_else(|| likely(evidence))
         .or_else(|| overdue(evidence, threshold));
@@ -301,7 +311,9 @@ fn open(evidence: &InspectedEvidence, threshold: Nanos) -> InspectedReason {
                 is_held_by_unknown: true,
                 ..
             },
-        ) if threshold.min(SURE_AFTER) <= evidence.unchanged => InspectedReason::HolderUnknown,
+        ) if evidence.is_frozen || threshold.min(SURE_AFTER) <= evidence.unchanged => {
+            InspectedReason::HolderUnknown
+        }
         (
             _,
             LeafEvidence::Known {
@@ -325,7 +337,7 @@ fn notified(evidence: &InspectedEvidence) -> Decision {
 fn running(evidence: &InspectedEvidence) -> Decision {
     let is_at_every_look = MIN_OBSERVATION_GAP <= evidence.in_state;
     match evidence.thread {
-        PollingThread::Blocked => (Verdict::Busy, InspectedReason::InCall),
+        PollingThread::Blocked | PollingThread::InCall => (Verdict::Busy, InspectedReason::InCall),
         PollingThread::Unknown if is_at_every_look => {
             (Verdict::Waiting, InspectedReason::RunsUnseen)
         }

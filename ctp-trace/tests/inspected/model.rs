@@ -38,6 +38,64 @@ fn unchanged_tasks_need_no_further_record() {
     assert_eq!(program.verdicts(), []);
 }
 
+// CT-18
+#[test]
+fn a_core_file_is_enough_unless_a_thread_wakes_the_task() {
+    let verdict = |task| {
+        let mut program = Program::of_core_file();
+        program.inspect(&[reading(), found(task)], &[]);
+        program.verdicts()[0]
+    };
+    assert_eq!(verdict(lost()), (Verdict::Stuck, Reason::NoWaker));
+    let mut leaf_lost = InspectedTask {
+        wakers: Some(1),
+        waker_holders: vec![WakerHolder::Io(Some(7))],
+        ..lost()
+    };
+    leaf_lost.waits[0].has_waker = Some(false);
+    let likely = (Verdict::MaybeStuck, Reason::LeafWithoutWaker);
+    assert_eq!(verdict(leaf_lost.clone()), likely);
+    leaf_lost.waker_holders = vec![WakerHolder::Thread(71)];
+    let once = (Verdict::Waiting, Reason::SeenOnce);
+    assert_eq!(verdict(leaf_lost), once);
+}
+
+#[test]
+fn a_core_file_does_not_say_which_timers_were_due() {
+    let sleeping = InspectedTask {
+        waits: vec![wait(1, Resource::Timer(Nanos(0)))],
+        ..task(1, 1)
+    };
+    let mut program = Program::of_core_file();
+    let worker = thread(7, ThreadRole::Parked, Some(202));
+    program.inspect(&[reading(), found(sleeping), worker], &[]);
+    assert_eq!(program.verdicts(), [(Verdict::Waiting, Reason::Waits)]);
+}
+
+#[test]
+fn a_core_file_has_busy_threads_in_calls_that_wait() {
+    let verdict = |call: &str| {
+        let polling = InspectedTask {
+            state: TaskState::Running,
+            ..task(1, 1)
+        };
+        let thread = Record::InspectedThread(InspectedThread {
+            process: PROCESS,
+            tid: 7,
+            role: ThreadRole::Polling,
+            syscall: Some(1),
+            call: call.to_owned(),
+            polls: Some(TaskId(1)),
+            ..InspectedThread::default()
+        });
+        let mut program = Program::of_core_file();
+        program.inspect(&[found(polling), thread], &[]);
+        program.verdicts()[0].0
+    };
+    assert_eq!(verdict("clock_nanosleep"), Verdict::Busy);
+    assert_eq!(verdict("tgkill"), Verdict::Waiting);
+}
+
 #[test]
 fn an_unfinished_inspection_does_not_count() {
     let mut program = Program::default();

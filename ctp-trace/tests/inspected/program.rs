@@ -13,9 +13,18 @@ const SECOND: u64 = 1_000_000_000;
 pub struct Program {
     model: TraceModel,
     number: u32,
+    core_file: Vec<u8>,
 }
 
 impl Program {
+    /// A process of which there is a core file only.
+    pub fn of_core_file() -> Self {
+        Program {
+            core_file: b"core.700".to_vec(),
+            ..Program::default()
+        }
+    }
+
     /// Makes an inspection that finds these records, and no longer these tasks.
     pub fn inspect(&mut self, found: &[Record], ended: &[u32]) {
         self.begin(found);
@@ -36,6 +45,7 @@ impl Program {
             process: PROCESS,
             number: self.number,
             at: Nanos(u64::from(self.number) * SECOND),
+            core_file: self.core_file.clone(),
         }));
         for record in found {
             self.model.consume(record);

@@ -2,7 +2,7 @@
 
 use ctp_trace::record::{Nanos, TaskState};
 use ctp_trace::verdict::inspected::*;
-use ctp_trace::verdict::{THRESHOLD, Verdict};
+use ctp_trace::verdict::{Confidence, THRESHOLD, Verdict};
 
 const SECOND: Nanos = Nanos(1_000_000_000);
 
@@ -107,6 +107,49 @@ fn a_single_inspection_proves_nothing() {
     let once = (Verdict::Waiting, InspectedReason::SeenOnce);
     assert_eq!(judged(&evidence), once);
     assert!(once.1.is_gap());
+}
+
+// CT-18
+#[test]
+fn one_moment_is_enough_if_all_stood_still() {
+    let of = |wakers, leaf, blocked| {
+        judged(&InspectedEvidence {
+            is_frozen: true,
+            wakers: Some(wakers),
+            leaf,
+            blocked,
+            ..InspectedEvidence::default()
+        })
+    };
+    let no = BlockedEvidence::No;
+    let lost = (Verdict::Stuck, InspectedReason::NoWaker);
+    assert_eq!(of(0, known(true, false), no), lost);
+    let cycle = BlockedEvidence::Cycle { is_exclusive: true };
+    let deadlock = (Verdict::Deadlock, InspectedReason::Deadlock);
+    assert_eq!(of(1, known(true, false), cycle), deadlock);
+    let likely = (Verdict::MaybeStuck, InspectedReason::LeafWithoutWaker);
+    assert_eq!(of(1, known(true, true), no), likely);
+    assert_eq!(of(1, known(true, false), no).1, InspectedReason::Waits);
+}
+
+#[test]
+fn one_moment_does_not_prove_that_a_call_lasts() {
+    let evidence = InspectedEvidence {
+        is_frozen: true,
+        state: TaskState::Running,
+        thread: PollingThread::InCall,
+        ..InspectedEvidence::default()
+    };
+    let judgement = judge_inspected(&evidence, THRESHOLD);
+    let found = (judgement.verdict, judgement.confidence);
+    assert_eq!(found, (Verdict::Busy, Confidence::Likely));
+    let notified = InspectedEvidence {
+        state: TaskState::Notified,
+        workers: WorkerEvidence::Parked,
+        ..evidence
+    };
+    let queued = (Verdict::Waiting, InspectedReason::Queued);
+    assert_eq!(judged(&notified), queued);
 }
 
 #[test]

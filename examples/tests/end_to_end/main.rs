@@ -1,6 +1,7 @@
 //! The examples under the real recorder, and what the real reporter says of them.
 
 mod awaited;
+mod core_files;
 mod deadlocks;
 mod family;
 mod interchange;

@@ -12,12 +12,15 @@ use tempfile::{TempDir, tempdir};
 use crate::support::{program, report, report_json};
 
 /// The program, running. It is killed when this is dropped.
-struct Program(Child);
+pub struct Program(pub Child);
 
 impl Program {
     /// Starts the program and waits until all tasks wait.
-    fn start(mode: &str) -> Self {
-        let mut command = Command::new(built());
+    pub fn start(mode: &str) -> Self {
+        Self::start_by(Command::new(built()), mode)
+    }
+
+    pub fn start_by(mut command: Command, mode: &str) -> Self {
         command.args([mode, "5"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
@@ -46,14 +49,19 @@ impl Program {
     /// Looks into the program. Returns the directory with the trace, and what the recorder prints.
     fn look_into(&self) -> (TempDir, String) {
         let directory = tempdir().expect("room");
-        let mut recorder = Command::new(program("ctp-record"));
-        let pid = self.0.id().to_string();
-        let recorder = recorder.args(["-p", &pid]).current_dir(directory.path());
-        let output = recorder.output().expect("the recorder runs");
-        let printed = String::from_utf8(output.stderr).expect("text");
-        assert!(output.status.success(), "{printed}");
+        let printed = look(&directory, &["-p", &self.0.id().to_string()]);
         (directory, printed)
     }
+}
+
+/// Runs the recorder. Returns what it prints.
+pub fn look(directory: &TempDir, arguments: &[&str]) -> String {
+    let mut recorder = Command::new(program("ctp-record"));
+    let recorder = recorder.args(arguments).current_dir(directory.path());
+    let output = recorder.output().expect("the recorder runs");
+    let printed = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.success(), "{printed}");
+    printed
 }
 
 impl Drop for Program {
@@ -68,7 +76,7 @@ pub fn folder() -> PathBuf {
 }
 
 /// The path of the program, which is a workspace of its own and is built first.
-fn built() -> &'static Path {
+pub fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut cargo = Command::new(env!("CARGO"));
@@ -80,7 +88,7 @@ fn built() -> &'static Path {
 }
 
 /// Verdict, reason and number of the tasks that are not waiting.
-fn findings(json: &Value) -> Vec<(String, String, u64)> {
+pub fn findings(json: &Value) -> Vec<(String, String, u64)> {
     let tasks = json["tasks"].as_array().expect("tasks").iter();
     let word = |value: &Value| value.as_str().expect("a word").to_owned();
     let tasks = tasks.filter(|task| task["kind"] != "thread" && task["verdict"] != "WAITING");
@@ -92,7 +100,7 @@ fn findings(json: &Value) -> Vec<(String, String, u64)> {
         .collect()
 }
 
-fn finding(verdict: &str, reason: &str, count: u64) -> (String, String, u64) {
+pub fn finding(verdict: &str, reason: &str, count: u64) -> (String, String, u64) {
     (verdict.to_owned(), reason.to_owned(), count)
 }
 

@@ -15,6 +15,7 @@ Examples:
   ctp-record control 1234 stop           keep no events of process 1234 for now; then start
   ctp-record -p 4127                     look into a running process: stuck tasks, blocked threads
   ctp-record -p 4127 -d 30s --every 5s   the same again and again
+  ctp-record --core core.4127            look into a core file
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
 
 The program links a probe (ctp-nostd, or another probe for cTP v1) and attaches by itself. It keeps
@@ -24,6 +25,7 @@ its terminal, its signals and its exit status, and is never stopped.";
 pub const USAGE: &str = "\
 ctp-record [OPTIONS] -- PROGRAM [ARGS]...
        ctp-record [OPTIONS] -p PID
+       ctp-record [OPTIONS] --core FILE
        ctp-record [OPTIONS] --image FILE
        ctp-record control PID COMMAND";
 
@@ -59,6 +61,8 @@ change. With stuck:2s a snapshot is taken whenever stuck coroutines would be rep
 BUSY causes none.
 -p needs no probe: it reads the memory of the process, which is neither stopped nor changed. It may
 look into processes of the same user that allow it (root: into all). Then: ctp-report --stuck.
+--core reads a core file of the kernel or of gcore in the same way. It shows one moment, so
+that it is unknown which timers were due, and for how long a thread was in a call.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.
 If stdout is redirected, a line on the terminal shows the progress; -q hides it.";
 

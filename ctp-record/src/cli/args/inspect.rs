@@ -1,4 +1,4 @@
-//! The options of `-p`, which looks into running processes.
+//! The options of `-p` and `--core`, which look into running processes and core files.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::help;
-use crate::cli::config::{HowLong, Inspect};
+use crate::cli::config::{Core, HowLong, Inspect};
 use crate::cli::duration;
 
 /// Options for which a program is started, or a dump is read.
@@ -26,11 +26,31 @@ const NOT_WITH_PID: [&str; 13] = [
     "elf",
 ];
 
+/// A core file is one moment of one process.
+const NOT_WITH_CORE: [&str; 16] = [
+    "command",
+    "image",
+    "check_probe",
+    "summary",
+    "flight_recorder",
+    "wait_all",
+    "stations",
+    "buffer",
+    "stuck_after",
+    "no_doorbell",
+    "precise_chains",
+    "inherit_fd",
+    "pid",
+    "looks",
+    "every",
+    "duration",
+];
+
 /// How many inspections are made, unless the user says otherwise. A certain verdict needs two.
 const USUAL_INSPECTIONS: u32 = 2;
 
 /// The error for options that need `-p`. Clap does not check this if a program is given, too.
-pub const ONLY_WITH_PID: &str = "--looks, --every, --duration and --debug-dir are only for -p PID";
+pub const ONLY_WITH_PID: &str = "--looks, --every, --duration and --debug-dir are only for -p PID (--debug-dir also for --core)";
 
 #[derive(Args, Debug)]
 pub struct InspectArgs {
@@ -38,6 +58,11 @@ pub struct InspectArgs {
     #[arg(help_heading = help::INSTEAD, short, long, value_name = "PID",
           conflicts_with_all = NOT_WITH_PID, value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
+
+    /// Look into a core file as into a process; --elf gives its program
+    #[arg(help_heading = help::INSTEAD, long, value_name = "FILE",
+          conflicts_with_all = NOT_WITH_CORE)]
+    core: Option<PathBuf>,
 
     /// With -p: look this many times [default: 2]
     #[arg(help_heading = help::INSTEAD, long, value_name = "N",
@@ -54,7 +79,7 @@ pub struct InspectArgs {
           conflicts_with = "looks", value_parser = duration::parse)]
     duration: Option<Duration>,
 
-    /// With -p: also look for separate debug info here; may be repeated
+    /// With -p or --core: separate debug info may be here; may be repeated
     #[arg(help_heading = help::INSTEAD, long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
 }
@@ -63,7 +88,17 @@ impl InspectArgs {
     /// Whether options are given that mean nothing without a process.
     pub fn is_without_pid(&self) -> bool {
         let has_option = self.looks.is_some() || self.every.is_some() || self.duration.is_some();
-        self.pid.is_empty() && (has_option || !self.debug_dir.is_empty())
+        let has_target = !self.pid.is_empty() || self.core.is_some();
+        !has_target && (has_option || !self.debug_dir.is_empty())
+    }
+
+    /// The core file to look into, if any.
+    pub fn core(&self, elf: Option<&PathBuf>) -> Option<Core> {
+        Some(Core {
+            file: self.core.clone()?,
+            elf: elf.cloned(),
+            debug_directories: self.debug_dir.clone(),
+        })
     }
 
     /// The processes to look into, if any.

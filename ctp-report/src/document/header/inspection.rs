@@ -1,4 +1,4 @@
-//! The header of pages about a process without a probe.
+//! The header of pages about a process without a probe, or about its core file.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,10 +17,7 @@ pub fn write(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
         let about = about(model, id, process);
         page.lines(&text::flow("# ", "#   ", "   ", &about))?;
     }
-    page.line(&format!(
-        "# no probe, so no history: everything below was read from memory{}",
-        how_often(model)
-    ))?;
+    page.sentence("# ", "#   ", &how_it_was_read(model))?;
     let all = model.trace_model.inspected();
     let gaps: BTreeSet<&str> = all
         .flat_map(|(_, process)| process.gaps.iter().map(String::as_str))
@@ -46,14 +43,34 @@ fn about(model: &Model, id: ProcessId, process: &InspectedProcess) -> Vec<String
         0 => "no known runtime".to_owned(),
         _ => text::escape(&process.runtimes.join(", ")),
     };
+    let found = [
+        format!("found: {runtimes}"),
+        units::counted(process.tasks.len() as u64, "task"),
+        units::counted(process.threads.len() as u64, "thread"),
+    ];
+    let origin = if process.is_core_file() {
+        origin_of_core(model, pid, process)
+    } else {
+        origin(model, pid, process)
+    };
+    origin.into_iter().chain(found).collect()
+}
+
+fn origin(model: &Model, pid: u32, process: &InspectedProcess) -> Vec<String> {
     vec![
         format!("process: {pid} {}", program(model)),
         format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
         format!("date: {}", units::date(model.start.started_unix_ns)),
         format!("looks: {}", looks(process)),
-        format!("found: {runtimes}"),
-        units::counted(process.tasks.len() as u64, "task"),
-        units::counted(process.threads.len() as u64, "thread"),
+    ]
+}
+
+/// The host and the date of the trace are not those of the core file.
+fn origin_of_core(model: &Model, pid: u32, process: &InspectedProcess) -> Vec<String> {
+    let file = text::escape_bytes(&process.core_file);
+    vec![
+        format!("core file: {}", text::cut_middle(&file, 60)),
+        format!("process: {pid} {}", program(model)),
     ]
 }
 
@@ -71,6 +88,16 @@ fn looks(process: &InspectedProcess) -> String {
         format!("+{}.{} s", since / 10, since % 10)
     });
     text::few(&moments.collect::<Vec<_>>())
+}
+
+fn how_it_was_read(model: &Model) -> String {
+    if model.is_core_file() {
+        return "one moment, without history: when that was is unknown, so it is also unknown which timers were \
+                due, and for how long a thread was in a call"
+            .to_owned();
+    }
+    let how_often = how_often(model);
+    format!("no probe, so no history: everything below was read from memory{how_often}")
 }
 
 fn how_often(model: &Model) -> String {

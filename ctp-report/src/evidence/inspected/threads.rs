@@ -14,6 +14,8 @@ pub struct ThreadStack<'m> {
     pub frames: Vec<CallFrame>,
     /// The thread polls a task, and has been blocked in the same call since an earlier inspection.
     pub is_busy: bool,
+    /// The thread is known from a core file, which does not show for how long a call lasts.
+    pub is_of_core_file: bool,
 }
 
 /// The threads of all inspected processes, by process and id.
@@ -24,6 +26,7 @@ pub fn threads<'m>(model: &'m Model, stacks: &CallStacks) -> Vec<ThreadStack<'m>
             thread: &known.latest,
             frames: stacks.frames(process, &known.latest.addresses),
             is_busy: inspected.is_blocked_poll(known),
+            is_of_core_file: inspected.is_core_file(),
         })
     };
     all.flat_map(of_process).collect()

@@ -7,17 +7,12 @@ use ctp_trace::record::{HeldLock, InspectedTask, Nanos, Resource, WakerHolder};
 
 use crate::text::{self, units};
 
-/// A resource as text. `now` is the time of the last inspection.
-pub fn resource(resource: Resource, now: Nanos) -> Option<String> {
+/// A resource as text. `now` is the time of the last inspection, if known.
+pub fn resource(resource: Resource, now: Option<Nanos>) -> Option<String> {
     Some(match resource {
         Resource::Readable(fd) => format!("fd {fd} readable"),
         Resource::Writable(fd) => format!("fd {fd} writable"),
-        Resource::Timer(deadline) if deadline < now => {
-            format!("a timer, due {} ago", units::duration(deadline.until(now)))
-        }
-        Resource::Timer(deadline) => {
-            format!("a timer, due in {}", units::duration(now.until(deadline)))
-        }
+        Resource::Timer(deadline) => timer(deadline, now),
         Resource::Mutex(at) => format!("mutex {at:#x}"),
         Resource::RwLock(at) => format!("rwlock {at:#x}"),
         Resource::Semaphore(at) => format!("semaphore {at:#x}"),
@@ -26,6 +21,16 @@ pub fn resource(resource: Resource, now: Nanos) -> Option<String> {
         Resource::Task(task) => format!("the end of task {}", task.0),
         _ => return None,
     })
+}
+
+fn timer(deadline: Nanos, now: Option<Nanos>) -> String {
+    match now {
+        None => "a timer".to_owned(),
+        Some(now) if deadline < now => {
+            format!("a timer, due {} ago", units::duration(deadline.until(now)))
+        }
+        Some(now) => format!("a timer, due in {}", units::duration(now.until(deadline))),
+    }
 }
 
 /// The word for the kind of a resource.
@@ -59,12 +64,16 @@ pub fn resource_number(resource: Resource) -> Option<u64> {
 }
 
 /// What several tasks wait for: `fd 17, 19, 20 .. 66 readable`, or the first few of other resources.
-pub fn waits(tasks: &[&InspectedTask], now: Nanos) -> Vec<String> {
+pub fn waits(tasks: &[&InspectedTask], now: Option<Nanos>) -> Vec<String> {
     waits_within(tasks, &(0..usize::MAX), now)
 }
 
 /// The same, of the futures among these frames.
-pub fn waits_within(tasks: &[&InspectedTask], frames: &Range<usize>, now: Nanos) -> Vec<String> {
+pub fn waits_within(
+    tasks: &[&InspectedTask],
+    frames: &Range<usize>,
+    now: Option<Nanos>,
+) -> Vec<String> {
     let mut kinds: BTreeMap<&str, Vec<Resource>> = BTreeMap::new();
     let waits = tasks.iter().flat_map(|task| &task.waits);
     for wait in waits.filter(|wait| frames.contains(&(wait.frame as usize))) {
@@ -80,7 +89,7 @@ pub fn waits_within(tasks: &[&InspectedTask], frames: &Range<usize>, now: Nanos)
         .collect()
 }
 
-fn of_kind(kind: &str, all: &[Resource], now: Nanos) -> Option<String> {
+fn of_kind(kind: &str, all: &[Resource], now: Option<Nanos>) -> Option<String> {
     let [first, _, ..] = all else {
         return resource(*all.first()?, now);
     };
@@ -94,7 +103,10 @@ fn of_kind(kind: &str, all: &[Resource], now: Nanos) -> Option<String> {
             Some(format!("fd {} {kind}", text::few(&numbers)))
         }
         Resource::Task(_) => Some(format!("the end of tasks {}", text::few(&numbers))),
-        Resource::Timer(_) => Some(timers(all, now)),
+        Resource::Timer(_) => Some(match now {
+            Some(now) => timers(all, now),
+            None => units::counted(all.len() as u64, "timer"),
+        }),
         Resource::Mutex(_) => Some(format!("{} mutexes", units::grouped(all.len() as u64))),
         Resource::Notify(_) => Some(format!(
             "{} of type Notify",
@@ -166,7 +178,7 @@ pub fn wakers(wakers: u32) -> String {
 
 /// `mutex 0x5578 (guard `to`, :33)`
 pub fn held(hold: &HeldLock) -> String {
-    let lock = resource(hold.resource, Nanos(0));
+    let lock = resource(hold.resource, None);
     let lock = lock.unwrap_or_else(|| "a lock".to_owned());
     format!("{lock} ({})", guard(hold))
 }

@@ -26,8 +26,10 @@ pub struct Findings<'m> {
     pub threads: &'m [ThreadStack<'m>],
     /// The names, with the source files.
     pub names: &'m Names,
-    /// When the last inspection began.
-    pub now: Nanos,
+    /// When the last inspection began; `None` if unknown, as for a core file.
+    pub now: Option<Nanos>,
+    /// A core file was inspected, which is one moment.
+    pub is_core_file: bool,
 }
 
 /// Writes the page. With `--fail`, returns whether anything is stuck.
@@ -50,6 +52,7 @@ pub fn show(
         threads: &threads,
         names: &names,
         now: last_look(model),
+        is_core_file: model.is_core_file(),
     };
     let fields = || inspection::fields(model, &groups, &threads);
     document::write(config, (model, &names), out, fields, |page| {
@@ -68,8 +71,9 @@ pub fn show(
     })
 }
 
-fn last_look(model: &Model) -> Nanos {
+fn last_look(model: &Model) -> Option<Nanos> {
     let all = model.trace_model.inspected();
-    let last = all.filter_map(|(_, process)| process.times.last());
-    last.map(|time| time.began).max().unwrap_or_default()
+    let live = all.filter(|(_, process)| !process.is_core_file());
+    let last = live.filter_map(|(_, process)| process.times.last());
+    last.map(|time| time.began).max()
 }

@@ -13,6 +13,8 @@ struct Inspected {
     number: u32,
     tasks: u32,
     gaps: Vec<String>,
+    /// Empty for a running process.
+    core_file: Vec<u8>,
 }
 
 impl Inspected {
@@ -25,6 +27,7 @@ impl Inspected {
             number: 0,
             tasks: 0,
             gaps: Vec::new(),
+            core_file: Vec::new(),
         }
     }
 
@@ -34,6 +37,7 @@ impl Inspected {
             process: PROCESS,
             number: self.number,
             at: Nanos(u64::from(self.number) * SECOND),
+            core_file: self.core_file.clone(),
         }));
     }
 
@@ -245,6 +249,29 @@ pub fn healthy() -> Vec<u8> {
     p.thread(4130, ThreadRole::Parked, "epoll_wait", None);
     p.end();
     p.inspect_again();
+    p.finish()
+}
+
+/// A core file with a lost waker, a thread in a call that waits, and a timer.
+pub fn core_file() -> Vec<u8> {
+    let mut p = Inspected::new();
+    p.core_file = b"/var/crash/core.4127".to_vec();
+    p.gaps = vec!["The core file is cut: it has 4096 of 8192 bytes.".to_owned()];
+    p.begin();
+    p.stack(1, &[(0, "app::serve", 12), (1, "tokio::io::Readiness", 0)]);
+    p.stack(2, &[(0, "app::lease", 6), (1, "tokio::time::Sleep", 0)]);
+    p.task("app::serve", 1, 0, |task| {
+        task.waits = vec![wait(1, Resource::Readable(7), Some(true))];
+    });
+    p.task("app::export", 0, 0, |task| {
+        task.state = TaskState::Running;
+        task.wakers = None;
+    });
+    p.task("app::lease", 2, 1, |task| {
+        task.waits = vec![wait(1, Resource::Timer(Nanos(12 * SECOND)), Some(true))];
+    });
+    p.thread(4131, ThreadRole::Polling, "clock_nanosleep", Some(2));
+    p.end();
     p.finish()
 }
 

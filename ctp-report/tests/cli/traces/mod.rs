@@ -114,6 +114,7 @@ fn of_modes() -> Vec<Named> {
         ("snapshot", flight::snapshot()),
         ("inspected", inspected::with_faults()),
         ("inspected_once", inspected::once()),
+        ("inspected_core_file", inspected::core_file()),
         ("inspected_healthy", inspected::healthy()),
         ("inspected_stripped", inspected::stripped()),
         ("three_runs", foreign::three_runs().bytes),

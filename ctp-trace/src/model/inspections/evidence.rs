@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blocked::{Blocked, Holders};
+use super::calls;
 use super::{Inspected, InspectedProcess};
 use crate::model::TraceModel;
 use crate::record::{
@@ -184,6 +185,7 @@ impl InspectedProcess {
                 .unchanged(self, task.id)
                 .map_or(unchanged, |all| all.min(unchanged)),
             in_state: self.since(known.in_state_since),
+            is_frozen: self.is_core_file() && !is_being_woken(task),
             wakers: task.wakers,
             only_own_wakers: has_only_own_wakers(task),
             leaf: leaf_evidence(task, &leaves, holders),
@@ -195,8 +197,11 @@ impl InspectedProcess {
     }
 
     /// How long ago the task's timer was due at the last inspection, if the timer was due at the first
-    /// inspection since which nothing has changed.
+    /// inspection since which nothing has changed. A core file does not say when it was written.
     fn overdue(&self, known: &Inspected<InspectedTask>, leaves: &[Leaf]) -> Option<Nanos> {
+        if self.is_core_file() {
+            return None;
+        }
         let (first, last) = (self.times.get(known.since)?, self.times.last()?);
         let is_polled = |leaf: &&Leaf| leaf.is_of_timeout || leaves.len() == 1;
         let due = leaves
@@ -220,15 +225,23 @@ impl InspectedProcess {
         };
         match self.threads.values().find(is_polling) {
             None => PollingThread::Unknown,
+            Some(known) if self.is_blocked_poll(known) && self.is_core_file() => {
+                PollingThread::InCall
+            }
             Some(known) if self.is_blocked_poll(known) => PollingThread::Blocked,
             Some(_) => PollingThread::Runs,
         }
     }
 
-    /// Whether the thread polls a task, and is blocked in the same call as at an earlier inspection.
+    /// Whether the thread polls a task, and is blocked in the same call as at an earlier inspection. In a
+    /// core file: whether the thread is in a call that usually waits.
     pub fn is_blocked_poll(&self, known: &Inspected<InspectedThread>) -> bool {
-        let is_blocked = known.latest.syscall.is_some()
-            && MIN_OBSERVATION_GAP <= self.since(known.in_state_since);
+        let is_blocked = if self.is_core_file() {
+            calls::is_waiting(&known.latest.call)
+        } else {
+            known.latest.syscall.is_some()
+                && MIN_OBSERVATION_GAP <= self.since(known.in_state_since)
+        };
         known.latest.role == ThreadRole::Polling && is_blocked
     }
 
@@ -252,6 +265,12 @@ impl InspectedProcess {
             WorkerEvidence::Active
         }
     }
+}
+
+/// Whether a thread has taken a waker of the task, to wake the task.
+fn is_being_woken(task: &InspectedTask) -> bool {
+    let mut holders = task.waker_holders.iter();
+    holders.any(|holder| matches!(holder, WakerHolder::Thread(_)))
 }
 
 fn has_only_own_wakers(task: &InspectedTask) -> bool {

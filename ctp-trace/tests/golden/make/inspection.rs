@@ -29,6 +29,7 @@ fn begin(number: u32) -> Record {
         process: ProcessId(1),
         number,
         at: Nanos(u64::from(number) * 1_000_000_000),
+        core_file: Vec::new(),
     })
 }
 

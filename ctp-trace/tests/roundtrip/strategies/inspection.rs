@@ -21,11 +21,13 @@ pub fn record() -> impl Strategy<Value = Record> {
 }
 
 fn begin() -> impl Strategy<Value = Record> {
-    (any_u32(), any_u32(), any_u64()).prop_map(|(process, number, at)| {
+    let numbers = (any_u32(), any_u32(), any_u64());
+    (numbers, vec(any::<u8>(), 0..9)).prop_map(|((process, number, at), core_file)| {
         Record::Inspection(Inspection {
             process: ProcessId(process),
             number,
             at: Nanos(at),
+            core_file,
         })
     })
 }

@@ -7,7 +7,7 @@ use ctp_trace::record::{
 use serde_json::{Value, json};
 
 use super::{Field, Fields, address, fields};
-use crate::text::escape;
+use crate::text::{escape, escape_bytes};
 
 /// Returns the fields of a record of an inspection.
 pub(super) fn fields_of(record: &Record) -> Fields {
@@ -22,10 +22,14 @@ pub(super) fn fields_of(record: &Record) -> Fields {
 }
 
 fn begin_fields(begin: &Inspection) -> Vec<Field> {
-    vec![
+    let mut fields = vec![
         ("process", begin.process.0.into()),
         ("number", begin.number.into()),
-    ]
+    ];
+    if !begin.core_file.is_empty() {
+        fields.push(("core_file", escape_bytes(&begin.core_file).into()));
+    }
+    fields
 }
 
 fn end_fields(end: &InspectionEnd) -> Vec<Field> {

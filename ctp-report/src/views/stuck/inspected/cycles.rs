@@ -45,7 +45,15 @@ pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Resu
         units::counted(cycles.len() as u64, "cycle")
     );
     page.spread_headline(verdict.word(), &rest, verdict.confidence().word())?;
-    page.sentence("  ", "  ", "each waits for a lock that the next holds, or for its end, and the last for the first; all were idle, and nothing changed, in every look")?;
+    let proof = if findings.is_core_file {
+        "all were idle"
+    } else {
+        "all were idle, and nothing changed, in every look"
+    };
+    let why = format!(
+        "each waits for a lock that the next holds, or for its end, and the last for the first; {proof}"
+    );
+    page.sentence("  ", "  ", &why)?;
     page.gap()?;
     for cycle in cycles.iter().take(MOST_CYCLES) {
         write_cycle(page, findings, cycle, &tasks)?;
@@ -108,7 +116,7 @@ fn held_by(member: &JudgedTask, next: &JudgedTask) -> String {
             .iter()
             .find(|hold| hold.resource == wait.resource);
         if let Some(hold) = hold {
-            let lock = words::resource(wait.resource, ctp_trace::record::Nanos(0));
+            let lock = words::resource(wait.resource, None);
             let lock = lock.unwrap_or_else(|| "a lock".to_owned());
             return format!("{lock}, which task {} holds ({})", id.0, words::guard(hold));
         }

@@ -3,8 +3,8 @@
 use std::io;
 
 use ctp_trace::record::InspectedTask;
-use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::InspectedReason;
+use ctp_trace::verdict::{Confidence, Verdict};
 
 use super::{Findings, cycles, words};
 use crate::config::StuckView;
@@ -57,7 +57,8 @@ fn section(
         units::counted(groups.len() as u64, "site")
     );
     page.spread_headline(judgement.verdict.word(), &rest, judgement.confidence.word())?;
-    page.sentence("  ", "  ", words::why(judgement))?;
+    let why = words::why(judgement, findings.is_core_file);
+    page.sentence("  ", "  ", &why)?;
     page.gap()?;
     groups
         .iter()
@@ -161,12 +162,23 @@ fn busy(page: &mut Page, findings: &Findings) -> io::Result<()> {
         return Ok(());
     }
     let threads = units::counted(busy.len() as u64, "thread");
-    page.spread_headline("BUSY", &format!(" {threads} of the runtime"), "CERTAIN")?;
+    // A core file does not show for how long the call lasts.
+    let (confidence, when) = if findings.is_core_file {
+        (Confidence::Likely, "")
+    } else {
+        (Confidence::Certain, ", in every look")
+    };
+    let rest = format!(" {threads} of the runtime");
+    page.spread_headline("BUSY", &rest, confidence.word())?;
     for stack in &busy {
         let thread = stack.thread;
-        let name = text::escape(&thread.name);
+        // Core files lack the names of threads.
+        let name = match thread.name.as_str() {
+            "" => "thread".to_owned(),
+            name => text::escape(name),
+        };
         page.line(&format!(
-            "  {name} (tid {}), in every look: {}",
+            "  {name} (tid {}){when}: {}",
             thread.tid,
             stack.describe()
         ))?;

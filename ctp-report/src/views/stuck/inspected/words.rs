@@ -3,34 +3,39 @@
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::{InspectedJudgement, InspectedReason};
 
-/// Why the tasks have their verdict.
-pub fn why(judgement: InspectedJudgement) -> &'static str {
+/// Why the tasks have their verdict. A core file is a single look.
+pub fn why(judgement: InspectedJudgement, is_core_file: bool) -> String {
+    let idle = if is_core_file {
+        "idle"
+    } else {
+        "idle in every look"
+    };
+    let lost = "nothing can wake them: no waker is left (the runtime's own count, exact)";
     match (judgement.reason, judgement.verdict) {
-        (InspectedReason::NoWaker, Verdict::Stuck) => {
-            "nothing can wake them: no waker is left (the runtime's own count, exact), idle in every \
-             look; the future they await always registers a waker, so it was lost"
-        }
+        (InspectedReason::NoWaker, Verdict::Stuck) => format!(
+            "{lost}, {idle}; the future they await always registers a waker, so it was lost"
+        ),
         (InspectedReason::NoWaker, _) => {
-            "nothing can wake them: no waker is left (the runtime's own count, exact), idle in every \
-             look; the future they await keeps none"
+            format!("{lost}, {idle}; the future they await keeps none")
         }
         (InspectedReason::Behind, _) => {
-            "they go on only after tasks that are stuck: see \"behind\""
+            "they go on only after tasks that are stuck: see \"behind\"".to_owned()
         }
-        (InspectedReason::LeafWithoutWaker, _) => {
-            "the future they await has no waker of theirs, idle in every look; only what is named \
-             below can still wake them"
-        }
+        (InspectedReason::LeafWithoutWaker, _) => format!(
+            "the future they await has no waker of theirs, {idle}; only what is named below can still \
+             wake them"
+        ),
         (InspectedReason::OwnWaker, _) => {
-            "all of their wakers are in memory that only the tasks themselves own, idle in every look"
+            format!("all of their wakers are in memory that only the tasks themselves own, {idle}")
         }
         (InspectedReason::Overdue, _) => {
             "their timers were due before the first look and have not fired; no worker is blocked"
+                .to_owned()
         }
         (InspectedReason::NotRun, _) => {
-            "they were woken and are not run, though all workers are parked"
+            "they were woken and are not run, though all workers are parked".to_owned()
         }
-        _ => "nothing about them changed between the looks",
+        _ => "nothing about them changed between the looks".to_owned(),
     }
 }
 
