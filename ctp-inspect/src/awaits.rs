@@ -13,6 +13,7 @@ mod guard;
 mod known;
 mod leaf;
 mod memory;
+mod own;
 mod search;
 mod view;
 mod waker;
@@ -20,8 +21,9 @@ mod wakers;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 
-use ctp_trace::record::{AwaitFrame, HeldLock, TaskId, TaskWait};
+use ctp_trace::record::{AwaitFrame, HeldLock, Resource, TaskId, TaskWait};
 use symbolize::Places;
 
 use crate::target::Target;
@@ -30,8 +32,10 @@ use crate::tokio::state::StateWord;
 use crate::types::layout::Type;
 use crate::types::{TypeRef, Types};
 use frame::Walk;
+use leaf::Awaited;
 use memory::Pages;
 use view::{Value, View};
+use waker::Registered;
 
 /// Reads the await stacks of tasks.
 pub struct Awaits {
@@ -40,6 +44,8 @@ pub struct Awaits {
     descriptors: RefCell<HashMap<u64, u32>>,
     /// Which types are futures.
     futures: RefCell<HashMap<TypeRef, bool>>,
+    /// Which types may own guards of locks.
+    guards: RefCell<HashMap<TypeRef, bool>>,
 }
 
 /// A task of tokio with a future to be read.
@@ -60,10 +66,51 @@ pub struct TaskAwaits {
     pub frames: Vec<AwaitFrame>,
     /// What the innermost futures wait for.
     pub waits: Vec<TaskWait>,
+    /// The wakers of the task that the innermost futures have registered.
+    pub wakers: Vec<RegisteredWaker>,
     /// The locks that the task holds.
     pub holds: Vec<HeldLock>,
     /// What could not be read, a sentence each.
     pub gaps: Vec<String>,
+}
+
+/// A waker of a task that a future has registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisteredWaker {
+    /// What the future waits for.
+    pub resource: Resource,
+    /// The address of the word with the address of the task, if known.
+    pub at: Option<u64>,
+    /// Only the task itself can use the resource.
+    pub is_own: bool,
+    /// The same is true if only these handles lead to the resource. The sender may have been moved away.
+    pub if_only: Option<Handles>,
+}
+
+/// Handles of a counted value that a task seems to own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handles {
+    /// The memory of the value and its counts.
+    pub value: Range<u64>,
+    /// The addresses of the handles.
+    pub at: Vec<u64>,
+}
+
+impl RegisteredWaker {
+    /// The waker of a future, if one is known.
+    fn of(awaited: &Awaited) -> Option<Self> {
+        let at = match awaited.waker? {
+            Registered::No => return None,
+            Registered::At(at) => Some(at),
+            Registered::Somewhere => None,
+        };
+        Some(RegisteredWaker {
+            resource: awaited.resource,
+            at,
+            is_own: false,
+            if_only: None,
+        })
+    }
 }
 
 /// How often a future is read that changes meanwhile.
@@ -76,6 +123,7 @@ impl Awaits {
             types: Types::new(places),
             descriptors: RefCell::default(),
             futures: RefCell::default(),
+            guards: RefCell::default(),
         }
     }
 
@@ -111,6 +159,7 @@ impl Awaits {
                 types: &self.types,
                 pages: &pages,
                 futures: &self.futures,
+                guards: &self.guards,
             };
             let cell = Value {
                 of: cell,

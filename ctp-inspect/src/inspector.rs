@@ -3,6 +3,7 @@
 mod awaited;
 mod changes;
 mod futures;
+mod handles;
 mod holders;
 mod identities;
 
@@ -82,7 +83,8 @@ impl Inspector {
         let numbers = self.numbers_of(&found.tasks, ids);
         let threads = self.inspect_threads(&numbers);
         let target = &*self.target;
-        let futures = self.futures.read(target, &found.tasks, &numbers, ids);
+        let memory = (target, &self.stacks);
+        let futures = self.futures.read(memory, &found.tasks, &numbers, ids);
         // Whatever was found may be torn if the process has ended meanwhile.
         self.target.refresh()?;
         let tasks = self.records_of(&found.tasks, &numbers, futures.tasks);
@@ -145,7 +147,7 @@ impl Inspector {
                 spawned_at: task.spawned_at.clone(),
                 state: task.state,
                 wakers: (task.kind == TaskKind::Tokio).then_some(task.wakers),
-                waker_holders: awaited::holders(holders.of(task), &future.waits, task.wakers),
+                waker_holders: holders.of(task, &future.wakers),
                 polled_by: polled_by(task, threads.get(&numbers[&task.address])),
                 name: future.name,
                 stack,

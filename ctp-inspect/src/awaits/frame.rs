@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use ctp_trace::record::{AwaitFrame, TaskId, TaskWait};
 
 use super::account::Account;
-use super::guard::{are_guards_unknown, held_locks};
+use super::guard::{are_guards_unknown, are_variables_present, held_locks};
 use super::known::{Known, Leaf, is_body, known, macro_of};
 use super::leaf::{Awaited, LeafReader};
 use super::view::{Value, View};
-use super::{Met, TaskAwaits, shown};
+use super::{Met, RegisteredWaker, TaskAwaits, own, shown};
 use crate::types::layout::{Type, Variant};
 
 /// The futures of a task.
@@ -25,6 +25,8 @@ pub(super) struct Walk<'w> {
     gaps: BTreeSet<&'static str>,
     account: Account,
     proof: Proof,
+    /// A variable may have been moved elsewhere.
+    may_have_moved: bool,
     /// The present future is what a macro of tokio expands to.
     is_expanded: bool,
 }
@@ -62,12 +64,15 @@ impl<'w> Walk<'w> {
             gaps: BTreeSet::new(),
             account: Account::default(),
             proof: Proof::Proven,
+            may_have_moved: false,
             is_expanded: false,
         }
     }
 
     pub(super) fn run(mut self, future: Value) -> TaskAwaits {
         self.follow(future, 0);
+        let wakers = &mut self.found.wakers;
+        own::note(self.view, future, self.may_have_moved, wakers);
         let account = std::mem::take(&mut self.account);
         account.settle(self.view, self.header, self.tasks, &mut self.found.waits);
         if self.view.pages.is_cut() {
@@ -135,6 +140,7 @@ impl<'w> Walk<'w> {
         }
         let held = held_locks(self.view, future.of, contents, index);
         self.found.holds.extend(held);
+        self.may_have_moved |= !are_variables_present(self.view, contents);
         if are_guards_unknown(self.view, contents) {
             self.add_gap("panics do not unwind, so that no guard is known to hold its lock");
         }
@@ -226,7 +232,7 @@ impl<'w> Walk<'w> {
             frame.may_wait_forever = leaf == Leaf::Forever;
         }
         self.account.add_leaf(self.found.waits.len(), future);
-        let is_open = awaited.has_waker.is_none() && !awaited.always_registers;
+        let is_open = awaited.has_waker().is_none() && !awaited.always_registers;
         if is_open && leaf != Leaf::Forever && self.proof != Proof::Unproven {
             self.account.add_open(self.found.waits.len(), future);
         }
@@ -247,12 +253,13 @@ impl<'w> Walk<'w> {
     }
 
     fn add_wait(&mut self, frame: u32, awaited: Awaited) {
+        self.found.wakers.extend(RegisteredWaker::of(&awaited));
         let is_polled = self.proof != Proof::Unproven;
         self.found.waits.push(TaskWait {
             frame,
             resource: awaited.resource,
             has_waker: awaited
-                .has_waker
+                .has_waker()
                 .filter(|has_waker| *has_waker || is_polled),
             always_registers: awaited.always_registers && self.proof == Proof::Proven,
         });

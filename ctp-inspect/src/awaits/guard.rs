@@ -7,10 +7,14 @@
 
 use ctp_trace::record::{HeldLock, Resource};
 
-use super::search::find_first;
+use super::known::is_body;
+use super::search::{find_first, owned};
 use super::view::{Value, View, part};
 use crate::types::TypeRef;
-use crate::types::layout::{Member, Type};
+use crate::types::layout::{Kind, Member, Type};
+
+/// How deep guards are nested at most.
+const DEEPEST: u32 = 8;
 
 /// The locks that the variables of a suspended body hold.
 pub(super) fn held_locks(
@@ -22,11 +26,14 @@ pub(super) fn held_locks(
     let Some(layout) = view.layout(contents) else {
         return Vec::new();
     };
-    if !has_guard(view, &layout) || !are_variables_present(view, contents, &layout) {
+    if !has_guard(view, &layout) || !are_variables_present(view, contents) {
         return Vec::new();
     }
-    let variables = layout.members().iter();
-    let held = variables.filter_map(|member| held_lock(view, contents, member, frame));
+    let variables = layout
+        .members()
+        .iter()
+        .filter(|member| is_guarded(view, member));
+    let held = variables.flat_map(|member| held_by(view, contents, member, frame));
     let mut held: Vec<HeldLock> = held.collect();
     for lock in &mut held {
         lock.line = view.types.variable_line(body, &lock.variable);
@@ -46,18 +53,55 @@ fn has_guard(view: &View<'_>, layout: &Type) -> bool {
     members.any(|member| is_guarded(view, member))
 }
 
-/// Whether the type of a member may be a guard.
+/// Whether a variable may be a guard or contain one. The body has an account of its own of what it awaits.
 fn is_guarded(view: &View<'_>, member: &Member) -> bool {
-    let layout = view.types.layout(member.of);
-    layout.is_some_and(|of| of.name.contains("tokio::sync::") && is_guard_name(&of.name))
+    member.name != "__awaitee" && may_have_guard(view, member.of, 0)
 }
 
-fn is_guard_name(name: &str) -> bool {
-    name.contains("Guard") || name.contains("SemaphorePermit")
+/// Whether a value of this type may be a guard or own one.
+fn may_have_guard(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
+    if let Some(known) = view.guards.borrow().get(&of) {
+        return *known;
+    }
+    // A type that contains itself has no other guards.
+    view.guards.borrow_mut().insert(of, false);
+    let layout = view.types.layout(of).filter(|_| depth < DEEPEST);
+    let is_guarded = layout.is_some_and(|layout| {
+        let mut parts = owned_types(&layout).into_iter();
+        is_guard(&layout) || parts.any(|part| may_have_guard(view, part, depth + 1))
+    });
+    view.guards.borrow_mut().insert(of, is_guarded);
+    is_guarded
+}
+
+/// The types of what a value of a type owns, without those inside futures.
+fn owned_types(layout: &Type) -> Vec<TypeRef> {
+    if is_body(&layout.path) {
+        return Vec::new();
+    }
+    match &layout.kind {
+        Kind::Struct(members) => members.iter().map(|member| member.of).collect(),
+        Kind::Enum(of) => of
+            .variants
+            .iter()
+            .map(|variant| variant.member.of)
+            .collect(),
+        Kind::Pointer(to) if layout.path == "alloc::boxed::Box" => to.iter().copied().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_guard(layout: &Type) -> bool {
+    let name = layout.path.rsplit("::").next().unwrap_or_default();
+    layout.path.starts_with("tokio::sync::")
+        && (name.ends_with("Guard") || name.ends_with("SemaphorePermit"))
 }
 
 /// Whether it is certain that no variable was moved.
-fn are_variables_present(view: &View<'_>, contents: Value, layout: &Type) -> bool {
+pub(super) fn are_variables_present(view: &View<'_>, contents: Value) -> bool {
+    let Some(layout) = view.layout(contents) else {
+        return false;
+    };
     let mut flags = layout
         .members()
         .iter()
@@ -76,16 +120,19 @@ fn is_drop_flag(view: &View<'_>, member: &Member) -> bool {
             .is_some_and(|of| of.name == "bool")
 }
 
-fn held_lock(view: &View<'_>, contents: Value, member: &Member, frame: u32) -> Option<HeldLock> {
-    let guard = guard_in(view, part(contents, member)?)?;
-    let (resource, is_exclusive) = lock_of(view, guard)?;
-    Some(HeldLock {
+/// The locks of the guards that a variable is or owns.
+fn held_by(view: &View<'_>, contents: Value, member: &Member, frame: u32) -> Vec<HeldLock> {
+    let guards = part(contents, member).and_then(|variable| owned(view, variable, &is_guard));
+    let locks = guards.unwrap_or_default().into_iter();
+    let locks = locks.filter_map(|guard| lock_of(view, guard));
+    let held = locks.map(|(resource, is_exclusive)| HeldLock {
         resource,
         is_exclusive,
         frame,
         variable: variable_name(member).to_owned(),
         line: 0,
-    })
+    });
+    held.collect()
 }
 
 /// Temporary values have a number instead of a name.
@@ -95,17 +142,6 @@ fn variable_name(member: &Member) -> &str {
     } else {
         &member.name
     }
-}
-
-/// The guard that a variable is, or has in an `Option`.
-fn guard_in(view: &View<'_>, variable: Value) -> Option<Value> {
-    let variable = view.unwrapped(variable);
-    if view.path(variable) != "core::option::Option" {
-        return Some(variable);
-    }
-    let (state, contents) = view.variant_name(variable)?;
-    let inner = view.member(contents, "__0")?;
-    (state == "Some").then_some(inner)
 }
 
 /// The lock of a guard, and whether only this guard holds it. `None` if the lock is free, which a guard that

@@ -10,13 +10,14 @@ use ctp_trace::record::{Resource, TaskId};
 use super::known::Leaf;
 use super::search::{find, find_first};
 use super::view::{Value, View};
-use super::waker::{holds_atomic_waker, holds_waker};
+use super::waker::{Registered, holds_atomic_waker, holds_waker};
 
 /// What a future waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Awaited {
     pub(super) resource: Resource,
-    pub(super) has_waker: Option<bool>,
+    /// The waker of the task; `None` if unknown.
+    pub(super) waker: Option<Registered>,
     pub(super) always_registers: bool,
 }
 
@@ -26,12 +27,17 @@ impl Awaited {
     }
 
     /// Of a type that registers a waker whenever it waits.
-    pub(super) fn registered(resource: Option<Resource>, has_waker: Option<bool>) -> Self {
+    pub(super) fn registered(resource: Option<Resource>, waker: Option<Registered>) -> Self {
         Self {
             resource: resource.unwrap_or_default(),
-            has_waker,
+            waker,
             always_registers: true,
         }
+    }
+
+    /// Whether the future has registered a waker of the task; `None` if unknown.
+    pub(super) fn has_waker(&self) -> Option<bool> {
+        self.waker.map(Registered::is_some)
     }
 }
 
@@ -51,6 +57,15 @@ pub(super) struct LeafReader<'l> {
 const JOIN_WAKER: u64 = 16;
 /// The bit of a oneshot channel's state that says that the receiver has registered a waker.
 const RX_TASK_SET: u64 = 1;
+
+/// The waker of a task that awaits a task in this state.
+fn joined(state: u64) -> Registered {
+    if state & JOIN_WAKER == 0 {
+        Registered::No
+    } else {
+        Registered::Somewhere
+    }
+}
 
 impl LeafReader<'_> {
     pub(super) fn read(&self, future: Value, leaf: Leaf) -> Awaited {
@@ -130,7 +145,7 @@ impl LeafReader<'_> {
         Some(shared.address)
     }
 
-    fn node_waker(&self, future: Value, node: &str) -> Option<bool> {
+    fn node_waker(&self, future: Value, node: &str) -> Option<Registered> {
         let node = self.view.member(future, node)?;
         let node = self.view.unwrapped(node);
         holds_waker(self.view, self.view.member(node, "waker")?, self.header)
@@ -152,10 +167,10 @@ impl LeafReader<'_> {
         self.view.target(self.view.member(value, member)?)
     }
 
-    fn oneshot_waker(&self, channel: Value) -> Option<bool> {
+    fn oneshot_waker(&self, channel: Value) -> Option<Registered> {
         let state = self.view.number(self.view.member(channel, "state")?)?;
         if state & RX_TASK_SET == 0 {
-            return Some(false);
+            return Some(Registered::No);
         }
         holds_waker(
             self.view,
@@ -195,7 +210,7 @@ impl LeafReader<'_> {
             return Awaited::unknown();
         }
         let found = self.receive(next);
-        if found.has_waker == Some(true) {
+        if found.has_waker() == Some(true) {
             found
         } else {
             Awaited::unknown()
@@ -218,6 +233,6 @@ impl LeafReader<'_> {
         let header = raw.and_then(|raw| self.view.number(raw));
         let state = header.and_then(|header| self.view.pages.word(header));
         let task = header.and_then(self.tasks).map(Resource::Task);
-        Awaited::registered(task, state.map(|state| state & JOIN_WAKER != 0))
+        Awaited::registered(task, state.map(joined))
     }
 }

@@ -21,6 +21,22 @@ pub(crate) fn find(
     search(view, from, &is_match, &is_followed, references)
 }
 
+/// The senders of oneshot channels that a value owns, also in boxes and in futures. `None` if the search was cut.
+pub(crate) fn owned_senders(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
+    let is_match = |layout: &Type| layout.path == "tokio::sync::oneshot::Sender";
+    search(view, from, &is_match, &is_box, MOST_PARTS as u32)
+}
+
+/// The same, with types that match. The parts of a match are not searched.
+pub(crate) fn find_where(
+    view: &View<'_>,
+    from: Value,
+    is_match: &dyn Fn(&Type) -> bool,
+    references: u32,
+) -> Option<Vec<Value>> {
+    search(view, from, is_match, &is_followed, references)
+}
+
 fn search(
     view: &View<'_>,
     from: Value,
@@ -44,6 +60,7 @@ fn search(
             return None;
         }
         let Some(layout) = view.layout(value) else {
+            search.is_whole = false;
             continue;
         };
         if is_match(&layout) {
@@ -58,6 +75,25 @@ fn search(
 /// The bodies of async functions and blocks that a value owns, also in boxes. `None` if the search was cut.
 pub(crate) fn owned_bodies(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
     let is_match = |layout: &Type| is_body(&layout.path);
+    search(view, from, &is_match, &is_box, MOST_PARTS as u32)
+}
+
+/// The parts of these types that a value owns, also in boxes, but not inside the bodies of async functions.
+/// `None` if the search was cut.
+pub(crate) fn owned(
+    view: &View<'_>,
+    from: Value,
+    is_wanted: &dyn Fn(&Type) -> bool,
+) -> Option<Vec<Value>> {
+    let is_match = |layout: &Type| is_wanted(layout) || is_body(&layout.path);
+    let mut found = search(view, from, &is_match, &is_box, MOST_PARTS as u32)?;
+    found.retain(|value| view.layout(*value).is_some_and(|layout| is_wanted(&layout)));
+    Some(found)
+}
+
+/// The `Arc`s that a value owns, also in boxes and in futures. `None` if the search was cut.
+pub(crate) fn owned_counted(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
+    let is_match = |layout: &Type| layout.path == "alloc::sync::Arc";
     search(view, from, &is_match, &is_box, MOST_PARTS as u32)
 }
 

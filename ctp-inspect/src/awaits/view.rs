@@ -21,6 +21,8 @@ pub(crate) struct View<'v> {
     pub(crate) pages: &'v Pages<'v>,
     /// Which types are futures.
     pub(crate) futures: &'v RefCell<HashMap<TypeRef, bool>>,
+    /// Which types may own guards.
+    pub(crate) guards: &'v RefCell<HashMap<TypeRef, bool>>,
 }
 
 /// How many wrappers are around a value at most.

@@ -4,26 +4,42 @@ use super::search::find;
 use super::view::{Value, View, part};
 use crate::types::layout::Kind;
 
+/// Whether a future has registered a waker of its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Registered {
+    No,
+    /// The address of the word with the address of the task.
+    At(u64),
+    /// A waker at an unknown address.
+    Somewhere,
+}
+
+impl Registered {
+    pub(super) fn is_some(self) -> bool {
+        self != Registered::No
+    }
+}
+
 /// How deep the words of a waker are in an `Option<Waker>` at most.
 const DEEPEST: u32 = 8;
 
 /// Whether an `Option<Waker>`, or something around it, holds a waker of the task with this header. `None` if
 /// there is another waker, which may lead to the task, or if the memory cannot be read.
-pub(crate) fn holds_waker(view: &View<'_>, value: Value, header: u64) -> Option<bool> {
+pub(super) fn holds_waker(view: &View<'_>, value: Value, header: u64) -> Option<Registered> {
     let raw = raw_waker(view, value, 0)?;
     let vtable = view.pages.word(view.member(raw, "vtable")?.address)?;
     if vtable == 0 {
-        return Some(false);
+        return Some(Registered::No);
     }
-    let data = view.pages.word(view.member(raw, "data")?.address)?;
-    (data == header).then_some(true)
+    let data = view.member(raw, "data")?.address;
+    (view.pages.word(data)? == header).then_some(Registered::At(data))
 }
 
 /// The same, of the `AtomicWaker` in a value. `None` also while the waker is replaced.
-pub(crate) fn holds_atomic_waker(view: &View<'_>, value: Value, header: u64) -> Option<bool> {
+pub(super) fn holds_atomic_waker(view: &View<'_>, value: Value, header: u64) -> Option<Registered> {
     let found = find(view, value, "::AtomicWaker", 0)?;
     let Some(waker) = found.first() else {
-        return Some(false);
+        return Some(Registered::No);
     };
     let is_settled = view.number(view.member(*waker, "state")?)? == 0;
     let waker = view.member(*waker, "waker").filter(|_| is_settled)?;

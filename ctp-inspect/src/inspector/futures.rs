@@ -7,7 +7,9 @@ use symbolize::Places;
 
 use crate::awaits::{Awaits, TaskAwaits, TaskFuture};
 use crate::finder::FoundTask;
+use crate::inspector::handles;
 use crate::inspector::identities::TraceIds;
+use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 
 /// Reads futures, and numbers the await stacks.
@@ -43,7 +45,7 @@ impl Futures {
     /// Reads the futures of all tasks.
     pub fn read(
         &mut self,
-        target: &dyn Target,
+        (target, stacks): (&dyn Target, &StackRanges),
         tasks: &[FoundTask],
         numbers: &HashMap<u64, TaskId>,
         ids: &mut TraceIds,
@@ -65,6 +67,7 @@ impl Futures {
             let stack = self.number(frames, ids, &mut found.stacks);
             found.tasks.insert(task.address, (stack, awaits));
         }
+        handles::settle(target, stacks, tasks, &mut found.tasks);
         found.gaps = self.awaits.gaps();
         found.gaps.extend(gaps.into_iter().map(counted));
         found

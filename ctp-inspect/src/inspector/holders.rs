@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use ctp_trace::record::{TaskId, TaskState, WakerHolder};
 
+use crate::awaits::RegisteredWaker;
 use crate::finder::FoundTask;
+use crate::inspector::awaited;
 use crate::stack_ranges::StackRanges;
 use crate::target::{EpollInterest, Target};
 
@@ -59,11 +61,27 @@ impl<'t> Holders<'t> {
         }
     }
 
-    /// What holds the wakers of a task: at most as many as the task has.
-    pub fn of(&self, task: &FoundTask) -> Vec<WakerHolder> {
+    /// What holds the wakers of a task: at most as many as the task has. Some wakers were found by what
+    /// the task awaits, and the others by where they lie.
+    pub fn of(&self, task: &FoundTask, registered: &[RegisteredWaker]) -> Vec<WakerHolder> {
         let mut candidates = Candidates::default();
+        let known = |waker: &RegisteredWaker| Some((waker.at, awaited::holder(waker)?));
+        let known: Vec<_> = registered.iter().filter_map(known).collect();
         for waker in &task.waker_addresses {
-            self.add(task, *waker, &mut candidates);
+            let known = known.iter().find(|(at, _)| *at == Some(*waker));
+            match known {
+                Some((_, holder)) => candidates.proven.push(*holder),
+                None => self.add(task, *waker, &mut candidates),
+            }
+        }
+        for (at, holder) in known {
+            let is_listed = at.map_or_else(
+                || candidates.proven.contains(&holder),
+                |at| task.waker_addresses.contains(&at),
+            );
+            if !is_listed {
+                candidates.proven.push(holder);
+            }
         }
         candidates.choose(task.wakers as usize)
     }
@@ -84,7 +102,7 @@ impl<'t> Holders<'t> {
                     let holder = WakerHolder::Task(self.numbers[&cell.address]);
                     candidates.list_of(cell.is_trailer).push(holder);
                 }
-                _ => candidates.in_memory.push(WakerHolder::Unknown),
+                _ => candidates.in_memory.push(WakerHolder::Memory(waker)),
             }
         }
     }

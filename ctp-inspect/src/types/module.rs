@@ -183,7 +183,7 @@ impl Module {
         }
     }
 
-    fn with_entry<T>(
+    pub(super) fn with_entry<T>(
         &self,
         of: Entry,
         read: impl for<'u> FnOnce(usize, Unit<'u>, Die<'u>) -> T,

@@ -156,14 +156,12 @@ impl EntryReader<'_> {
         };
         let entry = unit.entry(*offset).ok()?;
         let offset = number(&entry, gimli::DW_AT_data_member_location).unwrap_or(0);
-        let Target::InUnit(of) = Target::of(&entry.attr_value(gimli::DW_AT_type)?)? else {
-            return None;
-        };
-        let of = unit.entry(gimli::UnitOffset(of)).ok()?;
-        let size = match of.tag() {
-            gimli::DW_TAG_pointer_type => ADDRESS_BYTES,
-            _ => number(&of, gimli::DW_AT_byte_size)?,
-        };
+        let of = Target::of(&entry.attr_value(gimli::DW_AT_type)?)?;
+        // An optimised program has the number's type in another unit.
+        let of = self.module.resolve(self.of.entry, of)?;
+        let size = self
+            .module
+            .with_entry(of, |_, _, of| size_of_number(&of))??;
         (size <= ADDRESS_BYTES).then_some((offset, size))
     }
 
@@ -188,6 +186,13 @@ impl EntryReader<'_> {
         let target = Target::of(&entry.attr_value(gimli::DW_AT_type)?)?;
         let found = self.module.resolve(self.of.entry, target)?;
         Some(TypeRef::new(self.of.module, found))
+    }
+}
+
+fn size_of_number(of: &Die<'_>) -> Option<u64> {
+    match of.tag() {
+        gimli::DW_TAG_pointer_type => Some(ADDRESS_BYTES),
+        _ => number(of, gimli::DW_AT_byte_size),
     }
 }
 

@@ -116,7 +116,11 @@ fn futures(program: &Program) -> Vec<TaskFuture> {
     headers.map(future).collect()
 }
 
-fn assert_sound(found: &TaskAwaits) {
+fn assert_sound(found: &TaskAwaits, header: u64, target: &dyn Target) {
+    let wakers = found.wakers.iter().filter_map(|waker| waker.at);
+    for waker in wakers {
+        assert_eq!(target.word(waker), Some(header), "{found:#?}");
+    }
     assert!(found.frames.len() <= 4096);
     let waits = found.waits.iter().map(|wait| wait.frame);
     let holds = found.holds.iter().map(|held| held.frame);
@@ -141,7 +145,8 @@ fn damaged_memory_yields_fewer_facts() {
         let target = Damaged::of(&program, seed, 2 + seed % 40);
         awaits.begin(&target);
         for future in &futures {
-            assert_sound(&awaits.of(*future, &target, &|_| None));
+            let found = awaits.of(*future, &target, &|_| None);
+            assert_sound(&found, future.header, &target);
         }
     }
 }
@@ -176,7 +181,8 @@ fn damaged_debug_info_yields_fewer_facts() {
         }
         let awaits = Awaits::new(Places::recorded());
         for future in &futures {
-            assert_sound(&awaits.of(*future, &target, &|_| None));
+            let found = awaits.of(*future, &target, &|_| None);
+            assert_sound(&found, future.header, &target);
         }
     });
 }

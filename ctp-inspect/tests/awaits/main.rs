@@ -55,6 +55,8 @@ impl Inspected {
         }
         self.assert_branches();
         self.assert_guards();
+        self.assert_enclosed_guards();
+        self.assert_streams();
         self.assert_permits();
     }
 
@@ -166,6 +168,46 @@ impl Inspected {
         }
     }
 
+    /// Streams that wait for something other than the operation says have wakers, and no wrong resource.
+    fn assert_streams(&self) {
+        for (task, has_waker) in [("throttled", None), ("rekeying", Some(true))] {
+            let waits = &self.tasks[task].waits[..];
+            let [wait] = waits else {
+                panic!("{waits:#?}");
+            };
+            assert_eq!(wait.resource, Resource::Unknown, "{task}");
+            let is_known = wait.has_waker == Some(true) || wait.has_waker == has_waker;
+            assert!(is_known, "{task}: {waits:#?}");
+        }
+    }
+
+    /// Guards inside structs, enums and boxes.
+    fn assert_enclosed_guards(&self) {
+        for (task, variable, expected) in [
+            (
+                "session",
+                "session",
+                [("Mutex", true), ("Semaphore", false)],
+            ),
+            ("enclosed", "part", [("Mutex", true), ("RwLock", true)]),
+        ] {
+            let held = &self.tasks[task].holds;
+            let mut found: Vec<_> = held
+                .iter()
+                .map(|held| {
+                    assert_eq!(held.variable, variable, "{held:?}");
+                    (kind(held.resource), held.is_exclusive)
+                })
+                .collect();
+            found.sort();
+            assert_eq!(
+                found,
+                expected.map(|(kind, is)| (kind.to_owned(), is)),
+                "{held:#?}"
+            );
+        }
+    }
+
     /// Each of two tasks holds the lock that the other waits for; a guard that was dropped holds nothing.
     fn assert_guards(&self) {
         let (first, second) = (&self.tasks["transfer"], &self.tasks["transfer.back"]);
@@ -189,6 +231,8 @@ impl Inspected {
             ("temporary", Some(("(temporary)", true, "Mutex"))),
             ("optional", Some(("present", true, "RwLock"))),
             ("permitted", Some(("permit", false, "Semaphore"))),
+            ("kept_read", Some(("guard", false, "RwLock"))),
+            ("given_up", None),
         ] {
             let found = &self.tasks[task];
             let held = found.holds.iter().map(|held| {
@@ -208,6 +252,12 @@ impl Inspected {
             );
         }
     }
+}
+
+/// The kind of a resource.
+fn kind(resource: Resource) -> String {
+    let resource = format!("{resource:?}");
+    resource.split('(').next().unwrap().to_owned()
 }
 
 /// Whether a file is one of the program itself, and not of a library.

@@ -74,6 +74,8 @@ fn holders_of_wakers_are_named() {
     let inspected = inspect(&mut inspector, &mut TraceIds::default());
     // Before 1.31, tokio registered numbers with epoll and not addresses.
     let has_addresses = !inspected.end.runtimes[0].starts_with("tokio 1.2");
+    let mut gaps = inspected.end.gaps.iter();
+    let has_types = !gaps.any(|gap| gap.contains("has no debug info"));
     let entries = program.tasks();
     for task in inspected.spawned() {
         let (kind, holder) = (&*entries[&task.address].kind, task.waker_holders[0]);
@@ -85,6 +87,12 @@ fn holders_of_wakers_are_named() {
                 );
             }
             "join" => assert!(matches!(holder, WakerHolder::Task(_)), "{kind}: {holder:?}"),
+            "sleep" | "joined" if has_types => {
+                assert_eq!(holder, WakerHolder::Timer, "{kind}");
+            }
+            "mpsc" | "oneshot" | "notified" | "mutex" | "semaphore" if has_types => {
+                assert!(matches!(holder, WakerHolder::Sync(_)), "{kind}: {holder:?}");
+            }
             _ => assert!(!matches!(
                 holder,
                 WakerHolder::Thread(_) | WakerHolder::Task(_)

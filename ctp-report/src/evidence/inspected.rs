@@ -2,6 +2,7 @@
 
 pub mod site;
 pub mod threads;
+pub mod wakers;
 pub mod words;
 
 use std::collections::BTreeMap;

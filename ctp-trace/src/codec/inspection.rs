@@ -121,6 +121,7 @@ impl Codec<WakerHolder> for Plain {
             WakerHolder::Task(TaskId(id)) => (4, id.into()),
             WakerHolder::Own => (5, 0),
             WakerHolder::Thread(tid) => (6, tid.into()),
+            WakerHolder::Memory(address) => (7, address),
         };
         out.push(code);
         put_uint(out, number);
@@ -135,6 +136,7 @@ impl Codec<WakerHolder> for Plain {
             4 => WakerHolder::Task(TaskId(small(number)?)),
             5 => WakerHolder::Own,
             6 => WakerHolder::Thread(small(number)?),
+            7 => WakerHolder::Memory(number),
             _ => WakerHolder::Unknown,
         })
     }

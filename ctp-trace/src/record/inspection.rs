@@ -140,7 +140,7 @@ pub enum TaskState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WakerHolder {
-    /// Memory that belongs to nothing known.
+    /// One of several places in memory that look like a waker of the task.
     #[default]
     Unknown,
     /// An I/O resource of the runtime; its file descriptor, if known.
@@ -155,6 +155,8 @@ pub enum WakerHolder {
     Own,
     /// A stack of a thread, by the kernel's id.
     Thread(u32),
+    /// An object of an unknown type, with the waker at this address.
+    Memory(u64),
 }
 
 /// What an innermost future waits for.

@@ -29,7 +29,7 @@ pub struct InspectedEvidence {
     pub leaf: LeafEvidence,
     /// The other tasks that must continue first.
     pub blocked: BlockedEvidence,
-    /// How long ago the timer was due, if the task waits for a timer only.
+    /// How long ago the earliest of the timers that wake the task was due.
     pub overdue: Option<Nanos>,
     /// The thread that polls the task.
     pub thread: PollingThread,

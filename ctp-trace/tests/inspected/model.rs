@@ -255,6 +255,28 @@ fn a_late_timer_was_due_at_both_inspections() {
 }
 
 #[test]
+fn a_late_timer_in_a_branch_counts_if_it_is_polled() {
+    let verdict = |is_polled| {
+        let timer = TaskWait {
+            always_registers: is_polled,
+            ..wait(2, Resource::Timer(Nanos(1)))
+        };
+        let waiting = InspectedTask {
+            waits: vec![wait(1, Resource::Notify(8)), timer],
+            ..task(1, 1)
+        };
+        let frames = [(0, "tokio::select!"), (1, "Notified"), (1, "Sleep")];
+        let mut program = Program::default();
+        let worker = thread(7, ThreadRole::Parked, Some(202));
+        program.inspect(&[stack(1, &frames), found(waiting), worker], &[]);
+        program.inspect(&[], &[]);
+        program.verdicts()[0].1
+    };
+    assert_eq!(verdict(true), Reason::Overdue);
+    assert_eq!(verdict(false), Reason::Waits);
+}
+
+#[test]
 fn a_thread_in_the_same_call_keeps_its_task() {
     let polled = InspectedTask {
         state: TaskState::Running,

@@ -153,6 +153,48 @@ fn branches_have_lines_and_the_call_of_the_macro() {
     assert_eq!(page.matches(": 5 of type Notify").count(), 2, "{page}");
 }
 
+/// The names of the functions of tasks with this verdict, with their number.
+fn named(json: &Value, verdict: &str, reason: &str) -> BTreeMap<String, u64> {
+    let tasks = json["tasks"].as_array().expect("tasks").iter();
+    let tasks = tasks.filter(|task| task["kind"] == "tokio");
+    let tasks = tasks.filter(|task| task["verdict"] == verdict && task["reason"] == reason);
+    let named = tasks.map(|task| {
+        let name = task["name"].as_str().expect("a name");
+        let name = name.rsplit("::").next().expect("a name");
+        (name.to_owned(), task["count"].as_u64().expect("a number"))
+    });
+    named.collect()
+}
+
+#[test]
+fn tasks_that_wait_for_themselves_are_named() {
+    let (directory, _) = Program::start("own").look_into();
+    let json = report_json(directory.path(), &["--stuck"]);
+    let of = |names: [&str; 2]| BTreeMap::from(names.map(|name| (name.to_owned(), 5)));
+    let mut found = named(&json, "STUCK?", "self-waker");
+    // The bytes of a oneshot's sender may lie on a stack too, as those of a sender that was moved there.
+    let oneshots = found.remove("own_oneshot").unwrap_or(0);
+    assert_eq!(found, of(["own_mpsc", "own_notify"]), "{json}");
+    let mut waiting = named(&json, "WAITING", "waits");
+    let others = waiting.remove("own_oneshot").unwrap_or(0);
+    assert_eq!(waiting, of(["moved_oneshot", "shared_mpsc"]), "{json}");
+    assert_eq!(oneshots + others, 5, "{json}");
+}
+
+#[test]
+fn overdue_timers_in_branches_are_named() {
+    let (directory, _) = Program::start("late").look_into();
+    let json = report_json(directory.path(), &["--stuck", "--threshold", "500ms"]);
+    let late = [("limited".to_owned(), 5), ("waiting".to_owned(), 5)];
+    assert_eq!(
+        named(&json, "STUCK?", "overdue"),
+        BTreeMap::from(late),
+        "{json}"
+    );
+    let in_time = BTreeMap::from([("waiting".to_owned(), 5)]);
+    assert_eq!(named(&json, "WAITING", "waits"), in_time, "{json}");
+}
+
 #[test]
 fn healthy_tasks_of_an_unmodified_program_wait() {
     let (directory, printed) = Program::start("waits").look_into();

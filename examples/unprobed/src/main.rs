@@ -14,6 +14,8 @@
 mod branches;
 mod churn;
 mod faults;
+mod late;
+mod own;
 mod registry;
 mod waits;
 
@@ -36,9 +38,11 @@ fn main() {
         "deadlock" => faults::deadlock(),
         "blocked" => faults::blocked_worker(),
         "branches" => branches::start(count),
+        "own" => own::start(count),
+        "late" => late::start(count),
         "all" => start_all(count),
         _ => {
-            eprintln!("modes: waits churn many no-waker deadlock blocked branches all");
+            eprintln!("modes: waits churn many no-waker deadlock blocked branches own late all");
             std::process::exit(2);
         }
     }

@@ -54,12 +54,6 @@ fn start_channels() {
     Box::leak(Box::new(sender));
     let notify: &Notify = Box::leak(Box::new(Notify::new()));
     spawn("notified", notify.notified());
-    // The task itself has the only sender.
-    let (sender, receiver) = oneshot::channel::<u32>();
-    spawn("own-oneshot", async move {
-        let _ = receiver.await;
-        drop(sender);
-    });
 }
 
 /// The lock is held outside of any task.

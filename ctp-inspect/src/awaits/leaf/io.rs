@@ -4,10 +4,13 @@ use ctp_trace::record::Resource;
 
 use super::{Awaited, LeafReader};
 use crate::awaits::known::Direction;
-use crate::awaits::search::find;
+use crate::awaits::search::{find, find_where};
 use crate::awaits::view::Value;
-use crate::awaits::waker::holds_waker;
+use crate::awaits::waker::{Registered, holds_waker};
+use crate::types::layout::Type;
 
+/// What is around a descriptor.
+const STREAM: &str = "::poll_evented::PollEvented";
 /// How many references lead from an operation to its stream.
 const MOST_REFERENCES: u32 = 4;
 /// The bits of an `Interest`.
@@ -40,19 +43,17 @@ impl LeafReader<'_> {
 
     /// An operation such as `read`, which polls the stream itself.
     pub(super) fn operation(&self, operation: Value, direction: Direction) -> Awaited {
-        let streams = find(
-            self.view,
-            operation,
-            "::poll_evented::PollEvented",
-            MOST_REFERENCES,
-        );
+        let streams = find(self.view, operation, STREAM, MOST_REFERENCES);
         let Some(&[stream]) = streams.as_deref() else {
             return Awaited::unknown();
         };
         let scheduled = self.scheduled(stream);
         let descriptor = self.descriptor_in(stream);
         let has_own = scheduled.and_then(|scheduled| self.stream_waker(scheduled, direction));
-        let has_waker = scheduled.and_then(|scheduled| self.either_waker(scheduled));
+        let waker = scheduled.and_then(|scheduled| self.either_waker(scheduled));
+        // A stream of another library may wait for something else, such as a timer.
+        let is_certain = |waker: &Registered| waker.is_some() || self.is_of_tokio(operation);
+        let waker = waker.filter(is_certain);
         let resource = descriptor.map(|descriptor| match direction {
             Direction::Read => Resource::Readable(descriptor),
             Direction::Write => Resource::Writable(descriptor),
@@ -60,11 +61,18 @@ impl LeafReader<'_> {
         Awaited {
             // A stream around the descriptor, such as TLS, may wait for the other direction.
             resource: resource
-                .filter(|_| has_own == Some(true))
+                .filter(|_| has_own.is_some_and(Registered::is_some))
                 .unwrap_or_default(),
-            has_waker,
+            waker,
             always_registers: false,
         }
+    }
+
+    /// Whether only types of tokio are between an operation and its stream.
+    fn is_of_tokio(&self, operation: Value) -> bool {
+        let is_end = |of: &Type| of.path.ends_with(STREAM) || is_foreign(&of.path);
+        let ends = find_where(self.view, operation, &is_end, MOST_REFERENCES);
+        ends.is_some_and(|ends| ends.iter().all(|end| !is_foreign(&self.view.path(*end))))
     }
 
     fn scheduled(&self, stream: Value) -> Option<Value> {
@@ -79,12 +87,14 @@ impl LeafReader<'_> {
     }
 
     /// Whether the task waits for the descriptor in either direction.
-    fn either_waker(&self, scheduled: Value) -> Option<bool> {
-        let reads = self.stream_waker(scheduled, Direction::Read)?;
-        Some(reads || self.stream_waker(scheduled, Direction::Write)?)
+    fn either_waker(&self, scheduled: Value) -> Option<Registered> {
+        match self.stream_waker(scheduled, Direction::Read)? {
+            Registered::No => self.stream_waker(scheduled, Direction::Write),
+            reads => Some(reads),
+        }
     }
 
-    fn stream_waker(&self, scheduled: Value, direction: Direction) -> Option<bool> {
+    fn stream_waker(&self, scheduled: Value, direction: Direction) -> Option<Registered> {
         let waiters = find(self.view, scheduled, "::scheduled_io::Waiters", 0)?;
         let name = match direction {
             Direction::Read => "reader",
@@ -104,12 +114,7 @@ impl LeafReader<'_> {
     fn borrowed_descriptor(&self, scheduled: u64) -> Option<u32> {
         let mut bodies = self.around.iter().rev();
         bodies.find_map(|(_, body)| {
-            let streams = find(
-                self.view,
-                *body,
-                "::poll_evented::PollEvented",
-                MOST_REFERENCES,
-            )?;
+            let streams = find(self.view, *body, STREAM, MOST_REFERENCES)?;
             let mut streams = streams.into_iter();
             let stream = streams.find(|stream| {
                 self.scheduled(*stream)
@@ -130,4 +135,11 @@ impl LeafReader<'_> {
             .ok()
             .filter(|number| *number <= i32::MAX as u32)
     }
+}
+
+/// Whether a type is neither of tokio nor of the standard library.
+fn is_foreign(path: &str) -> bool {
+    let is_plain = path.starts_with(['&', '*', '(', '[']) || !path.contains("::");
+    let known = ["tokio::", "core::", "alloc::", "std::"];
+    !is_plain && !known.iter().any(|library| path.starts_with(library))
 }

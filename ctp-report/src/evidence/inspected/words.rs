@@ -134,27 +134,6 @@ fn timers(all: &[Resource], now: Nanos) -> String {
     }
 }
 
-/// What holds the wakers of several tasks, with counts.
-pub fn waker_holders(tasks: &[&InspectedTask]) -> Vec<String> {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut fds: Vec<u32> = Vec::new();
-    for holder in tasks.iter().flat_map(|task| &task.waker_holders) {
-        if let WakerHolder::Io(Some(fd)) = holder {
-            fds.push(*fd);
-        } else {
-            *counts.entry(holder_word(holder)).or_default() += 1;
-        }
-    }
-    fds.sort_unstable();
-    fds.dedup();
-    let of_fds = (!fds.is_empty()).then(|| format!("the interest in fd {}", text::few(&fds)));
-    let others = counts.into_iter().map(|(word, count)| match count {
-        1 => format!("1 {word}"),
-        _ => format!("{} {word}s", units::grouped(count)),
-    });
-    of_fds.into_iter().chain(others).collect()
-}
-
 /// The word for what holds a waker.
 pub fn holder_word(holder: &WakerHolder) -> &'static str {
     match holder {
@@ -164,7 +143,8 @@ pub fn holder_word(holder: &WakerHolder) -> &'static str {
         WakerHolder::Task(_) => "other task",
         WakerHolder::Own => "waker of its own",
         WakerHolder::Thread(_) => "thread",
-        _ => "unknown place",
+        WakerHolder::Memory(_) => "object of unknown type",
+        _ => "one of several places",
     }
 }
 

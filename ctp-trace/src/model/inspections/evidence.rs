@@ -196,21 +196,23 @@ impl InspectedProcess {
         }
     }
 
-    /// How long ago the task's timer was due at the last inspection, if the timer was due at the first
-    /// inspection since which nothing has changed. A core file does not say when it was written.
+    /// How long ago the task's earliest timer was due at the last inspection, if the timer was due at the
+    /// first inspection since which nothing has changed. Only timers that wake the task count. A core file
+    /// does not say when it was written.
     fn overdue(&self, known: &Inspected<InspectedTask>, leaves: &[Leaf]) -> Option<Nanos> {
         if self.is_core_file() {
             return None;
         }
         let (first, last) = (self.times.get(known.since)?, self.times.last()?);
-        let is_polled = |leaf: &&Leaf| leaf.is_of_timeout || leaves.len() == 1;
-        let due = leaves
-            .iter()
-            .filter(is_polled)
-            .find_map(|leaf| match leaf.wait?.resource {
-                Resource::Timer(deadline) => Some(deadline),
+        let timers = leaves.iter().filter_map(|leaf| {
+            let wait = leaf.wait?;
+            let is_polled = leaf.is_of_timeout || leaves.len() == 1 || wait.always_registers;
+            match wait.resource {
+                Resource::Timer(deadline) => is_polled.then_some(deadline),
                 _ => None,
-            })?;
+            }
+        });
+        let due = timers.min()?;
         (due <= first.began).then(|| due.until(last.began))
     }
 

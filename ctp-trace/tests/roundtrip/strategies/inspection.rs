@@ -99,6 +99,7 @@ fn waker_holder() -> impl Strategy<Value = WakerHolder> {
         any_u64().prop_map(WakerHolder::Sync),
         any_u32().prop_map(|id| WakerHolder::Task(TaskId(id))),
         any_u32().prop_map(WakerHolder::Thread),
+        any::<u64>().prop_map(WakerHolder::Memory),
     ]
     .boxed()
 }

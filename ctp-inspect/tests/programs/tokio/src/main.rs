@@ -2,7 +2,9 @@
 //! header, and the lines at which functions await; then it waits to be killed.
 
 mod branches;
+mod guards;
 mod permits;
+mod streams;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -99,42 +101,6 @@ async fn transfer(first: Arc<Mutex<u32>>, second: Arc<Mutex<u32>>) {
     *to += *from;
 }
 
-async fn dropped_guard(lock: Arc<Mutex<u32>>) {
-    let mut guard = lock.lock().await;
-    *guard += 1;
-    drop(guard);
-    std::future::pending::<()>().await;
-}
-
-async fn moved_on_a_path(lock: Arc<Mutex<u32>>, is_moved: bool) {
-    let mut guard = lock.lock().await;
-    *guard += 1;
-    if is_moved {
-        drop(guard);
-    }
-    std::future::pending::<()>().await;
-}
-
-async fn temporary(lock: Arc<Mutex<Vec<u32>>>) {
-    match lock.lock().await.len() {
-        0 => std::future::pending::<()>().await,
-        _ => {}
-    }
-}
-
-async fn optional(lock: Arc<RwLock<u32>>) {
-    let present = Some(lock.write().await);
-    let absent = present.as_ref().filter(|_| false);
-    std::future::pending::<()>().await;
-    drop((absent.is_some(), present));
-}
-
-async fn permitted(semaphore: Arc<Semaphore>) {
-    let permit = semaphore.acquire().await.expect("it is open");
-    std::future::pending::<()>().await;
-    drop(permit);
-}
-
 async fn reading(mut stream: TcpStream) {
     let mut bytes = [0; 16];
     awaits_at("reading", line!() + 1);
@@ -209,20 +175,13 @@ async fn main() {
     let (first, second) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
     spawn("transfer", transfer(first.clone(), second.clone()));
     spawn("transfer.back", transfer(second, first));
-    spawn("dropped_guard", dropped_guard(Arc::new(Mutex::new(0))));
-    spawn(
-        "moved",
-        moved_on_a_path(Arc::new(Mutex::new(0)), std::env::args().count() == 1),
-    );
-    spawn("temporary", temporary(Arc::new(Mutex::new(Vec::new()))));
-    spawn("optional", optional(Arc::new(RwLock::new(0))));
-    spawn("permitted", permitted(Arc::new(Semaphore::new(2))));
+    guards::spawn_all();
     let branches = branches::spawn_all().await;
     let (full_sender, full) = mpsc::channel(1);
     spawn("sending", sending(full_sender));
     let (broadcast_sender, broadcast) = broadcast::channel(1);
     spawn("listening", listening(broadcast));
-    let streams = sockets().await;
+    let streams = (sockets().await, streams::spawn_all().await);
     spawn("forgetting", forgetting());
     spawn("ticking", ticking());
     let (watch_sender, watch) = watch::channel(0);

@@ -118,6 +118,7 @@ fn waker_holder(holder: &WakerHolder) -> Value {
         WakerHolder::Task(task) => format!("task {}", task.0),
         WakerHolder::Own => "own".to_owned(),
         WakerHolder::Thread(tid) => format!("tid {tid}"),
+        WakerHolder::Memory(at) => format!("memory {at:#x}"),
         _ => "unknown".to_owned(),
     }
     .into()

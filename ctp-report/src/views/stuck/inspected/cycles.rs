@@ -9,6 +9,7 @@ use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::InspectedReason;
 
 use super::Findings;
+use super::text::branches;
 use crate::evidence::inspected::site::StackSite;
 use crate::evidence::inspected::words;
 use crate::names::source;
@@ -50,10 +51,12 @@ pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Resu
     } else {
         "all were idle, and nothing changed, in every look"
     };
-    let why = format!(
-        "each waits for a lock that the next holds, or for its end, and the last for the first; {proof}"
-    );
-    page.sentence("  ", "  ", &why)?;
+    let members = cycles.iter().flat_map(|cycle| cycle.iter());
+    let has_branches = members
+        .filter_map(|id| tasks.get(id))
+        .any(|member| !StackSite::of(member.task, member.stack).branches.is_empty());
+    let may_continue = has_branches && verdict == Verdict::MaybeStuck;
+    page.sentence("  ", "  ", &why(proof, may_continue))?;
     page.gap()?;
     for cycle in cycles.iter().take(MOST_CYCLES) {
         write_cycle(page, findings, cycle, &tasks)?;
@@ -65,6 +68,18 @@ pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Resu
             units::counted(more as u64, "more cycle")
         )),
     }
+}
+
+/// Why the tasks of the cycles cannot continue.
+fn why(proof: &str, may_continue: bool) -> String {
+    let branch = if may_continue {
+        "; a task with another branch continues if that branch does"
+    } else {
+        ""
+    };
+    format!(
+        "each waits for a lock that the next holds, or for its end, and the last for the first; {proof}{branch}"
+    )
 }
 
 fn write_cycle(
@@ -100,7 +115,8 @@ fn write_member(
     if !site.awaited_by.is_empty() {
         items(page, "awaited by", "  <-  ", &site.awaited_by)?;
     }
-    items(page, "waits for", ", ", &[held_by(member, next)])
+    items(page, "waits for", ", ", &[held_by(member, next)])?;
+    branches(page, &site, &[member.task], findings.now)
 }
 
 /// `mutex 0x5578, which task 8140 holds (guard `to`, :33)`

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ctp_trace::record::InspectedTask;
+use ctp_trace::record::{InspectedTask, Nanos};
 use ctp_trace::verdict::inspected::InspectedReason;
 use ctp_trace::verdict::{Confidence, Verdict};
 
@@ -10,7 +10,9 @@ use super::{Findings, cycles, words};
 use crate::config::StuckView;
 use crate::document::hints::GAP;
 use crate::evidence::inspected::TaskGroup;
+use crate::evidence::inspected::site::StackSite;
 use crate::evidence::inspected::threads::ThreadStack;
+use crate::evidence::inspected::wakers;
 use crate::evidence::inspected::words as resources;
 use crate::names::source;
 use crate::text::{self, Page, units};
@@ -94,7 +96,8 @@ fn block(
     if !group.site.awaited_by.is_empty() {
         items(page, "awaited by", "  <-  ", &group.site.awaited_by)?;
     }
-    branches(page, group, findings)?;
+    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
+    branches(page, &group.site, &tasks, findings.now)?;
     for (name, values) in fields(group, findings) {
         if !values.is_empty() {
             items(page, name, ", ", &values)?;
@@ -115,11 +118,15 @@ fn block(
     page.gap()
 }
 
-/// Writes each future of several that are awaited at once, and what it waits for.
-fn branches(page: &mut Page, group: &TaskGroup, findings: &Findings) -> io::Result<()> {
-    let tasks: Vec<&InspectedTask> = group.tasks.iter().map(|member| member.task).collect();
-    for branch in &group.site.branches {
-        let waits = resources::waits_within(&tasks, &branch.frames, findings.now);
+/// Writes each future of several that the tasks await at once, and what it waits for.
+pub fn branches(
+    page: &mut Page,
+    site: &StackSite,
+    tasks: &[&InspectedTask],
+    now: Option<Nanos>,
+) -> io::Result<()> {
+    for branch in &site.branches {
+        let waits = resources::waits_within(tasks, &branch.frames, now);
         let mut chain = branch.chain.clone();
         if let Some(last) = chain.last_mut().filter(|_| !waits.is_empty()) {
             last.push_str(&format!(": {}", waits.join(", ")));
@@ -146,7 +153,7 @@ fn fields(group: &TaskGroup, findings: &Findings) -> Vec<(&'static str, Vec<Stri
     vec![
         ("waits for", awaits),
         ("behind", behind.into_iter().collect()),
-        ("can wake", resources::waker_holders(&tasks)),
+        ("can wake", wakers::holders(&tasks)),
         ("spawned at", spawned.collect()),
     ]
 }

@@ -1,0 +1,96 @@
+//! Whether only the task itself can use what it waits for: the channel or lock lies in the future, or in an
+//! `Arc` with no handles but those that the future owns.
+
+use ctp_trace::record::Resource;
+
+use super::search::{owned_counted, owned_senders};
+use super::view::{Value, View};
+use super::{Handles, RegisteredWaker};
+
+/// Notes which wakers are registered where only the task itself can use them, if that may be so for all.
+/// Where variables may have been moved away, handles may have been too.
+pub(super) fn note(
+    view: &View<'_>,
+    future: Value,
+    may_have_moved: bool,
+    wakers: &mut [RegisteredWaker],
+) {
+    let places: Option<Vec<u64>> = wakers.iter().map(|waker| address(waker.resource)).collect();
+    let Some(places) = places.filter(|places| !places.is_empty()) else {
+        return;
+    };
+    let Some(counted) = owned_counted(view, future) else {
+        return;
+    };
+    for (waker, at) in wakers.iter_mut().zip(places) {
+        waker.is_own = is_within(view, future, at);
+        if may_have_moved {
+            waker.if_only = own_oneshot(view, future, &counted, at);
+        } else {
+            waker.is_own |= are_all_handles(view, &counted, at);
+        }
+    }
+}
+
+/// The address of a lock or channel.
+fn address(resource: Resource) -> Option<u64> {
+    match resource {
+        Resource::Mutex(at)
+        | Resource::RwLock(at)
+        | Resource::Semaphore(at)
+        | Resource::Channel(at)
+        | Resource::Notify(at) => Some(at),
+        _ => None,
+    }
+}
+
+fn is_within(view: &View<'_>, value: Value, at: u64) -> bool {
+    let size = view.layout(value).map_or(0, |of| of.size);
+    at.checked_sub(value.address)
+        .is_some_and(|offset| offset < size)
+}
+
+/// Whether these `Arc`s are all that lead to the value around an address.
+fn are_all_handles(view: &View<'_>, counted: &[Value], at: u64) -> bool {
+    let handles = handles_of(view, counted, at);
+    let count = handles
+        .first()
+        .and_then(|handle| strong_count(view, *handle));
+    count == Some(handles.len() as u64)
+}
+
+/// The handles of a oneshot channel, if the future seems to have the sender. The receiver may have left its
+/// bytes behind.
+fn own_oneshot(view: &View<'_>, future: Value, counted: &[Value], at: u64) -> Option<Handles> {
+    let senders = owned_senders(view, future)?;
+    let handles = handles_of(view, counted, at);
+    let of_sender = |handle: &&Value| {
+        let is_part = |sender: &Value| is_within(view, *sender, handle.address);
+        senders.iter().any(is_part)
+    };
+    let has_sender = handles.iter().filter(of_sender).count() == 1;
+    let first = *handles.first()?;
+    let counts = counts_of(view, first)?;
+    let end = counts.address.checked_add(view.layout(counts)?.size)?;
+    (has_sender && strong_count(view, first)? == 2).then(|| Handles {
+        value: counts.address..end,
+        at: handles.iter().map(|handle| handle.address).collect(),
+    })
+}
+
+/// Those of these `Arc`s that lead to the value around an address.
+fn handles_of(view: &View<'_>, counted: &[Value], at: u64) -> Vec<Value> {
+    let leads_there = |handle: &&Value| {
+        let target = view.target(**handle);
+        target.is_some_and(|target| is_within(view, target, at))
+    };
+    counted.iter().filter(leads_there).copied().collect()
+}
+
+fn strong_count(view: &View<'_>, handle: Value) -> Option<u64> {
+    view.number(view.member(counts_of(view, handle)?, "strong")?)
+}
+
+fn counts_of(view: &View<'_>, handle: Value) -> Option<Value> {
+    view.target(view.unwrapped(view.member(handle, "ptr")?))
+}
