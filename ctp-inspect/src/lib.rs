@@ -22,6 +22,7 @@ pub mod awaits;
 pub mod core_file;
 pub mod finder;
 pub mod inspector;
+pub mod leaf_functions;
 pub mod modules;
 pub mod scan;
 pub mod stack_ranges;
@@ -33,6 +34,7 @@ pub mod types;
 
 pub use core_file::CoreFile;
 pub use inspector::{Inspector, TraceIds};
+pub use leaf_functions::LeafFunctions;
 pub use symbolize::Places;
 pub use target::denial::Denial;
 pub use target::error::TargetError;

@@ -19,6 +19,7 @@ pub mod harvest;
 mod image;
 mod inspection;
 mod launch;
+mod leaves;
 mod memory;
 mod monitor;
 mod observe;

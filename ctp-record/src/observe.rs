@@ -5,7 +5,8 @@
 //!
 //! Normal states are not recorded, except that there is nothing to read, which explains a long wait. A
 //! descriptor is reported as closed or reused only if an earlier observation of the same wait found it
-//! open: the program's number may not be a file descriptor at all.
+//! open; otherwise the report says that it was closed at first, since the program's number may not be a
+//! file descriptor at all.
 //!
 //! For long waits in small processes, the epolls that watch the descriptor are read too. The kernel
 //! lists them under a lock of the epoll.
@@ -13,6 +14,7 @@
 //! The work is bounded: a few hundred descriptors a second, in turns, and none while no wait is long.
 
 mod changed;
+mod drained;
 mod followed;
 mod observation;
 
@@ -25,6 +27,7 @@ use crate::harvest::DescriptorWait;
 use crate::memory::memory_set::StationPlace;
 use crate::proc::descriptor::{self, Held};
 use changed::Changed;
+use drained::Drained;
 use followed::Followed;
 use observation::{
     Lists, MOST_LISTS, Observation, ended_of, is_watched, seen_of, tables_for, unwatched,
@@ -61,6 +64,8 @@ pub struct Looks {
     watching: HashSet<ProcessId>,
     /// Processes in which no thread could continue by itself at the latest observation.
     quiet: HashSet<ProcessId>,
+    /// Observations of the sockets of whole processes.
+    pub drained: Drained,
     /// Normal observations are recorded only at the end.
     saves_room: bool,
 }
@@ -76,6 +81,7 @@ impl Looks {
             hidden: HashSet::new(),
             watching: HashSet::new(),
             quiet: HashSet::new(),
+            drained: Drained::default(),
             saves_room,
         }
     }
@@ -218,9 +224,10 @@ impl Looks {
         let wait = &observation.wait;
         let followed = self.followed.get(&wait.coroutine)?;
         let is_changed = followed.since == wait.since && followed.is_changed(&observation.held);
-        is_changed.then_some(Changed {
+        let was = followed.descriptor.filter(|_| is_changed)?;
+        Some(Changed {
             fd: wait.fd,
-            was: followed.descriptor,
+            was,
             held: &mut observation.held,
         })
     }
@@ -252,7 +259,8 @@ impl Looks {
             self.followed.clear();
         }
         let before = self.followed.remove(&wait.coroutine);
-        let followed = before.filter(|before| before.since == wait.since);
+        let followed =
+            before.filter(|before| before.since == wait.since && !before.has_opened(held));
         let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, held, at)) else {
             return;
         };
@@ -266,9 +274,10 @@ impl Looks {
         self.followed.insert(wait.coroutine, followed);
     }
 
-    /// Whether a remarkable finding was recorded only once.
+    /// Whether a remarkable finding was recorded only once, or some socket holds something.
     fn needs_second(&self) -> bool {
-        self.suspects.iter().any(|(_, id)| self.is_seen_once(*id))
+        let mut suspects = self.suspects.iter();
+        suspects.any(|(_, id)| self.is_seen_once(*id)) || self.drained.needs_second()
     }
 
     fn is_seen_once(&self, id: CoroutineId) -> bool {

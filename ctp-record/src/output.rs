@@ -20,6 +20,7 @@ use rustix::fs::fstat;
 
 use crate::error::TraceError;
 use crate::harvest::{IdleReport, Sink};
+use crate::leaves::Leaves;
 use crate::output::backlog::Backlog;
 use crate::output::deadlines::ProgramClocks;
 use crate::output::encoder::{Encoder, Watched};
@@ -36,6 +37,8 @@ pub struct Output {
     encoder: Encoder,
     /// Programs state deadlines by their own clocks.
     clocks: ProgramClocks,
+    /// What the leaf futures of await chains wait for.
+    leaves: Leaves,
     /// The loss at the latest flush, if no record was taken since.
     flushed: Option<u64>,
     /// An earlier trace stays at the destination until this one has a coroutine, task or thread.
@@ -73,6 +76,7 @@ impl Output {
             destination,
             encoder,
             clocks: ProgramClocks::default(),
+            leaves: Leaves::default(),
             flushed: None,
             keeps_earlier: false,
             misplaced: None,
@@ -104,6 +108,11 @@ impl Output {
             self.publish();
         }
         self.keeps_earlier
+    }
+
+    /// What the leaf futures of await chains wait for.
+    pub fn leaves(&mut self) -> &mut Leaves {
+        &mut self.leaves
     }
 
     /// Schedules writing everything taken so far to disk, with the present count of losses.
@@ -163,6 +172,7 @@ impl Sink for Output {
         if self.keeps_earlier && is_finding(&record) {
             self.publish();
         }
+        self.leaves.note(&record);
         self.clocks.note_process(&record);
         self.clocks.note_coroutine(&record);
         self.encoder.take(&self.clocks.corrected(record));

@@ -68,6 +68,12 @@ pub const INSPECTION: u16 = 20;
 /// Chunk type, since 1.6: observations of threads.
 pub const THREADS: u16 = 22;
 
+/// Chunk type, since 1.6: observations of sockets.
+pub const SOCKETS: u16 = 24;
+
+/// Chunk type, since 1.6: what leaf futures wait for.
+pub const LEAF: u16 = 26;
+
 /// Maximum payload of a chunk before compression. Only a single huge record comes near this size.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Maximum number of records in a chunk that is not a block.

@@ -13,6 +13,7 @@ mod coroutine;
 mod extent;
 mod families;
 mod flight;
+mod full_channels;
 pub mod gaps;
 mod holds;
 mod inspections;
@@ -35,6 +36,7 @@ mod resources;
 mod runners;
 mod shutdown;
 mod site;
+mod sockets;
 mod span;
 mod sums;
 mod thread_events;
@@ -49,6 +51,7 @@ use branches::Branches;
 use broken::Breakages;
 use extent::Extent;
 use families::Families;
+use full_channels::Callers;
 use holds::Holds;
 use inspections::Inspections;
 use lines::Lines;
@@ -63,6 +66,7 @@ use resources::Resources;
 use runners::Runners;
 use shutdown::Drops;
 use site::Places;
+use sockets::SocketWaits;
 use sums::Sums;
 
 pub use blocks::{Block, Blocker, Blocks};
@@ -100,6 +104,8 @@ pub struct TraceModel {
     resources: Resources,
     holds: Holds,
     looks: Looks,
+    socket_waits: SocketWaits,
+    callers: Callers,
     inspections: Inspections,
     branches: Branches,
     breakages: Breakages,

@@ -13,7 +13,8 @@ use crate::codec::varint::Input;
 use crate::error::{Error, Malformed};
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, BRANCHES, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, INSPECTION,
-    LOOK, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, THREADS, WATERMARK,
+    LEAF, LOOK, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, SOCKETS, START, THREADS,
+    WATERMARK,
 };
 use crate::record::{Record, Start};
 use crate::source::Source;
@@ -164,6 +165,8 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         LOOK => each_plain(&payload, Record::Look),
         BRANCHES => each_plain(&payload, Record::Branches),
         THREADS => each_plain(&payload, Record::Threads),
+        SOCKETS => each_plain(&payload, Record::Sockets),
+        LEAF => each_plain(&payload, Record::Leaf),
         INSPECTION => each(&payload, inspection::record),
         WATERMARK => each_plain(&payload, Record::Watermark),
         BLOCK => block::decode(&payload),
@@ -189,6 +192,8 @@ fn is_known(kind: u16) -> bool {
                 | BRANCHES
                 | INSPECTION
                 | THREADS
+                | SOCKETS
+                | LEAF
     )
 }
 

@@ -6,6 +6,7 @@ mod end;
 mod event;
 mod flight;
 mod inspection;
+mod leaf;
 mod look;
 mod site;
 mod thread_event;
@@ -19,6 +20,7 @@ pub use inspection::{
     AwaitFrame, AwaitStack, AwaitStackId, HeldLock, InspectedTask, InspectedThread, Inspection,
     InspectionEnd, Resource, TaskId, TaskKind, TaskState, TaskWait, ThreadRole, WakerHolder,
 };
+pub use leaf::{Leaf, LeafKind, Sockets};
 pub use look::{Look, Seen, Thing};
 pub use site::{Branches, Chain, Place, Site};
 pub use thread_event::{Act, Close, Hold, ThreadEvent, WakeCall};
@@ -82,6 +84,10 @@ pub enum Record {
     Look(Look),
     /// What the recorder observed, from outside the program, of the threads of a process.
     Threads(Threads),
+    /// What the recorder observed, from outside the program, of the sockets of a process.
+    Sockets(Sockets),
+    /// What the leaf future of the waits at a site waits for.
+    Leaf(Leaf),
     /// An inspection of a process begins.
     Inspection(Inspection),
     /// The functions that await each other in tasks of an inspection.

@@ -22,8 +22,9 @@ use crate::record::{Dialect, Nanos, Seen};
 pub use caveat::{Caveat, NO_CAVEAT};
 pub use evidence::{
     BlockCause, BlockEvidence, BranchEvidence, CloseEvidence, EmptyEvidence, Evidence,
-    LivesEvidence, LookEvidence, MissingEvidence, Overtaker, ParkedEvidence, Past, PollEvidence,
-    ResourceEvidence, State, ThreadEvidence, TurnEvidence, WaitEvidence, WakeEvidence,
+    FullEvidence, LivesEvidence, LookEvidence, MissingEvidence, Overtaker, ParkedEvidence, Past,
+    PollEvidence, ResourceEvidence, State, ThreadEvidence, TurnEvidence, WaitEvidence,
+    WakeEvidence,
 };
 pub use level::Level;
 pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
@@ -237,6 +238,7 @@ impl Case<'_> {
             (_, Some(due)) => (Verdict::Waiting, Reason::Timer(due)),
             _ => {
                 let lost = self.closed().or_else(|| self.looked());
+                let lost = lost.or_else(|| self.before_full_channel());
                 lost.unwrap_or_else(|| self.against_the_past())
             }
         }
@@ -272,6 +274,9 @@ impl Case<'_> {
             Seen::Closed if usual < ago.0 => usual_caveat,
             Seen::NumberClosed if usual < ago.0 => usual_caveat.or(Some(Caveat::OtherNumber)),
             Seen::Unwatched(_) if usual < ago.0 => usual_caveat.or(Some(Caveat::WatchedElsewhere)),
+            Seen::ClosedAtFirst if usual < ago.0 && self.is_beyond_line() => {
+                Some(Caveat::NeverSeenOpen)
+            }
             Seen::Replaced => Some(Caveat::UsedAgain),
             Seen::Readable(_) | Seen::HungUp if self.have_others_progressed_since(first) => {
                 Some(Caveat::HeldUp)

@@ -219,11 +219,26 @@ fn unread_input_is_likely_lost_while_others_progress() {
 
 // CT-15
 #[test]
+fn a_number_that_never_was_open_counts_for_unusual_waits() {
+    let seen = Seen::ClosedAtFirst;
+    let looks = [(600, seen), (4_000, seen)];
+    let (verdict, reason) = judged_with_many(&looks);
+    let expected = (Verdict::MaybeStuck, "seen-closed-at-first");
+    assert_eq!((verdict, reason.word()), expected);
+    assert_eq!(caveat_of(reason), Some(Caveat::NeverSeenOpen));
+    assert_eq!(judged(&looks, &[]).0, Verdict::Waiting, "nothing is usual");
+}
+
+// CT-15
+#[test]
 fn an_empty_descriptor_explains_a_long_wait() {
     let empty = |at| (at, Seen::Empty);
     let far_beyond = (Verdict::MaybeStuck, Reason::FarBeyond(Level::Line));
     let nothing = |at| {
-        let empty = EmptyEvidence { fd: 17, at: ms(at) };
+        let empty = EmptyEvidence {
+            fd: Some(17),
+            at: ms(at),
+        };
         (Verdict::Waiting, Reason::NothingToRead(empty))
     };
     assert_eq!(judged_with_many(&[]), far_beyond, "no look");
@@ -255,7 +270,10 @@ fn a_look_two_seconds_ago_counts_for_short_waits() {
         dialect: Dialect::Extended,
         wake: Some(WakeEvidence::default()),
         resource: ResourceEvidence {
-            empty: Some(EmptyEvidence { fd: 17, at: ms(at) }),
+            empty: Some(EmptyEvidence {
+                fd: Some(17),
+                at: ms(at),
+            }),
             ..ResourceEvidence::default()
         },
         past: Past {

@@ -204,7 +204,7 @@ fn emit_coroutines(
     }
 }
 
-/// Emits the observations of coroutines that are in the snapshot.
+/// Emits the observations of sockets, and those of coroutines that are in the snapshot.
 fn emit_looks(plan: &Plan, input: &SnapshotInput, sink: &mut dyn Sink) {
     let included = plan.coroutines.iter().filter(|planned| planned.is_included);
     let included: HashSet<CoroutineId> =
@@ -213,4 +213,6 @@ fn emit_looks(plan: &Plan, input: &SnapshotInput, sink: &mut dyn Sink) {
     looks
         .filter(|look| included.contains(&look.coroutine))
         .for_each(|look| sink.take(Record::Look(*look)));
+    let sockets = input.sockets.iter();
+    sockets.for_each(|sockets| sink.take(Record::Sockets(*sockets)));
 }

@@ -4,10 +4,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use ctp_trace::record::{Birth, CoroutineId, Look, ProcessId, Record, Seen};
+use ctp_trace::record::{Birth, CoroutineId, Look, ProcessId, Record, Seen, Sockets};
 
 use super::ended::EndedCoroutines;
 use crate::harvest::{Sink, StationCoroutine};
+use crate::leaves::Leaves;
 use crate::output::deadlines::ProgramClocks;
 
 /// A coroutine's state and birth.
@@ -28,6 +29,10 @@ pub struct FlightHistory {
     marks: Vec<Record>,
     /// Observations of descriptors, by the coroutine that has a station and waits for them; latest last.
     looks: HashMap<CoroutineId, Vec<Look>>,
+    /// Observations of sockets since all of a process were drained: the first and the latest.
+    sockets: HashMap<ProcessId, Vec<Sockets>>,
+    /// What the leaf futures of await chains wait for.
+    leaves: Leaves,
     /// The births of coroutines that have a station.
     births: HashMap<CoroutineId, Arc<Birth>>,
     /// Coroutines that departed, latest last.
@@ -44,12 +49,14 @@ const MAX_DEPARTED: usize = 1 << 16;
 impl Sink for FlightHistory {
     fn take(&mut self, record: Record) {
         self.clocks.note_process(&record);
+        self.leaves.note(&record);
         match record {
             Record::Process(_)
             | Record::Module(_)
             | Record::Site(_)
             | Record::Chain(_)
-            | Record::Branches(_) => {
+            | Record::Branches(_)
+            | Record::Leaf(_) => {
                 self.definitions.push(record);
             }
             Record::ProcessEnd(_) | Record::Control(_) => self.marks.push(record),
@@ -57,6 +64,7 @@ impl Sink for FlightHistory {
                 self.births.insert(birth.coroutine, Arc::new(birth));
             }
             Record::Look(look) => self.note(look),
+            Record::Sockets(sockets) => self.note_sockets(sockets),
             // Everything else stays in the memory until its coroutine departs.
             _ => {}
         }
@@ -96,6 +104,25 @@ impl FlightHistory {
         looks.retain(|before| before.since == look.since && !is_open);
         looks.truncate(MAX_LOOKS_PER_WAIT - 1);
         looks.push(look);
+    }
+
+    fn note_sockets(&mut self, sockets: Sockets) {
+        let observed = self.sockets.entry(sockets.process).or_default();
+        if sockets.undrained > 0 || sockets.unsent > 0 {
+            observed.clear();
+        }
+        observed.truncate(1);
+        observed.push(sockets);
+    }
+
+    /// What the leaf futures of await chains wait for.
+    pub fn leaves(&mut self) -> &mut Leaves {
+        &mut self.leaves
+    }
+
+    /// Observations of sockets, in order for each process.
+    pub fn sockets(&self) -> Vec<Sockets> {
+        self.sockets.values().flatten().copied().collect()
     }
 
     /// All observations, in order for each wait.

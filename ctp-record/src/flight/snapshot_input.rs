@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ctp_nostd::inspect::Counters;
-use ctp_trace::record::{ExitReason, Look, Nanos, ProcessId, Record, Start};
+use ctp_trace::record::{ExitReason, Look, Nanos, ProcessId, Record, Sockets, Start};
 
 use super::ended::EndedCoroutines;
 use super::history::{FlightHistory, KnownCoroutine};
@@ -41,6 +41,8 @@ pub struct SnapshotInput {
     pub marks: Vec<Record>,
     /// Observations of descriptors.
     pub looks: Vec<Look>,
+    /// Observations of sockets.
+    pub sockets: Vec<Sockets>,
     /// The memories.
     pub parts: Vec<SnapshotMemory>,
     /// Coroutines that departed lately.
@@ -190,6 +192,7 @@ impl SnapshotInput {
             definitions: history.definitions().to_vec(),
             marks: history.marks().to_vec(),
             looks: history.looks(),
+            sockets: history.sockets(),
             departed: history.departed(),
             ended_before: history.ended_before().clone(),
             clocks: history.clocks().clone(),

@@ -9,9 +9,10 @@ use crate::proc::descriptor::{Descriptor, Held};
 pub(super) struct Followed {
     /// The start of the wait.
     pub since: Nanos,
-    /// The file of the descriptor at the first observation, and the time of that observation.
-    pub descriptor: Descriptor,
-    open_at: Nanos,
+    /// The file of the descriptor at the first observation; `None` if the descriptor was closed.
+    pub descriptor: Option<Descriptor>,
+    /// The time of the first observation.
+    first_at: Nanos,
     reported: Option<Reported>,
     /// The latest observation, if there was nothing to read.
     empty: Option<Look>,
@@ -27,26 +28,38 @@ struct Reported {
 }
 
 impl Followed {
-    /// A wait with an open descriptor at the first observation; `None` for any other.
+    /// A wait that was observed for the first time; `None` if the descriptor's state is unknown.
     pub fn of(since: Nanos, held: &Held, at: Nanos) -> Option<Self> {
-        let Held::Open(descriptor) = *held else {
-            return None;
+        let descriptor = match *held {
+            Held::Open(descriptor) => Some(descriptor),
+            Held::Closed => None,
+            _ => return None,
         };
         Some(Followed {
             since,
             descriptor,
-            open_at: at,
+            first_at: at,
             reported: None,
             empty: None,
         })
     }
 
-    /// Whether the descriptor has changed, by the main descriptor table of the process.
+    /// Whether a descriptor that was open has changed, by the main descriptor table of the process.
     pub fn is_changed(&self, held: &Held) -> bool {
         match held {
-            Held::Open(descriptor) => *descriptor != self.descriptor,
-            held => *held == Held::Closed,
+            Held::Open(_) => self.descriptor.is_some() && !self.is_same_file(held),
+            held => self.descriptor.is_some() && *held == Held::Closed,
         }
+    }
+
+    /// Whether the number is in use that was closed at each earlier observation.
+    pub fn has_opened(&self, held: &Held) -> bool {
+        self.descriptor.is_none() && matches!(held, Held::Open(_))
+    }
+
+    fn is_same_file(&self, held: &Held) -> bool {
+        let descriptor = self.descriptor;
+        matches!(held, Held::Open(open) if descriptor == Some(*open))
     }
 
     /// The records to write for this observation. A lasting state is recorded twice, and then each time that its
@@ -54,12 +67,13 @@ impl Followed {
     /// half as long again, or, to save room, only at the end ([`unrecorded`](Self::unrecorded)).
     pub fn see(&mut self, held: &Held, look: Look, saves_room: bool) -> Vec<Look> {
         let seen = match held {
-            Held::Open(descriptor) if *descriptor != self.descriptor => Seen::Replaced,
+            Held::Open(_) if !self.is_same_file(held) => Seen::Replaced,
+            Held::Closed if self.descriptor.is_none() => Seen::ClosedAtFirst,
             _ => look.seen,
         };
         let look = Look {
             seen,
-            thing: self.descriptor.thing(),
+            thing: self.descriptor.map(Descriptor::thing).unwrap_or_default(),
             ..look
         };
         self.empty = (seen == Seen::Empty).then_some(look);
@@ -82,10 +96,11 @@ impl Followed {
         });
         let open = Look {
             seen: Seen::Open,
-            at: self.open_at,
+            at: self.first_at,
             ..look
         };
-        let was_open = is_news && self.open_at < at && seen != Seen::Empty;
+        let is_change = is_news && self.first_at < at && seen != Seen::Empty;
+        let was_open = is_change && self.descriptor.is_some();
         was_open.then_some(open).into_iter().chain([look]).collect()
     }
 
@@ -163,8 +178,15 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_closed_at_first_is_not_followed() {
-        assert!(Followed::of(Nanos(5), &Held::Closed, Nanos(10)).is_none());
+    fn a_descriptor_closed_at_first_is_recorded_as_such() {
+        let closed = [
+            (10, Held::Closed, Seen::Closed),
+            (20, Held::Closed, Seen::Closed),
+        ];
+        let recorded = [(10, Seen::ClosedAtFirst), (20, Seen::ClosedAtFirst)];
+        assert_eq!(reported(&closed), recorded);
+        let unknown = Followed::of(Nanos(5), &Held::Unknown, Nanos(10));
+        assert!(unknown.is_none());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::cli::config::{Config, Launch};
 use crate::error::TraceError;
 use crate::flight::{FlightRecorder, Reach};
 use crate::harvest::{Sink, StationCoroutine};
+use crate::leaves::Leaves;
 use crate::monitor::stuck_monitor::{StuckMonitor, Watch};
 use crate::output::backlog::Backlog;
 use crate::output::{Destination, Output};
@@ -102,6 +103,14 @@ impl Store {
         match self {
             Store::Trace(output) => output.failure(),
             Store::Flight(_) => None,
+        }
+    }
+
+    /// What the leaf futures of await chains wait for.
+    pub fn leaves(&mut self) -> &mut Leaves {
+        match self {
+            Store::Trace(output) => output.leaves(),
+            Store::Flight(recorder) => recorder.history.leaves(),
         }
     }
 

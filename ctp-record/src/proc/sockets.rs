@@ -13,6 +13,8 @@ use crate::proc::unix_sockets;
 #[derive(Debug, Default)]
 pub struct Sockets {
     seen: HashMap<u64, Seen>,
+    /// Bytes that a socket has not sent yet, or that the other end has not acknowledged.
+    unsent: HashMap<u64, u64>,
     /// A table could not be read completely.
     is_cut: bool,
 }
@@ -21,6 +23,8 @@ pub struct Sockets {
 const MOST_BYTES: u64 = 1 << 20;
 /// The kernel's state number of a connection closed by the other end.
 const CLOSE_WAIT: &str = "08";
+/// The kernel's state number of a socket that accepts connections; its amounts are connections.
+const LISTENING: &str = "0A";
 
 /// The properties of a table.
 #[derive(Clone, Copy)]
@@ -33,7 +37,7 @@ struct Sort {
 
 /// States: closed by the other end, connected, listening.
 const TCP: Sort = Sort {
-    readable: &[CLOSE_WAIT, "01", "0A"],
+    readable: &[CLOSE_WAIT, "01", LISTENING],
     most: u64::MAX,
 };
 /// States: connected, unconnected. For pending datagrams the kernel reports only their memory, hence the limit 1.
@@ -41,8 +45,16 @@ const UDP: Sort = Sort {
     readable: &["01", "07"],
     most: 1,
 };
-/// Parses a line of a table into an inode and a state.
-type Parse = fn(&str) -> Option<(u64, Seen)>;
+/// What a table says about a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Line {
+    inode: u64,
+    seen: Seen,
+    unsent: u64,
+}
+
+/// Parses a line of a table.
+type Parse = fn(&str) -> Option<Line>;
 
 /// The name of a table and its parser.
 type Table = (&'static str, Parse);
@@ -105,8 +117,8 @@ impl Sockets {
             match table.read_line(&mut line) {
                 Ok(0) => break,
                 Ok(_) => {
-                    let pair = parse(&line).filter(|(inode, _)| requested.contains(inode));
-                    self.seen.extend(pair);
+                    let parsed = parse(&line).filter(|line| requested.contains(&line.inode));
+                    self.take(parsed);
                 }
                 Err(_) => {
                     self.is_cut = true;
@@ -115,6 +127,26 @@ impl Sockets {
             }
         }
         self.is_cut |= table.limit() == 0;
+    }
+
+    fn take(&mut self, line: Option<Line>) {
+        let Some(line) = line else {
+            return;
+        };
+        self.seen.insert(line.inode, line.seen);
+        if line.unsent > 0 {
+            self.unsent.insert(line.inode, line.unsent);
+        }
+    }
+
+    /// Whether all tables were read to their ends.
+    pub fn is_whole(&self) -> bool {
+        !self.is_cut
+    }
+
+    /// The bytes of a TCP socket that are not sent yet, or that the other end has not acknowledged.
+    pub fn unsent(&self, inode: u64) -> u64 {
+        self.unsent.get(&inode).copied().unwrap_or_default()
     }
 
     /// The state of this socket. A socket in none of the tables is of another kind, or the tables were cut off: then the
@@ -126,20 +158,25 @@ impl Sockets {
 }
 
 /// Parses a line of `/proc/net/unix`: the seventh word is the inode. The table contains no amounts.
-fn local(line: &str) -> Option<(u64, Seen)> {
+fn local(line: &str) -> Option<Line> {
     let inode = line.split_whitespace().nth(6)?.parse().ok()?;
-    Some((inode, Seen::Open))
+    Some(Line {
+        inode,
+        seen: Seen::Open,
+        unsent: 0,
+    })
 }
 
 /// Parses a line of `/proc/net/tcp` or `/proc/net/udp`: the fourth word is the state, the fifth the amounts to send and
 /// to read, the tenth the inode.
-fn inet(line: &str, Sort { readable, most }: Sort) -> Option<(u64, Seen)> {
+fn inet(line: &str, Sort { readable, most }: Sort) -> Option<Line> {
     let words: Vec<&str> = line.split_whitespace().take(11).collect();
     // A line that was cut off, possibly within the inode, has fewer words.
     let [_, _, _, state, queues, _, _, _, _, inode, _] = words[..] else {
         return None;
     };
-    let (_, to_read) = queues.split_once(':')?;
+    let (unsent, to_read) = queues.split_once(':')?;
+    let unsent = u64::from_str_radix(unsent, 16).ok()?;
     let to_read = u64::from_str_radix(to_read, 16).ok()?;
     let inode = inode.parse().ok()?;
     let seen = match (state, to_read) {
@@ -148,7 +185,12 @@ fn inet(line: &str, Sort { readable, most }: Sort) -> Option<(u64, Seen)> {
         (state, _) if readable.contains(&state) => Seen::Readable(to_read.min(most)),
         _ => Seen::Open,
     };
-    Some((inode, seen))
+    let is_listener = state == LISTENING;
+    Some(Line {
+        inode,
+        seen,
+        unsent: if is_listener { 0 } else { unsent },
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Rounds of observations of awaited descriptors during the recording.
 
-use ctp_trace::record::{Record, Threads};
+use std::time::Duration;
+
+use ctp_trace::record::{Leaf, LeafKind, ProcessId, Record, Threads};
+use ctp_trace::verdict::THRESHOLD;
 
 use super::Session;
 use crate::harvest::{DescriptorWait, Sink as _};
@@ -9,8 +12,14 @@ use crate::memory::memory_set::StationPlace;
 use crate::observe::{LONG, MOST_STATIONS, MOST_WAITS};
 use crate::proc::threads;
 
-/// Most processes with observed threads.
+/// Most processes with observed threads and sockets.
 const MOST_PROCESSES: usize = 4;
+
+/// Only waits of this length are judged.
+const JUDGED: Duration = Duration::from_nanos(THRESHOLD.0);
+
+/// How long the end of the recording may take to find what leaf futures wait for.
+const LEAVES_TIME: Duration = Duration::from_secs(3);
 
 impl Session<'_> {
     /// Observes long waits, if a round is due.
@@ -31,31 +40,62 @@ impl Session<'_> {
             self.so_far.liveness.saw_alive(look.at);
             self.output.take(Record::Look(look));
         }
-        self.observe_threads();
+        let has_long_wait = self.regions.has_idle_coroutine(JUDGED);
+        self.observe_processes(has_long_wait);
+        if has_long_wait {
+            self.output.leaves().request();
+        }
+        let found = self.output.leaves().found();
+        self.record_leaves(found);
         self.looks.rest(processor_time().saturating_sub(begin));
     }
 
-    /// Observes the threads of processes in which no thread can continue by itself, and notes when that is
-    /// over.
-    fn observe_threads(&mut self) {
+    /// Observes the threads of processes, and their sockets while some coroutine waits for long.
+    fn observe_processes(&mut self, has_long_wait: bool) {
         for (process, pid) in self.processes.living().into_iter().take(MOST_PROCESSES) {
-            let Some(counts) = threads::count(pid) else {
-                continue;
-            };
-            if self.looks.is_notable(process, counts.others == 0) {
-                self.output.take(Record::Threads(Threads {
-                    process,
-                    at: self.clock.now(),
-                    parked: counts.parked,
-                    sleeping: counts.sleeping,
-                    others: counts.others,
-                }));
+            self.observe_threads(process, pid);
+            if has_long_wait {
+                let sockets = self.looks.drained.observe(process, pid, self.clock.now());
+                let record = sockets.map(Record::Sockets);
+                record
+                    .into_iter()
+                    .for_each(|record| self.output.take(record));
             }
         }
     }
 
+    /// Observes the threads of a process in which no thread can continue by itself, and notes when that is
+    /// over.
+    fn observe_threads(&mut self, process: ProcessId, pid: u32) {
+        let Some(counts) = threads::count(pid) else {
+            return;
+        };
+        if self.looks.is_notable(process, counts.others == 0) {
+            self.output.take(Record::Threads(Threads {
+                process,
+                at: self.clock.now(),
+                parked: counts.parked,
+                sleeping: counts.sleeping,
+                others: counts.others,
+            }));
+        }
+    }
+
+    /// Records what the leaf futures of await chains wait for.
+    fn record_leaves(&mut self, found: Vec<Leaf>) {
+        let known = found
+            .into_iter()
+            .filter(|leaf| leaf.kind != LeafKind::Unknown);
+        known.for_each(|leaf| self.output.take(Record::Leaf(leaf)));
+    }
+
     /// Records the latest observations at the end.
     pub(super) fn record_last_observations(&mut self) {
+        if self.regions.has_idle_coroutine(JUDGED) {
+            self.output.leaves().request();
+        }
+        let found = self.output.leaves().found_within(LEAVES_TIME);
+        self.record_leaves(found);
         let records = self.looks.last().map(Record::Look);
         records.for_each(|record| self.output.take(record));
     }

@@ -54,6 +54,10 @@ fn named(prefix: &str, name: &[u8], suffix: &str) -> OsString {
     OsString::from_vec([prefix.as_bytes(), name, suffix.as_bytes()].concat())
 }
 
+/// Starts a child and ends once the child executes the program.
+const LEAVES_A_CHILD: &str =
+    "\"$0\" 600 & echo $! > pid; while ! grep -q ^s /proc/$!/comm; do sleep 0.01; done";
+
 // CT-01
 #[test]
 fn closing_lines_name_odd_programs_and_files_safely() {
@@ -69,9 +73,7 @@ fn closing_lines_name_odd_programs_and_files_safely() {
             .arg(&output)
             .arg("--")
             .arg(&script);
-        command
-            .args(["-c", "\"$0\" 600 & echo $! > pid"])
-            .arg(&sleep);
+        command.args(["-c", LEAVES_A_CHILD]).arg(&sleep);
         let outcome = lab.run(&mut command);
         assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
         let pid = lab.read("pid").trim().parse().expect("a process id");

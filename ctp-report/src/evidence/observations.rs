@@ -40,6 +40,7 @@ fn finding(look: &Look) -> String {
         }
         Seen::Closed => "closed".to_owned(),
         Seen::NumberClosed => "its number closed".to_owned(),
+        Seen::ClosedAtFirst => "closed already".to_owned(),
         Seen::Replaced => "replaced".to_owned(),
         Seen::Readable(amount) => match look.thing {
             Thing::Event => format!("its counter at {}", units::grouped(amount)),

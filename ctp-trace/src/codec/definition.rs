@@ -9,8 +9,9 @@ use super::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{
     Aggregate, Bins, Birth, Branches, Chain, Control, CoroutineId, CoroutineKind, Dialect,
-    Durations, Earlier, End, EndedSums, EventKind, ExitReason, Look, Module, Nanos, Place, Process,
-    ProcessEnd, ProcessExit, Record, Seen, Site, Start, Thing, Threads, WaitKind, Window,
+    Durations, Earlier, End, EndedSums, EventKind, ExitReason, Leaf, LeafKind, Look, Module, Nanos,
+    Place, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Sockets, Start, Thing, Threads,
+    WaitKind, Window,
 };
 
 fields!(Start {
@@ -161,6 +162,29 @@ fields!(Threads {
     others,
 });
 
+fields!(Sockets {
+    process,
+    at,
+    undrained,
+    unsent,
+});
+
+fields!(Leaf { site, kind });
+
+codes!(LeafKind {
+    0 => Unknown,
+    1 => Io,
+    2 => Timer,
+    3 => Lock,
+    4 => Semaphore,
+    5 => Room,
+    6 => Message,
+    7 => Reply,
+    8 => Notification,
+    9 => Task,
+    10 => Output,
+} else Ok(LeafKind::Unknown));
+
 fields!(Look {
     coroutine,
     since,
@@ -206,6 +230,7 @@ numbered_codes!(Seen of u64 {
     6 => NumberClosed,
     7 => Empty,
     8 => Unwatched(amount),
+    9 => ClosedAtFirst,
 } else Ok(Seen::Open));
 
 /// The types of a flight recorder's records, which share a type of chunk.

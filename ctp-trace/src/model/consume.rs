@@ -34,6 +34,8 @@ impl TraceModel {
             Record::Branches(branches) => self.branches.define(branches),
             Record::Look(look) => self.looks.note(look),
             Record::Threads(threads) => self.note_threads(threads),
+            Record::Sockets(sockets) => self.socket_waits.note_sockets(sockets),
+            Record::Leaf(leaf) => self.socket_waits.note_leaf(leaf),
             Record::Inspection(_)
             | Record::AwaitStack(_)
             | Record::InspectedTask(_)
@@ -184,6 +186,7 @@ impl TraceModel {
 
     fn forget(&mut self, id: CoroutineId) {
         self.looks.forget(id);
+        self.callers.forget(id);
         if let Some(coroutine) = self.coroutines.remove(id) {
             self.sums.forget(&coroutine);
             coroutine.distrust_sites(&mut self.places);

@@ -13,8 +13,8 @@ use super::names::NameId;
 use super::site::Places;
 use super::wakers::Woken;
 use crate::record::{
-    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventCounts, EventKind, Nanos, ProcessId,
-    SiteId, WaitKind,
+    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventCounts, EventKind, LeafKind, Nanos,
+    ProcessId, SiteId, WaitKind,
 };
 use crate::verdict::{
     Evidence, MissingEvidence, Past, PollEvidence, State, WaitEvidence, WakeEvidence,
@@ -127,6 +127,7 @@ impl Coroutine {
                 idle: marks.idle,
                 one_of_several: marks.one_of_several,
                 for_lock: false,
+                leaf: LeafKind::Unknown,
                 deadline: self.deadline(started_monotonic_ns),
             },
             past,

@@ -7,7 +7,7 @@ use super::coroutine::Coroutine;
 use super::levels::Levels;
 use super::resources::closings::{self, Closing};
 use super::runners::Runners;
-use crate::record::{CoroutineId, Event, Nanos};
+use crate::record::{CoroutineId, Event, LeafKind, Nanos};
 use crate::verdict::{
     BlockEvidence, CloseEvidence, Evidence, Judgement, Overtaker, ResourceEvidence, State,
     ThreadEvidence, TurnEvidence, judge,
@@ -36,6 +36,7 @@ impl TraceModel {
         let (levels, quiet) = (self.levels(), self.quiet());
         let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
         let parked = self.parked_processes();
+        let full_channels = self.full_channels();
         let alive = || {
             self.coroutines()
                 .into_iter()
@@ -46,6 +47,7 @@ impl TraceModel {
             evidence.threads.quiet_since = quiet.since(coroutine.process);
             evidence.resource = self.resource_evidence(coroutine, closings.get(&coroutine.id));
             evidence.resource.blocked = blocked;
+            evidence.resource.full = full_channels.get(&coroutine.id).copied();
             evidence.threads.parked = parked.get(&coroutine.process).copied();
             evidence.lives = self.lives_evidence(coroutine, &newest, &levels);
             (coroutine.id, judge(&evidence, threshold))
@@ -65,7 +67,9 @@ impl TraceModel {
         let past = self.past(coroutine, levels);
         let mut evidence = coroutine.evidence(past, self.extent.started_monotonic_ns);
         evidence.end = self.end_of(coroutine.process);
-        evidence.wait.for_lock = self.waits_for_lock(coroutine);
+        evidence.wait.leaf = self.leaf_kind(coroutine);
+        evidence.wait.for_lock =
+            evidence.wait.leaf == LeafKind::Lock || self.waits_for_lock(coroutine);
         if evidence.state == State::Suspended {
             evidence.branch = self.branches.evidence(coroutine.id, evidence.end);
         }
@@ -105,8 +109,11 @@ impl TraceModel {
         ResourceEvidence {
             closed: closing.and_then(|closing| self.close_evidence(coroutine, closing)),
             blocked: None,
+            full: None,
             looked: self.look_evidence(coroutine),
-            empty: self.empty_evidence(coroutine),
+            empty: self
+                .empty_evidence(coroutine)
+                .or_else(|| self.drained_evidence(coroutine)),
             turn: self.turn_evidence(coroutine),
         }
     }

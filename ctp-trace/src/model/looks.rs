@@ -59,7 +59,7 @@ impl TraceModel {
         let look = self.looked(coroutine)?.empty()?;
         let is_match = suspend.wait == WaitKind::Readable && suspend.arg == look.fd;
         is_match.then_some(EmptyEvidence {
-            fd: look.fd,
+            fd: Some(look.fd),
             at: look.at,
         })
     }
@@ -113,7 +113,7 @@ impl Looks {
         let is_no_way_back = |first: &Look| {
             matches!(
                 first.seen,
-                Seen::Closed | Seen::NumberClosed | Seen::Unwatched(_)
+                Seen::Closed | Seen::NumberClosed | Seen::Unwatched(_) | Seen::ClosedAtFirst
             )
         };
         if let Some(first) = first.filter(is_no_way_back) {

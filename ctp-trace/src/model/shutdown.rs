@@ -160,6 +160,10 @@ impl TraceModel {
                 let first = self.shutdowns.of(threads.process);
                 first.is_some_and(|first| first <= threads.at)
             }
+            Record::Sockets(sockets) => {
+                let first = self.shutdowns.of(sockets.process);
+                first.is_some_and(|first| first <= sockets.at)
+            }
             Record::Look(look) => {
                 let process = self.coroutines.of(look.coroutine).process;
                 self.shutdowns

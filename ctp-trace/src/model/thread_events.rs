@@ -21,6 +21,7 @@ impl TraceModel {
                 let woken = Woken::of(thread_event, call, self.coroutine_of(call.by));
                 if let Some(coroutine) = self.coroutines.known(call.coroutine) {
                     coroutine.called(woken, &mut self.places);
+                    self.callers.note(call);
                 }
             }
             Act::Begin => self

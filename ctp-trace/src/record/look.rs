@@ -63,6 +63,9 @@ pub enum Seen {
     /// The descriptor is open, and reading would block: there is nothing to read. For a descriptor that
     /// is only [`Open`](Seen::Open), this is not known.
     Empty,
+    /// The descriptor was closed at the first look during this wait and at each look since. It may have
+    /// been open before, or may be no descriptor at all.
+    ClosedAtFirst,
 }
 
 impl Seen {

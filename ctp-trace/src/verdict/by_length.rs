@@ -5,7 +5,7 @@ use super::Evidence;
 use super::evidence::{EmptyEvidence, LivesEvidence, Past, ResourceEvidence, TurnEvidence};
 use super::level::Level;
 use super::{BEYOND_LONGEST, Case, ENOUGH, FAR_BEYOND, LOOK_HOLDS, Reason, Verdict};
-use crate::record::Nanos;
+use crate::record::{LeafKind, Nanos};
 
 /// A coroutine is rare if so many similar ones have ended for each that waits: beyond the 99th
 /// percentile.
@@ -66,12 +66,41 @@ impl Case<'_> {
         }
     }
 
+    /// The coroutine waits for room in a channel that nothing empties, for longer than it usually waits.
+    pub(super) fn before_full_channel(&self) -> Option<(Verdict, Reason)> {
+        let full = self.evidence.resource.full?;
+        let far = self.evidence.past.far_beyond();
+        let is_unusual = far.is_none_or(|far| far <= self.age);
+        is_unusual.then_some((Verdict::MaybeStuck, Reason::FullChannel(full)))
+    }
+
+    /// Whether the coroutine has lived far longer than similar ones, which have all ended.
+    fn outlives_others(&self) -> bool {
+        let lives = self.evidence.lives;
+        lives.is_some_and(|lives| ENOUGH <= lives.ended && lives.far_beyond() <= self.age)
+    }
+
+    /// Whether the coroutine may wait for its next work. Coroutines that usually end soon do not wait
+    /// for work when they wait for a notification.
+    fn may_lack_work(&self) -> bool {
+        let leaf = self.evidence.wait.leaf;
+        let is_of_task = leaf == LeafKind::Notification && self.outlives_others();
+        !leaf.is_part_of_work() && !is_of_task
+    }
+
+    /// Whether the wait is far beyond earlier waits at its line.
+    pub(super) fn is_beyond_line(&self) -> bool {
+        let past = &self.evidence.past;
+        let is_of_line = past.level.may_condemn() || past.is_closest;
+        is_of_line && past.far_beyond().is_some_and(|far| far <= self.age)
+    }
+
     /// The wait is far beyond earlier waits at its line. While nothing happens there at all, that may
-    /// mean no more than that there is no work.
+    /// mean no more than that there is no work, unless the wait is itself part of some work.
     fn beyond_line(&self, far: Nanos) -> (Verdict, Reason) {
         let past = &self.evidence.past;
         let when_active = self.evidence.since.until(past.active);
-        let is_quiet = when_active < far.max(self.threshold);
+        let is_quiet = self.may_lack_work() && when_active < far.max(self.threshold);
         let quiet = Reason::Quiet(past.level);
         if is_quiet && past.by_peers {
             return self.unless_explained(Reason::Peers(past.level));

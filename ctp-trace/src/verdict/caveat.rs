@@ -140,6 +140,11 @@ caveats! {
         meaning: "the same file may be open under another number, which could still resume the coroutine",
         of_resource: "no wake counted since, but the same file may be open under another number",
     }
+    NeverSeenOpen {
+        word: "never-seen-open",
+        meaning: "no look during the wait saw the descriptor open, so the number may be no descriptor at all",
+        of_resource: "when and where they were closed is not recorded (`ctp::closed(fd)` in the runtime would tell)",
+    }
     WatchedElsewhere {
         word: "watched-elsewhere",
         meaning: "a thread in a system call, or another process, may watch the descriptor",

@@ -2,7 +2,7 @@
 
 use super::caveat::Caveat;
 use super::level::Level;
-use crate::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen, SiteId};
+use crate::record::{CoroutineId, Dialect, LeafKind, Nanos, PollWakers, Seen, SiteId};
 
 /// What is known of a coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub struct WaitEvidence {
     pub one_of_several: bool,
     /// The wait is for a lock, which is never meant to be held for long.
     pub for_lock: bool,
+    /// What the awaited leaf future waits for, if the program did not announce the wait itself.
+    pub leaf: LeafKind,
     /// The deadline of the awaited timer, if known.
     pub deadline: Option<Nanos>,
 }
@@ -97,9 +99,12 @@ pub struct ResourceEvidence {
     pub closed: Option<CloseEvidence>,
     /// What blocks the coroutine for good, if anything does.
     pub blocked: Option<BlockEvidence>,
+    /// The coroutine waits for room in a channel that nothing empties.
+    pub full: Option<FullEvidence>,
     /// What the recorder noticed about the resource from outside, if that was remarkable.
     pub looked: Option<LookEvidence>,
-    /// The latest look from outside, if it found nothing to read where the coroutine waits to read.
+    /// The latest observation from outside, if it found nothing to read where the coroutine waits to
+    /// read, or all sockets of its process drained, for a coroutine that may wait for any of them.
     pub empty: Option<EmptyEvidence>,
     /// How the awaited lock has changed hands since the wait began, if it has.
     pub turn: Option<TurnEvidence>,
@@ -206,6 +211,16 @@ pub enum BlockCause {
     Behind(CoroutineId),
 }
 
+/// A coroutine waits for room in a channel, and no coroutine that may read from the channel can
+/// continue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FullEvidence {
+    /// The first of the coroutines that may read: the waiting coroutine has woken it before.
+    pub reader: CoroutineId,
+    /// When the reader began to wait.
+    pub since: Nanos,
+}
+
 /// Every look from outside at the awaited resource found this, from the first that did to the latest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LookEvidence {
@@ -222,11 +237,12 @@ pub struct LookEvidence {
     pub whole: bool,
 }
 
-/// A look found nothing to read.
+/// An observation found nothing to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmptyEvidence {
-    /// The descriptor.
-    pub fd: u64,
+    /// The descriptor; `None` if this holds for all sockets of the process, which were drained for a
+    /// second at least, and have no unsent bytes.
+    pub fd: Option<u64>,
     /// When the recorder looked.
     pub at: Nanos,
 }

@@ -4,7 +4,9 @@ mod description;
 mod table;
 
 use super::caveat::Caveat;
-use super::evidence::{EmptyEvidence, LivesEvidence, Overtaker, ParkedEvidence, TurnEvidence};
+use super::evidence::{
+    EmptyEvidence, FullEvidence, LivesEvidence, Overtaker, ParkedEvidence, TurnEvidence,
+};
 use super::level::Level;
 use super::words::Verdict;
 use crate::record::{CoroutineId, Nanos, Seen, SiteId};
@@ -98,6 +100,9 @@ pub enum Reason {
     NoWaker,
     /// No coroutine of the process runs, and each of its threads waits for another.
     NoProgress(ParkedEvidence),
+    /// The coroutine waits for room in a channel, and the coroutines that it has woken cannot continue
+    /// either.
+    FullChannel(FullEvidence),
     /// The awaited timer was due at this time.
     Overdue(Nanos),
     /// The awaited timer is due at this time, which is in the future or only just past.
@@ -188,6 +193,10 @@ impl Reason {
             Reason::NoProgress(parked) => {
                 let what = "no thread can be woken from outside, as at {time}";
                 (parked.latest, "(outside)", what, parked.first)
+            }
+            Reason::FullChannel(full) => {
+                let what = "suspend of a coroutine that it had woken, and that waits in vain too";
+                (full.since, "others", what, full.since)
             }
             Reason::Overdue(due) => (due, "timer", "was due", due),
             _ => return None,

@@ -95,6 +95,11 @@ fn line(record: &Record) -> String {
             "threads {} at={} parked={} sleeping={} others={}",
             threads.process.0, threads.at.0, threads.parked, threads.sleeping, threads.others
         ),
+        Record::Sockets(sockets) => format!(
+            "sockets {} at={} undrained={} unsent={}",
+            sockets.process.0, sockets.at.0, sockets.undrained, sockets.unsent
+        ),
+        Record::Leaf(leaf) => format!("leaf {} kind={:?}", leaf.site.0, leaf.kind),
         Record::Look(look) => format!(
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
             look.coroutine.0, look.since.0, look.at.0, look.fd, look.thing, look.seen

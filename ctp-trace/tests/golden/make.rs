@@ -19,7 +19,7 @@ use holds::{holds, shared_holds};
 use inspection::inspection;
 use looks::{looks, nothing_to_read, numbers, unwatched};
 use since_1_2::{aggregates, control, flight, marks, thread_events, wakers};
-use since_1_6::{poll_wakers, threads};
+use since_1_6::{leaves, poll_wakers, threads};
 
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
@@ -55,6 +55,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.6-inspection.ctp", inspection),
     ("v1.6-poll-wakers.ctp", poll_wakers),
     ("v1.6-threads.ctp", threads),
+    ("v1.6-leaves.ctp", leaves),
     ("v1.6-shared.ctp", shared_holds),
     ("v1.6-branches.ctp", branches),
 ];

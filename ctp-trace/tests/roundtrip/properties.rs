@@ -132,7 +132,7 @@ fn assert_no_record_precedes_the_references(written: &[Record], read: &[Record])
     }
 }
 
-const CLASSES: usize = 15;
+const CLASSES: usize = 17;
 
 /// A record may refer to records of a class with a smaller number.
 fn class(record: &Record) -> usize {
@@ -153,9 +153,11 @@ fn class(record: &Record) -> usize {
         | Record::InspectedThread(_)
         | Record::InspectionEnd(_) => 10,
         Record::Threads(_) => 11,
-        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 13,
-        Record::End(_) => 14,
-        _ => 12,
+        Record::Sockets(_) => 12,
+        Record::Leaf(_) => 13,
+        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 15,
+        Record::End(_) => 16,
+        _ => 14,
     }
 }
 

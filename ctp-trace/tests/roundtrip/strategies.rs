@@ -16,7 +16,8 @@ use events::{orderly, row};
 /// A start, then anything that may follow it, then an end.
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
     let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end(),
-        2 => aggregate(), 1 => control(), 1 => flight(), 1 => look(), 1 => threads(), 4 => inspection::record(),
+        2 => aggregate(), 1 => control(), 1 => flight(), 1 => look(), 1 => threads(),
+        1 => sockets(), 1 => leaf(), 4 => inspection::record(),
         1 => any_u64().prop_map(|at| Record::Watermark(Nanos(at)))];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);
@@ -118,6 +119,39 @@ fn threads() -> impl Strategy<Value = Record> {
     })
 }
 
+fn sockets() -> impl Strategy<Value = Record> {
+    (any_u32(), any_u64(), any_u64(), any_u64()).prop_map(|(process, at, undrained, unsent)| {
+        Record::Sockets(Sockets {
+            process: ProcessId(process),
+            at: Nanos(at),
+            undrained,
+            unsent,
+        })
+    })
+}
+
+fn leaf() -> impl Strategy<Value = Record> {
+    let kind = select(vec![
+        LeafKind::Unknown,
+        LeafKind::Io,
+        LeafKind::Timer,
+        LeafKind::Lock,
+        LeafKind::Semaphore,
+        LeafKind::Room,
+        LeafKind::Message,
+        LeafKind::Reply,
+        LeafKind::Notification,
+        LeafKind::Task,
+        LeafKind::Output,
+    ]);
+    (any_u32(), kind).prop_map(|(site, kind)| {
+        Record::Leaf(Leaf {
+            site: SiteId(site),
+            kind,
+        })
+    })
+}
+
 fn look() -> impl Strategy<Value = Record> {
     let thing = select(vec![Thing::Other, Thing::Socket, Thing::Pipe, Thing::Event]);
     let seen = prop_oneof![
@@ -128,6 +162,7 @@ fn look() -> impl Strategy<Value = Record> {
             Seen::HungUp,
             Seen::Hidden,
             Seen::NumberClosed,
+            Seen::ClosedAtFirst,
             Seen::Empty
         ]),
         any_u64().prop_map(Seen::Readable),

@@ -1,6 +1,6 @@
 //! Properties of the verdict rule for any evidence.
 
-use ctp_trace::record::{CoroutineId, Dialect, Nanos, PollWakers, Seen, SiteId};
+use ctp_trace::record::{CoroutineId, Dialect, LeafKind, Nanos, PollWakers, Seen, SiteId};
 use ctp_trace::verdict::{
     BlockCause, BlockEvidence, BranchEvidence, Caveat, CloseEvidence, Confidence, ENOUGH,
     EmptyEvidence, Evidence, Fact, Level, LivesEvidence, LookEvidence, MissingEvidence, Past,
@@ -82,7 +82,7 @@ prop_compose! {
         looked in prop::option::of(any_look()),
         turn in prop::option::of(any_turn()),
     ) -> ResourceEvidence {
-        ResourceEvidence { closed, blocked, looked, turn, empty: None }
+        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None }
     }
 }
 
@@ -150,6 +150,7 @@ prop_compose! {
         lost in prop::option::of(0u64..9),
         (idle, one_of_several, for_lock, v1) in any::<(bool, bool, bool, bool)>(),
         deadline in prop::option::of(any_ms(20_000)),
+        leaf in prop::sample::select(vec![LeafKind::Unknown, LeafKind::Io, LeafKind::Reply]),
         (wake, polls) in (prop::option::of(any_wake()), any_polls()),
         (resource, threads) in (any_resource(), any_threads()),
         (past, lives) in (any_past(), prop::option::of(any_lives())),
@@ -164,7 +165,7 @@ prop_compose! {
             missing: MissingEvidence { lost, filtered: 0 },
             wake,
             polls,
-            wait: WaitEvidence { idle, one_of_several, for_lock, deadline },
+            wait: WaitEvidence { idle, one_of_several, for_lock, leaf, deadline },
             resource,
             threads,
             past,
@@ -180,7 +181,7 @@ proptest! {
         evidence in any_evidence(),
         at in 0u64..20_000,
     ) {
-        let empty = EmptyEvidence { fd: 17, at: ms(at) };
+        let empty = EmptyEvidence { fd: Some(17), at: ms(at) };
         let looked_at = changed(evidence, |evidence| evidence.resource.empty = Some(empty));
         let (before, after) = (judge(&evidence, THRESHOLD), judge(&looked_at, THRESHOLD));
         if before != after {
@@ -201,7 +202,8 @@ proptest! {
         if !evidence.wait.for_lock {
             prop_assert!(level.may_condemn() || past.is_closest);
             let when_active = evidence.since.until(past.active);
-            prop_assert!(past.far_beyond().is_some_and(|far| far <= when_active));
+            let is_active = past.far_beyond().is_some_and(|far| far <= when_active);
+            prop_assert!(is_active || evidence.wait.leaf.is_part_of_work());
         }
     }
 

@@ -4,9 +4,9 @@ mod inspection;
 
 use ctp_trace::record::{
     Act, Aggregate, Bins, Birth, Branches, Chain, Control, CoroutineKind, Dialect, Durations,
-    Earlier, End, EndedSums, Event, EventCounts, EventKind, ExitReason, Hold, Look, Module, Nanos,
-    Place, PollWakers, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Start, ThreadEvent,
-    Threads, WaitMarks, Wake, Waker, Window,
+    Earlier, End, EndedSums, Event, EventCounts, EventKind, ExitReason, Hold, Leaf, Look, Module,
+    Nanos, Place, PollWakers, Process, ProcessEnd, ProcessExit, Record, Seen, Site, Sockets, Start,
+    ThreadEvent, Threads, WaitMarks, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
 
@@ -55,6 +55,8 @@ pub fn of(record: &Record) -> Fields {
         Record::Earlier(earlier) => fields("earlier", None, earlier_fields(earlier)),
         Record::EndedSums(ended_sums) => fields("former", None, ended_sums_fields(ended_sums)),
         Record::Threads(threads) => fields("threads", Some(threads.at), threads_fields(threads)),
+        Record::Sockets(sockets) => fields("sockets", Some(sockets.at), sockets_fields(sockets)),
+        Record::Leaf(leaf) => fields("leaf", None, leaf_fields(leaf)),
         Record::Look(look) => fields("look", Some(look.at), look_fields(look)),
         Record::Inspection(_)
         | Record::AwaitStack(_)
@@ -152,6 +154,21 @@ fn threads_fields(threads: &Threads) -> Vec<Field> {
     ]
 }
 
+fn sockets_fields(sockets: &Sockets) -> Vec<Field> {
+    vec![
+        ("process", sockets.process.0.into()),
+        ("undrained", sockets.undrained.into()),
+        ("unsent", sockets.unsent.into()),
+    ]
+}
+
+fn leaf_fields(leaf: &Leaf) -> Vec<Field> {
+    vec![
+        ("site", leaf.site.0.into()),
+        ("kind", leaf.kind.word().into()),
+    ]
+}
+
 fn look_fields(look: &Look) -> Vec<Field> {
     let (seen, amount) = match look.seen {
         Seen::Open => ("open", 0),
@@ -161,6 +178,7 @@ fn look_fields(look: &Look) -> Vec<Field> {
         Seen::HungUp => ("hung-up", 0),
         Seen::Hidden => ("hidden", 0),
         Seen::NumberClosed => ("number-closed", 0),
+        Seen::ClosedAtFirst => ("closed-at-first", 0),
         Seen::Empty => ("nothing-to-read", 0),
         Seen::Unwatched(amount) => ("unwatched", amount),
         _ => ("unknown", 0),

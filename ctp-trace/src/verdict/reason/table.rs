@@ -75,6 +75,13 @@ reasons! {
             {caveat of resource}",
         ..of("seen-number-closed", Verdict::MaybeStuck, Basis::Resource)
     },
+    Reason::Looked { seen: Seen::ClosedAtFirst, .. } => Description {
+        when: "the awaited descriptor was seen closed from outside at each look, and the wait is far longer \
+            than usual at its line",
+        sentence: "seen from outside: {fds} {are} closed, but nothing resumed {them}; \
+            {caveat of resource}",
+        ..of("seen-closed-at-first", Verdict::MaybeStuck, Basis::Resource)
+    },
     Reason::Looked { seen: Seen::Unwatched(_), .. } => Description {
         when: "no epoll watches the awaited descriptor, though the program uses epoll for other waits",
         sentence: "seen from outside: no epoll watches {fds}, though the program uses epoll for other \
@@ -110,6 +117,16 @@ reasons! {
         sentence: "woken, then not run to the end ({age} since suspended), while others were that were \
             ready only later; {delays}",
         ..of("passed-over", Verdict::Stuck, Basis::Time)
+    },
+    Reason::FullChannel(_) => Description {
+        when: "waits for room in a channel for longer than is usual, and each coroutine that it has woken \
+            waits for room too, or waits for nothing and has no waker",
+        heading: Some("Full channels"),
+        sentence: "suspended {age}: its channel is full, and what it has woken so far waits for room too, \
+            or for nothing",
+        several: Some("suspended {age}: their channels are full, and what they have woken so far waits for \
+            room too, or for nothing"),
+        ..of("full-channel", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::NoneRuns { .. } => Description {
         when: "WOKEN_NOT_RUN for a second, and no coroutine of the process runs any more",
@@ -233,7 +250,8 @@ reasons! {
         ..of("in-turn", Verdict::Waiting, Basis::Usual)
     },
     Reason::NothingToRead(_) => Description {
-        when: "the awaited descriptor was seen to have nothing to read",
+        when: "the awaited descriptor was seen to have nothing to read, or all sockets of the process were \
+            seen drained",
         heading: Some("Seen from outside"),
         ..of("nothing-to-read", Verdict::Waiting, Basis::Usual)
     },

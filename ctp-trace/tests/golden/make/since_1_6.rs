@@ -64,3 +64,45 @@ pub(super) fn threads() -> Vec<u8> {
     };
     written(&Start::default(), &records, &end)
 }
+
+/// What the leaf future at a site waits for, and observations of sockets.
+pub(super) fn leaves() -> Vec<u8> {
+    let process = Process {
+        id: ProcessId(1),
+        pid: 4321,
+        attached: Nanos(1000),
+    };
+    let site = |id| Site {
+        id: SiteId(id),
+        process: ProcessId(1),
+        place: Place::ReturnAddress(0x5000 + u64::from(id)),
+    };
+    let leaf = |id, kind| {
+        Record::Leaf(Leaf {
+            site: SiteId(id),
+            kind,
+        })
+    };
+    let sockets = |at, undrained, unsent| {
+        Record::Sockets(Sockets {
+            process: ProcessId(1),
+            at: Nanos(at),
+            undrained,
+            unsent,
+        })
+    };
+    let records = [
+        Record::Process(process),
+        Record::Site(site(1)),
+        Record::Site(site(2)),
+        leaf(1, LeafKind::Io),
+        leaf(2, LeafKind::Reply),
+        sockets(1_000_000_000, 0, 0),
+        sockets(2_000_000_000, 2, 1),
+    ];
+    let end = End {
+        at: Nanos(3_000_000_000),
+        ..End::default()
+    };
+    written(&Start::default(), &records, &end)
+}

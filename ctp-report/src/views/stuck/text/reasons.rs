@@ -290,9 +290,13 @@ fn detail(group: &Group) -> String {
                 1 => String::new(),
                 count => format!("; the same for {} more", units::grouped(count as u64 - 1)),
             };
+            let place = empty
+                .fd
+                .map_or("any socket of the process".to_owned(), |fd| {
+                    format!("fd {fd}")
+                });
             format!(
-                "for {age}; nothing to read on fd {}, looked at {} before the end{others}",
-                empty.fd,
+                "for {age}; nothing to read on {place}, looked at {} before the end{others}",
                 units::duration(empty.at.until(end_of(group)))
             )
         }

@@ -1,0 +1,240 @@
+//! What a leaf future waits for, by the functions of its await chain.
+//!
+//! Only functions of libraries count, from the innermost outwards to the first of the program itself: a
+//! program may give its own functions any name.
+
+use ctp_trace::record::{LeafKind, Module, ProcessId};
+use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, Symbolizer};
+
+/// Most addresses of a chain that are examined.
+const MOST_ADDRESSES: usize = 32;
+
+/// Libraries with functions that may stand between a leaf future and the program.
+const LIBRARIES: &[&str] = &[
+    "core",
+    "alloc",
+    "std",
+    "tokio",
+    "tokio_util",
+    "tokio_stream",
+    "mio",
+    "futures_core",
+    "futures_util",
+    "futures_channel",
+    "futures_io",
+    "futures_lite",
+    "futures_timer",
+    "async_io",
+    "async_lock",
+    "async_channel",
+    "async_broadcast",
+    "async_net",
+    "event_listener",
+    "event_listener_strategy",
+    "pin_project_lite",
+    "ctp_nostd",
+];
+
+/// The modules of leaf futures, and what they wait for. Of entries that match, the first counts.
+const LEAVES: &[(&str, LeafKind)] = &[
+    ("tokio::runtime::io::", LeafKind::Io),
+    ("tokio::io::driver::", LeafKind::Io),
+    ("tokio::io::poll_evented::", LeafKind::Io),
+    ("tokio::io::async_fd::", LeafKind::Io),
+    ("tokio::net::", LeafKind::Io),
+    ("async_io::reactor::", LeafKind::Io),
+    ("async_io::Async<", LeafKind::Io),
+    ("tokio::runtime::time::", LeafKind::Timer),
+    ("tokio::time::driver::", LeafKind::Timer),
+    ("tokio::time::sleep::", LeafKind::Timer),
+    ("tokio::time::interval::", LeafKind::Timer),
+    ("async_io::Timer", LeafKind::Timer),
+    ("futures_timer::", LeafKind::Timer),
+    ("tokio::sync::batch_semaphore::", LeafKind::Semaphore),
+    ("tokio::sync::oneshot::", LeafKind::Reply),
+    ("futures_channel::oneshot::", LeafKind::Reply),
+    ("tokio::sync::mpsc::", LeafKind::Message),
+    ("tokio::sync::broadcast::", LeafKind::Message),
+    ("tokio::sync::notify::", LeafKind::Notification),
+    ("event_listener::", LeafKind::Notification),
+    ("futures_channel::mpsc::", LeafKind::Message),
+    ("futures_util::lock::mutex::", LeafKind::Lock),
+    ("tokio::runtime::task::join::", LeafKind::Task),
+];
+
+/// Futures that wait by means of a simpler one: the kind so far, the module, and what they wait for.
+const OUTER: &[(LeafKind, &str, LeafKind)] = &[
+    (LeafKind::Semaphore, "tokio::sync::mutex::", LeafKind::Lock),
+    (LeafKind::Semaphore, "tokio::sync::rwlock::", LeafKind::Lock),
+    (LeafKind::Semaphore, "tokio::sync::mpsc::", LeafKind::Room),
+    (
+        LeafKind::Notification,
+        "tokio::sync::watch::",
+        LeafKind::Message,
+    ),
+    (
+        LeafKind::Notification,
+        "async_lock::mutex::",
+        LeafKind::Lock,
+    ),
+    (
+        LeafKind::Notification,
+        "async_lock::rwlock::",
+        LeafKind::Lock,
+    ),
+    (
+        LeafKind::Notification,
+        "async_lock::semaphore::",
+        LeafKind::Semaphore,
+    ),
+    (
+        LeafKind::Notification,
+        "async_channel::Recv",
+        LeafKind::Message,
+    ),
+    (
+        LeafKind::Notification,
+        "async_channel::Send",
+        LeafKind::Room,
+    ),
+];
+
+/// Finds what leaf futures wait for. Opens the files of modules at most once each.
+pub struct LeafFunctions {
+    symbolizer: Symbolizer,
+    process: Option<ProcessId>,
+}
+
+impl LeafFunctions {
+    /// Opens nothing yet.
+    #[must_use]
+    pub fn new(places: Places) -> Self {
+        Self {
+            symbolizer: Symbolizer::with_places(Vec::new(), places),
+            process: None,
+        }
+    }
+
+    /// What the leaf future of an await chain with these addresses waits for, the innermost first. The
+    /// modules are those of all processes.
+    pub fn kind(&mut self, process: ProcessId, addresses: &[u64], modules: &[Module]) -> LeafKind {
+        self.turn_to(process, modules);
+        let mut kind = LeafKind::Unknown;
+        // The first address is in the probe.
+        for &address in addresses.iter().skip(1).take(MOST_ADDRESSES) {
+            let Ok(resolved) = self
+                .symbolizer
+                .resolve(Avma(address), Lookup::ReturnAddress)
+            else {
+                return kind;
+            };
+            for frame in &resolved.frames {
+                let Some(function) = frame.function.as_deref().filter(|name| is_of_library(name))
+                else {
+                    return kind;
+                };
+                kind = refined(kind, function);
+            }
+        }
+        kind
+    }
+
+    fn turn_to(&mut self, process: ProcessId, modules: &[Module]) {
+        if self.process == Some(process) {
+            return;
+        }
+        self.process = Some(process);
+        let modules = modules.iter().filter(|module| module.process == process);
+        self.symbolizer.turn_to(modules.map(mapping).collect());
+    }
+}
+
+fn mapping(module: &Module) -> Mapping {
+    Mapping {
+        start: Avma(module.start),
+        end: Avma(module.end),
+        file_offset: FileOffset(module.file_offset),
+        path: module.path.clone(),
+        build_id: module.build_id.clone(),
+    }
+}
+
+/// The kind after one more function outwards.
+fn refined(kind: LeafKind, function: &str) -> LeafKind {
+    let path = path_of(function);
+    if kind == LeafKind::Unknown {
+        let mut leaves = LEAVES.iter();
+        return leaves
+            .find(|(module, _)| path.starts_with(module))
+            .map_or(kind, |(_, found)| *found);
+    }
+    if kind == LeafKind::Io {
+        return if writes(path) { LeafKind::Output } else { kind };
+    }
+    let mut outer = OUTER.iter();
+    outer
+        .find(|(inner, module, _)| *inner == kind && path.starts_with(module))
+        .map_or(kind, |(_, _, found)| *found)
+}
+
+/// Whether a function that waits for a descriptor writes.
+fn writes(path: &str) -> bool {
+    let (_, name) = path.rsplit_once("::").unwrap_or_default();
+    let is_poll_of_write = |end: &str| {
+        ["write", "send", "flush", "shutdown"]
+            .iter()
+            .any(|verb| end.starts_with(verb))
+    };
+    name.strip_prefix("poll_").is_some_and(is_poll_of_write)
+}
+
+/// Whether a function is of a known library, or of none, as the compiler's own functions.
+fn is_of_library(function: &str) -> bool {
+    let (library, _) = path_of(function).split_once("::").unwrap_or(("core", ""));
+    LIBRARIES.contains(&library)
+}
+
+/// The path of a function, or of the type that it belongs to: that of `<tokio::time::Sleep as
+/// core::future::Future>::poll` begins with `tokio::time`, and that of `closure in tokio::time::sleep`
+/// does so too.
+fn path_of(function: &str) -> &str {
+    let (kind, path) = function.split_once(" in ").unwrap_or(("", function));
+    let path = if kind.contains("::") { function } else { path };
+    path.trim_start_matches(['<', '&', '*'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(functions: &[&str]) -> LeafKind {
+        let mut functions = functions.iter().take_while(|name| is_of_library(name));
+        functions
+            .by_ref()
+            .fold(LeafKind::Unknown, |kind, name| refined(kind, name))
+    }
+
+    // CT-15
+    #[test]
+    fn outer_futures_say_what_inner_ones_are_used_for() {
+        let acquire =
+            "<tokio::sync::batch_semaphore::Acquire as core::future::future::Future>::poll";
+        let closure = "closure in tokio::sync::batch_semaphore::Semaphore::poll_acquire";
+        let lock = "tokio::sync::mutex::Mutex<T>::lock::{{closure}}";
+        let send = "tokio::sync::mpsc::bounded::Sender<T>::send::{{closure}}";
+        assert_eq!(kind(&[acquire, lock]), LeafKind::Lock);
+        assert_eq!(
+            kind(&["__rust_try", closure, acquire, send]),
+            LeafKind::Room
+        );
+        assert_eq!(
+            kind(&[acquire, "app::Pool::get", lock]),
+            LeafKind::Semaphore
+        );
+        let write = "<tokio::net::tcp::stream::TcpStream as tokio::io::async_write::AsyncWrite>::poll_write";
+        let ready = "tokio::runtime::io::scheduled_io::ScheduledIo::poll_readiness";
+        assert_eq!(kind(&[ready]), LeafKind::Io);
+        assert_eq!(kind(&[ready, write]), LeafKind::Output);
+        assert_eq!(kind(&["app::tokio::net::Socket::read"]), LeafKind::Unknown);
+    }
+}

@@ -1,0 +1,222 @@
+//! Whether the sockets of a process hold bytes or connections that nothing takes.
+//!
+//! A busy program has some unread bytes at any time, so only bytes that stay are counted.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+use ctp_trace::record::{Nanos, ProcessId, Seen, Sockets as Observation};
+
+use crate::proc::descriptor::Descriptor;
+use crate::proc::sockets::Sockets;
+
+/// Most descriptors of an observed process. Reading their links takes about 5 ms.
+const MOST_LINKS: usize = 1 << 10;
+
+/// Bytes or connections that stay for so long count as such that nothing takes.
+const STAYS: Nanos = Nanos(1_000_000_000);
+
+/// Fewer unsent bytes stand in no writer's way: their acknowledgements may only be delayed.
+const FEWEST_UNSENT: u64 = 2048;
+
+/// The observations of the sockets of all processes.
+#[derive(Debug, Default)]
+pub struct Drained {
+    processes: HashMap<ProcessId, Process>,
+}
+
+/// The observations of a process.
+#[derive(Debug)]
+struct Process {
+    first: Nanos,
+    to_read: Amounts,
+    to_send: Amounts,
+    /// The latest record said that all sockets are drained.
+    was_drained: bool,
+}
+
+/// What each socket held at the latest observation.
+#[derive(Debug, Default)]
+struct Amounts(HashMap<u64, Amount>);
+
+#[derive(Clone, Copy, Debug)]
+struct Amount {
+    /// Since when nothing was taken, as far as observations show.
+    since: Nanos,
+    amount: u64,
+}
+
+impl Drained {
+    /// Whether some socket held something at the latest observation. The sooner the next observation
+    /// follows, the more likely it finds that the program takes what it gets.
+    pub fn needs_second(&self) -> bool {
+        self.processes.values().any(Process::holds_any)
+    }
+
+    /// Observes the sockets of a process. Returns a record while all of them are drained, and once when
+    /// that is over; the first not before a second has passed.
+    pub fn observe(&mut self, process: ProcessId, pid: u32, at: Nanos) -> Option<Observation> {
+        let inodes = socket_inodes(pid);
+        let sockets = inodes.as_ref().map(|inodes| Sockets::of(pid, inodes));
+        let Some((inodes, sockets)) = inodes
+            .as_ref()
+            .zip(sockets)
+            .filter(|(_, sockets)| sockets.is_whole())
+        else {
+            self.processes.remove(&process);
+            return None;
+        };
+        let known = self.processes.entry(process).or_insert_with(|| Process {
+            first: at,
+            to_read: Amounts::default(),
+            to_send: Amounts::default(),
+            was_drained: false,
+        });
+        known.note(inodes, &sockets, at);
+        known.record(process, at)
+    }
+}
+
+impl Process {
+    /// Whether some socket held something at the latest observation, and must be observed again soon.
+    fn holds_any(&self) -> bool {
+        !self.to_read.0.is_empty() || !self.to_send.0.is_empty()
+    }
+
+    fn note(&mut self, inodes: &HashSet<u64>, sockets: &Sockets, at: Nanos) {
+        let to_read = |inode: &u64| match sockets.seen(*inode) {
+            Some(Seen::Readable(amount)) => amount,
+            _ => 0,
+        };
+        let to_send = |inode: &u64| match sockets.unsent(*inode) {
+            FEWEST_UNSENT.. => sockets.unsent(*inode),
+            _ => 0,
+        };
+        let amounts = |amount: &dyn Fn(&u64) -> u64| -> Vec<(u64, u64)> {
+            inodes.iter().map(|inode| (*inode, amount(inode))).collect()
+        };
+        self.to_read.note(amounts(&to_read), at);
+        self.to_send.note(amounts(&to_send), at);
+    }
+
+    fn record(&mut self, process: ProcessId, at: Nanos) -> Option<Observation> {
+        let observation = Observation {
+            process,
+            at,
+            undrained: self.to_read.staying(at),
+            unsent: self.to_send.staying(at),
+        };
+        let is_drained = observation.undrained == 0 && observation.unsent == 0;
+        let is_old_enough = STAYS <= self.first.until(at);
+        let was_drained = std::mem::replace(&mut self.was_drained, is_drained && is_old_enough);
+        (is_old_enough && (is_drained || was_drained)).then_some(observation)
+    }
+}
+
+impl Amounts {
+    /// Takes the present amount of each socket.
+    fn note(&mut self, present: Vec<(u64, u64)>, at: Nanos) {
+        let amounts = present.into_iter().filter(|(_, amount)| 0 < *amount);
+        self.0 = amounts
+            .map(|(inode, amount)| {
+                let before = self.0.get(&inode).filter(|before| before.amount <= amount);
+                let since = before.map_or(at, |before| before.since);
+                (inode, Amount { since, amount })
+            })
+            .collect();
+    }
+
+    /// The number of sockets that have held something for long.
+    fn staying(&self, at: Nanos) -> u64 {
+        let amounts = self.0.values();
+        amounts
+            .filter(|amount| STAYS <= amount.since.until(at))
+            .count() as u64
+    }
+}
+
+/// The inodes of all sockets of a process. `None` if there may be more.
+fn socket_inodes(pid: u32) -> Option<HashSet<u64>> {
+    let mut inodes = HashSet::new();
+    for (number, link) in fs::read_dir(format!("/proc/{pid}/fd")).ok()?.enumerate() {
+        let link = link.ok().filter(|_| number < MOST_LINKS)?;
+        if let Ok(Descriptor::Socket(inode)) = Descriptor::at(&link.path()) {
+            inodes.insert(inode);
+        }
+    }
+    Some(inodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn at(seconds: u64) -> Nanos {
+        Nanos(seconds * 1_000_000_000)
+    }
+
+    // CT-15
+    #[test]
+    fn only_what_stays_is_counted() {
+        let mut amounts = Amounts::default();
+        amounts.note(vec![(7, 5), (8, 0), (9, 3)], at(1));
+        assert_eq!(amounts.staying(at(1)), 0);
+        amounts.note(vec![(7, 5), (8, 4), (9, 2)], at(2));
+        assert_eq!(amounts.staying(at(2)), 1, "9 was drained, 8 is new");
+        amounts.note(vec![(7, 6), (8, 4), (9, 2)], at(3));
+        assert_eq!(amounts.staying(at(3)), 3);
+        amounts.note(vec![(7, 6)], at(4));
+        assert_eq!(amounts.staying(at(4)), 1, "closed");
+    }
+
+    // CT-15
+    #[test]
+    fn unread_bytes_and_waiting_callers_are_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(address).expect("a connection");
+        let (mut server, _) = listener.accept().expect("a connection");
+        let inodes: HashSet<u64> = [&listener as &dyn std::os::fd::AsRawFd, &server, &client]
+            .map(|socket| inode_of(socket.as_raw_fd()))
+            .into();
+        let mut process = Process {
+            first: at(0),
+            to_read: Amounts::default(),
+            to_send: Amounts::default(),
+            was_drained: false,
+        };
+        let mut observe = |seconds| {
+            let sockets = Sockets::of(std::process::id(), &inodes);
+            process.note(&inodes, &sockets, at(seconds));
+            process
+                .record(ProcessId(1), at(seconds))
+                .map(|observation| observation.undrained)
+        };
+        assert_eq!([observe(0), observe(1)], [None, Some(0)]);
+        client.write_all(b"frame").expect("a connected socket");
+        server.peek(&mut [0]).expect("data");
+        let caller = TcpStream::connect(address).expect("a connection");
+        assert_eq!([observe(2), observe(3)], [Some(0), Some(2)]);
+        assert_eq!(observe(4), None, "recorded once");
+        server.read_exact(&mut [0; 5]).expect("data");
+        drop((listener.accept(), caller));
+        assert_eq!(observe(5), Some(0));
+    }
+
+    fn inode_of(fd: std::os::fd::RawFd) -> u64 {
+        let link = format!("/proc/self/fd/{fd}");
+        match Descriptor::at(std::path::Path::new(&link)) {
+            Ok(Descriptor::Socket(inode)) => inode,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_process_that_cannot_be_read_is_left_out() {
+        let mut drained = Drained::default();
+        assert_eq!(drained.observe(ProcessId(1), u32::MAX, at(1)), None);
+    }
+}

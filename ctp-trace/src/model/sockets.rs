@@ -1,0 +1,62 @@
+//! Processes with nothing in their sockets that a coroutine could wait for.
+
+use super::TraceModel;
+use super::coroutine::Coroutine;
+use crate::hash::Map;
+use crate::record::{Leaf, LeafKind, Nanos, ProcessId, SiteId, Sockets, WaitKind};
+use crate::verdict::EmptyEvidence;
+
+/// The observations of sockets, and what the leaf futures at each site wait for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SocketWaits {
+    kinds: Map<SiteId, LeafKind>,
+    /// The latest observation of each process, if all of its sockets were drained.
+    drained: Map<ProcessId, Nanos>,
+}
+
+impl SocketWaits {
+    pub(super) fn note_leaf(&mut self, leaf: &Leaf) {
+        self.kinds.insert(leaf.site, leaf.kind);
+    }
+
+    pub(super) fn note_sockets(&mut self, sockets: &Sockets) {
+        if sockets.undrained > 0 || sockets.unsent > 0 {
+            self.drained.remove(&sockets.process);
+            return;
+        }
+        self.drained.insert(sockets.process, sockets.at);
+    }
+
+    fn kind(&self, site: SiteId) -> LeafKind {
+        self.kinds.get(&site).copied().unwrap_or_default()
+    }
+}
+
+impl TraceModel {
+    /// What the leaf future waits for that the coroutine awaits. Unknown if the program announced the
+    /// wait, which says more, and for a wait with branches of several kinds.
+    pub fn leaf_kind(&self, coroutine: &Coroutine) -> LeafKind {
+        let Some(wait) = coroutine
+            .suspend()
+            .filter(|wait| wait.wait == WaitKind::Unknown)
+        else {
+            return LeafKind::Unknown;
+        };
+        let mut branches = self.branches(coroutine.id).map(|(site, _)| site);
+        let first = branches.next().unwrap_or(wait.site);
+        let kind = self.socket_waits.kind(first);
+        if branches.all(|site| self.socket_waits.kind(site) == kind) {
+            kind
+        } else {
+            LeafKind::Unknown
+        }
+    }
+
+    /// The latest observation of the process's sockets, if all of them were drained, and the coroutine
+    /// waits for one of the process's descriptors.
+    pub(super) fn drained_evidence(&self, coroutine: &Coroutine) -> Option<EmptyEvidence> {
+        let at = *self.socket_waits.drained.get(&coroutine.process)?;
+        let is_io = self.leaf_kind(coroutine) == LeafKind::Io;
+        is_io.then_some(EmptyEvidence { fd: None, at })
+    }
+}

@@ -1,0 +1,121 @@
+//! Coroutines that wait for room in channels. Times are in milliseconds.
+
+use ctp_trace::TraceModel;
+use ctp_trace::record::*;
+
+const THRESHOLD: Nanos = Nanos(1_000_000_000);
+const ROOM: SiteId = SiteId(1);
+const MESSAGE: SiteId = SiteId(2);
+const PENDING: SiteId = SiteId(3);
+
+fn ms(ms: u64) -> Nanos {
+    Nanos(ms * 1_000_000)
+}
+
+fn birth(id: u32) -> Record {
+    Record::Birth(Birth {
+        coroutine: CoroutineId(id),
+        process: ProcessId(1),
+        kind: CoroutineKind::Future,
+        ..Birth::default()
+    })
+}
+
+/// A coroutine that waited for a message until 10 ms, and waits here since 20 ms.
+fn waits(id: u32, site: SiteId) -> Vec<Record> {
+    let event = |n, at, kind, site: SiteId, wakers| {
+        Record::Event(Event {
+            coroutine: CoroutineId(id),
+            n,
+            at: ms(at),
+            kind,
+            site,
+            wake_seen: u16::from(n > 1),
+            marks: WaitMarks {
+                wakers,
+                ..WaitMarks::default()
+            },
+            ..Event::default()
+        })
+    };
+    let left = if site == PENDING {
+        PollWakers::Unregistered
+    } else {
+        PollWakers::Taken
+    };
+    vec![
+        birth(id),
+        event(0, 1, EventKind::Run, SiteId(0), PollWakers::Taken),
+        event(1, 2, EventKind::Suspend, MESSAGE, PollWakers::Taken),
+        event(2, 10, EventKind::Run, SiteId(0), PollWakers::Taken),
+        event(3, 20, EventKind::Suspend, site, left),
+        Record::Wake(Wake {
+            coroutine: CoroutineId(id),
+            count: 1,
+            at: ms(9),
+            ..Wake::default()
+        }),
+    ]
+}
+
+/// A coroutine woke another at 9 ms, as a sender does.
+fn sent(from: u32, to: u32) -> Record {
+    Record::ThreadEvent(ThreadEvent {
+        process: ProcessId(1),
+        tid: 1,
+        at: ms(9),
+        act: Act::Wake(WakeCall {
+            coroutine: CoroutineId(to),
+            count: 1,
+            by: Waker::Coroutine(CoroutineId(from)),
+            ..WakeCall::default()
+        }),
+    })
+}
+
+fn judged(records: &[Vec<Record>]) -> Vec<&'static str> {
+    let mut trace_model = TraceModel::new();
+    let leaf = |site, kind| Record::Leaf(Leaf { site, kind });
+    let leaves = [leaf(ROOM, LeafKind::Room), leaf(MESSAGE, LeafKind::Message)];
+    let end = Record::End(End {
+        at: ms(9_000),
+        ..End::default()
+    });
+    for record in leaves.iter().chain(records.iter().flatten()).chain([&end]) {
+        trace_model.consume(record);
+    }
+    let all = trace_model.judge(THRESHOLD).into_iter();
+    all.map(|(_, judgement)| judgement.reason.word()).collect()
+}
+
+// CT-16
+#[test]
+fn senders_to_each_other_are_stuck_and_those_behind_them_too() {
+    let ring = [waits(1, ROOM), waits(2, ROOM), waits(3, ROOM)];
+    let sent = vec![sent(1, 2), sent(2, 1), sent(3, 1)];
+    let all = [&ring[..], &[sent]].concat();
+    assert_eq!(judged(&all), ["full-channel"; 3]);
+}
+
+// CT-16
+#[test]
+fn a_reader_that_may_continue_clears_its_senders() {
+    let reads = [waits(1, ROOM), waits(2, MESSAGE), vec![sent(1, 2)]];
+    assert_eq!(judged(&reads), ["no-past"; 2]);
+    let unknown_readers = [waits(1, ROOM), waits(2, ROOM)];
+    assert_eq!(judged(&unknown_readers), ["no-past"; 2]);
+    let other_reader = [
+        waits(1, ROOM),
+        waits(2, ROOM),
+        waits(3, MESSAGE),
+        vec![sent(1, 2), sent(2, 1), sent(1, 3)],
+    ];
+    assert_eq!(judged(&other_reader), ["no-past"; 3]);
+}
+
+// CT-16
+#[test]
+fn a_reader_that_waits_for_nothing_never_reads() {
+    let rests = [waits(1, ROOM), waits(2, PENDING), vec![sent(1, 2)]];
+    assert_eq!(judged(&rests), ["full-channel", "unregistered"]);
+}
