@@ -7,6 +7,7 @@
 //! Every address of a [`Stack`] is what the tables say. Where they say nothing, the stack ends.
 
 mod call;
+mod copied;
 mod module;
 mod prologue;
 mod registers;
@@ -18,6 +19,7 @@ mod window;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use copied::{CopiedStack, WithStack};
 pub use registers::{Processor, Registers};
 
 use crate::stacks::module::Module;

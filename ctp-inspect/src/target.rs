@@ -65,7 +65,7 @@ pub trait Target {
         mapping.path.clone()
     }
 
-    /// What is missing, a sentence each. Nothing is missing from a process that runs.
+    /// What is missing, a sentence each.
     fn gaps(&self) -> Vec<String> {
         Vec::new()
     }

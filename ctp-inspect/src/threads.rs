@@ -5,12 +5,13 @@ pub mod polled;
 pub mod procfs;
 
 mod in_place;
+pub(crate) mod interrupt;
 mod mark;
 mod names;
 mod role;
 mod syscall_names;
 
-use crate::stacks::Registers;
+use crate::stacks::{CopiedStack, Registers};
 
 /// What the kernel says about a thread at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,13 @@ pub enum ThreadState {
         syscall: Option<u32>,
         /// Its registers.
         registers: Box<Registers>,
+    },
+    /// The thread runs, and was stopped for a moment.
+    Interrupted {
+        /// Its registers at that moment.
+        registers: Box<Registers>,
+        /// Its stack at that moment.
+        stack: CopiedStack,
     },
     /// The kernel does not say.
     Unknown,

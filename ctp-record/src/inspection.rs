@@ -38,7 +38,7 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
     let clock = Clock::start();
     let mut subjects: Vec<Subject> = Vec::new();
     for pid in &inspect.pids {
-        subjects.push(Subject::open(*pid)?);
+        subjects.push(Subject::open(*pid, inspect.interrupts)?);
     }
     if config.verbosity > Verbosity::Quiet {
         stderr::say(&closing::opening(&subjects, inspect));

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 6] = [
     "ctp-nostd",
     "ctp-trace",
     "symbolize",
+    "ctp-inspect",
     "ctp-record",
     "ctp-report",
 ];

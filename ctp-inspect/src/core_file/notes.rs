@@ -1,6 +1,5 @@
 //! [`Facts`]: what the notes of a core file say: threads, mapped files, the executable.
 
-use gimli::Register;
 use object::elf;
 
 use crate::core_file::elf::{Fields, Note};
@@ -92,9 +91,10 @@ impl Facts {
 /// A thread with all its registers, and its system call if it was in one.
 fn thread(processor: Processor, fields: Fields<'_>) -> Option<ThreadSample> {
     let word = |index: usize| fields.u64(REGISTERS + 8 * index);
-    let (registers, syscall) = match processor {
-        Processor::X86_64 => (x86_registers(word)?, u32::try_from(word(15)?).ok()),
-        Processor::Aarch64 => (aarch64_registers(word)?, None),
+    let registers = Registers::in_kernel_order(processor, word)?;
+    let syscall = match processor {
+        Processor::X86_64 => u32::try_from(word(15)?).ok(),
+        Processor::Aarch64 => None,
     };
     Some(ThreadSample {
         tid: fields.u32(THREAD_ID)?,
@@ -105,24 +105,6 @@ fn thread(processor: Processor, fields: Fields<'_>) -> Option<ThreadSample> {
             registers: Box::new(registers),
         },
     })
-}
-
-/// The order is that of `struct user_regs_struct`.
-fn x86_registers(word: impl Fn(usize) -> Option<u64>) -> Option<Registers> {
-    let mut registers = Registers::new(Processor::X86_64, word(16)?, word(19)?);
-    let numbers = [15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5];
-    for (index, number) in numbers.into_iter().enumerate() {
-        registers.set(Register(number), word(index));
-    }
-    Some(registers)
-}
-
-fn aarch64_registers(word: impl Fn(usize) -> Option<u64>) -> Option<Registers> {
-    let mut registers = Registers::new(Processor::Aarch64, word(32)?, word(31)?);
-    for number in 0..31 {
-        registers.set(Register(number), word(usize::from(number)));
-    }
-    Some(registers)
 }
 
 /// A count, the size of pages, start, end and page in the file for each mapping, then the paths.
@@ -153,6 +135,7 @@ fn mapped_files(contents: &[u8]) -> Option<Vec<MappedFile>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gimli::Register;
 
     #[test]
     fn files_have_offsets_in_bytes() {

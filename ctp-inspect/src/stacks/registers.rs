@@ -14,6 +14,11 @@ pub enum Processor {
 /// The numbers of all general registers are less than this.
 const REGISTERS: usize = 33;
 
+const AARCH64_ORDER: &[u16] = &[
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+    26, 27, 28, 29, 30,
+];
+
 impl Processor {
     /// The processor of this program.
     pub const HOST: Option<Self> = if cfg!(target_arch = "x86_64") {
@@ -79,6 +84,22 @@ impl Registers {
             sp,
             others: [None; REGISTERS],
         }
+    }
+
+    /// All registers, from words in the order of the kernel's `struct user_regs_struct`.
+    pub fn in_kernel_order(
+        processor: Processor,
+        word: impl Fn(usize) -> Option<u64>,
+    ) -> Option<Self> {
+        let (pc, sp, numbers): (_, _, &[u16]) = match processor {
+            Processor::X86_64 => (16, 19, &[15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5]),
+            Processor::Aarch64 => (32, 31, AARCH64_ORDER),
+        };
+        let mut registers = Registers::new(processor, word(pc)?, word(sp)?);
+        for (index, number) in numbers.iter().enumerate() {
+            registers.set(Register(*number), word(index));
+        }
+        Some(registers)
     }
 
     /// The value of a register, if known.

@@ -4,19 +4,23 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ctp_trace::record::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::stacks::CopiedStack;
 use crate::target::denial::Denial;
 use crate::target::error::TargetError;
 use crate::target::mapping::Mapping;
 use crate::target::read_parts::read_parts;
 use crate::target::status::Status;
 use crate::target::{EpollInterest, StackPointer, Target, epoll, mapping};
-use crate::threads::{ThreadSample, procfs};
+use crate::threads::interrupt::interrupt;
+use crate::threads::{ThreadSample, ThreadState, procfs};
 
-/// A running process. It is only read, by pread of `/proc/PID/mem`: neither stopped nor written to.
+/// A running process. It is only read, by pread of `/proc/PID/mem`: neither stopped nor written to, except as
+/// [`interrupting`](Self::interrupting) says.
 #[derive(Debug)]
 pub struct ProcessTarget {
     pid: u32,
@@ -24,6 +28,10 @@ pub struct ProcessTarget {
     memory: File,
     exe: Vec<u8>,
     mappings: Vec<Mapping>,
+    /// Running threads are stopped for a moment.
+    interrupts: bool,
+    /// A running thread could not be stopped.
+    is_refused: AtomicBool,
 }
 
 impl ProcessTarget {
@@ -50,7 +58,40 @@ impl ProcessTarget {
             memory,
             exe: exe(pid).map_err(explain)?,
             mappings,
+            interrupts: false,
+            is_refused: AtomicBool::new(false),
         })
+    }
+
+    /// From now on, each running thread is stopped for microseconds by ptrace, so that its stack is known.
+    ///
+    /// A system call that a thread begins at that moment may fail with `EINTR`, as at any signal.
+    #[must_use]
+    pub fn interrupting(mut self) -> Self {
+        self.interrupts = true;
+        self
+    }
+
+    /// The state of a thread that runs.
+    fn interrupt(&self, tid: u32) -> ThreadState {
+        let found = interrupt(tid, |registers| {
+            // Another process may have a thread with this id by now.
+            let thread = format!("/proc/{}/task/{tid}", self.pid);
+            fs::exists(thread)
+                .is_ok_and(|exists| exists)
+                .then(|| CopiedStack::copy(self, registers.sp))
+        });
+        match found {
+            Ok(Some((registers, Some(stack)))) => ThreadState::Interrupted {
+                registers: Box::new(registers),
+                stack,
+            },
+            Ok(_) => ThreadState::Running,
+            Err(_) => {
+                self.is_refused.store(true, Ordering::Relaxed);
+                ThreadState::Running
+            }
+        }
     }
 
     /// Whether the memory that was opened still belongs to a process.
@@ -131,7 +172,17 @@ impl Target for ProcessTarget {
     }
 
     fn thread(&self, tid: u32) -> Option<ThreadSample> {
-        procfs::sample(self.pid, tid)
+        let mut sample = procfs::sample(self.pid, tid)?;
+        if self.interrupts && sample.state == ThreadState::Running {
+            sample.state = self.interrupt(tid);
+        }
+        Some(sample)
+    }
+
+    fn gaps(&self) -> Vec<String> {
+        let is_refused = self.is_refused.load(Ordering::Relaxed);
+        let gap = "Running threads cannot be interrupted: another program traces them, or the system forbids it.";
+        is_refused.then(|| gap.to_owned()).into_iter().collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ctp_trace::record::{InspectedThread, ProcessId, TaskId, ThreadRole};
 
-use crate::stacks::{Registers, Stack, Unwinder};
+use crate::stacks::{Registers, Stack, Unwinder, WithStack};
 use crate::target::Target;
 use crate::target::mapping::Mapping;
 use crate::threads::names::FrameMarks;
@@ -123,8 +123,13 @@ impl ThreadInspector {
     ) -> Option<Sampled> {
         let mut sample = target.thread(tid)?;
         for _ in 0..MOST_ATTEMPTS {
-            let ThreadState::Blocked { syscall, registers } = &sample.state else {
-                break;
+            let (syscall, registers) = match &sample.state {
+                ThreadState::Blocked { syscall, registers } => (syscall, registers),
+                ThreadState::Interrupted { registers, stack } => {
+                    let target = WithStack { target, stack };
+                    return Some(self.interrupted(&target, process, tasks, &sample, registers));
+                }
+                _ => break,
             };
             if let Some(known) = before.filter(|known| known.is_still(&sample, registers)) {
                 return Some(Sampled::known(known.thread.clone(), registers));
@@ -147,6 +152,27 @@ impl ThreadInspector {
             },
             is_unknown: sample.state == ThreadState::Unknown,
         })
+    }
+
+    /// A thread that was stopped for a moment. `target` has the stack of that moment.
+    fn interrupted(
+        &mut self,
+        target: &WithStack<'_>,
+        process: ProcessId,
+        tasks: &[PollableTask],
+        sample: &ThreadSample,
+        registers: &Registers,
+    ) -> Sampled {
+        let stack = self.unwinder.unwind(target, registers);
+        let mut thread = plain(process, sample);
+        self.describe(target, &stack, tasks, &mut thread);
+        Sampled {
+            known: Known {
+                thread,
+                registers: None,
+            },
+            is_unknown: false,
+        }
     }
 
     /// Adds what the stack says.

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ctp_inspect::threads::{ThreadSample, ThreadState, procfs};
@@ -61,6 +61,11 @@ impl Running {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The program's input, if it is a pipe.
+    pub fn input(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
     }
 
     /// The next line that the program prints.

@@ -99,6 +99,8 @@ pub struct Inspect {
     pub how_long: HowLong,
     /// The pause between two inspections.
     pub every: Duration,
+    /// Stop running threads for a moment, to see their stacks.
+    pub interrupts: bool,
     /// Directories with separate debug info.
     pub debug_directories: Vec<PathBuf>,
 }

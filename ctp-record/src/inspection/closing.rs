@@ -31,6 +31,7 @@ pub fn opening(subjects: &[Subject], inspect: &Inspect) -> String {
         }
     };
     let stopped = match names.len() {
+        _ if inspect.interrupts => "running threads are stopped for microseconds",
         1 => "the process is not stopped",
         _ => "the processes are not stopped",
     };

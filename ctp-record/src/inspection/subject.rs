@@ -21,12 +21,16 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Opens the memory of the process.
+    /// Opens the memory of the process. `interrupts` says whether to stop running threads for a moment.
     ///
     /// # Errors
     /// The process does not exist, or may not be read.
-    pub fn open(pid: u32) -> Result<Self, InspectError> {
-        let target = ProcessTarget::open(pid).map_err(|error| InspectError::Target(pid, error))?;
+    pub fn open(pid: u32, interrupts: bool) -> Result<Self, InspectError> {
+        let mut target =
+            ProcessTarget::open(pid).map_err(|error| InspectError::Target(pid, error))?;
+        if interrupts {
+            target = target.interrupting();
+        }
         Ok(Subject {
             pid,
             name: escaped_bytes(&name_of(pid)).into_owned(),

@@ -56,6 +56,7 @@ fn options_of_a_recording_do_not_go_with_a_pid() {
         &["-p", "1", "--looks", "0"],
         &["--looks", "3", "--", "true"],
         &["--every", "3s", "--", "true"],
+        &["--interrupt", "--", "true"],
         &["--debug-dir", "/usr/lib/debug", "--", "true"],
     ] {
         let lab = Lab::new();
@@ -79,6 +80,7 @@ fn options_of_several_looks_do_not_go_with_a_core_file() {
         &["--core", "core", "--looks", "2"],
         &["--core", "core", "--every", "2s"],
         &["--core", "core", "-d", "2s"],
+        &["--core", "core", "--interrupt"],
         &["--core", "core", "--image", "ram.bin"],
         &["--core", "core", "--summary"],
         &["--elf", "app"],

@@ -61,6 +61,8 @@ change. With stuck:2s a snapshot is taken whenever stuck coroutines would be rep
 BUSY causes none.
 -p needs no probe: it reads the memory of the process, which is neither stopped nor changed. It may
 look into processes of the same user that allow it (root: into all). Then: ctp-report --stuck.
+With --interrupt, ptrace stops each running thread for some microseconds, because only a thread that
+stands still has a stack that can be read. A call that the thread begins just then may give EINTR.
 --core reads a core file of the kernel or of gcore in the same way. It shows one moment, so
 that it is unknown which timers were due, and for how long a thread was in a call.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.

@@ -27,7 +27,7 @@ const NOT_WITH_PID: [&str; 13] = [
 ];
 
 /// A core file is one moment of one process.
-const NOT_WITH_CORE: [&str; 16] = [
+const NOT_WITH_CORE: [&str; 17] = [
     "command",
     "image",
     "check_probe",
@@ -44,13 +44,15 @@ const NOT_WITH_CORE: [&str; 16] = [
     "looks",
     "every",
     "duration",
+    "interrupt",
 ];
 
 /// How many inspections are made, unless the user says otherwise. A certain verdict needs two.
 const USUAL_INSPECTIONS: u32 = 2;
 
 /// The error for options that need `-p`. Clap does not check this if a program is given, too.
-pub const ONLY_WITH_PID: &str = "--looks, --every, --duration and --debug-dir are only for -p PID (--debug-dir also for --core)";
+pub const ONLY_WITH_PID: &str = "--looks, --every, --duration, --interrupt and --debug-dir are only for -p PID \
+(--debug-dir also for --core)";
 
 #[derive(Args, Debug)]
 pub struct InspectArgs {
@@ -79,6 +81,10 @@ pub struct InspectArgs {
           conflicts_with = "looks", value_parser = duration::parse)]
     duration: Option<Duration>,
 
+    /// With -p: stop running threads for microseconds, to see their stacks
+    #[arg(help_heading = help::INSTEAD, long)]
+    interrupt: bool,
+
     /// With -p or --core: separate debug info may be here; may be repeated
     #[arg(help_heading = help::INSTEAD, long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
@@ -87,7 +93,8 @@ pub struct InspectArgs {
 impl InspectArgs {
     /// Whether options are given that mean nothing without a process.
     pub fn is_without_pid(&self) -> bool {
-        let has_option = self.looks.is_some() || self.every.is_some() || self.duration.is_some();
+        let has_times = self.looks.is_some() || self.every.is_some() || self.duration.is_some();
+        let has_option = has_times || self.interrupt;
         let has_target = !self.pid.is_empty() || self.core.is_some();
         !has_target && (has_option || !self.debug_dir.is_empty())
     }
@@ -113,6 +120,7 @@ impl InspectArgs {
                 .duration
                 .map_or(HowLong::Inspections(inspections), HowLong::Time),
             every: self.every.unwrap_or(Duration::from_secs(1)),
+            interrupts: self.interrupt,
             debug_directories: self.debug_dir.clone(),
         })
     }
