@@ -14,7 +14,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 use crate::stacks::{Processor, Registers};
 
 /// How long a thread may stay in the kernel before it stops.
-const PATIENCE: Duration = Duration::from_millis(20);
+const LONGEST_WAIT: Duration = Duration::from_millis(20);
 /// Usually the thread stops at once. So the first questions follow each other without a pause.
 const QUICK_QUESTIONS: u32 = 200;
 const PAUSE: Duration = Duration::from_micros(20);
@@ -64,7 +64,7 @@ fn trace<T>(
 /// Waits until the thread has stopped. Returns the signal that the thread was about to get, or 0. `None` if the
 /// thread has ended or does not stop.
 fn stopped(tid: i32) -> Option<i32> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + LONGEST_WAIT;
     let pid = Pid::from_raw(tid)?;
     for question in 0.. {
         match waitpid(Some(pid), ANY_CHILD | WaitOptions::NOHANG) {
