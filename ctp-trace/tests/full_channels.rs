@@ -88,7 +88,7 @@ fn judged(records: &[Vec<Record>]) -> Vec<&'static str> {
     all.map(|(_, judgement)| judgement.reason.word()).collect()
 }
 
-// CT-16
+// CT-15
 #[test]
 fn senders_to_each_other_are_stuck_and_those_behind_them_too() {
     let ring = [waits(1, ROOM), waits(2, ROOM), waits(3, ROOM)];
@@ -97,7 +97,7 @@ fn senders_to_each_other_are_stuck_and_those_behind_them_too() {
     assert_eq!(judged(&all), ["full-channel"; 3]);
 }
 
-// CT-16
+// CT-15
 #[test]
 fn a_reader_that_may_continue_clears_its_senders() {
     let reads = [waits(1, ROOM), waits(2, MESSAGE), vec![sent(1, 2)]];
@@ -113,7 +113,7 @@ fn a_reader_that_may_continue_clears_its_senders() {
     assert_eq!(judged(&other_reader), ["no-past"; 3]);
 }
 
-// CT-16
+// CT-15
 #[test]
 fn a_reader_that_waits_for_nothing_never_reads() {
     let rests = [waits(1, ROOM), waits(2, PENDING), vec![sent(1, 2)]];
