@@ -3,15 +3,10 @@
 //! A busy program has some unread bytes at any time, so only bytes that stay are counted.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 
 use ctp_trace::record::{Nanos, ProcessId, Seen, Sockets as Observation};
 
-use crate::proc::descriptor::Descriptor;
-use crate::proc::sockets::Sockets;
-
-/// Most descriptors of an observed process. Reading their links takes about 5 ms.
-const MOST_LINKS: usize = 1 << 10;
+use crate::proc::sockets::{Sockets, inodes_of};
 
 /// Bytes or connections that stay for so long count as such that nothing takes.
 const STAYS: Nanos = Nanos(1_000_000_000);
@@ -56,7 +51,7 @@ impl Drained {
     /// Observes the sockets of a process. Returns a record while all of them are drained, and once when
     /// that is over; the first not before a second has passed.
     pub fn observe(&mut self, process: ProcessId, pid: u32, at: Nanos) -> Option<Observation> {
-        let inodes = socket_inodes(pid);
+        let inodes = inodes_of(pid);
         let sockets = inodes.as_ref().map(|inodes| Sockets::of(pid, inodes));
         let Some((inodes, sockets)) = inodes
             .as_ref()
@@ -135,24 +130,13 @@ impl Amounts {
     }
 }
 
-/// The inodes of all sockets of a process. `None` if there may be more.
-fn socket_inodes(pid: u32) -> Option<HashSet<u64>> {
-    let mut inodes = HashSet::new();
-    for (number, link) in fs::read_dir(format!("/proc/{pid}/fd")).ok()?.enumerate() {
-        let link = link.ok().filter(|_| number < MOST_LINKS)?;
-        if let Ok(Descriptor::Socket(inode)) = Descriptor::at(&link.path()) {
-            inodes.insert(inode);
-        }
-    }
-    Some(inodes)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::proc::descriptor::Descriptor;
 
     fn at(seconds: u64) -> Nanos {
         Nanos(seconds * 1_000_000_000)

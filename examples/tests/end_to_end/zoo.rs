@@ -99,8 +99,9 @@ fn names_of_births(directory: &Path) -> BTreeMap<u64, String> {
         })
         .collect()
 }
-/// Programs that wait for several leaf futures, which only chains distinguish.
-const CHAINED: [&str; 4] = [
+/// Programs whose leaf futures only chains distinguish.
+const CHAINED: [&str; 5] = [
+    "zoo_full_channels",
     "zoo_own_queue",
     "zoo_select_idle",
     "zoo_timeout_lock",
@@ -214,6 +215,7 @@ programs! {
     zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
     zoo_read_twice zoo_long_read
     zoo_own_queue zoo_timeout_lock zoo_select_idle zoo_forgotten_permits
+    zoo_full_channels
 }
 
 #[test]
