@@ -102,7 +102,8 @@ const OUTER: &[(LeafKind, &str, LeafKind)] = &[
 /// Finds what leaf futures wait for. Opens the files of modules at most once each.
 pub struct LeafFunctions {
     symbolizer: Symbolizer,
-    process: Option<ProcessId>,
+    /// The present process, and how many modules of all processes were known.
+    present: Option<(ProcessId, usize)>,
 }
 
 impl LeafFunctions {
@@ -111,7 +112,7 @@ impl LeafFunctions {
     pub fn new(places: Places) -> Self {
         Self {
             symbolizer: Symbolizer::with_places(Vec::new(), places),
-            process: None,
+            present: None,
         }
     }
 
@@ -140,10 +141,11 @@ impl LeafFunctions {
     }
 
     fn turn_to(&mut self, process: ProcessId, modules: &[Module]) {
-        if self.process == Some(process) {
+        let present = Some((process, modules.len()));
+        if self.present == present {
             return;
         }
-        self.process = Some(process);
+        self.present = present;
         let modules = modules.iter().filter(|module| module.process == process);
         self.symbolizer.turn_to(modules.map(mapping).collect());
     }

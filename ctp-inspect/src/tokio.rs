@@ -59,6 +59,7 @@ impl Finder for TokioFinder {
         };
         let mut checked = owned_list::check(candidates, &reader);
         let references = self.references(target, &memory, &checked.tasks, stacks);
+        self.drop_ended(target, &mut checked);
         self.drop_remains(&mut checked, &references, memory.skipped + unreadable == 0);
         let tasks = self.tasks(target, &checked.tasks, references);
         Found {
@@ -112,6 +113,19 @@ impl TokioFinder {
             search.search(&piece, index);
         });
         search.finish()
+    }
+
+    /// Drops tasks that have ended since they were found. Otherwise both a task and the task that was
+    /// spawned after its end would count.
+    fn drop_ended(&self, target: &dyn Target, checked: &mut Checked) {
+        let reader = HeaderReader {
+            target,
+            vtables: &self.index.vtables,
+        };
+        checked.tasks.retain(|address, task| {
+            let header = reader.read(*address);
+            header.is_some_and(|now| now.is_plausible() && now.owner == task.owner)
+        });
     }
 
     /// Drops what looks like a task without neighbours, but is in no list and no queue.

@@ -29,8 +29,8 @@ pub struct FlightHistory {
     marks: Vec<Record>,
     /// Observations of descriptors, by the coroutine that has a station and waits for them; latest last.
     looks: HashMap<CoroutineId, Vec<Look>>,
-    /// Observations of sockets since all of a process were drained: the first and the latest.
-    sockets: HashMap<ProcessId, Vec<Sockets>>,
+    /// The latest observation of the sockets of each process.
+    sockets: HashMap<ProcessId, Sockets>,
     /// What the leaf futures of await chains wait for.
     leaves: Leaves,
     /// The births of coroutines that have a station.
@@ -64,7 +64,9 @@ impl Sink for FlightHistory {
                 self.births.insert(birth.coroutine, Arc::new(birth));
             }
             Record::Look(look) => self.note(look),
-            Record::Sockets(sockets) => self.note_sockets(sockets),
+            Record::Sockets(sockets) => {
+                self.sockets.insert(sockets.process, sockets);
+            }
             // Everything else stays in the memory until its coroutine departs.
             _ => {}
         }
@@ -106,23 +108,14 @@ impl FlightHistory {
         looks.push(look);
     }
 
-    fn note_sockets(&mut self, sockets: Sockets) {
-        let observed = self.sockets.entry(sockets.process).or_default();
-        if sockets.undrained > 0 || sockets.unsent > 0 {
-            observed.clear();
-        }
-        observed.truncate(1);
-        observed.push(sockets);
-    }
-
     /// What the leaf futures of await chains wait for.
     pub fn leaves(&mut self) -> &mut Leaves {
         &mut self.leaves
     }
 
-    /// Observations of sockets, in order for each process.
+    /// The latest observation of the sockets of each process.
     pub fn sockets(&self) -> Vec<Sockets> {
-        self.sockets.values().flatten().copied().collect()
+        self.sockets.values().copied().collect()
     }
 
     /// All observations, in order for each wait.

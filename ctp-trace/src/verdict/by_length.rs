@@ -74,7 +74,7 @@ impl Case<'_> {
         is_unusual.then_some((Verdict::MaybeStuck, Reason::FullChannel(full)))
     }
 
-    /// Whether the coroutine has lived far longer than similar ones, which have all ended.
+    /// Whether the coroutine has lived far longer than the similar coroutines that have ended.
     fn outlives_others(&self) -> bool {
         let lives = self.evidence.lives;
         lives.is_some_and(|lives| ENOUGH <= lives.ended && lives.far_beyond() <= self.age)
