@@ -93,6 +93,7 @@ impl Inspector {
             number: self.inspections,
             at,
             core_file: self.target.core_file().to_vec(),
+            only_threads: false,
         })];
         records.extend(futures.stacks.into_iter().map(Record::AwaitStack));
         let ended = self.changes.replace(tasks, &mut records);
@@ -106,6 +107,35 @@ impl Inspector {
             ended_threads: threads.ended,
             runtimes: found.runtimes,
             gaps: [self.target.gaps(), found.gaps, threads.gaps, futures.gaps].concat(),
+        }));
+        Ok(records)
+    }
+
+    /// Inspects the threads only, which takes much less time. Nothing is said about tasks.
+    ///
+    /// # Errors
+    /// As for [`inspect`](Self::inspect).
+    pub fn inspect_only_threads(&mut self) -> Result<Vec<Record>, TargetError> {
+        let at = self.target.now();
+        self.target.refresh()?;
+        self.inspections += 1;
+        let threads = self.threads.inspect(&*self.target, self.process, &[]);
+        self.target.refresh()?;
+        let mut records = vec![Record::Inspection(Inspection {
+            process: self.process,
+            number: self.inspections,
+            at,
+            only_threads: true,
+            ..Inspection::default()
+        })];
+        records.extend(threads.changed.into_iter().map(Record::InspectedThread));
+        records.push(Record::InspectionEnd(InspectionEnd {
+            process: self.process,
+            number: self.inspections,
+            at: self.target.now(),
+            ended_threads: threads.ended,
+            gaps: [self.target.gaps(), threads.gaps].concat(),
+            ..InspectionEnd::default()
         }));
         Ok(records)
     }

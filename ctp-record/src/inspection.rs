@@ -3,7 +3,7 @@
 //! The processes are only read. An earlier trace is replaced as soon as a task or a thread was found.
 
 mod account;
-mod clock;
+pub mod clock;
 mod closing;
 pub mod core_file;
 mod subject;

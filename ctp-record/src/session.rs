@@ -5,6 +5,7 @@ mod begin;
 mod callers;
 mod control;
 mod failure;
+mod inspections;
 pub(crate) mod liveness;
 mod looks;
 mod over;
@@ -37,6 +38,7 @@ use crate::launch::{Ended, Running};
 use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::MemorySet;
+use crate::monitor::inspections::Inspections;
 use crate::monitor::status::{Location, Progress, Status};
 use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::observe::Looks;
@@ -66,6 +68,8 @@ pub struct Session<'s> {
     pub stuck_monitor: Option<StuckMonitor>,
     /// Observations of awaited descriptors.
     pub looks: Looks,
+    /// Inspections of the threads of programs.
+    pub inspections: Inspections,
     /// Signals to the recorder.
     pub signals: Signals,
     /// Calibrates the probes' clock, unless the processor's counter is not usable.
@@ -149,6 +153,7 @@ impl Session<'_> {
                 flushed = Instant::now();
             }
         };
+        let at = self.inspect_last(over, at);
         Ok((over, self.read_the_rest(over.exit_reason(), at)))
     }
 
@@ -163,6 +168,7 @@ impl Session<'_> {
         self.mark_time(before, found);
         self.check_stuck(before, found);
         self.look_from_outside();
+        self.inspect_long_runs();
     }
 
     /// Runs the steps that are due from time to time, whatever the pass found.

@@ -31,7 +31,7 @@ Examples:
                                         4 if the trace is too incomplete to say
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --stuck --ignore 'listen$' the same without waits in functions that match
-  ctp-report --stacks                   every task and thread of ctp-record -p, with its stack
+  ctp-report --stacks                   every inspected task and thread, with its stack
   ctp-report --why 12                   the chain of wakes that led coroutine 12 to its state
   ctp-report --tree                     which coroutine spawned which, how many live or are stuck
   ctp-report --last-words               after a crash: what ran, and what each coroutine did last

@@ -10,6 +10,7 @@ pub mod missing_wakes;
 pub mod observations;
 pub mod proof;
 pub mod resource;
+pub mod thread_looks;
 
 use ctp_trace::record::Nanos;
 use ctp_trace::trace_model::{Coroutine, TraceModel};

@@ -108,6 +108,16 @@ impl Names {
         is_of_library(label) || self.user.is_of_probe(label)
     }
 
+    /// Whether a function belongs to the probe.
+    pub fn is_of_probe(&self, label: &Label) -> bool {
+        self.user.is_of_probe(label)
+    }
+
+    /// Whether a function is code of the user, for a coroutine with this name.
+    pub fn is_leaf_of_user(&self, label: &Label, coroutine: &str) -> bool {
+        self.user.is_leaf_of_user(label, coroutine)
+    }
+
     /// The branches of the waits at a place, if there are several.
     pub fn branches(&self, site: SiteId) -> &[Branch] {
         self.branches.get(&site).map_or(&[], Vec::as_slice)

@@ -75,7 +75,10 @@ pub use coroutine::{Account, Coroutine, Total, Totals, Waits, Wakes};
 pub use families::{Family, FamilyId, Parent, ThreadOccupancy};
 pub use gaps::Gap;
 pub use holds::Holding;
-pub use inspections::{Inspected, InspectedProcess, InspectionTime, JudgedTask, innermost};
+pub use inspections::{
+    Inspected, InspectedProcess, InspectedThreads, InspectionTime, JudgedTask, KnownThread,
+    ThreadActivity, ThreadFacts, innermost,
+};
 pub use levels::Levels;
 pub use looks::Looked;
 pub use missing::filtering::Filtering;

@@ -251,6 +251,7 @@ fn plain(process: ProcessId, sample: &ThreadSample) -> InspectedThread {
         tid: sample.tid,
         name: sample.name.clone(),
         switches: sample.switches,
+        is_running: sample.state == ThreadState::Running,
         ..InspectedThread::default()
     }
 }

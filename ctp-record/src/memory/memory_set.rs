@@ -2,7 +2,7 @@
 //! memory for each further process. Separate memories keep a process from damaging another's records.
 
 mod account;
-mod descriptors;
+mod long;
 mod orders;
 mod orphans;
 mod view;
@@ -28,7 +28,7 @@ use crate::output::backlog::Backlog;
 use crate::proc::processes::{Processes, Writers};
 use crate::session::pace::PassOutcome;
 use account::MemoryCounts;
-pub use descriptors::StationPlace;
+pub use long::StationPlace;
 use orphans::OrphanHeaders;
 pub use view::MemoryView;
 

@@ -167,6 +167,13 @@ impl Processes {
         known.map(|(pid, _)| *pid)
     }
 
+    /// The kernel's id of a living process whose records contain the kernel's ids of its threads, too. In
+    /// another namespace the threads have other ids.
+    pub fn pid_with_own_threads(&self, process: ProcessId) -> Option<u32> {
+        let pid = self.pid_of(process)?;
+        (self.known.get(&pid)?.own_number == pid).then_some(pid)
+    }
+
     /// Records the end of a process. A later process with the same pid is a new process.
     pub fn part_with(&mut self, pid: u32, at: Nanos, how: ProcessExit, sink: &mut dyn Sink) {
         if let Some(known) = self.known.remove(&pid) {

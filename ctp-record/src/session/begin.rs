@@ -9,6 +9,7 @@ use crate::launch::signals::Signals;
 use crate::memory::calibrate::Calibrator;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::MemorySet;
+use crate::monitor::inspections::Inspections;
 use crate::monitor::status::Status;
 use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::observe::Looks;
@@ -54,6 +55,7 @@ impl<'s> Session<'s> {
             processes: Processes::new(clock, pid, parts.regions.first().inode()),
             // A summary must not grow with time; the stuck monitor needs all observations.
             looks: Looks::new(launch.summary && parts.stuck_monitor.is_none()),
+            inspections: Inspections::new(clock),
             watermark: is_history.then(Watermark::default),
             status: Status::if_seen(verbosity),
             regions: parts.regions,

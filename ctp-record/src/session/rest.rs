@@ -86,6 +86,7 @@ impl Session<'_> {
         let pauses = [
             self.stuck_monitor.as_ref().map(StuckMonitor::pause),
             self.looks.pause(),
+            self.inspections.pause(),
         ];
         pauses.into_iter().flatten().fold(tick, Duration::min)
     }

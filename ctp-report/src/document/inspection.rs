@@ -3,7 +3,7 @@
 use ctp_trace::record::{
     AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, Resource, TaskWait,
 };
-use ctp_trace::trace_model::{InspectedProcess, InspectionTime};
+use ctp_trace::trace_model::InspectionTime;
 use serde_json::{Map, Value, json};
 
 use crate::evidence::inspected::threads::ThreadStack;
@@ -23,16 +23,18 @@ pub fn fields(model: &Model, groups: &[TaskGroup], threads: &[ThreadStack]) -> V
 }
 
 fn looks(model: &Model) -> Vec<Value> {
-    let all = model.trace_model.inspected();
+    let all = model.trace_model.inspected_threads();
     all.flat_map(|(process, inspected)| {
         let times = inspected.times.iter();
-        times.map(move |time| look(process, inspected, time))
+        times.map(move |time| look(model, process, time))
     })
     .collect()
 }
 
-fn look(process: ProcessId, inspected: &InspectedProcess, time: &InspectionTime) -> Value {
-    if inspected.is_core_file() {
+fn look(model: &Model, process: ProcessId, time: &InspectionTime) -> Value {
+    let mut all = model.trace_model.inspected();
+    let inspected = all.find(|(id, _)| *id == process);
+    if let Some((_, inspected)) = inspected.filter(|(_, inspected)| inspected.is_core_file()) {
         let file = text::escape_bytes(&inspected.core_file);
         return json!({ "process": process.0, "core_file": file });
     }

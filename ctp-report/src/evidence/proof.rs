@@ -8,6 +8,7 @@ use ctp_trace::verdict::{Caveat, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
 use crate::evidence::missing_wakes::{self, Losses};
+use crate::evidence::thread_looks::ThreadLook;
 use crate::evidence::{Member, observations, resource};
 use crate::load::Model;
 use crate::names::{Label, Names, label};
@@ -43,8 +44,8 @@ impl Step {
     }
 }
 
-/// Collects the proof of a judgement. `lost` is the closing that failed to wake the coroutine, and
-/// `block` has the coroutines that block it.
+/// Collects the proof of a judgement. `lost` is the closing that failed to wake the coroutine, `block`
+/// has the coroutines that block it, and `thread` says where its thread is.
 pub fn of(
     model: &Model,
     names: &Names,
@@ -52,6 +53,7 @@ pub fn of(
     judgement: &Judgement,
     lost: Option<&Closing>,
     block: Option<&Block>,
+    thread: Option<&ThreadLook>,
 ) -> Proof {
     let mut steps = own_steps(model, names, coroutine);
     steps.extend(lost.and_then(|closing| close(model, names, coroutine, closing)));
@@ -62,6 +64,12 @@ pub fn of(
         steps.extend(observed(model, coroutine));
     }
     steps.extend(evidence(judgement.reason));
+    let looks = thread.map(ThreadLook::proof).unwrap_or_default();
+    steps.extend(
+        looks
+            .into_iter()
+            .map(|(at, what)| step(at, "(outside)", what)),
+    );
     steps.sort_by_key(|step| step.at_ns);
     steps.push(end(model, coroutine, judgement));
     Proof {

@@ -26,7 +26,7 @@ impl CallStacks {
     pub fn resolve(model: &Model, places: &Places) -> Self {
         let mut stacks = CallStacks::default();
         let mut symbolizer = Symbolizer::with_places(Vec::new(), places.clone());
-        for (process, inspected) in model.trace_model.inspected() {
+        for (process, inspected) in model.trace_model.inspected_threads() {
             let modules = model.modules.iter();
             let modules: Vec<_> = modules
                 .filter(|module| module.process == process)

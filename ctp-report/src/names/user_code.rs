@@ -125,7 +125,10 @@ fn is_of_c_library(label: &Label) -> bool {
         let text = text.as_deref().unwrap_or_default();
         with.iter().any(|prefix| text.starts_with(prefix))
     };
-    begins(&C_MODULES, &label.module) || begins(&C_SOURCES, &label.file)
+    let file = label.file.as_deref().unwrap_or_default();
+    begins(&C_MODULES, &label.module)
+        || begins(&C_SOURCES, &label.file)
+        || (file.starts_with("./") && file.contains("/../sysdeps/"))
 }
 
 fn lies_elsewhere(file: &Path) -> bool {
@@ -198,6 +201,11 @@ mod tests {
                 "libc.so.6+0x9caa4",
             ),
             of("start_thread", "./nptl/pthread_create.c", "app+0x9caa4"),
+            of(
+                "syscall",
+                "./misc/../sysdeps/x86_64/syscall.S",
+                "app+0x9caa4",
+            ),
             of(
                 "f",
                 "/root/.cargo/registry/src/x/tokio-1/src/a.rs",

@@ -1,4 +1,4 @@
-//! `--stacks`: the stack of every task and thread of inspected processes.
+//! `--stacks`: the stack of every task and thread of inspected processes, also of a recording.
 
 mod model;
 mod text;
@@ -25,9 +25,10 @@ use crate::{output, views::stacks::model::Stacks};
 pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
     let model = input.model(|_, _| {}, |_, _| {})?;
-    if model.trace_model.inspected().next().is_none() {
+    if model.trace_model.inspected_threads().next().is_none() {
         bail!(
-            "the trace has no stacks: `ctp-record -p PID` records the stacks of a running process"
+            "the trace has no stacks: `ctp-record -p PID` records the stacks of a running process, \
+             and a recording those of threads that a coroutine keeps for long"
         );
     }
     let mut names = document::names(config, &input, &model);

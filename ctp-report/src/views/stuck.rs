@@ -11,6 +11,7 @@ use anyhow::Result;
 
 use crate::config::{Config, StuckView};
 use crate::document::{self, hints};
+use crate::evidence::thread_looks::ThreadLook;
 use crate::findings::Finding as _;
 use crate::findings::gate::{self, Status};
 use crate::findings::leaks::Leak;
@@ -30,17 +31,19 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
         Err(empty) if view.fail => return Ok(Status::Incomplete(empty.to_string())),
         checked => checked?,
     }
-    let names = document::names(config, &input, &model);
+    let mut names = document::names(config, &input, &model);
+    let stacks = document::call_stacks(config, &input, &model, &mut names);
     let members = model::members(&model, &names, view);
-    let context = model::Context::of(&model, &names, &members);
+    let context = model::Context::of(&model, &names, &stacks, &members);
     let groups = model::groups(&context, &members);
     let deadlocks = model::deadlocks::deadlocks(&context, &members);
+    let pool = ThreadLook::of_blocking_pool(&model, &stacks);
     let fields = || {
         let leaks = Vec::<Leak>::find(&model, &names);
-        json::fields(view.threshold, &groups, &deadlocks, &leaks)
+        json::fields(view.threshold, &groups, &deadlocks, &pool, &leaks)
     };
     document::write(config, (&model, &names), out, fields, |page| {
-        text::page(page, &groups, &deadlocks, &names, view)?;
+        text::page(page, &groups, &deadlocks, &pool, (&names, view))?;
         if config.is_quiet() {
             return Ok(());
         }

@@ -44,6 +44,7 @@
 //! | AGG-22 | `histogram_mixed`: figures of a plain v1 peer, computed from its events |
 //! | CTP-21 | `stuck_busy`: coroutines that run, or were created and never ran |
 //! | CTP-21 | `*_kept_thread`: a thread that is blocked by a coroutine, and that coroutine |
+//! | STB-21 | `*_inspected_threads`: where the threads of busy coroutines are, and what they do there |
 //! | CTP-21 | `sites_lints`, `json_sites_lints`: coroutines that never yield, wake themselves, or have no waker |
 //! | CTP-21 | `sites_lints_allowed`: all but the first of these lints are allowed |
 //! | CTP-21 | `sites_lints_robbed`: the same with lost wakes, so that there are more |

@@ -33,7 +33,7 @@ fields!(Inspection {
     process,
     number,
     at
-} later { core_file });
+} later { core_file, only_threads });
 
 fields!(InspectionEnd {
     process,
@@ -98,7 +98,7 @@ fields!(InspectedThread {
     role,
     polls,
     addresses,
-    [is_whole],
+    [is_whole, is_running],
     call,
 });
 

@@ -4,6 +4,7 @@
 mod blocked;
 mod calls;
 mod evidence;
+mod threads;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use crate::record::{
 };
 
 pub use evidence::{JudgedTask, innermost};
+pub use threads::{InspectedThreads, KnownThread, ThreadActivity, ThreadFacts};
 
 /// The inspections of all processes.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +24,8 @@ pub(super) struct Inspections {
     stacks: BTreeMap<AwaitStackId, AwaitStack>,
 }
 
-/// What the complete inspections of a process found.
+/// What the complete inspections of a process found. Inspections of threads only count for
+/// [`by_thread`](Self::by_thread) alone, so that times of tasks and threads are never mixed.
 #[derive(Clone, Debug, Default)]
 pub struct InspectedProcess {
     /// Path of the core file that was inspected; empty for a running process.
@@ -37,6 +40,8 @@ pub struct InspectedProcess {
     pub runtimes: Vec<String>,
     /// What the last inspection could not read or understand.
     pub gaps: Vec<String>,
+    /// The threads by all inspections.
+    pub by_thread: InspectedThreads,
     unfinished: Unfinished,
 }
 
@@ -64,12 +69,20 @@ pub struct Inspected<T> {
 #[derive(Clone, Debug, Default)]
 struct Unfinished {
     began: Nanos,
+    only_threads: bool,
     tasks: Vec<InspectedTask>,
     threads: Vec<InspectedThread>,
 }
 
 impl TraceModel {
-    /// The inspected processes.
+    /// The processes of which threads were inspected, alone or with the tasks.
+    pub fn inspected_threads(&self) -> impl Iterator<Item = (ProcessId, &InspectedThreads)> {
+        let all = self.inspections.processes.iter();
+        all.map(|(id, process)| (*id, &process.by_thread))
+            .filter(|(_, threads)| !threads.times.is_empty())
+    }
+
+    /// The processes of which tasks and threads were inspected.
     pub fn inspected(&self) -> impl Iterator<Item = (ProcessId, &InspectedProcess)> {
         let all = self.inspections.processes.iter();
         all.filter(|(_, process)| !process.times.is_empty())
@@ -89,6 +102,7 @@ impl Inspections {
                 let process = self.processes.entry(begin.process).or_default();
                 process.unfinished = Unfinished {
                     began: begin.at,
+                    only_threads: begin.only_threads,
                     ..Unfinished::default()
                 };
                 process.core_file.clone_from(&begin.core_file);
@@ -121,31 +135,44 @@ impl InspectedProcess {
     /// Takes the end of an inspection, by which its records become valid.
     fn finish(&mut self, end: &InspectionEnd) {
         let unfinished = std::mem::take(&mut self.unfinished);
-        let number = self.times.len();
-        self.times.push(InspectionTime {
+        let time = InspectionTime {
             began: unfinished.began,
             ended: end.at,
-        });
-        for id in &end.ended {
+        };
+        self.by_thread
+            .add(time, unfinished.threads, &end.ended_threads, &end.gaps);
+        if !unfinished.only_threads {
+            self.times.push(time);
+            self.add_tasks(unfinished.tasks, &end.ended);
+            self.take_threads();
+            self.leave_out_workers();
+            self.runtimes.clone_from(&end.runtimes);
+            self.gaps.clone_from(&end.gaps);
+        }
+    }
+
+    fn add_tasks(&mut self, tasks: Vec<InspectedTask>, ended: &[TaskId]) {
+        let number = self.times.len() - 1;
+        for id in ended {
             self.tasks.remove(id);
         }
-        for tid in &end.ended_threads {
-            self.threads.remove(tid);
-        }
-        for task in unfinished.tasks {
+        for task in tasks {
             let before = self.tasks.get(&task.id);
             let known = Inspected::after(before, task, number, |task| (task.state, task.polled_by));
             self.tasks.insert(known.latest.id, known);
         }
-        for thread in unfinished.threads {
-            let before = self.threads.get(&thread.tid);
-            let call = |thread: &InspectedThread| (thread.syscall, thread.switches);
-            let known = Inspected::after(before, thread, number, call);
-            self.threads.insert(known.latest.tid, known);
-        }
-        self.leave_out_workers();
-        self.runtimes.clone_from(&end.runtimes);
-        self.gaps.clone_from(&end.gaps);
+    }
+
+    /// Takes over the threads as this inspection found them.
+    fn take_threads(&mut self) {
+        let number = self.times.len() - 1;
+        let call = |thread: &InspectedThread| (thread.syscall, thread.switches);
+        let now = self.by_thread.threads.iter().map(|(tid, known)| {
+            let before = self.threads.get(tid);
+            let thread = known.latest.clone();
+            (*tid, Inspected::after(before, thread, number, call))
+        });
+        self.threads = now.collect();
     }
 
     /// Leaves out the closures in which threads of the blocking pool run as workers. They are no tasks of

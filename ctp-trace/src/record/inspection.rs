@@ -3,6 +3,7 @@
 //!
 //! An inspection is a sequence of records: [`Inspection`], the [`AwaitStack`]s, [`InspectedTask`]s and
 //! [`InspectedThread`]s that are new or differ from the inspection before, and [`InspectionEnd`].
+//! Inspections during a recording may read threads only.
 
 use crate::record::{Nanos, ProcessId};
 
@@ -26,6 +27,8 @@ pub struct Inspection {
     /// Path of the core file that is inspected; empty for a running process. A core file is one moment,
     /// and does not say when that was: times are 0, and deadlines are on the clock of the process.
     pub core_file: Vec<u8>,
+    /// Only threads are read. Nothing is said about tasks.
+    pub only_threads: bool,
 }
 
 /// An inspection is complete.
@@ -240,6 +243,8 @@ pub struct InspectedThread {
     pub addresses: Vec<u64>,
     /// The call stack reaches the function with which the thread began.
     pub is_whole: bool,
+    /// The kernel says that the thread runs, or is ready to run.
+    pub is_running: bool,
 }
 
 /// What a thread does for a runtime.

@@ -5,3 +5,4 @@ mod model;
 mod program;
 mod properties;
 mod rule;
+mod threads;

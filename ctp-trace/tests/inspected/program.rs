@@ -28,6 +28,35 @@ impl Program {
     /// Makes an inspection that finds these records, and no longer these tasks.
     pub fn inspect(&mut self, found: &[Record], ended: &[u32]) {
         self.begin(found);
+        self.end(ended);
+    }
+
+    /// Makes an inspection of threads only.
+    pub fn inspect_threads(&mut self, found: &[Record]) {
+        self.begin_with(found, true);
+        self.end(&[]);
+    }
+
+    /// Begins an inspection that finds these records.
+    pub fn begin(&mut self, found: &[Record]) {
+        self.begin_with(found, false);
+    }
+
+    fn begin_with(&mut self, found: &[Record], only_threads: bool) {
+        self.number += 1;
+        self.model.consume(&Record::Inspection(Inspection {
+            process: PROCESS,
+            number: self.number,
+            at: Nanos(u64::from(self.number) * SECOND),
+            core_file: self.core_file.clone(),
+            only_threads,
+        }));
+        for record in found {
+            self.model.consume(record);
+        }
+    }
+
+    fn end(&mut self, ended: &[u32]) {
         let at = Nanos(u64::from(self.number) * SECOND + SECOND / 100);
         self.model.consume(&Record::InspectionEnd(InspectionEnd {
             process: PROCESS,
@@ -36,20 +65,6 @@ impl Program {
             ended: ended.iter().copied().map(TaskId).collect(),
             ..InspectionEnd::default()
         }));
-    }
-
-    /// Begins an inspection that finds these records.
-    pub fn begin(&mut self, found: &[Record]) {
-        self.number += 1;
-        self.model.consume(&Record::Inspection(Inspection {
-            process: PROCESS,
-            number: self.number,
-            at: Nanos(u64::from(self.number) * SECOND),
-            core_file: self.core_file.clone(),
-        }));
-        for record in found {
-            self.model.consume(record);
-        }
     }
 
     /// The verdicts of the tasks, in the order of their ids.

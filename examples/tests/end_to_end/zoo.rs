@@ -174,7 +174,10 @@ fn compare(program: &str, truth: &[[&str; 3]], fate: &str, message: &BTreeMap<St
         }
         let number: u64 = number.parse().expect("a number");
         match fate {
-            "busy" => assert!(list(&group["threads"]).contains(&number.into()), "{group}"),
+            "busy" => {
+                assert!(list(&group["threads"]).contains(&number.into()), "{group}");
+                check_place(truth, name, group);
+            }
             _ => {
                 // If the leaf is the program's own function, that is the site, and the line is of
                 // its awaiter.
@@ -183,6 +186,15 @@ fn compare(program: &str, truth: &[[&str; 3]], fate: &str, message: &BTreeMap<St
                 assert!(lines.contains(&&number.into()), "{group}");
             }
         }
+    }
+}
+
+/// Checks that the group is where the program says that its busy coroutine is, in a call.
+fn check_place(truth: &[[&str; 3]], name: &str, group: &Value) {
+    let mut places = with_fate(truth, "at").filter(|[_, of, _]| *of == name);
+    if let Some([_, _, line]) = places.next() {
+        assert_eq!(group["line"].to_string(), *line, "{group}");
+        assert_eq!(group["thread"]["call"], "futex", "{group}");
     }
 }
 
@@ -212,10 +224,26 @@ programs! {
     zoo_deadlock_tokio zoo_deadlock_inside zoo_deadlock_busy zoo_unclaimed zoo_lost_join zoo_join_cycle zoo_futurelock zoo_unpolled zoo_kept_lock zoo_contended
     zoo_convoy zoo_late_suspend zoo_given_out zoo_no_waker zoo_pending zoo_shutdown
     zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_unarmed zoo_quiet zoo_chatty zoo_panic
-    zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
+    zoo_guard_awaited zoo_guard_dropped zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
     zoo_read_twice zoo_long_read
     zoo_own_queue zoo_timeout_lock zoo_select_idle zoo_forgotten_permits
     zoo_full_channels
+}
+
+// CT-15
+#[test]
+fn closures_of_the_blocking_pool_are_shown() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_blocking_tokio", &[]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    let [thread] = list(&json["blocking_pool"]) else {
+        panic!("a single closure runs: {json}");
+    };
+    assert_eq!(thread["call"], "clock_nanosleep", "{thread}");
+    let functions = list(&thread["frames"]).iter();
+    let mut functions = functions.map(|frame| text(&frame["function"]));
+    let import = functions.find(|function| function.ends_with("zoo_blocking_tokio::import"));
+    assert!(import.is_some(), "{thread}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Threads of inspected processes, with the functions on their call stacks.
 
 use ctp_trace::record::{InspectedThread, ProcessId, ThreadRole};
-use ctp_trace::trace_model::InspectedProcess;
+use ctp_trace::trace_model::{InspectedProcess, InspectedThreads};
 
 use crate::load::Model;
 use crate::names::call_stacks::{CallFrame, CallStacks};
@@ -20,16 +20,29 @@ pub struct ThreadStack<'m> {
 
 /// The threads of all inspected processes, by process and id.
 pub fn threads<'m>(model: &'m Model, stacks: &CallStacks) -> Vec<ThreadStack<'m>> {
-    let all = model.trace_model.inspected();
-    let of_process = |(process, inspected): (ProcessId, &'m InspectedProcess)| {
-        inspected.threads.values().map(move |known| ThreadStack {
+    let all = model.trace_model.inspected_threads();
+    let of_process = |(process, threads): (ProcessId, &'m InspectedThreads)| {
+        let mut inspected = model.trace_model.inspected();
+        let inspected = inspected.find(|(id, _)| *id == process);
+        let core_file = inspected
+            .map(|(_, inspected)| inspected)
+            .filter(|inspected| inspected.is_core_file());
+        threads.threads.values().map(move |known| ThreadStack {
             thread: &known.latest,
             frames: stacks.frames(process, &known.latest.addresses),
-            is_busy: inspected.is_blocked_poll(known),
-            is_of_core_file: inspected.is_core_file(),
+            is_busy: match core_file {
+                Some(inspected) => is_blocked_poll(inspected, known.latest.tid),
+                None => threads.is_blocked_poll(known),
+            },
+            is_of_core_file: core_file.is_some(),
         })
     };
     all.flat_map(of_process).collect()
+}
+
+fn is_blocked_poll(inspected: &InspectedProcess, tid: u32) -> bool {
+    let known = inspected.threads.get(&tid);
+    known.is_some_and(|known| inspected.is_blocked_poll(known))
 }
 
 impl ThreadStack<'_> {

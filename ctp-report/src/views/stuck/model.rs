@@ -20,8 +20,10 @@ use crate::config::StuckView;
 use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
+use crate::evidence::thread_looks::ThreadLook;
 use crate::load::Model;
-use crate::names::{Names, duplicates};
+use crate::names::call_stacks::CallStacks;
+use crate::names::{Label, Names, duplicates};
 use crate::text::{self, units};
 use crate::views::stuck::model::deadlocks::Behind;
 
@@ -58,9 +60,18 @@ pub struct Context<'m> {
     levels: Levels,
     behind: Behind,
     busy: Busy,
+    /// Where the threads of busy coroutines are.
+    looks: BTreeMap<CoroutineId, ThreadLook>,
 }
 
-type Key = (Verdict, Fact, &'static str, SiteId, String);
+type Key = (
+    Verdict,
+    Fact,
+    &'static str,
+    SiteId,
+    String,
+    Option<(String, String)>,
+);
 
 /// Judges all live coroutines. A coroutine that the user ignores never gets a bad verdict.
 pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
@@ -95,7 +106,7 @@ pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
 
 impl<'m> Context<'m> {
     /// Creates the context of a trace and all its judged coroutines.
-    pub fn of(model: &'m Model, names: &'m Names, all: &[Member]) -> Self {
+    pub fn of(model: &'m Model, names: &'m Names, stacks: &CallStacks, all: &[Member]) -> Self {
         Context {
             model,
             names,
@@ -104,8 +115,36 @@ impl<'m> Context<'m> {
             levels: model.trace_model.levels(),
             behind: Behind::of(all),
             busy: Busy::of(all.iter().copied()),
+            looks: looks(model, names, stacks, all),
         }
     }
+
+    /// Where the thread of a busy coroutine is, if that is known.
+    fn look_of(&self, coroutine: &Coroutine) -> Option<&ThreadLook> {
+        self.looks.get(&coroutine.id)
+    }
+
+    /// The place in the program where a busy coroutine is, if that is known.
+    fn busy_place(&self, coroutine: &Coroutine) -> Option<Label> {
+        let name = self.model.trace_model.name(coroutine.name);
+        self.look_of(coroutine)?.place(self.names, name)
+    }
+}
+
+fn looks(
+    model: &Model,
+    names: &Names,
+    stacks: &CallStacks,
+    all: &[Member],
+) -> BTreeMap<CoroutineId, ThreadLook> {
+    let busy = all
+        .iter()
+        .filter(|(_, judgement)| judgement.verdict == Verdict::Busy);
+    let look = |(coroutine, _): &Member| {
+        let look = ThreadLook::of(model, names, stacks, coroutine)?;
+        Some((coroutine.id, look))
+    };
+    busy.filter_map(look).collect()
 }
 
 /// Marks groups that differ only in their source column, so that the page shows the column.
@@ -136,7 +175,16 @@ fn key(context: &Context, coroutine: &Coroutine, judgement: &Judgement) -> Key {
         judgement.reason.word(),
         site,
         name,
+        busy_key(context, coroutine),
     )
+}
+
+/// What distinguishes busy coroutines: where their threads are, and what the threads do.
+fn busy_key(context: &Context, coroutine: &Coroutine) -> Option<(String, String)> {
+    let look = context.look_of(coroutine)?;
+    let place = context.busy_place(coroutine);
+    let at = place.and_then(|label| label.at()).unwrap_or_default();
+    Some((look.describe(), at))
 }
 
 fn group(context: &Context, members: &[Member]) -> Group {

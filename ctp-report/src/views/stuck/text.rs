@@ -4,6 +4,7 @@ mod closings;
 mod cycles;
 mod missing_wakes;
 mod reasons;
+mod threads;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,6 +15,7 @@ use ctp_trace::verdict::{Fact, Reason, Verdict};
 use crate::config::StuckView;
 use crate::document::hints;
 use crate::evidence::blocker_text;
+use crate::evidence::thread_looks::ThreadLook;
 use crate::names::branches::Branch;
 use crate::names::{Names, label, source};
 use crate::text::{self, Page, units};
@@ -31,8 +33,8 @@ pub fn page(
     page: &mut Page,
     groups: &[Group],
     deadlocks: &[Deadlock],
-    names: &Names,
-    view: &StuckView,
+    pool: &[ThreadLook],
+    (names, view): (&Names, &StuckView),
 ) -> io::Result<()> {
     let of = |verdict| {
         groups
@@ -62,6 +64,7 @@ pub fn page(
             .chunk_by(same)
             .try_for_each(|section| self::section(page, section, names, view))?;
     }
+    threads::blocking_pool(page, pool)?;
     let (named, idle): (Vec<&Group>, Vec<&Group>) =
         of(Verdict::Waiting).partition(|group| relations.of_group(group) == Relation::Named);
     list(page, "WAITING, and named above:", &named)?;
@@ -155,7 +158,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
         &left,
         &text::cut_middle(&group.place.at(), room),
     ))?;
-    if let Some(label) = names.of(group.place.site) {
+    if let Some(label) = group.place.label(names) {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
     if let Some(awaits) = &group.place.awaited_by {
@@ -172,6 +175,9 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     if view.all_ids {
         let ids: Vec<String> = group.members.ids.iter().map(u32::to_string).collect();
         items(page, "ids", ", ", &ids)?;
+    }
+    if let Some(look) = &group.evidence.thread {
+        threads::stack(page, look)?;
     }
     page.gap()?;
     missing_wakes::write(page, group)?;
@@ -203,6 +209,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     let by = parents::describe(&group.members.spawned_by, group.members.count);
     let words = ["spawned by"].into_iter().chain(std::iter::repeat(""));
     fields.extend(words.zip(by));
+    fields.extend(reasons::resumed_at(group));
     let first = waits
         .next()
         .unwrap_or_else(|| state_in_words(group).to_owned());
@@ -232,6 +239,8 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     };
     fields.push((thread, format!("tid {}", text::few(&group.members.threads))));
     fields.extend(reasons::thread_kept(group).map(|kept| ("", kept)));
+    let look = group.evidence.thread.iter();
+    fields.extend(look.map(|look| ("thread", threads::describe(look))));
     if !view.all_ids {
         let more = if text::FEW < group.members.ids.len() {
             "   (--ids lists all)"
@@ -269,6 +278,7 @@ fn age_field(group: &Group) -> &'static str {
 /// Describes the state of a group without a recorded resource.
 fn state_in_words(group: &Group) -> &'static str {
     match group.group_verdict.judged.fact {
+        Fact::Running if group.place.of_thread.is_some() => "without a suspend",
         Fact::Running => "from there on, without a suspend",
         Fact::NeverRun => "and never run",
         _ if group.members.one_of_several => "(not recorded), and perhaps for something else too",

@@ -54,3 +54,59 @@ fn begin(t: &mut Trace, name: &str, spawn: SiteId, tid: u64) -> Coroutine {
     t.run(coroutine, 2 * MS, tid);
     coroutine
 }
+
+/// As [`kept_thread`], with inspections of the threads: of two coroutines that keep a thread, the first
+/// is blocked in a call, and the second computes.
+pub fn inspected_threads() -> Vec<u8> {
+    let mut t = Trace::of("./hogs");
+    let spawn = t.source(SESSION, 6);
+    for (name, tid) in [("locker", 4127), ("counter", 4128)] {
+        let hog = begin(&mut t, name, spawn, tid);
+        t.event_counts(hog, None, false);
+    }
+    for number in 1..=3 {
+        inspect(&mut t, number);
+    }
+    t.finish()
+}
+
+fn inspect(t: &mut Trace, number: u32) {
+    let (process, at) = (ProcessId(1), u64::from(number) * SECOND);
+    t.add(Record::Inspection(Inspection {
+        process,
+        number,
+        at: Nanos(at),
+        only_threads: true,
+        ..Inspection::default()
+    }));
+    if number == 1 {
+        t.add(thread(4127, "futex", ThreadRole::Other));
+        t.add(thread(4128, "", ThreadRole::Other));
+        t.add(thread(4129, "read", ThreadRole::Blocking));
+    }
+    t.add(Record::InspectionEnd(InspectionEnd {
+        process,
+        number,
+        at: Nanos(at + MS),
+        ..InspectionEnd::default()
+    }));
+}
+
+fn thread(tid: u32, call: &str, role: ThreadRole) -> Record {
+    let is_running = call.is_empty();
+    Record::InspectedThread(InspectedThread {
+        process: ProcessId(1),
+        tid,
+        name: "worker".to_owned(),
+        syscall: (!is_running).then_some(202),
+        call: call.to_owned(),
+        role,
+        addresses: if is_running {
+            vec![]
+        } else {
+            vec![0x1000, 0x2000]
+        },
+        is_running,
+        ..InspectedThread::default()
+    })
+}

@@ -38,6 +38,7 @@ impl Inspected {
             number: self.number,
             at: Nanos(u64::from(self.number) * SECOND),
             core_file: self.core_file.clone(),
+            ..Inspection::default()
         }));
     }
 
@@ -107,6 +108,7 @@ impl Inspected {
             polls: polls.map(TaskId),
             addresses: vec![0x1000, 0x2000, 0x3000],
             is_whole: role == ThreadRole::Parked,
+            is_running: call.is_empty(),
         }));
     }
 

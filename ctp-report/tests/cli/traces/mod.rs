@@ -67,6 +67,7 @@ fn of_waits() -> Vec<Named> {
         ("closed_before", outside::closed_before()),
         ("busy", busy()),
         ("kept_thread", hogs::kept_thread()),
+        ("inspected_threads", hogs::inspected_threads()),
     ]
 }
 

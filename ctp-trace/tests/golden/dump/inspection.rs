@@ -16,8 +16,13 @@ pub fn line(record: &Record) -> String {
 }
 
 fn dump_begin(begin: &Inspection) -> String {
+    let only_threads = if begin.only_threads {
+        " only_threads"
+    } else {
+        ""
+    };
     format!(
-        "inspection {} process={} at={}",
+        "inspection {} process={} at={}{only_threads}",
         begin.number, begin.process.0, begin.at.0
     )
 }
@@ -74,8 +79,9 @@ fn dump_task(task: &InspectedTask) -> String {
 }
 
 fn dump_thread(thread: &InspectedThread) -> String {
+    let running = if thread.is_running { " running" } else { "" };
     format!(
-        "thread {} process={} name={:?} syscall={:?} {:?} switches={} role={:?} polls={:?} {:x?} whole={}",
+        "thread {} process={} name={:?} syscall={:?} {:?} switches={} role={:?} polls={:?} {:x?} whole={}{running}",
         thread.tid,
         thread.process.0,
         thread.name,

@@ -29,7 +29,7 @@ fn begin(number: u32) -> Record {
         process: ProcessId(1),
         number,
         at: Nanos(u64::from(number) * 1_000_000_000),
-        core_file: Vec::new(),
+        ..Inspection::default()
     })
 }
 
@@ -147,5 +147,6 @@ fn thread(role: ThreadRole) -> Record {
         polls: (!is_parked).then_some(TaskId(2)),
         addresses: vec![0x5555_5555_4000, 0x5555_5555_3000],
         is_whole: true,
+        is_running: false,
     })
 }

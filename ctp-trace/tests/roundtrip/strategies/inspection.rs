@@ -21,13 +21,14 @@ pub fn record() -> impl Strategy<Value = Record> {
 }
 
 fn begin() -> impl Strategy<Value = Record> {
-    let numbers = (any_u32(), any_u32(), any_u64());
-    (numbers, vec(any::<u8>(), 0..9)).prop_map(|((process, number, at), core_file)| {
+    let which = (any_u32(), any_u32(), any_u64(), any::<bool>());
+    (which, vec(any::<u8>(), 0..9)).prop_map(|((process, number, at, only_threads), core_file)| {
         Record::Inspection(Inspection {
             process: ProcessId(process),
             number,
             at: Nanos(at),
             core_file,
+            only_threads,
         })
     })
 }
@@ -182,8 +183,14 @@ fn thread() -> impl Strategy<Value = Record> {
         any_u64(),
         option::of(any_u32()),
     );
-    (ids, call, role, vec(any_u64(), 0..9), any::<bool>()).prop_map(
-        |((process, tid, name), (syscall, call, switches, polls), role, addresses, is_whole)| {
+    (ids, call, role, vec(any_u64(), 0..9), any::<[bool; 2]>()).prop_map(
+        |(
+            (process, tid, name),
+            (syscall, call, switches, polls),
+            role,
+            addresses,
+            [is_whole, is_running],
+        )| {
             Record::InspectedThread(InspectedThread {
                 process: ProcessId(process),
                 tid,
@@ -195,6 +202,7 @@ fn thread() -> impl Strategy<Value = Record> {
                 polls: polls.map(TaskId),
                 addresses,
                 is_whole,
+                is_running,
             })
         },
     )

@@ -25,6 +25,7 @@ fn begin_fields(begin: &Inspection) -> Vec<Field> {
     let mut fields = vec![
         ("process", begin.process.0.into()),
         ("number", begin.number.into()),
+        ("only_threads", begin.only_threads.into()),
     ];
     if !begin.core_file.is_empty() {
         fields.push(("core_file", escape_bytes(&begin.core_file).into()));
@@ -171,6 +172,7 @@ fn thread_fields(thread: &InspectedThread) -> Vec<Field> {
         ("polls", thread.polls.map(|task| task.0).into()),
         ("addresses", addresses.collect()),
         ("whole", thread.is_whole.into()),
+        ("running", thread.is_running.into()),
     ]
 }
 

@@ -11,6 +11,7 @@ use crate::evidence::busy_threads::ThreadKeptBy;
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords, UsualWaker};
 use crate::evidence::proof::{self, Proof};
+use crate::evidence::thread_looks::ThreadLook;
 use crate::evidence::{Member, is_default};
 use crate::views::stuck::model::usual::{self, Usual};
 
@@ -31,6 +32,9 @@ pub struct Evidence {
     /// The coroutines that keep the threads on which members were last seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thread_kept_by: Vec<ThreadKeptBy>,
+    /// Where the thread of the oldest member is, by inspections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadLook>,
     /// Ids of the stuck coroutines that the members wait for, directly or through others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<u32>,
@@ -75,6 +79,7 @@ impl Evidence {
             kept_by: blockers::of(model, names, &context.blocks, oldest),
             kept_by_others: blockers::others(&context.blocks, oldest, all()),
             thread_kept_by: context.busy.thread_blockers(model, names, all()),
+            thread: context.look_of(oldest).cloned(),
             roots: roots(members),
             behind: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
             usual_waker: missing_wakes::usual_waker(model, names, oldest),
@@ -97,6 +102,7 @@ fn proof(context: &Context, members: &[Member]) -> Proof {
         &judgement,
         context.closings.get(&oldest.id),
         context.blocks.of(oldest.id),
+        context.look_of(oldest),
     )
 }
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::record::{Nanos, SiteId};
+use ctp_trace::trace_model::Coroutine;
 use serde::Serialize;
 
 use super::Context;
 use crate::evidence::Member;
-use crate::names::CodePlace;
 use crate::names::branches::Branch;
 use crate::names::chains::Awaits;
+use crate::names::{CodePlace, Label, Names};
 
 /// Where the coroutines of a group are.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +27,12 @@ pub struct Place {
     /// The site, for the source excerpt.
     #[serde(skip)]
     pub site: SiteId,
+    /// The place is where the thread of a busy coroutine is, and not that of the site.
+    #[serde(skip)]
+    pub of_thread: Option<Label>,
+    /// Where the run of a busy coroutine began: at its last wait, if it has waited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<String>,
 }
 
 /// The branches of the wait of `members`, with their ages for the oldest member.
@@ -45,11 +52,24 @@ fn branches(context: &Context, members: &[Member]) -> Vec<Branch> {
         .collect()
 }
 
+/// The place of the wait after which the coroutine has run.
+fn resumed_at(context: &Context, coroutine: &Coroutine) -> Option<String> {
+    let Context { model, names, .. } = *context;
+    let site = model.trace_model.place_of(coroutine);
+    names.at(site).filter(|_| site != coroutine.spawn_site)
+}
+
 impl Place {
     /// Creates the place of `members`, which are at the same site.
     pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
         let site = model.trace_model.place_of(members[0].0);
+        if let Some(label) = context.busy_place(super::oldest(members).0) {
+            return Place {
+                resumed_at: resumed_at(context, members[0].0),
+                ..Place::of_thread(site, label)
+            };
+        }
         let label = names.of(site).cloned().unwrap_or_default();
         let all = members.iter().map(|(coroutine, _)| *coroutine);
         Place {
@@ -57,7 +77,28 @@ impl Place {
             branches: branches(context, members),
             code: CodePlace::new(names.of_all(model, site, all), label),
             site,
+            of_thread: None,
+            resumed_at: None,
         }
+    }
+
+    /// Where the thread of busy coroutines is.
+    fn of_thread(site: SiteId, label: Label) -> Self {
+        let function = label.function.clone().unwrap_or_default();
+        Place {
+            code: CodePlace::new(function, label.clone()),
+            awaited_by: None,
+            branches: Vec::new(),
+            site,
+            of_thread: Some(label),
+            resumed_at: None,
+        }
+    }
+
+    /// The label with the source excerpt.
+    pub fn label<'l>(&'l self, names: &'l Names) -> Option<&'l Label> {
+        let of_thread = self.of_thread.as_ref();
+        of_thread.or_else(|| names.of(self.site))
     }
 
     /// The file and line, or the best known substitute.

@@ -144,6 +144,12 @@ fn queueing(groups: &[&Group]) -> String {
     }
 }
 
+/// Where the run of a busy group began, if its place is where the thread is.
+pub fn resumed_at(group: &Group) -> Option<(&'static str, String)> {
+    let at = group.place.resumed_at.as_ref()?;
+    Some(("resumed at", text::cut_middle(at, 80)))
+}
+
 /// Describes the usual waits at the place of a group.
 pub fn usual(group: &Group) -> Option<String> {
     let usual = group.evidence.usual?;

@@ -1,0 +1,87 @@
+//! Long waits for descriptors and long runs in all memories, some stations at a time.
+
+use std::time::Duration;
+
+use super::{Held, MemorySet};
+use crate::harvest::{DescriptorWait, LongRun};
+use crate::memory::clock::monotonic_ns;
+
+/// A station: the index of its memory among those held, and its index there.
+pub type StationPlace = (usize, usize);
+
+impl MemorySet {
+    /// The wait of this station's coroutine, if it has waited for a descriptor for at least `long`.
+    pub fn descriptor_wait(&self, station: StationPlace, long: Duration) -> Option<DescriptorWait> {
+        let (held, before_ns) = self.held_at(station, long)?;
+        let region = held.memory.region();
+        held.harvest.descriptor_wait(station.1, &region, before_ns)
+    }
+
+    /// The run of this station's coroutine, if it has run for at least `long`.
+    pub fn long_run(&self, station: StationPlace, long: Duration) -> Option<LongRun> {
+        let (held, before_ns) = self.held_at(station, long)?;
+        let region = held.memory.region();
+        held.harvest.long_run(station.1, &region, before_ns)
+    }
+
+    /// The memory of a station, and the time of its programs' clock `long` ago.
+    fn held_at(&self, station: StationPlace, long: Duration) -> Option<(&Held, u64)> {
+        let before_ns = monotonic_ns().saturating_sub(long.as_nanos() as u64);
+        let held = self.held.get(station.0)?;
+        Some((held, held.harvest.program_time(before_ns)))
+    }
+
+    /// Scans the next `scanned` stations after those of the latest call. Returns up to `most` waits.
+    pub fn next_descriptor_waits(
+        &self,
+        cursor: &mut StationPlace,
+        scanned: usize,
+        most: usize,
+        long: Duration,
+    ) -> Vec<(StationPlace, DescriptorWait)> {
+        let wait = |station| Some((station, self.descriptor_wait(station, long)?));
+        self.next_stations(cursor, scanned)
+            .filter_map(wait)
+            .take(most)
+            .collect()
+    }
+
+    /// Like [`next_descriptor_waits`](Self::next_descriptor_waits), for runs.
+    pub fn next_long_runs(
+        &self,
+        cursor: &mut StationPlace,
+        scanned: usize,
+        most: usize,
+        long: Duration,
+    ) -> Vec<(StationPlace, LongRun)> {
+        let run = |station| Some((station, self.long_run(station, long)?));
+        self.next_stations(cursor, scanned)
+            .filter_map(run)
+            .take(most)
+            .collect()
+    }
+
+    /// The next `count` stations, but none twice. Each advances the cursor.
+    fn next_stations(
+        &self,
+        cursor: &mut StationPlace,
+        count: usize,
+    ) -> impl Iterator<Item = StationPlace> {
+        let stations = self.held.iter().map(Held::stations).sum();
+        (0..count.min(stations)).map(|_| self.next_station(cursor))
+    }
+
+    /// The station at the cursor. Advances the cursor, from the last station to the first.
+    fn next_station(&self, cursor: &mut StationPlace) -> StationPlace {
+        for _ in 0..=self.held.len() {
+            let stations = self.held.get(cursor.0).map_or(0, Held::stations);
+            if cursor.1 < stations {
+                break;
+            }
+            *cursor = ((cursor.0 + 1) % self.held.len().max(1), 0);
+        }
+        let station = *cursor;
+        cursor.1 += 1;
+        station
+    }
+}

@@ -1,0 +1,128 @@
+//! Inspects the threads of programs in which a coroutine runs for long, to learn where its thread is.
+//!
+//! The program is not stopped, see [`ctp_inspect`]. Which processes are inspected is decided here, between
+//! two passes; the inspections themselves run in the [`background`], and are bounded by a [`schedule`].
+
+pub mod background;
+mod schedule;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use ctp_trace::record::{ProcessId, Record};
+
+use crate::harvest::LongRun;
+use crate::memory::clock::Clock;
+use crate::memory::memory_set::StationPlace;
+use background::{Background, Request};
+use schedule::Schedule;
+
+/// A run of this length is inspected.
+pub const LONG: Duration = Duration::from_millis(500);
+/// Most stations scanned for long runs in a round.
+pub const MOST_STATIONS: usize = 1 << 14;
+/// Most runs that are known at a time.
+pub const MOST_RUNS: usize = 256;
+/// Most processes that are inspected in a recording.
+pub const MOST_PROCESSES: usize = 4;
+/// Time from a scan to the next.
+const EVERY: Duration = Duration::from_millis(500);
+/// Scans use at most one n-th of a processor.
+const SHARE: u32 = 100;
+
+/// The inspections of a recording.
+#[derive(Debug)]
+pub struct Inspections {
+    next_scan: Instant,
+    /// The station at which the next scan starts.
+    pub cursor: StationPlace,
+    /// The known runs.
+    pub runs: Vec<(StationPlace, LongRun)>,
+    schedules: HashMap<ProcessId, Schedule>,
+    /// The processes of which an inspection was requested, and whether they can be read.
+    readable: HashMap<ProcessId, bool>,
+    background: Background,
+}
+
+impl Inspections {
+    /// Without inspections yet.
+    pub fn new(clock: Clock) -> Self {
+        Inspections {
+            next_scan: Instant::now(),
+            cursor: (0, 0),
+            runs: Vec::new(),
+            schedules: HashMap::new(),
+            readable: HashMap::new(),
+            background: Background::new(clock),
+        }
+    }
+
+    /// Whether the next scan for long runs is due.
+    pub fn is_scan_due(&self) -> bool {
+        self.next_scan <= Instant::now()
+    }
+
+    /// Takes what a scan found that used this processor time. Without long runs, inspections end.
+    pub fn scanned(&mut self, found: Vec<(StationPlace, LongRun)>, took: Duration) {
+        let now = Instant::now();
+        for (place, run) in found {
+            self.schedules
+                .entry(run.process)
+                .and_modify(|schedule| schedule.begin_again(now))
+                .or_insert_with(|| Schedule::new(now));
+            self.runs.push((place, run));
+        }
+        let runs = &self.runs;
+        self.schedules
+            .retain(|process, _| runs.iter().any(|(_, run)| run.process == *process));
+        self.next_scan = now + EVERY.max(took * SHARE);
+    }
+
+    /// The processes whose next inspection is due.
+    pub fn due(&self) -> Vec<ProcessId> {
+        let now = Instant::now();
+        let due = self.schedules.iter().filter(|(process, schedule)| {
+            schedule.next() <= now && !self.background.is_pending(**process)
+        });
+        due.map(|(process, _)| *process).collect()
+    }
+
+    /// Requests an inspection, unless there are too many processes or this process cannot be read.
+    pub fn request(&mut self, process: ProcessId, pid: u32) {
+        let is_known = self.readable.contains_key(&process);
+        if !is_known && MOST_PROCESSES <= self.readable.len() {
+            return;
+        }
+        if *self.readable.entry(process).or_insert(true) {
+            self.background.request(Request { process, pid });
+        }
+    }
+
+    /// The records of the next inspection that has ended, with the process's id.
+    pub fn next_answer(&mut self) -> Option<(u32, Vec<Record>)> {
+        let answer = self.background.answer()?;
+        let process = answer.request.process;
+        self.readable.insert(process, answer.is_readable);
+        if let Some(schedule) = self.schedules.get_mut(&process) {
+            schedule.inspected(Instant::now(), answer.cost);
+        }
+        Some((answer.request.pid, answer.records))
+    }
+
+    /// Whether an inspection goes on.
+    pub fn is_working(&self) -> bool {
+        self.background.is_working()
+    }
+
+    /// How long the main loop may sleep; `None` without long runs.
+    pub fn pause(&self) -> Option<Duration> {
+        if self.is_working() {
+            return Some(WORKING_PAUSE);
+        }
+        let next = self.schedules.values().map(Schedule::next).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// The pause while an inspection goes on.
+const WORKING_PAUSE: Duration = Duration::from_millis(50);

@@ -1,0 +1,163 @@
+//! Inspects recorded processes on a thread of its own, so that reading the program never waits for that.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use ctp_inspect::{Inspector, ProcessTarget, TargetError};
+use ctp_trace::record::{Inspection, InspectionEnd, ProcessId, Record};
+
+use crate::inspection::clock::relative;
+use crate::memory::clock::{Clock, processor_time};
+use crate::session::scheduling_priority;
+
+/// A process to inspect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its number in the trace.
+    pub process: ProcessId,
+    /// The kernel's id.
+    pub pid: u32,
+}
+
+/// The result of a request.
+#[derive(Debug)]
+pub struct Answer {
+    /// What was requested.
+    pub request: Request,
+    /// The records of the inspection, with times of the trace. Empty if the process has ended.
+    pub records: Vec<Record>,
+    /// The process can be read.
+    pub is_readable: bool,
+    /// The processor time that this took.
+    pub cost: Duration,
+}
+
+/// The inspecting thread, which starts at the first request.
+#[derive(Debug)]
+pub struct Background {
+    clock: Clock,
+    requests: Option<Sender<Request>>,
+    answers: Receiver<Answer>,
+    sender: Sender<Answer>,
+    pending: Vec<Request>,
+}
+
+impl Background {
+    /// Without a thread yet. The clock is that of the trace.
+    pub fn new(clock: Clock) -> Self {
+        let (sender, answers) = channel();
+        Background {
+            clock,
+            requests: None,
+            answers,
+            sender,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Requests an inspection, unless one of this process is pending. If no thread can be started, nothing
+    /// is inspected.
+    pub fn request(&mut self, request: Request) {
+        if self.is_pending(request.process) {
+            return;
+        }
+        if self.requests.is_none() {
+            self.requests = start(self.clock, self.sender.clone()).ok();
+        }
+        let sent = self
+            .requests
+            .as_ref()
+            .is_some_and(|requests| requests.send(request).is_ok());
+        if sent {
+            self.pending.push(request);
+        }
+    }
+
+    /// Whether an inspection of this process was requested and has no answer yet.
+    pub fn is_pending(&self, process: ProcessId) -> bool {
+        let mut pending = self.pending.iter();
+        pending.any(|request| request.process == process)
+    }
+
+    /// Whether any request has no answer yet.
+    pub fn is_working(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// The next answer, if there is one.
+    pub fn answer(&mut self) -> Option<Answer> {
+        let answer = self.answers.try_recv().ok()?;
+        self.pending.retain(|request| *request != answer.request);
+        Some(answer)
+    }
+}
+
+fn start(clock: Clock, answers: Sender<Answer>) -> io::Result<Sender<Request>> {
+    let (sender, requests) = channel();
+    let thread = thread::Builder::new().name("inspector".into());
+    thread.spawn(move || work(clock, requests, answers))?;
+    Ok(sender)
+}
+
+/// Answers requests until the recording ends.
+fn work(clock: Clock, requests: Receiver<Request>, answers: Sender<Answer>) {
+    scheduling_priority::step_back();
+    let mut inspectors: HashMap<ProcessId, Inspector> = HashMap::new();
+    for request in requests {
+        let begin = processor_time();
+        let inspected = inspect(&mut inspectors, request);
+        let is_readable = inspected.is_ok();
+        let records = match inspected {
+            Ok(records) => records,
+            Err(TargetError::Ended) => Vec::new(),
+            Err(error) => explanation(request.process, &error),
+        };
+        let records = records.into_iter();
+        let answer = Answer {
+            request,
+            records: records
+                .map(|record| relative(record, clock.monotonic_ns))
+                .collect(),
+            is_readable,
+            cost: processor_time().saturating_sub(begin),
+        };
+        if answers.send(answer).is_err() {
+            return;
+        }
+    }
+}
+
+fn inspect(
+    inspectors: &mut HashMap<ProcessId, Inspector>,
+    request: Request,
+) -> Result<Vec<Record>, TargetError> {
+    let process = request.process;
+    let mut inspector = match inspectors.remove(&process) {
+        Some(inspector) => inspector,
+        None => Inspector::new(Box::new(ProcessTarget::open(request.pid)?), process),
+    };
+    let records = inspector.inspect_only_threads()?;
+    inspectors.insert(process, inspector);
+    Ok(records)
+}
+
+/// An inspection that found nothing, and says why.
+fn explanation(process: ProcessId, error: &TargetError) -> Vec<Record> {
+    vec![
+        Record::Inspection(Inspection {
+            process,
+            number: 1,
+            only_threads: true,
+            ..Inspection::default()
+        }),
+        Record::InspectionEnd(InspectionEnd {
+            process,
+            number: 1,
+            gaps: vec![format!("The threads cannot be read: {error}.")],
+            ..InspectionEnd::default()
+        }),
+    ]
+}

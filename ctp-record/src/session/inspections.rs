@@ -1,0 +1,81 @@
+//! Inspections of threads during the recording.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use ctp_trace::record::{Nanos, Record};
+
+use super::{Over, Session};
+use crate::harvest::Sink as _;
+use crate::memory::clock::processor_time;
+use crate::monitor::inspections::{LONG, MOST_PROCESSES, MOST_RUNS, MOST_STATIONS};
+
+/// How long the end of the recording waits for the last inspection.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+/// The pause between passes meanwhile.
+const PASS_PAUSE: Duration = Duration::from_micros(250);
+
+impl Session<'_> {
+    /// Records finished inspections, and requests those that are due.
+    pub(super) fn inspect_long_runs(&mut self) {
+        self.take_inspections();
+        if self.inspections.is_scan_due() {
+            self.scan_for_long_runs();
+        }
+        for process in self.inspections.due() {
+            if let Some(pid) = self.processes.pid_with_own_threads(process) {
+                self.inspections.request(process, pid);
+            }
+        }
+    }
+
+    fn scan_for_long_runs(&mut self) {
+        let begin = processor_time();
+        let (regions, inspections) = (&self.regions, &mut self.inspections);
+        let is_same = |place, run| regions.long_run(place, LONG) == Some(run);
+        inspections
+            .runs
+            .retain(|(place, run)| is_same(*place, *run));
+        let room = MOST_RUNS - inspections.runs.len();
+        let cursor = &mut inspections.cursor;
+        let mut found = regions.next_long_runs(cursor, MOST_STATIONS, room, LONG);
+        found.retain(|run| !inspections.runs.contains(run));
+        inspections.scanned(found, processor_time().saturating_sub(begin));
+    }
+
+    /// Records the inspections that have ended, and files that the process has mapped since.
+    fn take_inspections(&mut self) {
+        while let Some((pid, records)) = self.inspections.next_answer() {
+            if let Some(Record::Inspection(begin)) = records.first() {
+                self.so_far.liveness.saw_alive(begin.at);
+                self.processes.look_again(pid, &mut self.output);
+            }
+            records
+                .into_iter()
+                .for_each(|record| self.output.take(record));
+        }
+    }
+
+    /// Inspects the threads of living programs once more, before the recording is ended by a signal. Events
+    /// are read meanwhile. Returns the time of the end.
+    pub(super) fn inspect_last(&mut self, over: Over, at: Nanos) -> Nanos {
+        let Over::Stopped(_) = over else {
+            return at;
+        };
+        if over.is_out_of_time() {
+            return at;
+        }
+        let until = Instant::now() + LAST_WAIT;
+        for (process, _) in self.processes.living().into_iter().take(MOST_PROCESSES) {
+            if let Some(pid) = self.processes.pid_with_own_threads(process) {
+                self.inspections.request(process, pid);
+            }
+        }
+        while self.inspections.is_working() && Instant::now() < until {
+            sleep(PASS_PAUSE);
+            self.read();
+            self.take_inspections();
+        }
+        self.clock.now()
+    }
+}

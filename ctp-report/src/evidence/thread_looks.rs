@@ -1,0 +1,223 @@
+//! Where threads were when they were inspected during a recording: those of busy coroutines, and those
+//! of the blocking pool.
+
+use ctp_trace::record::{Nanos, ThreadRole};
+use ctp_trace::trace_model::{Coroutine, InspectedThreads, ThreadActivity, ThreadFacts};
+use serde::Serialize;
+
+use crate::load::Model;
+use crate::names::call_stacks::{CallFrame, CallStacks};
+use crate::names::{Label, Names, label};
+use crate::text::{self, units};
+
+/// What inspections found of a thread.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ThreadLook {
+    /// The thread.
+    pub tid: u32,
+    /// What the thread did.
+    pub state: LookState,
+    /// The system call, if the thread is in any.
+    pub call: Option<String>,
+    /// When the first inspection began that found this.
+    pub first_ns: u64,
+    /// When the last inspection began.
+    pub last_ns: u64,
+    /// The number of these inspections.
+    pub looks: usize,
+    /// The functions, innermost first, up to the one that polls the coroutine.
+    pub frames: Vec<LookFrame>,
+}
+
+/// What a thread did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LookState {
+    /// Blocked in a system call that the thread has not left in between.
+    Blocked,
+    /// In a system call, and perhaps elsewhere between two inspections.
+    InCall,
+    /// Running, or ready to run, at each inspection.
+    Running,
+    /// Anything else.
+    #[default]
+    Unknown,
+}
+
+/// A function on a call stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LookFrame {
+    /// The function and its place.
+    #[serde(flatten)]
+    pub label: Label,
+    /// The compiler inlined the function into the next one.
+    pub inlined: bool,
+}
+
+/// Longer stacks are cut.
+const MOST_FRAMES: usize = 32;
+
+impl ThreadLook {
+    /// Where the thread of a running coroutine was, by inspections since the run began.
+    pub fn of(
+        model: &Model,
+        names: &Names,
+        stacks: &CallStacks,
+        coroutine: &Coroutine,
+    ) -> Option<Self> {
+        let tid = u32::try_from(coroutine.last?.tid).ok()?;
+        let mut all = model.trace_model.inspected_threads();
+        let (process, threads) = all.find(|(process, _)| *process == coroutine.process)?;
+        let facts = threads.facts(tid, coroutine.state().1)?;
+        let frames = stacks.frames(process, &facts.thread.addresses);
+        let is_end = |label: &Label| {
+            names.is_of_probe(label) || is_of_runtime(label) || is_begin_of_thread(label)
+        };
+        Some(Self::new(&facts, up_to(frames, is_end)))
+    }
+
+    /// The threads of the blocking pool that run a closure of the program.
+    pub fn of_blocking_pool(model: &Model, stacks: &CallStacks) -> Vec<Self> {
+        let all = model.trace_model.inspected_threads();
+        let of_process = |(process, threads): (_, &InspectedThreads)| {
+            let known = threads.threads.values().map(|known| &known.latest);
+            let pool = known.filter(|thread| thread.role == ThreadRole::Blocking);
+            let looks = pool.filter_map(|thread| {
+                let facts = threads.facts(thread.tid, Nanos(0))?;
+                let frames = stacks.frames(process, &thread.addresses);
+                let polls = frames.iter().any(|(label, _)| is_poll_of_closure(label));
+                polls.then(|| Self::new(&facts, up_to(frames, is_of_runtime)))
+            });
+            looks.collect::<Vec<_>>()
+        };
+        all.flat_map(of_process).collect()
+    }
+
+    fn new(facts: &ThreadFacts, frames: Vec<CallFrame>) -> Self {
+        let thread = facts.thread;
+        let call = thread.syscall.map(|number| match thread.call.as_str() {
+            "" => format!("system call {number}"),
+            call => text::escape(call),
+        });
+        let frame = |(label, inlined)| LookFrame { label, inlined };
+        ThreadLook {
+            tid: thread.tid,
+            state: match facts.activity {
+                ThreadActivity::Blocked => LookState::Blocked,
+                ThreadActivity::InCall => LookState::InCall,
+                ThreadActivity::Running => LookState::Running,
+                ThreadActivity::Unknown => LookState::Unknown,
+            },
+            call,
+            first_ns: facts.first.0,
+            last_ns: facts.last.0,
+            looks: facts.inspections,
+            frames: frames.into_iter().map(frame).collect(),
+        }
+    }
+
+    /// The innermost function of the program, with the library function that it called.
+    pub fn place(&self, names: &Names, coroutine: &str) -> Option<Label> {
+        let is_own = |frame: &LookFrame| {
+            let label = &frame.label;
+            names.is_leaf_of_user(label, coroutine) && !names.is_of_library(label)
+        };
+        let own = self.frames.iter().position(is_own)?;
+        let called = self.frames[..own].last();
+        let label = self.frames[own].label.clone();
+        Some(Label {
+            within: called.and_then(LookFrame::short_function),
+            ..label
+        })
+    }
+
+    /// `blocked in futex`, `computing`.
+    pub fn describe(&self) -> String {
+        match (self.state, &self.call) {
+            (LookState::Blocked, Some(call)) => format!("blocked in {call}"),
+            (LookState::Running, _) if self.looks == 1 => "running".to_owned(),
+            (LookState::Running, _) => "computing".to_owned(),
+            (_, Some(call)) => format!("in {call}"),
+            (_, None) => "neither in a call nor running".to_owned(),
+        }
+    }
+
+    /// The proof: what the first and the last of the inspections found.
+    pub fn proof(&self) -> Vec<(Nanos, String)> {
+        let tid = self.tid;
+        let found = match (self.state, &self.call) {
+            (LookState::Running, _) => format!("tid {tid} is in no call, and runs"),
+            (_, Some(call)) => format!("tid {tid} is in {call}"),
+            (_, None) => return Vec::new(),
+        };
+        let mut lines = vec![(Nanos(self.first_ns), found)];
+        if 1 < self.looks {
+            let looks = units::grouped(self.looks as u64);
+            let last = match self.state {
+                LookState::Blocked => {
+                    format!("tid {tid} is still there: look {looks}, no context switch since")
+                }
+                LookState::Running => format!("tid {tid} runs: so in all {looks} looks"),
+                _ => format!("tid {tid} is there again: so in all {looks} looks"),
+            };
+            lines.push((Nanos(self.last_ns), last));
+        }
+        lines
+    }
+}
+
+impl LookFrame {
+    /// `touch src/main.rs:25 (inlined)`
+    pub fn describe(&self) -> String {
+        let at = self.label.at().unwrap_or_default();
+        let at = short_path(&at);
+        let inlined = if self.inlined { " (inlined)" } else { "" };
+        match self.short_function() {
+            Some(function) => format!("{function} {at}{inlined}").trim_end().to_owned(),
+            None => at.to_owned(),
+        }
+    }
+
+    /// The path of the function, without type arguments.
+    fn short_function(&self) -> Option<String> {
+        let function = self.label.function.as_ref()?;
+        Some(label::plain(function).unwrap_or_else(|| function.clone()))
+    }
+}
+
+/// The path of a downloaded package or of the standard library without the folder in which these lie:
+/// `dashmap-6.1.0/src/lib.rs:609`.
+fn short_path(at: &str) -> &str {
+    let below = |folder: &str| {
+        let (_, rest) = at.split_once(folder)?;
+        rest.split_once('/').map(|(_, rest)| rest)
+    };
+    below("/registry/src/")
+        .or_else(|| below("/rustc/"))
+        .unwrap_or(at)
+}
+
+/// The frames before the first that ends the stack of a task.
+fn up_to(mut frames: Vec<CallFrame>, is_end: impl Fn(&Label) -> bool) -> Vec<CallFrame> {
+    let end = frames.iter().position(|(label, _)| is_end(label));
+    frames.truncate(end.unwrap_or(frames.len()).min(MOST_FRAMES));
+    frames
+}
+
+fn is_of_runtime(label: &Label) -> bool {
+    function(label).contains("tokio::runtime::")
+}
+
+fn is_begin_of_thread(label: &Label) -> bool {
+    function(label).contains("__rust_begin_short_backtrace")
+}
+
+fn is_poll_of_closure(label: &Label) -> bool {
+    let function = function(label);
+    function.contains("tokio::runtime::task::raw::poll")
+        || function.contains("tokio::runtime::task::harness::Harness")
+}
+
+fn function(label: &Label) -> &str {
+    label.function.as_deref().unwrap_or_default()
+}
