@@ -226,8 +226,8 @@ programs! {
     zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_unarmed zoo_quiet zoo_chatty zoo_panic
     zoo_guard_awaited zoo_guard_dropped zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
     zoo_read_twice zoo_long_read
-    zoo_own_queue zoo_timeout_lock zoo_select_idle zoo_forgotten_permits
-    zoo_full_channels
+    zoo_own_queue zoo_timeout_lock zoo_select_idle zoo_full_channels
+    zoo_forgotten_permits
 }
 
 // CT-15
