@@ -161,18 +161,8 @@ fn check_polls(records: &[Record], places: &[Place]) {
     }
 }
 
-#[test]
-fn threads_have_roles_and_tasks() {
-    const BLOCKERS: usize = 6;
-    let (sender, receiver) = mpsc::channel();
-    let blocker = Blocker {
-        places: sender,
-        end: Arc::new(Mutex::new(())),
-    };
-    let workers = multi_thread(3);
-    // Dropped before the runtimes, which wait for their threads.
-    let end = Arc::clone(&blocker.end);
-    let end = end.lock().unwrap();
+/// Blocks a task, a task in `block_in_place`, and a thread of the blocking pool.
+fn block_in(workers: &Runtime, blocker: &Blocker) {
     workers.spawn(blocker.clone().block_task("task"));
     let in_place = blocker.clone();
     workers.spawn(async move {
@@ -181,26 +171,22 @@ fn threads_have_roles_and_tasks() {
     });
     let pool = blocker.clone();
     workers.spawn_blocking(move || pool.block("pool", 0));
-    let mut singles = Vec::new();
-    for name in ["root", "spawned", "local"] {
-        let blocker = blocker.clone();
-        singles.push(std::thread::spawn(move || {
-            let runtime = single_thread();
-            match name {
-                "root" => runtime.block_on(async { blocker.block(name, 0) }),
-                "spawned" => drop(runtime.block_on(runtime.spawn(blocker.block_task(name)))),
-                _ => LocalSet::new().block_on(&runtime, async {
-                    drop(tokio::task::spawn_local(blocker.block_task(name)).await);
-                }),
-            }
-        }));
+}
+
+/// Blocks the only thread of a runtime: in the root future, a spawned task or a local task.
+fn block_single_thread(name: &'static str, blocker: Blocker) {
+    let runtime = single_thread();
+    match name {
+        "root" => runtime.block_on(async { blocker.block(name, 0) }),
+        "spawned" => drop(runtime.block_on(runtime.spawn(blocker.block_task(name)))),
+        _ => LocalSet::new().block_on(&runtime, async {
+            drop(tokio::task::spawn_local(blocker.block_task(name)).await);
+        }),
     }
-    let places: Vec<_> = (0..BLOCKERS).map(|_| receiver.recv().unwrap()).collect();
-    let mut inspector = ThreadInspector::default();
-    let Some(threads) = inspect(&mut inspector, &places) else {
-        return;
-    };
-    for place in &places {
+}
+
+fn check_roles(threads: &[InspectedThread], places: &[Place]) {
+    for place in places {
         let thread = threads
             .iter()
             .find(|thread| thread.tid == place.tid)
@@ -215,6 +201,31 @@ fn threads_have_roles_and_tasks() {
         assert!(thread.syscall.is_some(), "{place:?}");
         assert!(thread.is_whole, "{place:?} {:x?}", thread.addresses);
     }
+}
+
+#[test]
+fn threads_have_roles_and_tasks() {
+    const BLOCKERS: usize = 6;
+    let (sender, receiver) = mpsc::channel();
+    let blocker = Blocker {
+        places: sender,
+        end: Arc::new(Mutex::new(())),
+    };
+    let workers = multi_thread(3);
+    // Dropped before the runtimes, which wait for their threads.
+    let end = Arc::clone(&blocker.end);
+    let end = end.lock().unwrap();
+    block_in(&workers, &blocker);
+    let singles = ["root", "spawned", "local"].map(|name| {
+        let blocker = blocker.clone();
+        std::thread::spawn(move || block_single_thread(name, blocker))
+    });
+    let places: Vec<_> = (0..BLOCKERS).map(|_| receiver.recv().unwrap()).collect();
+    let mut inspector = ThreadInspector::default();
+    let Some(threads) = inspect(&mut inspector, &places) else {
+        return;
+    };
+    check_roles(&threads, &places);
     let parked = threads
         .iter()
         .filter(|thread| thread.role == ThreadRole::Parked);

@@ -5,7 +5,7 @@ mod inspection;
 
 use ctp_trace::record::{
     Act, Aggregate, Birth, Control, Durations, End, EndedSums, Event, EventCounts, Module, Place,
-    PollWakers, Process, ProcessEnd, Record, Start, ThreadEvent,
+    PollWakers, Record, Start, ThreadEvent,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -34,31 +34,13 @@ pub fn dump(bytes: &[u8]) -> String {
 fn line(record: &Record) -> String {
     match record {
         Record::Start(start) => dump_start(start),
-        Record::Process(Process {
-            id, pid, attached, ..
-        }) => {
-            format!("process {} pid={pid} attached={}", id.0, attached.0)
-        }
-        Record::Module(module) => dump_module(module),
-        Record::Site(site) => {
-            format!(
-                "site {} process={} {}",
-                site.id.0,
-                site.process.0,
-                dump_place(&site.place)
-            )
-        }
-        Record::Chain(chain) => format!(
-            "chain {} whole={} {:x?}",
-            chain.site.0, chain.is_whole, chain.addresses
+        Record::Process(process) => format!(
+            "process {} pid={} attached={}",
+            process.id.0, process.pid, process.attached.0
         ),
-        Record::Branches(branches) => {
-            let sites = branches.sites.iter().map(|site| site.0);
-            format!(
-                "branches {} {:?}",
-                branches.site.0,
-                sites.collect::<Vec<u32>>()
-            )
+        Record::Module(module) => dump_module(module),
+        Record::Site(_) | Record::Chain(_) | Record::Branches(_) | Record::Leaf(_) => {
+            dump_site(record)
         }
         Record::Birth(birth) => dump_birth(birth),
         Record::Event(event) => dump_event(event),
@@ -67,43 +49,15 @@ fn line(record: &Record) -> String {
             wake.coroutine.0, wake.count, wake.waker, wake.at.0
         ),
         Record::EventCounts(event_counts) => dump_event_counts(event_counts),
-        Record::ThreadEvent(ThreadEvent {
-            process,
-            tid,
-            at,
-            act,
-        }) => format!(
-            "deed process={} tid={tid} at={} {}",
-            process.0,
-            at.0,
-            dump_act(act)
-        ),
+        Record::ThreadEvent(thread_event) => dump_thread_event(thread_event),
         Record::Control(control) => dump_control(control),
-        Record::ProcessEnd(ProcessEnd { process, at, how }) => {
-            format!("process end {} at={} how={how:?}", process.0, at.0)
-        }
+        Record::ProcessEnd(end) => format!(
+            "process end {} at={} how={:?}",
+            end.process.0, end.at.0, end.how
+        ),
         Record::Aggregate(aggregate) => dump_aggregate(aggregate),
-        Record::Window(window) => format!(
-            "window since={} overwritten={} unattributed={} goes_on={}",
-            window.since.0, window.overwritten, window.unattributed, window.goes_on
-        ),
-        Record::Earlier(earlier) => {
-            format!("earlier {} events={}", earlier.coroutine.0, earlier.events)
-        }
-        Record::EndedSums(ended_sums) => dump_ended_sums(ended_sums),
-        Record::Threads(threads) => format!(
-            "threads {} at={} parked={} sleeping={} others={}",
-            threads.process.0, threads.at.0, threads.parked, threads.sleeping, threads.others
-        ),
-        Record::Sockets(sockets) => format!(
-            "sockets {} at={} undrained={} unsent={}",
-            sockets.process.0, sockets.at.0, sockets.undrained, sockets.unsent
-        ),
-        Record::Leaf(leaf) => format!("leaf {} kind={:?}", leaf.site.0, leaf.kind),
-        Record::Look(look) => format!(
-            "look {} since={} at={} fd={} thing={:?} seen={:?}",
-            look.coroutine.0, look.since.0, look.at.0, look.fd, look.thing, look.seen
-        ),
+        Record::Window(_) | Record::Earlier(_) | Record::EndedSums(_) => dump_flight(record),
+        Record::Threads(_) | Record::Sockets(_) | Record::Look(_) => dump_observation(record),
         Record::Inspection(_)
         | Record::AwaitStack(_)
         | Record::InspectedTask(_)
@@ -112,6 +66,69 @@ fn line(record: &Record) -> String {
         Record::Watermark(at) => format!("watermark at={}", at.0),
         Record::End(end) => dump_end(end),
         _ => panic!("version 1 has no such record: {record:?}"),
+    }
+}
+
+fn dump_site(record: &Record) -> String {
+    match record {
+        Record::Site(site) => format!(
+            "site {} process={} {}",
+            site.id.0,
+            site.process.0,
+            dump_place(&site.place)
+        ),
+        Record::Chain(chain) => format!(
+            "chain {} whole={} {:x?}",
+            chain.site.0, chain.is_whole, chain.addresses
+        ),
+        Record::Branches(branches) => {
+            let sites: Vec<u32> = branches.sites.iter().map(|site| site.0).collect();
+            format!("branches {} {sites:?}", branches.site.0)
+        }
+        Record::Leaf(leaf) => format!("leaf {} kind={:?}", leaf.site.0, leaf.kind),
+        _ => unreachable!("not about a site: {record:?}"),
+    }
+}
+
+fn dump_thread_event(thread_event: &ThreadEvent) -> String {
+    format!(
+        "deed process={} tid={} at={} {}",
+        thread_event.process.0,
+        thread_event.tid,
+        thread_event.at.0,
+        dump_act(&thread_event.act)
+    )
+}
+
+fn dump_flight(record: &Record) -> String {
+    match record {
+        Record::Window(window) => format!(
+            "window since={} overwritten={} unattributed={} goes_on={}",
+            window.since.0, window.overwritten, window.unattributed, window.goes_on
+        ),
+        Record::Earlier(earlier) => {
+            format!("earlier {} events={}", earlier.coroutine.0, earlier.events)
+        }
+        Record::EndedSums(ended_sums) => dump_ended_sums(ended_sums),
+        _ => unreachable!("not of a flight recorder: {record:?}"),
+    }
+}
+
+fn dump_observation(record: &Record) -> String {
+    match record {
+        Record::Threads(threads) => format!(
+            "threads {} at={} parked={} sleeping={} others={}",
+            threads.process.0, threads.at.0, threads.parked, threads.sleeping, threads.others
+        ),
+        Record::Sockets(sockets) => format!(
+            "sockets {} at={} undrained={} unsent={}",
+            sockets.process.0, sockets.at.0, sockets.undrained, sockets.unsent
+        ),
+        Record::Look(look) => format!(
+            "look {} since={} at={} fd={} thing={:?} seen={:?}",
+            look.coroutine.0, look.since.0, look.at.0, look.fd, look.thing, look.seen
+        ),
+        _ => unreachable!("no observation: {record:?}"),
     }
 }
 

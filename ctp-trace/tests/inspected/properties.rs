@@ -84,31 +84,42 @@ fn evidence() -> impl Strategy<Value = InspectedEvidence> {
     )
 }
 
-/// The same evidence without some of its facts.
+/// The same evidence, each time without one of its facts.
 fn with_less(evidence: &InspectedEvidence) -> Vec<InspectedEvidence> {
     let all = *evidence;
-    let doubtful = match all.blocked {
-        BlockedEvidence::Cycle { .. } => BlockedEvidence::Cycle {
-            is_exclusive: false,
+    let mut less = vec![
+        InspectedEvidence {
+            leaf: without_registration(all.leaf),
+            ..all
         },
-        BlockedEvidence::Behind { .. } => BlockedEvidence::Behind { is_certain: false },
-        BlockedEvidence::No => BlockedEvidence::No,
-    };
-    let leaf = match all.leaf {
-        LeafEvidence::Known {
-            has_no_waker,
-            is_unsettled,
-            is_held_by_unknown,
-            ..
-        } => LeafEvidence::Known {
-            always_registers: false,
-            has_no_waker,
-            is_unsettled,
-            is_held_by_unknown,
+        InspectedEvidence {
+            leaf: LeafEvidence::Unknown,
+            ..all
         },
-        leaf => leaf,
-    };
-    vec![
+        InspectedEvidence {
+            blocked: doubtful(all.blocked),
+            ..all
+        },
+        InspectedEvidence {
+            blocked: BlockedEvidence::No,
+            ..all
+        },
+        InspectedEvidence {
+            thread: PollingThread::Unknown,
+            ..all
+        },
+        InspectedEvidence {
+            workers: WorkerEvidence::Unknown,
+            ..all
+        },
+    ];
+    less.extend(with_less_time(all));
+    less.extend(with_fewer_wakers(all));
+    less
+}
+
+fn with_less_time(all: InspectedEvidence) -> [InspectedEvidence; 4] {
+    [
         InspectedEvidence {
             unchanged: Nanos(0),
             ..all
@@ -122,6 +133,15 @@ fn with_less(evidence: &InspectedEvidence) -> Vec<InspectedEvidence> {
             ..all
         },
         InspectedEvidence {
+            overdue: None,
+            ..all
+        },
+    ]
+}
+
+fn with_fewer_wakers(all: InspectedEvidence) -> [InspectedEvidence; 2] {
+    [
+        InspectedEvidence {
             wakers: None,
             ..all
         },
@@ -129,32 +149,34 @@ fn with_less(evidence: &InspectedEvidence) -> Vec<InspectedEvidence> {
             only_own_wakers: false,
             ..all
         },
-        InspectedEvidence { leaf, ..all },
-        InspectedEvidence {
-            leaf: LeafEvidence::Unknown,
-            ..all
-        },
-        InspectedEvidence {
-            blocked: doubtful,
-            ..all
-        },
-        InspectedEvidence {
-            blocked: BlockedEvidence::No,
-            ..all
-        },
-        InspectedEvidence {
-            overdue: None,
-            ..all
-        },
-        InspectedEvidence {
-            thread: PollingThread::Unknown,
-            ..all
-        },
-        InspectedEvidence {
-            workers: WorkerEvidence::Unknown,
-            ..all
-        },
     ]
+}
+
+fn doubtful(blocked: BlockedEvidence) -> BlockedEvidence {
+    match blocked {
+        BlockedEvidence::Cycle { .. } => BlockedEvidence::Cycle {
+            is_exclusive: false,
+        },
+        BlockedEvidence::Behind { .. } => BlockedEvidence::Behind { is_certain: false },
+        BlockedEvidence::No => BlockedEvidence::No,
+    }
+}
+
+fn without_registration(leaf: LeafEvidence) -> LeafEvidence {
+    match leaf {
+        LeafEvidence::Known {
+            has_no_waker,
+            is_unsettled,
+            is_held_by_unknown,
+            ..
+        } => LeafEvidence::Known {
+            always_registers: false,
+            has_no_waker,
+            is_unsettled,
+            is_held_by_unknown,
+        },
+        leaf => leaf,
+    }
 }
 
 proptest! {

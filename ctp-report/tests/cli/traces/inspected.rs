@@ -149,44 +149,59 @@ fn hold(lock: u64, variable: &str, line: u32) -> HeldLock {
 pub fn with_faults() -> Vec<u8> {
     let mut p = Inspected::new();
     p.begin();
-    p.stack(
-        1,
+    add_stacks(&mut p);
+    add_tasks_without_wakers(&mut p);
+    add_deadlock(&mut p);
+    p.task("app::export", 0, 0, |task| {
+        task.state = TaskState::Running;
+        task.polled_by = 4131;
+        task.wakers = None;
+    });
+    p.task("app::queued", 0, 1, |task| task.state = TaskState::Notified);
+    p.task("app::idle", 5, 0, |_| {});
+    add_leases(&mut p);
+    (50..60).for_each(|fd| p.reading(fd));
+    p.thread(4130, ThreadRole::Parked, "epoll_wait", None);
+    p.thread(4131, ThreadRole::Polling, "clock_nanosleep", Some(66));
+    p.thread(4132, ThreadRole::Parked, "futex", None);
+    p.thread(4133, ThreadRole::Parked, "futex", None);
+    p.end();
+    p.inspect_again();
+    p.finish()
+}
+
+fn add_stacks(p: &mut Inspected) {
+    let stacks: [&[(u32, &str, u32)]; 6] = [
         &[
             (0, "app::serve", 12),
             (1, "app::read_frame", 17),
             (2, "tokio::io::Readiness", 0),
         ],
-    );
-    p.stack(
-        2,
         &[
             (0, "app::serve", 12),
             (1, "app::read_frame", 18),
             (2, "app::Framed", 0),
         ],
-    );
-    p.stack(
-        3,
         &[
             (0, "app::order", 9),
             (1, "app::get_permit", 10),
             (2, "tokio::sync::Acquire", 0),
         ],
-    );
-    p.stack(
-        4,
         &[(0, "app::transfer", 22), (1, "tokio::sync::Mutex::lock", 0)],
-    );
-    p.stack(5, &[(0, "app::idle", 4), (1, "std::future::Pending", 0)]);
-    p.stack(
-        6,
+        &[(0, "app::idle", 4), (1, "std::future::Pending", 0)],
         &[
             (0, "app::lease", 6),
             (1, "tokio::time::Timeout", 0),
             (2, "app::renew", 7),
             (2, "tokio::time::Sleep", 0),
         ],
-    );
+    ];
+    for (id, frames) in (1..).zip(stacks) {
+        p.stack(id, frames);
+    }
+}
+
+fn add_tasks_without_wakers(p: &mut Inspected) {
     for fd in 17..20 {
         p.task("app::serve", 1, 0, |task| {
             task.waits = vec![wait(2, Resource::Readable(fd), Some(true))];
@@ -201,6 +216,10 @@ pub fn with_faults() -> Vec<u8> {
             task.waker_holders = vec![WakerHolder::Io(Some(fd))];
         });
     }
+}
+
+/// Two tasks that wait for each other's lock, and a task behind them.
+fn add_deadlock(p: &mut Inspected) {
     for (wants, has, line) in [(0xa000, 0xb000, 20), (0xb000, 0xa000, 21)] {
         p.task("app::transfer", 4, 1, |task| {
             task.waits = vec![wait(1, Resource::Mutex(wants), Some(true))];
@@ -210,13 +229,10 @@ pub fn with_faults() -> Vec<u8> {
     p.task("app::transfer", 4, 1, |task| {
         task.waits = vec![wait(1, Resource::Mutex(0xa000), Some(true))];
     });
-    p.task("app::export", 0, 0, |task| {
-        task.state = TaskState::Running;
-        task.polled_by = 4131;
-        task.wakers = None;
-    });
-    p.task("app::queued", 0, 1, |task| task.state = TaskState::Notified);
-    p.task("app::idle", 5, 0, |_| {});
+}
+
+/// Tasks that wait for a channel or a timer.
+fn add_leases(p: &mut Inspected) {
     for lease in 1..4 {
         p.task("app::lease", 6, 2, |task| {
             task.waits = vec![
@@ -225,14 +241,6 @@ pub fn with_faults() -> Vec<u8> {
             ];
         });
     }
-    (50..60).for_each(|fd| p.reading(fd));
-    p.thread(4130, ThreadRole::Parked, "epoll_wait", None);
-    p.thread(4131, ThreadRole::Polling, "clock_nanosleep", Some(66));
-    p.thread(4132, ThreadRole::Parked, "futex", None);
-    p.thread(4133, ThreadRole::Parked, "futex", None);
-    p.end();
-    p.inspect_again();
-    p.finish()
 }
 
 /// Tasks that read, all of which can be woken.
