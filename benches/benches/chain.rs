@@ -74,11 +74,10 @@ fn wakes(borrowed: &Borrowed) {
     let reported = times(1, before, wake).least_ns;
     report("wake, by a handle", reported, None);
     for depth in DEPTHS {
-        let called = |waker: &Waker| {
+        let found = poll_once(depth, &mut None, |waker| {
             let waker = black_box(waker);
             times(1, before, || waker.wake_by_ref()).least_ns
-        };
-        let found = poll_once(depth, &mut None, called);
+        });
         let what = format!("wake, by a waker, {depth} deep");
         report(&what, found, Some(("by a handle", reported)));
     }
@@ -114,7 +113,6 @@ fn clone_and_wake(waker: &Waker) {
 /// Measures a poll where the leaf clones the waker, and the wake that consumes the clone, for an untraced
 /// and a traced future. This is the whole cost of a yielding task, apart from the executor.
 fn yields(borrowed: &Borrowed) {
-    let before = || borrowed.empty_lanes();
     for depth in DEPTHS {
         let [plain, traced] = [false, true].map(|is_traced| {
             let given = RefCell::new(None);
@@ -134,7 +132,7 @@ fn yields(borrowed: &Borrowed) {
                 assert!(polled.is_pending());
                 given.take().expect("a waker from the leaf").wake();
             };
-            times(1, before, go).least_ns
+            times(1, || borrowed.empty_lanes(), go).least_ns
         });
         let what = format!("poll, clone and wake, {depth} deep");
         report(&what, traced, Some(("untraced", plain)));

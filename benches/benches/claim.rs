@@ -114,23 +114,25 @@ fn target(taken: usize) {
         all_are_here.wait();
         std::thread::sleep(PAUSE);
         let (message, hear) = std::sync::mpsc::channel();
-        let comer = |_| {
-            let (task, message) = (Task::born("comer"), message.clone());
-            let is_over = &is_over;
-            spawn(scope, move || {
-                message.send(first_events(&task)).expect("a receiver");
-                is_over.wait();
-            });
-            hear.recv().expect("the thread's times")
-        };
-        let comers: Vec<Took> = (0..COMERS).map(comer).collect();
-        let passer = |_| {
-            let task = Task::born("passer");
-            spawn(scope, move || first_events(&task))
-                .join()
-                .expect("the thread's times")
-        };
-        let passers: Vec<Took> = (0..PASSERS).map(passer).collect();
+        let comers: Vec<Took> = (0..COMERS)
+            .map(|_| {
+                let (task, message) = (Task::born("comer"), message.clone());
+                let is_over = &is_over;
+                spawn(scope, move || {
+                    message.send(first_events(&task)).expect("a receiver");
+                    is_over.wait();
+                });
+                hear.recv().expect("the thread's times")
+            })
+            .collect();
+        let passers: Vec<Took> = (0..PASSERS)
+            .map(|_| {
+                let task = Task::born("passer");
+                spawn(scope, move || first_events(&task))
+                    .join()
+                    .expect("the thread's times")
+            })
+            .collect();
         is_over.wait();
         say(&comers, |took| took.first);
         say(&passers, |took| took.first);

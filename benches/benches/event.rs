@@ -213,8 +213,9 @@ fn recorded() {
     let flags = std::env::var("CTP_BENCH_FLAGS").unwrap_or_default();
     let what = format!("under ctp-record {flags}");
     // The recorder keeps up, so that no lane is ever full.
-    let pause = || thread::sleep(Duration::from_micros(300));
-    events(what.trim_end(), &Comparison::new(), pause);
+    events(what.trim_end(), &Comparison::new(), || {
+        thread::sleep(Duration::from_micros(300))
+    });
 }
 
 /// Measures an update of an aggregate, alone and while another thread reads without a pause.

@@ -61,15 +61,14 @@ fn code_of(path: PathBuf) -> Code {
 /// Random offsets in the code (a linear congruential generator, Knuth's MMIX).
 fn places(code: &Code) -> impl Iterator<Item = u64> {
     let bytes = code.bytes;
-    let next = |state: &u64| {
+    let states = std::iter::successors(Some(1), |state: &u64| {
         let factor = 6_364_136_223_846_793_005;
         Some(
             state
                 .wrapping_mul(factor)
                 .wrapping_add(1_442_695_040_888_963_407),
         )
-    };
-    let states = std::iter::successors(Some(1), next);
+    });
     states
         .map(move |state: u64| (state >> 20) % bytes)
         .take(ADDRESSES as usize)

@@ -42,8 +42,9 @@ impl Distance {
 /// The processors that this thread may use.
 fn processors() -> Vec<usize> {
     let may = sched_getaffinity(None);
-    let is_allowed = |processor: &usize| may.is_ok_and(|may| may.is_set(*processor));
-    (0..CpuSet::MAX_CPU).filter(is_allowed).collect()
+    (0..CpuSet::MAX_CPU)
+        .filter(|processor| may.is_ok_and(|may| may.is_set(*processor)))
+        .collect()
 }
 
 /// The median of some rounds, in which two threads alternately write a word.

@@ -182,12 +182,11 @@ fn refined(kind: LeafKind, function: &str) -> LeafKind {
 /// Whether a function that waits for a descriptor writes.
 fn writes(path: &str) -> bool {
     let (_, name) = path.rsplit_once("::").unwrap_or_default();
-    let is_poll_of_write = |end: &str| {
+    name.strip_prefix("poll_").is_some_and(|end| {
         ["write", "send", "flush", "shutdown"]
             .iter()
             .any(|verb| end.starts_with(verb))
-    };
-    name.strip_prefix("poll_").is_some_and(is_poll_of_write)
+    })
 }
 
 /// Whether a function is of a known library, or of none, as the compiler's own functions.

@@ -13,7 +13,7 @@ use std::process::Command;
 use ctp_inspect::stacks::Unwinder;
 use ctp_inspect::threads::ThreadState;
 use ctp_inspect::{CoreFile, Inspector, Target as _, TraceIds};
-use ctp_trace::record::{Module, ProcessId, Record};
+use ctp_trace::record::{ProcessId, Record};
 use support::{Running, Truth};
 
 const THREADS: usize = 9;
@@ -205,8 +205,10 @@ fn the_executable_is_found_without_file_mappings() {
         .iter()
         .flat_map(|truth| truth.addresses.iter().take(2));
     for address in own {
-        let is_in = |module: &&Module| (module.start..module.end).contains(address);
-        let module = modules.iter().find(is_in).unwrap();
+        let module = modules
+            .iter()
+            .find(|module| (module.start..module.end).contains(address))
+            .unwrap();
         assert_eq!(module.path, core.exe());
         assert!(!module.build_id.is_empty());
         assert!(core.mapping_at(*address).unwrap().is_executable);

@@ -31,11 +31,13 @@ fn start() -> Option<(tempfile::TempDir, Running, Vec<Truth>)> {
 }
 
 fn threads(records: Vec<Record>) -> Vec<InspectedThread> {
-    let thread = |record| match record {
-        Record::InspectedThread(thread) => Some(thread),
-        _ => None,
-    };
-    records.into_iter().filter_map(thread).collect()
+    records
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::InspectedThread(thread) => Some(thread),
+            _ => None,
+        })
+        .collect()
 }
 
 fn inspect(inspector: &mut Inspector, ids: &mut TraceIds) -> Vec<Record> {

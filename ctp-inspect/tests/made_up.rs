@@ -81,11 +81,10 @@ fn address(index: usize) -> u64 {
 
 /// Writes the cells, with all living tasks in a list. Returns the addresses of the living tasks.
 fn place(image: &mut MemoryImage, cells: &[Cell]) -> Vec<u64> {
-    let is_alive = |cell: &(usize, &Cell)| matches!(cell.1, Cell::Alive(_));
     let alive: Vec<u64> = cells
         .iter()
         .enumerate()
-        .filter(is_alive)
+        .filter(|cell| matches!(cell.1, Cell::Alive(_)))
         .map(|(i, _)| address(i))
         .collect();
     for (index, cell) in cells.iter().enumerate() {

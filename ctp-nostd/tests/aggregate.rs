@@ -172,8 +172,10 @@ fn assert_whole(found: &Durations, before: u64) {
     assert_eq!(in_bins, found.count);
     assert!(before <= found.count);
     let mean = found.sum_ns.checked_div(found.count);
-    let is_between = |mean| found.min_ns <= mean && mean <= found.max_ns;
-    assert!(mean.is_none_or(is_between), "{found:?}");
+    assert!(
+        mean.is_none_or(|mean| found.min_ns <= mean && mean <= found.max_ns),
+        "{found:?}"
+    );
 }
 
 // AGG-03, AGG-05

@@ -48,16 +48,19 @@ fn violations(file: &Path, layers: &[String]) -> Vec<String> {
     let to_root = "super::".repeat(path.len());
     let is_wrong = |code: &str| {
         // The exports of `lib.rs` are for users: inside of the crate a path begins with a layer.
-        let is_layer_below = |name: &str| height(name).is_some_and(|other| other <= own);
-        let is_layer_above = |name: &str| height(name).is_some_and(|other| own < other);
-        !names_after(code, "crate::").into_iter().all(is_layer_below)
-            || names_after(code, &to_root).into_iter().any(is_layer_above)
+        !names_after(code, "crate::")
+            .into_iter()
+            .all(|name| height(name).is_some_and(|other| other <= own))
+            || names_after(code, &to_root)
+                .into_iter()
+                .any(|name| height(name).is_some_and(|other| own < other))
             || (code.contains("rustix::") && path[0] != "linux")
     };
     let code = |line: &str| line.split("//").next().unwrap_or_default().to_owned();
     let wrong = text.lines().filter(|line| is_wrong(&code(line)));
-    let with_path = |line: &str| format!("{}: {}", path.join("::"), line.trim());
-    wrong.map(with_path).collect()
+    wrong
+        .map(|line| format!("{}: {}", path.join("::"), line.trim()))
+        .collect()
 }
 
 #[test]

@@ -40,8 +40,10 @@ fn row(line: &str) -> Option<Row> {
 }
 
 fn fields(fields: &[Field]) -> Vec<Row> {
-    let row = |&(name, offset, bytes): &Field| (name.to_owned(), offset, bytes);
-    fields.iter().map(row).collect()
+    fields
+        .iter()
+        .map(|&(name, offset, bytes)| (name.to_owned(), offset, bytes))
+        .collect()
 }
 
 fn spec_of(heading: &str) -> Vec<Row> {

@@ -51,11 +51,12 @@ impl Memory {
 
     fn whole(&self) -> Vec<u64> {
         let ring = self.ring();
-        let number = |at| match ring.see(at) {
-            RecordState::Whole(copied) => Some(copied.read().1.n),
-            _ => None,
-        };
-        (ring.oldest()..ring.head()).filter_map(number).collect()
+        (ring.oldest()..ring.head())
+            .filter_map(|at| match ring.see(at) {
+                RecordState::Whole(copied) => Some(copied.read().1.n),
+                _ => None,
+            })
+            .collect()
     }
 }
 

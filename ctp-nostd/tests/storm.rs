@@ -140,15 +140,19 @@ fn storm_events_are_read_whole_or_counted_as_lost() {
         .collect();
     let is_over = &AtomicBool::new(false);
     let written: Vec<u64> = thread::scope(|scope| {
-        let start = |(writer, coroutine)| scope.spawn(move || write(writer, coroutine, is_over));
-        let writers: Vec<_> = (0..).zip(coroutines).map(start).collect();
+        let writers: Vec<_> = (0..)
+            .zip(coroutines)
+            .map(|(writer, coroutine)| scope.spawn(move || write(writer, coroutine, is_over)))
+            .collect();
         let begin = Instant::now();
         while begin.elapsed() < duration() {
             readers.iter_mut().for_each(Reader::read);
         }
         is_over.store(true, Relaxed);
-        let join = |writer: thread::ScopedJoinHandle<'_, u64>| writer.join().expect("no panic");
-        writers.into_iter().map(join).collect()
+        writers
+            .into_iter()
+            .map(|writer| writer.join().expect("no panic"))
+            .collect()
     });
     for (reader, written) in readers.iter_mut().zip(written) {
         reader.read();

@@ -29,8 +29,9 @@ fn main() {
     for _ in 0..threads / at_once {
         let all_are_here = Barrier::new(at_once);
         thread::scope(|scope| {
-            let spawn = |_| scope.spawn(|| live(&all_are_here, cycles));
-            let alive: Vec<_> = (0..at_once).map(spawn).collect();
+            let alive: Vec<_> = (0..at_once)
+                .map(|_| scope.spawn(|| live(&all_are_here, cycles)))
+                .collect();
             // The end of a scope does not wait for the end of a thread, only for the end of its
             // closure. More than AT_ONCE threads would then be alive.
             for thread in alive {
@@ -54,17 +55,18 @@ fn mapped_kib() -> u64 {
 fn threads_that_wait(threads: usize) -> usize {
     let is_over = Barrier::new(threads + 1);
     thread::scope(|scope| {
-        let come = |_| {
-            thread::sleep(Duration::from_millis(5));
-            let (task, is_over) = (Task::born("comer"), &is_over);
-            let (say, hear) = mpsc::channel();
-            scope.spawn(move || {
-                say.send(faults_of_the_first_event(&task)).expect("heard");
-                is_over.wait();
-            });
-            hear.recv().expect("it says")
-        };
-        let faults: Vec<u64> = (0..threads).map(come).collect();
+        let faults: Vec<u64> = (0..threads)
+            .map(|_| {
+                thread::sleep(Duration::from_millis(5));
+                let (task, is_over) = (Task::born("comer"), &is_over);
+                let (say, hear) = mpsc::channel();
+                scope.spawn(move || {
+                    say.send(faults_of_the_first_event(&task)).expect("heard");
+                    is_over.wait();
+                });
+                hear.recv().expect("it says")
+            })
+            .collect();
         is_over.wait();
         faults.iter().skip(16).filter(|faults| 0 < **faults).count()
     })

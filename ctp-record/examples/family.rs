@@ -226,15 +226,17 @@ fn daemonise(truth: &str, rest: &[&str]) {
 
 fn many(truth: &str, count: u64, cycles: &str, pause: &str) {
     let names: Vec<String> = (0..count).map(|index| format!("one-{index}")).collect();
-    let start = |name: &String| {
-        let pid = fork();
-        if pid == 0 {
-            work(truth, name, number(cycles), number(pause));
-            std::process::exit(0);
-        }
-        pid
-    };
-    let children: Vec<i32> = names.iter().map(start).collect();
+    let children: Vec<i32> = names
+        .iter()
+        .map(|name| {
+            let pid = fork();
+            if pid == 0 {
+                work(truth, name, number(cycles), number(pause));
+                std::process::exit(0);
+            }
+            pid
+        })
+        .collect();
     children.into_iter().for_each(wait_for);
 }
 

@@ -36,8 +36,8 @@ fn main() {
     ctp::attach();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let events: u64 = arguments[1].parse().expect("a number");
-    let tasks = || Tasks([Task::born("outer"), Task::born("inner")]);
-    let Tasks([outer, inner]) = TASKS.get_or_init(tasks);
+    let Tasks([outer, inner]) =
+        TASKS.get_or_init(|| Tasks([Task::born("outer"), Task::born("inner")]));
     interrupt_every(50);
     for _ in 0..events / 4 {
         outer.run();

@@ -132,12 +132,13 @@ fn cut() -> String {
         ("seal", fcntl_add_seals(file, SealFlags::WRITE)),
         ("punch", fallocate(file, hole, 1024, length - 1024)),
     ];
-    let line = |(thread_event, message): (&str, Result<(), Errno>)| match message {
-        Ok(()) => format!("{thread_event} done\n"),
-        Err(Errno::PERM) => format!("{thread_event} EPERM\n"),
-        Err(error) => format!("{thread_event} {error}\n"),
-    };
-    thread_events.map(line).concat()
+    thread_events
+        .map(|(thread_event, message)| match message {
+            Ok(()) => format!("{thread_event} done\n"),
+            Err(Errno::PERM) => format!("{thread_event} EPERM\n"),
+            Err(error) => format!("{thread_event} {error}\n"),
+        })
+        .concat()
 }
 
 fn babble(kib: u64) {
@@ -149,13 +150,14 @@ fn babble(kib: u64) {
 }
 
 fn beg(number: u64) {
-    let ask = |mut socket: UnixStream| {
-        socket.write_all(&REQUEST).expect("the recorder listens");
-        socket
-    };
     drop(
         (0..number)
-            .map_while(|_| connect().map(ask))
+            .map_while(|_| {
+                connect().map(|mut socket| {
+                    socket.write_all(&REQUEST).expect("the recorder listens");
+                    socket
+                })
+            })
             .collect::<Vec<_>>(),
     );
 }

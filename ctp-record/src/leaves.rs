@@ -96,8 +96,7 @@ impl Thread {
         let (requests, receiver) = channel();
         let (sender, answers) = channel();
         let thread = thread::Builder::new().name("ctp-leaves".to_owned());
-        let examine = move || examine_all(&receiver, &sender);
-        thread.spawn(examine).ok()?;
+        thread.spawn(move || examine_all(&receiver, &sender)).ok()?;
         Some(Thread {
             requests,
             answers,

@@ -145,12 +145,14 @@ impl Looks {
         let tables = tables_for(&observations);
         let watched = watched_for(&observations, now());
         self.note_watchers(&observations, &watched);
-        let with_seen = |observation: Observation| {
-            let seen = seen_of(&observation, tables.get(&observation.pid));
-            let seen = self.with_watchers(&observation, seen, &watched);
-            (observation, seen)
-        };
-        let observations: Vec<_> = observations.into_iter().map(with_seen).collect();
+        let observations: Vec<_> = observations
+            .into_iter()
+            .map(|observation| {
+                let seen = seen_of(&observation, tables.get(&observation.pid));
+                let seen = self.with_watchers(&observation, seen, &watched);
+                (observation, seen)
+            })
+            .collect();
         let at = now();
         let ended = ended_of(&observations);
         let mut looks = Vec::new();
@@ -168,9 +170,9 @@ impl Looks {
     }
 
     fn note_watchers(&mut self, observations: &[Observation], watched: &Lists) {
-        let is_watched =
-            |observation: &&Observation| is_watched(observation, watched) == Some(true);
-        let some = observations.iter().filter(is_watched);
+        let some = observations
+            .iter()
+            .filter(|observation| is_watched(observation, watched) == Some(true));
         self.watching
             .extend(some.map(|observation| observation.wait.process));
     }

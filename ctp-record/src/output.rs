@@ -238,9 +238,9 @@ fn is_at(place: &Path, file: &File) -> bool {
     let Ok(written) = file.metadata() else {
         return false;
     };
-    let is_same =
-        |found: fs::Metadata| (found.dev(), found.ino()) == (written.dev(), written.ino());
-    !written.is_file() || fs::metadata(place).is_ok_and(is_same)
+    !written.is_file()
+        || fs::metadata(place)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (written.dev(), written.ino()))
 }
 
 /// Keeps the first failure of a sink.

@@ -228,8 +228,10 @@ impl Cli {
         let Some(word) = self.trace.as_deref().filter(|path| !path.exists()) else {
             return Ok(());
         };
-        let is_option = |argument: &clap::Arg| argument.get_long().map(Path::new) == Some(word);
-        if command().get_arguments().any(is_option) {
+        if command()
+            .get_arguments()
+            .any(|argument| argument.get_long().map(Path::new) == Some(word))
+        {
             let word = word.display();
             let message = format!("no file {word} here; did you mean --{word}?");
             return Err(command().error(ErrorKind::InvalidValue, message));

@@ -44,8 +44,10 @@ impl Imported {
 /// Whether these bytes look like coroTracer JSON lines, with a valid line near the start.
 pub fn recognises(bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(RECOGNISED_WITHIN_BYTES)];
-    let looks_like = |line: &[u8]| line::parse(line).is_ok();
-    !bytes.starts_with(&ctp_trace::format::MAGIC) && head.split(|&b| b == b'\n').any(looks_like)
+    !bytes.starts_with(&ctp_trace::format::MAGIC)
+        && head
+            .split(|&b| b == b'\n')
+            .any(|line| line::parse(line).is_ok())
 }
 
 /// Imports a run, by default the last.

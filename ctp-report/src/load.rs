@@ -268,10 +268,12 @@ fn is_missing(path: &Path) -> anyhow::Error {
 /// The latest snapshot of a flight recorder. Snapshots are numbered from 1; the file without a number
 /// is written at the end, if at all.
 fn latest_snapshot(path: &Path) -> Option<PathBuf> {
-    let numbered = |number: u32| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{number}"));
-        PathBuf::from(name)
-    };
-    (1..).map(numbered).take_while(|path| path.is_file()).last()
+    (1..)
+        .map(|number| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        })
+        .take_while(|path| path.is_file())
+        .last()
 }

@@ -35,8 +35,7 @@ pub fn escaped_bytes(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Like [`escaped`], for several lines: line ends are kept.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
-    let has_other = |c| c != '\n' && is_unsafe(c);
-    if !text.contains(has_other) {
+    if !text.contains(|c| c != '\n' && is_unsafe(c)) {
         return Cow::Borrowed(text);
     }
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(escaped).collect();

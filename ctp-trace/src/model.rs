@@ -160,8 +160,9 @@ impl TraceModel {
     /// spawned.
     pub fn place_of(&self, coroutine: &Coroutine) -> SiteId {
         let waits = coroutine.suspend().map(|wait| wait.site);
-        let waited = || self.resumed_from(coroutine).map(|stats| stats.site);
-        waits.or_else(waited).unwrap_or(coroutine.spawn_site)
+        waits
+            .or_else(|| self.resumed_from(coroutine).map(|stats| stats.site))
+            .unwrap_or(coroutine.spawn_site)
     }
 
     /// Where the coroutine waited before its latest run, if known.
@@ -238,15 +239,16 @@ impl TraceModel {
     /// is left out if recording was stopped in between, because an earlier close may have been missed.
     pub fn closings(&self) -> BTreeMap<CoroutineId, Closing> {
         let lost = self.resources.closings.lost(self.coroutines.all());
-        let seen = |(id, (_, closing)): (CoroutineId, (u64, Closing))| {
-            let since = self.get(id)?.suspend()?.at;
-            let is_sure = !self
-                .missing
-                .filtering
-                .was_stopped_between(since, closing.at);
-            is_sure.then_some((id, closing))
-        };
-        lost.into_iter().filter_map(seen).collect()
+        lost.into_iter()
+            .filter_map(|(id, (_, closing))| {
+                let since = self.get(id)?.suspend()?.at;
+                let is_sure = !self
+                    .missing
+                    .filtering
+                    .was_stopped_between(since, closing.at);
+                is_sure.then_some((id, closing))
+            })
+            .collect()
     }
 
     /// Losses of the threads of a process after this time: the latest of each thread, in order. If there

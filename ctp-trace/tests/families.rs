@@ -197,8 +197,9 @@ fn recursive_spawns_share_a_family_at_any_depth() {
 // CT-25
 #[test]
 fn the_family_tree_is_bounded() {
-    let letters = |id: u32| format!("{id:b}").replace('0', "o").replace('1', "i");
-    let names: Vec<String> = (0..1 << 17).map(letters).collect();
+    let names: Vec<String> = (0..1 << 17)
+        .map(|id| format!("{id:b}").replace('0', "o").replace('1', "i"))
+        .collect();
     let trace_model = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let families = families(&trace_model);
     assert!(families.len() <= 1 << 16);

@@ -84,8 +84,9 @@ fn item_name(code: &str) -> Option<String> {
         .iter()
         .find_map(|word| code.split_once(word))
         .map(|(_, rest)| rest)?;
-    let is_end = |character: char| !character.is_alphanumeric() && character != '_';
-    let name = rest.split(is_end).next()?;
+    let name = rest
+        .split(|character: char| !character.is_alphanumeric() && character != '_')
+        .next()?;
     (!name.is_empty()).then(|| name.to_owned())
 }
 
@@ -113,9 +114,8 @@ fn every_unsafe_block_has_the_row() {
     let (source, document) = (blocks_in_source(), blocks_in_document());
     assert!(!source.is_empty());
     let keys = source.keys().chain(document.keys());
-    let differs = |key: &&(String, String)| source.get(*key) != document.get(*key);
     let wrong: Vec<_> = keys
-        .filter(differs)
+        .filter(|key| source.get(*key) != document.get(*key))
         .map(|key| (key, source.get(key), document.get(key)))
         .collect();
     assert!(

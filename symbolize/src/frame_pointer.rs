@@ -72,8 +72,8 @@ impl UnwindTable {
 
     /// Whether the frame pointer can be followed while the code at this address runs.
     pub(crate) fn can_follow(&self, address: Svma) -> bool {
-        let is_there = |row: &UnwindTableRow<usize>| row.contains(address.0);
-        self.any_row(address, is_there).unwrap_or(false)
+        self.any_row(address, |row| row.contains(address.0))
+            .unwrap_or(false)
     }
 
     /// Whether the frame pointer can be followed anywhere in the function with this address.

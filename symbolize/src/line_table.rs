@@ -104,8 +104,10 @@ fn on_line(
     let line = row.line().map_or(0, NonZeroU64::get);
     let file = usize::try_from(row.file_index()).ok();
     let in_file = file.and_then(|file| files.get(file)).into_iter().flatten();
-    let is_on_line = |index: &usize| u64::from(requested[*index].line) == line;
-    in_file.copied().filter(is_on_line).collect()
+    in_file
+        .copied()
+        .filter(|index| u64::from(requested[*index].line) == line)
+        .collect()
 }
 
 /// For each file index of the table the wanted lines that are in this file.
@@ -117,15 +119,17 @@ fn requested_by_file<'i>(
 ) -> Vec<Vec<usize>> {
     // Up to version 4 there is no file 0.
     let behind_last = header.file_names().len() as u64 + 1;
-    let in_file = |file| {
-        let Some(path) = path(unit, header, file, work).filter(|_| work.is_left()) else {
-            return Vec::new();
-        };
-        work.spend(path.len() as u64 * requested.len() as u64);
-        let is_in_file = |&index: &usize| is_same_file(&requested[index].file, &path);
-        (0..requested.len()).filter(is_in_file).collect()
-    };
-    (0..behind_last).map(in_file).collect()
+    (0..behind_last)
+        .map(|file| {
+            let Some(path) = path(unit, header, file, work).filter(|_| work.is_left()) else {
+                return Vec::new();
+            };
+            work.spend(path.len() as u64 * requested.len() as u64);
+            (0..requested.len())
+                .filter(|&index| is_same_file(&requested[index].file, &path))
+                .collect()
+        })
+        .collect()
 }
 
 fn union(files: &[Vec<usize>]) -> Vec<usize> {

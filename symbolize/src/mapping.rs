@@ -79,12 +79,14 @@ impl Mappings {
     pub(crate) fn new(mut mappings: Vec<Mapping>) -> Self {
         mappings.sort_by_key(|mapping| mapping.start);
         let mut reach = Avma(0);
-        let entry = |mapping: Mapping| {
-            reach = reach.max(mapping.end);
-            Entry { mapping, reach }
-        };
         Self {
-            entries: mappings.into_iter().map(entry).collect(),
+            entries: mappings
+                .into_iter()
+                .map(|mapping| {
+                    reach = reach.max(mapping.end);
+                    Entry { mapping, reach }
+                })
+                .collect(),
         }
     }
 

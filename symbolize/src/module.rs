@@ -127,11 +127,13 @@ impl Module {
         }
         let key = (self.symbols().group_at(address), frame.name.take());
         let mut completed = self.completed.borrow_mut();
-        let complete = |(_, name): &(_, Option<Name>)| match name {
-            Some(Name::Short(short)) => self.extended(short, address),
-            _ => self.best_symbol(address),
-        };
-        frame.name = completed.entry(key).or_insert_with_key(complete).clone();
+        frame.name = completed
+            .entry(key)
+            .or_insert_with_key(|(_, name)| match name {
+                Some(Name::Short(short)) => self.extended(short, address),
+                _ => self.best_symbol(address),
+            })
+            .clone();
     }
 
     /// The full name of the function that DWARF calls `short`, or `short` itself.
@@ -144,8 +146,7 @@ impl Module {
             let says_more = !is_own || symbol != short;
             Name::extended(&symbol, short).filter(|_| says_more)
         });
-        let alias = || self.best_symbol(address).filter(|_| is_own);
-        full.or_else(alias)
+        full.or_else(|| self.best_symbol(address).filter(|_| is_own))
             .or_else(|| Some(Name::Short(short.into())))
     }
 
@@ -189,20 +190,23 @@ impl Module {
     }
 
     fn unwinding(&self) -> Option<&UnwindTable> {
-        let load = || UnwindTable::of(self.file.reopen().ok()?);
-        self.unwinding.get_or_init(load).as_ref()
+        self.unwinding
+            .get_or_init(|| UnwindTable::of(self.file.reopen().ok()?))
+            .as_ref()
     }
 
     /// The separate debug file, if the debug info was moved.
     fn separate(&self) -> Option<&ImageFile> {
-        let find = || {
-            let image = self.file.reopen().ok()?;
-            let object = object::File::parse(&image).ok()?;
-            let is_moved = !object.has_debug_symbols();
-            let find = || separate::find(&object, &self.file.path, &self.recorded, &self.places);
-            is_moved.then(find)?
-        };
-        self.separate.get_or_init(find).as_ref()
+        self.separate
+            .get_or_init(|| {
+                let image = self.file.reopen().ok()?;
+                let object = object::File::parse(&image).ok()?;
+                let is_moved = !object.has_debug_symbols();
+                is_moved.then(|| {
+                    separate::find(&object, &self.file.path, &self.recorded, &self.places)
+                })?
+            })
+            .as_ref()
     }
 
     fn symbols(&self) -> &SymbolTable {
@@ -219,14 +223,13 @@ impl Module {
 
 /// Opens an ELF file and reads the headers. Errors name the file `path`.
 pub(crate) fn open(file: &Path, path: &str, places: &Places) -> Result<(Image, Headers), Miss> {
-    let unreadable = |error: io::Error| match error.kind() {
+    let image = Image::open(file, places.budget()).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => not_elf(path, &reason(&error)),
         _ => Miss::Unreadable {
             path: path.to_owned(),
             reason: reason(&error),
         },
-    };
-    let image = Image::open(file, places.budget()).map_err(unreadable)?;
+    })?;
     match (&image).read_bytes_at(0, 4) {
         Ok(magic) if magic == elf::ELFMAG => {}
         _ => return Err(not_elf(path, "the ELF magic number is missing")),

@@ -117,8 +117,10 @@ const KINDS: [&str; 6] = [
 /// assert_eq!(symbolize::enclosing("app::serve"), "app::serve");
 /// ```
 pub fn enclosing(name: &str) -> &str {
-    let function = |kind| name.strip_prefix(kind)?.strip_prefix(" in ");
-    KINDS.into_iter().find_map(function).unwrap_or(name)
+    KINDS
+        .into_iter()
+        .find_map(|kind| name.strip_prefix(kind)?.strip_prefix(" in "))
+        .unwrap_or(name)
 }
 
 /// Replaces the last `{..}` of a demangled name by what DWARF has: legacy names have only `{{closure}}`.

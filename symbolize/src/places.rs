@@ -147,11 +147,12 @@ impl Places {
 /// Without the root, and without what would lead out of a directory.
 fn relative(path: &Path) -> PathBuf {
     use std::path::Component;
-    let plain = |part: Component<'_>| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        _ => None,
-    };
-    path.components().filter_map(plain).collect()
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Without `..` where there is something to go back to.

@@ -51,14 +51,15 @@ fn visit(module: &Module, searches: &mut [Search<'_>], reach: Reach) {
     if requested.is_empty() {
         return;
     }
-    let consider = |address, indices: &[usize]| {
-        for frame in module.frames(address) {
-            for &index in indices {
-                open[index].consider(&frame);
+    dwarf.with_sections(|sections| {
+        line_table::visit(sections, &requested, reach, |address, indices| {
+            for frame in module.frames(address) {
+                for &index in indices {
+                    open[index].consider(&frame);
+                }
             }
-        }
-    };
-    dwarf.with_sections(|sections| line_table::visit(sections, &requested, reach, consider));
+        })
+    });
 }
 
 /// The candidates for a wanted line.

@@ -80,13 +80,14 @@ impl<'i> Split<'i> {
             let found = package.find_cu(requested.dwo_id, &requested.parent);
             found.ok().flatten()
         });
-        let unpacked = || {
-            let places = self.places_of(requested)?.into_iter();
-            places
-                .filter_map(|path| self.load_part(&path, requested, images))
-                .next()
-        };
-        packed.or_else(unpacked).map(Arc::new)
+        packed
+            .or_else(|| {
+                let places = self.places_of(requested)?.into_iter();
+                places
+                    .filter_map(|path| self.load_part(&path, requested, images))
+                    .next()
+            })
+            .map(Arc::new)
     }
 
     /// The part in this file, if the file has the requested part.

@@ -133,8 +133,10 @@ impl Symbolizer {
             let found = source_line::find(&new, self.modules.readable());
             self.functions.extend(new.into_iter().zip(found));
         }
-        let answer = |line| self.functions.get(line).cloned().flatten();
-        requested.iter().map(answer).collect()
+        requested
+            .iter()
+            .map(|line| self.functions.get(line).cloned().flatten())
+            .collect()
     }
 }
 
@@ -220,8 +222,9 @@ impl Modules {
     }
 
     fn readable(&self) -> impl Iterator<Item = &Module> {
-        let open = |mapping| self.open(mapping).ok();
-        self.in_order.iter().filter_map(open)
+        self.in_order
+            .iter()
+            .filter_map(|mapping| self.open(mapping).ok())
     }
 }
 

@@ -111,8 +111,10 @@ impl Text<'_> {
     }
 
     fn word(&mut self, out: &mut String) {
-        let is_end = |c: char| c != '_' && !c.is_alphanumeric();
-        let end = self.rest.find(is_end).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .find(|c: char| c != '_' && !c.is_alphanumeric())
+            .unwrap_or(self.rest.len());
         self.copy(end, out);
     }
 

@@ -109,8 +109,9 @@ fn place_code_at(bytes: &mut [u8], address: u64) {
     let table = usize::from(bytes[32]) | usize::from(bytes[33]) << 8;
     let (size, count) = (half(54), half(56));
     let mut headers = (0..count).map(|index| table + index * size);
-    let is_code = |header: &usize| bytes[*header] == 1 && bytes[header + 4] & 1 == 1;
-    let code = headers.find(is_code).unwrap();
+    let code = headers
+        .find(|header| bytes[*header] == 1 && bytes[header + 4] & 1 == 1)
+        .unwrap();
     bytes[code + 16..code + 24].copy_from_slice(&address.to_le_bytes());
 }
 

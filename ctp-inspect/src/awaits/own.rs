@@ -65,8 +65,9 @@ fn own_oneshot(view: &View<'_>, future: Value, counted: &[Value], at: u64) -> Op
     let senders = owned_senders(view, future)?;
     let handles = handles_of(view, counted, at);
     let of_sender = |handle: &&Value| {
-        let is_part = |sender: &Value| is_within(view, *sender, handle.address);
-        senders.iter().any(is_part)
+        senders
+            .iter()
+            .any(|sender| is_within(view, *sender, handle.address))
     };
     let has_sender = handles.iter().filter(of_sender).count() == 1;
     let first = *handles.first()?;

@@ -41,11 +41,10 @@ pub fn mapped(
 /// By how much the addresses in memory differ from those in the file.
 fn base(header: &Header, loaded: &[&Segment], headers: u64) -> Option<u64> {
     let offset = header.segments_offset();
-    let holds = |segment: &&&Segment| {
+    let segment = loaded.iter().find(|segment| {
         let into = offset.checked_sub(segment.offset);
         into.is_some_and(|into| into < segment.file_bytes)
-    };
-    let segment = loaded.iter().find(holds)?;
+    })?;
     let in_file = segment.address.checked_add(offset - segment.offset)?;
     let base = headers.checked_sub(in_file).filter(|_| headers != 0)?;
     (base % PAGE_BYTES == 0).then_some(base)

@@ -52,13 +52,13 @@ fn plus(bytes: u64, size: i32) -> Option<u64> {
 
 /// Whether the code may change the stack pointer: it has bytes that could be `sub`, `and` or `lea`.
 fn makes_more_room(code: &[u8]) -> bool {
-    let change = |code: &[u8]| {
-        matches!(
-            code,
-            [0x48, 0x83 | 0x81, 0xec | 0xe4, ..] | [0x4c, 0x8d, 0x9c, 0x24]
-        )
-    };
-    code.is_empty() || code.windows(4).any(change)
+    code.is_empty()
+        || code.windows(4).any(|code| {
+            matches!(
+                code,
+                [0x48, 0x83 | 0x81, 0xec | 0xe4, ..] | [0x4c, 0x8d, 0x9c, 0x24]
+            )
+        })
 }
 
 #[cfg(test)]

@@ -90,8 +90,10 @@ impl ThreadInspector {
 
     /// The threads that are blocked while they poll a task, by the task.
     pub fn by_polled_task(&self) -> HashMap<TaskId, u32> {
-        let polled = |known: &Known| Some((known.thread.polls?, known.thread.tid));
-        self.known.values().filter_map(polled).collect()
+        self.known
+            .values()
+            .filter_map(|known| Some((known.thread.polls?, known.thread.tid)))
+            .collect()
     }
 
     /// Whether the program with the code at an address contains `block_in_place`.

@@ -82,11 +82,12 @@ impl Module {
             .filter_map(|vtable| self.containing(*vtable));
         let first = types.next()?;
         let name = self.layout(TypeRef::new(0, first))?.name;
-        let is_same = |other| {
-            self.layout(TypeRef::new(0, other))
-                .is_some_and(|of| of.name == name)
-        };
-        types.all(is_same).then_some(first)
+        types
+            .all(|other| {
+                self.layout(TypeRef::new(0, other))
+                    .is_some_and(|of| of.name == name)
+            })
+            .then_some(first)
     }
 
     /// The type for which a type of vtables was made.
@@ -188,11 +189,10 @@ impl Module {
         of: Entry,
         read: impl for<'u> FnOnce(usize, Unit<'u>, Die<'u>) -> T,
     ) -> Option<T> {
-        let read = |part, unit: Unit<'_>| {
+        self.debug_info.with_unit(of.unit, |part, unit| {
             let entry = unit.entry(UnitOffset(of.offset)).ok()?;
             Some(read(part, unit, entry))
-        };
-        self.debug_info.with_unit(of.unit, read)?
+        })?
     }
 }
 

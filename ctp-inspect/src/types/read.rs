@@ -222,8 +222,8 @@ fn number(entry: &Die<'_>, name: gimli::DwAt) -> Option<u64> {
 }
 
 fn count(range: &Die<'_>) -> Option<u64> {
-    let bound = || number(range, gimli::DW_AT_upper_bound)?.checked_add(1);
-    number(range, gimli::DW_AT_count).or_else(bound)
+    number(range, gimli::DW_AT_count)
+        .or_else(|| number(range, gimli::DW_AT_upper_bound)?.checked_add(1))
 }
 
 pub(super) fn line(entry: &Die<'_>) -> u32 {

@@ -109,11 +109,12 @@ impl Target for Damaged {
 fn futures(program: &Program) -> Vec<TaskFuture> {
     let target = ProcessTarget::open(program.process.id()).unwrap();
     let headers = program.headers.values();
-    let future = |&header| TaskFuture {
-        header,
-        poll: target.word(target.word(header + 16).unwrap()).unwrap(),
-    };
-    headers.map(future).collect()
+    headers
+        .map(|&header| TaskFuture {
+            header,
+            poll: target.word(target.word(header + 16).unwrap()).unwrap(),
+        })
+        .collect()
 }
 
 fn assert_sound(found: &TaskAwaits, header: u64, target: &dyn Target) {

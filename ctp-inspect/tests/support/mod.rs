@@ -98,11 +98,12 @@ pub struct Truth {
 impl Truth {
     pub fn parse(line: &str) -> Self {
         let mut words = line.strip_prefix("thread ").unwrap().split(' ');
-        let address = |word| u64::from_str_radix(word, 16).unwrap();
         Truth {
             tid: words.next().unwrap().parse().unwrap(),
             way: words.next().unwrap().to_owned(),
-            addresses: words.map(address).collect(),
+            addresses: words
+                .map(|word| u64::from_str_radix(word, 16).unwrap())
+                .collect(),
         }
     }
 }

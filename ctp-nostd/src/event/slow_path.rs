@@ -165,10 +165,9 @@ impl<P: Platform> StationHandle<P> {
     #[cold]
     #[inline(never)]
     pub fn switch_slowly(&self, next: &Self, payloads: [EventPayload; 2]) {
-        let now = || Some(P::now_ns());
         let take = |local| {
             let lane = self.probe.cached_ring_now(local)?;
-            self.reserve_pair(next, local, lane, now)
+            self.reserve_pair(next, local, lane, || Some(P::now_ns()))
         };
         if let Some(reserved) = local::<P>().and_then(take) {
             return self.emit_pair::<ANY>(next, &reserved, || payloads);

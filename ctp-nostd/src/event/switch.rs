@@ -52,10 +52,9 @@ impl<P: Platform> StationHandle<P> {
         local: Option<&Local>,
         payloads: impl Fn() -> [EventPayload; 2],
     ) {
-        let now = || self.probe.ns_at_once::<MODE>();
         let Some(reserved) = local.and_then(|local| {
             let lane = self.probe.cached_ring::<MODE>(local)?;
-            self.reserve_pair(next, local, lane, now)
+            self.reserve_pair(next, local, lane, || self.probe.ns_at_once::<MODE>())
         }) else {
             return self.switch_slowly(next, payloads());
         };

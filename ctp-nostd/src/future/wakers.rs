@@ -75,15 +75,14 @@ impl Wakers {
         if let Some(wrapped) = &self.0 {
             wrapped.retire();
         }
-        let wrap = |trace| {
+        self.0 = trace_of(inner, task).map(|trace| {
             WrappedRef::new(
                 inner.clone(),
                 trace,
                 site.interned(),
                 wants_precise_chains(),
             )
-        };
-        self.0 = trace_of(inner, task).map(wrap);
+        });
     }
 }
 

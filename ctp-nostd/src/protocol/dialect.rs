@@ -45,12 +45,13 @@ pub fn detect(seqs: &[u64; SLOTS]) -> Option<Dialect> {
         .filter(|(_, seq)| **seq != 0)
         .peekable();
     written.peek()?;
-    let in_place = |(index, seq): (usize, &u64)| *seq % SLOTS as u64 == index as u64;
-    Some(if written.all(in_place) {
-        Dialect::PerStation
-    } else {
-        Dialect::PerSlot
-    })
+    Some(
+        if written.all(|(index, seq)| *seq % SLOTS as u64 == index as u64) {
+            Dialect::PerStation
+        } else {
+            Dialect::PerSlot
+        },
+    )
 }
 
 /// The state of event `n`.

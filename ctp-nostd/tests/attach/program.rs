@@ -111,8 +111,9 @@ fn close_stdio() {
         unsafe { rustix::io::close(fd) };
     }
     let is_attached = ctp::attach();
-    let is_open = |fd: i32| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok();
-    std::process::exit(i32::from(!is_attached || (0..3).any(is_open)));
+    std::process::exit(i32::from(
+        !is_attached || (0..3).any(|fd| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok()),
+    ));
 }
 
 /// Locks all future memory, attaches, and reports how much of the shared memory is resident.

@@ -163,15 +163,18 @@ pub fn assert_recorded(program: &mut Command, stations: u32) {
 }
 
 pub fn events(station: &Station) -> Vec<Epoch> {
-    let fetch = |n| match Dialect::PerSlot.fetch(station, n) {
-        Fetched::Whole(epoch) => epoch,
-        other => panic!("event {n}: {other:?}"),
-    };
-    (0..station.event_head()).map(fetch).collect()
+    (0..station.event_head())
+        .map(|n| match Dialect::PerSlot.fetch(station, n) {
+            Fetched::Whole(epoch) => epoch,
+            other => panic!("event {n}: {other:?}"),
+        })
+        .collect()
 }
 
 /// One letter for each event.
 pub fn life(station: &Station) -> String {
-    let letter = |epoch: Epoch| b"?BRSD"[epoch.tail.kind as usize] as char;
-    events(station).into_iter().map(letter).collect()
+    events(station)
+        .into_iter()
+        .map(|epoch| b"?BRSD"[epoch.tail.kind as usize] as char)
+        .collect()
 }

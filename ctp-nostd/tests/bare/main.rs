@@ -81,16 +81,19 @@ fn dump<const STATIONS: usize>(memory: &'static Memory<STATIONS>) -> Region<'sta
 /// The events that still exist, with their indices.
 fn events(station: &Station) -> Vec<(u64, Epoch)> {
     let first = station.event_head().saturating_sub(8);
-    let fetch = |n| match Dialect::PerSlot.fetch(station, n) {
-        Fetched::Whole(epoch) => (n, epoch),
-        other => panic!("event {n}: {other:?}"),
-    };
-    (first..station.event_head()).map(fetch).collect()
+    (first..station.event_head())
+        .map(|n| match Dialect::PerSlot.fetch(station, n) {
+            Fetched::Whole(epoch) => (n, epoch),
+            other => panic!("event {n}: {other:?}"),
+        })
+        .collect()
 }
 
 fn kinds(station: &Station) -> Vec<u8> {
-    let kind = |(_, epoch): (u64, Epoch)| epoch.tail.kind;
-    events(station).into_iter().map(kind).collect()
+    events(station)
+        .into_iter()
+        .map(|(_, epoch)| epoch.tail.kind)
+        .collect()
 }
 
 const BIRTH: u8 = EventKind::Birth as u8;

@@ -52,8 +52,7 @@ impl Memory {
     /// room, writes each record by itself, and checks for room again.
     fn write_in(&self, ring: Ring<'_>, room: &mut Room, attempts: Range<u64>) {
         let places = attempts.end - attempts.start;
-        let now = || Some(attempts.start + 10);
-        if let Some((_, at)) = ring.reserve_in(*room, places, now) {
+        if let Some((_, at)) = ring.reserve_in(*room, places, || Some(attempts.start + 10)) {
             for (more, attempt) in (0..).zip(attempts) {
                 let place = ring.place_in(*room, at + more);
                 fill_in(place.expect("a position of the ring"), attempt);
@@ -78,14 +77,16 @@ impl Memory {
 
     /// The numbers of these records, as far as they are of a single lap and committed.
     fn numbers(&self, records: Range<u64>) -> Vec<u64> {
-        let number = |copied: Copied| {
-            let (at, payload) = copied.read();
-            let n = payload.n;
-            let site = SiteWord::from_id(n as u32 + 20).0;
-            assert_eq!((at, payload.site, payload.arg), (n + 10, site, n + 30));
-            n
-        };
-        self.ring().copies(records).map(number).collect()
+        self.ring()
+            .copies(records)
+            .map(|copied| {
+                let (at, payload) = copied.read();
+                let n = payload.n;
+                let site = SiteWord::from_id(n as u32 + 20).0;
+                assert_eq!((at, payload.site, payload.arg), (n + 10, site, n + 30));
+                n
+            })
+            .collect()
     }
 }
 

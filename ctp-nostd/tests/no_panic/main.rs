@@ -52,10 +52,9 @@ fn symbols(line: &str) -> impl Iterator<Item = &str> {
 
 /// Everything that this function can reach.
 fn reach<'a>(functions: &BTreeMap<&'a str, Vec<&'a str>>, name: &str) -> BTreeSet<&'a str> {
-    let is_named = |symbol: &&&str| symbol.contains("event_path") && symbol.contains(name);
     let start = functions
         .keys()
-        .find(is_named)
+        .find(|symbol| symbol.contains("event_path") && symbol.contains(name))
         .expect("the function is there");
     let (mut reached, mut next) = (BTreeSet::from([*start]), vec![*start]);
     while let Some(lines) = next.pop().map(|name| functions.get(name)) {
@@ -69,10 +68,9 @@ fn reach<'a>(functions: &BTreeMap<&'a str, Vec<&'a str>>, name: &str) -> BTreeSe
 }
 
 fn panics<'a>(functions: &BTreeMap<&'a str, Vec<&'a str>>, name: &str) -> Vec<&'a str> {
-    let is_panic = |symbol: &&str| symbol.contains("panic") && !symbol.contains("event_path");
     reach(functions, name)
         .into_iter()
-        .filter(is_panic)
+        .filter(|symbol| symbol.contains("panic") && !symbol.contains("event_path"))
         .collect()
 }
 

@@ -135,22 +135,22 @@ fn leave_out_torn(events: &mut Vec<(u64, Epoch)>, seqs: &[u64; SLOTS], still: bo
 fn events_of(copies: &[Copy; SLOTS], dialect: Option<Dialect>) -> Vec<(u64, Epoch)> {
     let slots = copies.iter().enumerate();
     let whole = slots.filter(|(_, (before, _, after))| before == after && *before != 0);
-    let event = |(index, (seq, epoch, _)): (usize, &Copy)| match dialect? {
-        Dialect::PerSlot if seq % 2 == 1 => None,
-        Dialect::PerSlot => Some((event_of(index, *seq), *epoch)),
-        Dialect::PerStation => Some((seq - 1, *epoch)),
-    };
-    whole.filter_map(event).collect()
+    whole
+        .filter_map(|(index, (seq, epoch, _))| match dialect? {
+            Dialect::PerSlot if seq % 2 == 1 => None,
+            Dialect::PerSlot => Some((event_of(index, *seq), *epoch)),
+            Dialect::PerStation => Some((seq - 1, *epoch)),
+        })
+        .collect()
 }
 
 fn fall_in(seqs: &[u64; SLOTS], copies: &[Copy; SLOTS], after: &[u64; SLOTS]) -> Option<Fall> {
-    let in_slot = |slot: usize| {
+    (0..SLOTS).find_map(|slot| {
         let (before_copy, _, after_copy) = copies[slot];
         let read = [seqs[slot], before_copy, after_copy, after[slot]];
         let mut fall = read.windows(2).filter(|two| two[1] < two[0]);
         fall.next().map(|two| (slot, two[0], two[1]))
-    };
-    (0..SLOTS).find_map(in_slot)
+    })
 }
 
 #[cfg(test)]

@@ -146,8 +146,7 @@ impl Unfinished {
         if late.is_empty() || !attached.iter().all(|pid| process::is_alive(*pid)) {
             return;
         }
-        let is_new = |suspect: &&mut Suspect| suspect.awake.is_none();
-        let all = if late.iter().any(is_new) {
+        let all = if late.iter().any(|suspect| suspect.awake.is_none()) {
             threads_with(self.inode)
         } else {
             BTreeSet::new()

@@ -18,8 +18,10 @@ static CLOCK: OnceLock<Calibration> = OnceLock::new();
 // SAFETY: this platform has no `Local`.
 unsafe impl Platform for Here {
     fn now_ns() -> u64 {
-        let counted = |line: &Calibration| line.ns_at(clock::ticks());
-        CLOCK.get().and_then(counted).unwrap_or_else(Linux::now_ns)
+        CLOCK
+            .get()
+            .and_then(|line| line.ns_at(clock::ticks()))
+            .unwrap_or_else(Linux::now_ns)
     }
 
     fn thread() -> u64 {

@@ -102,12 +102,14 @@ pub fn to_text(facts: &Facts) -> String {
 
 /// A single JSON object; values that are not numbers are strings.
 pub fn to_json(facts: &Facts) -> String {
-    let member = |(name, value): &(String, String)| {
-        let is_number = !IN_WORDS.contains(&name.as_str()) && value.parse::<u64>().is_ok();
-        let quote = if is_number { "" } else { "\"" };
-        format!("\"{}\": {quote}{}{quote}", in_json(name), in_json(value))
-    };
-    let members: Vec<String> = facts.iter().map(member).collect();
+    let members: Vec<String> = facts
+        .iter()
+        .map(|(name, value)| {
+            let is_number = !IN_WORDS.contains(&name.as_str()) && value.parse::<u64>().is_ok();
+            let quote = if is_number { "" } else { "\"" };
+            format!("\"{}\": {quote}{}{quote}", in_json(name), in_json(value))
+        })
+        .collect();
     format!("{{{}}}\n", members.join(", "))
 }
 

@@ -143,11 +143,12 @@ pub fn answer_from_text(text: &str) -> Option<Answer> {
         .strip_prefix("ok")?
         .lines()
         .filter(|line| !line.is_empty());
-    let fact = |line: &str| {
-        let (name, value) = line.split_once(' ')?;
-        Some((name.to_owned(), from_a_line(value)))
-    };
-    Some(Ok(facts.filter_map(fact).collect()))
+    Some(Ok(facts
+        .filter_map(|line| {
+            let (name, value) = line.split_once(' ')?;
+            Some((name.to_owned(), from_a_line(value)))
+        })
+        .collect()))
 }
 
 fn in_a_line(value: &str) -> String {

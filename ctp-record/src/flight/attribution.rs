@@ -335,18 +335,20 @@ mod tests {
 
     fn consecutive_uses(first_n: u64, steps: &[Step]) -> Vec<StationCoroutine> {
         let (mut uses, mut n, mut at) = (0, first_n, 100_u64);
-        let next = |(more, events, times, has_ended): &Step| {
-            let base_n = n.wrapping_add(events[0]);
-            let birth_ts = at.saturating_add_signed(times[0].cast_signed());
-            uses += more;
-            n = base_n.wrapping_add(events[1]);
-            at = birth_ts + times[1];
-            StationCoroutine {
-                has_ended: *has_ended,
-                ..ended(2 * uses, base_n..n, [birth_ts, at])
-            }
-        };
-        steps.iter().map(next).collect()
+        steps
+            .iter()
+            .map(|(more, events, times, has_ended)| {
+                let base_n = n.wrapping_add(events[0]);
+                let birth_ts = at.saturating_add_signed(times[0].cast_signed());
+                uses += more;
+                n = base_n.wrapping_add(events[1]);
+                at = birth_ts + times[1];
+                StationCoroutine {
+                    has_ended: *has_ended,
+                    ..ended(2 * uses, base_n..n, [birth_ts, at])
+                }
+            })
+            .collect()
     }
 
     proptest! {

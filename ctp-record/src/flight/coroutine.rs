@@ -79,8 +79,9 @@ impl SnapshotCoroutine {
         let state = &self.known.state;
         // Of a coroutine that departed since, only lanes have events.
         let behind = self.in_lanes.map(|(_, last)| last.wrapping_add(1));
-        let left_later = || behind.filter(|_| until_ns < state.last_ts);
-        let later = state.first_after(until_ns).or_else(left_later);
+        let later = state
+            .first_after(until_ns)
+            .or_else(|| behind.filter(|_| until_ns < state.last_ts));
         let Some(later) = later.filter(|later| self.contains(*later)) else {
             return;
         };

@@ -47,12 +47,11 @@ struct ImageBuilder<'p> {
 /// Builds the images of all memories. Moves the lanes out of the plan.
 pub fn images(plan: &mut Plan, parts: &[SnapshotMemory], times: ImageTimes) -> Vec<MemoryImage> {
     let lanes = std::mem::take(&mut plan.lanes);
-    let image = |(index, (lanes, part))| ImageBuilder { plan, index, part }.image(lanes, times);
     lanes
         .into_iter()
         .zip(parts)
         .enumerate()
-        .map(image)
+        .map(|(index, (lanes, part))| ImageBuilder { plan, index, part }.image(lanes, times))
         .collect()
 }
 

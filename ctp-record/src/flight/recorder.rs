@@ -126,9 +126,9 @@ impl FlightRecorder {
 
     /// Whether this signal requests a snapshot.
     pub fn is_trigger_signal(&self, signal: i32) -> bool {
-        let is_met =
-            |trigger: &Trigger| matches!(trigger, Trigger::Signal(free) if free.as_raw() == signal);
-        self.triggers.iter().any(is_met)
+        self.triggers
+            .iter()
+            .any(|trigger| matches!(trigger, Trigger::Signal(free) if free.as_raw() == signal))
     }
 
     /// Requests a snapshot, to be taken as soon as no other is being written.

@@ -129,15 +129,17 @@ impl Copies {
         let fresh = self.lanes_prefaulted..self.lanes() as u32 + LANES_AHEAD;
         self.lanes_prefaulted = fresh.end;
         ranges.extend(fresh.map(|index| (index, 0..RECORDS_PER_PAGE)));
-        let range = |(index, range): (u32, Range<u64>)| {
-            let is_unclaimed = self.lanes() as u32 <= index;
-            let records = region.ring(index)?.places(range);
-            Some(PrefaultRange {
-                records,
-                is_unclaimed,
+        ranges
+            .into_iter()
+            .filter_map(|(index, range)| {
+                let is_unclaimed = self.lanes() as u32 <= index;
+                let records = region.ring(index)?.places(range);
+                Some(PrefaultRange {
+                    records,
+                    is_unclaimed,
+                })
             })
-        };
-        ranges.into_iter().filter_map(range).collect()
+            .collect()
     }
 
     /// Hands over the copies, lane by lane, and takes back empty blocks.

@@ -36,15 +36,17 @@ impl Cell {
         }
         // Read once: a correct writer that continues meanwhile leaves a credible number in each slot.
         let held: Vec<u64> = events_held(dialect, station).collect();
-        let is_beyond_next =
-            |n: &u64| (1..=MAX_CREDIBLE_EVENTS).contains(&n.wrapping_sub(self.next_n()));
-        if held.iter().any(is_beyond_next) {
+        if held
+            .iter()
+            .any(|n| (1..=MAX_CREDIBLE_EVENTS).contains(&n.wrapping_sub(self.next_n())))
+        {
             // The event may have been written since the caller looked for it.
             return self.is_absent(dialect, station) && self.skip_damaged();
         }
-        let is_near =
-            |n: &u64| n.wrapping_sub(self.next_n()).wrapping_add(READABLE + 1) <= READABLE;
-        if held.iter().any(is_near) {
+        if held
+            .iter()
+            .any(|n| n.wrapping_sub(self.next_n()).wrapping_add(READABLE + 1) <= READABLE)
+        {
             return false;
         }
         match held

@@ -367,8 +367,7 @@ impl Lanes {
     /// Removes and returns the ready lane with the earliest record.
     fn earliest(&mut self, limit: TimeLimit) -> Option<Step> {
         let last = limit.last();
-        let is_within = |Reverse((at, _)): &&Reverse<(u64, usize)>| *at <= last;
-        self.ready.peek().filter(is_within)?;
+        self.ready.peek().filter(|Reverse((at, _))| *at <= last)?;
         let Reverse((_, index)) = self.ready.pop()?;
         let until = match self.ready.peek() {
             Some(Reverse((next_at, _))) => last.min(*next_at),
@@ -379,8 +378,10 @@ impl Lanes {
 
     /// The waiting lane with the earliest record, and the record's time.
     fn first_waiting(&self) -> Option<(u64, usize)> {
-        let at = |index: &usize| Some((self.cursors[*index].front_at?, *index));
-        self.waiting.iter().filter_map(at).min()
+        self.waiting
+            .iter()
+            .filter_map(|index| Some((self.cursors[*index].front_at?, *index)))
+            .min()
     }
 
     /// Whether a ready lane has a record no later than `at`. Of two events of a coroutine, the earlier
@@ -420,10 +421,9 @@ impl Lanes {
 
     /// Whether there are more records that this round should take.
     fn have_pending(&self, limit: TimeLimit) -> bool {
-        let is_due = |at: u64| at <= limit.last();
-        let has_pending =
-            |cursor: &Cursor| cursor.has_left_some || cursor.front_at.is_some_and(is_due);
-        self.cursors.iter().any(has_pending)
+        self.cursors.iter().any(|cursor| {
+            cursor.has_left_some || cursor.front_at.is_some_and(|at| at <= limit.last())
+        })
     }
 
     fn are_empty(&self) -> bool {

@@ -132,15 +132,17 @@ impl Harvest {
         // If no thread found a lane, only coroutines show which processes use the memory.
         let ours = self.cells.iter().filter(|cell| cell.is_ours());
         let processes: BTreeSet<_> = authors.chain(ours.map(|cell| cell.process)).collect();
-        let lost = |process| {
-            Record::ThreadEvent(record::ThreadEvent {
-                process,
-                tid: 0,
-                at,
-                act: Act::Loss(0),
+        processes
+            .into_iter()
+            .map(|process| {
+                Record::ThreadEvent(record::ThreadEvent {
+                    process,
+                    tid: 0,
+                    at,
+                    act: Act::Loss(0),
+                })
             })
-        };
-        processes.into_iter().map(lost).collect()
+            .collect()
     }
 
     /// Emits the latest losses at the end, when no further record states them.

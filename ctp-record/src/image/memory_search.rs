@@ -182,17 +182,18 @@ mod tests {
 
     #[test]
     fn memory_with_a_coroutine_is_preferred() {
-        let of = |coroutines| {
-            let words = [
-                ("magic", MAGIC),
-                ("version", 1),
-                ("max_stations", 1),
-                ("allocated_count", coroutines),
-            ];
-            memory(2048, &words)
-        };
         let taken = |coroutines: [u64; 3]| {
-            let dump = coroutines.map(of).concat();
+            let dump = coroutines
+                .map(|coroutines| {
+                    let words = [
+                        ("magic", MAGIC),
+                        ("version", 1),
+                        ("max_stations", 1),
+                        ("allocated_count", coroutines),
+                    ];
+                    memory(2048, &words)
+                })
+                .concat();
             let location = memory_in(&dump).expect("the dump has memories");
             let location = location.expect("the memories are whole");
             assert_eq!(location.count, 3);

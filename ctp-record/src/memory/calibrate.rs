@@ -159,17 +159,18 @@ fn slope(from: Reading, to: Reading) -> Option<u64> {
 /// reading with the earlier counter value. So a line through it is never behind the kernel's clock, and
 /// time does not go back for a probe that changes over to the line.
 fn measure() -> Reading {
-    let reading = |_| {
-        let before = clock::ticks();
-        let at = Instant::now();
-        let after = clock::ticks();
-        Reading {
-            ticks: before,
-            ns: ns_of(at),
-            width: after.wrapping_sub(before),
-        }
-    };
-    let tightest = (0..8).map(reading).min_by_key(|pair| pair.width);
+    let tightest = (0..8)
+        .map(|_| {
+            let before = clock::ticks();
+            let at = Instant::now();
+            let after = clock::ticks();
+            Reading {
+                ticks: before,
+                ns: ns_of(at),
+                width: after.wrapping_sub(before),
+            }
+        })
+        .min_by_key(|pair| pair.width);
     tightest.expect("there are eight readings")
 }
 
@@ -178,12 +179,13 @@ fn measure() -> Reading {
 fn ns_of(at: Instant) -> u64 {
     static BOTH: OnceLock<(Instant, u64)> = OnceLock::new();
     let (instant, ns) = BOTH.get_or_init(|| {
-        let reading = |_| {
-            let before = Instant::now();
-            let ns = monotonic_ns();
-            (before.elapsed(), (before, ns))
-        };
-        let tightest = (0..8).map(reading).min_by_key(|(width, _)| *width);
+        let tightest = (0..8)
+            .map(|_| {
+                let before = Instant::now();
+                let ns = monotonic_ns();
+                (before.elapsed(), (before, ns))
+            })
+            .min_by_key(|(width, _)| *width);
         tightest.expect("there are eight readings").1
     });
     // The very first instant may be earlier than the reading of both clocks.

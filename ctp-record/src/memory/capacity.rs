@@ -128,8 +128,10 @@ mod tests {
         assert_eq!(taken(300 << 20), (256 << 10, 300 << 17, 600));
         assert_eq!(taken(1 << 20), (64 << 10, 1 << 17, 128));
         assert_eq!((lanes(0, GIB), short_lanes(0, GIB)), (0, 0));
-        let short = |memory| short_lanes(1 << 18, memory);
-        assert_eq!([24 * GIB, GIB, 1 << 20].map(short), [4096, 1024, 1]);
+        assert_eq!(
+            [24 * GIB, GIB, 1 << 20].map(|memory| short_lanes(1 << 18, memory)),
+            [4096, 1024, 1]
+        );
         // All long lanes need 64 MiB, then 16 MiB.
         assert_eq!(
             [2048, 512].map(|records| short_lanes(records, GIB)),

@@ -109,8 +109,9 @@ impl StuckMonitor {
 
     /// How long the main loop may sleep: until the next check, or while a check may run.
     pub fn pause(&self) -> Duration {
-        let until = |next: Instant| next.saturating_duration_since(Instant::now());
-        self.next.map_or(self.pause, until)
+        self.next.map_or(self.pause, |next| {
+            next.saturating_duration_since(Instant::now())
+        })
     }
 
     /// Where a checking thread sends its result.

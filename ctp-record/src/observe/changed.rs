@@ -25,8 +25,7 @@ pub(super) struct Changed<'a> {
 /// Checks all descriptor tables of the process.
 pub(super) fn confirm(pid: u32, changed: &mut [Changed]) {
     let tables = Tables::of(pid);
-    let is_small = |tables: &Tables| tables.directories.len() * changed.len() <= MOST_LINKS;
-    match tables.filter(is_small) {
+    match tables.filter(|tables| tables.directories.len() * changed.len() <= MOST_LINKS) {
         Some(tables) => confirm_in(&tables, changed),
         None => detach(changed),
     }
@@ -43,8 +42,10 @@ fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
     for descriptor in &mut *changed {
         *descriptor.held = tables.look(descriptor.fd, descriptor.was);
     }
-    let is_closed = |changed: &&mut Changed| *changed.held == Held::Closed;
-    let closed: Vec<_> = changed.iter_mut().filter(is_closed).collect();
+    let closed: Vec<_> = changed
+        .iter_mut()
+        .filter(|changed| *changed.held == Held::Closed)
+        .collect();
     let files = closed.iter().map(|closed| closed.was).collect();
     let left = still_open(tables, &files);
     let has_exited =

@@ -32,8 +32,10 @@ pub(super) fn ended_of(observations: &[(Observation, Option<Seen>)]) -> HashSet<
         .iter()
         .map(|(observation, _)| (observation.pid, observation.wait.fd));
     let descriptors: HashMap<u32, u64> = numbers.collect();
-    let has_ended = |(pid, fd)| (descriptor::look(pid, fd) == Held::Unknown).then_some(pid);
-    descriptors.into_iter().filter_map(has_ended).collect()
+    descriptors
+        .into_iter()
+        .filter_map(|(pid, fd)| (descriptor::look(pid, fd) == Held::Unknown).then_some(pid))
+        .collect()
 }
 
 /// What there is to read, for a wait to read; does not compare with earlier observations. `None` for a socket
@@ -57,13 +59,12 @@ pub(super) type Lists = HashMap<u32, Option<Watched>>;
 
 /// Lists the epolls of processes with a longer wait.
 pub(super) fn watched_for(observations: &[Observation], now: Nanos) -> Lists {
-    let is_longer = |observation: &&Observation| {
-        let is_open = matches!(observation.held, Held::Open(_));
-        is_open && LONGER.as_nanos() <= observation.wait.since.until(now).0.into()
-    };
     let pids: HashSet<u32> = observations
         .iter()
-        .filter(is_longer)
+        .filter(|observation| {
+            let is_open = matches!(observation.held, Held::Open(_));
+            is_open && LONGER.as_nanos() <= observation.wait.since.until(now).0.into()
+        })
         .map(|observation| observation.pid)
         .collect();
     let some = pids.into_iter().take(MOST_LISTS);

@@ -37,13 +37,12 @@ impl Store {
         stuck_monitor: Option<&StuckMonitor>,
     ) -> Result<Self, TraceError> {
         let Some(flight) = &launch.flight else {
-            let watch = |stuck_monitor: &StuckMonitor| {
+            let watched = stuck_monitor.map(|stuck_monitor| {
                 (
                     Watch::new(start, stuck_monitor.thresholds()),
                     stuck_monitor.sender(),
                 )
-            };
-            let watched = stuck_monitor.map(watch);
+            });
             let output = Output::create(&config.output, start, backlog, watched)?;
             return Ok(Store::Trace(Box::new(output)));
         };

@@ -138,12 +138,11 @@ pub fn all_of(pid: u32) -> Vec<(String, String)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
         .flatten();
-    let descriptor = |entry: fs::DirEntry| {
+    let all = entries.flatten().map(|entry| {
         let number = entry.file_name().to_string_lossy().into_owned();
         let target = fs::read_link(entry.path()).unwrap_or_default();
         (number, target.to_string_lossy().into_owned())
-    };
-    let all = entries.flatten().map(descriptor);
+    });
     all.filter(|(number, _)| !matches!(number.as_str(), "0" | "1" | "2"))
         .collect()
 }

@@ -111,8 +111,10 @@ mod tests {
             let directory = room.path().join(name);
             fs::create_dir(&directory).expect("a directory");
             symlink("/dev/null", directory.join("0")).expect("a link");
-            let link = |(fd, to): &(u64, &str)| symlink(to, directory.join(fd.to_string()));
-            links.iter().try_for_each(link).expect("links");
+            links
+                .iter()
+                .try_for_each(|(fd, to)| symlink(to, directory.join(fd.to_string())))
+                .expect("links");
             directory
         };
         let without = table("without", &[]);

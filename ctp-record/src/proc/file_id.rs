@@ -33,10 +33,11 @@ impl FileIds {
         let is_file = path.first() == Some(&b'/');
         let path = Path::new(std::ffi::OsStr::from_bytes(path));
         match is_file.then(|| open_as_seen(pid, path)).flatten() {
-            Some((file, state)) => {
-                let read = || FileId::read(file, state);
-                self.0.entry(state).or_insert_with(read).clone()
-            }
+            Some((file, state)) => self
+                .0
+                .entry(state)
+                .or_insert_with(|| FileId::read(file, state))
+                .clone(),
             None => FileId::default(),
         }
     }

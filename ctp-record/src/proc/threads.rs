@@ -89,8 +89,9 @@ fn call(line: &str) -> Call {
     let Some(number) = words.next().and_then(|word| word.parse::<u64>().ok()) else {
         return Call::Other;
     };
-    let argument = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
-    let arguments: Vec<u64> = words.map_while(argument).collect();
+    let arguments: Vec<u64> = words
+        .map_while(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok())
+        .collect();
     let &[first, operation, _, timeout, ..] = &arguments[..] else {
         return Call::Other;
     };

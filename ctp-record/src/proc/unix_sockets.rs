@@ -72,9 +72,8 @@ pub fn seen_of(pid: u32, requested: &HashSet<u64>) -> Option<Answer> {
         return None;
     }
     let mut seen = Vec::new();
-    let is_requested = |pair: &(u64, Seen)| requested.contains(&pair.0);
     let is_cut = !ask(|answer| {
-        seen.extend(parse(answer).filter(is_requested));
+        seen.extend(parse(answer).filter(|pair| requested.contains(&pair.0)));
         seen.len() < requested.len()
     })?;
     Some(Answer { seen, is_cut })

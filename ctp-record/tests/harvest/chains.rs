@@ -65,22 +65,26 @@ fn site_of_wait(records: &[Record]) -> SiteId {
 }
 
 fn chains(records: &[Record]) -> Vec<(SiteId, bool, Vec<u64>)> {
-    let chain = |record: &Record| match record {
-        Record::Chain(chain) => Some((chain.site, chain.is_whole, chain.addresses.clone())),
-        _ => None,
-    };
-    records.iter().filter_map(chain).collect()
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Chain(chain) => Some((chain.site, chain.is_whole, chain.addresses.clone())),
+            _ => None,
+        })
+        .collect()
 }
 
 fn functions(records: &[Record]) -> Vec<(SiteId, u64)> {
-    let function = |record: &Record| match record {
-        Record::Site(site) => match site.place {
-            Place::Function { address, .. } => Some((site.id, address)),
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Site(site) => match site.place {
+                Place::Function { address, .. } => Some((site.id, address)),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    };
-    records.iter().filter_map(function).collect()
+        })
+        .collect()
 }
 
 // CT-13

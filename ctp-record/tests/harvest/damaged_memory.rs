@@ -168,8 +168,10 @@ fn made_up_sites_do_not_fill_the_recorders_memory() {
             test_memory.put_u64(1024 + 0x40 + 64 * slot + 0x20, (place * 8 + slot) as u64);
         }
         let records = test_memory.pass().1;
-        let site = |record: &&Record| matches!(record, Record::Site(_));
-        sites += records.iter().filter(site).count();
+        sites += records
+            .iter()
+            .filter(|record| matches!(record, Record::Site(_)))
+            .count();
     }
     assert_eq!(sites, most);
     assert!(test_memory.totals().unnamed > 0);
@@ -258,11 +260,13 @@ fn wake_with_a_future_time_does_not_date_the_recording() {
     // The time of the latest wake of the first station.
     test_memory.put_u64(1024 + 0x20, 2 * YEAR);
     let (_, records) = test_memory.pass();
-    let wake = |record: &Record| match record {
-        Record::Wake(wake) => Some((wake.count, wake.at)),
-        _ => None,
-    };
-    let wakes: Vec<_> = records.iter().filter_map(wake).collect();
+    let wakes: Vec<_> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Wake(wake) => Some((wake.count, wake.at)),
+            _ => None,
+        })
+        .collect();
     let latest = events_in(&records)[0].at;
     assert_eq!(wakes, [(1, latest)]);
     assert_eq!(test_memory.latest(), latest);

@@ -151,18 +151,19 @@ fn pending_records_of_a_dead_thread_are_skipped_at_the_end() {
 
 /// Each deed, with how many events the trace had before it.
 fn thread_events_in(records: &[Record]) -> Vec<(usize, u64, Act)> {
-    let is_event = |record: &&Record| matches!(record, Record::Event(_));
-    let thread_event = |(at, record): (usize, &Record)| match record {
-        Record::ThreadEvent(thread_event) => {
-            let events = records[..at].iter().filter(is_event).count();
-            Some((events, thread_event.tid, thread_event.act))
-        }
-        _ => None,
-    };
     records
         .iter()
         .enumerate()
-        .filter_map(thread_event)
+        .filter_map(|(at, record)| match record {
+            Record::ThreadEvent(thread_event) => {
+                let events = records[..at]
+                    .iter()
+                    .filter(|record| matches!(record, Record::Event(_)))
+                    .count();
+                Some((events, thread_event.tid, thread_event.act))
+            }
+            _ => None,
+        })
         .collect()
 }
 
@@ -295,14 +296,14 @@ fn words_of(start: *const AtomicU64, bytes: usize) -> &'static [AtomicU64] {
 
 /// Pseudo-random numbers, by the generator of Numerical Recipes.
 fn noise(seed: u64) -> impl Iterator<Item = u64> {
-    let next = |state: &u64| {
+    std::iter::successors(Some(seed), |state| {
         Some(
             state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407),
         )
-    };
-    std::iter::successors(Some(seed), next).skip(1)
+    })
+    .skip(1)
 }
 
 // LT-16, LT-32, CT-24
@@ -350,10 +351,9 @@ fn pending_record_delays_no_others_and_may_be_committed_later() {
     switch_to_thread(TEST, 1);
     cycles(&stopped, 1);
     harvest.finish(&region, &mut outside, &mut buffer);
-    let of_the_stopped = |event: &Event| event.coroutine == CoroutineId(1);
     let events: Vec<Event> = events_in(&buffer.0)
         .into_iter()
-        .filter(of_the_stopped)
+        .filter(|event| event.coroutine == CoroutineId(1))
         .collect();
     assert_eq!(numbers(&events), [0, 1, 2, 3, 4]);
 }

@@ -55,10 +55,9 @@ impl Reading {
     }
 
     fn events_of(&self, coroutine: u32) -> Vec<Event> {
-        let is_own = |event: &Event| event.coroutine == CoroutineId(coroutine);
         events_in(&self.buffer.0)
             .into_iter()
-            .filter(is_own)
+            .filter(|event| event.coroutine == CoroutineId(coroutine))
             .collect()
     }
 

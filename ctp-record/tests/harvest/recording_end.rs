@@ -51,8 +51,10 @@ fn numbers(events: &[Event]) -> Vec<u64> {
 }
 
 fn thread_events_in(records: &[Record]) -> usize {
-    let is_thread_event = |record: &&Record| matches!(record, Record::ThreadEvent(_));
-    records.iter().filter(is_thread_event).count()
+    records
+        .iter()
+        .filter(|record| matches!(record, Record::ThreadEvent(_)))
+        .count()
 }
 
 // CT-02

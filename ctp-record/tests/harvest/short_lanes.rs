@@ -59,11 +59,12 @@ fn memory(lanes: u32, short_lanes: u32) -> Region<'static> {
 
 /// A coroutine for each thread.
 fn tasks(probe: Probe<TurnTaking>) -> Vec<Coroutine<TurnTaking>> {
-    let born = |thread| {
-        CURRENT_THREAD.set(thread);
-        probe.born("player")
-    };
-    (0..THREADS).map(born).collect()
+    (0..THREADS)
+        .map(|thread| {
+            CURRENT_THREAD.set(thread);
+            probe.born("player")
+        })
+        .collect()
 }
 
 /// Runs cycles of the coroutines of these threads.

@@ -18,11 +18,13 @@ use crate::test_memory::{
 };
 
 fn aggregates_in(records: &[Record]) -> Vec<Aggregate> {
-    let aggregate = |record: &Record| match record {
-        Record::Aggregate(aggregate) => Some((**aggregate).clone()),
-        _ => None,
-    };
-    records.iter().filter_map(aggregate).collect()
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Aggregate(aggregate) => Some((**aggregate).clone()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The totals that a model computes from all events.

@@ -256,25 +256,31 @@ impl Overwriter {
 }
 
 pub fn events_in(records: &[Record]) -> Vec<Event> {
-    let event = |record: &Record| match record {
-        Record::Event(event) => Some(*event),
-        _ => None,
-    };
-    records.iter().filter_map(event).collect()
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Event(event) => Some(*event),
+            _ => None,
+        })
+        .collect()
 }
 
 pub fn births_in(records: &[Record]) -> Vec<Birth> {
-    let birth = |record: &Record| match record {
-        Record::Birth(birth) => Some(birth.clone()),
-        _ => None,
-    };
-    records.iter().filter_map(birth).collect()
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Birth(birth) => Some(birth.clone()),
+            _ => None,
+        })
+        .collect()
 }
 
 pub fn tallies_in(records: &[Record]) -> Vec<EventCounts> {
-    let event_counts = |record: &Record| match record {
-        Record::EventCounts(event_counts) => Some(*event_counts),
-        _ => None,
-    };
-    records.iter().filter_map(event_counts).collect()
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::EventCounts(event_counts) => Some(*event_counts),
+            _ => None,
+        })
+        .collect()
 }

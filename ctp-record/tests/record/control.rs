@@ -160,9 +160,10 @@ fn a_stop_is_exact(flags: &[&str]) -> Trace {
     let trace = lab.trace();
     assert_nothing_is_missing(&lab, &trace);
     for coroutine in trace.coroutines.values() {
-        let between = |at: &&u64| (stopped..resumed).contains(*at);
         assert_eq!(
-            times(coroutine, &trace).iter().find(between),
+            times(coroutine, &trace)
+                .iter()
+                .find(|at| (stopped..resumed).contains(*at)),
             None,
             "{coroutine:?}"
         );

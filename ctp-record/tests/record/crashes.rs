@@ -3,7 +3,7 @@
 use std::fs;
 
 use ctp_trace::record::{EventKind, ExitReason};
-use ctp_trace::trace_model::{Contradiction, Violation};
+use ctp_trace::trace_model::Violation;
 use ctp_trace::{Reader, TraceModel};
 
 use crate::lab::{Lab, fixture, only_child, runs, wait_until};
@@ -18,14 +18,13 @@ fn kernel_reports_crashes() -> bool {
         .split(['.', '-'])
         .map_while(|part| part.parse().ok())
         .collect();
-    let is_first = |(name, inode)| {
-        let link = fs::read_link(format!("/proc/self/ns/{name}")).unwrap_or_default();
-        link.to_string_lossy() == format!("{name}:[{inode}]")
-    };
     numbers[..] >= [6, 6][..]
         && [("user", 4_026_531_837_u32), ("pid", 4_026_531_836)]
             .into_iter()
-            .all(is_first)
+            .all(|(name, inode)| {
+                let link = fs::read_link(format!("/proc/self/ns/{name}")).unwrap_or_default();
+                link.to_string_lossy() == format!("{name}:[{inode}]")
+            })
 }
 
 /// What runs when the program ends like this, and the thread that the trace names.
@@ -124,15 +123,14 @@ fn double_resume(how: &str) -> (Vec<Accusation>, Vec<u64>) {
     let mut found = Vec::new();
     for broken in trace_model.broken() {
         let name = trace_model.name(broken.name);
-        let proof = |contradiction: &Contradiction| {
+        found.extend(broken.proofs.iter().map(|contradiction| {
             (
                 name.to_owned(),
                 contradiction.violation,
                 contradiction.before.tid,
                 contradiction.after.tid,
             )
-        };
-        found.extend(broken.proofs.iter().map(proof));
+        }));
     }
     let mut tids: Vec<u64> = lab.truth("truth")[0]
         .iter()
@@ -144,8 +142,10 @@ fn double_resume(how: &str) -> (Vec<Accusation>, Vec<u64>) {
 
 fn is_named(how: &str) {
     let (found, tids) = double_resume(how);
-    let on_both = |(_, _, before, after): &Accusation| before != after;
-    assert!(found.iter().any(on_both), "{found:?}");
+    assert!(
+        found.iter().any(|(_, _, before, after)| before != after),
+        "{found:?}"
+    );
     for (name, violation, before, after) in found {
         assert_eq!(name, "twice", "{violation:?}");
         assert!(

@@ -37,8 +37,10 @@ fn records(lab: &Lab, name: &str) -> Vec<Record> {
 }
 
 fn inspections(records: &[Record]) -> usize {
-    let is_end = |record: &&Record| matches!(record, Record::InspectionEnd(_));
-    records.iter().filter(is_end).count()
+    records
+        .iter()
+        .filter(|record| matches!(record, Record::InspectionEnd(_)))
+        .count()
 }
 
 // CT-01

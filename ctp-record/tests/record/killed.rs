@@ -71,9 +71,8 @@ fn kill_after(lab: &Lab, is_long: bool, pause: Duration) {
     let recorder = command.spawn().expect("can be started");
     let program = only_child(recorder.id());
     if !is_long {
-        let is_second_use = |(id, _): &(u64, Truth)| 1 < id >> 24 & 0xFF_FFFF;
         wait_until("a station that is used again", || {
-            notes(lab).iter().any(is_second_use)
+            notes(lab).iter().any(|(id, _)| 1 < id >> 24 & 0xFF_FFFF)
         });
     }
     sleep(pause);

@@ -42,8 +42,10 @@ impl Lab {
 
     /// The lines of a truth file, each in words.
     pub fn truth(&self, name: &str) -> Vec<Vec<String>> {
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect();
-        self.read(name).lines().map(words).collect()
+        self.read(name)
+            .lines()
+            .map(|line| line.split(' ').map(str::to_owned).collect())
+            .collect()
     }
 
     /// `ctp-record FLAGS -- PROGRAM`, in this directory; arguments of the program are added.

@@ -25,9 +25,11 @@ fn says(lab: &Lab, outcome: &Outcome, sentence: &str) {
     let lines: Vec<&str> = outcome.stderr.lines().collect();
     let (last, before) = lines.split_last().expect("it says something");
     assert_eq!(*last, format!("ctp-record: {sentence}"));
-    let is_failure = |line: &&str| line.contains("nothing more can be written to ");
     assert!(
-        before.len() < 2 && before.iter().all(is_failure),
+        before.len() < 2
+            && before
+                .iter()
+                .all(|line| line.contains("nothing more can be written to ")),
         "{before:?}"
     );
     assert_eq!(lab.truth("truth").len(), 200, "the program ran to its end");

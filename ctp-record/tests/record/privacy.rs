@@ -115,8 +115,9 @@ fn only_files_of_a_dead_recorder_are_removed() {
 fn left_over_names(lab: &Lab) -> Vec<String> {
     let names = fs::read_dir(lab.path("")).expect("is there").flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let number = |name: String| name.strip_prefix("ctp-4194303-").map(str::to_owned);
-    let mut numbers: Vec<String> = names.filter_map(number).collect();
+    let mut numbers: Vec<String> = names
+        .filter_map(|name| name.strip_prefix("ctp-4194303-").map(str::to_owned))
+        .collect();
     numbers.sort();
     numbers
 }

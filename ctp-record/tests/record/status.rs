@@ -59,8 +59,10 @@ fn figures(screen: &str) -> Vec<(u64, u64)> {
         let (_, grouped) = before.rsplit_once(|c: char| !c.is_ascii_digit() && c != ' ')?;
         grouped.replace(' ', "").parse().ok()
     };
-    let of_line = |line: &str| Some((figure(line, " events, ")?, figure(line, "/s, ")?));
-    screen.split('\r').filter_map(of_line).collect()
+    screen
+        .split('\r')
+        .filter_map(|line| Some((figure(line, " events, ")?, figure(line, "/s, ")?)))
+        .collect()
 }
 
 /// 402 events in two seconds, of which totals and what came last are kept.

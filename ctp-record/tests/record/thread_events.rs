@@ -18,10 +18,12 @@ fn line(trace: &Trace, site: SiteId) -> u64 {
 fn recorded(lab: &Lab, flag: &str) -> (Trace, Vec<u64>) {
     let (threads, calls) = (THREADS.to_string(), CALLS.to_string());
     lab.record(&[flag], "deeds", &["truth", &threads, &calls]);
-    let number = |words: Vec<String>| words[0].parse().expect("a number");
     (
         lab.trace(),
-        lab.truth("truth").into_iter().map(number).collect(),
+        lab.truth("truth")
+            .into_iter()
+            .map(|words| words[0].parse().expect("a number"))
+            .collect(),
     )
 }
 

@@ -14,7 +14,7 @@ use crate::config::{
     By, ExportView, FlameView, Format, SitesView, Sort, StacksView, StuckView, TimelineView,
     TracksView, View,
 };
-use crate::findings::lints::{LINTS, Lint};
+use crate::findings::lints::LINTS;
 use crate::output;
 
 /// Heading of all options that select a view.
@@ -204,8 +204,9 @@ impl ViewArgs {
 
 /// The values of `--allow`.
 fn lint_names() -> PossibleValuesParser {
-    let value = |lint: &Lint| PossibleValue::new(lint.name).help(lint.help);
-    LINTS.map(value).into()
+    LINTS
+        .map(|lint| PossibleValue::new(lint.name).help(lint.help))
+        .into()
 }
 
 impl SitesArgs {

@@ -104,16 +104,18 @@ pub enum LineEnd {
 /// Follows the blockers from a coroutine step by step. `None` if the coroutine has no known blocker.
 pub fn line(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) -> Option<Line> {
     let (path, ends, cycle) = path(blocks, coroutine.id);
-    let kept = |id: &CoroutineId| {
-        let caveat = blocks.of(*id)?.caveat;
-        Some(Kept {
-            id: id.0,
-            by: of(model, names, blocks, model.trace_model.get(*id)?),
-            caveat: caveat.map(Caveat::word),
-            doubted: caveat,
+    let steps: Vec<Kept> = path
+        .iter()
+        .filter_map(|id| {
+            let caveat = blocks.of(*id)?.caveat;
+            Some(Kept {
+                id: id.0,
+                by: of(model, names, blocks, model.trace_model.get(*id)?),
+                caveat: caveat.map(Caveat::word),
+                doubted: caveat,
+            })
         })
-    };
-    let steps: Vec<Kept> = path.iter().filter_map(kept).collect();
+        .collect();
     (!steps.is_empty()).then_some(Line { steps, ends, cycle })
 }
 

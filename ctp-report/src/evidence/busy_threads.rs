@@ -61,8 +61,10 @@ impl Busy {
                 *counts.entry(*id).or_default() += 1;
             }
         }
-        let blocker = |(id, count)| blocker(model, names, model.trace_model.get(id)?, count);
-        let mut thread_blockers: Vec<_> = counts.into_iter().filter_map(blocker).collect();
+        let mut thread_blockers: Vec<_> = counts
+            .into_iter()
+            .filter_map(|(id, count)| blocker(model, names, model.trace_model.get(id)?, count))
+            .collect();
         thread_blockers.sort_by_key(|thread_blocker| std::cmp::Reverse(thread_blocker.count));
         thread_blockers
     }

@@ -133,13 +133,15 @@ pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
 }
 
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {
-    let line = |label: &Label| {
-        Some(format!(
-            " {}",
-            label::source("", label.line?, label.in_function)
-        ))
-    };
-    let at = names.of(event.site).and_then(line).unwrap_or_default();
+    let at = names
+        .of(event.site)
+        .and_then(|label| {
+            Some(format!(
+                " {}",
+                label::source("", label.line?, label.in_function)
+            ))
+        })
+        .unwrap_or_default();
     match event.wait {
         WaitKind::Unknown => format!("suspend #{}{at}", event.n),
         wait => format!(

@@ -35,14 +35,15 @@ pub fn word(wait: WaitKind) -> &'static str {
 
 /// The resources that a group waits for.
 pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> Vec<WaitsFor> {
-    let thing = |event: &Event| {
-        (
-            event.wait,
-            event.arg,
-            awaited(model, Some(event.coroutine), event.wait, event.arg),
-        )
-    };
-    let mut all: Vec<Thing> = waits.map(thing).collect();
+    let mut all: Vec<Thing> = waits
+        .map(|event| {
+            (
+                event.wait,
+                event.arg,
+                awaited(model, Some(event.coroutine), event.wait, event.arg),
+            )
+        })
+        .collect();
     all.sort_unstable();
     all.dedup();
     let same = |a: &Thing, b: &Thing| a.0 == b.0;

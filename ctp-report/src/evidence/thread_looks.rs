@@ -2,7 +2,7 @@
 //! of the blocking pool.
 
 use ctp_trace::record::{Nanos, ThreadRole};
-use ctp_trace::trace_model::{Coroutine, InspectedThreads, ThreadActivity, ThreadFacts};
+use ctp_trace::trace_model::{Coroutine, ThreadActivity, ThreadFacts};
 use serde::Serialize;
 
 use crate::load::Model;
@@ -70,16 +70,18 @@ impl ThreadLook {
         let (process, threads) = all.find(|(process, _)| *process == coroutine.process)?;
         let facts = threads.facts(tid, coroutine.state().1)?;
         let frames = stacks.frames(process, &facts.thread.addresses);
-        let is_end = |label: &Label| {
-            names.is_of_probe(label) || is_of_runtime(label) || is_begin_of_thread(label)
-        };
-        Some(Self::new(&facts, up_to(frames, is_end)))
+        Some(Self::new(
+            &facts,
+            up_to(frames, |label| {
+                names.is_of_probe(label) || is_of_runtime(label) || is_begin_of_thread(label)
+            }),
+        ))
     }
 
     /// The threads of the blocking pool that run a closure of the program.
     pub fn of_blocking_pool(model: &Model, stacks: &CallStacks) -> Vec<Self> {
         let all = model.trace_model.inspected_threads();
-        let of_process = |(process, threads): (_, &InspectedThreads)| {
+        all.flat_map(|(process, threads)| {
             let known = threads.threads.values().map(|known| &known.latest);
             let pool = known.filter(|thread| thread.role == ThreadRole::Blocking);
             let looks = pool.filter_map(|thread| {
@@ -89,8 +91,8 @@ impl ThreadLook {
                 polls.then(|| Self::new(&facts, up_to(frames, is_of_runtime)))
             });
             looks.collect::<Vec<_>>()
-        };
-        all.flat_map(of_process).collect()
+        })
+        .collect()
     }
 
     fn new(facts: &ThreadFacts, frames: Vec<CallFrame>) -> Self {
@@ -99,7 +101,6 @@ impl ThreadLook {
             "" => format!("system call {number}"),
             call => text::escape(call),
         });
-        let frame = |(label, inlined)| LookFrame { label, inlined };
         ThreadLook {
             tid: thread.tid,
             state: match facts.activity {
@@ -112,17 +113,19 @@ impl ThreadLook {
             first_ns: facts.first.0,
             last_ns: facts.last.0,
             looks: facts.inspections,
-            frames: frames.into_iter().map(frame).collect(),
+            frames: frames
+                .into_iter()
+                .map(|(label, inlined)| LookFrame { label, inlined })
+                .collect(),
         }
     }
 
     /// The innermost function of the program, with the library function that it called.
     pub fn place(&self, names: &Names, coroutine: &str) -> Option<Label> {
-        let is_own = |frame: &LookFrame| {
+        let own = self.frames.iter().position(|frame| {
             let label = &frame.label;
             names.is_leaf_of_user(label, coroutine) && !names.is_of_library(label)
-        };
-        let own = self.frames.iter().position(is_own)?;
+        })?;
         let called = self.frames[..own].last();
         let label = self.frames[own].label.clone();
         Some(Label {

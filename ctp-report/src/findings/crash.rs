@@ -57,10 +57,9 @@ impl Finding for Option<Crash> {
             None => !has_left(model, coroutine),
         };
         let mut running: Vec<&Coroutine> = model.trace_model.coroutines();
-        let is_hidden = |coroutine: &&Coroutine| {
+        let has_hidden = running.iter().any(|coroutine| {
             coroutine.account.hidden == Some(EventKind::Run) && !has_left(model, coroutine)
-        };
-        let has_hidden = running.iter().any(is_hidden);
+        });
         running.retain(|coroutine| thread(coroutine).is_some() && there(coroutine));
         running.sort_by_key(|coroutine| std::cmp::Reverse(coroutine.waits.ran_at));
         let suspects = running.into_iter();

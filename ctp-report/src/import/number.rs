@@ -115,11 +115,12 @@ fn per_slot(life: &[Line]) -> Vec<u64> {
 /// The line of a round after the longest gap. Missing events are assumed to be in this gap, so that they
 /// do not lengthen any span.
 fn widest(life: &[Line], here: usize, end: usize) -> usize {
-    let before = |at: &usize| match at.checked_sub(1) {
-        Some(last) if *at < life.len() => life[*at].ts - life[last].ts,
-        _ => 0,
-    };
-    (here..=end).max_by_key(before).unwrap_or(here)
+    (here..=end)
+        .max_by_key(|at| match at.checked_sub(1) {
+            Some(last) if *at < life.len() => life[*at].ts - life[last].ts,
+            _ => 0,
+        })
+        .unwrap_or(here)
 }
 
 #[cfg(test)]

@@ -122,16 +122,17 @@ mod tests {
 
     #[test]
     fn number_of_lost_events_saturates() {
-        let late = |probe_id: u64| Line {
-            number: 1,
-            probe_id,
-            tid: 1,
-            addr: 0,
-            seq: 1 << 48,
-            is_active: true,
-            ts: 1 << 50,
-        };
-        let run: Vec<Line> = (1..=20_000).map(late).collect();
+        let run: Vec<Line> = (1..=20_000)
+            .map(|probe_id| Line {
+                number: 1,
+                probe_id,
+                tid: 1,
+                addr: 0,
+                seq: 1 << 48,
+                is_active: true,
+                ts: 1 << 50,
+            })
+            .collect();
         assert!(trace(&run, 0).is_ok());
     }
 }

@@ -89,8 +89,9 @@ fn begins_again(lines: &[Line]) -> bool {
 
 /// The line after `behind`, up to `to`, at which time goes back furthest.
 fn deepest_fall(lines: &[Line], behind: usize, to: usize) -> usize {
-    let fall = |at: &usize| lines[*at - 1].ts.saturating_sub(lines[*at].ts);
-    (behind + 1..=to).max_by_key(fall).unwrap_or(to)
+    (behind + 1..=to)
+        .max_by_key(|at| lines[*at - 1].ts.saturating_sub(lines[*at].ts))
+        .unwrap_or(to)
 }
 
 /// Takes every pause as a cut, until a coroutine or thread continues across the pause.
@@ -171,8 +172,9 @@ mod tests {
 
     /// Three coroutines in turn, every millisecond.
     fn run(tid: u64, from: u64) -> Vec<Line> {
-        let at = |k| line(k % 3 + 1, tid, k / 3, from + k * MS);
-        (0..60).map(at).collect()
+        (0..60)
+            .map(|k| line(k % 3 + 1, tid, k / 3, from + k * MS))
+            .collect()
     }
 
     #[test]
@@ -191,15 +193,17 @@ mod tests {
 
     #[test]
     fn pauses_that_a_thread_or_coroutine_spans_are_no_end() {
-        let idle = |n: u64| line(1, 7, n, n.div_ceil(2) * 60_000 * MS + n);
-        let lines: Vec<Line> = (0..20).map(idle).collect();
+        let lines: Vec<Line> = (0..20)
+            .map(|n| line(1, 7, n, n.div_ceil(2) * 60_000 * MS + n))
+            .collect();
         assert_eq!(split(&lines), vec![0..20]);
     }
 
     #[test]
     fn stations_read_in_sequence_are_a_single_run() {
-        let station = |id| (0..8).map(move |n| line(id, 7, n, (8 * n + id) * MS));
-        let lines: Vec<Line> = (1..9).flat_map(station).collect();
+        let lines: Vec<Line> = (1..9)
+            .flat_map(|id| (0..8).map(move |n| line(id, 7, n, (8 * n + id) * MS)))
+            .collect();
         assert_eq!(split(&lines), vec![0..64]);
     }
 }

@@ -149,21 +149,22 @@ fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
 /// Of leaves that have nothing in common, the one to name first: the last polled, or any that is no
 /// timer.
 fn main(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> usize {
-    let is_last = |leaf: &Leaf| last.contains(&leaf.site) && !is_timer(leaf);
-    let found = leaves.iter().position(is_last);
-    let other = || leaves.iter().position(|leaf| !is_timer(leaf));
-    found.or_else(other).unwrap_or(0)
+    let found = leaves
+        .iter()
+        .position(|leaf| last.contains(&leaf.site) && !is_timer(leaf));
+    found
+        .or_else(|| leaves.iter().position(|leaf| !is_timer(leaf)))
+        .unwrap_or(0)
 }
 
 /// Whether the leaf only waits for a time.
 fn is_timer(leaf: &Leaf) -> bool {
-    let is_sleep = |label: &Label| {
+    leaf.all.labels.iter().any(|label| {
         let function = label.function.as_deref().unwrap_or_default();
         ["Sleep", "Delay", "Timer"]
             .iter()
             .any(|name| function.contains(&format!("::{name}")))
-    };
-    leaf.all.labels.iter().any(is_sleep)
+    })
 }
 
 /// How many of the outermost functions two chains have in common.

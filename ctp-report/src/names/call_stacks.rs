@@ -74,8 +74,10 @@ impl CallStacks {
 
     /// The functions of a call stack, innermost first.
     pub fn frames(&self, process: ProcessId, addresses: &[u64]) -> Vec<CallFrame> {
-        let frames = |(at, address): (usize, &u64)| self.known.get(&(process, *address, at == 0));
-        let found = addresses.iter().enumerate().filter_map(frames);
+        let found = addresses
+            .iter()
+            .enumerate()
+            .filter_map(|(at, address)| self.known.get(&(process, *address, at == 0)));
         found.flatten().cloned().collect()
     }
 }

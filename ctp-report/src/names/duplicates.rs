@@ -15,8 +15,9 @@ fn duplicates<T, L: Ord>(
     for row in rows {
         columns.entry(look(row)).or_default().insert(column(row));
     }
-    let is_duplicate = |row: &T| columns.get(&look(row)).is_some_and(|all| 1 < all.len());
-    rows.iter().map(is_duplicate).collect()
+    rows.iter()
+        .map(|row| columns.get(&look(row)).is_some_and(|all| 1 < all.len()))
+        .collect()
 }
 
 /// Adds the column to each row that looks the same as another row.

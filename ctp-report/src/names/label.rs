@@ -150,8 +150,9 @@ const VDSO: &[u8] = b"[vdso]";
 
 /// The module and offset of an address, from the mappings in the trace.
 pub fn in_module(modules: &[Mapping], address: u64) -> Option<String> {
-    let covers = |module: &&Mapping| module.start.0 <= address && address < module.end.0;
-    let module = modules.iter().find(covers)?;
+    let module = modules
+        .iter()
+        .find(|module| module.start.0 <= address && address < module.end.0)?;
     let offset = (address - module.start.0).saturating_add(module.file_offset.0);
     if module.path == VDSO {
         return Some(format!("[vdso]+{offset:#x}"));

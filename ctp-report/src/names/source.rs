@@ -31,8 +31,9 @@ pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
         return Vec::new();
     };
     let relative = sources.read(Path::new(file), line);
-    let absolute = || sources.read(label.absolute.as_deref()?, line);
-    relative.or_else(absolute).unwrap_or_default()
+    relative
+        .or_else(|| sources.read(label.absolute.as_deref()?, line))
+        .unwrap_or_default()
 }
 
 /// Formats a line. A line may be as long as the file, and longer when escaped, so the line is cut first.

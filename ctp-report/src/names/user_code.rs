@@ -37,11 +37,11 @@ impl UserCode {
     /// Whether a function belongs to the probe. Reduced debug info gives no path of an inlined function,
     /// but its file.
     pub fn is_of_probe(&self, label: &Label) -> bool {
-        let lies_in = |folder: &PathBuf| {
-            let file = label.absolute.as_deref();
-            file.is_some_and(|file| file.starts_with(folder))
-        };
-        crate_of(label) == Some(PROBE) || self.probe.as_ref().is_some_and(lies_in)
+        crate_of(label) == Some(PROBE)
+            || self.probe.as_ref().is_some_and(|folder| {
+                let file = label.absolute.as_deref();
+                file.is_some_and(|file| file.starts_with(folder))
+            })
     }
 
     /// Whether a function belongs neither to the standard library, nor to the probe or a downloaded
@@ -91,15 +91,16 @@ pub fn is_of_package(label: &Label) -> bool {
 
 /// Whether the file is in the cargo folder of the crate, such as `tokio-util-0.7.18`.
 fn is_in_package(file: &str, krate: &str) -> bool {
-    let is_own = |folder: &str| {
+    file.split('/').any(|folder| {
         let folder = folder.replace('-', "_");
         let version = folder.strip_prefix(krate);
-        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
         version.is_some_and(|version| {
-            version.is_empty() || version.strip_prefix('_').is_some_and(is_number)
+            version.is_empty()
+                || version
+                    .strip_prefix('_')
+                    .is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
         })
-    };
-    file.split('/').any(is_own)
+    })
 }
 
 /// Whether a function belongs to the standard library, the probe, a downloaded package or the C library.

@@ -246,15 +246,17 @@ fn missing_and_rebuilt_files_get_a_note() {
         column: 0,
     };
     for (path, build_id) in [(Some("/gone/app"), vec![]), (None, vec![0xee; 20])] {
-        let change = |mut module: Module| {
-            if let Some(path) = path {
-                module.path = path.as_bytes().to_vec();
-            }
-            module.build_id.clone_from(&build_id);
-            module
-        };
         let text = stuck(&trace(
-            modules().into_iter().map(change).collect(),
+            modules()
+                .into_iter()
+                .map(|mut module| {
+                    if let Some(path) = path {
+                        module.path = path.as_bytes().to_vec();
+                    }
+                    module.build_id.clone_from(&build_id);
+                    module
+                })
+                .collect(),
             place.clone(),
         ));
         assert!(text.contains("note: names are missing: "), "{text}");

@@ -143,8 +143,9 @@ fn marks_name_the_waker_and_the_closing_place() {
     assert_eq!((marked, rows.iter().map(|row| closes(row)).sum()), (9, 9));
     let titles = |start: &str| -> Vec<String> {
         let marks = svg.split(start).skip(1);
-        let title = |mark: &str| mark.split("</title>").next().map(str::to_owned);
-        marks.filter_map(title).collect()
+        marks
+            .filter_map(|mark| mark.split("</title>").next().map(str::to_owned))
+            .collect()
     };
     let closed = "<title>the awaited resource was closed +0.700000 s by thread 4126, vendor/";
     let reported =
@@ -160,18 +161,22 @@ fn marks_name_the_waker_and_the_closing_place() {
 
 /// The tooltip of the row of this name and number, and that of its open end.
 fn titles<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
-    let is_own = |row: &&str| row.contains(&format!("<title>{name}\n"));
-    let row = svg.split("<g class=\"row\"").find(is_own).unwrap();
+    let row = svg
+        .split("<g class=\"row\"")
+        .find(|row| row.contains(&format!("<title>{name}\n")))
+        .unwrap();
     let titles = row.split("<title>").skip(1);
     let all: Vec<&str> = titles
         .map(|title| title.split("</title>").next().unwrap())
         .collect();
-    let open = |text: &&&str| text.contains("not woken since");
-    [all.first(), all.iter().find(open)]
-        .into_iter()
-        .flatten()
-        .copied()
-        .collect()
+    [
+        all.first(),
+        all.iter().find(|text| text.contains("not woken since")),
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+    .collect()
 }
 
 #[test]

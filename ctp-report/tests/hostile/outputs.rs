@@ -30,8 +30,9 @@ fn write_to(room: &Room, path: &str) -> Vec<Run> {
         &["--export", "jsonl", "-o"],
         &["--export", "chrome", "-o"],
     ];
-    let run = |way: &&[&str]| room.run(&[way, &[path][..]].concat());
-    ways.iter().map(run).collect()
+    ways.iter()
+        .map(|way| room.run(&[way, &[path][..]].concat()))
+        .collect()
 }
 
 // CT-07

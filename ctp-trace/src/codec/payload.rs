@@ -117,8 +117,10 @@ mod tests {
 
     /// Steps between times: irregular, or of a program that is driven by timers.
     fn steps(is_noise: bool) -> Vec<u8> {
-        let next = |random: &u64| Some(random.wrapping_mul(6364136223846793005).wrapping_add(1));
-        let numbers = std::iter::successors(Some(1), next).take(BYTES);
+        let numbers = std::iter::successors(Some(1), |random: &u64| {
+            Some(random.wrapping_mul(6364136223846793005).wrapping_add(1))
+        })
+        .take(BYTES);
         if is_noise {
             numbers.map(|random: u64| (random >> 61) as u8).collect()
         } else {

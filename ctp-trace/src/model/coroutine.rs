@@ -137,8 +137,10 @@ impl Coroutine {
 
     /// Whether events between the latest and this one are missing or filtered.
     pub(super) fn is_gap_before(&self, event: &Event) -> bool {
-        let is_next = |last: Event| last.n.checked_add(1) == Some(event.n);
-        event.after_filtered || !self.last.is_some_and(is_next)
+        event.after_filtered
+            || self
+                .last
+                .is_none_or(|last| last.n.checked_add(1) != Some(event.n))
     }
 
     /// The number of missing events, if the latest known event may not be the last.
@@ -176,8 +178,10 @@ impl Coroutine {
     /// waited, and not before it was woken, if there was a single recorded wake. `None` if the preceding
     /// event is missing.
     pub(super) fn ready_before(&self, run: &Event) -> Option<Nanos> {
-        let is_next = |last: &&Event| last.n.checked_add(1) == Some(run.n) && !run.after_filtered;
-        let from = self.last.as_ref().filter(is_next)?;
+        let from = self
+            .last
+            .as_ref()
+            .filter(|last| last.n.checked_add(1) == Some(run.n) && !run.after_filtered)?;
         match from.kind {
             EventKind::Birth => Some(from.at),
             EventKind::Suspend if run.wake_seen.wrapping_sub(from.wake_seen) == 1 => {

@@ -128,12 +128,10 @@ impl Families {
 
     /// The ancestor family with the same name and place.
     fn ancestor(&self, key: &Key) -> Option<FamilyId> {
-        let before = |id: &FamilyId| self.all[id.0 as usize].parent;
-        let is_like = |id: &FamilyId| {
+        std::iter::successors(key.parent, |id| self.all[id.0 as usize].parent).find(|id| {
             let family = &self.all[id.0 as usize];
             (family.spawn_site, family.stem) == (key.spawn_site, key.stem)
-        };
-        std::iter::successors(key.parent, before).find(is_like)
+        })
     }
 
     fn found(&mut self, key: &Key) -> FamilyId {

@@ -124,8 +124,10 @@ impl TraceModel {
                 woken.note(other.id, callers);
             }
         }
-        let with_woken = |sender: &Coroutine| (sender.id, woken.of(sender.id));
-        senders.into_iter().map(with_woken).collect()
+        senders
+            .into_iter()
+            .map(|sender| (sender.id, woken.of(sender.id)))
+            .collect()
     }
 
     fn full_evidence(&self, reader: CoroutineId) -> Option<FullEvidence> {

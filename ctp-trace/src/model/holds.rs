@@ -197,8 +197,10 @@ impl Holds {
             self.all_of(id, |holding| holding.by = Waker::Foreign);
             self.forget(id);
         } else if is_over {
-            let is_taken = |last: Event| last.kind == EventKind::Run && last.tid != event.tid;
-            let is_left = coroutine.polls.host.is_some() || coroutine.last.is_some_and(is_taken);
+            let is_left = coroutine.polls.host.is_some()
+                || coroutine
+                    .last
+                    .is_some_and(|last| last.kind == EventKind::Run && last.tid != event.tid);
             self.all_of(id, |holding| {
                 (holding.ended, holding.name, holding.is_left) =
                     (Some(event.at), coroutine.name, is_left);

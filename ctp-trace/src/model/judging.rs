@@ -52,8 +52,9 @@ impl TraceModel {
             evidence.lives = self.lives_evidence(coroutine, &newest, &levels);
             (coroutine.id, judge(&evidence, threshold))
         };
-        let by_itself = |coroutine| judged(coroutine, self.block_evidence(coroutine, &blocks));
-        let mut all: BTreeMap<_, _> = alive().map(by_itself).collect();
+        let mut all: BTreeMap<_, _> = alive()
+            .map(|coroutine| judged(coroutine, self.block_evidence(coroutine, &blocks)))
+            .collect();
         let behind = |coroutine: &Coroutine| {
             let blocked = self.behind(coroutine, &blocks, &all)?;
             Some(judged(coroutine, Some(blocked)))

@@ -118,8 +118,10 @@ impl TraceModel {
     ) -> Option<(Vec<Blocker>, Option<Caveat>)> {
         let is_alone = coroutine.wakes.wakers == Some(1) && !wait.marks.one_of_several;
         let inside = others.inside.get(&coroutine.id).filter(|_| is_alone)?;
-        let is_woken = |id: &CoroutineId| self.get(*id).is_some_and(Coroutine::is_woken);
-        if inside.iter().any(is_woken) {
+        if inside
+            .iter()
+            .any(|id| self.get(*id).is_some_and(Coroutine::is_woken))
+        {
             return None;
         }
         let by = inside.iter().copied().map(Blocker::Inside).collect();
@@ -261,15 +263,15 @@ impl TraceModel {
     /// since they waited.
     fn claimed(&self) -> Map<Resource, ()> {
         let all = self.coroutines.all().iter();
-        let of = |coroutine: &Coroutine| {
+        all.filter_map(|coroutine| {
             let (wait, arg) = match (coroutine.suspend(), coroutine.waits.resumed_by()) {
                 (Some(wait), _) if self.may_go_on(coroutine) => (wait.wait, wait.arg),
                 (None, Some(resumed)) => resumed,
                 _ => return None,
             };
             Some((closings::resource(coroutine.process, wait, arg)?, ()))
-        };
-        all.filter_map(of).collect()
+        })
+        .collect()
     }
 
     /// Whether the coroutine may continue: it was woken, and is not inside a coroutine that does not

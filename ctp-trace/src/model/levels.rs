@@ -143,8 +143,9 @@ impl TraceModel {
     }
 
     fn past_of_site(&self, stats: &SiteStats) -> Past {
-        let waits_at = |site| self.places.get(site).waits.count();
-        let from = stats.woken_from.usual(waits_at);
+        let from = stats
+            .woken_from
+            .usual(|site| self.places.get(site).waits.count());
         let active = from.map(|site| self.places.get(site).latest_end);
         let past = stats.past();
         Past {

@@ -137,9 +137,9 @@ impl Runners {
         thread.enter(coroutine);
         let run = ready.map(|ready| Overtaker { ready, ran: at });
         for overtaker in [&mut self.overtaker, &mut thread.overtaker] {
-            let is_later =
-                |later: &Overtaker| overtaker.is_none_or(|before| before.ready <= later.ready);
-            *overtaker = run.filter(is_later).or(*overtaker);
+            *overtaker = run
+                .filter(|later| overtaker.is_none_or(|before| before.ready <= later.ready))
+                .or(*overtaker);
         }
     }
 

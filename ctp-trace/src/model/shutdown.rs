@@ -104,8 +104,7 @@ impl TraceModel {
     /// The processes that ended tidily, once all records were read.
     pub fn shutdowns(&self) -> Shutdowns {
         let bursts = self.drops.0.iter();
-        let is_end = |(process, burst): &(&ProcessId, &Burst)| self.is_the_end(**process, burst);
-        let ends = bursts.filter(is_end);
+        let ends = bursts.filter(|(process, burst)| self.is_the_end(**process, burst));
         let before = |first: Nanos| Nanos(first.0.saturating_sub(DESTRUCTORS.0));
         Shutdowns {
             ends: ends
@@ -129,11 +128,11 @@ impl TraceModel {
             }
             (None, None) => None,
         };
-        let is_left = |coroutine: &Coroutine| {
-            coroutine.process == process && coroutine.is_alive() && is_dropped(coroutine)
-        };
         ended.is_some_and(|ended| {
-            burst.first.until(ended) <= SOON || !self.coroutines.all().iter().any(is_left)
+            burst.first.until(ended) <= SOON
+                || !self.coroutines.all().iter().any(|coroutine| {
+                    coroutine.process == process && coroutine.is_alive() && is_dropped(coroutine)
+                })
         })
     }
 

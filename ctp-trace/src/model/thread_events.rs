@@ -84,7 +84,9 @@ impl TraceModel {
             return None;
         };
         let of = |wait, arg| closings::resource(thread_event.process, wait, arg);
-        let is_match = |wait, arg| of(wait, arg) == of(hold.wait, hold.arg);
-        self.coroutines.known(id)?.waits.take(is_match)
+        self.coroutines
+            .known(id)?
+            .waits
+            .take(|wait, arg| of(wait, arg) == of(hold.wait, hold.arg))
     }
 }

@@ -39,9 +39,10 @@ impl WokenFrom {
     /// The sites from which at least every second run ended a wait here. `waits_at` is how many waits
     /// ended at a site.
     pub(super) fn usual(&self, waits_at: impl Fn(u32) -> u64) -> impl Iterator<Item = u32> {
-        let is_usual =
-            move |(site, count): &&(u32, u64)| waits_at(*site) <= count.saturating_mul(2);
-        self.0.iter().filter(is_usual).map(|(site, _)| *site)
+        self.0
+            .iter()
+            .filter(move |(site, count)| waits_at(*site) <= count.saturating_mul(2))
+            .map(|(site, _)| *site)
     }
 }
 

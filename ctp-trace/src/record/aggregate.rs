@@ -23,8 +23,9 @@ impl Bins {
 
     /// The bin that counts this duration; the probe computes the same.
     pub fn of(self, duration: Nanos) -> usize {
-        let is_below = |bin: &usize| self.end(*bin).is_none_or(|end| duration < end);
-        (0..BINS - 1).find(is_below).unwrap_or(BINS - 1)
+        (0..BINS - 1)
+            .find(|bin| self.end(*bin).is_none_or(|end| duration < end))
+            .unwrap_or(BINS - 1)
     }
 
     /// The first duration above this bin; `None` for the last bin, which has no upper bound.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::record::Act;
-use ctp_trace::verdict::{Confidence, Reason};
+use ctp_trace::verdict::Confidence;
 use proptest::prelude::*;
 
 use crate::recording::Recording;
@@ -184,8 +184,7 @@ proptest! {
         if !loses {
             let message: BTreeSet<u32> = stuck.keys().copied().collect();
             prop_assert_eq!(&message, &stay);
-            let is_certain = |entry: &(_, Confidence, Reason)| entry.1 == Confidence::Certain;
-            prop_assert!(stuck.values().all(is_certain), "{:?}", stuck);
+            prop_assert!(stuck.values().all(|entry| entry.1 == Confidence::Certain), "{:?}", stuck);
         }
     }
 }

@@ -96,8 +96,10 @@ fn the_example_in_the_format_document_is_a_trace() {
         let (offset, rest) = line.split_once("  ").expect("an offset");
         assert_eq!(usize::from_str_radix(offset, 16), Ok(bytes.len()), "{line}");
         let hex = rest.split("  ").next().expect("bytes");
-        let byte = |digits| u8::from_str_radix(digits, 16).expect("two digits");
-        bytes.extend(hex.split(' ').map(byte));
+        bytes.extend(
+            hex.split(' ')
+                .map(|digits| u8::from_str_radix(digits, 16).expect("two digits")),
+        );
     }
     assert_eq!(bytes, golden);
 }

@@ -98,15 +98,17 @@ pub fn found(task: InspectedTask) -> Record {
 
 /// A stack of frames, each given by depth and name.
 pub fn stack(id: u32, frames: &[(u32, &str)]) -> Record {
-    let frame = |(depth, name): &(u32, &str)| AwaitFrame {
-        depth: *depth,
-        name: (*name).to_owned(),
-        may_wait_forever: name.ends_with("Pending"),
-        ..AwaitFrame::default()
-    };
     Record::AwaitStack(AwaitStack {
         id: AwaitStackId(id),
-        frames: frames.iter().map(frame).collect(),
+        frames: frames
+            .iter()
+            .map(|(depth, name)| AwaitFrame {
+                depth: *depth,
+                name: (*name).to_owned(),
+                may_wait_forever: name.ends_with("Pending"),
+                ..AwaitFrame::default()
+            })
+            .collect(),
     })
 }
 

@@ -3,7 +3,7 @@
 use ctp_trace::TraceModel;
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
-use ctp_trace::trace_model::{Contradiction, Violation};
+use ctp_trace::trace_model::Violation;
 
 use crate::facts::event;
 
@@ -31,14 +31,15 @@ fn violations(dialect: Dialect, events: &[(u64, EventKind, u64)]) -> Vec<(Violat
             .all(|broken| broken.count == broken.proofs.len() as u64)
     );
     let proofs = broken.iter().flat_map(|broken| &broken.proofs);
-    let message = |contradiction: &Contradiction| {
-        (
-            contradiction.violation,
-            contradiction.before.tid,
-            contradiction.after.tid,
-        )
-    };
-    proofs.map(message).collect()
+    proofs
+        .map(|contradiction| {
+            (
+                contradiction.violation,
+                contradiction.before.tid,
+                contradiction.after.tid,
+            )
+        })
+        .collect()
 }
 
 // CTP-31

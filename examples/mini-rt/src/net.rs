@@ -187,10 +187,11 @@ impl Future for Accept<'_> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let accept = |fd: std::os::fd::BorrowedFd<'_>| net::acceptfrom_with(fd, flags);
         let accepted = self
             .socket
-            .poll_io(Direction::Read, self.wait, context, accept);
+            .poll_io(Direction::Read, self.wait, context, |fd| {
+                net::acceptfrom_with(fd, flags)
+            });
         let (fd, peer) = ready!(accepted)?;
         let peer = peer.ok_or(io::ErrorKind::NotConnected)?;
         let socket = Watched::new(fd)?;
@@ -203,9 +204,10 @@ impl Future for Read<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let read = |fd: std::os::fd::BorrowedFd<'_>| rustix::io::read(fd, &mut *this.buffer);
         this.socket
-            .poll_io(Direction::Read, this.wait, context, read)
+            .poll_io(Direction::Read, this.wait, context, |fd| {
+                rustix::io::read(fd, &mut *this.buffer)
+            })
     }
 }
 
@@ -213,9 +215,10 @@ impl Future for Write<'_> {
     type Output = io::Result<usize>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let send = |fd: std::os::fd::BorrowedFd<'_>| net::send(fd, self.bytes, SendFlags::NOSIGNAL);
         self.socket
-            .poll_io(Direction::Write, self.wait, context, send)
+            .poll_io(Direction::Write, self.wait, context, |fd| {
+                net::send(fd, self.bytes, SendFlags::NOSIGNAL)
+            })
     }
 }
 

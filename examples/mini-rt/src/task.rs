@@ -101,8 +101,10 @@ impl Body {
     fn poll(&mut self, waker: &Waker) -> bool {
         let mut context = Context::from_waker(waker);
         self.trace.run();
-        let poll = || self.future.as_mut().poll(&mut context);
-        let pending = matches!(catch_unwind(AssertUnwindSafe(poll)), Ok(Poll::Pending));
+        let pending = matches!(
+            catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(&mut context))),
+            Ok(Poll::Pending)
+        );
         if pending {
             self.trace.suspend_announced();
         }
@@ -174,11 +176,11 @@ impl State {
     }
 
     fn rest(&self) -> Rested {
-        let step = |state| Some(if state == NOTIFIED { QUEUED } else { IDLE });
         match self
             .0
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, step)
-        {
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+                Some(if state == NOTIFIED { QUEUED } else { IDLE })
+            }) {
             Ok(NOTIFIED) => Rested::Woken,
             _ => Rested::Idle,
         }

@@ -43,8 +43,10 @@ fn core_by_kernel() -> Option<(TempDir, String)> {
     assert!(status.expect("kill runs").success());
     program.0.wait().expect("it ends");
     let names = ["core".to_owned(), format!("core.{pid}")];
-    let written = |name: &String| directory.path().join(name).exists();
-    let Some(name) = names.into_iter().find(written) else {
+    let Some(name) = names
+        .into_iter()
+        .find(|name| directory.path().join(name).exists())
+    else {
         eprintln!("SKIPPED: the kernel writes no core file into the directory of the process");
         return None;
     };

@@ -19,12 +19,14 @@ fn cycle(json: &Value) -> Vec<[String; 4]> {
     let [deadlock] = list(&json["deadlocks"]) else {
         panic!("one cycle: {}", json["deadlocks"]);
     };
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let link = |value: &Value| {
-        let by = &value["kept_by"][0];
-        [&value["name"], &by["name"], &by["how"], &by["taken_at"]].map(text)
-    };
-    list(&deadlock["cycle"]).iter().map(link).collect()
+    list(&deadlock["cycle"])
+        .iter()
+        .map(|value| {
+            let by = &value["kept_by"][0];
+            [&value["name"], &by["name"], &by["how"], &by["taken_at"]]
+                .map(|value| value.as_str().unwrap_or_default().to_owned())
+        })
+        .collect()
 }
 
 /// Each diner is blocked by the neighbour on the right.
@@ -32,8 +34,9 @@ fn round_the_table() -> Vec<[String; 4]> {
     let taken = line_of(TOKIO, "FORKS[slot].lock()");
     let name = |i: usize| format!("diner-{}", i % 3);
     let at = format!("zoo_deadlock_tokio.rs:{taken}");
-    let link = |i| [name(i), name(i + 1), "holder".to_owned(), at.clone()];
-    (0..3).map(link).collect()
+    (0..3)
+        .map(|i| [name(i), name(i + 1), "holder".to_owned(), at.clone()])
+        .collect()
 }
 
 fn sorted(mut cycle: Vec<[String; 4]>) -> Vec<[String; 4]> {
@@ -112,8 +115,9 @@ fn joins_in_a_circle_are_a_deadlock() {
     let directory = tempdir().expect("room");
     record(directory.path(), "zoo_join_cycle", &[]);
     let name = |i: usize| format!("follower-{}", i % 3);
-    let link = |i| [name(i), name(i + 1), "awaited".to_owned(), String::new()];
-    let expected: Vec<_> = (0..3).map(link).collect();
+    let expected: Vec<_> = (0..3)
+        .map(|i| [name(i), name(i + 1), "awaited".to_owned(), String::new()])
+        .collect();
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(sorted(cycle(&json)), expected);
 }

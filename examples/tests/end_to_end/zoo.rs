@@ -46,14 +46,16 @@ fn write_row(program: &str, message: &Verdict) {
     let _alone = FILE.lock().unwrap_or_else(PoisonError::into_inner);
     let text = fs::read_to_string(VERDICTS_FILE).expect("the table");
     let begin = format!("| `{program}` |");
-    let line = |line: &str| match line.strip_prefix(&begin) {
-        Some(cells) => {
-            let what = cells.split('|').next().unwrap_or_default();
-            format!("{begin}{what}| {} |\n", message.join(" | "))
-        }
-        None => format!("{line}\n"),
-    };
-    let table: String = text.lines().map(line).collect();
+    let table: String = text
+        .lines()
+        .map(|line| match line.strip_prefix(&begin) {
+            Some(cells) => {
+                let what = cells.split('|').next().unwrap_or_default();
+                format!("{begin}{what}| {} |\n", message.join(" | "))
+            }
+            None => format!("{line}\n"),
+        })
+        .collect();
     fs::write(VERDICTS_FILE, table).expect("can be written");
 }
 
@@ -67,11 +69,13 @@ fn text(value: &Value) -> String {
 
 /// The groups of some verdicts by coroutine name, with an entry for each coroutine.
 fn by_name<'a>(groups: &'a [Value], names: &BTreeMap<u64, String>) -> BTreeMap<String, &'a Value> {
-    let named = |group: &'a Value| {
-        let ids = list(&group["ids"]).iter();
-        ids.map(move |id| (names[&id.as_u64().expect("an id")].clone(), group))
-    };
-    groups.iter().flat_map(named).collect()
+    groups
+        .iter()
+        .flat_map(|group| {
+            let ids = list(&group["ids"]).iter();
+            ids.map(move |id| (names[&id.as_u64().expect("an id")].clone(), group))
+        })
+        .collect()
 }
 
 fn verdict(group: &Value) -> Verdict {

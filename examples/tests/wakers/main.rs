@@ -47,15 +47,16 @@ fn record(directory: &Path, executor: &str, flags: &[&str]) -> Output {
 /// alive.
 fn logged_accounts(output: &Output) -> Accounts {
     let text = String::from_utf8_lossy(&output.stdout);
-    let account = |line: &str| {
-        let mut words = line.split(' ');
-        let name = words.next()?.to_owned();
-        let wakes = words.next()?.parse().ok()?;
-        let wakers = words.next()?.parse().ok()?;
-        let is_over = name.starts_with("busy");
-        Some((name, (wakes, (!is_over).then_some(wakers))))
-    };
-    text.lines().filter_map(account).collect()
+    text.lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            let name = words.next()?.to_owned();
+            let wakes = words.next()?.parse().ok()?;
+            let wakers = words.next()?.parse().ok()?;
+            let is_over = name.starts_with("busy");
+            Some((name, (wakes, (!is_over).then_some(wakers))))
+        })
+        .collect()
 }
 
 fn traced(directory: &Path) -> Accounts {
@@ -128,8 +129,10 @@ fn inside_another_traced_future() {
 }
 
 fn alive(accounts: &Accounts) -> Vec<(String, Option<u32>)> {
-    let wakers = |(name, (_, wakers)): (&String, &Account)| (name.clone(), *wakers);
-    accounts.iter().map(wakers).collect()
+    accounts
+        .iter()
+        .map(|(name, (_, wakers))| (name.clone(), *wakers))
+        .collect()
 }
 
 /// A waker of an earlier poll wakes its own target, and does not count as a wake of the coroutine.

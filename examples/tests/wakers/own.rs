@@ -77,10 +77,9 @@ fn work(queue: &'static Queue, is_fickle: bool) {
             Waker::from(slot.clone())
         };
         let mut task = slot.task.lock().expect("whole");
-        let poll = |pin: &mut Task| pin.as_mut().poll(&mut Context::from_waker(&waker));
         if task
             .as_mut()
-            .map(poll)
+            .map(|pin| pin.as_mut().poll(&mut Context::from_waker(&waker)))
             .is_some_and(|polled| polled.is_ready())
         {
             *task = None;

@@ -61,16 +61,19 @@ impl Budget {
     /// The files that did not fit, by path.
     pub(crate) fn refused(&self) -> Vec<Refused> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = |(path, bytes): (&PathBuf, &u64)| Refused {
-            path: path.clone(),
-            bytes: *bytes,
-        };
-        refused.iter().map(file).collect()
+        refused
+            .iter()
+            .map(|(path, bytes)| Refused {
+                path: path.clone(),
+                bytes: *bytes,
+            })
+            .collect()
     }
 
     fn take(&self, bytes: u64) -> bool {
-        let rest = |left: u64| left.checked_sub(bytes);
-        self.left.fetch_update(Relaxed, Relaxed, rest).is_ok()
+        self.left
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes))
+            .is_ok()
     }
 }
 

@@ -85,13 +85,15 @@ impl ProgramOutput {
         let output = Command::new(program).output().unwrap();
         assert!(output.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
-        let function = |line: &str| {
-            let (name, address) = line.strip_prefix("function ")?.split_once(' ')?;
-            Some((name.to_owned(), Avma(hex(address)?)))
-        };
         Self {
             mappings: executable_mappings(&text),
-            functions: text.lines().filter_map(function).collect(),
+            functions: text
+                .lines()
+                .filter_map(|line| {
+                    let (name, address) = line.strip_prefix("function ")?.split_once(' ')?;
+                    Some((name.to_owned(), Avma(hex(address)?)))
+                })
+                .collect(),
         }
     }
 

@@ -52,8 +52,7 @@ impl LeafReader<'_> {
         let has_own = scheduled.and_then(|scheduled| self.stream_waker(scheduled, direction));
         let waker = scheduled.and_then(|scheduled| self.either_waker(scheduled));
         // A stream of another library may wait for something else, such as a timer.
-        let is_certain = |waker: &Registered| waker.is_some() || self.is_of_tokio(operation);
-        let waker = waker.filter(is_certain);
+        let waker = waker.filter(|waker| waker.is_some() || self.is_of_tokio(operation));
         let resource = descriptor.map(|descriptor| match direction {
             Direction::Read => Resource::Readable(descriptor),
             Direction::Write => Resource::Writable(descriptor),
@@ -79,11 +78,10 @@ impl LeafReader<'_> {
         let registration = self.view.member(stream, "registration")?;
         let shared = self.view.member(registration, "shared")?;
         // In tokio before 1.23, a slab contains the value.
-        let in_slab = || {
+        self.view.target(shared).or_else(|| {
             self.view
                 .member(self.shared_value(shared, "value")?, "value")
-        };
-        self.view.target(shared).or_else(in_slab)
+        })
     }
 
     /// Whether the task waits for the descriptor in either direction.

@@ -138,17 +138,19 @@ impl Branches {
     }
 
     fn find(&self, chain: u32) -> Option<usize> {
-        let is_of = |branch: &Branch| chain != 0 && get(&branch.chain) == chain;
-        self.all.iter().position(is_of)
+        self.all
+            .iter()
+            .position(|branch| chain != 0 && get(&branch.chain) == chain)
     }
 
     /// Takes a branch that no waker and no recent poll uses.
     fn claim(&self, chain: u32) -> Option<usize> {
         let used = get(&self.cloned) | get(&self.staying);
-        let is_free = |&number: &usize| {
-            used & 1 << number == 0 && self.all[number].clones.load(Ordering::Acquire) == 0
-        };
-        let number = (0..MOST_BRANCHES).find(is_free).filter(|_| chain != 0)?;
+        let number = (0..MOST_BRANCHES)
+            .find(|&number| {
+                used & 1 << number == 0 && self.all[number].clones.load(Ordering::Acquire) == 0
+            })
+            .filter(|_| chain != 0)?;
         set(&self.all[number].chain, chain);
         self.woken.fetch_and(!(1 << number), Ordering::Relaxed);
         Some(number)

@@ -147,8 +147,7 @@ mod tests {
     #[test]
     fn entries_are_exclusive_until_the_owner_exits() {
         let all = [const { Walks::new() }; 3];
-        let none_has_exited = |_| false;
-        let found = [7, 8, 7, 9, 10].map(|thread| claim(&all, thread, none_has_exited));
+        let found = [7, 8, 7, 9, 10].map(|thread| claim(&all, thread, |_| false));
         assert_eq!(found, [Some(0), Some(1), Some(0), Some(2), None]);
         assert_eq!(claim(&all, 11, |thread| thread == 8), Some(1));
         assert_eq!(

@@ -120,8 +120,9 @@ impl<'m> Pool<'m> {
 
     /// The lane with this number.
     pub fn get(&self, number: usize) -> Option<&'m Lane> {
-        let short = || self.short.get(number.checked_sub(self.long.len())?);
-        self.long.get(number).or_else(short)
+        self.long
+            .get(number)
+            .or_else(|| self.short.get(number.checked_sub(self.long.len())?))
     }
 
     /// How many lanes were ever taken, by binary search.
@@ -165,15 +166,17 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
 
     /// Takes the first of these lanes that was never used.
     pub(super) fn fresh(&self, pool: Pool<'_>, numbers: Range<usize>) -> Option<usize> {
-        let is_fresh = |number: &usize| pool.get(*number).is_some_and(|lane| !is_used(lane));
-        let mut fresh = numbers.filter(is_fresh);
+        let mut fresh =
+            numbers.filter(|number| pool.get(*number).is_some_and(|lane| !is_used(lane)));
         fresh.find(|number| self.has_taken(pool, *number))
     }
 
     /// Takes the first lane, of those in use, that is free without a check.
     fn given_back(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
-        let is_free = |lane| self.is_known_free(lane);
-        let mut free = (0..used).filter(|number| pool.get(*number).is_some_and(is_free));
+        let mut free = (0..used).filter(|number| {
+            pool.get(*number)
+                .is_some_and(|lane| self.is_known_free(lane))
+        });
         free.find(|number| self.has_taken(pool, *number))
     }
 
@@ -211,13 +214,12 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
 
     fn take(&self, lane: &Lane) -> bool {
         let (taken, not) = (Ordering::AcqRel, Ordering::Relaxed);
-        let exchange = |holder| {
-            lane.thread
-                .compare_exchange(holder, self.thread, taken, not)
-        };
         let is_taken = self
             .free_holder(lane)
-            .map(exchange)
+            .map(|holder| {
+                lane.thread
+                    .compare_exchange(holder, self.thread, taken, not)
+            })
             .is_some_and(|result| result.is_ok());
         if is_taken {
             lane.owner.store(self.owner, Ordering::Relaxed);
@@ -337,13 +339,12 @@ pub(super) mod tests {
         /// The lane that a thread got, and how many threads it checked.
         fn claim(&self, thread: u32, attempts: u32, exited: Range<u32>) -> (Option<usize>, usize) {
             self.checks.set(0);
-            let has_exited = |thread| {
-                self.checks.set(self.checks.get() + 1);
-                exited.contains(&thread)
-            };
             let request = LaneRequest {
                 attempts,
-                ..request(thread, has_exited)
+                ..request(thread, |thread| {
+                    self.checks.set(self.checks.get() + 1);
+                    exited.contains(&thread)
+                })
             };
             let found = request.claim(pool(&self.lanes, &self.turn));
             (found, self.checks.get())

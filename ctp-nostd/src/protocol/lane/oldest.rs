@@ -152,13 +152,12 @@ mod tests {
 
         fn claim(&self, thread: u32, attempts: u32, exited: Range<u32>) -> Claim {
             self.checks.set(0);
-            let has_exited = |thread| {
-                self.checks.set(self.checks.get() + 1);
-                exited.contains(&thread)
-            };
             let request = LaneRequest {
                 attempts,
-                ..request(thread, has_exited)
+                ..request(thread, |thread| {
+                    self.checks.set(self.checks.get() + 1);
+                    exited.contains(&thread)
+                })
             };
             let found = request.claim_oldest(self.pool(), |number| self.holder(number).into());
             (found, self.checks.get())
@@ -222,14 +221,13 @@ mod tests {
     #[test]
     fn next_oldest_lane_is_taken_after_a_lost_race() {
         let lane_pool = LanePool::all_in_use();
-        let has_exited = |thread| {
+        let found = request(1000, |thread| {
             if thread == 1 {
                 lane_pool.lanes[0].thread.store(2000, Ordering::Relaxed);
             }
             true
-        };
-        let found =
-            request(1000, has_exited).claim_oldest(lane_pool.pool(), |number| number as u64);
+        })
+        .claim_oldest(lane_pool.pool(), |number| number as u64);
         assert_eq!(found, Some(1));
     }
 

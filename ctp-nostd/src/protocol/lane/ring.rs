@@ -244,8 +244,9 @@ impl<'m> Ring<'m> {
     /// record says that another thread has the lane.
     pub fn is_abandoned(&self, at: u64, limit: u64) -> bool {
         let later = (at.wrapping_add(1)..limit).take(self.records.len());
-        let is_start = |(_, payload): (u64, Payload)| payload.kind == ThreadEventKind::Begin as u8;
-        later.filter_map(|at| self.read(at)).any(is_start)
+        later
+            .filter_map(|at| self.read(at))
+            .any(|(_, payload)| payload.kind == ThreadEventKind::Begin as u8)
     }
 
     /// Recorder: allows all records before this one to be overwritten.

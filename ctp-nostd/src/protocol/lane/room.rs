@@ -109,8 +109,9 @@ impl<'m> Ring<'m> {
         if head.wrapping_add(places.saturating_sub(1)) >= room.end() {
             return None; // T2
         }
-        let may_be = |more| self.may_be_overwritten(room, head.wrapping_add(more));
-        if self.is_overwritten && !(0..places).all(may_be) {
+        if self.is_overwritten
+            && !(0..places).all(|more| self.may_be_overwritten(room, head.wrapping_add(more)))
+        {
             return None;
         }
         let at = now()?; // T3

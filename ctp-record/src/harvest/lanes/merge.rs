@@ -1,6 +1,5 @@
 //! Turns the records of lanes into events, earliest first.
 
-use ctp_nostd::inspect::Identity;
 use ctp_nostd::lane::{Copied, Payload, ThreadEventKind};
 use ctp_nostd::layout::SLOTS;
 
@@ -163,9 +162,10 @@ impl Harvest {
             return cell.owns_record(payload);
         }
         let identity = pass.region.stations[index].identity();
-        let is_same_use =
-            |identity: &Identity| identity.extended && uses(identity.generation) == payload.uses;
-        identity.as_ref().is_some_and(is_same_use) && self.introduce(index, None, pass)
+        identity
+            .as_ref()
+            .is_some_and(|identity| identity.extended && uses(identity.generation) == payload.uses)
+            && self.introduce(index, None, pass)
     }
 
     /// Reads from slots the events before this record, which are in no lane; events that slots no longer

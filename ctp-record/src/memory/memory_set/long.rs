@@ -39,9 +39,8 @@ impl MemorySet {
         most: usize,
         long: Duration,
     ) -> Vec<(StationPlace, DescriptorWait)> {
-        let wait = |station| Some((station, self.descriptor_wait(station, long)?));
         self.next_stations(cursor, scanned)
-            .filter_map(wait)
+            .filter_map(|station| Some((station, self.descriptor_wait(station, long)?)))
             .take(most)
             .collect()
     }
@@ -54,9 +53,8 @@ impl MemorySet {
         most: usize,
         long: Duration,
     ) -> Vec<(StationPlace, LongRun)> {
-        let run = |station| Some((station, self.long_run(station, long)?));
         self.next_stations(cursor, scanned)
-            .filter_map(run)
+            .filter_map(|station| Some((station, self.long_run(station, long)?)))
             .take(most)
             .collect()
     }

@@ -105,9 +105,11 @@ mod tests {
     /// The indexes of the checks that were reported.
     fn news(counts: &[usize]) -> Vec<usize> {
         let mut known = Known::default();
-        let reported =
-            |(check, &count): (usize, &usize)| known.is_news(count, false).then_some(check);
-        counts.iter().enumerate().filter_map(reported).collect()
+        counts
+            .iter()
+            .enumerate()
+            .filter_map(|(check, &count)| known.is_news(count, false).then_some(check))
+            .collect()
     }
 
     // CT-26

@@ -114,12 +114,14 @@ impl Watch {
                 sites.entry(key).or_default().add(&judgement, keeps_tid);
             }
         }
-        let described = |((site, _), finding)| Finding {
-            site,
-            place: self.places.text(site),
-            ..finding
-        };
-        sites.into_iter().map(described).collect()
+        sites
+            .into_iter()
+            .map(|((site, _), finding)| Finding {
+                site,
+                place: self.places.text(site),
+                ..finding
+            })
+            .collect()
     }
 
     /// The thread that this coroutine keeps, if the coroutine is BUSY.

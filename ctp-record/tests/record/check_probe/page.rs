@@ -12,8 +12,9 @@ fn blocks() -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/write-a-probe.md");
     let page = fs::read_to_string(path).expect("the page");
     let blocks = page.split("```c\n").skip(1);
-    let code = |block: &str| block.split("```").next().map(str::to_owned);
-    blocks.filter_map(code).collect()
+    blocks
+        .filter_map(|block| block.split("```").next().map(str::to_owned))
+        .collect()
 }
 
 /// The plain probe without a `main`.

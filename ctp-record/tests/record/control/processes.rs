@@ -63,8 +63,9 @@ fn shares(coroutine: &Coroutine) -> bool {
 // LT-11
 #[test]
 fn only_the_selected_process_is_stopped() {
-    let go = |lab: &Lab, _| fs::write(lab.path("go"), "").expect("can be made");
-    let (sleepers, stopped) = stop_second(two(go));
+    let (sleepers, stopped) = stop_second(two(|lab, _| {
+        fs::write(lab.path("go"), "").expect("can be made")
+    }));
     // On a busy machine the second may not have waited for its own memory: then both are the same.
     let is_meant =
         |coroutine: &Coroutine| coroutine.birth.process == stopped || sleepers.iter().all(shares);
@@ -77,7 +78,7 @@ fn only_the_selected_process_is_stopped() {
 // LT-11
 #[test]
 fn process_in_shared_memory_can_be_stopped() {
-    let late = |lab: &Lab, recorder| {
+    let (sleepers, _) = stop_second(two(|lab, recorder| {
         send(Signal::STOP, recorder);
         fs::write(lab.path("go"), "").expect("can be made");
         lab.wait_for_file("b/tids");
@@ -86,8 +87,7 @@ fn process_in_shared_memory_can_be_stopped() {
         wait_until("the recorder has met it", || {
             data.exists() && Trace::read_any(&data).0.processes.len() == 2
         });
-    };
-    let (sleepers, _) = stop_second(two(late));
+    }));
     assert!(sleepers.iter().all(shares));
     assert!(
         sleepers

@@ -33,11 +33,10 @@ pub fn write(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
 }
 
 fn about(model: &Model, id: ProcessId, process: &InspectedProcess) -> Vec<String> {
-    let is_same = |process: &&Process| process.id == id;
     let pid = model
         .processes
         .iter()
-        .find(is_same)
+        .find(|process| process.id == id)
         .map_or(0, |found| found.pid);
     let runtimes = match process.runtimes.len() {
         0 => "no known runtime".to_owned(),

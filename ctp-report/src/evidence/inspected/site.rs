@@ -51,8 +51,10 @@ impl StackSite {
         let forks = branches(stack);
         let common = forks.first().map_or(first, |branch| branch.start - 1);
         let path = path_to(stack, common);
-        let is_own = |at: &usize| is_of_program(&stack.frames[*at]);
-        let place = path.iter().rposition(is_own).unwrap_or(path.len() - 1);
+        let place = path
+            .iter()
+            .rposition(|at| is_of_program(&stack.frames[*at]))
+            .unwrap_or(path.len() - 1);
         let frame = &stack.frames[path[place]];
         let around = path[..place].iter().rev();
         let inside = leaves.iter().filter(|leaf| **leaf != path[place]);
@@ -180,16 +182,18 @@ mod tests {
     use ctp_trace::record::AwaitStackId;
 
     fn site(frames: &[(u32, &str, &str)]) -> StackSite {
-        let frame = |(depth, name, file): &(u32, &str, &str)| AwaitFrame {
-            depth: *depth,
-            name: (*name).to_owned(),
-            file: (*file).to_owned(),
-            line: 7,
-            may_wait_forever: false,
-        };
         let stack = AwaitStack {
             id: AwaitStackId(1),
-            frames: frames.iter().map(frame).collect(),
+            frames: frames
+                .iter()
+                .map(|(depth, name, file)| AwaitFrame {
+                    depth: *depth,
+                    name: (*name).to_owned(),
+                    file: (*file).to_owned(),
+                    line: 7,
+                    may_wait_forever: false,
+                })
+                .collect(),
         };
         StackSite::of(&InspectedTask::default(), Some(&stack))
     }

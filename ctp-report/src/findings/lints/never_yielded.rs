@@ -148,8 +148,10 @@ impl SoleRuns {
 
 /// Whether no run and no wait precedes this event.
 fn is_first(coroutine: &Coroutine, event: &Event) -> bool {
-    let is_birth = |last: Event| last.kind == EventKind::Birth && last.n == 0;
-    let follows_birth = event.n == 1 && coroutine.last.is_some_and(is_birth);
+    let follows_birth = event.n == 1
+        && coroutine
+            .last
+            .is_some_and(|last| last.kind == EventKind::Birth && last.n == 0);
     let is_all = event.n == 0 && coroutine.last.is_none();
     (follows_birth || is_all) && !event.after_filtered && coroutine.is_alive()
 }

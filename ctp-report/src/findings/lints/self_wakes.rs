@@ -143,9 +143,10 @@ impl OwnWakes {
 }
 
 fn is_next(coroutine: &Coroutine, event: &Event) -> bool {
-    let follows =
-        |last: Event| last.kind == EventKind::Run && last.n.checked_add(1) == Some(event.n);
-    !event.after_filtered && coroutine.last.is_some_and(follows)
+    !event.after_filtered
+        && coroutine.last.is_some_and(|last| {
+            last.kind == EventKind::Run && last.n.checked_add(1) == Some(event.n)
+        })
 }
 
 fn put(groups: &mut Groups, coroutine: Option<&Coroutine>, counts: &RoundCounts) {

@@ -163,12 +163,13 @@ mod tests {
     fn all_files_share_a_limit() {
         let room = tempfile::tempdir().unwrap();
         let files = SourceFiles::default();
-        let large = |number: u32| {
-            let path = room.path().join(format!("{number}.rs"));
-            File::create(&path).unwrap().set_len(1 << 40).unwrap();
-            files.open(&path).is_some()
-        };
-        let read: Vec<bool> = (0..4).map(large).collect();
+        let read: Vec<bool> = (0..4)
+            .map(|number| {
+                let path = room.path().join(format!("{number}.rs"));
+                File::create(&path).unwrap().set_len(1 << 40).unwrap();
+                files.open(&path).is_some()
+            })
+            .collect();
         assert_eq!(read, [true, true, false, false]);
         assert_eq!(bytes_read(&files), MOST_BYTES);
     }

@@ -80,10 +80,9 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
             .map(|site_stats| of_site(model, names, site_stats))
             .collect()
     };
-    let look = |chart: &Chart| (chart.at.clone(), chart.name.clone(), chart.waits_for);
     duplicates::distinguish(
         &mut charts,
-        look,
+        |chart| (chart.at.clone(), chart.name.clone(), chart.waits_for),
         |chart| chart.column,
         |chart| &mut chart.at,
     );

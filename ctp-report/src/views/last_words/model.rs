@@ -74,13 +74,12 @@ impl LatestEvents {
         let crash = crash.as_ref();
         let mut alive: Vec<&Coroutine> = model.trace_model.coroutines();
         alive.retain(|coroutine| coroutine.is_alive());
-        let rank = |coroutine: &&Coroutine| {
+        alive.sort_by_key(|coroutine| {
             (
                 state(coroutine, crash).0,
                 std::cmp::Reverse(coroutine.state().1),
             )
-        };
-        alive.sort_by_key(rank);
+        });
         let words = alive.into_iter().enumerate().map(|(index, coroutine)| {
             let events = self.latest.get(&coroutine.id).filter(|_| index < limit);
             let events = events.into_iter().flatten();

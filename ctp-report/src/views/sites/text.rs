@@ -132,13 +132,15 @@ pub fn long_runs(
     by_name: bool,
 ) -> io::Result<()> {
     let word = if by_name { "by" } else { "after" };
-    let after = |row: &Row| {
-        (
-            row.times.longest_run_ns,
-            from(word, &row.place.function, &row.at()),
-        )
-    };
-    let mut runs: Vec<(u64, String)> = rows.iter().map(after).collect();
+    let mut runs: Vec<(u64, String)> = rows
+        .iter()
+        .map(|row| {
+            (
+                row.times.longest_run_ns,
+                from(word, &row.place.function, &row.at()),
+            )
+        })
+        .collect();
     let first = first.iter();
     runs.extend(first.map(|(ns, name, spawned)| (*ns, from("by", name, spawned))));
     runs.retain(|(ns, _)| LONG_RUN_NS <= *ns);

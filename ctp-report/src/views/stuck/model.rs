@@ -76,14 +76,15 @@ type Key = (
 /// Judges all live coroutines. A coroutine that the user ignores never gets a bad verdict.
 pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
     let judged = crate::evidence::members(&model.trace_model, view.threshold);
-    let member = |(coroutine, judgement): Member<'m>| {
-        if is_ignored(model, names, coroutine, &view.ignore) {
-            (coroutine, judgement.ignored())
-        } else {
-            (coroutine, judgement)
-        }
-    };
-    judged.map(member).collect()
+    judged
+        .map(|(coroutine, judgement)| {
+            if is_ignored(model, names, coroutine, &view.ignore) {
+                (coroutine, judgement.ignored())
+            } else {
+                (coroutine, judgement)
+            }
+        })
+        .collect()
 }
 
 /// Groups the coroutines: the worst verdict first, then the largest group.
@@ -140,19 +141,18 @@ fn looks(
     let busy = all
         .iter()
         .filter(|(_, judgement)| judgement.verdict == Verdict::Busy);
-    let look = |(coroutine, _): &Member| {
+    busy.filter_map(|(coroutine, _)| {
         let look = ThreadLook::of(model, names, stacks, coroutine)?;
         Some((coroutine.id, look))
-    };
-    busy.filter_map(look).collect()
+    })
+    .collect()
 }
 
 /// Marks groups that differ only in their source column, so that the page shows the column.
 fn mark_duplicates(groups: &mut [Group]) {
-    let look = |group: &Group| (group.place.at(), group.place.code.function.clone());
     duplicates::mark(
         groups,
-        look,
+        |group| (group.place.at(), group.place.code.function.clone()),
         |group| group.place.code.column,
         |group| &mut group.place.code,
     );
@@ -222,12 +222,11 @@ impl Group {
     pub fn is_delayed_by_busy_threads(&self) -> bool {
         let blockers = &self.evidence.thread_kept_by;
         let kept: usize = blockers.iter().map(|blocker| blocker.count).sum();
-        let is_long = |thread_kept_by: &ThreadKeptBy| {
-            self.members.oldest_ns / 10 * 9 <= thread_kept_by.runs_ns
-        };
         self.group_verdict.is_by_time()
             && self.members.count == kept
-            && blockers.iter().all(is_long)
+            && blockers
+                .iter()
+                .all(|thread_kept_by| self.members.oldest_ns / 10 * 9 <= thread_kept_by.runs_ns)
     }
 
     /// The count and the function: `3 x read_frame`.

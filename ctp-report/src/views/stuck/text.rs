@@ -56,12 +56,11 @@ pub fn page(
     for verdict in order(groups) {
         cycles::write(page, deadlocks, verdict, names, view)?;
         let groups: Vec<&Group> = of(verdict).filter(|group| !group.is_of_a_cycle()).collect();
-        let same = |a: &&Group, b: &&Group| {
-            (a.group_verdict.state, a.group_verdict.reason)
-                == (b.group_verdict.state, b.group_verdict.reason)
-        };
         groups
-            .chunk_by(same)
+            .chunk_by(|a, b| {
+                (a.group_verdict.state, a.group_verdict.reason)
+                    == (b.group_verdict.state, b.group_verdict.reason)
+            })
             .try_for_each(|section| self::section(page, section, names, view))?;
     }
     threads::blocking_pool(page, pool)?;
@@ -398,8 +397,10 @@ pub fn hints(
     view: &StuckView,
 ) -> io::Result<()> {
     let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
-    let is_frameless = |group: &Group| names.is_frameless(group.place.site);
-    let rebuild = groups.iter().any(is_frameless).then(|| FRAMES.to_owned());
+    let rebuild = groups
+        .iter()
+        .any(|group| names.is_frameless(group.place.site))
+        .then(|| FRAMES.to_owned());
     let is_unchained = groups.iter().any(|group| is_unchained(group, names));
     let precise = is_unchained.then(|| PRECISE.to_owned());
     let next = gate

@@ -90,8 +90,7 @@ pub fn write(chart: &Chart, view: &TimelineView, out: &mut dyn Write) -> Result<
         0 => String::new(),
         stuck => format!(", {} stuck", units::grouped(stuck)),
     };
-    let message = || format!("wrote {path} ({subject}{stuck}); open it in a browser");
-    Ok(is_file.then(message))
+    Ok(is_file.then(|| format!("wrote {path} ({subject}{stuck}); open it in a browser")))
 }
 
 /// Returns the SVG file.

@@ -197,10 +197,11 @@ fn end_of_run(coroutine: &Coroutine, end: Nanos) -> Nanos {
 
 /// Returns the latest runs of the chain that ends at `last`, the oldest first.
 fn runs(last: Option<&Rc<Run>>) -> Vec<Rc<Run>> {
-    let before = |run: &Rc<Run>| run.cause.as_ref().and_then(|cause| cause.run.clone());
-    let mut runs: Vec<_> = std::iter::successors(last.cloned(), before)
-        .take(KEPT)
-        .collect();
+    let mut runs: Vec<_> = std::iter::successors(last.cloned(), |run| {
+        run.cause.as_ref().and_then(|cause| cause.run.clone())
+    })
+    .take(KEPT)
+    .collect();
     runs.reverse();
     runs
 }

@@ -30,8 +30,9 @@ pub fn family() -> Vec<u8> {
         hangup: t.source(NET, 141),
     };
     let listener = t.born("listener", main, MS);
-    let connection = |id| connection(&mut t, &sites, listener, id);
-    let connections: Vec<Coroutine> = (1..=4).map(connection).collect();
+    let connections: Vec<Coroutine> = (1..=4)
+        .map(|id| connection(&mut t, &sites, listener, id))
+        .collect();
     for id in 1..=4 {
         let at = 200 * MS + id * 20 * MS;
         t.close(at, TID, WaitKind::Readable, 30 + id, sites.hangup);

@@ -60,16 +60,18 @@ impl Inspected {
     }
 
     fn stack(&mut self, id: u32, frames: &[(u32, &str, u32)]) {
-        let frame = |(depth, name, line): &(u32, &str, u32)| AwaitFrame {
-            depth: *depth,
-            name: (*name).to_owned(),
-            file: if *line == 0 { "" } else { SESSION }.to_owned(),
-            line: *line,
-            may_wait_forever: name.ends_with("Pending"),
-        };
         self.trace.add(Record::AwaitStack(AwaitStack {
             id: AwaitStackId(id),
-            frames: frames.iter().map(frame).collect(),
+            frames: frames
+                .iter()
+                .map(|(depth, name, line)| AwaitFrame {
+                    depth: *depth,
+                    name: (*name).to_owned(),
+                    file: if *line == 0 { "" } else { SESSION }.to_owned(),
+                    line: *line,
+                    may_wait_forever: name.ends_with("Pending"),
+                })
+                .collect(),
         }));
     }
 

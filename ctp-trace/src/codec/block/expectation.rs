@@ -149,17 +149,19 @@ mod tests {
     /// The predictions for these suspends, given as argument and wake count.
     fn predicted(suspends: &[(u64, u16)]) -> Vec<(u64, u16)> {
         let mut expectation = Expectation::default();
-        let meet = |&(arg, wake_seen): &(u64, u16)| {
-            let event = Event {
-                kind: EventKind::Suspend,
-                arg,
-                wake_seen,
-                ..Event::default()
-            };
-            let predicted = expectation.meet(&event, event.kind, SiteArg::of(&event), 0);
-            (predicted.site_arg.arg, predicted.seen)
-        };
-        suspends.iter().map(meet).collect()
+        suspends
+            .iter()
+            .map(|&(arg, wake_seen)| {
+                let event = Event {
+                    kind: EventKind::Suspend,
+                    arg,
+                    wake_seen,
+                    ..Event::default()
+                };
+                let predicted = expectation.meet(&event, event.kind, SiteArg::of(&event), 0);
+                (predicted.site_arg.arg, predicted.seen)
+            })
+            .collect()
     }
 
     /// Files of all versions depend on these predictions, which must never change.

@@ -39,9 +39,9 @@ impl Wakes {
     pub(super) fn note_call(&mut self, call: Woken, suspend: Option<&Event>) {
         self.call = Some(call);
         // The call may have been counted before the last run and dated after it.
-        let is_of_resource =
-            |wait: &Event| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);
-        if suspend.is_some_and(is_of_resource) {
+        if suspend
+            .is_some_and(|wait| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n))
+        {
             self.note_first(call.at, suspend);
         }
     }
@@ -101,8 +101,8 @@ impl Wakes {
     /// `MANY_WAKES`.
     pub(super) fn since(&self, suspend: Option<&Event>) -> Option<u64> {
         let (wake, suspend) = (self.word?, suspend?);
-        let many = || (suspend.at < self.at(&wake)).then_some(MANY_WAKES);
-        wakes_since(wake.count, suspend.wake_seen).or_else(many)
+        wakes_since(wake.count, suspend.wake_seen)
+            .or_else(|| (suspend.at < self.at(&wake)).then_some(MANY_WAKES))
     }
 
     /// The evidence from wakes. `None` if the word was read too early: its count is behind what the

@@ -70,8 +70,9 @@ impl Leaf<'_> {
 impl TraceModel {
     /// Judges the tasks of all inspected processes. `threshold` is how long a timer must be overdue.
     pub fn judge_inspected(&self, threshold: Nanos) -> Vec<JudgedTask<'_>> {
-        let of_process = |(id, process)| self.judge_process(id, process, threshold);
-        self.inspected().flat_map(of_process).collect()
+        self.inspected()
+            .flat_map(|(id, process)| self.judge_process(id, process, threshold))
+            .collect()
     }
 
     fn judge_process<'m>(
@@ -277,20 +278,23 @@ fn is_being_woken(task: &InspectedTask) -> bool {
 
 fn has_only_own_wakers(task: &InspectedTask) -> bool {
     let found = task.waker_holders.len() as u64;
-    let is_own = |holder: &WakerHolder| *holder == WakerHolder::Own;
     task.wakers
         .is_some_and(|wakers| 0 < wakers && u64::from(wakers) <= found)
-        && task.waker_holders.iter().all(is_own)
+        && task
+            .waker_holders
+            .iter()
+            .all(|holder| *holder == WakerHolder::Own)
 }
 
 /// The indices of the innermost frames of a stack.
 pub fn innermost(stack: &AwaitStack) -> Vec<usize> {
     let frames = &stack.frames;
-    let is_innermost = |at: &usize| {
-        let next = frames.get(at + 1);
-        next.is_none_or(|next| next.depth <= frames[*at].depth)
-    };
-    (0..frames.len()).filter(is_innermost).collect()
+    (0..frames.len())
+        .filter(|at| {
+            let next = frames.get(at + 1);
+            next.is_none_or(|next| next.depth <= frames[*at].depth)
+        })
+        .collect()
 }
 
 /// The innermost futures of a task.
@@ -299,16 +303,18 @@ pub(super) fn leaves<'t>(task: &'t InspectedTask, stack: Option<&'t AwaitStack>)
         return Vec::new();
     };
     let frames = innermost(stack);
-    let leaf = |at: &usize| {
-        let wait = task.waits.iter().find(|wait| wait.frame as usize == *at);
-        let is_timer = wait.is_some_and(|wait| matches!(wait.resource, Resource::Timer(_)));
-        Leaf {
-            frame: &stack.frames[*at],
-            wait,
-            is_of_timeout: is_timer && 1 < frames.len() && is_in_timeout(stack, *at),
-        }
-    };
-    frames.iter().map(leaf).collect()
+    frames
+        .iter()
+        .map(|at| {
+            let wait = task.waits.iter().find(|wait| wait.frame as usize == *at);
+            let is_timer = wait.is_some_and(|wait| matches!(wait.resource, Resource::Timer(_)));
+            Leaf {
+                frame: &stack.frames[*at],
+                wait,
+                is_of_timeout: is_timer && 1 < frames.len() && is_in_timeout(stack, *at),
+            }
+        })
+        .collect()
 }
 
 /// Whether the future directly around this one is a timeout.
@@ -339,15 +345,15 @@ fn leaf_evidence(task: &InspectedTask, leaves: &[Leaf], holders: &Holders) -> Le
         return LeafEvidence::MayWaitForever;
     }
     let waits = || leaves.iter().filter_map(|leaf| leaf.wait);
-    let is_unheld_lock = |wait: &TaskWait| {
-        matches!(wait.resource, Resource::Mutex(_) | Resource::RwLock(_))
-            && holders.get(wait.resource).is_empty()
-    };
     LeafEvidence::Known {
         always_registers: waits().any(|wait| wait.always_registers),
         has_no_waker: awaited.iter().any(|leaf| leaf.has_waker() == Some(false))
             && !awaited.iter().any(|leaf| leaf.is_running_timer()),
         is_unsettled: awaited.iter().any(|leaf| leaf.is_unsettled()),
-        is_held_by_unknown: task.state == TaskState::Idle && waits().any(is_unheld_lock),
+        is_held_by_unknown: task.state == TaskState::Idle
+            && waits().any(|wait| {
+                matches!(wait.resource, Resource::Mutex(_) | Resource::RwLock(_))
+                    && holders.get(wait.resource).is_empty()
+            }),
     }
 }

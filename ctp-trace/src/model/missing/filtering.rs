@@ -74,9 +74,9 @@ impl Filtering {
 
     /// Whether recording was stopped during this time, for any process.
     pub(in crate::model) fn was_stopped_between(&self, from: Nanos, to: Nanos) -> bool {
-        let is_within =
-            |control: &Control| control.stopped && from <= control.at && control.at <= to;
-        self.changes.iter().any(is_within)
+        self.changes
+            .iter()
+            .any(|control| control.stopped && from <= control.at && control.at <= to)
     }
 
     /// How long recording was stopped, for any process.

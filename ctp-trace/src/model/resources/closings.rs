@@ -138,8 +138,9 @@ mod tests {
 
     fn when(closings: &Closings, all: &[Coroutine]) -> Vec<(u32, u64)> {
         let lost = closings.lost(all);
-        let parts = |(id, (_, closing)): (&CoroutineId, &(u64, Closing))| (id.0, closing.at.0);
-        lost.iter().map(parts).collect()
+        lost.iter()
+            .map(|(id, (_, closing))| (id.0, closing.at.0))
+            .collect()
     }
 
     // CT-14

@@ -25,15 +25,14 @@ type Tasks<'m> = BTreeMap<TaskId, &'m JudgedTask<'m>>;
 pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Result<()> {
     let all = findings.groups.iter().flat_map(|group| &group.tasks);
     let tasks: Tasks = all.map(|member| (member.task.id, member)).collect();
-    let is_shown = |member: &&&JudgedTask| {
-        let judgement = member.judgement;
-        judgement.reason == InspectedReason::Deadlock
-            && judgement.verdict == verdict
-            && member.cycle.first() == Some(&member.task.id)
-    };
     let cycles: Vec<&[TaskId]> = tasks
         .values()
-        .filter(is_shown)
+        .filter(|member| {
+            let judgement = member.judgement;
+            judgement.reason == InspectedReason::Deadlock
+                && judgement.verdict == verdict
+                && member.cycle.first() == Some(&member.task.id)
+        })
         .map(|member| member.cycle.as_slice())
         .collect();
     if cycles.is_empty() {

@@ -34,11 +34,10 @@ pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Resul
     }
     for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
         cycles::write(page, findings, verdict)?;
-        let is_no_deadlock =
-            |group: &&TaskGroup| group.judgement().reason != InspectedReason::Deadlock;
-        let groups: Vec<&TaskGroup> = of(verdict).filter(is_no_deadlock).collect();
-        let same = |a: &&TaskGroup, b: &&TaskGroup| a.judgement().reason == b.judgement().reason;
-        for section in groups.chunk_by(same) {
+        let groups: Vec<&TaskGroup> = of(verdict)
+            .filter(|group| group.judgement().reason != InspectedReason::Deadlock)
+            .collect();
+        for section in groups.chunk_by(|a, b| a.judgement().reason == b.judgement().reason) {
             self::section(page, section, findings, view)?;
         }
     }
@@ -248,8 +247,7 @@ fn waiting(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::R
         rows(page, &usual, findings)?;
         page.gap()?;
     }
-    let same = |a: &&TaskGroup, b: &&TaskGroup| a.judgement().reason == b.judgement().reason;
-    for section in remarkable.chunk_by(same) {
+    for section in remarkable.chunk_by(|a, b| a.judgement().reason == b.judgement().reason) {
         let why = words::waiting(section[0].judgement().reason).unwrap_or_default();
         page.sentence(
             "",

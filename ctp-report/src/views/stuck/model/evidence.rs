@@ -107,10 +107,12 @@ fn proof(context: &Context, members: &[Member]) -> Proof {
 }
 
 fn roots(members: &[Member]) -> Vec<u32> {
-    let root = |(_, judgement): &Member| match judgement.reason {
-        Reason::Behind { root, .. } => Some(root.0),
-        _ => None,
-    };
-    let roots: BTreeSet<u32> = members.iter().filter_map(root).collect();
+    let roots: BTreeSet<u32> = members
+        .iter()
+        .filter_map(|(_, judgement)| match judgement.reason {
+            Reason::Behind { root, .. } => Some(root.0),
+            _ => None,
+        })
+        .collect();
     roots.into_iter().collect()
 }

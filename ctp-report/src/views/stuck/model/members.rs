@@ -93,8 +93,10 @@ fn given_names(context: &Context, members: &[Member], called: &str) -> Vec<Strin
     let given =
         fresh.filter_map(|(coroutine, _)| names.given(model.trace_model.name(coroutine.name)));
     let given: Vec<String> = given.collect();
-    let is_recorded = |name: &String| name == called || label::numbered(name) == called;
-    if given.iter().all(is_recorded) {
+    if given
+        .iter()
+        .all(|name| name == called || label::numbered(name) == called)
+    {
         Vec::new()
     } else {
         given

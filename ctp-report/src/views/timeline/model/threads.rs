@@ -82,8 +82,8 @@ impl Threads {
             thread.until = trace_model.end_of(thread.process);
         }
         let forgotten = self.total - self.all.len() as u64;
-        let is_in = |thread: &Thread| thread.started <= scale.to && scale.from <= thread.until;
-        self.all.retain(is_in);
+        self.all
+            .retain(|thread| thread.started <= scale.to && scale.from <= thread.until);
         let total = forgotten + self.all.len() as u64;
         self.all.sort_by_key(Thread::rank);
         self.all.truncate(MAX_SHOWN);

@@ -65,8 +65,10 @@ impl Track {
     /// Whether a moment lies outside of merged pieces.
     pub fn distinguishes(&self, at: Nanos) -> bool {
         let place = self.pieces.partition_point(|piece| piece.to < at);
-        let merged = |piece: &Piece| matches!(piece.activity, Activity::Mixed { .. });
-        !self.pieces.get(place).is_some_and(merged)
+        !self
+            .pieces
+            .get(place)
+            .is_some_and(|piece| matches!(piece.activity, Activity::Mixed { .. }))
     }
 
     /// Adds the next piece.
