@@ -19,7 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 
-use symbolize::{Avma, FileOffset, Places};
+use symbolize::{Avma, Places};
 
 use crate::target::Target;
 use crate::target::mapping::Mapping;
@@ -210,11 +210,5 @@ fn path_from_here(target: &dyn Target, mapping: &Mapping) -> Vec<u8> {
 }
 
 fn in_symbolize(target: &dyn Target, mapping: &Mapping) -> symbolize::Mapping {
-    symbolize::Mapping {
-        start: Avma(mapping.start),
-        end: Avma(mapping.end),
-        file_offset: FileOffset(mapping.file_offset),
-        path: path_from_here(target, mapping),
-        build_id: Vec::new(),
-    }
+    mapping.in_symbolize(path_from_here(target, mapping))
 }

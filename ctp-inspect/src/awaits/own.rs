@@ -3,7 +3,7 @@
 
 use ctp_trace::record::Resource;
 
-use super::search::{owned_counted, owned_senders};
+use super::search::owned_of;
 use super::view::{Value, View};
 use super::{Handles, RegisteredWaker};
 
@@ -19,7 +19,7 @@ pub(super) fn note(
     let Some(places) = places.filter(|places| !places.is_empty()) else {
         return;
     };
-    let Some(counted) = owned_counted(view, future) else {
+    let Some(counted) = owned_of(view, future, "alloc::sync::Arc") else {
         return;
     };
     for (waker, at) in wakers.iter_mut().zip(places) {
@@ -62,7 +62,7 @@ fn are_all_handles(view: &View<'_>, counted: &[Value], at: u64) -> bool {
 /// The handles of a oneshot channel, if the future seems to have the sender. The receiver may have left its
 /// bytes behind.
 fn own_oneshot(view: &View<'_>, future: Value, counted: &[Value], at: u64) -> Option<Handles> {
-    let senders = owned_senders(view, future)?;
+    let senders = owned_of(view, future, "tokio::sync::oneshot::Sender")?;
     let handles = handles_of(view, counted, at);
     let of_sender = |handle: &&Value| {
         senders

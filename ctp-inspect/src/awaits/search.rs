@@ -21,9 +21,9 @@ pub(crate) fn find(
     search(view, from, &is_match, &is_followed, references)
 }
 
-/// The senders of oneshot channels that a value owns, also in boxes and in futures. `None` if the search was cut.
-pub(crate) fn owned_senders(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
-    let is_match = |layout: &Type| layout.path == "tokio::sync::oneshot::Sender";
+/// The parts of a type, by its path, that a value owns, also in boxes and in futures. `None` if the search was cut.
+pub(crate) fn owned_of(view: &View<'_>, from: Value, path: &str) -> Option<Vec<Value>> {
+    let is_match = |layout: &Type| layout.path == path;
     search(view, from, &is_match, &is_box, MOST_PARTS as u32)
 }
 
@@ -89,12 +89,6 @@ pub(crate) fn owned(
     let mut found = search(view, from, &is_match, &is_box, MOST_PARTS as u32)?;
     found.retain(|value| view.layout(*value).is_some_and(|layout| is_wanted(&layout)));
     Some(found)
-}
-
-/// The `Arc`s that a value owns, also in boxes and in futures. `None` if the search was cut.
-pub(crate) fn owned_counted(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
-    let is_match = |layout: &Type| layout.path == "alloc::sync::Arc";
-    search(view, from, &is_match, &is_box, MOST_PARTS as u32)
 }
 
 /// The first part that is found; `None` also if the search was cut before.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use symbolize::{Avma, FileOffset};
+
 /// A range of addresses with memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
@@ -49,6 +51,17 @@ impl Mapping {
     /// Whether this memory comes from a file.
     pub fn has_file(&self) -> bool {
         self.file.1 != 0
+    }
+
+    /// This mapping for a symbolizer, which reads the file at `path`.
+    pub(crate) fn in_symbolize(&self, path: Vec<u8>) -> symbolize::Mapping {
+        symbolize::Mapping {
+            start: Avma(self.start),
+            end: Avma(self.end),
+            file_offset: FileOffset(self.file_offset),
+            path,
+            build_id: Vec::new(),
+        }
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use symbolize::{Avma, FileOffset, Lookup, Symbolizer};
+use symbolize::{Avma, Lookup, Symbolizer};
 
 use crate::stacks::StackFrame;
 use crate::target::Target;
-use crate::target::mapping::Mapping;
 use crate::threads::mark::Mark;
 
 /// Finds the marks of functions by their names, and remembers them.
@@ -36,12 +35,11 @@ impl Default for FrameMarks {
 impl FrameMarks {
     /// Takes over the files that the process has mapped.
     pub fn turn_to(&mut self, target: &dyn Target) {
-        let code = target
-            .mappings()
-            .iter()
-            .filter(|mapping| mapping.is_executable);
-        self.symbolizer
-            .turn_to(code.map(|mapping| in_symbolize(target, mapping)).collect());
+        let mappings = target.mappings().iter();
+        let code = mappings.filter(|mapping| mapping.is_executable);
+        // The process may see other files than this program, and its executable may have been deleted.
+        let readable = code.map(|mapping| mapping.in_symbolize(target.readable_path(mapping)));
+        self.symbolizer.turn_to(readable.collect());
         self.known.clear();
     }
 
@@ -68,17 +66,5 @@ impl FrameMarks {
         };
         self.known.insert(key, functions.clone());
         functions
-    }
-}
-
-/// A mapping with the path at which its file can be read from here: the process may see other files
-/// than this program, and its executable may have been deleted.
-fn in_symbolize(target: &dyn Target, mapping: &Mapping) -> symbolize::Mapping {
-    symbolize::Mapping {
-        start: Avma(mapping.start),
-        end: Avma(mapping.end),
-        file_offset: FileOffset(mapping.file_offset),
-        path: target.readable_path(mapping),
-        build_id: Vec::new(),
     }
 }

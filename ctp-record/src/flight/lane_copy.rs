@@ -23,7 +23,7 @@ pub struct LaneCopy {
     pub refused: u32,
     /// The thread that has the lane, or had it when it died.
     pub holder: Option<u32>,
-    /// The lane's words make no sense: nothing of it is used.
+    /// The lane's words are impossible: nothing in the lane is used.
     pub is_damaged: bool,
     /// The next record to copy.
     next: u64,
@@ -45,33 +45,28 @@ const ROUNDS: usize = 3;
 
 /// Copies all lanes, by memory. Returns the time up to which all copies are complete.
 pub fn up_to_now(regions: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
+    in_rounds(ROUNDS, regions)
+}
+
+/// Copies all lanes once, by memory. Later records are not needed, and another round would only lose old
+/// records that were overwritten.
+pub fn once(regions: &[Arc<Memory>]) -> Vec<Vec<LaneCopy>> {
+    in_rounds(1, regions).0
+}
+
+/// Returns also the time at which the last round began.
+fn in_rounds(rounds: usize, regions: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
     let mut lanes: Vec<Vec<LaneCopy>> = regions.iter().map(|_| Vec::new()).collect();
     let mut until_ns = 0;
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         until_ns = monotonic_ns();
         for (memory, copies) in regions.iter().zip(&mut lanes) {
             copy_lanes(copies, &memory.region());
         }
     }
-    lanes
-        .iter_mut()
-        .flatten()
-        .for_each(LaneCopy::discard_if_damaged);
+    let copies = lanes.iter_mut().flatten();
+    copies.for_each(LaneCopy::discard_if_damaged);
     (lanes, until_ns)
-}
-
-/// Copies all lanes once, by memory. Later records are not wanted, and a further round would only lose old
-/// records that were overwritten.
-pub fn once(regions: &[Arc<Memory>]) -> Vec<Vec<LaneCopy>> {
-    let mut lanes: Vec<Vec<LaneCopy>> = regions.iter().map(|_| Vec::new()).collect();
-    for (memory, copies) in regions.iter().zip(&mut lanes) {
-        copy_lanes(copies, &memory.region());
-    }
-    lanes
-        .iter_mut()
-        .flatten()
-        .for_each(LaneCopy::discard_if_damaged);
-    lanes
 }
 
 /// Keeps the latest records, as many as the recorder can write within its limit of processor time.
@@ -163,7 +158,7 @@ impl LaneCopy {
     }
 
     /// The time from which the copy is complete, or `None` if nothing was overwritten. Ignores times after
-    /// `latest`, which make no sense.
+    /// `latest`, which are impossible.
     pub fn since(&self, latest: u64) -> Option<u64> {
         let mut times = self.records.iter().map(|copied| copied.read().0);
         let first = times.find(|at| *at <= latest);
@@ -186,16 +181,13 @@ impl LaneCopy {
     /// the lane states them.
     pub fn author_at(&self, first: usize) -> (u64, Option<u32>) {
         let (before, after) = self.records.split_at(first);
-        let mut earlier_thread_events = before.iter().rev().filter_map(thread_event_in);
-        if let Some((_, payload)) =
-            earlier_thread_events.find(|(thread_event, _)| *thread_event == ThreadEventKind::Begin)
-        {
+        let mut earlier = before.iter().rev().filter_map(thread_event_in);
+        if let Some((_, payload)) = earlier.find(|(kind, _)| *kind == ThreadEventKind::Begin) {
             return (payload.arg, Some(payload.station));
         }
-        let mut bounds = after.iter().filter_map(thread_event_in);
-        match bounds.find(|(thread_event, _)| {
-            matches!(thread_event, ThreadEventKind::Begin | ThreadEventKind::End)
-        }) {
+        let mut later = after.iter().filter_map(thread_event_in);
+        match later.find(|(kind, _)| matches!(kind, ThreadEventKind::Begin | ThreadEventKind::End))
+        {
             Some((ThreadEventKind::End, payload)) => (payload.arg, Some(payload.station)),
             // The thread died without an end record.
             Some(_) => (0, None),
@@ -204,7 +196,7 @@ impl LaneCopy {
     }
 }
 
-/// The deed in a record, if the record is a deed.
+/// The thread event in a record, if the record has one.
 fn thread_event_in(copied: &Copied) -> Option<(ThreadEventKind, Payload)> {
     let (_, payload) = copied.read();
     ThreadEventKind::from_code(payload.kind).zip(Some(payload))

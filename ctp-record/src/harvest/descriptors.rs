@@ -1,11 +1,10 @@
 //! Finds coroutines that have waited long for a descriptor, for observations from outside.
 
 use ctp_nostd::Region;
-use ctp_nostd::dialect::Fetched;
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId, WaitKind};
 use ctp_trace::verdict::wakes_since;
 
-use super::emit::Source;
+use super::long_runs::LatestEvent;
 use super::{Harvest, convert};
 
 /// A wait for a descriptor that has not been ended by a wake.
@@ -30,17 +29,13 @@ impl Harvest {
         region: &Region<'_>,
         before_ns: u64,
     ) -> Option<DescriptorWait> {
-        let cell = self.cells.get(index).filter(|cell| cell.is_ours())?;
-        let station = region.stations.get(index)?;
-        if before_ns < station.latest_event_ns() || cell.hidden(station).is_some() {
-            return None;
-        }
-        let latest = station.event_head().wrapping_sub(1);
-        let Fetched::Whole(epoch) = cell.dialect().fetch(station, latest) else {
-            return None;
-        };
-        let is_same_coroutine = epoch.generation == cell.generation();
-        let is_suspend = convert::kind_of_slot(&epoch, Source::Ours) == Some(EventKind::Suspend);
+        let latest = self.latest_event_before(index, region, before_ns)?;
+        let LatestEvent {
+            cell,
+            station,
+            epoch,
+            ..
+        } = latest;
         let reads = match convert::wait_kind(epoch.tail.wait_kind) {
             WaitKind::Readable => true,
             WaitKind::Writable => false,
@@ -51,7 +46,8 @@ impl Harvest {
             .is_some_and(|identity| identity.records_wakes);
         let wakes = wakes_since(station.wakes().count, epoch.tail.wake_seen);
         let is_woken = records_wakes && wakes != Some(0);
-        (is_same_coroutine && is_suspend && !is_woken).then(|| DescriptorWait {
+        let is_suspend = latest.kind == Some(EventKind::Suspend);
+        (is_suspend && !is_woken).then(|| DescriptorWait {
             coroutine: cell.coroutine,
             process: cell.process,
             since: self.horizon.nanos(epoch.timestamp),

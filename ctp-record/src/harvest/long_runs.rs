@@ -2,8 +2,11 @@
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::Fetched;
+use ctp_nostd::layout::Station;
+use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId};
 
+use super::cell::Cell;
 use super::emit::Source;
 use super::{Harvest, convert};
 
@@ -16,6 +19,14 @@ pub(crate) struct LongRun {
     pub since: Nanos,
 }
 
+/// The latest event of a station's coroutine.
+pub(super) struct LatestEvent<'h> {
+    pub(super) cell: &'h Cell,
+    pub(super) station: &'h Station,
+    pub(super) kind: Option<EventKind>,
+    pub(super) epoch: Epoch,
+}
+
 impl Harvest {
     /// The run of this station's coroutine, if it has run since `before_ns` of the monotonic clock or
     /// longer. Coroutines of v1 peers are left out.
@@ -25,6 +36,23 @@ impl Harvest {
         region: &Region<'_>,
         before_ns: u64,
     ) -> Option<LongRun> {
+        let latest = self.latest_event_before(index, region, before_ns)?;
+        let is_run = latest.kind == Some(EventKind::Run);
+        is_run.then(|| LongRun {
+            coroutine: latest.cell.coroutine,
+            process: latest.cell.process,
+            since: self.horizon.nanos(latest.epoch.timestamp),
+        })
+    }
+
+    /// The latest event of this station's coroutine, if it is no later than `before_ns` of the monotonic
+    /// clock.
+    pub(super) fn latest_event_before<'h>(
+        &'h self,
+        index: usize,
+        region: &'h Region<'_>,
+        before_ns: u64,
+    ) -> Option<LatestEvent<'h>> {
         let cell = self.cells.get(index).filter(|cell| cell.is_ours())?;
         let station = region.stations.get(index)?;
         if before_ns < station.latest_event_ns() || cell.hidden(station).is_some() {
@@ -35,11 +63,11 @@ impl Harvest {
             return None;
         };
         let is_same_coroutine = epoch.generation == cell.generation();
-        let is_run = convert::kind_of_slot(&epoch, Source::Ours) == Some(EventKind::Run);
-        (is_same_coroutine && is_run).then(|| LongRun {
-            coroutine: cell.coroutine,
-            process: cell.process,
-            since: self.horizon.nanos(epoch.timestamp),
+        is_same_coroutine.then(|| LatestEvent {
+            cell,
+            station,
+            kind: convert::kind_of_slot(&epoch, Source::Ours),
+            epoch,
         })
     }
 }

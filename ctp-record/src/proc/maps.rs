@@ -1,9 +1,11 @@
-//! Parses `/proc/<pid>/maps`.
+//! The mappings of a process that the recorder needs: code, and memories of coroutines.
 
 use std::fs;
 use std::io;
 
-/// An executable mapping of a process.
+use ctp_inspect::target::mapping;
+
+/// An executable mapping of a process. Permissions are left out: a file is recorded once, even if they change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     /// First address.
@@ -25,7 +27,16 @@ impl Mapping {
 
 /// The executable mappings that have a name. Malformed lines are skipped.
 pub fn executable(text: &[u8]) -> Vec<Mapping> {
-    text.split(|&byte| byte == b'\n').filter_map(line).collect()
+    let mappings = mapping::parse(text).into_iter();
+    mappings
+        .filter(|mapping| mapping.is_executable && !mapping.path.is_empty())
+        .map(|mapping| Mapping {
+            start: mapping.start,
+            end: mapping.end,
+            file_offset: mapping.file_offset,
+            path: mapping.path,
+        })
+        .collect()
 }
 
 /// The mappings of this process as text; empty if the process has ended.
@@ -38,79 +49,19 @@ pub fn text_of(pid: u32) -> io::Result<Vec<u8>> {
 
 /// Whether a memory file with this inode is mapped.
 pub fn has_memory(text: &[u8], inode: u64) -> bool {
-    memory_lines(text, inode).next().is_some()
+    memory_mappings(text, inode).next().is_some()
 }
 
 /// The address at which the beginning of the memory file with this inode is mapped.
 pub fn begin_of(text: &[u8], inode: u64) -> Option<u64> {
-    let mut lines = memory_lines(text, inode);
-    lines.find(|line| hex(line.offset) == Some(0))?.start()
+    let mut mappings = memory_mappings(text, inode);
+    let begin = mappings.find(|mapping| mapping.file_offset == 0)?;
+    Some(begin.start)
 }
 
-fn memory_lines(text: &[u8], inode: u64) -> impl Iterator<Item = Line<'_>> {
-    let inode = inode.to_string();
-    let lines = text.split(|&byte| byte == b'\n').filter_map(Line::read);
-    lines.filter(move |line| line.inode == inode.as_bytes() && line.path.starts_with(b"/memfd:"))
-}
-
-/// `start-end perms offset dev inode   path`
-struct Line<'l> {
-    range: &'l [u8],
-    permissions: &'l [u8],
-    offset: &'l [u8],
-    inode: &'l [u8],
-    path: &'l [u8],
-}
-
-impl<'l> Line<'l> {
-    fn read(line: &'l [u8]) -> Option<Self> {
-        let mut rest = line;
-        let range = word(&mut rest)?;
-        let permissions = word(&mut rest)?;
-        let offset = word(&mut rest)?;
-        let _device = word(&mut rest)?;
-        let inode = word(&mut rest)?;
-        Some(Line {
-            range,
-            permissions,
-            offset,
-            inode,
-            path: rest.trim_ascii_start(),
-        })
-    }
-
-    fn start(&self) -> Option<u64> {
-        hex(self.range.split(|&byte| byte == b'-').next()?)
-    }
-
-    fn end(&self) -> Option<u64> {
-        hex(self.range.split(|&byte| byte == b'-').nth(1)?)
-    }
-}
-
-fn line(line: &[u8]) -> Option<Mapping> {
-    let line = Line::read(line)?;
-    if line.permissions.get(2) != Some(&b'x') || line.path.is_empty() {
-        return None;
-    }
-    let mapping = Mapping {
-        start: line.start()?,
-        end: line.end()?,
-        file_offset: hex(line.offset)?,
-        path: line.path.to_vec(),
-    };
-    (mapping.start < mapping.end).then_some(mapping)
-}
-
-fn word<'l>(rest: &mut &'l [u8]) -> Option<&'l [u8]> {
-    let end = rest.iter().position(|&byte| byte == b' ')?;
-    let (word, tail) = rest.split_at(end);
-    *rest = &tail[1..];
-    Some(word)
-}
-
-fn hex(digits: &[u8]) -> Option<u64> {
-    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+fn memory_mappings(text: &[u8], inode: u64) -> impl Iterator<Item = mapping::Mapping> {
+    let mappings = mapping::parse(text).into_iter();
+    mappings.filter(move |mapping| mapping.file.1 == inode && mapping.path.starts_with(b"/memfd:"))
 }
 
 #[cfg(test)]

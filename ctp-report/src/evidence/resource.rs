@@ -122,6 +122,8 @@ pub fn of(model: &Model, wait: &Event) -> String {
 
 /// Describes an awaited coroutine that is not in the trace.
 const UNKNOWN: &str = "a coroutine that is not known";
+/// Describes a resource that the coroutine did not announce.
+const UNNAMED: &str = "something it did not name";
 
 fn awaited(
     model: &Model,
@@ -158,12 +160,12 @@ pub fn describe(model: &Model, by: Option<CoroutineId>, (wait, arg): (WaitKind, 
         },
         WaitKind::Timer => "timer".to_owned(),
         WaitKind::Yield => "its turn".to_owned(),
-        _ => "what it did not tell".to_owned(),
+        _ => UNNAMED.to_owned(),
     }
 }
 
 /// The kind on pages.
-pub fn sort(wait: WaitKind) -> &'static str {
+pub fn phrase(wait: WaitKind) -> &'static str {
     match wait {
         WaitKind::Readable => "a readable fd",
         WaitKind::Writable => "a writable fd",
@@ -171,8 +173,8 @@ pub fn sort(wait: WaitKind) -> &'static str {
         WaitKind::Lock => "a lock",
         WaitKind::Channel => "a channel",
         WaitKind::Coroutine => "a coroutine",
-        WaitKind::User => "something of its own",
+        WaitKind::User => "a user-defined resource",
         WaitKind::Yield => "its turn",
-        _ => "what it did not tell",
+        _ => UNNAMED,
     }
 }

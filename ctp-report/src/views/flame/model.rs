@@ -121,7 +121,7 @@ fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
     match key.activity {
         Activity::Waiting(site, wait) => {
             frames.extend(chain(names, site, name));
-            frames.push(format!("waits for {}", resource::sort(wait)));
+            frames.push(format!("waits for {}", resource::phrase(wait)));
         }
         Activity::Running(Some((site, _))) => {
             frames.extend(chain(names, site, name));

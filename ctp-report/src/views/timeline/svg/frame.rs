@@ -45,7 +45,7 @@ const LEGEND: [&[(&str, &str)]; 3] = [
         ("fd", "waits for an fd"),
         ("timer", "a timer"),
         ("others", "a lock, channel, coroutine"),
-        ("turn", "its turn"),
+        ("turn", "yields"),
         ("untold", "another resource, or not recorded"),
     ],
     &[
