@@ -70,7 +70,7 @@ pub struct TaskAwaits {
     pub wakers: Vec<RegisteredWaker>,
     /// The locks that the task holds.
     pub holds: Vec<HeldLock>,
-    /// What could not be read, a sentence each.
+    /// Sentences about what could not be read.
     pub gaps: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl RegisteredWaker {
 }
 
 /// How often a future is read that changes meanwhile.
-const MOST_READINGS: u32 = 3;
+const MAX_READINGS: u32 = 3;
 
 impl Awaits {
     /// Reads debug info from files in `places`. Opens none yet.
@@ -150,7 +150,7 @@ impl Awaits {
             &[cell] => cell,
             _ => return TaskAwaits::gap("equal functions of several futures were merged"),
         };
-        for _ in 0..MOST_READINGS {
+        for _ in 0..MAX_READINGS {
             let pages = Pages::of(target);
             if !task.is_suspended(&pages) {
                 return TaskAwaits::default();
@@ -174,7 +174,7 @@ impl Awaits {
         TaskAwaits::gap("a future changed while it was read")
     }
 
-    /// Why stacks are missing, a sentence each.
+    /// Sentences about why stacks are missing.
     pub fn gaps(&self) -> Vec<String> {
         self.types.gaps()
     }

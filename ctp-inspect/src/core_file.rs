@@ -261,7 +261,7 @@ fn processor(header: &Header) -> Option<Processor> {
 fn facts(segments: &[Segment], processor: Processor, read: elf::Read<'_>) -> Facts {
     let mut facts = Facts::default();
     for segment in segments.iter().filter(|segment| segment.is_note()) {
-        let most = segment.file_bytes.min(elf::MOST_NOTE_BYTES);
+        let most = segment.file_bytes.min(elf::MAX_NOTE_BYTES);
         let bytes = elf::bytes_at(read, segment.offset, most);
         for note in elf::notes(&bytes) {
             facts.add(processor, &note);

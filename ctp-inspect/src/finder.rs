@@ -20,7 +20,7 @@ pub struct Found {
     pub tasks: Vec<FoundTask>,
     /// The runtimes, such as `tokio 1.54.1`; without a number if the version is unknown.
     pub runtimes: Vec<String>,
-    /// What could not be read or understood, a sentence each.
+    /// Sentences about what could not be read or understood.
     pub gaps: Vec<String>,
 }
 

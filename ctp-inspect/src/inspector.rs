@@ -1,4 +1,4 @@
-//! [`Inspector`]: inspects a process again and again, and says what has changed.
+//! [`Inspector`]: inspects a process repeatedly, and reports what has changed.
 
 mod awaited;
 mod changes;
@@ -31,8 +31,8 @@ pub use identities::TraceIds;
 
 /// Inspects a process, or a core file.
 ///
-/// Each inspection yields records. Tasks and threads that are as they were in the inspection before are
-/// left out.
+/// Each inspection yields records of the tasks and threads that are new or differ from the inspection
+/// before.
 pub struct Inspector {
     target: Box<dyn Target>,
     process: ProcessId,
@@ -85,7 +85,7 @@ impl Inspector {
         let target = &*self.target;
         let memory = (target, &self.stacks);
         let futures = self.futures.read(memory, &found.tasks, &numbers, ids);
-        // Whatever was found may be torn if the process has ended meanwhile.
+        // What was found may be torn if the process ended while it was read.
         self.target.refresh()?;
         let tasks = self.records_of(&found.tasks, &numbers, futures.tasks);
         let mut records = vec![Record::Inspection(Inspection {

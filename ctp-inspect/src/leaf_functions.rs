@@ -7,7 +7,7 @@ use ctp_trace::record::{LeafKind, Module, ProcessId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, Symbolizer};
 
 /// Most addresses of a chain that are examined.
-const MOST_ADDRESSES: usize = 32;
+const MAX_ADDRESSES: usize = 32;
 
 /// Libraries with functions that may stand between a leaf future and the program.
 const LIBRARIES: &[&str] = &[
@@ -122,7 +122,7 @@ impl LeafFunctions {
         self.turn_to(process, modules);
         let mut kind = LeafKind::Unknown;
         // The first address is in the probe.
-        for &address in addresses.iter().skip(1).take(MOST_ADDRESSES) {
+        for &address in addresses.iter().skip(1).take(MAX_ADDRESSES) {
             let Ok(resolved) = self
                 .symbolizer
                 .resolve(Avma(address), Lookup::ReturnAddress)

@@ -29,7 +29,7 @@ use crate::stacks::window::StackWindow;
 use crate::target::{Target, mapping};
 
 /// Longer stacks are cut.
-const MOST_FRAMES: usize = 256;
+const MAX_FRAMES: usize = 256;
 
 /// A call stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Unwinder {
         let window = StackWindow::new(target, innermost.sp, mapping.end);
         let mut next = Some((Box::new(innermost.clone()), false));
         while let Some((registers, is_return_address)) = next {
-            if stack.frames.len() == MOST_FRAMES || !is_code(target, registers.pc) {
+            if stack.frames.len() == MAX_FRAMES || !is_code(target, registers.pc) {
                 break;
             }
             let mut frame = StackFrame {

@@ -65,7 +65,7 @@ pub trait Target {
         mapping.path.clone()
     }
 
-    /// What is missing, a sentence each.
+    /// Sentences about what is missing.
     fn gaps(&self) -> Vec<String> {
         Vec::new()
     }

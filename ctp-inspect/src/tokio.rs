@@ -31,9 +31,9 @@ use crate::tokio::owned_list::{Checked, HeaderReader, Headers};
 use crate::tokio::references::{ReferenceSearch, References};
 
 /// At most this many candidates are looked at.
-const MOST_CANDIDATES: usize = 1 << 21;
+const MAX_CANDIDATES: usize = 1 << 21;
 /// At most this many bytes of writable memory are searched.
-const MOST_BYTES: u64 = 16 << 30;
+const MAX_BYTES: u64 = 16 << 30;
 
 /// Finds the tasks of tokio, from 1.21 on.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Finder for TokioFinder {
         if self.index.vtables.is_empty() {
             return Found::default();
         }
-        let memory = WritableMemory::of(target.mappings(), MOST_BYTES);
+        let memory = WritableMemory::of(target.mappings(), MAX_BYTES);
         let candidates = self.candidates(target, &memory, stacks);
         let unreadable = self.scan.unreadable_bytes(target.mappings());
         let reader = HeaderReader {
@@ -86,7 +86,7 @@ impl TokioFinder {
                 let (Some(vtable), Some(address)) = (vtable, at.checked_sub(VTABLE_OFFSET)) else {
                     return;
                 };
-                if stacks.containing(address).is_some() || MOST_CANDIDATES <= candidates.len() {
+                if stacks.containing(address).is_some() || MAX_CANDIDATES <= candidates.len() {
                     return;
                 }
                 let header = TaskHeader::read(target, Some(&piece), address, vtable);
@@ -201,7 +201,7 @@ fn gaps(memory: &WritableMemory, unreadable: u64, undecided: usize) -> Vec<Strin
         gaps.push(format!(
             "{} MiB of memory were not searched for tasks, because there is more than {} MiB",
             memory.skipped >> 20,
-            MOST_BYTES >> 20
+            MAX_BYTES >> 20
         ));
     }
     if 0 < unreadable {

@@ -60,7 +60,7 @@ struct Modules {
 }
 
 /// Types that are described at most. A large program has fewer futures.
-const MOST_LAYOUTS: usize = 400_000;
+const MAX_LAYOUTS: usize = 400_000;
 
 impl Types {
     /// Reads debug info from files in `places`. Opens none yet.
@@ -71,7 +71,7 @@ impl Types {
             layouts: RefCell::default(),
             awaited_places: RefCell::default(),
             gaps: RefCell::default(),
-            layouts_left: Cell::new(MOST_LAYOUTS),
+            layouts_left: Cell::new(MAX_LAYOUTS),
         }
     }
 
@@ -149,7 +149,7 @@ impl Types {
         self.module(of.module).does_unwind()
     }
 
-    /// Why types are missing, a sentence each.
+    /// Sentences about why types are missing.
     pub fn gaps(&self) -> Vec<String> {
         let mut gaps: Vec<_> = self.gaps.borrow().iter().cloned().collect();
         if self.layouts_left.get() == 0 {

@@ -27,9 +27,9 @@ pub struct Crashes {
 const KERNEL: u32 = 0;
 const PROCESS_EVENTS: u32 = 1;
 /// Crashes on the whole machine that are remembered, the latest.
-const MOST_HEARD: usize = 4096;
+const MAX_HEARD: usize = 4096;
 /// Most messages read in a call, to bound its time.
-const MOST_AT_ONCE: usize = 256;
+const MAX_AT_ONCE: usize = 256;
 
 impl Crashes {
     /// Subscribes to crashes, if the kernel allows it.
@@ -44,14 +44,14 @@ impl Crashes {
     pub fn hear(&mut self) {
         let Some(socket) = &self.socket else { return };
         let mut buffer = [0; 512];
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_AT_ONCE {
             match recvfrom(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
                 Ok((length, _, from)) => {
                     let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
                     let is_genuine = from.is_some_and(|from| from.pid() == KERNEL);
                     let crash = message::crash(&buffer[..length.min(buffer.len())]);
                     self.heard.extend(crash.filter(|_| is_genuine));
-                    let excess = self.heard.len().saturating_sub(MOST_HEARD);
+                    let excess = self.heard.len().saturating_sub(MAX_HEARD);
                     self.heard.drain(..excess);
                 }
                 // Some messages were dropped because the buffer was full.

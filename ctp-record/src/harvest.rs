@@ -136,7 +136,7 @@ impl Harvest {
         }
     }
 
-    /// Creates a reader of a live program. `now_ns` returns the time: events far ahead of it make no sense.
+    /// Creates a reader of a live program. `now_ns` returns the time: events far ahead of that time are impossible.
     /// The time of an event long before the start is unknown.
     pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
         Harvest {
@@ -176,7 +176,7 @@ impl Harvest {
         self.latest.any()
     }
 
-    /// Time of the latest event or deed of a thread. Births and wakes do not count, because they may be
+    /// Time of the latest event of a coroutine or a thread. Births and wakes do not count, because they may be
     /// read before earlier events.
     pub fn latest_event(&self) -> Nanos {
         self.latest.event()

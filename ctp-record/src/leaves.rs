@@ -12,10 +12,10 @@ use ctp_inspect::{LeafFunctions, Places};
 use ctp_trace::record::{Chain, Leaf, Module, ProcessId, Record, Site, SiteId};
 
 /// Most chains that wait to be examined; later ones stay unknown.
-const MOST_PENDING: usize = 1 << 14;
+const MAX_PENDING: usize = 1 << 14;
 
 /// Most bytes of debug info that are read.
-const MOST_BYTES: u64 = 512 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 
 /// The await chains of a recording, and what their leaf futures wait for.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl Leaves {
     fn note_chain(&mut self, chain: &Chain) {
         let site = self.latest_site.filter(|(site, _)| *site == chain.site);
         if let Some((_, process)) = site
-            && self.pending.chains.len() < MOST_PENDING
+            && self.pending.chains.len() < MAX_PENDING
         {
             self.pending.chains.push((process, chain.clone()));
         }
@@ -128,7 +128,7 @@ impl Thread {
 
 /// Examines chains until the recording ends.
 fn examine_all(requests: &Receiver<Request>, answers: &Sender<Vec<Leaf>>) {
-    let places = Places::recorded().with_most_bytes(MOST_BYTES);
+    let places = Places::recorded().with_most_bytes(MAX_BYTES);
     let mut functions = LeafFunctions::new(places);
     let mut modules = Vec::new();
     while let Ok(mut request) = requests.recv() {

@@ -30,7 +30,7 @@ use changed::Changed;
 use drained::Drained;
 use followed::Followed;
 use observation::{
-    Lists, MOST_LISTS, Observation, ended_of, is_watched, seen_of, tables_for, unwatched,
+    Lists, MAX_LISTS, Observation, ended_of, is_watched, seen_of, tables_for, unwatched,
     watched_for,
 };
 
@@ -47,7 +47,7 @@ const SOON: Duration = Duration::from_millis(200);
 /// Rounds use at most one n-th of a processor.
 const SHARE: u32 = 100;
 /// Most waits that are remembered; beyond it, all are forgotten.
-const MOST_FOLLOWED: usize = 1 << 16;
+const MAX_FOLLOWED: usize = 1 << 16;
 
 /// The observations so far, and the time of the next round.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ impl Looks {
             }
         }
         for (i, (pid, mut changed)) in all.into_iter().enumerate() {
-            if i < MOST_LISTS {
+            if i < MAX_LISTS {
                 changed::confirm(pid, &mut changed);
             } else {
                 changed::detach(&mut changed);
@@ -257,7 +257,7 @@ impl Looks {
             Held::Hidden => return,
             Held::Open(_) | Held::Closed | Held::NumberClosed => {}
         }
-        if self.followed.len() == MOST_FOLLOWED {
+        if self.followed.len() == MAX_FOLLOWED {
             self.followed.clear();
         }
         let before = self.followed.remove(&wait.coroutine);
@@ -413,7 +413,7 @@ mod tests {
     // CT-15
     #[test]
     fn a_process_left_out_keeps_the_last_record() {
-        let readers: Vec<Reader> = (0..=MOST_LISTS).map(|_| Reader::start()).collect();
+        let readers: Vec<Reader> = (0..=MAX_LISTS).map(|_| Reader::start()).collect();
         let pid_of = |process: ProcessId| Some(readers[process.0 as usize - 1].pid());
         let (mut looks, mut suspects) = (Looks::new(false), 0);
         for at in 10..40 {

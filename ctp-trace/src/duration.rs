@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 6] = [
 ];
 
 /// Digits beyond this number after the point are a fraction of a nanosecond in any unit.
-const MOST_DIGITS: usize = 18;
+const MAX_DIGITS: usize = 18;
 
 /// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn part_of(unit_ns: u64, fraction: &str) -> Option<u64> {
     let digits = fraction.trim_end_matches('0');
     let share: u64 = match digits.len() {
         0 => 0,
-        1..=MOST_DIGITS => digits.parse().ok()?,
+        1..=MAX_DIGITS => digits.parse().ok()?,
         _ => return None,
     };
     let scale = 10u64.pow(digits.len() as u32);

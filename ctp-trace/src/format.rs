@@ -79,7 +79,7 @@ pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Maximum number of records in a chunk that is not a block.
 pub const MAX_RECORDS: usize = 4096;
 /// Maximum number of rows and thread events in a block. The limit is high because predictions and
-/// compression start afresh in each block.
+/// compression start again in each block.
 pub const MAX_ROWS: usize = 16384;
 /// Maximum number of a command's arguments that a reader accepts; the kernel's limit is lower.
 pub const MAX_ARGUMENTS: u64 = 1 << 20;

@@ -87,7 +87,7 @@ pub use named::{GroupKey, Named};
 pub use names::{NameId, stem};
 pub use resources::closings::Closing;
 pub use shutdown::Shutdowns;
-pub use site::{MOST_SITES, SiteStats};
+pub use site::{MAX_SITES, SiteStats};
 pub use span::{Activity, Span};
 pub use wakers::{Wakers, Woken};
 

@@ -1,4 +1,4 @@
-//! Finds the place of an output file, without following what another user planted on the way.
+//! Finds where an output file belongs, without following links or files that another user planted.
 //!
 //! In a directory where every user may create files, such as /tmp, a symbolic link, a pipe or a file is
 //! used only if it belongs to the user of this process or to the owner of the directory. Linux applies
@@ -61,7 +61,7 @@ pub struct Existing {
     directory: Rc<OwnedFd>,
     name: OsString,
     /// An `O_PATH` descriptor of the file that was checked.
-    judged: OwnedFd,
+    checked: OwnedFd,
     /// The name is a procfs link, which leads to an open file rather than to a path.
     is_open_file: bool,
 }
@@ -115,8 +115,10 @@ impl Existing {
             OFlags::NOFOLLOW
         };
         let file = openat(&self.directory, &self.name, WRITE | follow, Mode::empty())?;
-        if identity(&fstat(&file)?) != identity(&fstat(&self.judged)?) {
-            return Err(io::Error::other("it was replaced while it was opened"));
+        if identity(&fstat(&file)?) != identity(&fstat(&self.checked)?) {
+            return Err(io::Error::other(
+                "another file replaced it while it was opened",
+            ));
         }
         Ok(file.into())
     }
@@ -126,7 +128,7 @@ impl Existing {
     /// # Errors
     /// Those of the kernel.
     pub fn is_file(&self) -> io::Result<bool> {
-        Ok(FileType::from_raw_mode(fstat(&self.judged)?.st_mode).is_file())
+        Ok(FileType::from_raw_mode(fstat(&self.checked)?.st_mode).is_file())
     }
 }
 

@@ -101,7 +101,7 @@ impl Program {
         let (which, site, count) = (script.byte(), script.byte(), script.byte() % 32);
         let addresses = (0..count)
             .map(|_| script.edge())
-            .take(chain::MOST_ADDRESSES);
+            .take(chain::MAX_ADDRESSES);
         let chain = Chain {
             site: site.into(),
             is_whole: site % 2 == 0,

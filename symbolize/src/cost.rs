@@ -59,7 +59,7 @@ const ROW: u64 = 48;
 const ARANGES_BYTE: u64 = 8;
 
 /// Units that cover the same address.
-const MOST_UNITS_AT_ONCE: usize = 64;
+const MAX_UNITS_AT_ONCE: usize = 64;
 
 impl Costs {
     /// Charges the tables of all units together, including those of a supplementary file. `None` if there
@@ -112,7 +112,7 @@ impl Costs {
                 cost.is_some()
             })
         };
-        units.len() <= MOST_UNITS_AT_ONCE && units.iter().all(&mut is_admitted)
+        units.len() <= MAX_UNITS_AT_ONCE && units.iter().all(&mut is_admitted)
     }
 
     /// The units that contain an address, at most one more than the limit.
@@ -123,7 +123,7 @@ impl Costs {
         let mut units = HashSet::new();
         for range in reaching.filter(|reaching| address < reaching.end) {
             units.insert(range.unit);
-            if MOST_UNITS_AT_ONCE < units.len() {
+            if MAX_UNITS_AT_ONCE < units.len() {
                 break;
             }
         }

@@ -27,7 +27,7 @@ pub(crate) fn visit(
     reach: Reach,
     mut visit: impl FnMut(Svma, &[usize]),
 ) {
-    let mut work = Work(MOST_STEPS);
+    let mut work = Work(MAX_STEPS);
     let mut headers = sections.units();
     while let Ok(Some(header)) = headers.next()
         && work.is_left()
@@ -49,7 +49,7 @@ pub(crate) fn visit(
 struct Work(u64);
 
 /// Limit on bytes of paths, comparisons and rows, each weighted by cost: some ten seconds at most.
-const MOST_STEPS: u64 = 1 << 32;
+const MAX_STEPS: u64 = 1 << 32;
 /// Finding the frames of a row takes as long as comparing this number of bytes.
 const STEPS_PER_ROW: u64 = 512;
 
@@ -139,7 +139,7 @@ fn union(files: &[Vec<usize>]) -> Vec<usize> {
     all
 }
 
-/// The path of a file, put together from the directory of the compilation, the file's directory and its name.
+/// The path of a file: the directory of the compilation, the file's directory and its name, joined.
 fn path<'i>(
     unit: UnitRef<'_, Reader<'i>>,
     header: &LineProgramHeader<Reader<'i>>,
@@ -175,7 +175,7 @@ fn text<'i>(
         }
         // The search for the end of the text went through the rest of the section.
         Err(_) => {
-            work.spend(MOST_STEPS / 64);
+            work.spend(MAX_STEPS / 64);
             None
         }
     }

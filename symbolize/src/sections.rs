@@ -126,11 +126,11 @@ type Loaded<'i> = Result<Reader<'i>, gimli::Error>;
 /// Whether the compressed bytes can unpack to the stated size. A damaged file may state any size, and
 /// the decompressor would allocate that size.
 fn can_hold(compressed: u64, uncompressed: u64) -> bool {
-    uncompressed / MOST_PER_BYTE <= compressed
+    uncompressed / MAX_PER_BYTE <= compressed
 }
 
 /// The most bytes that a byte of deflate unpacks to. Debug info stays far below, in any format.
-const MOST_PER_BYTE: u64 = 1032;
+const MAX_PER_BYTE: u64 = 1032;
 
 #[cfg(test)]
 mod tests {

@@ -51,7 +51,7 @@ impl SymbolTable {
     /// A key for the names at an address: the start of the last preceding symbol, and the number of
     /// symbols with this start that reach the address. Addresses with the same key have the same names.
     pub(crate) fn group_at(&self, address: Svma) -> (Option<Svma>, usize) {
-        let names = self.names_at(address).take(MOST_NAMES);
+        let names = self.names_at(address).take(MAX_NAMES);
         (self.start_at(address), names.count())
     }
 
@@ -73,7 +73,7 @@ impl SymbolTable {
 }
 
 /// How many names of a function are considered. In a hostile table all symbols begin at the same address.
-const MOST_NAMES: usize = 1024;
+const MAX_NAMES: usize = 1024;
 
 /// False if there is not enough memory for all of them.
 fn read_symbols(image: &Image, symbols: &mut Vec<Symbol>, charge: &mut Charge) -> bool {

@@ -1,4 +1,4 @@
-//! Names as the user wrote them: the parts of a name are taken apart here, and put together in [`crate::path`].
+//! Restores names to what the user wrote: splits a name into parts, which [`crate::path`] joins again.
 
 use crate::path::Path;
 
@@ -31,7 +31,7 @@ pub fn tidy(name: &str) -> String {
 }
 
 /// How deep brackets may be nested; real type names of futures reach a few dozen.
-const DEEPEST: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 struct Text<'a> {
     rest: &'a str,
@@ -67,7 +67,7 @@ impl Text<'_> {
             b'(' => ')',
             _ => ']',
         };
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             return None;
         }
         self.copy(1, out);

@@ -9,9 +9,9 @@ use crate::types::TypeRef;
 use crate::types::layout::{Kind, Member, Type};
 
 /// How many futures of a slice are shown.
-const MOST_BRANCHES: u64 = 64;
+const MAX_BRANCHES: u64 = 64;
 /// How deep wrappers are nested at most.
-const DEEPEST: u32 = 16;
+const MAX_DEPTH: u32 = 16;
 
 impl Walk<'_> {
     /// A future that is known to run all futures among its members.
@@ -95,10 +95,10 @@ impl Walk<'_> {
             self.add_gap("the branches of a future cannot be read");
             return;
         };
-        if MOST_BRANCHES < count {
+        if MAX_BRANCHES < count {
             self.add_gap("a future has more branches than are shown");
         }
-        for index in 0..count.min(MOST_BRANCHES) {
+        for index in 0..count.min(MAX_BRANCHES) {
             let address = first.address.wrapping_add(index.wrapping_mul(size));
             self.follow(Value { address, ..first }, depth);
         }
@@ -168,7 +168,7 @@ fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
 }
 
 fn is_new_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
-    let Some(layout) = view.types.layout(of).filter(|_| depth < DEEPEST) else {
+    let Some(layout) = view.types.layout(of).filter(|_| depth < MAX_DEPTH) else {
         return false;
     };
     if is_body(&layout.path) || known(&layout.path).is_some() {
@@ -282,7 +282,7 @@ fn disabled_branches(view: &View<'_>, closure: Value, layout: &Type) -> u64 {
 
 /// What references lead to. Boxes stay.
 fn dereferenced(view: &View<'_>, mut value: Value) -> Value {
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         let is_reference = view.layout(value).is_some_and(|of| is_plain_reference(&of));
         match view.target(value).filter(|_| is_reference) {
             Some(target) => value = target,

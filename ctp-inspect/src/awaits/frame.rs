@@ -27,7 +27,7 @@ pub(super) struct Walk<'w> {
     proof: Proof,
     /// A variable may have been moved elsewhere.
     may_have_moved: bool,
-    /// The present future is what a macro of tokio expands to.
+    /// The present future is the expansion of a macro of tokio.
     is_expanded: bool,
 }
 
@@ -38,13 +38,13 @@ enum Proof {
     Proven,
     /// A future around is of a type that is not known. The present future was polled before.
     PolledBefore,
-    /// The same, and the present future may never have been polled.
+    /// A future around is of a type that is not known. The present future may never have been polled.
     Unproven,
 }
 
-/// How many futures a task consists of at most, and how deep they are nested.
-const MOST_FUTURES: usize = 4096;
-const DEEPEST: u32 = 256;
+/// Maximum number of futures in a task, and maximum depth of their nesting.
+const MAX_FUTURES: usize = 4096;
+const MAX_DEPTH: u32 = 256;
 
 impl<'w> Walk<'w> {
     pub(super) fn new(
@@ -99,7 +99,7 @@ impl<'w> Walk<'w> {
             self.add_gap("a future seems to contain itself");
             return;
         }
-        if MOST_FUTURES <= self.met.len() || DEEPEST <= depth {
+        if MAX_FUTURES <= self.met.len() || MAX_DEPTH <= depth {
             self.add_gap("a task has more futures than are shown");
             return;
         }
@@ -164,7 +164,7 @@ impl<'w> Walk<'w> {
         self.proof = proof;
     }
 
-    /// Whether the present future is what a macro of tokio expands to. Those inside are not.
+    /// Whether the present future is the expansion of a macro of tokio. Futures inside it are not.
     pub(super) fn take_expanded(&mut self) -> bool {
         std::mem::take(&mut self.is_expanded)
     }

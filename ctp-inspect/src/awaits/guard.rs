@@ -14,7 +14,7 @@ use crate::types::TypeRef;
 use crate::types::layout::{Kind, Member, Type};
 
 /// How deep guards are nested at most.
-const DEEPEST: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
 /// The locks that the variables of a suspended body hold.
 pub(super) fn held_locks(
@@ -65,7 +65,7 @@ fn may_have_guard(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
     }
     // A type that contains itself has no other guards.
     view.guards.borrow_mut().insert(of, false);
-    let layout = view.types.layout(of).filter(|_| depth < DEEPEST);
+    let layout = view.types.layout(of).filter(|_| depth < MAX_DEPTH);
     let is_guarded = layout.is_some_and(|layout| {
         let mut parts = owned_types(&layout).into_iter();
         is_guard(&layout) || parts.any(|part| may_have_guard(view, part, depth + 1))

@@ -26,7 +26,7 @@ impl Awaited {
         Self::default()
     }
 
-    /// Of a type that registers a waker whenever it waits.
+    /// For a future whose type registers a waker whenever it waits.
     pub(super) fn registered(resource: Option<Resource>, waker: Option<Registered>) -> Self {
         Self {
             resource: resource.unwrap_or_default(),

@@ -9,7 +9,7 @@ const PAGE_BYTES: u64 = 4096;
 type Page = [u8; PAGE_BYTES as usize];
 
 /// How much memory is read for a task. Futures take a few hundred bytes each.
-const MOST_PAGES: usize = 1024;
+const MAX_PAGES: usize = 1024;
 
 /// Memory as read for a task.
 pub(crate) struct Pages<'t> {
@@ -50,7 +50,7 @@ impl<'t> Pages<'t> {
 
     /// Whether the memory is still as it was read.
     pub(crate) fn is_unchanged(&self, address: u64, size: u64) -> bool {
-        let Ok(length) = usize::try_from(size.min(MOST_PAGES as u64 * PAGE_BYTES)) else {
+        let Ok(length) = usize::try_from(size.min(MAX_PAGES as u64 * PAGE_BYTES)) else {
             return false;
         };
         let (mut before, mut now) = (vec![0; length], vec![0; length]);
@@ -72,7 +72,7 @@ impl<'t> Pages<'t> {
 
     fn copy_from_page(&self, start: u64, offset: usize, part: &mut [u8]) -> Option<()> {
         let mut pages = self.pages.borrow_mut();
-        if MOST_PAGES <= pages.len() && !pages.contains_key(&start) {
+        if MAX_PAGES <= pages.len() && !pages.contains_key(&start) {
             self.is_cut.set(true);
             return None;
         }

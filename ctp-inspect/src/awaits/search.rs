@@ -7,7 +7,7 @@ use super::view::{Value, View, part};
 use crate::types::layout::{Kind, Type};
 
 /// How many parts are visited.
-const MOST_PARTS: usize = 1024;
+const MAX_PARTS: usize = 1024;
 
 /// The parts of a value with a type that has a path that ends like this. References, boxes and `Arc`s are followed,
 /// up to this many in a row. `None` if the search was cut.
@@ -24,7 +24,7 @@ pub(crate) fn find(
 /// The parts of a type, by its path, that a value owns, also in boxes and in futures. `None` if the search was cut.
 pub(crate) fn owned_of(view: &View<'_>, from: Value, path: &str) -> Option<Vec<Value>> {
     let is_match = |layout: &Type| layout.path == path;
-    search(view, from, &is_match, &is_box, MOST_PARTS as u32)
+    search(view, from, &is_match, &is_box, MAX_PARTS as u32)
 }
 
 /// The same, with types that match. The parts of a match are not searched.
@@ -56,7 +56,7 @@ fn search(
         if !search.met.insert(value) {
             continue;
         }
-        if MOST_PARTS < search.met.len() {
+        if MAX_PARTS < search.met.len() {
             return None;
         }
         let Some(layout) = view.layout(value) else {
@@ -75,7 +75,7 @@ fn search(
 /// The bodies of async functions and blocks that a value owns, also in boxes. `None` if the search was cut.
 pub(crate) fn owned_bodies(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
     let is_match = |layout: &Type| is_body(&layout.path);
-    search(view, from, &is_match, &is_box, MOST_PARTS as u32)
+    search(view, from, &is_match, &is_box, MAX_PARTS as u32)
 }
 
 /// The parts of these types that a value owns, also in boxes, but not inside the bodies of async functions.
@@ -86,7 +86,7 @@ pub(crate) fn owned(
     is_wanted: &dyn Fn(&Type) -> bool,
 ) -> Option<Vec<Value>> {
     let is_match = |layout: &Type| is_wanted(layout) || is_body(&layout.path);
-    let mut found = search(view, from, &is_match, &is_box, MOST_PARTS as u32)?;
+    let mut found = search(view, from, &is_match, &is_box, MAX_PARTS as u32)?;
     found.retain(|value| view.layout(*value).is_some_and(|layout| is_wanted(&layout)));
     Some(found)
 }

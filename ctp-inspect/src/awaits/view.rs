@@ -26,7 +26,7 @@ pub(crate) struct View<'v> {
 }
 
 /// How many wrappers are around a value at most.
-const MOST_WRAPPERS: usize = 64;
+const MAX_WRAPPERS: usize = 64;
 
 /// Types with a single part that matters.
 const WRAPPERS: &[&str] = &[
@@ -132,7 +132,7 @@ impl View<'_> {
 
     /// The value inside wrappers such as `Pin` and `ManuallyDrop`. Pointers stay.
     pub(crate) fn unwrapped(&self, mut value: Value) -> Value {
-        for _ in 0..MOST_WRAPPERS {
+        for _ in 0..MAX_WRAPPERS {
             match self.wrapped(value) {
                 Some(inner) => value = inner,
                 None => break,

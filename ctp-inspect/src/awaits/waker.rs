@@ -21,7 +21,7 @@ impl Registered {
 }
 
 /// How deep the words of a waker are in an `Option<Waker>` at most.
-const DEEPEST: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
 /// Whether an `Option<Waker>`, or something around it, holds a waker of the task with this header. `None` if
 /// there is another waker, which may lead to the task, or if the memory cannot be read.
@@ -48,7 +48,7 @@ pub(super) fn holds_atomic_waker(view: &View<'_>, value: Value, header: u64) -> 
 
 /// The words of a waker. In an `Option<Waker>` their place does not depend on the variant.
 fn raw_waker(view: &View<'_>, value: Value, depth: u32) -> Option<Value> {
-    let layout = view.layout(value).filter(|_| depth < DEEPEST)?;
+    let layout = view.layout(value).filter(|_| depth < MAX_DEPTH)?;
     if layout.path == "core::task::wake::RawWaker" {
         return Some(value);
     }

@@ -12,10 +12,10 @@ use super::view::{Value, View, part};
 use crate::types::TypeRef;
 use crate::types::layout::{Kind, Type};
 
-/// How many parts are visited.
-const MOST_PARTS: usize = 16_384;
-/// How deep the types in a union are nested at most.
-const DEEPEST_UNION: u32 = 8;
+/// Maximum number of parts that are visited.
+const MAX_PARTS: usize = 16_384;
+/// Maximum depth of nested types in a union.
+const MAX_UNION_DEPTH: u32 = 8;
 const WAKER_BYTES: u64 = 16;
 
 /// Searches values for wakers of a task.
@@ -60,14 +60,14 @@ impl<'s> WakerSearch<'s> {
         }
     }
 
-    /// Searches these values. What changes meanwhile is left out.
+    /// Searches these values. Wakers in memory that changes during the search are left out.
     pub(super) fn run(mut self, from: impl IntoIterator<Item = Value>) -> FoundWakers {
         self.next.extend(from);
         while let Some(value) = self.next.pop() {
             if !self.met.insert(value) {
                 continue;
             }
-            if MOST_PARTS < self.met.len() {
+            if MAX_PARTS < self.met.len() {
                 self.found.is_cut = true;
                 break;
             }
@@ -170,7 +170,7 @@ impl<'s> WakerSearch<'s> {
         let size = self.view.types.layout(of)?.size;
         let count = usize::try_from(count)
             .ok()
-            .filter(|count| *count < MOST_PARTS)?;
+            .filter(|count| *count < MAX_PARTS)?;
         for index in 0..count as u64 {
             let address = first.checked_add(index.checked_mul(size)?)?;
             self.next.push(Value { of, address });
@@ -208,7 +208,12 @@ impl<'s> WakerSearch<'s> {
     }
 
     fn is_new_plain(&mut self, of: TypeRef, depth: u32) -> bool {
-        let Some(layout) = self.view.types.layout(of).filter(|_| depth < DEEPEST_UNION) else {
+        let Some(layout) = self
+            .view
+            .types
+            .layout(of)
+            .filter(|_| depth < MAX_UNION_DEPTH)
+        else {
             return false;
         };
         match &layout.kind {

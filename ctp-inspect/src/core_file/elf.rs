@@ -4,15 +4,15 @@
 
 use object::elf;
 
-/// Something with bytes at offsets or addresses: returns how many bytes it has from there on.
+/// Reads bytes at an offset or address into the buffer, and returns how many were there.
 pub type Read<'r> = &'r dyn Fn(u64, &mut [u8]) -> usize;
 
-/// More program headers than memory mappings that a process may have are not read.
-const MOST_SEGMENTS: u64 = 1 << 18;
-/// Longer notes are not read: a thread has about 2 KiB of them.
-pub const MOST_NOTE_BYTES: u64 = 64 << 20;
+/// Maximum number of program headers that are read: more than the mappings that Linux allows by default.
+const MAX_SEGMENTS: u64 = 1 << 18;
+/// Maximum size of all notes: each thread has about 2 KiB of notes.
+pub const MAX_NOTE_BYTES: u64 = 64 << 20;
 /// The notes of a file with its build id are short.
-const MOST_FILE_NOTE_BYTES: u64 = 64 << 10;
+const MAX_FILE_NOTE_BYTES: u64 = 64 << 10;
 
 const HEADER_BYTES: u64 = 64;
 const SEGMENT_BYTES: u64 = 56;
@@ -65,7 +65,7 @@ impl Fields<'_> {
 }
 
 impl Header {
-    /// `None` if this is no such file.
+    /// Reads the header; `None` if the file is of another kind.
     pub fn read(read: Read<'_>) -> Option<Self> {
         let bytes = bytes(read, 0, HEADER_BYTES)?;
         let fields = Fields(&bytes);
@@ -84,7 +84,7 @@ impl Header {
         Some(Header {
             is_core: fields.u16(16)? == elf::ET_CORE.0,
             machine: elf::Machine(fields.u16(18)?),
-            segments: (fields.u64(32)?, count.min(MOST_SEGMENTS)),
+            segments: (fields.u64(32)?, count.min(MAX_SEGMENTS)),
         })
     }
 
@@ -175,7 +175,7 @@ pub fn build_id(read: Read<'_>, is_loaded: bool) -> Option<Vec<u8>> {
             } else {
                 segment.offset
             };
-            let bytes = bytes_at(read, start, segment.file_bytes.min(MOST_FILE_NOTE_BYTES));
+            let bytes = bytes_at(read, start, segment.file_bytes.min(MAX_FILE_NOTE_BYTES));
             let notes = notes(&bytes).into_iter();
             let mut ids = notes.filter(|note| (note.kind, note.owner) == BUILD_ID);
             ids.next().map(|note| note.contents.to_vec())

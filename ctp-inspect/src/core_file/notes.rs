@@ -7,7 +7,7 @@ use crate::stacks::{Processor, Registers};
 use crate::threads::{ThreadSample, ThreadState};
 
 /// More threads are not read.
-const MOST_THREADS: usize = 1 << 16;
+const MAX_THREADS: usize = 1 << 16;
 /// Where registers begin in the note of a thread, and where its id is.
 const REGISTERS: usize = 112;
 const THREAD_ID: usize = 32;
@@ -51,7 +51,7 @@ impl Facts {
             return;
         }
         match elf::NoteType(note.kind) {
-            elf::NT_PRSTATUS if self.threads.len() < MOST_THREADS => {
+            elf::NT_PRSTATUS if self.threads.len() < MAX_THREADS => {
                 self.threads.extend(thread(processor, fields));
             }
             elf::NT_PRPSINFO => self.pid = fields.u32(24).unwrap_or_default(),

@@ -29,7 +29,7 @@ pub struct FoundFutures {
     pub tasks: FutureByTask,
     /// The await stacks that are new in this trace.
     pub stacks: Vec<AwaitStack>,
-    /// What could not be read, a sentence each.
+    /// Sentences about what could not be read.
     pub gaps: Vec<String>,
 }
 

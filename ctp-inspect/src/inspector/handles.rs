@@ -13,7 +13,7 @@ use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 
 /// At most this many bytes are searched.
-const MOST_BYTES: u64 = 16 << 30;
+const MAX_BYTES: u64 = 16 << 30;
 
 /// The handles of a value, and what is known of other memory.
 struct Question {
@@ -65,7 +65,7 @@ fn ask(target: &dyn Target, stacks: &StackRanges, questions: &mut [Question]) ->
     let values = questions.iter().map(|question| &question.handles.value);
     let start = values.clone().map(|value| value.start).min().unwrap_or(0);
     let end = values.map(|value| value.end).max().unwrap_or(0);
-    let memory = WritableMemory::of(target.mappings(), MOST_BYTES);
+    let memory = WritableMemory::of(target.mappings(), MAX_BYTES);
     let mut scan = Scan::default();
     scan.each_piece(target, &memory.ranges, |piece| {
         piece.each_within(&(start..end), |at, word| {

@@ -16,7 +16,7 @@ const IO_SLOT_BYTES: u64 = 128;
 /// Two neighbours in the list of tasks, and a waker.
 const TRAILER_BYTES: u64 = 32;
 /// A waiter's node and the waker in it are this close.
-const MOST_WAITER_BYTES: u64 = 64;
+const MAX_WAITER_BYTES: u64 = 64;
 
 /// The owners of memory in which wakers lie.
 pub struct Holders<'t> {
@@ -110,7 +110,7 @@ impl<'t> Holders<'t> {
     /// The descriptor with a waiter in its list that has this waker. The waiter lies in the future
     /// that waits.
     fn descriptor_of_waiter(&self, waker: u64) -> Option<u32> {
-        let first = waker.saturating_sub(MOST_WAITER_BYTES);
+        let first = waker.saturating_sub(MAX_WAITER_BYTES);
         let from = self.waiters.partition_point(|(node, _)| *node < first);
         let (node, fd) = self.waiters.get(from)?;
         (*node <= waker).then_some(*fd)

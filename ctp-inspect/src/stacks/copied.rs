@@ -9,7 +9,7 @@ use crate::target::{EpollInterest, StackPointer, Target};
 use crate::threads::ThreadSample;
 
 /// Of larger stacks, only the innermost part is copied, so that the thread soon goes on.
-const MOST_BYTES: u64 = 128 << 10;
+const MAX_BYTES: u64 = 128 << 10;
 
 /// The used part of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl CopiedStack {
     /// Copies the stack from the stack pointer on.
     pub fn copy(target: &dyn Target, start: u64) -> Self {
         let end = target.mapping_at(start).map_or(start, |found| found.end);
-        let bytes = (end - start).min(MOST_BYTES);
+        let bytes = (end - start).min(MAX_BYTES);
         let mut bytes = vec![0; usize::try_from(bytes).unwrap_or_default()];
         let read = target.read(start, &mut bytes);
         bytes.truncate(read);
@@ -136,6 +136,6 @@ mod tests {
         let mut both = [0; 16];
         assert_eq!(target.read(0x2008, &mut both), 16);
         assert_eq!(both, [7, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
-        assert_eq!(target.word(0x2010 + MOST_BYTES), None);
+        assert_eq!(target.word(0x2010 + MAX_BYTES), None);
     }
 }

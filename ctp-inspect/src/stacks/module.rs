@@ -18,9 +18,9 @@ pub(super) type Bytes<'m> = EndianSlice<'m, LittleEndian>;
 /// The headers of a file are expected in this many bytes.
 const HEADER_BYTES: usize = 4096;
 /// Larger unwind tables are not read.
-const MOST_TABLE_BYTES: u64 = 256 << 20;
+const MAX_TABLE_BYTES: u64 = 256 << 20;
 /// The first mapping of a file is at most this many mappings before the one with the code.
-const MOST_MAPPINGS: usize = 64;
+const MAX_MAPPINGS: usize = 64;
 
 /// The unwind table of a loaded file.
 pub struct Module {
@@ -46,7 +46,7 @@ pub fn header_of(mappings: &[Mapping], address: u64) -> Option<u64> {
     if !code.contains(address) || !code.is_executable || code.path.is_empty() {
         return None;
     }
-    let before = mappings[..after].iter().rev().take(MOST_MAPPINGS);
+    let before = mappings[..after].iter().rev().take(MAX_MAPPINGS);
     let mut of_file = before.filter(|other| other.path == code.path && other.file == code.file);
     let first = of_file.find(|mapping| mapping.file_offset == 0)?;
     Some(first.start)
@@ -139,7 +139,7 @@ fn read_up_to(target: &dyn Target, address: u64, bytes: usize) -> Vec<u8> {
 
 /// `None` if not everything can be read, or if that is implausibly much.
 fn read_whole(target: &dyn Target, address: u64, bytes: u64) -> Option<Vec<u8>> {
-    if MOST_TABLE_BYTES < bytes {
+    if MAX_TABLE_BYTES < bytes {
         return None;
     }
     let bytes = usize::try_from(bytes).ok()?;

@@ -13,7 +13,7 @@ use crate::stacks::step::Step;
 use crate::stacks::window::StackWindow;
 
 /// Longer expressions are given up.
-const MOST_OPERATIONS: u32 = 256;
+const MAX_OPERATIONS: u32 = 256;
 
 /// What the unwind table says about an address.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Rules {
     ) -> Option<u64> {
         let frames = self.module.frames();
         let mut evaluation = expression.get(&frames).ok()?.evaluation(self.encoding);
-        evaluation.set_max_iterations(MOST_OPERATIONS);
+        evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(initial) = initial {
             evaluation.set_initial_value(initial);
         }

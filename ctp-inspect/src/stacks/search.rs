@@ -13,7 +13,7 @@ use crate::stacks::window::StackWindow;
 use crate::target::mapping;
 
 /// Frames are searched for up to this far from the stack pointer.
-const MOST_BYTES: u64 = 64 << 10;
+const MAX_BYTES: u64 = 64 << 10;
 
 /// The end of the frame; `None` if unknown.
 pub fn frame_end(window: &StackWindow<'_>, rules: &Rules, registers: &Registers) -> Option<u64> {
@@ -27,7 +27,7 @@ pub fn frame_end(window: &StackWindow<'_>, rules: &Rules, registers: &Registers)
             return Some(predicted);
         }
     }
-    let slots = (registers.sp..registers.sp.saturating_add(MOST_BYTES)).step_by(8);
+    let slots = (registers.sp..registers.sp.saturating_add(MAX_BYTES)).step_by(8);
     let slots = slots.take_while(|slot| window.contains(*slot));
     let mut direct = slots.filter(|slot| call_at(window, rules, registers, *slot) == Call::Direct);
     let slot = direct.next()?;

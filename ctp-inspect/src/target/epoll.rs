@@ -5,14 +5,14 @@ use std::fs;
 use crate::target::EpollInterest;
 
 /// At most this many descriptors are asked for, so that a process with very many stays quick to read.
-const MOST_DESCRIPTORS: usize = 1 << 16;
+const MAX_DESCRIPTORS: usize = 1 << 16;
 
 /// All interests of all epoll descriptors of the process. Empty if they cannot be read.
 pub fn interests(pid: u32) -> Vec<EpollInterest> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
         return Vec::new();
     };
-    let entries = entries.flatten().take(MOST_DESCRIPTORS);
+    let entries = entries.flatten().take(MAX_DESCRIPTORS);
     let epolls = entries.filter(|entry| {
         let link = fs::read_link(entry.path());
         link.is_ok_and(|link| link.as_os_str() == "anon_inode:[eventpoll]")

@@ -12,7 +12,7 @@ const MESSAGE: &[u8] = b"can call blocking only when running on the multi-thread
 /// The constants of a program are read in parts of this size.
 const PART_BYTES: usize = 1 << 20;
 /// Of larger mappings, only the beginning is read.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Whether the file with the code at an address may contain `block_in_place`.
 pub fn is_linked(target: &dyn Target, address: u64) -> bool {
@@ -27,7 +27,7 @@ pub fn is_linked(target: &dyn Target, address: u64) -> bool {
 }
 
 fn contains_message(target: &dyn Target, mapping: &Mapping) -> bool {
-    let end = mapping.end.min(mapping.start.saturating_add(MOST_BYTES));
+    let end = mapping.end.min(mapping.start.saturating_add(MAX_BYTES));
     let mut part = vec![0; PART_BYTES];
     let mut start = mapping.start;
     while start < end {

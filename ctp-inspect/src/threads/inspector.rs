@@ -13,9 +13,9 @@ use crate::threads::role::Activity;
 use crate::threads::{ThreadSample, ThreadState, in_place, syscall_names};
 
 /// More threads are not inspected.
-const MOST_THREADS: usize = 1 << 14;
+const MAX_THREADS: usize = 1 << 14;
 /// How often a thread is asked for again that moves while its stack is read.
-const MOST_ATTEMPTS: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 
 /// The threads of an inspection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct InspectedThreads {
     pub changed: Vec<InspectedThread>,
     /// The threads of earlier inspections that exist no longer, by the kernel's ids.
     pub ended: Vec<u32>,
-    /// What could not be read, a sentence each.
+    /// Sentences about what could not be read.
     pub gaps: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl ThreadInspector {
         };
         let mut present = HashMap::new();
         let mut unknown = 0;
-        for tid in ids.into_iter().take(MOST_THREADS) {
+        for tid in ids.into_iter().take(MAX_THREADS) {
             let before = self.known.remove(&tid);
             let Some(now) = self.thread(target, process, tasks, tid, before.as_ref()) else {
                 inspected.ended.extend(before.map(|_| tid));
@@ -124,7 +124,7 @@ impl ThreadInspector {
         before: Option<&Known>,
     ) -> Option<Sampled> {
         let mut sample = target.thread(tid)?;
-        for _ in 0..MOST_ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let (syscall, registers) = match &sample.state {
                 ThreadState::Blocked { syscall, registers } => (syscall, registers),
                 ThreadState::Interrupted { registers, stack } => {
@@ -259,9 +259,7 @@ fn plain(process: ProcessId, sample: &ThreadSample) -> InspectedThread {
 }
 
 fn gap_of_many(threads: usize) -> Option<String> {
-    let left = threads
-        .checked_sub(MOST_THREADS)
-        .filter(|left| *left != 0)?;
+    let left = threads.checked_sub(MAX_THREADS).filter(|left| *left != 0)?;
     Some(format!("{left} of {threads} threads were not inspected."))
 }
 

@@ -19,7 +19,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(20);
 const QUICK_QUESTIONS: u32 = 200;
 const PAUSE: Duration = Duration::from_micros(20);
 /// More words than the general registers of any known processor.
-const MOST_WORDS: usize = 40;
+const MAX_WORDS: usize = 40;
 /// Waits for threads of other processes, too.
 const ANY_CHILD: WaitOptions = WaitOptions::from_bits_retain(libc::__WALL as u32);
 
@@ -96,7 +96,7 @@ fn request(request: libc::c_long, tid: i32, address: usize, data: usize) -> io::
 }
 
 fn registers(tid: i32, processor: Processor) -> Option<Registers> {
-    let mut words = [0_u64; MOST_WORDS];
+    let mut words = [0_u64; MAX_WORDS];
     let mut place = libc::iovec {
         iov_base: words.as_mut_ptr().cast(),
         iov_len: size_of_val(&words),

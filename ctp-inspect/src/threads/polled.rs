@@ -17,7 +17,7 @@ pub struct PollableTask {
 /// Set in the first word of a tokio task while a thread polls it.
 const RUNNING: u64 = 1;
 /// Larger frames are not searched.
-const MOST_WORDS: u64 = 1 << 16;
+const MAX_WORDS: u64 = 1 << 16;
 
 /// The task that the functions of these frames poll. Its header is in their registers or on their
 /// stack, it is polled at all, and there is no other such task. `tasks` are sorted by address.
@@ -48,7 +48,7 @@ fn words(target: &dyn Target, frames: &[StackFrame]) -> Vec<u64> {
         return words;
     };
     let bytes = last.end.saturating_sub(first.start);
-    let count = (bytes / 8).min(MOST_WORDS);
+    let count = (bytes / 8).min(MAX_WORDS);
     let mut on_stack = vec![0; usize::try_from(count).unwrap_or_default()];
     if target.words(first.start, &mut on_stack) {
         words.append(&mut on_stack);

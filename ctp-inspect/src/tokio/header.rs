@@ -1,4 +1,4 @@
-//! [`TaskHeader`]: the words of a task of tokio that say whether it is one, and where its neighbours are.
+//! [`TaskHeader`]: the words at the start of a task of tokio, which identify the task and its neighbours.
 
 use crate::finder::TaskVtable;
 use crate::scan::Piece;

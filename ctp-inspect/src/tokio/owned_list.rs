@@ -10,12 +10,12 @@ use crate::finder::TaskVtable;
 use crate::target::Target;
 use crate::tokio::header::TaskHeader;
 
-/// How often a task is read because its neighbours disagree; then again as often, with pauses.
-const MOST_READS: usize = 3;
+/// How often a task with disagreeing neighbours is read without pauses, and then with pauses.
+const MAX_READS: usize = 3;
 /// The thread that changes a list may lose its processor meanwhile. A pause lets the thread go on.
 const PAUSE: Duration = Duration::from_micros(200);
 /// At most this many pauses are made in an inspection.
-const MOST_PAUSES: usize = 50;
+const MAX_PAUSES: usize = 50;
 
 /// The tasks by address.
 pub type Headers = BTreeMap<u64, TaskHeader>;
@@ -28,12 +28,12 @@ pub struct HeaderReader<'t> {
     pub vtables: &'t HashMap<u64, TaskVtable>,
 }
 
-/// What became of the candidates.
+/// The candidates after the check.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// The tasks with neighbours that point back, and those without neighbours.
     pub tasks: Headers,
-    /// How many candidates could not be told from remains of tasks.
+    /// How many candidates could not be distinguished from remains of tasks.
     pub undecided: usize,
 }
 
@@ -55,7 +55,7 @@ pub fn check(candidates: Headers, reader: &HeaderReader<'_>) -> Checked {
         tasks: candidates,
         undecided: 0,
     };
-    let mut pauses = MOST_PAUSES;
+    let mut pauses = MAX_PAUSES;
     // A list has fewer tasks than this, whatever the memory says: each has an address of its own.
     let mut pending: Vec<u64> = checked.tasks.keys().copied().collect();
     while let Some(address) = pending.pop() {
@@ -126,8 +126,8 @@ fn settle(address: u64, reader: &HeaderReader<'_>, pauses: &mut usize) -> Settle
             return Settled::Task(header, neighbours.into_values().collect());
         }
         reads += 1;
-        if MOST_READS <= reads {
-            if *pauses == 0 || 2 * MOST_READS <= reads {
+        if MAX_READS <= reads {
+            if *pauses == 0 || 2 * MAX_READS <= reads {
                 return Settled::Undecided;
             }
             *pauses -= 1;

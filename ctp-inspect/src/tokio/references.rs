@@ -10,7 +10,7 @@ use crate::tokio::index::VtableIndex;
 use crate::tokio::owned_list::Headers;
 
 /// At most this many wakers of a task are listed.
-const MOST_WAKERS: usize = 64;
+const MAX_WAKERS: usize = 64;
 const FILTER_BITS: u64 = 1 << 20;
 
 /// What the words with the address of a task are.
@@ -119,7 +119,7 @@ impl<'t> ReferenceSearch<'t> {
 }
 
 fn push(addresses: &mut Vec<u64>, address: u64) {
-    if addresses.len() < MOST_WAKERS {
+    if addresses.len() < MAX_WAKERS {
         addresses.push(address);
     }
 }

@@ -6,7 +6,7 @@ use crate::finder::TaskVtable;
 use crate::target::Target;
 
 /// No path of a source file is longer.
-const MOST_BYTES: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// Reads spawn locations, each once.
 pub struct SpawnLocations<'t> {
@@ -42,7 +42,7 @@ fn read(target: &dyn Target, location: u64) -> Option<(String, u32)> {
         return None;
     }
     let [path, length, line_and_column] = words;
-    if length == 0 || MOST_BYTES < length || !is_constant(path) {
+    if length == 0 || MAX_BYTES < length || !is_constant(path) {
         return None;
     }
     let mut bytes = vec![0; length as usize];

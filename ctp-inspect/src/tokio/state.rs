@@ -10,7 +10,7 @@ const JOIN_INTEREST: u64 = 1 << 3;
 const CANCELLED: u64 = 1 << 5;
 const REFERENCE_SHIFT: u32 = 6;
 /// More references than this are no count but another value.
-const MOST_REFERENCES: u64 = 1 << 24;
+const MAX_REFERENCES: u64 = 1 << 24;
 
 /// State and references of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl StateWord {
     /// Whether this can be the word of a task that has not ended.
     pub fn is_alive(self) -> bool {
         let references = self.references();
-        !self.has(COMPLETE) && 0 < references && references < MOST_REFERENCES
+        !self.has(COMPLETE) && 0 < references && references < MAX_REFERENCES
     }
 
     /// Whether a thread polls the task.

@@ -9,7 +9,7 @@ use crate::target::Target;
 const BEFORE: &[u8] = b"tokio-";
 const AFTER: &[u8] = b"/src/";
 /// No version is longer than this.
-const MOST_BYTES: usize = 40;
+const MAX_BYTES: usize = 40;
 
 /// The versions in paths such as `tokio-1.54.1/src/runtime/task/core.rs`.
 pub fn find(target: &dyn Target, scan: &mut Scan, module: &Module) -> BTreeSet<String> {
@@ -33,7 +33,7 @@ fn search(bytes: &[u8], versions: &mut BTreeSet<String>) {
 
 /// The version at the beginning of these bytes, such as `1.54.1` of `1.54.1/src/lib.rs`.
 fn version(bytes: &[u8]) -> Option<String> {
-    let head = &bytes[..bytes.len().min(MOST_BYTES)];
+    let head = &bytes[..bytes.len().min(MAX_BYTES)];
     let end = head
         .windows(AFTER.len())
         .position(|window| window == AFTER)?;

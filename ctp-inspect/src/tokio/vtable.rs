@@ -16,9 +16,9 @@ const FUNCTIONS_BEFORE_1_23: usize = 8;
 /// The header is 4 words, so the scheduler cannot begin earlier.
 const HEADER_SIZE: u64 = 32;
 /// Schedulers are a pointer or little more.
-const MOST_SCHEDULER_BYTES: u64 = 256;
+const MAX_SCHEDULER_BYTES: u64 = 256;
 /// Futures are smaller than this.
-const MOST_FUTURE_BYTES: u64 = 1 << 28;
+const MAX_FUTURE_BYTES: u64 = 1 << 28;
 /// Words of a vtable, with the fourth offset.
 const WORDS: usize = 11;
 
@@ -109,13 +109,13 @@ fn read_before_1_23(target: &dyn Target, second: u64, module: &Module) -> Option
 }
 
 fn is_trailer_offset(word: u64) -> bool {
-    HEADER_SIZE < word && word < MOST_FUTURE_BYTES && word.is_multiple_of(8)
+    HEADER_SIZE < word && word < MAX_FUTURE_BYTES && word.is_multiple_of(8)
 }
 
 fn are_offsets(trailer: u64, scheduler: u64, id: u64) -> bool {
     let are_words = scheduler.is_multiple_of(8) && id.is_multiple_of(8);
     let are_in_order = HEADER_SIZE <= scheduler && scheduler <= id && id + 8 <= trailer;
-    are_words && are_in_order && id - scheduler <= MOST_SCHEDULER_BYTES
+    are_words && are_in_order && id - scheduler <= MAX_SCHEDULER_BYTES
 }
 
 /// The smallest range that contains all vtables.

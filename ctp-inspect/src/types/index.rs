@@ -49,7 +49,7 @@ pub(super) struct Namespace {
 }
 
 /// How deep namespaces are nested at most.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 impl Index {
     /// Reads all units.
@@ -106,7 +106,7 @@ impl Index {
             if of.offset < namespace.end {
                 around.push(namespace.start);
             }
-            if around.len() == DEEPEST {
+            if around.len() == MAX_DEPTH {
                 break;
             }
             next = usize::try_from(namespace.parent).ok();

@@ -1,4 +1,4 @@
-//! Names of types and functions, taken apart.
+//! Splits the names of types and functions into their parts.
 
 /// The generic parameters of a name such as `Cell<A, B>`: `A, B`.
 pub(super) fn generics(name: &str) -> Option<&str> {

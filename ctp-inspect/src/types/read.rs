@@ -29,7 +29,7 @@ struct Parts {
 }
 
 /// A type has no more parts, nor a struct more members.
-const MOST_PARTS: usize = 16_384;
+const MAX_PARTS: usize = 16_384;
 const ADDRESS_BYTES: u64 = 8;
 
 impl EntryReader<'_> {
@@ -86,7 +86,7 @@ impl EntryReader<'_> {
     fn read_parts<'u>(&self, unit: Unit<'u>, entry: &Die<'u>, parts: &mut Parts) -> Option<()> {
         let mut tree = unit.entries_tree(Some(entry.offset())).ok()?;
         let mut children = tree.root().ok()?.children();
-        for _ in 0..MOST_PARTS {
+        for _ in 0..MAX_PARTS {
             let Some(child) = children.next().ok()? else {
                 return Some(());
             };
@@ -133,7 +133,7 @@ impl EntryReader<'_> {
             if child.entry().tag() == gimli::DW_TAG_variant {
                 variants.push(self.variant(unit, child)?);
             }
-            if MOST_PARTS < variants.len() {
+            if MAX_PARTS < variants.len() {
                 return None;
             }
         }

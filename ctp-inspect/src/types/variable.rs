@@ -4,7 +4,7 @@ use super::module::{Die, Target, Unit, name_of};
 use super::read::{file, line};
 
 /// How many entries of a function are visited.
-const MOST_ENTRIES: usize = 65_536;
+const MAX_ENTRIES: usize = 65_536;
 
 /// The declaration of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ fn collect<'u>(
     let mut entries = unit.entries_at_offset(function.offset())?;
     entries.next_entry()?;
     let outer = entries.depth();
-    for _ in 0..MOST_ENTRIES {
+    for _ in 0..MAX_ENTRIES {
         if !entries.next_entry()? || entries.depth() <= outer {
             break;
         }

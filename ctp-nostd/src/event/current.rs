@@ -43,7 +43,7 @@ impl CurrentCoroutine {
 }
 
 impl Station {
-    /// Is the latest event of this occupant a run on this thread? False if that event was dropped
+    /// Is the latest event of this coroutine a run on this thread? False if that event was dropped
     /// or is being written.
     #[inline(always)]
     fn is_run_by<P: Platform>(&self, word: u32, local: &Local) -> bool {

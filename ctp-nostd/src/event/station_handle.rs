@@ -1,4 +1,4 @@
-//! A station while a coroutine of this program occupies it, and an event that the coroutine has
+//! A station while a coroutine of this program owns it, and an event that the coroutine has
 //! started.
 
 use crate::memory::layout::{EXT_REV, Station, coroutine_word};
@@ -8,7 +8,7 @@ use crate::protocol::lane::{Payload, ReservedRecord};
 use crate::protocol::wake;
 use crate::sync::{Ordering, fence};
 
-/// A station and what its occupant needs at every event, most needed fields first.
+/// A station and what its coroutine needs at every event, most needed fields first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct StationHandle<P> {

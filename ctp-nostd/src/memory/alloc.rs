@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   probe, any number                        recorder
-//!   A1 head -> taken           (relaxed)     F1 the last event of its occupant has been read
+//!   A1 head -> taken           (relaxed)     F1 the last event of its coroutine has been read
 //!   A2 tail -> put             (acquire)     F2 ring[tail mod length] = station      (relaxed)
 //!      none left if taken = put              F3 tail += 1        (release, pairs with A2)
 //!   A3 ring[taken mod length] -> station     (relaxed)
@@ -54,7 +54,7 @@ pub fn take_back(head: &AtomicU32, tail: &AtomicU32, ring: &[AtomicU32]) -> Opti
     }
 }
 
-/// Recorder: puts back a station after its occupant has ended and its last event has been read.
+/// Recorder: puts back a station after its coroutine has ended and its last event has been read.
 pub fn put_back(tail: &AtomicU32, ring: &[AtomicU32], station: u32) {
     let put = tail.load(Ordering::Relaxed);
     let length = ring.len() as u32;

@@ -304,7 +304,7 @@ impl Station {
         durations.add(ns, bins);
     }
 
-    /// Recorder: is the occupant's latest event counted, with more events to come? False after a
+    /// Recorder: is the coroutine's latest event counted, with more events to come? False after a
     /// death, and for a probe that keeps no aggregates, which leaves zeros there.
     pub fn is_counting(&self) -> bool {
         let Aggregate { count, min, .. } = &self.waiting_a;

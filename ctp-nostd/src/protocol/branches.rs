@@ -18,9 +18,9 @@ use crate::protocol::intern::BRANCHES;
 use crate::sync::Ordering;
 
 /// Branches of a wait that are recorded.
-pub const MOST_BRANCHES: usize = 8;
+pub const MAX_BRANCHES: usize = 8;
 
-const _: () = assert!(MOST_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
+const _: () = assert!(MAX_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
 
 /// The chains of a wait's branches, the last polled first, and whether each has waited since before
 /// the latest poll.
@@ -28,7 +28,7 @@ const _: () = assert!(MOST_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
     /// The others first, then the last polled.
-    branches: Vec<(u32, bool), MOST_BRANCHES>,
+    branches: Vec<(u32, bool), MAX_BRANCHES>,
 }
 
 #[cfg(feature = "alloc")]
@@ -41,7 +41,7 @@ impl Set {
     /// The branches in the order in which they are stored.
     pub fn iter(&self) -> impl Iterator<Item = (u32, bool)> {
         let (last, others) = self.branches.split_last().unzip();
-        let mut others: Vec<(u32, bool), MOST_BRANCHES> =
+        let mut others: Vec<(u32, bool), MAX_BRANCHES> =
             others.into_iter().flatten().copied().collect();
         others.sort_unstable();
         last.copied().into_iter().chain(others)
@@ -78,7 +78,7 @@ impl Set {
 pub(crate) fn hash(site: u32, set: &Set) -> u64 {
     let mut digest = Digest::of(site);
     for (chain, _) in set.iter() {
-        digest.add(SALT | u64::from(chain), MOST_BRANCHES);
+        digest.add(SALT | u64::from(chain), MAX_BRANCHES);
     }
     digest.hash(false)
 }
@@ -107,7 +107,7 @@ pub struct Branches {
     /// Id of the site to report where the branches are not known.
     pub site: u32,
     /// Ids in the table of chains, the last polled first.
-    pub chains: Vec<u32, MOST_BRANCHES>,
+    pub chains: Vec<u32, MAX_BRANCHES>,
 }
 
 /// Returns the branches with this id in the table of chains, if its entry is complete.
@@ -118,7 +118,7 @@ pub fn lookup(table: &[Interned], id: u32) -> Option<Branches> {
         return None;
     }
     let bytes = entry.text_bytes.load(Ordering::Relaxed) as usize;
-    let words = (bytes / size_of::<u64>()).min(MOST_BRANCHES);
+    let words = (bytes / size_of::<u64>()).min(MAX_BRANCHES);
     let chains = entry.text.iter().take(words);
     Some(Branches {
         site: entry.site.load(Ordering::Relaxed),
@@ -175,6 +175,6 @@ mod tests {
             .text_bytes
             .store(u32::MAX, Ordering::Relaxed);
         let found = lookup(&table, id).expect("a complete entry");
-        assert_eq!(found.chains.len(), MOST_BRANCHES);
+        assert_eq!(found.chains.len(), MAX_BRANCHES);
     }
 }

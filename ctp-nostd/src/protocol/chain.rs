@@ -14,12 +14,12 @@ use crate::protocol::wait::{WAIT_EARLIER_WAKER, WAIT_UNREGISTERED, WaitKind};
 use crate::sync::Ordering;
 
 /// Addresses that an entry has room for.
-pub const MOST_ADDRESSES: usize = TEXT_BYTES / size_of::<u64>();
+pub const MAX_ADDRESSES: usize = TEXT_BYTES / size_of::<u64>();
 
 /// Addresses of program code, innermost first: an address in the probe's own function, then where
 /// each call returns to. In an incomplete chain of two addresses, the second was recorded by the
 /// call itself, not found by a frame pointer.
-pub type Addresses = Vec<u64, MOST_ADDRESSES>;
+pub type Addresses = Vec<u64, MAX_ADDRESSES>;
 
 /// The content of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Chain {
     pub(crate) fn hash(&self) -> u64 {
         let mut digest = Digest::of(self.site);
         for address in &self.addresses {
-            digest.add(*address, MOST_ADDRESSES);
+            digest.add(*address, MAX_ADDRESSES);
         }
         digest.hash(self.is_whole)
     }
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn chains_differ_by_site_and_by_completeness() {
         let table = table();
-        let whole = chain(&[10; MOST_ADDRESSES]);
+        let whole = chain(&[10; MAX_ADDRESSES]);
         let cut = Chain {
             is_whole: false,
             ..whole.clone()
@@ -313,22 +313,22 @@ mod tests {
             let mut digest = Digest::of(3);
             let added: usize = addresses
                 .iter()
-                .map(|address| usize::from(digest.add(*address, MOST_ADDRESSES)))
+                .map(|address| usize::from(digest.add(*address, MAX_ADDRESSES)))
                 .sum();
             (digest, added)
         };
         let (whole, added) = digest(&[10, 20, 30]);
         assert_eq!(
-            (whole.end(true, MOST_ADDRESSES), added),
+            (whole.end(true, MAX_ADDRESSES), added),
             (Some(chain(&[10, 20, 30]).hash()), 3)
         );
-        assert_eq!(whole.end(false, MOST_ADDRESSES), None);
-        assert_eq!(digest(&[10]).0.end(true, MOST_ADDRESSES), None);
-        let (full, added) = digest(&[10; MOST_ADDRESSES + 1]);
-        assert_eq!(added, MOST_ADDRESSES);
+        assert_eq!(whole.end(false, MAX_ADDRESSES), None);
+        assert_eq!(digest(&[10]).0.end(true, MAX_ADDRESSES), None);
+        let (full, added) = digest(&[10; MAX_ADDRESSES + 1]);
+        assert_eq!(added, MAX_ADDRESSES);
         assert!(
-            full.end(false, MOST_ADDRESSES).is_some()
-                && full.end(false, MOST_ADDRESSES) != full.end(true, MOST_ADDRESSES)
+            full.end(false, MAX_ADDRESSES).is_some()
+                && full.end(false, MAX_ADDRESSES) != full.end(true, MAX_ADDRESSES)
         );
         assert_ne!(chain(&[10, 20]).hash(), chain(&[20, 10]).hash());
     }

@@ -177,12 +177,12 @@ impl Station {
         self.hidden_kind().unwrap_or(kind) == EventKind::Death as u32
     }
 
-    /// Events of the occupant that a filter dropped, modulo 2^32.
+    /// Events of the coroutine that a filter dropped, modulo 2^32.
     pub fn filtered(&self) -> u32 {
         self.dropped_filtered.load(Ordering::Relaxed)
     }
 
-    /// The kind of the occupant's latest event, if a filter dropped it.
+    /// The kind of the coroutine's latest event, if a filter dropped it.
     pub fn hidden_kind(&self) -> Option<u32> {
         let state = self.state.load(Ordering::Acquire);
         (state & u32::from(AFTER_FILTERED) != 0).then_some(state & KIND)

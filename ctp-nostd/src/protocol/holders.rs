@@ -61,7 +61,7 @@ const POLL: u64 = 8;
 const POLLS: u64 = CLONE - POLL;
 const CLONE: u64 = 1 << 16;
 /// A program that leaks this many clones, without dropping any, cannot continue.
-const MOST: u64 = u64::MAX / 2;
+const MAX_CLONES: u64 = u64::MAX / 2;
 
 impl Holders {
     /// A count with the future as the only holder.
@@ -77,7 +77,7 @@ impl Holders {
     #[inline]
     pub fn add(&self) -> bool {
         let before = self.word.fetch_add(CLONE, Ordering::Relaxed); // H1
-        if before > MOST {
+        if before > MAX_CLONES {
             too_many();
         }
         before & COUNTED == 0 && self.is_first(before)

@@ -13,7 +13,7 @@ use crate::protocol::slot::index_of;
 use crate::protocol::wake;
 use crate::sync::{AtomicU32, Ordering, fence};
 
-/// Line 0 of a station: identifies its occupant.
+/// Line 0 of a station: identifies its coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The coroutine's id, unique in a recording if the station is extended.
@@ -73,7 +73,7 @@ impl WokenBy {
 }
 
 impl Station {
-    /// Identifies the occupant; nothing while a coroutine is moving in.
+    /// Identifies the coroutine; nothing while a coroutine is moving in.
     pub fn identity(&self) -> Option<Identity> {
         let generation = self.generation.load(Ordering::Acquire);
         if generation % 2 == 1 {
@@ -96,7 +96,7 @@ impl Station {
         (self.generation.load(Ordering::Relaxed) == generation).then_some(identity)
     }
 
-    /// Events so far of all occupants; changes with every event of this probe.
+    /// Events so far of all coroutines of the station; changes with every event of this probe.
     #[inline]
     pub fn event_head(&self) -> u64 {
         self.event_head.load(Ordering::Acquire)
@@ -129,12 +129,12 @@ impl Station {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Events of this occupant that were dropped because of too deep nesting.
+    /// Events of this coroutine that were dropped because of too deep nesting.
     pub fn nested(&self) -> u32 {
         self.dropped_nested.load(Ordering::Relaxed)
     }
 
-    /// How many wakers of the occupant are alive, if they are counted. Read this before
+    /// How many wakers of the coroutine are alive, if they are counted. Read this before
     /// [`wakes`](Station::wakes).
     pub fn wakers(&self, generation: u32) -> Option<u32> {
         let flags = self.flags.load(Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl Station {
         live_wakers::count(&self.wakers_live, generation).filter(|_| are_counted)
     }
 
-    /// How often the occupant was woken, and the source of the latest wake.
+    /// How often the coroutine was woken, and the source of the latest wake.
     pub fn wakes(&self) -> WakeState {
         let count = wake::count(self.wake.load(Ordering::Acquire));
         let by = WokenBy::from_word(self.waker.load(Ordering::Relaxed));
@@ -255,8 +255,8 @@ impl Region<'_> {
         (put.wrapping_sub(taken) as usize).saturating_add(fresh)
     }
 
-    /// Puts back the station with this index after its occupant has ended and its `next_n` events
-    /// have been read. If the occupant's thread was killed within an event, the head may lag
+    /// Puts back the station with this index after its coroutine has ended and its `next_n` events
+    /// have been read. If the coroutine's thread was killed within an event, the head may lag
     /// behind. This resets the head, because the station would otherwise be
     /// [inside](Station::is_inside) an event for ever.
     pub fn put_back(&self, index: u32, next_n: u64) {

@@ -42,7 +42,7 @@ mod rings;
 mod room;
 
 pub use claim::{LaneRequest, Pool, give_back};
-pub use copy::{Before, Copied, MOST_WORDS, Word};
+pub use copy::{Before, Copied, MAX_WORDS, Word};
 pub(crate) use own_ring::{OwnRing, RingMark};
 pub use record::{
     HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, HELD_SHARED, Payload, ThreadEventKind,

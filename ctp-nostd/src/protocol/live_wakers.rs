@@ -15,19 +15,19 @@
 //! ```
 //! If J1 finds no waker, J2 finds the wake of the last waker. A poll clones its waker before the
 //! suspend that ends the poll, so a suspended coroutine's count is never behind. A waker that
-//! outlives its coroutine leaves the next occupant's count alone.
+//! outlives its coroutine leaves the next coroutine's count alone.
 
 use crate::protocol::wake;
 use crate::sync::{AtomicU32, Ordering};
 
 /// The count saturates here; it then stays for ever.
-const MOST: u32 = (1 << 20) - 1;
+const MAX_COUNT: u32 = (1 << 20) - 1;
 
-/// Adds a waker of the occupant of this generation.
+/// Adds a waker of the coroutine of this generation.
 #[inline]
 pub fn add(word: &AtomicU32, generation: u32) {
     change(word, generation, |count| match count {
-        MOST => MOST,
+        MAX_COUNT => MAX_COUNT,
         some => some + 1,
     });
 }
@@ -36,7 +36,7 @@ pub fn add(word: &AtomicU32, generation: u32) {
 #[inline]
 pub fn subtract(word: &AtomicU32, generation: u32) {
     change(word, generation, |count| match count {
-        0 | MOST => count,
+        0 | MAX_COUNT => count,
         some => some - 1,
     });
 }
@@ -45,8 +45,8 @@ pub fn subtract(word: &AtomicU32, generation: u32) {
 fn change(word: &AtomicU32, generation: u32, step: impl Fn(u32) -> u32) {
     let base = wake::word(generation);
     let mut now = word.load(Ordering::Relaxed);
-    while now & !MOST == base {
-        let next = base | step(now & MOST);
+    while now & !MAX_COUNT == base {
+        let next = base | step(now & MAX_COUNT);
         match word.compare_exchange_weak(now, next, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return, // L3, pairs with J1
             Err(other) => now = other,
@@ -54,10 +54,10 @@ fn change(word: &AtomicU32, generation: u32, step: impl Fn(u32) -> u32) {
     }
 }
 
-/// Recorder: returns the count, if the word is that of this occupant.
+/// Recorder: returns the count, if the word is that of this coroutine.
 pub fn count(word: &AtomicU32, generation: u32) -> Option<u32> {
     let now = word.load(Ordering::Acquire); // J1, pairs with L3
-    (now & !MOST == wake::word(generation)).then_some(now & MOST)
+    (now & !MAX_COUNT == wake::word(generation)).then_some(now & MAX_COUNT)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -72,10 +72,10 @@ mod tests {
         add(&word, 2);
         add(&word, 4);
         assert_eq!((count(&word, 2), count(&word, 4)), (Some(1), None));
-        word.store(wake::word(2) | (MOST - 1), Ordering::Relaxed);
+        word.store(wake::word(2) | (MAX_COUNT - 1), Ordering::Relaxed);
         add(&word, 2);
         add(&word, 2);
         subtract(&word, 2);
-        assert_eq!(count(&word, 2), Some(MOST));
+        assert_eq!(count(&word, 2), Some(MAX_COUNT));
     }
 }

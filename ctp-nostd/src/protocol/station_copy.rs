@@ -1,4 +1,4 @@
-//! Recorder: copies of stations, which stay what they are while the program goes on.
+//! Recorder: copies of stations, which no longer change while the program goes on.
 
 use crate::memory::layout::{EXT_REV, SLOTS, Slot, Station};
 use crate::protocol::slot::{self, Epoch};

@@ -1,4 +1,4 @@
-//! What a coroutine waits for, and the source line that made the wait.
+//! What a coroutine waits for, and the source line of the wait.
 
 use core::panic::Location;
 

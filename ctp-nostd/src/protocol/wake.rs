@@ -25,10 +25,10 @@
 //! and not run from its next suspend on. Nothing is certain about such a wake, unless the coroutine
 //! is a future: an executor that polls a future must not use up a wake.
 //!
-//! A waker may outlive its coroutine, whose station then has another occupant. The wake is not
+//! A waker may outlive its coroutine, whose station then has another coroutine. The wake is not
 //! counted: the waker knows the whole generation for which it was made, and the word distinguishes
 //! that use from the uses that come while the waker reads it. The source and time (N2) may still be
-//! written late, after those of the next occupant.
+//! written late, after those of the next coroutine.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -52,7 +52,7 @@ pub fn seen(wake: &AtomicU32) -> u32 {
 }
 
 /// Waking thread, before the real wake: counts a wake and returns the new count. Nothing if the
-/// station has another occupant.
+/// station has another coroutine.
 #[inline]
 pub fn advance(wake: &AtomicU32, generation: u32) -> Option<u32> {
     let mut now = wake.load(Ordering::Relaxed);

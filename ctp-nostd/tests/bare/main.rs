@@ -300,7 +300,7 @@ fn next_owner_continues_the_event_numbers() {
         assert_eq!(
             station.wakes().count,
             0,
-            "a wake of the previous occupant does not count"
+            "a wake of the previous coroutine does not count"
         );
         (0..uses).for_each(|_| task.run());
         assert!(

@@ -124,9 +124,9 @@ fn suspend_carries_the_wakes_of_the_run() {
         let wakes = wakes_since(station.wakes().count, last.tail.wake_seen);
         wakes.expect("none is forgotten") != 0
     };
-    assert!(!station.identity().expect("an occupant").records_wakes);
+    assert!(!station.identity().expect("a coroutine").records_wakes);
     let waker = task.waker();
-    assert!(station.identity().expect("an occupant").records_wakes);
+    assert!(station.identity().expect("a coroutine").records_wakes);
     task.run();
     task.suspend(Wait::unknown());
     assert!(!is_woken());

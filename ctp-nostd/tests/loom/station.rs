@@ -208,7 +208,7 @@ unsafe impl Platform for Board {
     fn ring() {}
 }
 
-/// The probe itself moves in, twice, while the recorder reads the occupant.
+/// The probe itself moves in, twice, while the recorder reads the identity.
 // CTP-22
 #[test]
 fn identity_is_read_whole_or_not_at_all() {

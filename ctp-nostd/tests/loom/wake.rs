@@ -139,7 +139,7 @@ fn stale_wake_never_counts(advance: fn(&AtomicU32, u32) -> Option<u32>) {
         let word = Arc::new(AtomicU32::new(wake::word(GENERATION)));
         let stale = Arc::clone(&word);
         let waker = thread::spawn(move || advance(&stale, GENERATION));
-        // The next occupant moves in. The probe stores; this model swaps, because loom does not
+        // The next coroutine moves in. The probe stores; this model swaps, because loom does not
         // order a store before a compare-and-swap that read the previous value.
         word.swap(wake::word(GENERATION + 2), Relaxed);
         waker.join().expect("a waker does not panic");

@@ -15,10 +15,10 @@ use ctp_trace::{Reader, TraceModel};
 use crate::cli::words::grouped;
 
 /// A larger trace is left to the report, so that the prompt returns soon.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 32 << 20;
 
 /// A trace of more events is left to the report, too, even if its file is small.
-const MOST_EVENTS: u64 = 10_000_000;
+const MAX_EVENTS: u64 = 10_000_000;
 
 /// Counts by verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct StuckSummary {
 /// long or is impossible (a pipe).
 pub fn stuck_summary(mut trace: &File, events: u64) -> Option<StuckSummary> {
     let metadata = trace.metadata().ok()?;
-    let is_large = MOST_BYTES < metadata.len() || MOST_EVENTS < events;
+    let is_large = MAX_BYTES < metadata.len() || MAX_EVENTS < events;
     if !metadata.is_file() || is_large {
         return None;
     }

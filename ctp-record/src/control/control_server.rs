@@ -26,7 +26,7 @@ pub type ControlRequest = (Result<Question, wire::BadQuestion>, Reply);
 pub struct Reply(UnixStream);
 
 /// Limit of callers that have not asked; the oldest is dropped beyond it.
-const MOST_CALLERS: usize = 8;
+const MAX_CALLERS: usize = 8;
 
 impl ControlServer {
     /// Accepts pending connections and passes each to `watch`.
@@ -35,7 +35,7 @@ impl ControlServer {
         mut accept: impl FnMut() -> Option<UnixStream>,
         mut watch: impl FnMut(&UnixStream),
     ) {
-        for _ in 0..MOST_CALLERS {
+        for _ in 0..MAX_CALLERS {
             let Some(stream) = accept() else {
                 return;
             };
@@ -43,7 +43,7 @@ impl ControlServer {
                 continue;
             }
             watch(&stream);
-            self.callers.truncate(MOST_CALLERS - 1);
+            self.callers.truncate(MAX_CALLERS - 1);
             self.callers.push_front(Caller {
                 stream,
                 received: Vec::new(),

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// Largest accepted answer; real answers are a few lines long.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// Size of each read.
 const PIECE: usize = 64 << 10;
 
@@ -58,7 +58,7 @@ pub fn converse(stream: UnixStream, question: &str, deadline: Deadline) -> io::R
             Ok(0) => return Ok(String::from_utf8_lossy(&answer).into_owned()),
             read => answer.extend_from_slice(&piece[..bytes_or_zero(read)?]),
         }
-        if MOST_BYTES < answer.len() {
+        if MAX_BYTES < answer.len() {
             let why = "the answer is longer than any answer of a recorder";
             return Err(io::Error::new(ErrorKind::InvalidData, why));
         }

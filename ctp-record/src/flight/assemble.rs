@@ -87,7 +87,7 @@ fn controls(input: &SnapshotInput) -> Vec<Control> {
     controls
 }
 
-/// Emits the events of all memories and the deeds of threads, each memory's by time, and the changes of
+/// Emits the events of coroutines and threads of all memories, each memory's by time, and the changes of
 /// orders at their times.
 fn emit_events(
     images: &mut [MemoryImage],

@@ -106,7 +106,7 @@ impl Attribution {
         }
     }
 
-    /// The coroutine that a deed refers to.
+    /// The coroutine that a thread event refers to.
     pub fn coroutine_of_thread_event(&self, at: u64, payload: &Payload) -> Option<usize> {
         self.only(at, payload.station, payload.uses.into(), USE_BITS)
     }

@@ -25,7 +25,7 @@ pub struct KnownCoroutine {
 pub struct FlightHistory {
     /// Definitions of processes, modules and sites.
     definitions: Vec<Record>,
-    /// Ends of processes and changes of orders.
+    /// Ends of processes and changes of the filter.
     marks: Vec<Record>,
     /// Observations of descriptors, by the coroutine that has a station and waits for them; latest last.
     looks: HashMap<CoroutineId, Vec<Look>>,
@@ -134,7 +134,7 @@ impl FlightHistory {
         &self.definitions
     }
 
-    /// Ends of processes and changes of orders.
+    /// Ends of processes and changes of the filter.
     pub fn marks(&self) -> &[Record] {
         &self.marks
     }

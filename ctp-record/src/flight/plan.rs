@@ -22,7 +22,7 @@ pub struct Plan {
     pub until_ns: u64,
     /// The date of records without a time.
     pub dated_ns: u64,
-    /// The latest possible time. A later time makes no sense.
+    /// The latest possible time. A later time is impossible.
     pub latest_ns: u64,
     /// All known coroutines.
     pub coroutines: Vec<SnapshotCoroutine>,

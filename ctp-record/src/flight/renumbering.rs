@@ -68,7 +68,7 @@ impl Renumbering<'_> {
         })
     }
 
-    /// Converts a deed on a lock. A holder that is not in the image becomes unknown.
+    /// Converts a thread event about a lock. A holder that is not in the image becomes unknown.
     fn hold(&self, at: u64, payload: Payload) -> Payload {
         let mark = payload.n & HELD_SHARED;
         if payload.n != HELD_BY_COROUTINE | mark {

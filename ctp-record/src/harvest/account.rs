@@ -22,7 +22,7 @@ impl Harvest {
         let event_counts = self.event_counts_of(&self.cells[index], (station, head), pass.region);
         let event_counts = self.without_changes_after_stop(index, station, event_counts);
         if event_counts.wakers.is_some() {
-            // The last of its wakers may have woken it after its wakes were recorded.
+            // The last waker may have been called after the coroutine's wakes were recorded.
             self.emit_wakes(index, station, pass);
         }
         self.write_off(index, &event_counts, is_summed_up);

@@ -149,7 +149,7 @@ impl Cell {
     }
 
     /// Events that the coroutine attempted and that were not excluded, by its station's words and `head`, a
-    /// present or earlier head. `None` if these words make no sense.
+    /// present or earlier head. `None` if these words are impossible.
     pub fn attempted(&self, station: &Station, head: u64) -> Option<u64> {
         let unread = match self.plain {
             Some(_) => 0,

@@ -39,7 +39,7 @@ pub(super) struct LaneReader {
     prefault: Prefault,
     /// The next record is reserved and not committed.
     is_pending: bool,
-    /// The lane's words make no sense: it is not read any more.
+    /// The lane's words are impossible: the lane is not read any more.
     is_damaged: bool,
     /// How full the ring was at most since the last collection, in eighths, as a station has eight slots.
     eighths: u64,
@@ -96,7 +96,7 @@ impl Copies {
     }
 
     /// Adds a lane of an image: its records and the count of records that found no room, or `None` if the
-    /// lane's words make no sense. Records for which there is no memory are lost.
+    /// lane's words are impossible. Records for which there is no memory are lost.
     pub(super) fn add_lane(&mut self, lost: Option<u32>, records: Vec<Copied>) {
         let (count, mut records) = (records.len(), records.into_iter());
         let mut queue = Queue::default();
@@ -274,7 +274,7 @@ impl LaneReader {
         self.prefault.next(self.limit, self.capacity, most)
     }
 
-    /// Whether the lane has records that could be copied but for lack of room.
+    /// Whether the lane has records that were not copied for lack of room.
     pub fn has_left_some(&self) -> bool {
         self.next != self.limit && !self.is_pending && !self.is_damaged
     }

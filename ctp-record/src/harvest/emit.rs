@@ -74,7 +74,7 @@ impl Harvest {
         self.note_and_emit(index, &event, pass);
     }
 
-    /// The kind of event `n`. `None` if the event makes no sense: then it is counted and left out.
+    /// The kind of event `n`. `None` if the event is impossible: then the event is counted and left out.
     fn credible(
         &mut self,
         index: usize,

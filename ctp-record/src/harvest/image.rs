@@ -40,7 +40,7 @@ pub(crate) struct ImageLane {
     pub lost: u32,
     /// How many of these were reported before the first record, if known.
     pub reported_lost: Option<u32>,
-    /// The lane's words make no sense.
+    /// The lane's words are impossible.
     pub is_damaged: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ImageLane {
 pub(crate) struct ImageTimes {
     /// The trace's zero.
     pub start_ns: u64,
-    /// A later time makes no sense.
+    /// A later time is impossible.
     pub latest_ns: u64,
     /// What stations state about later times is left out.
     pub until_ns: u64,

@@ -5,7 +5,7 @@ use ctp_trace::record::Nanos;
 /// The times of the latest records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Latest {
-    /// Time of the latest event or deed of a thread.
+    /// Time of the latest event of a coroutine or a thread.
     event: Nanos,
     /// Time of the latest birth or wake, which may be read before earlier events.
     other: Nanos,
@@ -20,7 +20,7 @@ impl Latest {
         }
     }
 
-    /// Notes the time of an event or of a thread's deed.
+    /// Notes the time of an event of a coroutine or a thread.
     #[inline]
     pub fn note_event(&mut self, at: Nanos) {
         self.event = self.event.max(at);
@@ -31,7 +31,7 @@ impl Latest {
         self.other = self.other.max(at);
     }
 
-    /// The time of the latest event or deed of a thread.
+    /// The time of the latest event of a coroutine or a thread.
     pub fn event(self) -> Nanos {
         self.event
     }

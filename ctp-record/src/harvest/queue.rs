@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use ctp_nostd::lane::{Before, Copied, MOST_WORDS, Word};
+use ctp_nostd::lane::{Before, Copied, MAX_WORDS, Word};
 use memmap2::MmapMut;
 
 /// The copies of a lane, oldest first, in blocks that are reused.
@@ -53,7 +53,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 const WORD_BYTES: usize = size_of::<Word>();
 
 /// Bytes of the longest record.
-pub(super) const MAX_RECORD_BYTES: usize = MOST_WORDS * WORD_BYTES;
+pub(super) const MAX_RECORD_BYTES: usize = MAX_WORDS * WORD_BYTES;
 
 impl Block {
     fn new() -> io::Result<Self> {

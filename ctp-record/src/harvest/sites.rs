@@ -8,7 +8,7 @@ use ctp_nostd::chain;
 use ctp_nostd::intern::{self, EntryKind, InternedEntry};
 use ctp_nostd::site::SiteWord;
 use ctp_trace::record::{Branches, Chain, Place, ProcessId, Record, Site, SiteId};
-use ctp_trace::trace_model::MOST_SITES;
+use ctp_trace::trace_model::MAX_SITES;
 
 use super::{Outside, Pass};
 
@@ -145,7 +145,7 @@ impl SiteTable {
 
     /// A number that no place has, 0 if there is none left.
     fn next_number(&mut self, pass: &mut Pass<'_>) -> SiteId {
-        let has_room = self.ids.len() < MOST_SITES;
+        let has_room = self.ids.len() < MAX_SITES;
         let number = has_room.then(|| pass.outside.numbers().site()).flatten();
         self.unnamed += u64::from(number.is_none());
         number.unwrap_or_default()
@@ -236,7 +236,7 @@ impl SiteTable {
         if let Some(known) = self.ids.get(&(process, key)) {
             return (*known, false);
         }
-        let number = if self.ids.len() < MOST_SITES {
+        let number = if self.ids.len() < MAX_SITES {
             number_of(process, &place, calls, pass)
         } else {
             None

@@ -12,7 +12,7 @@ use super::{Harvest, Outside, Pass, Sink, convert};
 /// How many stations without an event a pass examines.
 pub(super) const UNWRITTEN_PER_PASS: usize = 4096;
 
-/// The latest time that is written in a station. The birth may be long ago or unknown.
+/// The time of the latest event that a station holds, or else of the birth.
 fn latest_time(station: &Station, identity: &Identity) -> u64 {
     let latest = station
         .slots()
@@ -135,7 +135,7 @@ impl Harvest {
         true
     }
 
-    /// Remembers a coroutine that got no number, so that it is counted once. It keeps its station.
+    /// Remembers a coroutine that got no number, so that it is counted once. The coroutine keeps its station.
     fn refuse(&mut self, index: usize, identity: &Identity) {
         let unknown = Cell::new(CoroutineId(0), ProcessId(0), None, identity);
         self.cells[index] = unknown.vacant();

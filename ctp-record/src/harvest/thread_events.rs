@@ -1,4 +1,4 @@
-//! Records of lanes that are not events of coroutines: deeds of threads.
+//! Records of lanes that are not events of coroutines: thread events.
 
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ impl Harvest {
         pending
     }
 
-    /// Losses that have no count, dated `at`: deeds of threads with a damaged lane or without a lane. Such a
+    /// Losses that have no count, dated `at`: events of threads with a damaged lane or without a lane. Such a
     /// loss may have happened just now.
     fn uncounted_losses(&self, region: &Region<'_>, at: Nanos) -> Vec<Record> {
         if region.header.counters().laneless == 0 && self.lanes.damaged() == 0 {
@@ -173,7 +173,7 @@ impl Harvest {
     }
 }
 
-/// The context in which deeds of a lane are converted.
+/// The context in which thread events of a lane are converted.
 struct Live<'l, 'p> {
     author: Author,
     harvest: &'l mut Harvest,

@@ -390,7 +390,7 @@ impl MemorySet {
         held.max(self.latest_given_up)
     }
 
-    /// Time of the latest event or deed of a thread. MemorySet given up count with their latest record.
+    /// Time of the latest event of a coroutine or a thread. Abandoned memories count with their latest record.
     pub fn latest_event(&self) -> Nanos {
         let held = self.held.iter().map(|held| held.harvest.latest_event());
         held.fold(self.latest_given_up, Nanos::max)

@@ -10,7 +10,7 @@ use crate::proc::descriptor_tables::Tables;
 
 /// Most links of a process that are read in a round, in about 40 ms. Beyond it, other numbers of the same file
 /// are unknown.
-const MOST_LINKS: usize = 1 << 13;
+const MAX_LINKS: usize = 1 << 13;
 
 /// A descriptor number that no longer refers to the same file.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Changed<'a> {
 /// Checks all descriptor tables of the process.
 pub(super) fn confirm(pid: u32, changed: &mut [Changed]) {
     let tables = Tables::of(pid);
-    match tables.filter(|tables| tables.directories.len() * changed.len() <= MOST_LINKS) {
+    match tables.filter(|tables| tables.directories.len() * changed.len() <= MAX_LINKS) {
         Some(tables) => confirm_in(&tables, changed),
         None => detach(changed),
     }
@@ -65,7 +65,7 @@ fn still_open(tables: &Tables, files: &HashSet<Descriptor>) -> Option<HashSet<De
         return None;
     }
     let mut found = HashSet::new();
-    let mut links = 0..MOST_LINKS;
+    let mut links = 0..MAX_LINKS;
     for directory in &tables.directories {
         for link in fs::read_dir(directory).ok()? {
             links.next()?;

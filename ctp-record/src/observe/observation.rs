@@ -14,7 +14,7 @@ use crate::proc::sockets::Sockets;
 /// The epolls are read only after a wait of this length, because the kernel takes a lock of the program.
 const LONGER: Duration = Duration::from_secs(2);
 /// Most processes whose sockets or epolls are listed in a round.
-pub(super) const MOST_LISTS: usize = 4;
+pub(super) const MAX_LISTS: usize = 4;
 
 /// A wait and the present state of its descriptor.
 pub(super) struct Observation {
@@ -67,7 +67,7 @@ pub(super) fn watched_for(observations: &[Observation], now: Nanos) -> Lists {
         })
         .map(|observation| observation.pid)
         .collect();
-    let some = pids.into_iter().take(MOST_LISTS);
+    let some = pids.into_iter().take(MAX_LISTS);
     some.map(|pid| (pid, Watched::in_process(pid))).collect()
 }
 
@@ -99,7 +99,7 @@ pub(super) fn tables_for(observations: &[Observation]) -> HashMap<u32, Sockets> 
             requested.entry(observation.pid).or_default().insert(inode);
         }
     }
-    let some = requested.into_iter().take(MOST_LISTS);
+    let some = requested.into_iter().take(MAX_LISTS);
     some.map(|(pid, inodes)| (pid, Sockets::of(pid, &inodes)))
         .collect()
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use crate::proc::descriptor::{Descriptor, Held, has_any, look_in};
 
 /// Most threads that are inspected. For a process with more threads, nothing is known.
-const MOST_THREADS: usize = 1 << 10;
+const MAX_THREADS: usize = 1 << 10;
 /// `KCMP_FILES` of `linux/kcmp.h`.
 const FILES: libc::c_int = 2;
 
@@ -33,7 +33,7 @@ impl Tables {
         };
         let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
         for (i, thread) in threads.enumerate() {
-            let path = thread.ok().filter(|_| i < MOST_THREADS)?.path();
+            let path = thread.ok().filter(|_| i < MAX_THREADS)?.path();
             let tid = path.file_name()?.to_str()?.parse().ok()?;
             tables.add(pid, tid, path.join("fd")).ok()?;
         }

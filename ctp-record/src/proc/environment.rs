@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 
 /// The kernel's limit for the start of a process. A process can make its environment look larger.
-const MOST_BYTES: u64 = 8 << 20;
+const MAX_BYTES: u64 = 8 << 20;
 
 /// The entries of a process's environment, each with a zero byte at the end, up to 8 MiB.
 ///
@@ -13,7 +13,7 @@ const MOST_BYTES: u64 = 8 << 20;
 pub fn of(pid: u32) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(format!("/proc/{pid}/environ"))?;
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

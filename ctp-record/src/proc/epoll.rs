@@ -12,7 +12,7 @@ use crate::proc::descriptor_tables::Tables;
 
 /// Most descriptors of an inspected process. An epoll has about as many entries, and its lock is held for at most
 /// a microsecond for each.
-const MOST_LINKS: usize = 1 << 8;
+const MAX_LINKS: usize = 1 << 8;
 
 /// `EPOLLIN`, `EPOLLRDNORM`, and `EPOLLRDHUP`.
 const READ: u32 = 0x1 | 0x40 | 0x2000;
@@ -73,7 +73,7 @@ fn list_of(pid: u32, epoll: &str) -> Option<String> {
 fn epolls_in(directory: &Path) -> Option<Vec<String>> {
     let mut epolls = Vec::new();
     for (i, link) in fs::read_dir(directory).ok()?.enumerate() {
-        let link = link.ok().filter(|_| i < MOST_LINKS)?;
+        let link = link.ok().filter(|_| i < MAX_LINKS)?;
         match Descriptor::at(&link.path()) {
             Ok(Descriptor::Epoll) => epolls.push(link.file_name().into_string().ok()?),
             Ok(Descriptor::Ring) => return None,

@@ -63,10 +63,10 @@ struct Program {
 }
 
 /// Most pages remembered as no program code, per process.
-const MOST_ELSEWHERE: usize = 4096;
+const MAX_ELSEWHERE: usize = 4096;
 
 /// Most searches, against a program that writes ids of no process.
-const MOST_SEARCHES: u32 = 1024;
+const MAX_SEARCHES: u32 = 1024;
 
 impl Processes {
     /// Without any process yet. `inode` is that of the memory that every program finds.
@@ -253,7 +253,7 @@ impl Processes {
         if let Some(pid) = self.met_as(number) {
             return pid;
         }
-        if self.searches == MOST_SEARCHES {
+        if self.searches == MAX_SEARCHES {
             return number;
         }
         self.searches += 1;
@@ -354,7 +354,7 @@ impl Outside for Writers<'_> {
         }
         let page = address >> 12;
         let is_new = self.processes.known.get_mut(&pid).is_some_and(|known| {
-            known.elsewhere.len() < MOST_ELSEWHERE && known.elsewhere.insert(page)
+            known.elsewhere.len() < MAX_ELSEWHERE && known.elsewhere.insert(page)
         });
         if is_new {
             self.processes.look_again(pid, sink);

@@ -21,7 +21,7 @@ pub struct Sockets {
 }
 
 /// Most bytes read of each table: some ten thousand sockets.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// The kernel's state number of a connection closed by the other end.
 const CLOSE_WAIT: &str = "08";
 /// The kernel's state number of a socket that accepts connections; its amounts are connections.
@@ -71,13 +71,13 @@ const TCP_TABLES: [Table; 2] = [
 ];
 
 /// Most descriptors of an observed process. Reading their links takes about 5 ms.
-const MOST_LINKS: usize = 1 << 10;
+const MAX_LINKS: usize = 1 << 10;
 
 /// The inodes of all sockets of a process. `None` if there may be more.
 pub fn inodes_of(pid: u32) -> Option<HashSet<u64>> {
     let mut inodes = HashSet::new();
     for (number, link) in fs::read_dir(format!("/proc/{pid}/fd")).ok()?.enumerate() {
-        let link = link.ok().filter(|_| number < MOST_LINKS)?;
+        let link = link.ok().filter(|_| number < MAX_LINKS)?;
         if let Ok(Descriptor::Socket(inode)) = Descriptor::at(&link.path()) {
             inodes.insert(inode);
         }
@@ -126,7 +126,7 @@ impl Sockets {
     }
 
     fn note(&mut self, table: impl BufRead, parse: Parse, requested: &HashSet<u64>) {
-        let mut table = table.take(MOST_BYTES);
+        let mut table = table.take(MAX_BYTES);
         let mut line = String::new();
         while self.seen.len() < requested.len() {
             line.clear();
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn a_cut_table_leaves_missing_sockets_unknown() {
         let line = b"a: 3 0 0 1 3 7\n".as_slice();
-        let many = line.repeat(MOST_BYTES as usize / line.len() + 1);
+        let many = line.repeat(MAX_BYTES as usize / line.len() + 1);
         for (mut table, seen) in [(line, Some(Seen::Open)), (many.as_slice(), None)] {
             let mut sockets = Sockets::default();
             sockets.note(&mut table, local, &HashSet::from([7, 8]));

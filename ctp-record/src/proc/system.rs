@@ -12,10 +12,10 @@ pub fn own_groups() -> String {
 /// kernel milliseconds on a large machine.
 pub fn first_processor() -> String {
     /// The flags of a processor alone take about 2 000 bytes.
-    const MOST_BYTES: u64 = 8_192;
+    const MAX_BYTES: u64 = 8_192;
     let mut text = Vec::new();
     let file = File::open("/proc/cpuinfo");
     // Text read before an error counts.
-    let _ = file.and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
+    let _ = file.and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text));
     String::from_utf8_lossy(&text).into_owned()
 }

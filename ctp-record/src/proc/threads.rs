@@ -9,10 +9,10 @@ use crate::proc::process::{status_of, threads_of};
 use crate::proc::unix_sockets;
 
 /// Most threads of an observed process.
-const MOST_THREADS: usize = 256;
+const MAX_THREADS: usize = 256;
 
 /// Most descriptors in an observed epoll.
-const MOST_WATCHED: usize = 16;
+const MAX_WATCHED: usize = 16;
 
 /// Counts of a process's threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ const FAULTS: u64 =
 /// Counts the threads of a process. `None` if there are too many, or the process does not exist.
 pub fn count(pid: u32) -> Option<ThreadCounts> {
     let threads: Vec<u32> = threads_of(pid).map(|(_, tid)| tid).collect();
-    if threads.is_empty() || MOST_THREADS < threads.len() {
+    if threads.is_empty() || MAX_THREADS < threads.len() {
         return None;
     }
     let mut counts = ThreadCounts {
@@ -125,9 +125,7 @@ fn is_internal(pid: u32, epoll: u64) -> bool {
     let links = links_of(pid);
     // The kernel counts the completions of a ring in an event counter.
     let has_ring = links.iter().any(|link| link == "anon_inode:[io_uring]");
-    !has_ring
-        && watched.len() <= MOST_WATCHED
-        && watched.iter().all(|fd| is_inside(pid, fd, &links))
+    !has_ring && watched.len() <= MAX_WATCHED && watched.iter().all(|fd| is_inside(pid, fd, &links))
 }
 
 /// What the descriptors of a process refer to.

@@ -10,7 +10,7 @@ use rustix::net::{
 };
 
 /// Most bytes read of an answer: some twenty thousand sockets.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// The largest part of an answer.
 const BUFFER_BYTES: usize = 1 << 15;
 
@@ -122,7 +122,7 @@ fn ask(mut wants_more: impl FnMut(&[u8]) -> bool) -> Option<bool> {
     send(&socket, &question(), SendFlags::empty()).ok()?;
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut read = 0;
-    while read < MOST_BYTES {
+    while read < MAX_BYTES {
         let (length, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::DONTWAIT).ok()?;
         read += length;
         for (sort, answer) in messages(&buffer[..length]) {

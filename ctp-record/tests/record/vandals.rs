@@ -8,12 +8,12 @@ use crate::trace::Trace;
 
 /// Address space of the recorder and of its program: the memory of a recording is sparse, but a
 /// wrong size taken from it would exceed this.
-const MOST_KIB: &str = "2097152";
+const MAX_KIB: &str = "2097152";
 
 fn recorder(lab: &Lab, flags: &[&str], damage: &str, number: &str) -> Command {
     let mut command = lab.command("sh");
     command
-        .args(["-c", "ulimit -v $0 && exec \"$@\"", MOST_KIB])
+        .args(["-c", "ulimit -v $0 && exec \"$@\"", MAX_KIB])
         .arg(env!("CARGO_BIN_EXE_ctp-record"))
         .args(["-n", "2000", "--buffer", "16K"])
         .args(flags)

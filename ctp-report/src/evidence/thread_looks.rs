@@ -55,7 +55,7 @@ pub struct LookFrame {
 }
 
 /// Longer stacks are cut.
-const MOST_FRAMES: usize = 32;
+const MAX_FRAMES: usize = 32;
 
 impl ThreadLook {
     /// Where the thread of a running coroutine was, by inspections since the run began.
@@ -203,7 +203,7 @@ fn short_path(at: &str) -> &str {
 /// The frames before the first that ends the stack of a task.
 fn up_to(mut frames: Vec<CallFrame>, is_end: impl Fn(&Label) -> bool) -> Vec<CallFrame> {
     let end = frames.iter().position(|(label, _)| is_end(label));
-    frames.truncate(end.unwrap_or(frames.len()).min(MOST_FRAMES));
+    frames.truncate(end.unwrap_or(frames.len()).min(MAX_FRAMES));
     frames
 }
 

@@ -87,9 +87,9 @@ fn filtered(model: &Model) -> Option<String> {
     let turns = filtering.turns();
     let last = turns.last()?;
     let mut changes: Vec<String> = turns.iter().map(change).collect();
-    let more = (changes.len() - 1).saturating_sub(MOST_CHANGES) as u64 + filtering.forgotten;
+    let more = (changes.len() - 1).saturating_sub(MAX_CHANGES) as u64 + filtering.forgotten;
     if more > 0 {
-        changes.truncate(MOST_CHANGES);
+        changes.truncate(MAX_CHANGES);
         changes.push(units::counted(more, "more change"));
         changes.push(change(last));
     }
@@ -105,7 +105,7 @@ fn filtered(model: &Model) -> Option<String> {
 }
 
 /// Maximum number of changes that are listed before the last, which was in force until the end.
-const MOST_CHANGES: usize = 3;
+const MAX_CHANGES: usize = 3;
 
 fn change(control: &Control) -> String {
     let kinds = match (control.without_runs, control.without_suspends) {

@@ -1,8 +1,8 @@
 //! Splits a coroTracer file into the runs of the program, which were appended to each other.
 //!
 //! No column says to which run a line belongs. Two lines belong to the same run if a coroutine continues from
-//! before the first line to after the second. A thread that continues proves the same, unless the pause between
-//! is long: thread ids are soon reused, in containers at once.
+//! before the first line to after the second. A thread that continues proves the same, unless a long pause lies
+//! between: thread ids are soon reused, in containers immediately.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -110,7 +110,7 @@ fn cuts(lines: &[Line]) -> Vec<Cut> {
         };
         if let Some(last) = coroutines
             .get(&line.probe_id)
-            .filter(|coroutine| coroutine.goes_on(line))
+            .filter(|coroutine| coroutine.continues_with(line))
         {
             cuts.truncate(cuts.partition_point(|cut| cut.at <= last.at));
         }
@@ -144,7 +144,7 @@ fn remember(coroutines: &mut HashMap<u64, Last>, at: usize, line: &Line) {
 impl Last {
     /// Whether this line certainly belongs to the same coroutine. In the first round, only a resume after a
     /// suspend does, because the first event of a coroutine is a suspend.
-    fn goes_on(&self, line: &Line) -> bool {
+    fn continues_with(&self, line: &Line) -> bool {
         let resumes = !self.line.is_active && line.is_active;
         let same_round = self.in_round < ROUND && (FIRST_ROUND < line.seq || resumes);
         self.line.ts <= line.ts

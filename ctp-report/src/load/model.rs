@@ -138,7 +138,7 @@ impl Model {
         }
         if self.is_inspection() {
             bail!(
-                "the trace has no history, because {} was looked into without a probe: see \
+                "the trace has no history, because {} was inspected without a probe: see \
                  ctp-report --stuck and ctp-report --stacks",
                 self.program()
             );
@@ -157,15 +157,15 @@ impl Model {
         }
         if self.processes.is_empty() {
             bail!(
-                "nothing was recorded: {}, and what it ran, never attached; link the probe, let the \
-                 program call attach() before it starts threads, and record again",
+                "nothing was recorded: {} never attached, nor did any program that it ran; link the probe, \
+                 let the program call attach() before it starts threads, and record again",
                 self.program()
             );
         }
         let pids: Vec<u32> = self.processes.iter().map(|process| process.pid).collect();
         bail!(
-            "no coroutine was born, though pid {} attached: trace the places where it spawns them, \
-             and record again",
+            "no coroutine was born, though pid {} attached: trace the places where the program spawns \
+             coroutines, and record again",
             text::few(&pids)
         )
     }

@@ -18,12 +18,12 @@ use crate::output;
 pub enum Opened {
     /// A regular file, of which parts are read on demand.
     File(TraceFile),
-    /// Bytes from a pipe or socket, up to [`MOST_STREAM_BYTES`], or from an import.
+    /// Bytes from a pipe or socket, up to [`MAX_STREAM_BYTES`], or from an import.
     Memory(Vec<u8>),
 }
 
 /// Size limit for input from a pipe, which may never end.
-const MOST_STREAM_BYTES: u64 = 256 << 20;
+const MAX_STREAM_BYTES: u64 = 256 << 20;
 
 /// A trace in a regular file. The file is not mapped, because truncating a mapped file kills its readers.
 #[derive(Debug)]
@@ -121,14 +121,14 @@ fn stream(file: File, path: &Path) -> Result<Vec<u8>> {
     }
     super::is_of_lines(&bytes).with_context(|| name(path))?;
     (&file)
-        .take(MOST_STREAM_BYTES - head)
+        .take(MAX_STREAM_BYTES - head)
         .read_to_end(&mut bytes)
         .with_context(cannot_read)?;
-    if MOST_STREAM_BYTES <= bytes.len() as u64 {
+    if MAX_STREAM_BYTES <= bytes.len() as u64 {
         bail!(
             "{} goes on after {} MiB: write the trace to a file, and name that with -i FILE",
             name(path),
-            MOST_STREAM_BYTES >> 20
+            MAX_STREAM_BYTES >> 20
         );
     }
     Ok(bytes)

@@ -49,8 +49,8 @@ impl Misses {
             .find_map(|module| symbolizer.lacks_debug_info(module));
         if let Some(name) = program.filter(|_| self.reasons.is_empty()) {
             self.reasons.insert(format!(
-                "functions are missing: {} has no debug info; build it with some (`debug = 1` in \
-                 its profile, -g1), or say with --debug-dir or --symfs where it is",
+                "functions are missing: {} has no debug info; build the program with debug info \
+                 (`debug = 1` in its profile, -g1), or say with --debug-dir or --symfs where the debug info is",
                 text::escape(name)
             ));
         }
@@ -85,14 +85,14 @@ impl Misses {
             self.reasons.insert(format!(
                 "names are missing: {}{}",
                 text::escape(&miss.to_string()),
-                elsewhere(miss)
+                remedy(miss)
             ));
         }
     }
 }
 
-/// Whether the file is a library of the system, which usually has no debug info. Its functions are no
-/// part of what the user can rebuild.
+/// Whether the file is a library of the system, which usually has no debug info and which the user
+/// does not rebuild.
 fn is_of_the_system(module: &Mapping) -> bool {
     const FOLDERS: [&str; 5] = ["/lib/", "/lib32/", "/lib64/", "/usr/lib", "/usr/local/lib"];
     let path = String::from_utf8_lossy(&module.path);
@@ -100,10 +100,10 @@ fn is_of_the_system(module: &Mapping) -> bool {
 }
 
 /// The remedy for a missing file.
-fn elsewhere(miss: &Miss) -> &'static str {
+fn remedy(miss: &Miss) -> &'static str {
     match miss {
         Miss::Unreadable { .. } | Miss::BuildIdMismatch { .. } | Miss::Deleted { .. } => {
-            ", or say where it is with --symfs DIR"
+            ", or name a root directory that has the file (--symfs DIR)"
         }
         _ => "",
     }

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::names::Names;
 use crate::{document, load};
 
-/// Writes every record, a record a line.
+/// Writes every record, one per line.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.

@@ -30,7 +30,7 @@ pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
     let mut observed = ObservedPopulation::new(window);
     let model = input.model(
-        |trace_model, record| observed.see(trace_model, record),
+        |trace_model, record| observed.note(trace_model, record),
         |_, _| {},
     )?;
     model.check_not_empty()?;

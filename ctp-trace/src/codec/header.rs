@@ -46,7 +46,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<usize, Error> {
         size @ FILE_HEADER_BYTES..=MAX_FILE_HEADER_BYTES => Ok(size),
         _ => Err(Error::CorruptHeader {
             offset: 12,
-            what: "its length makes no sense",
+            what: "its length is impossible",
         }),
     }
 }

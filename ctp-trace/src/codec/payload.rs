@@ -8,7 +8,7 @@ use zstd::zstd_safe::{CParameter, ParamSwitch};
 /// On the streams of `tests/size.rs`, level 3 saves less than 2 percent.
 const LEVEL: i32 = 1;
 /// The largest step that zstd accepts.
-const MOST_AT_A_STEP: u32 = 1 << 17;
+const MAX_AT_A_STEP: u32 = 1 << 17;
 /// Smallest part of a payload that is compressed separately.
 const PART_BYTES: usize = 512;
 
@@ -71,7 +71,7 @@ impl Compressors {
         let mut noise = Compressor::new(LEVEL)?;
         // The search for matches dominates the time and finds only random matches in noise. A large step
         // disables most of the search; the bytes still get a Huffman code.
-        noise.set_parameter(CParameter::TargetLength(MOST_AT_A_STEP))?;
+        noise.set_parameter(CParameter::TargetLength(MAX_AT_A_STEP))?;
         noise.set_parameter(CParameter::LiteralCompressionMode(ParamSwitch::Enable))?;
         Ok(Compressors {
             text: Compressor::new(LEVEL)?,

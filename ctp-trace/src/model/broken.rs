@@ -16,9 +16,9 @@ pub enum Violation {
     DoubleResume,
     /// Suspended without a run since the previous suspend.
     SuspendedTwice,
-    /// An event after the death.
+    /// An event after the coroutine's death.
     AfterDeath,
-    /// Born while it existed.
+    /// Born again while alive.
     BornTwice,
 }
 
@@ -47,9 +47,9 @@ pub struct Broken {
 }
 
 /// Maximum number of contradictions that are kept of each coroutine.
-const PROOFS: usize = 4;
+const MAX_PROOFS: usize = 4;
 /// Maximum number of coroutines of which contradictions are kept.
-const MOST: usize = 1000;
+const MAX_COROUTINES: usize = 1000;
 
 /// All coroutines with contradictions.
 #[derive(Clone, Debug, Default)]
@@ -61,14 +61,14 @@ pub(super) struct Breakages {
 
 impl Breakages {
     pub(super) fn note(&mut self, coroutine: &Coroutine, contradiction: Contradiction) {
-        if self.kept.len() == MOST && !self.kept.contains_key(&coroutine.id) {
+        if self.kept.len() == MAX_COROUTINES && !self.kept.contains_key(&coroutine.id) {
             self.others += 1;
             return;
         }
         let broken = self.kept.entry(coroutine.id).or_default();
         (broken.id, broken.name) = (coroutine.id, coroutine.name);
         broken.count += 1;
-        if broken.proofs.len() < PROOFS {
+        if broken.proofs.len() < MAX_PROOFS {
             broken.proofs.push(contradiction);
         }
     }

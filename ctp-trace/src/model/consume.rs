@@ -98,7 +98,7 @@ impl TraceModel {
         let is_first_run = event.kind == EventKind::Run && coroutine.waits.ran_at.is_none();
         let (process, is_met) = (coroutine.process, coroutine.family.is_some());
         if !is_met {
-            self.meet(event.coroutine, Some(event));
+            self.add_coroutine(event.coroutine, Some(event));
         }
         if is_first_run {
             self.enter(event, process);
@@ -168,7 +168,7 @@ impl TraceModel {
     /// Takes the final counts. A coroutine that has ended is then forgotten.
     fn event_counts(&mut self, event_counts: &EventCounts) {
         if self.coroutines.of(event_counts.coroutine).family.is_none() {
-            self.meet(event_counts.coroutine, None);
+            self.add_coroutine(event_counts.coroutine, None);
         }
         let event_counts = &self.counts_before_shutdown(event_counts);
         let coroutine = self.coroutines.of(event_counts.coroutine);

@@ -227,7 +227,7 @@ impl Coroutine {
     /// Marks all sites that the coroutine visited as uncertain, if events of it are missing.
     pub(super) fn distrust_sites(&self, places: &mut Places) {
         if self.account.misses_events() {
-            places.caveat(&self.waits.visited.sites);
+            places.mark_approximate(&self.waits.visited.sites);
         }
     }
 }

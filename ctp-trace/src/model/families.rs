@@ -12,7 +12,7 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, SiteId};
 
 /// Maximum number of families; coroutines beyond share a single family.
-const MOST: usize = 1 << 16;
+const MAX_FAMILIES: usize = 1 << 16;
 
 /// Maximum depth of the tree: coroutines below are treated as if they had no parent.
 const GENERATIONS: u8 = 16;
@@ -120,7 +120,7 @@ impl Families {
 
     fn add(&mut self, key: Key) -> FamilyId {
         let id = self.ancestor(&key).unwrap_or_else(|| self.found(&key));
-        if self.index.len() < MOST {
+        if self.index.len() < MAX_FAMILIES {
             self.index.insert(key, id);
         }
         id
@@ -135,7 +135,7 @@ impl Families {
     }
 
     fn found(&mut self, key: &Key) -> FamilyId {
-        if self.all.len() == MOST {
+        if self.all.len() == MAX_FAMILIES {
             return FamilyId::default();
         }
         let generation = |id: FamilyId| self.all[id.0 as usize].generation + 1;
@@ -146,7 +146,7 @@ impl Families {
             stem: key.stem,
             ..Family::default()
         });
-        // There are at most `MOST`.
+        // There are at most `MAX_FAMILIES`.
         FamilyId((self.all.len() - 1) as u32)
     }
 
@@ -218,9 +218,9 @@ impl TraceModel {
         self.families.parents_unknown
     }
 
-    /// Takes the first record of a coroutine. If that is its birth, the coroutine that runs on the same
+    /// Adds a coroutine, by its first record. If that is its birth, the coroutine that runs on the same
     /// thread is the parent.
-    pub(super) fn meet(&mut self, id: CoroutineId, event: Option<&Event>) {
+    pub(super) fn add_coroutine(&mut self, id: CoroutineId, event: Option<&Event>) {
         let birth = event.filter(|event| event.kind == EventKind::Birth);
         let parent =
             match birth.map_or(ThreadOccupancy::NotRecorded, |birth| self.runs_there(birth)) {
@@ -268,7 +268,7 @@ impl TraceModel {
     }
 
     /// Adds coroutines without any other record in the trace.
-    pub(super) fn meet_ended(&mut self, group_key: GroupKey, coroutines: u64) {
+    pub(super) fn add_ended(&mut self, group_key: GroupKey, coroutines: u64) {
         let stem = self.names.stem(group_key.name);
         self.families.join(None, group_key, stem, coroutines);
         self.families.miss_parents(coroutines);

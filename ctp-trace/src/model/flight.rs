@@ -20,7 +20,7 @@ impl TraceModel {
             spawn_site: ended_sums.spawn_site,
         };
         self.sums.note_ended(ended_sums, group_key);
-        self.meet_ended(group_key, ended_sums.coroutines);
+        self.add_ended(group_key, ended_sums.coroutines);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Coroutines that wait for room in channels which nothing empties.
+//! Coroutines that wait for room in channels that nothing empties.
 //!
 //! A program does not say which coroutine reads from a channel. But a sender wakes the reader, so the
 //! readers of a waiting sender's channels are among the coroutines that it has woken. If none of these
@@ -17,8 +17,8 @@ pub(super) struct Callers(Map<CoroutineId, KnownCallers>);
 /// The coroutines that have woken a coroutine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct KnownCallers {
-    first: [CoroutineId; Self::MOST],
-    /// There are more.
+    first: [CoroutineId; Self::MAX_KNOWN],
+    /// More coroutines than these have woken the coroutine.
     more: bool,
 }
 
@@ -37,8 +37,8 @@ impl Callers {
 }
 
 impl KnownCallers {
-    /// Most callers that are told apart.
-    const MOST: usize = 4;
+    /// Maximum number of callers that are distinguished.
+    const MAX_KNOWN: usize = 4;
 
     #[inline]
     fn note(&mut self, by: CoroutineId) {
@@ -53,7 +53,7 @@ impl KnownCallers {
         self.more = true;
     }
 
-    /// The callers that are told apart.
+    /// The callers that are distinguished.
     fn known(&self) -> impl Iterator<Item = CoroutineId> {
         self.first.into_iter().filter(|id| id.0 != 0)
     }
@@ -86,18 +86,22 @@ impl WokenBy {
     }
 }
 
-/// For each coroutine that waits for room in vain, the coroutine that it waits for.
+/// For each coroutine that waits for room in a channel that nothing empties, a reader of the channel.
 pub(super) type FullChannels = Map<CoroutineId, FullEvidence>;
 
 impl TraceModel {
-    /// The coroutines that wait for room in channels which nothing empties.
+    /// The coroutines that wait for room in channels that nothing empties.
     pub(super) fn full_channels(&self) -> FullChannels {
         let senders = self.senders();
         let mut waits: WaitsFor = senders
             .iter()
             .filter_map(|(id, readers)| Some((*id, needs_any(readers)?)))
             .collect();
-        let resting = self.coroutines.all().iter().filter(|other| rests(other));
+        let resting = self
+            .coroutines
+            .all()
+            .iter()
+            .filter(|other| is_never_woken(other));
         // A coroutine that is never woken again waits for itself.
         waits.extend(resting.filter_map(|other| Some((other.id, needs_any(&[other.id])?))));
         let stay = remaining(&waits);
@@ -147,7 +151,7 @@ fn needs_any(readers: &[CoroutineId]) -> Option<Needs> {
 }
 
 /// Whether a coroutine waits for nothing, and no waker of it is left.
-fn rests(coroutine: &Coroutine) -> bool {
+fn is_never_woken(coroutine: &Coroutine) -> bool {
     let wait = coroutine.suspend();
     wait.is_some_and(|wait| wait.marks.wakers == PollWakers::Unregistered)
         && coroutine.is_alive()

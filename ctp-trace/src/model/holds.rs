@@ -19,7 +19,7 @@ use crate::verdict::TurnEvidence;
 const ROOM: usize = 1 << 14;
 
 /// Maximum number of locks that are held at once. A program beyond this does not report its releases.
-const MOST: usize = 1 << 20;
+const MAX_LOCKS: usize = 1 << 20;
 
 /// How many acquires of one lock are kept separately. Beyond this number, no holder is reported.
 const SEPARATE: usize = 16;
@@ -298,12 +298,12 @@ impl Holds {
             return;
         }
         self.of.retain(|_, held| !held.is_free());
-        if MOST <= self.of.len() {
+        if MAX_LOCKS <= self.of.len() {
             self.of.clear();
             self.own.clear();
             self.forgotten = true;
         }
-        self.limit = MOST.min(2 * self.of.len());
+        self.limit = MAX_LOCKS.min(2 * self.of.len());
     }
 }
 

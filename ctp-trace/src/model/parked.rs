@@ -13,9 +13,9 @@ pub(super) struct Parked(Map<ProcessId, Observed>);
 struct Observed {
     first: Nanos,
     latest: Nanos,
-    /// Threads slept in some of them, and may continue by themselves.
+    /// Whether threads slept in some of these observations. A sleeping thread may continue by itself.
     sleeps: bool,
-    /// The fewest threads that waited for others.
+    /// The smallest number of threads that waited for others.
     parked: u64,
 }
 
@@ -54,7 +54,7 @@ impl Parked {
 }
 
 impl Silence {
-    /// Takes the start of a run.
+    /// Notes the start of a run.
     #[inline]
     pub(super) fn ran(&mut self, at: Nanos) {
         if self.driven < at {
@@ -65,7 +65,7 @@ impl Silence {
         self.latest = self.latest.max(at);
     }
 
-    /// Takes the birth of a coroutine, or an act of a thread that runs none. Such a thread may act again.
+    /// Notes the birth of a coroutine, or an act of a thread that runs no coroutine and may act again.
     #[inline]
     pub(super) fn was_driven(&mut self, at: Nanos) {
         if self.driven < at {
@@ -77,8 +77,8 @@ impl Silence {
         self.latest
     }
 
-    /// Whether the coroutines kept themselves going, and never were silent for nearly as long as now.
-    fn is_unheard_of(&self, end: Nanos) -> bool {
+    /// Whether the coroutines kept themselves going, and were never silent for nearly as long as now.
+    fn is_unprecedented(&self, end: Nanos) -> bool {
         let beyond = self.longest.0.saturating_mul(FAR_BEYOND * BEYOND_LONGEST);
         ENOUGH * FAR_BEYOND <= self.runs && beyond <= self.latest.until(end).0
     }
@@ -102,7 +102,7 @@ impl TraceModel {
             let is_after = silence.latest() < observed.first;
             let sleeps = observed.sleeps
                 && (observed.parked < runners.living()
-                    || !silence.is_unheard_of(self.end_of(*process)));
+                    || !silence.is_unprecedented(self.end_of(*process)));
             let is_parked = is_after && !sleeps && !self.may_continue(*process);
             is_parked.then_some((
                 *process,

@@ -127,7 +127,7 @@ impl Runners {
     ) {
         self.silence.ran(at);
         if self.threads.get(tid).is_none() {
-            self.meet(tid);
+            self.add_thread(tid);
         }
         let thread = self.threads.of(tid);
         if thread.at <= at {
@@ -143,8 +143,8 @@ impl Runners {
         }
     }
 
-    /// Adds a thread that is new or was forgotten.
-    fn meet(&mut self, tid: u64) {
+    /// Makes room for a thread that is new or was forgotten, and notes whether its history is unrecorded.
+    fn add_thread(&mut self, tid: u64) {
         if self.threads.len() == THREADS {
             self.threads.clear();
         }

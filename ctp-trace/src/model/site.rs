@@ -9,7 +9,7 @@ use crate::record::{Nanos, SiteId, WaitKind};
 use crate::verdict::{Level, Past};
 
 /// Maximum number of sites. No real program has that many; sites beyond count as the unknown site.
-pub const MOST_SITES: usize = 1 << 17;
+pub const MAX_SITES: usize = 1 << 17;
 
 /// All waits of one kind at one site.
 #[derive(Clone, Debug, Default)]
@@ -51,12 +51,8 @@ pub struct SiteStats {
 impl SiteStats {
     /// Total time waited here: to the end of each wait, or of the recording.
     pub fn waited(&self) -> Nanos {
-        let parts = [&self.waits, &self.open, &self.cancelled];
-        Nanos(
-            parts
-                .iter()
-                .fold(0, |sum, part| sum.saturating_add(part.sum().0)),
-        )
+        let sums = [&self.waits, &self.open, &self.cancelled].map(|part| part.sum().0);
+        Nanos(sums.into_iter().fold(0, u64::saturating_add))
     }
 
     /// Counts a wait that ended in a run at this time.
@@ -102,7 +98,7 @@ impl SiteStats {
     }
 }
 
-/// The sites, each with one kind of wait, up to [`MOST_SITES`].
+/// The sites, each with one kind of wait, up to [`MAX_SITES`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     pub(super) sites: Vec<SiteStats>,
@@ -125,13 +121,14 @@ impl Places {
     fn find_or_add(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         match self.index.get(&(site, wait)) {
             Some(&known) => known,
-            None => self.meet(site, wait),
+            None => self.add_or_use_unknown(site, wait),
         }
     }
 
+    /// Adds a site, or finds the unknown site if there are too many.
     #[cold]
-    fn meet(&mut self, site: SiteId, wait: WaitKind) -> u32 {
-        if self.sites.len() < MOST_SITES || site == SiteId(0) {
+    fn add_or_use_unknown(&mut self, site: SiteId, wait: WaitKind) -> u32 {
+        if self.sites.len() < MAX_SITES || site == SiteId(0) {
             self.add(site, wait)
         } else {
             self.find_or_add(SiteId(0), wait)
@@ -139,7 +136,7 @@ impl Places {
     }
 
     fn add(&mut self, site: SiteId, wait: WaitKind) -> u32 {
-        // There are at most a few more than `MOST_SITES`: one for each kind of wait.
+        // There are at most a few more than `MAX_SITES`: one for each kind of wait.
         let number = self.sites.len() as u32;
         self.sites.push(SiteStats {
             site,
@@ -150,8 +147,8 @@ impl Places {
         number
     }
 
-    /// Marks these sites as uncertain.
-    pub(super) fn caveat(&mut self, numbers: &[u32]) {
+    /// Marks the figures of these sites as approximate.
+    pub(super) fn mark_approximate(&mut self, numbers: &[u32]) {
         for number in numbers {
             self.by_number(*number).approximate = true;
         }
@@ -185,7 +182,7 @@ mod tests {
     #[test]
     fn excess_sites_count_as_the_unknown_site() {
         let mut places = Places::default();
-        let most = MOST_SITES as u32;
+        let most = MAX_SITES as u32;
         for site in 1..=2 * most {
             places.at(SiteId(site), WaitKind::Lock).events += 1;
             places.at(SiteId(site % 7), WaitKind::Timer).events += 1;
@@ -205,7 +202,7 @@ mod tests {
             sites.iter().filter(known).count() as u64 + unknown,
             2 * u64::from(most)
         );
-        assert!(sites.len() <= MOST_SITES + 1);
+        assert!(sites.len() <= MAX_SITES + 1);
         assert!(
             size_of::<SiteStats>() < 512,
             "a site without figures is small"

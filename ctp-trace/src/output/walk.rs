@@ -23,15 +23,15 @@ pub(super) enum End {
 }
 
 /// The kernel follows as many links.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// More than a path can have.
-const MOST_PARENTS: usize = 4096;
+const MAX_PARENTS: usize = 4096;
 /// Opens the entry itself, whatever its type, without side effects.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 pub(super) fn walk(path: &Path, earlier: Earlier) -> io::Result<End> {
     let mut walk = Walk::to(path, earlier)?;
-    for _ in 0..=MOST_LINKS {
+    for _ in 0..=MAX_LINKS {
         match walk.advance()? {
             Step::Link(target) => walk.redirect(&target)?,
             Step::End(end) => return Ok(end),
@@ -143,11 +143,11 @@ impl Walk {
         })))
     }
 
-    fn existing(&self, judged: OwnedFd, name: OsString, is_open_file: bool) -> Step {
+    fn existing(&self, checked: OwnedFd, name: OsString, is_open_file: bool) -> Step {
         Step::End(End::Found(Found::Existing(Existing {
             directory: self.directory.clone(),
             name,
-            judged,
+            checked,
             is_open_file,
         })))
     }
@@ -237,7 +237,7 @@ impl Walk {
 fn planter_of(directory: &Rc<OwnedFd>) -> io::Result<Option<u32>> {
     let mut directory = directory.clone();
     let mut stat = fstat(&directory)?;
-    for _ in 0..MOST_PARENTS {
+    for _ in 0..MAX_PARENTS {
         if is_ours(&stat) {
             break;
         }

@@ -24,8 +24,8 @@ pub struct Inspection {
     pub number: u32,
     /// When reading began.
     pub at: Nanos,
-    /// Path of the core file that is inspected; empty for a running process. A core file is one moment,
-    /// and does not say when that was: times are 0, and deadlines are on the clock of the process.
+    /// Path of the core file that is inspected; empty for a running process. A core file shows a single
+    /// moment, whose time is unknown: times are 0, and deadlines are on the clock of the process.
     pub core_file: Vec<u8>,
     /// Only threads are read. Nothing is said about tasks.
     pub only_threads: bool,
@@ -46,7 +46,7 @@ pub struct InspectionEnd {
     pub ended_threads: Vec<u32>,
     /// The runtimes found, such as `tokio 1.54.1`; without a number if the version is unknown.
     pub runtimes: Vec<String>,
-    /// What could not be read or understood, a sentence each. Empty if nothing is missing.
+    /// Sentences about what could not be read or understood. Empty if nothing is missing.
     pub gaps: Vec<String>,
 }
 

@@ -36,7 +36,7 @@ const DEFINITIONS: [u16; 13] = [
 ];
 
 /// Maximum number of used payload buffers that are kept for reuse.
-const MOST_USED: usize = 16;
+const MAX_USED: usize = 16;
 
 impl Composer {
     /// A composer of a trace with this start.
@@ -120,7 +120,7 @@ impl Composer {
 
     /// Takes back a written chunk, to reuse its buffer.
     pub fn reuse(&mut self, chunk: RawChunk) {
-        if self.used.len() < MOST_USED {
+        if self.used.len() < MAX_USED {
             let mut payload = chunk.payload;
             payload.clear();
             self.used.push(payload);

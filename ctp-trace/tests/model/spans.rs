@@ -3,7 +3,7 @@
 use ctp_trace::TraceModel;
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
-use ctp_trace::trace_model::{Activity, Coroutine, MOST_SITES};
+use ctp_trace::trace_model::{Activity, Coroutine, MAX_SITES};
 use ctp_trace::verdict::{Fact, Verdict};
 
 use super::{SECOND, birth, read_site, wake};
@@ -56,7 +56,7 @@ fn early_births_and_wakes_do_not_move_the_end() {
 #[test]
 fn no_wait_is_missing_beyond_the_site_limit() {
     let mut trace_model = trace_model(&[birth(1), event(1, 0, 0, Run)]);
-    let sites = MOST_SITES as u32 + 1000;
+    let sites = MAX_SITES as u32 + 1000;
     for at in 1..u64::from(sites) {
         let waits = Event {
             coroutine: CoroutineId(1),
@@ -71,7 +71,7 @@ fn no_wait_is_missing_beyond_the_site_limit() {
     }
     let all = trace_model.sites();
     let waited: u64 = all.iter().map(|site| site.waits.sum().0).sum();
-    assert_eq!(all.len(), MOST_SITES + 1);
+    assert_eq!(all.len(), MAX_SITES + 1);
     assert_eq!(
         waited,
         trace_model.get(CoroutineId(1)).unwrap().waits.waited.sum.0

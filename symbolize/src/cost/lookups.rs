@@ -10,7 +10,7 @@ const FUNCTION: u64 = 128;
 const INLINED: u64 = 96;
 const RANGE: u64 = 64;
 /// Calls that are inlined into each other are read by recursion.
-const DEEPEST_INLINING: usize = 128;
+const MAX_INLINING_DEPTH: usize = 128;
 /// Charged at once.
 const PORTION: u64 = 1 << 20;
 
@@ -63,7 +63,7 @@ pub(super) fn charge_functions(unit: UnitRef<'_, Reader<'_>>, account: &Account)
             depths.truncate(depths.partition_point(|isize| *isize < depth));
             depths.push(depth);
         }
-        if DEEPEST_INLINING < depths.len() {
+        if MAX_INLINING_DEPTH < depths.len() {
             return None;
         }
         let is_read = if cost == 0 {

@@ -12,7 +12,7 @@ const FILE: u64 = 160;
 /// For each byte of a table of abbreviations.
 const ABBREVIATION_BYTE: u64 = 16;
 /// A longer header of a line program is not parsed: to do that takes a hundred times its length.
-const MOST_LINE_HEADER_BYTES: u64 = 256 << 10;
+const MAX_LINE_HEADER_BYTES: u64 = 256 << 10;
 
 /// Charges each table of abbreviations once, and parses each once.
 pub(crate) fn admit_abbreviations(sections: &mut Dwarf<'_>, account: &Account) -> Option<()> {
@@ -60,7 +60,7 @@ fn skip_abbreviations(table: &mut Reader<'_>) -> gimli::Result<()> {
 pub(super) fn is_line_header_short(sections: &Dwarf<'_>, header: &UnitHeader<Reader<'_>>) -> bool {
     let offset = line_program_of(sections, header);
     let length = offset.and_then(|offset| line_header_bytes(sections, offset).ok());
-    length.is_none_or(|length| length <= MOST_LINE_HEADER_BYTES)
+    length.is_none_or(|length| length <= MAX_LINE_HEADER_BYTES)
 }
 
 fn line_program_of(sections: &Dwarf<'_>, header: &UnitHeader<Reader<'_>>) -> Option<usize> {

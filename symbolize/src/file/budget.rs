@@ -53,7 +53,7 @@ impl Budget {
     /// Notes that a file of this size did not fit.
     pub(crate) fn refuse(&self, path: &Path, bytes: u64) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.len() < MOST_REFUSED {
+        if refused.len() < MAX_REFUSED {
             refused.insert(path.to_owned(), bytes);
         }
     }
@@ -78,7 +78,7 @@ impl Budget {
 }
 
 /// No reader needs a longer list.
-const MOST_REFUSED: usize = 4096;
+const MAX_REFUSED: usize = 4096;
 
 /// Memory taken from a budget, which is given back on drop.
 #[derive(Debug)]

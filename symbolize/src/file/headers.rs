@@ -9,7 +9,7 @@ use crate::file::image::Image;
 use crate::module::Segment;
 
 /// How many segments are searched for an address. A linker makes about a dozen.
-const MOST_SEGMENTS: usize = 1024;
+const MAX_SEGMENTS: usize = 1024;
 
 /// Read from the headers and the notes alone.
 pub(crate) struct Headers {
@@ -38,7 +38,7 @@ fn of<Elf: FileHeader<Endian = Endianness>>(image: &Image) -> Result<Headers, ob
         .iter()
         .filter(|program| program.p_type(endian) == elf::PT_LOAD);
     let segments = loaded.map(|loaded| segment::<Elf>(loaded, endian));
-    let segments = segments.take(MOST_SEGMENTS).collect();
+    let segments = segments.take(MAX_SEGMENTS).collect();
     let build_id = if sections.is_empty() {
         let short = programs
             .iter()

@@ -29,9 +29,9 @@ pub(crate) struct ImageFile {
 
 /// Programs are far smaller, debug info included. `/proc/kcore` starts like an ELF file, and its
 /// stated size is that of all memory.
-const MOST_FILE_BYTES: u64 = 16 << 30;
+const MAX_FILE_BYTES: u64 = 16 << 30;
 /// How much may be read before the file is known to be the wanted file: the headers and the notes.
-const MOST_HEADER_BYTES: u64 = 4 << 20;
+const MAX_HEADER_BYTES: u64 = 4 << 20;
 
 /// The parts of a file that were read so far.
 pub(crate) struct Image {
@@ -73,11 +73,11 @@ impl Account {
 type SharedFile = Arc<Mutex<Option<File>>>;
 
 impl Image {
-    /// Opens an unknown file. Only `MOST_HEADER_BYTES` can be read before [`trust`](Self::trust).
+    /// Opens an unknown file. Only `MAX_HEADER_BYTES` can be read before [`trust`](Self::trust).
     pub(crate) fn open(path: &Path, budget: &Arc<Budget>) -> io::Result<Self> {
         let file = open_regular(path)?;
         let metadata = file.metadata()?;
-        if MOST_FILE_BYTES < metadata.len() {
+        if MAX_FILE_BYTES < metadata.len() {
             let too_large = "too large";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, too_large));
         }
@@ -86,7 +86,7 @@ impl Image {
             identity: Identity::of(&metadata),
             budget: Arc::clone(budget),
         };
-        Ok(Self::new(file, of, Some(MOST_HEADER_BYTES)))
+        Ok(Self::new(file, of, Some(MAX_HEADER_BYTES)))
     }
 
     fn new(file: File, of: ImageFile, header_bytes_left: Option<u64>) -> Self {

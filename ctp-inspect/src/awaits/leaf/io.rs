@@ -12,7 +12,7 @@ use crate::types::layout::Type;
 /// What is around a descriptor.
 const STREAM: &str = "::poll_evented::PollEvented";
 /// How many references lead from an operation to its stream.
-const MOST_REFERENCES: u32 = 4;
+const MAX_REFERENCES: u32 = 4;
 /// The bits of an `Interest`.
 const READABLE: u64 = 1;
 const WRITABLE: u64 = 2;
@@ -43,7 +43,7 @@ impl LeafReader<'_> {
 
     /// An operation such as `read`, which polls the stream itself.
     pub(super) fn operation(&self, operation: Value, direction: Direction) -> Awaited {
-        let streams = find(self.view, operation, STREAM, MOST_REFERENCES);
+        let streams = find(self.view, operation, STREAM, MAX_REFERENCES);
         let Some(&[stream]) = streams.as_deref() else {
             return Awaited::unknown();
         };
@@ -70,7 +70,7 @@ impl LeafReader<'_> {
     /// Whether only types of tokio are between an operation and its stream.
     fn is_of_tokio(&self, operation: Value) -> bool {
         let is_end = |of: &Type| of.path.ends_with(STREAM) || is_foreign(&of.path);
-        let ends = find_where(self.view, operation, &is_end, MOST_REFERENCES);
+        let ends = find_where(self.view, operation, &is_end, MAX_REFERENCES);
         ends.is_some_and(|ends| ends.iter().all(|end| !is_foreign(&self.view.path(*end))))
     }
 
@@ -112,7 +112,7 @@ impl LeafReader<'_> {
     fn borrowed_descriptor(&self, scheduled: u64) -> Option<u32> {
         let mut bodies = self.around.iter().rev();
         bodies.find_map(|(_, body)| {
-            let streams = find(self.view, *body, STREAM, MOST_REFERENCES)?;
+            let streams = find(self.view, *body, STREAM, MAX_REFERENCES)?;
             let mut streams = streams.into_iter();
             let stream = streams.find(|stream| {
                 self.scheduled(*stream)

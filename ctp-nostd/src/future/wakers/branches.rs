@@ -26,10 +26,10 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::protocol::branches::{MOST_BRANCHES, Set};
+use crate::protocol::branches::{MAX_BRANCHES, Set};
 
 /// A future with more wakers than this is polled as usual.
-const MOST_WAKERS: usize = 64;
+const MAX_WAKERS: usize = 64;
 
 /// How the next poll is done.
 const USUAL: u32 = 0;
@@ -50,7 +50,7 @@ pub(crate) struct Branches {
     staying: AtomicU32,
     /// The number of the branch that was cloned last.
     last: AtomicU32,
-    all: [Branch; MOST_BRANCHES],
+    all: [Branch; MAX_BRANCHES],
 }
 
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Branches {
             kept_inside: AtomicU32::new(0),
             staying: AtomicU32::new(0),
             last: AtomicU32::new(0),
-            all: [const { Branch::new() }; MOST_BRANCHES],
+            all: [const { Branch::new() }; MAX_BRANCHES],
         }
     }
 
@@ -102,7 +102,7 @@ impl Branches {
         if wakers != 0 && get(&self.mode) == USUAL {
             set(&self.mode, PRECISE);
         }
-        if MOST_WAKERS < wakers {
+        if MAX_WAKERS < wakers {
             self.end_precise_polls();
         }
     }
@@ -146,7 +146,7 @@ impl Branches {
     /// Takes a branch that no waker and no recent poll uses.
     fn claim(&self, chain: u32) -> Option<usize> {
         let used = get(&self.cloned) | get(&self.staying);
-        let number = (0..MOST_BRANCHES)
+        let number = (0..MAX_BRANCHES)
             .find(|&number| {
                 used & 1 << number == 0 && self.all[number].clones.load(Ordering::Acquire) == 0
             })
@@ -205,7 +205,7 @@ impl Branches {
         set(&self.cloned, 0);
         let mut found = Set::default();
         let last = get(&self.last) as usize;
-        let others = (0..MOST_BRANCHES).filter(|number| *number != last);
+        let others = (0..MAX_BRANCHES).filter(|number| *number != last);
         for number in others.chain([last]) {
             if waiting & 1 << number != 0 {
                 found.insert(get(&self.all[number].chain), stayed & 1 << number != 0);
@@ -279,9 +279,9 @@ mod tests {
     #[test]
     fn branches_without_wakers_are_used_again() {
         let (branches, mut kept) = (Branches::new(true), [None; 10]);
-        let all: Vec<u32> = (1..=MOST_BRANCHES as u32 + 1).collect();
+        let all: Vec<u32> = (1..=MAX_BRANCHES as u32 + 1).collect();
         let found = poll(&branches, &mut kept, &all);
-        assert_eq!(found.iter().count(), MOST_BRANCHES);
+        assert_eq!(found.iter().count(), MAX_BRANCHES);
         kept.iter()
             .flatten()
             .for_each(|number| branches.drop_clone(*number));
@@ -304,7 +304,7 @@ mod tests {
         branches.ask_for_precise_polls(2);
         assert!(!branches.is_precise());
         let collects = Branches::new(true);
-        collects.ask_for_precise_polls(MOST_WAKERS + 1);
+        collects.ask_for_precise_polls(MAX_WAKERS + 1);
         assert!(!collects.is_precise());
     }
 

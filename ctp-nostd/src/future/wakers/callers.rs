@@ -25,7 +25,7 @@ use crate::linux::stack::walk::{self, Position, Record};
 use crate::linux::{Linux, stack};
 use crate::platform::Probe;
 use crate::platform::{Limits, Polled};
-use crate::protocol::chain::{Addresses, Chain, Digest, MOST_ADDRESSES};
+use crate::protocol::chain::{Addresses, Chain, Digest, MAX_ADDRESSES};
 
 /// A chain of this length is no accident.
 const ENOUGH_WAKE_ADDRESSES: usize = 4;
@@ -103,7 +103,7 @@ fn leaf_chain(probe: &Probe<Linux>, here: Position, caller: usize, site: u32) ->
     let addresses = [here.pc as u64, caller as u64];
     let mut digest = Digest::of(site);
     for address in addresses {
-        digest.add(address, MOST_ADDRESSES);
+        digest.add(address, MAX_ADDRESSES);
     }
     let chain = || Chain {
         site,
@@ -150,8 +150,8 @@ impl Search {
             here,
             limits,
             caller: polled.returns_to.load(Ordering::Relaxed),
-            most: MOST_ADDRESSES,
-            enough: MOST_ADDRESSES,
+            most: MAX_ADDRESSES,
+            enough: MAX_ADDRESSES,
             site,
         }
     }
@@ -197,10 +197,10 @@ impl Search {
 
     /// The chain that the search would find, if it is known.
     #[inline(always)]
-    fn recall<const MOST: usize>(
+    fn recall<const MAX_RECORDS: usize>(
         &self,
         probe: &Probe<Linux>,
-        latest: &LatestWalk<MOST>,
+        latest: &LatestWalk<MAX_RECORDS>,
     ) -> Option<u32> {
         // SAFETY: the walk is this thread's own, and the caller is a function of this thread.
         unsafe { latest.recall(&self.key(probe)) }
@@ -208,10 +208,10 @@ impl Search {
 
     /// Searches the chain, and returns its id, 0 if there is none. The walk may be kept for later
     /// searches.
-    fn chain<const MOST: usize>(
+    fn chain<const MAX_RECORDS: usize>(
         self,
         probe: &Probe<Linux>,
-        latest: Option<&LatestWalk<MOST>>,
+        latest: Option<&LatestWalk<MAX_RECORDS>>,
     ) -> u32 {
         let mut digest = Digest::of(self.site);
         digest.add(self.here.pc as u64, self.most);
@@ -235,8 +235,13 @@ impl Search {
 
     #[cold]
     #[inline(never)]
-    fn keep<const MOST: usize>(&self, probe: &Probe<Linux>, latest: &LatestWalk<MOST>, chain: u32) {
-        let mut records: Vec<Record, MOST> = Vec::new();
+    fn keep<const MAX_RECORDS: usize>(
+        &self,
+        probe: &Probe<Linux>,
+        latest: &LatestWalk<MAX_RECORDS>,
+        chain: u32,
+    ) {
+        let mut records: Vec<Record, MAX_RECORDS> = Vec::new();
         self.walk(|record| records.push(record).is_ok());
         latest.keep(&self.key(probe), &records, chain);
     }

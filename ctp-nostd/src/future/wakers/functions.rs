@@ -13,7 +13,7 @@ use super::wrapped::Wrapped;
 use crate::handle::waker;
 use crate::linux;
 use crate::linux::stack::walk;
-use crate::protocol::branches::MOST_BRANCHES;
+use crate::protocol::branches::MAX_BRANCHES;
 use crate::protocol::holders::{FollowUp, Holders};
 
 pub(super) static FUNCTIONS: RawWakerVTable =
@@ -25,7 +25,7 @@ pub(super) static BORROWED_FUNCTIONS: RawWakerVTable =
     RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
 
 /// The functions of the clones of each branch (`branches.rs`).
-pub(super) static BRANCH_FUNCTIONS: [RawWakerVTable; MOST_BRANCHES] = [
+pub(super) static BRANCH_FUNCTIONS: [RawWakerVTable; MAX_BRANCHES] = [
     of_branch::<0>(),
     of_branch::<1>(),
     of_branch::<2>(),

@@ -37,9 +37,9 @@ pub(crate) struct Key {
     pub caller: usize,
 }
 
-/// The latest walk of a thread. A walk over more than `MOST` records is not kept.
+/// The latest walk of a thread. A walk over more than `MAX_RECORDS` records is not kept.
 #[derive(Debug)]
-pub(crate) struct LatestWalk<const MOST: usize> {
+pub(crate) struct LatestWalk<const MAX_RECORDS: usize> {
     turn: AtomicU32,
     /// The chain that was found.
     chain: AtomicU32,
@@ -54,10 +54,10 @@ pub(crate) struct LatestWalk<const MOST: usize> {
     scope: AtomicU64,
     count: AtomicUsize,
     /// The two words of each record, as on the stack.
-    records: [[AtomicUsize; 2]; MOST],
+    records: [[AtomicUsize; 2]; MAX_RECORDS],
 }
 
-impl<const MOST: usize> LatestWalk<MOST> {
+impl<const MAX_RECORDS: usize> LatestWalk<MAX_RECORDS> {
     /// No walk yet: no function has a frame pointer of 0.
     pub const fn new() -> Self {
         LatestWalk {
@@ -72,7 +72,7 @@ impl<const MOST: usize> LatestWalk<MOST> {
             caller: AtomicUsize::new(0),
             scope: AtomicU64::new(0),
             count: AtomicUsize::new(0),
-            records: [const { [const { AtomicUsize::new(0) }; 2] }; MOST],
+            records: [const { [const { AtomicUsize::new(0) }; 2] }; MAX_RECORDS],
         }
     }
 
@@ -89,7 +89,7 @@ impl<const MOST: usize> LatestWalk<MOST> {
         if !self.has_key(key) {
             return None;
         }
-        let count = self.count.load(Ordering::Relaxed).min(MOST);
+        let count = self.count.load(Ordering::Relaxed).min(MAX_RECORDS);
         let (mut matches, mut fp) = (RecordsMatch::new(), key.here.fp);
         for kept in &self.records[..count] {
             // SAFETY: a walk with this key, from the same place in the same stack, has found each
@@ -137,7 +137,7 @@ impl<const MOST: usize> LatestWalk<MOST> {
     #[cold]
     pub fn keep(&self, key: &Key, records: &[Record], chain: u32) {
         let turn = self.turn.load(Ordering::Relaxed);
-        if !turn.is_multiple_of(2) || MOST < records.len() {
+        if !turn.is_multiple_of(2) || MAX_RECORDS < records.len() {
             return;
         }
         self.turn.store(turn.wrapping_add(1), Ordering::Relaxed); // Y1
@@ -168,7 +168,7 @@ impl<const MOST: usize> LatestWalk<MOST> {
 mod tests {
     use super::*;
 
-    const MOST: usize = 6;
+    const MAX_RECORDS: usize = 6;
     const NOTHING: Record = Record {
         next: 0,
         returns_to: 0,
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    fn recall(walk: &LatestWalk<MOST>, key: &Key) -> Option<u32> {
+    fn recall(walk: &LatestWalk<MAX_RECORDS>, key: &Key) -> Option<u32> {
         // SAFETY: the records are borrowed, or the key does not match.
         unsafe { walk.recall(key) }
     }
@@ -203,7 +203,7 @@ mod tests {
     // CT-13
     #[test]
     fn only_an_unchanged_stack_recalls_the_chain() {
-        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MAX_RECORDS>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         assert_eq!(recall(&walk, &key), None);
         walk.keep(&key, &stack, 9);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn walk_is_recalled_for_the_key_only() {
-        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MAX_RECORDS>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
         let here = |pc, fp, sp| Key {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn repeated_short_walk_is_kept() {
-        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MAX_RECORDS>::new(), [NOTHING; 5]);
         let here = Position {
             pc: 1,
             fp: 4096,
@@ -263,13 +263,13 @@ mod tests {
         let by_turns = [here, higher, here].map(|here| walk.is_repeated(&here, 5));
         assert_eq!(by_turns, [false; 3]);
         let key = link(&mut stack);
-        walk.keep(&key, &[stack[0]; MOST + 1], 9);
+        walk.keep(&key, &[stack[0]; MAX_RECORDS + 1], 9);
         assert_eq!(recall(&walk, &key), None);
     }
 
     #[test]
     fn forgotten_walk_is_not_recalled() {
-        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MAX_RECORDS>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
         walk.forget();
@@ -281,7 +281,7 @@ mod tests {
     // CTP-30
     #[test]
     fn interrupting_handler_neither_keeps_nor_recalls() {
-        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MAX_RECORDS>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
         walk.turn.fetch_add(1, Ordering::Relaxed); // Y1

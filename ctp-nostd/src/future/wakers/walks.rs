@@ -17,14 +17,14 @@ use super::latest_walk::LatestWalk;
 use crate::linux::Linux;
 use crate::platform::Platform as _;
 use crate::platform::Polled;
-use crate::protocol::chain::MOST_ADDRESSES;
+use crate::protocol::chain::MAX_ADDRESSES;
 
 /// Addresses to record for a wake, each of which costs more than a nanosecond. Where little is
 /// inlined, more functions lie between the waking code and the waker.
 pub(crate) const MAX_WAKE_ADDRESSES: usize = if cfg!(debug_assertions) { 12 } else { 8 };
 /// Records that a walk passes for that: the first address needs no record.
 const WAKE_RECORDS: usize = MAX_WAKE_ADDRESSES - 1;
-const CLONE_RECORDS: usize = MOST_ADDRESSES - 1;
+const CLONE_RECORDS: usize = MAX_ADDRESSES - 1;
 
 /// Threads of a program that can have an entry.
 const ENTRIES: usize = 128;

@@ -24,7 +24,7 @@ pub struct Before {
 pub type Word = [u8; 8];
 
 /// The largest number of words per record.
-pub const MOST_WORDS: usize = 4;
+pub const MAX_WORDS: usize = 4;
 
 /// Words of a record with the same site and `arg` as the latest record of its kind.
 const SAME_PLACE_WORDS: usize = 1;
@@ -106,7 +106,7 @@ impl Copied {
 impl Before {
     /// Packs the record at the beginning of `out`, and returns the number of words.
     #[inline]
-    pub fn pack(&self, copied: &Copied, out: &mut [Word; MOST_WORDS]) -> usize {
+    pub fn pack(&self, copied: &Copied, out: &mut [Word; MAX_WORDS]) -> usize {
         let commit = low_bits(copied.commit, Payload::COMMIT_BITS);
         let since = copied.at.wrapping_sub(self.at);
         if copied.is_small() && since < IN_FULL {
@@ -119,7 +119,7 @@ impl Before {
         }
         let first = commit | IN_FULL << Payload::COMMIT_BITS;
         *out = [first, copied.at, copied.site, copied.arg].map(u64::to_le_bytes);
-        MOST_WORDS
+        MAX_WORDS
     }
 
     /// Unpacks the record at the beginning of `words`, and returns the number of its words. The lap
@@ -150,7 +150,7 @@ impl Before {
             site,
             arg,
         };
-        Some((copied, MOST_WORDS))
+        Some((copied, MAX_WORDS))
     }
 
     /// Makes this record, which took `words` words, the previous record.
@@ -192,8 +192,8 @@ mod tests {
 
     /// Words that a record takes after `previous`.
     fn words_behind(previous: &Copied, copied: Copied) -> usize {
-        let (mut before, mut words) = (Before::default(), [[0; 8]; MOST_WORDS]);
-        before.note(previous, MOST_WORDS);
+        let (mut before, mut words) = (Before::default(), [[0; 8]; MAX_WORDS]);
+        before.note(previous, MAX_WORDS);
         let packed = before.pack(&copied, &mut words);
         assert_eq!(before.unpack(&words), Some((copied, packed)));
         packed
@@ -299,7 +299,7 @@ mod tests {
                 } else {
                     *record
                 };
-                let mut words = [[0; 8]; MOST_WORDS];
+                let mut words = [[0; 8]; MAX_WORDS];
                 let length = packing.pack(&copied, &mut words);
                 prop_assert_eq!(unpacking.unpack(&words[..length]), Some((copied, length)));
                 packing.note(&copied, length);

@@ -9,7 +9,7 @@ use super::Finding;
 use crate::cli::words::{grouped, seconds};
 
 /// Sites that are listed after a check; the rest are summed up.
-const MOST_LINES: usize = 10;
+const MAX_LINES: usize = 10;
 
 /// A line for each site, the worst first.
 pub fn lines(at: Nanos, findings: &[Finding]) -> String {
@@ -20,7 +20,7 @@ pub fn lines(at: Nanos, findings: &[Finding]) -> String {
             std::cmp::Reverse((finding.certain, finding.likely)),
         )
     });
-    let (reported, others) = findings.split_at(findings.len().min(MOST_LINES));
+    let (reported, others) = findings.split_at(findings.len().min(MAX_LINES));
     let mut text = String::new();
     for finding in reported {
         // Writing to a string does not fail.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use ctp_trace::record::{Nanos, Process, ProcessId};
+use ctp_trace::record::{Nanos, ProcessId};
 use ctp_trace::trace_model::InspectedProcess;
 
 use crate::findings::notes;
@@ -91,8 +91,8 @@ fn looks(process: &InspectedProcess) -> String {
 
 fn how_it_was_read(model: &Model) -> String {
     if model.is_core_file() {
-        return "one moment, without history: when that was is unknown, so it is also unknown which timers were \
-                due, and for how long a thread was in a call"
+        return "a single moment at an unknown time, without history: nothing says which timers were due, or for \
+                how long a thread was in a call"
             .to_owned();
     }
     let how_often = how_often(model);

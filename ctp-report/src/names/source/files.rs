@@ -13,9 +13,9 @@ use std::time::SystemTime;
 use symbolize::open_regular;
 
 /// Maximum number of bytes read from a file.
-const MOST_FILE_BYTES: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Maximum number of bytes read from all files. Further files are not shown.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 32 << 20;
 
 /// Cache of the files that were read.
 #[derive(Clone, Debug, Default)]
@@ -41,8 +41,8 @@ impl SourceFiles {
         if let Some(known) = read.files.get(&identity) {
             return Some(Rc::clone(known));
         }
-        let length = metadata.len().min(MOST_FILE_BYTES);
-        if MOST_BYTES < read.bytes + length {
+        let length = metadata.len().min(MAX_FILE_BYTES);
+        if MAX_BYTES < read.bytes + length {
             return None;
         }
         read.bytes += length;
@@ -171,7 +171,7 @@ mod tests {
             })
             .collect();
         assert_eq!(read, [true, true, false, false]);
-        assert_eq!(bytes_read(&files), MOST_BYTES);
+        assert_eq!(bytes_read(&files), MAX_BYTES);
     }
 
     #[test]

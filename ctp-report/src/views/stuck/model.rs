@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::config::StuckView;
 use crate::config::ignore::Ignore;
 use crate::evidence::Member;
-use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
+use crate::evidence::busy_threads::Busy;
 use crate::evidence::thread_looks::ThreadLook;
 use crate::load::Model;
 use crate::names::call_stacks::CallStacks;
@@ -243,11 +243,11 @@ impl Group {
         self.group_verdict.judged.verdict
     }
 
-    /// The sort key: the worst verdict first. Groups that wait for a stuck coroutine come after groups
-    /// that are stuck by themselves, and so do those of which only the length of the wait is known. Verdicts with a headline for each fact and reason are sorted by
-    /// these too. Of stuck groups, those that stopped growing first come first: what caused a stop no
-    /// longer changes, while its victims still accumulate. Other groups come by their relation to the
-    /// stuck groups, then the largest first.
+    /// The sort key: the worst verdict first. Groups that are stuck by themselves come before groups that
+    /// wait for a stuck coroutine, and before groups of which only the length of the wait is known.
+    /// Verdicts with a headline for each fact and reason are sorted by these too. Of stuck groups, those
+    /// that stopped growing first come first: what caused a stop no longer changes, while its victims
+    /// still accumulate. Other groups are sorted by their relation to the stuck groups, then by size.
     fn rank(&self, relation: Relation) -> impl Ord + use<> {
         let Judgement { verdict, fact, .. } = self.group_verdict.judged;
         let separate = verdict < Verdict::Unknown;

@@ -1,4 +1,4 @@
-//! Writes the JSON document that viewers read, a trace event a line.
+//! Writes the JSON document that viewers read, one trace event per line.
 
 use std::io::{self, Write};
 

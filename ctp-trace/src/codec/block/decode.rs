@@ -141,7 +141,7 @@ impl<'a> Decoder<'a> {
         };
         self.oracle.tid = tid;
         let state = self.oracle.state(coroutine.0);
-        state.meet(&event, kind, site_arg, tid_before);
+        state.learn(&event, kind, site_arg, tid_before);
         Ok(Record::Event(event))
     }
 

@@ -70,7 +70,7 @@ impl Encoder {
         let site_arg = SiteArg::of(event);
         let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
         let expectation = self.oracle.state(event.coroutine.0);
-        let predicted = expectation.meet(event, kind, site_arg, tid_before);
+        let predicted = expectation.learn(event, kind, site_arg, tid_before);
         let numbers = if predicted.are_numbers_of(event) {
             N_HIT | TID_HIT | SEEN_HIT
         } else {

@@ -1,4 +1,4 @@
-//! The prediction of a coroutine's coming rows.
+//! Predicts a coroutine's next rows, so that only what differs is encoded.
 
 use super::SiteArg;
 use crate::record::{Event, EventKind};
@@ -24,16 +24,17 @@ const _: () = assert!(std::mem::offset_of!(Expectation, suspend_site_args) == 64
 struct UsualPattern {
     /// The predicted site and argument of the next event.
     site_arg: SiteArg,
+    /// The predicted wake count of the next event.
     seen: u16,
     /// The step between the wake counts of consecutive events.
     step: u16,
-    /// The block has such an event of this coroutine.
+    /// Whether the block has such an event of this coroutine.
     met: bool,
-    /// The latest entries of the site history are all equal.
+    /// Whether the latest entries of the site history are all equal.
     is_settled: bool,
 }
 
-/// The latest three, latest first.
+/// The latest three sites with their arguments, latest first.
 type SiteArgs = [SiteArg; 3];
 
 /// The predicted fields of an event.
@@ -45,12 +46,13 @@ pub(super) struct Predicted {
 }
 
 impl Expectation {
+    /// The prediction for a new coroutine that is expected to behave like this one.
     pub fn for_new_coroutine(&self) -> Self {
-        let mut like_this = *self;
-        for usual_pattern in [&mut like_this.suspended, &mut like_this.other] {
+        let mut new = *self;
+        for usual_pattern in [&mut new.suspended, &mut new.other] {
             (usual_pattern.met, usual_pattern.is_settled) = (false, false);
         }
-        like_this
+        new
     }
 
     /// Predicts the next event of this kind.
@@ -68,9 +70,9 @@ impl Expectation {
         }
     }
 
-    /// Takes an event of this kind. Returns its prediction.
+    /// Returns the prediction of this event, and learns from the event.
     #[inline(always)]
-    pub fn meet(
+    pub fn learn(
         &mut self,
         event: &Event,
         kind: EventKind,
@@ -89,7 +91,7 @@ impl Expectation {
         {
             usual_pattern.seen = usual_pattern.seen.wrapping_add(usual_pattern.step);
         } else {
-            usual_pattern.meet(site_arg, event.wake_seen, site_args);
+            usual_pattern.learn(site_arg, event.wake_seen, site_args);
         }
         predicted
     }
@@ -106,7 +108,7 @@ impl Expectation {
 
 impl UsualPattern {
     #[inline]
-    fn meet(&mut self, site_arg: SiteArg, seen: u16, site_args: &mut SiteArgs) {
+    fn learn(&mut self, site_arg: SiteArg, seen: u16, site_args: &mut SiteArgs) {
         if self.met {
             let before = self.seen.wrapping_sub(self.step);
             self.step = seen.wrapping_sub(before);
@@ -114,12 +116,12 @@ impl UsualPattern {
         // The number of wakes between two runs is usually the same as last time.
         self.seen = seen.wrapping_add(self.step);
         self.met = true;
-        self.meet_site_arg(site_arg, site_args);
+        self.learn_site_arg(site_arg, site_args);
     }
 
     /// Coroutines run in loops: the site that followed this site last time is predicted to follow again.
     #[inline]
-    fn meet_site_arg(&mut self, site_arg: SiteArg, site_args: &mut SiteArgs) {
+    fn learn_site_arg(&mut self, site_arg: SiteArg, site_args: &mut SiteArgs) {
         let [latest, second, third] = *site_args;
         self.site_arg = match site_arg {
             _ if site_arg == latest => site_arg,
@@ -158,7 +160,7 @@ mod tests {
                     wake_seen,
                     ..Event::default()
                 };
-                let predicted = expectation.meet(&event, event.kind, SiteArg::of(&event), 0);
+                let predicted = expectation.learn(&event, event.kind, SiteArg::of(&event), 0);
                 (predicted.site_arg.arg, predicted.seen)
             })
             .collect()

@@ -71,7 +71,7 @@ impl Coroutine {
         // A site that is marked as uncertain stays so. Taking only new sites keeps the cost of many gaps
         // low.
         if self.account.misses_events() {
-            places.caveat(self.waits.visited.take_new());
+            places.mark_approximate(self.waits.visited.take_new());
         }
         None
     }

@@ -175,5 +175,5 @@ fn million_locks_are_bounded_and_held_locks_stay() {
         let (thread_event, hold) = reported(at, at << 32, waker_of(2));
         holds.acquire(&thread_event, &hold, None);
     }
-    assert!(holds.of.len() <= MOST && holds.forgotten);
+    assert!(holds.of.len() <= MAX_LOCKS && holds.forgotten);
 }

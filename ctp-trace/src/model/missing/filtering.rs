@@ -16,20 +16,20 @@ pub struct Filtering {
 }
 
 /// Maximum number of remembered changes: a file must not consume unbounded memory.
-const MOST: usize = 4096;
+const MAX_CHANGES: usize = 4096;
 
 impl Filtering {
     /// Takes a change.
     pub(in crate::model) fn note(&mut self, control: &Control) {
         self.stopped = self.stopped_until(control.at);
-        if self.changes.len() == MOST {
+        if self.changes.len() == MAX_CHANGES {
             self.changes.pop();
             self.forgotten += 1;
         }
         self.changes.push(*control);
         let is_replaced = |old: &Control| control.pid == 0 || old.pid == control.pid;
         self.current.retain(|old| !is_replaced(old));
-        if self.current.len() < MOST {
+        if self.current.len() < MAX_CHANGES {
             self.current.push(*control);
         }
     }

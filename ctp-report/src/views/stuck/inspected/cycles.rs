@@ -17,7 +17,7 @@ use crate::text::{self, Page, units};
 use crate::views::stuck::text::items;
 
 /// The largest number of cycles that are written.
-const MOST_CYCLES: usize = 8;
+const MAX_CYCLES: usize = 8;
 
 type Tasks<'m> = BTreeMap<TaskId, &'m JudgedTask<'m>>;
 
@@ -57,10 +57,10 @@ pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Resu
     let may_continue = has_branches && verdict == Verdict::MaybeStuck;
     page.sentence("  ", "  ", &why(proof, may_continue))?;
     page.gap()?;
-    for cycle in cycles.iter().take(MOST_CYCLES) {
+    for cycle in cycles.iter().take(MAX_CYCLES) {
         write_cycle(page, findings, cycle, &tasks)?;
     }
-    match cycles.len().saturating_sub(MOST_CYCLES) {
+    match cycles.len().saturating_sub(MAX_CYCLES) {
         0 => Ok(()),
         more => page.line(&format!(
             "  and {} (--json lists all)",

@@ -19,7 +19,7 @@ use crate::text::{self, Page, units};
 use crate::views::stuck::text::items;
 
 /// The largest number of places in the list of waiting tasks.
-const MOST_WAITING: usize = 20;
+const MAX_WAITING: usize = 20;
 
 /// Writes the findings, the worst first.
 pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Result<()> {
@@ -211,11 +211,11 @@ fn calls(stack: &ThreadStack) -> Vec<String> {
     });
     names
         .take_while(|name| !name.contains("tokio::runtime"))
-        .take(MOST_CALLS)
+        .take(MAX_CALLS)
         .collect()
 }
 
-const MOST_CALLS: usize = 16;
+const MAX_CALLS: usize = 16;
 
 /// `1 of 4 workers; 12 tasks are ready and wait for a worker`
 fn behind_busy(findings: &Findings, busy: usize) -> String {
@@ -266,10 +266,10 @@ fn tasks_and_sites(groups: &[&TaskGroup]) -> String {
 }
 
 fn rows(page: &mut Page, groups: &[&TaskGroup], findings: &Findings) -> io::Result<()> {
-    for group in groups.iter().take(MOST_WAITING) {
+    for group in groups.iter().take(MAX_WAITING) {
         page.sentence("  ", "      ", &row(group, findings))?;
     }
-    match groups.len().saturating_sub(MOST_WAITING) {
+    match groups.len().saturating_sub(MAX_WAITING) {
         0 => Ok(()),
         more => page.line(&format!(
             "  and {} (ctp-report --stacks shows all)",

@@ -9,7 +9,7 @@ use crate::evidence::thread_looks::ThreadLook;
 use crate::text::{self, Page, units};
 
 /// At most this many threads of the blocking pool are listed.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// `blocked in futex, 5 looks from +2.303161 s to +6.848028 s`
 pub fn describe(look: &ThreadLook) -> String {
@@ -48,12 +48,12 @@ pub fn blocking_pool(page: &mut Page, looks: &[ThreadLook]) -> io::Result<()> {
     }
     let threads = units::counted(looks.len() as u64, "thread");
     page.line(&format!("In closures of the blocking pool: {threads}"))?;
-    for look in looks.iter().take(MOST_THREADS) {
+    for look in looks.iter().take(MAX_THREADS) {
         page.line(&format!("  tid {}: {}", look.tid, describe(look)))?;
         frames(page, look)?;
     }
-    if MOST_THREADS < looks.len() {
-        let more = units::grouped((looks.len() - MOST_THREADS) as u64);
+    if MAX_THREADS < looks.len() {
+        let more = units::grouped((looks.len() - MAX_THREADS) as u64);
         page.line(&format!(
             "  and {more} more (ctp-report --stacks shows all)"
         ))?;

@@ -142,7 +142,7 @@ mod tests {
         let scale = Scale::new(Nanos(from), Nanos(1_000));
         let (mut trace_model, mut observed) = (TraceModel::new(), ObservedPopulation::new(scale));
         for record in Reader::new(&bytes).unwrap().flatten() {
-            observed.see(&trace_model, &record);
+            observed.note(&trace_model, &record);
             trace_model.consume(&record);
         }
         let selection = pick(&trace_model, observed, &scale, Nanos(100), None);

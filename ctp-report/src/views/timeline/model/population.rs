@@ -72,12 +72,12 @@ impl ObservedPopulation {
         }
     }
 
-    /// Takes note of a record. Call this before `trace_model` consumes the record, since the model
+    /// Notes a record. Call this before `trace_model` consumes the record, since the model
     /// forgets ended coroutines.
-    pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
+    pub fn note(&mut self, trace_model: &TraceModel, record: &Record) {
         let event = match record {
             Record::Event(event) => event,
-            Record::ThreadEvent(thread_event) => return self.lives.see(thread_event),
+            Record::ThreadEvent(thread_event) => return self.lives.note(thread_event),
             _ => return,
         };
         if self.latest_thread != Some(event.tid) {

@@ -56,7 +56,7 @@ pub struct Threads {
 
 impl Threads {
     /// Takes note of an event of a thread.
-    pub fn see(&mut self, thread_event: &ThreadEvent) {
+    pub fn note(&mut self, thread_event: &ThreadEvent) {
         match thread_event.act {
             Act::Begin => self.begin(thread_event),
             Act::End => {
@@ -162,7 +162,7 @@ mod tests {
             (30, Act::End),
             (40, Act::Begin),
         ] {
-            threads.see(&thread_event(at, 7, act));
+            threads.note(&thread_event(at, 7, act));
         }
         let shown = threads.pick(&TraceModel::new(), &Scale::new(Nanos(0), Nanos(100)));
         assert_eq!((shown.total, shown.threads.len()), (2, 2));
@@ -180,11 +180,11 @@ mod tests {
     fn many_threads_are_sampled() {
         let mut threads = Threads::default();
         for i in 0..10_000 {
-            threads.see(&thread_event(10 * i, i, Act::Begin));
+            threads.note(&thread_event(10 * i, i, Act::Begin));
             if i == 77 {
-                threads.see(&thread_event(10 * i + 1, i, Act::Loss(3)));
+                threads.note(&thread_event(10 * i + 1, i, Act::Loss(3)));
             }
-            threads.see(&thread_event(10 * i + 5, i, Act::End));
+            threads.note(&thread_event(10 * i + 5, i, Act::End));
             assert!(threads.all.len() <= 2 * MAX_KEPT && threads.alive.is_empty());
         }
         let shown = threads.pick(&TraceModel::new(), &Scale::new(Nanos(0), Nanos(u64::MAX)));
