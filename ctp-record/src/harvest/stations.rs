@@ -4,7 +4,7 @@ use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{CoroutineId, ProcessId, Record};
+use ctp_trace::record::{Birth, CoroutineId, Nanos, ProcessId, Record};
 
 use super::cell::{self, Cell};
 use super::{Harvest, Outside, Pass, Sink, convert};
@@ -117,22 +117,28 @@ impl Harvest {
         self.cells[index].inexact = !has_clock;
         let name = self.sites.name(pass.region, identity.meta);
         let spawn_site = self.sites.interned(process, name.site, pass);
+        let born = self.birth_time(&identity);
+        // The coroutine may have no events in the trace if all of them are excluded.
+        self.latest.note(born);
+        pass.sink.take(Record::Birth(Birth {
+            coroutine: id,
+            process,
+            station: index as u32,
+            name: name.text,
+            spawn_site,
+            ..convert::birth(&identity, plain, born)
+        }));
+        true
+    }
+
+    /// The time of birth, or the start of the recording if the stated time is impossible.
+    fn birth_time(&mut self, identity: &Identity) -> Nanos {
         let born_ns = if self.horizon.is_possible(identity.birth_ts) {
             identity.birth_ts
         } else {
             self.horizon.start_ns()
         };
-        let born = self.horizon.nanos(born_ns);
-        // The coroutine may have no events in the trace if all of them are excluded.
-        self.latest.note(born);
-        let mut birth = convert::birth(&identity, plain, born);
-        birth.coroutine = id;
-        birth.process = process;
-        birth.station = index as u32;
-        birth.name = name.text;
-        birth.spawn_site = spawn_site;
-        pass.sink.take(Record::Birth(birth));
-        true
+        self.horizon.nanos(born_ns)
     }
 
     /// Remembers a coroutine that got no number, so that it is counted once. The coroutine keeps its station.

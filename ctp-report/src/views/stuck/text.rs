@@ -2,11 +2,11 @@
 
 mod closings;
 mod cycles;
+mod fields;
 mod missing_wakes;
 mod reasons;
 mod threads;
 
-use std::collections::BTreeSet;
 use std::io;
 
 use ctp_trace::record::Nanos;
@@ -14,19 +14,14 @@ use ctp_trace::verdict::{Fact, Reason, Verdict};
 
 use crate::config::StuckView;
 use crate::document::hints;
-use crate::evidence::blocker_text;
 use crate::evidence::thread_looks::ThreadLook;
-use crate::names::branches::Branch;
-use crate::names::{Names, label, source};
+use crate::names::{Names, source};
 use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::Deadlock;
-use crate::views::stuck::model::{self, Group, Relation, Relations, parents};
+use crate::views::stuck::model::{self, Group, Relation, Relations};
 
-/// The column at which the value of a field begins.
-const INDENT: usize = 18;
-
-/// The width of the value of a field, in columns.
-const ROOM: usize = 80;
+pub use fields::items;
+use fields::{branch_line, fields};
 
 /// Writes all groups, the worst first. Deadlocks are written cycle by cycle.
 pub fn page(
@@ -36,27 +31,13 @@ pub fn page(
     pool: &[ThreadLook],
     (names, view): (&Names, &StuckView),
 ) -> io::Result<()> {
-    let of = |verdict| {
-        groups
-            .iter()
-            .filter(move |group| group.verdict() == verdict)
-    };
-    let still = no_progress(groups, view.threshold);
-    if !groups.iter().any(|group| group.verdict().is_stuck()) {
-        let busy: Vec<&Group> = of(Verdict::Busy).collect();
-        page.line(&nothing(view.threshold, &busy, still.as_deref()))?;
-        page.gap()?;
-    } else if let Some(still) = still {
-        let caveat =
-            text::capitalized(&still) + "; a program that has nothing to do looks the same.";
-        page.sentence("", "", &caveat)?;
-        page.gap()?;
-    }
+    summary(page, groups, view.threshold)?;
     let relations = Relations::of(groups);
     for verdict in order(groups) {
         cycles::write(page, deadlocks, verdict, names, view)?;
-        let groups: Vec<&Group> = of(verdict).filter(|group| !group.is_of_a_cycle()).collect();
+        let groups = of(groups, verdict).filter(|group| !group.is_of_a_cycle());
         groups
+            .collect::<Vec<_>>()
             .chunk_by(|a, b| {
                 (a.group_verdict.state, a.group_verdict.reason)
                     == (b.group_verdict.state, b.group_verdict.reason)
@@ -64,14 +45,36 @@ pub fn page(
             .try_for_each(|section| self::section(page, section, names, view))?;
     }
     threads::blocking_pool(page, pool)?;
-    let (named, idle): (Vec<&Group>, Vec<&Group>) =
-        of(Verdict::Waiting).partition(|group| relations.of_group(group) == Relation::Named);
+    let (named, idle): (Vec<&Group>, Vec<&Group>) = of(groups, Verdict::Waiting)
+        .partition(|group| relations.of_group(group) == Relation::Named);
     list(page, "WAITING, and named above:", &named)?;
     let (filtered, others): (Vec<&Group>, Vec<&Group>) =
-        of(Verdict::Unknown).partition(|group| is_filtered(group));
+        of(groups, Verdict::Unknown).partition(|group| is_filtered(group));
     unknown(page, &others)?;
     unknown(page, &filtered)?;
     waiting(page, &idle)
+}
+
+fn of(groups: &[Group], verdict: Verdict) -> impl Iterator<Item = &Group> {
+    groups
+        .iter()
+        .filter(move |group| group.verdict() == verdict)
+}
+
+/// Says that nothing looks stuck, or that no coroutine makes progress.
+fn summary(page: &mut Page, groups: &[Group], threshold: Nanos) -> io::Result<()> {
+    let still = no_progress(groups, threshold);
+    if !groups.iter().any(|group| group.verdict().is_stuck()) {
+        let busy: Vec<&Group> = of(groups, Verdict::Busy).collect();
+        page.line(&nothing(threshold, &busy, still.as_deref()))?;
+        page.gap()?;
+    } else if let Some(still) = still {
+        let caveat =
+            text::capitalized(&still) + "; a program that has nothing to do looks the same.";
+        page.sentence("", "", &caveat)?;
+        page.gap()?;
+    }
+    Ok(())
 }
 
 /// `Nothing looks stuck (threshold 1.0 s), but 1 coroutine has run for 5.0 s: see BUSY below.`
@@ -181,139 +184,6 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     page.gap()?;
     missing_wakes::write(page, group)?;
     proof(page, group)
-}
-
-/// `Interval::tick (longest 51 ms)       for 44 ms`: a branch, and how long it has waited.
-fn branch_line(branch: &Branch) -> String {
-    let longest = branch.longest_ns.map(units::duration_ns);
-    let longest = longest.map(|longest| format!(" (longest {longest})"));
-    let what = branch.describe() + &longest.unwrap_or_default();
-    match branch.waited_ns.map(units::duration_ns) {
-        Some(age) => spread_field(&what, &format!("for {age}")),
-        None => what,
-    }
-}
-
-fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
-    let since = units::range(
-        Nanos(group.members.youngest_ns),
-        Nanos(group.members.oldest_ns),
-    );
-    let mut waits = group
-        .members
-        .waits_for
-        .iter()
-        .map(crate::evidence::resource::WaitsFor::describe);
-    let mut fields: Vec<(&str, String)> = spawned(group).into_iter().collect();
-    let by = parents::describe(&group.members.spawned_by, group.members.count);
-    let words = ["spawned by"].into_iter().chain(std::iter::repeat(""));
-    fields.extend(words.zip(by));
-    fields.extend(reasons::resumed_at(group));
-    let first = waits
-        .next()
-        .unwrap_or_else(|| state_in_words(group).to_owned());
-    let since = format!("for {since}");
-    fields.push((age_field(group), spread_field(&first, &since)));
-    fields.extend(waits.map(|more| ("", more)));
-    fields.extend(
-        group
-            .place
-            .code
-            .within
-            .clone()
-            .map(|within| ("within", within)),
-    );
-    fields.extend(blocker_text::fields(
-        &group.evidence.kept_by,
-        group.evidence.kept_by_others,
-        true,
-    ));
-    let behind = blocker_text::behind(&group.evidence.behind, view.all_ids);
-    fields.extend(behind.map(|behind| ("behind", behind)));
-    fields.push(("state", group.group_verdict.state.to_owned()));
-    fields.extend(reasons::usual(group).map(|usual| ("usually", usual)));
-    let thread = match group.group_verdict.judged.fact {
-        Fact::Running => "keeps",
-        _ => "last thread",
-    };
-    fields.push((thread, format!("tid {}", text::few(&group.members.threads))));
-    fields.extend(reasons::thread_kept(group).map(|kept| ("", kept)));
-    let look = group.evidence.thread.iter();
-    fields.extend(look.map(|look| ("thread", threads::describe(look))));
-    if !view.all_ids {
-        let more = if text::FEW < group.members.ids.len() {
-            "   (--ids lists all)"
-        } else {
-            ""
-        };
-        fields.push(("ids", format!("{}{more}", text::few(&group.members.ids))));
-    }
-    fields
-}
-
-/// Writes a field and its values, on as many lines as necessary.
-pub fn items(page: &mut Page, name: &str, separator: &str, items: &[String]) -> io::Result<()> {
-    let first = format!("     {name:<13}");
-    page.lines(&text::flow(&first, &" ".repeat(INDENT), separator, items))
-}
-
-/// Joins the value of a field and a text at the right edge.
-fn spread_field(left: &str, right: &str) -> String {
-    let gap = (text::EDGE - INDENT)
-        .saturating_sub(text::columns(left) + text::columns(right))
-        .max(2);
-    format!("{left}{}{right}", " ".repeat(gap))
-}
-
-/// The name of the field that shows the age.
-fn age_field(group: &Group) -> &'static str {
-    match group.group_verdict.judged.fact {
-        Fact::Running => "runs",
-        Fact::NeverRun => "born",
-        _ => "waits for",
-    }
-}
-
-/// Describes the state of a group without a recorded resource.
-fn state_in_words(group: &Group) -> &'static str {
-    match group.group_verdict.judged.fact {
-        Fact::Running if group.place.of_thread.is_some() => "without a suspend",
-        Fact::Running => "from there on, without a suspend",
-        Fact::NeverRun => "and never run",
-        _ if group.members.one_of_several => "(not recorded), and perhaps for something else too",
-        _ => "(not recorded)",
-    }
-}
-
-/// The spawn place and the names: `lost_wakeup::listen  lost_wakeup.rs:38, as session`.
-fn spawned(group: &Group) -> Option<(&'static str, String)> {
-    let at = group
-        .members
-        .spawned
-        .as_ref()
-        .map(|spawned| match &spawned.function {
-            Some(function) => format!("{function}  {}", spawned.at),
-            None => spawned.at.clone(),
-        });
-    match (at, called(&group.members.names)) {
-        (None, names) => Some(("named", text::cut(&names?, ROOM))),
-        (Some(at), None) => Some(("spawned at", text::cut_middle(&at, ROOM))),
-        (Some(at), Some(names)) => {
-            let names = format!(", as {}", text::cut(&names, ROOM / 2));
-            let room = ROOM - text::columns(&names);
-            Some(("spawned at", text::cut_middle(&at, room) + &names))
-        }
-    }
-}
-
-/// Joins up to two names, such as `conn-1, conn-2`, or the numbered stems of more: `conn-*, probe`.
-fn called(names: &[String]) -> Option<String> {
-    let stems: BTreeSet<String> = names.iter().map(|name| label::numbered(name)).collect();
-    match names {
-        [] => None,
-        [_] | [_, _] => Some(names.join(", ")),
-        _ => Some(text::few(&stems.into_iter().collect::<Vec<_>>())),
-    }
 }
 
 fn proof(page: &mut Page, group: &Group) -> io::Result<()> {

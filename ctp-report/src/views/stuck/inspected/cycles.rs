@@ -25,16 +25,7 @@ type Tasks<'m> = BTreeMap<TaskId, &'m JudgedTask<'m>>;
 pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Result<()> {
     let all = findings.groups.iter().flat_map(|group| &group.tasks);
     let tasks: Tasks = all.map(|member| (member.task.id, member)).collect();
-    let cycles: Vec<&[TaskId]> = tasks
-        .values()
-        .filter(|member| {
-            let judgement = member.judgement;
-            judgement.reason == InspectedReason::Deadlock
-                && judgement.verdict == verdict
-                && member.cycle.first() == Some(&member.task.id)
-        })
-        .map(|member| member.cycle.as_slice())
-        .collect();
+    let cycles = cycles_of(&tasks, verdict);
     if cycles.is_empty() {
         return Ok(());
     }
@@ -67,6 +58,19 @@ pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Resu
             units::counted(more as u64, "more cycle")
         )),
     }
+}
+
+/// The cycles with this verdict, each from its first member on.
+fn cycles_of<'m>(tasks: &Tasks<'m>, verdict: Verdict) -> Vec<&'m [TaskId]> {
+    let first_members = tasks.values().filter(|member| {
+        let judgement = member.judgement;
+        judgement.reason == InspectedReason::Deadlock
+            && judgement.verdict == verdict
+            && member.cycle.first() == Some(&member.task.id)
+    });
+    first_members
+        .map(|member| member.cycle.as_slice())
+        .collect()
 }
 
 /// Why the tasks of the cycles cannot continue.

@@ -4,7 +4,7 @@ use std::io;
 
 use ctp_trace::verdict::Verdict;
 
-use super::{items, spread_field};
+use super::fields::{items, spread_field};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
 use crate::evidence::proof::Step;

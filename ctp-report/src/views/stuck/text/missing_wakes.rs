@@ -5,7 +5,7 @@ use std::io;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Fact;
 
-use super::{INDENT, items};
+use super::fields::{INDENT, items};
 use crate::evidence::blocker_text;
 use crate::evidence::last_waker::LastWaker;
 use crate::evidence::missing_wakes::{ClosedBy, LOOK, UsualWaker};

@@ -1,0 +1,165 @@
+//! The fields of a group on the page of `--stuck`: name and value, a field per line.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Fact;
+
+use super::{reasons, threads};
+use crate::config::StuckView;
+use crate::evidence::blocker_text;
+use crate::evidence::resource::WaitsFor;
+use crate::names::branches::Branch;
+use crate::names::label;
+use crate::text::{self, Page, units};
+use crate::views::stuck::model::{Group, Members, parents};
+
+/// The column at which the value of a field begins.
+pub(super) const INDENT: usize = 18;
+
+/// The name and the value of a field.
+type Field = (&'static str, String);
+
+/// The width of the value of a field, in columns.
+const ROOM: usize = 80;
+
+/// `Interval::tick (longest 51 ms)       for 44 ms`: a branch, and how long it has waited.
+pub(super) fn branch_line(branch: &Branch) -> String {
+    let longest = branch.longest_ns.map(units::duration_ns);
+    let longest = longest.map(|longest| format!(" (longest {longest})"));
+    let what = branch.describe() + &longest.unwrap_or_default();
+    match branch.waited_ns.map(units::duration_ns) {
+        Some(age) => spread_field(&what, &format!("for {age}")),
+        None => what,
+    }
+}
+
+/// The fields of a group, in the order of the page.
+pub(super) fn fields(group: &Group, view: &StuckView) -> Vec<Field> {
+    let mut fields: Vec<Field> = spawned(group).into_iter().collect();
+    let by = parents::describe(&group.members.spawned_by, group.members.count);
+    let words = ["spawned by"].into_iter().chain(std::iter::repeat(""));
+    fields.extend(words.zip(by));
+    fields.extend(reasons::resumed_at(group));
+    fields.extend(wait_fields(group));
+    fields.extend(blocker_text::fields(
+        &group.evidence.kept_by,
+        group.evidence.kept_by_others,
+        true,
+    ));
+    let behind = blocker_text::behind(&group.evidence.behind, view.all_ids);
+    fields.extend(behind.map(|behind| ("behind", behind)));
+    fields.push(("state", group.group_verdict.state.to_owned()));
+    fields.extend(reasons::usual(group).map(|usual| ("usually", usual)));
+    fields.extend(thread_fields(group));
+    if !view.all_ids {
+        let is_cut = text::FEW < group.members.ids.len();
+        let more = if is_cut { "   (--ids lists all)" } else { "" };
+        fields.push(("ids", format!("{}{more}", text::few(&group.members.ids))));
+    }
+    fields
+}
+
+/// What the coroutines wait for, for how long, and in which function of a library.
+fn wait_fields(group: &Group) -> Vec<Field> {
+    let Members {
+        youngest_ns,
+        oldest_ns,
+        waits_for,
+        ..
+    } = &group.members;
+    let since = units::range(Nanos(*youngest_ns), Nanos(*oldest_ns));
+    let mut waits = waits_for.iter().map(WaitsFor::describe);
+    let first = waits.next();
+    let first = first.unwrap_or_else(|| state_in_words(group).to_owned());
+    let first = spread_field(&first, &format!("for {since}"));
+    let more = waits.map(|more| ("", more));
+    let within = group.place.code.within.clone();
+    [(age_field(group), first)]
+        .into_iter()
+        .chain(more)
+        .chain(within.map(|within| ("within", within)))
+        .collect()
+}
+
+/// The threads on which the coroutines run or ran last, and what is known of them.
+fn thread_fields(group: &Group) -> Vec<Field> {
+    let name = match group.group_verdict.judged.fact {
+        Fact::Running => "keeps",
+        _ => "last thread",
+    };
+    let threads = format!("tid {}", text::few(&group.members.threads));
+    let kept = reasons::thread_kept(group).map(|kept| ("", kept));
+    let look = group.evidence.thread.iter();
+    [(name, threads)]
+        .into_iter()
+        .chain(kept)
+        .chain(look.map(|look| ("thread", threads::describe(look))))
+        .collect()
+}
+
+/// Writes a field and its values, on as many lines as necessary.
+pub fn items(page: &mut Page, name: &str, separator: &str, items: &[String]) -> io::Result<()> {
+    let first = format!("     {name:<13}");
+    page.lines(&text::flow(&first, &" ".repeat(INDENT), separator, items))
+}
+
+/// Joins the value of a field and a text at the right edge.
+pub(super) fn spread_field(left: &str, right: &str) -> String {
+    let gap = (text::EDGE - INDENT)
+        .saturating_sub(text::columns(left) + text::columns(right))
+        .max(2);
+    format!("{left}{}{right}", " ".repeat(gap))
+}
+
+/// The name of the field that shows the age.
+fn age_field(group: &Group) -> &'static str {
+    match group.group_verdict.judged.fact {
+        Fact::Running => "runs",
+        Fact::NeverRun => "born",
+        _ => "waits for",
+    }
+}
+
+/// Describes the state of a group without a recorded resource.
+fn state_in_words(group: &Group) -> &'static str {
+    match group.group_verdict.judged.fact {
+        Fact::Running if group.place.of_thread.is_some() => "without a suspend",
+        Fact::Running => "from there on, without a suspend",
+        Fact::NeverRun => "and never run",
+        _ if group.members.one_of_several => "(not recorded), and perhaps for something else too",
+        _ => "(not recorded)",
+    }
+}
+
+/// The spawn place and the names: `lost_wakeup::listen  lost_wakeup.rs:38, as session`.
+fn spawned(group: &Group) -> Option<Field> {
+    let at = group
+        .members
+        .spawned
+        .as_ref()
+        .map(|spawned| match &spawned.function {
+            Some(function) => format!("{function}  {}", spawned.at),
+            None => spawned.at.clone(),
+        });
+    match (at, called(&group.members.names)) {
+        (None, names) => Some(("named", text::cut(&names?, ROOM))),
+        (Some(at), None) => Some(("spawned at", text::cut_middle(&at, ROOM))),
+        (Some(at), Some(names)) => {
+            let names = format!(", as {}", text::cut(&names, ROOM / 2));
+            let room = ROOM - text::columns(&names);
+            Some(("spawned at", text::cut_middle(&at, room) + &names))
+        }
+    }
+}
+
+/// Joins up to two names, such as `conn-1, conn-2`, or the numbered stems of more: `conn-*, probe`.
+fn called(names: &[String]) -> Option<String> {
+    let stems: BTreeSet<String> = names.iter().map(|name| label::numbered(name)).collect();
+    match names {
+        [] => None,
+        [_] | [_, _] => Some(names.join(", ")),
+        _ => Some(text::few(&stems.into_iter().collect::<Vec<_>>())),
+    }
+}
