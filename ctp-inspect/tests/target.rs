@@ -22,7 +22,7 @@ impl Drop for Sleeper {
 }
 
 #[test]
-fn own_memory_reads_as_it_is() {
+fn own_memory_is_read_unchanged() {
     let words = [0x1234_5678_9abc_def0_u64, 7];
     let target = match ProcessTarget::open(std::process::id()) {
         Ok(target) => target,

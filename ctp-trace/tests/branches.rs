@@ -121,7 +121,7 @@ fn branch_without_work_waits() {
 }
 
 #[test]
-fn branches_in_any_order_are_one_place() {
+fn branches_in_any_order_are_a_single_place() {
     let mut host = Host::new();
     host.receive_frames();
     let sites = SELECT.map(|site| host.trace_model.site(site, WaitKind::Unknown));

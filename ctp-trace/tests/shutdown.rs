@@ -198,7 +198,7 @@ fn drops_by_a_coroutine_that_goes_on_are_no_end() {
 
 // CT-16
 #[test]
-fn one_cancelled_coroutine_of_an_idle_program_is_over() {
+fn a_cancelled_coroutine_of_an_idle_program_is_over() {
     let records = [
         lost_reader(),
         dropped(1, 4 * SECOND).to_vec(),

@@ -13,7 +13,7 @@ const BYTES_AN_EVENT: f64 = 8.0;
 
 /// A single coroutine that runs and waits in turn, as in a ping-pong.
 #[test]
-fn one_coroutine() {
+fn single_coroutine() {
     let mut program = Program::new(1, 1);
     let events = (0..EVENTS).map(|_| program.step(0, 0)).collect();
     assert_small("one coroutine", events);

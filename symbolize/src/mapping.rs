@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_mapping_is_found_behind_short_ones() {
+    fn a_long_mapping_is_found_behind_short_mappings() {
         let maps = Mappings::new(vec![
             mapping(0x1000, 0x9000, "/a"),
             mapping(0x2000, 0x3000, "/a"),

@@ -112,7 +112,7 @@ mod tests {
     use crate::target::image::MemoryImage;
 
     #[test]
-    fn stack_stays_as_it_was_copied() {
+    fn copied_stack_does_not_change() {
         let mut image = MemoryImage::default();
         for (start, bytes) in [(0x1000_u64, 0x1000_usize), (0x2000, 0x40_0000)] {
             let mapping = Mapping {

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_functions_and_one_offset_are_an_old_vtable() {
+    fn eight_functions_and_an_offset_are_an_old_vtable() {
         let vtables = found(&[functions(8), vec![104, 0x1100]].concat());
         assert_eq!(vtables.len(), 1);
         assert_eq!((vtables[0].address, vtables[0].id_offset), (DATA, None));

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_apart() {
+    fn names_are_split_into_parts() {
         assert_eq!(
             generics("Cell<a::F<u8>, alloc::sync::Arc<S>>"),
             Some("a::F<u8>, alloc::sync::Arc<S>")

@@ -240,7 +240,7 @@ mod tests {
 
     // LT-11
     #[test]
-    fn filter_keeps_births_and_deaths_and_what_it_names() {
+    fn filter_keeps_births_deaths_and_the_named_kinds() {
         let all = Control::default();
         assert_eq!(kept(all, 7), [true; 4]);
         let stopped = Control {

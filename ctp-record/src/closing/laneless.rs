@@ -53,7 +53,7 @@ mod tests {
 
     // LT-12
     #[test]
-    fn threads_without_a_buffer_get_a_hint_at_a_smaller_one() {
+    fn threads_without_a_buffer_get_a_hint_at_smaller_buffers() {
         let mut closing = Closing::new(
             "app".to_owned(),
             Path::new("x"),

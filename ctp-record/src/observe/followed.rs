@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_state_is_withdrawn_and_a_new_one_recorded() {
+    fn an_ended_state_is_withdrawn_and_the_next_recorded() {
         let looks = [
             (10, SOCKET, Seen::Readable(3)),
             (20, SOCKET, Seen::Open),

@@ -34,7 +34,7 @@ fn is_locked(path: &Path) -> bool {
 
 // LT-23, CT-26
 #[test]
-fn idle_file_states_until_when_it_is_complete() {
+fn idle_file_has_a_watermark() {
     let lab = Lab::new();
     let mut command = lab.recorder(&[], fixture("paced"));
     let recorder = command.args(["truth", "2", "1", PAUSE_US]).spawn();

@@ -121,7 +121,7 @@ fn forks_that_find_the_queue_full_count_themselves() {
 
 // CTP-32, LT-19
 #[test]
-fn a_fork_whose_parent_has_ended_counts_itself() {
+fn a_fork_counts_itself_after_the_end_of_the_parent() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: it cannot become another user");
         return;

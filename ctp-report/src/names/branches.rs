@@ -254,7 +254,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn branches_of_one_await_wait_together() {
+    fn branches_of_an_await_wait_together() {
         let frame = leaf(
             1,
             &[
@@ -281,7 +281,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn timeout_is_shown_at_what_it_limits() {
+    fn timeout_is_shown_at_the_limited_wait() {
         let timeout = |line| ("<tokio::time::Timeout<T> as Future>::poll", line);
         let frame = leaf(
             1,

@@ -311,7 +311,7 @@ fn crash_on_an_unknown_thread_is_only_in_the_text() {
 }
 
 #[test]
-fn pictures_are_complete_and_reproducible() {
+fn charts_are_complete_and_reproducible() {
     let test_dir = TestDir::new();
     for trace in [
         "lost_wakeup",

@@ -119,7 +119,7 @@ fn a_list_of_ranges_that_all_share_is_charged_each_time() {
 }
 
 #[test]
-fn units_that_share_a_table_do_not_multiply_it() {
+fn units_that_share_a_table_do_not_multiply_the_cost() {
     let mut info = Vec::new();
     for _ in 0..200_000 {
         let mut unit = vec![4, 0, 0, 0, 0, 0, 8];

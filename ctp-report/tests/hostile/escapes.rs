@@ -145,7 +145,7 @@ fn no_view_prints_control_characters() {
 }
 
 #[test]
-fn titles_of_pictures_are_text() {
+fn titles_of_charts_are_text() {
     let room = Room::new();
     room.write("ctp.data", &evil_trace("/none"));
     for view in ["--flame", "--timeline"] {

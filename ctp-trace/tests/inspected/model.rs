@@ -255,7 +255,7 @@ fn a_late_timer_was_due_at_both_inspections() {
 }
 
 #[test]
-fn a_late_timer_in_a_branch_counts_if_it_is_polled() {
+fn a_late_timer_in_a_polled_branch_counts() {
     let verdict = |is_polled| {
         let timer = TaskWait {
             always_registers: is_polled,

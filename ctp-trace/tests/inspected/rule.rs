@@ -111,7 +111,7 @@ fn a_single_inspection_proves_nothing() {
 
 // CT-18
 #[test]
-fn one_moment_is_enough_if_all_stood_still() {
+fn a_single_moment_is_enough_if_all_stood_still() {
     let of = |wakers, leaf, blocked| {
         judged(&InspectedEvidence {
             is_frozen: true,
@@ -133,7 +133,7 @@ fn one_moment_is_enough_if_all_stood_still() {
 }
 
 #[test]
-fn one_moment_does_not_prove_that_a_call_lasts() {
+fn a_single_moment_does_not_prove_that_a_call_lasts() {
     let evidence = InspectedEvidence {
         is_frozen: true,
         state: TaskState::Running,

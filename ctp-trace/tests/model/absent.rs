@@ -181,7 +181,7 @@ fn whole_traces_have_no_gap() {
 
 // CT-24
 #[test]
-fn no_trace_passes_without_one_of_the_records() {
+fn every_missing_record_is_noticed() {
     for (name, records) in all() {
         let end = end_of(&records);
         for index in 0..records.len() {
@@ -235,7 +235,7 @@ fn joined(header: &[u8], chunks: &[Vec<u8>], is_renumbered: bool) -> Vec<u8> {
 
 // CT-24
 #[test]
-fn no_trace_passes_without_one_of_the_chunks() {
+fn every_missing_chunk_is_noticed() {
     for (name, records) in all() {
         let whole = written(&records, &end_of(&records));
         let chunks = chunks(&whole);

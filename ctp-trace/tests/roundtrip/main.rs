@@ -168,7 +168,7 @@ fn a_trace_that_ends_in_zeros_is_truncated() {
 
 // LT-24
 #[test]
-fn a_missing_chunk_is_reported_where_it_was() {
+fn a_missing_chunk_is_reported_at_the_right_offset() {
     let bytes = sample();
     let starts = frames(&bytes);
     let without = [&bytes[..starts[2]], &bytes[starts[3]..]].concat();

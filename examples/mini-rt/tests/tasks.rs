@@ -68,7 +68,7 @@ fn sleeps_end_in_order_and_not_too_early() {
 }
 
 #[test]
-fn a_shorter_sleep_cuts_a_longer_one_short() {
+fn a_shorter_sleep_ends_a_longer_wait() {
     let runtime = Runtime::new(1).unwrap();
     let (done, end) = mpsc::channel();
     runtime.spawn(async { sleep(Duration::from_secs(3600)).await });

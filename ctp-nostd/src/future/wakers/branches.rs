@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn future_whose_leaf_wakes_old_wakers_is_left_alone() {
+    fn future_with_a_leaf_that_wakes_old_wakers_is_left_alone() {
         let branches = Branches::new(false);
         branches.ask_for_precise_polls(0);
         assert!(!branches.is_precise(), "there is no leaf");

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn drop_of_one_waker_makes_the_only_chain_open() {
+    fn drop_of_a_waker_makes_the_only_chain_open() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.record_chain(6);

@@ -270,7 +270,7 @@ mod tests {
 
     // CT-15
     #[test]
-    fn poll_states_which_wakers_it_leaves() {
+    fn poll_states_which_wakers_remain() {
         let wrapped = wrapped(&Arc::default(), false);
         let borrowed = wrapped.begin_poll().0;
         let after = |poll: &dyn Fn() -> Option<Waker>| {

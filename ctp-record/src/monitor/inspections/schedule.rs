@@ -58,7 +58,7 @@ mod tests {
     const COST: Duration = Duration::from_millis(100);
 
     #[test]
-    fn second_inspection_is_soon_and_later_ones_are_rare() {
+    fn second_inspection_is_soon_and_later_inspections_rare() {
         let begin = Instant::now();
         let mut schedule = Schedule::new(begin);
         let mut gaps = Vec::new();

@@ -17,7 +17,7 @@ pub fn write(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
         let about = about(model, id, process);
         page.lines(&text::flow("# ", "#   ", "   ", &about))?;
     }
-    page.sentence("# ", "#   ", &how_it_was_read(model))?;
+    page.sentence("# ", "#   ", &reading_method(model))?;
     let all = model.trace_model.inspected();
     let gaps: BTreeSet<&str> = all
         .flat_map(|(_, process)| process.gaps.iter().map(String::as_str))
@@ -89,7 +89,7 @@ fn looks(process: &InspectedProcess) -> String {
     text::few(&moments.collect::<Vec<_>>())
 }
 
-fn how_it_was_read(model: &Model) -> String {
+fn reading_method(model: &Model) -> String {
     if model.is_core_file() {
         return "a single moment at an unknown time, without history: nothing says which timers were due, or for \
                 how long a thread was in a call"

@@ -160,7 +160,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn close_covers_both_directions_of_one_resource() {
+    fn close_covers_both_directions_of_a_resource() {
         let all = [
             waits(1, 1, WaitKind::Writable, 7),
             waits(2, 1, WaitKind::Channel, 7),
