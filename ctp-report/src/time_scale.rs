@@ -24,7 +24,8 @@ const LONG_STEPS: [u64; 11] = [
     24 * HOUR,
 ];
 
-/// Of twice as much there is a number yet: rows are made coarser by twos until they find room.
+/// The longest span that is shown. Its double is still a number, which rows need when they double the
+/// length of their pieces until they have room.
 const LONGEST: u64 = u64::MAX / 2;
 
 /// The time span that is shown.

@@ -68,7 +68,7 @@ pub(crate) struct Located {
 }
 
 impl Dwarf {
-    /// Of a program that lies here; `None` if there is none, or none that can be read.
+    /// Loads the debug info of the program at this path; `None` if there is none, or none that can be read.
     pub(crate) fn load(
         image: Image,
         supplement: Option<Image>,

@@ -24,7 +24,7 @@ pub(crate) struct Split<'i> {
 }
 
 impl<'i> Split<'i> {
-    /// Of a program that lies here.
+    /// Prepares to read the split debug info of the program at this path.
     pub(crate) fn of(program: &Path, places: &Places, images: &'i Images) -> Self {
         let mut package = program.as_os_str().to_owned();
         package.push(".dwp");

@@ -24,7 +24,7 @@ struct Question {
     is_used_elsewhere: bool,
 }
 
-/// Settles which wakers only the tasks themselves can use.
+/// Decides which wakers only the tasks themselves can use.
 pub fn settle(
     target: &dyn Target,
     stacks: &StackRanges,

@@ -8,7 +8,7 @@ use crate::target::read_parts::read_parts;
 use crate::target::{EpollInterest, StackPointer, Target};
 use crate::threads::ThreadSample;
 
-/// Of larger stacks, only the innermost part is copied, so that the thread soon goes on.
+/// Maximum size of a copy: the innermost part of a larger stack, so that the thread soon continues.
 const MAX_BYTES: u64 = 128 << 10;
 
 /// The used part of a stack.

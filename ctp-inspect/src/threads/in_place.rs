@@ -11,7 +11,7 @@ const MESSAGE: &[u8] = b"can call blocking only when running on the multi-thread
 
 /// The constants of a program are read in parts of this size.
 const PART_BYTES: usize = 1 << 20;
-/// Of larger mappings, only the beginning is read.
+/// Maximum number of bytes that are read, from the beginning of a mapping.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Whether the file with the code at an address may contain `block_in_place`.

@@ -76,7 +76,7 @@ fn times_of(plan: &Plan, input: &SnapshotInput) -> ImageTimes {
     }
 }
 
-/// The changes of orders, by time.
+/// The changes of the filter, by time.
 fn controls(input: &SnapshotInput) -> Vec<Control> {
     let controls = input.marks.iter().filter_map(|mark| match mark {
         Record::Control(control) => Some(*control),
@@ -88,7 +88,7 @@ fn controls(input: &SnapshotInput) -> Vec<Control> {
 }
 
 /// Emits the events of coroutines and threads of all memories, each memory's by time, and the changes of
-/// orders at their times.
+/// the filter at their times.
 fn emit_events(
     images: &mut [MemoryImage],
     controls: &[Control],

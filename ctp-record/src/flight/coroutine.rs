@@ -77,7 +77,7 @@ impl SnapshotCoroutine {
     /// Leaves out what the coroutine did after the recording's end.
     pub fn stop(&mut self, until_ns: u64) {
         let state = &self.known.state;
-        // Of a coroutine that departed since, only lanes have events.
+        // If the coroutine departed since, only lanes have its events.
         let behind = self.in_lanes.map(|(_, last)| last.wrapping_add(1));
         let later = state
             .first_after(until_ns)

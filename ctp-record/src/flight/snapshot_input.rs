@@ -37,7 +37,7 @@ pub struct SnapshotInput {
     pub length_ns: Option<u64>,
     /// Definitions of processes, modules and sites.
     pub definitions: Vec<Record>,
-    /// Ends of processes and changes of orders.
+    /// Ends of processes and changes of the filter.
     pub marks: Vec<Record>,
     /// Observations of descriptors.
     pub looks: Vec<Look>,

@@ -51,7 +51,7 @@ pub struct MemorySet {
     latest_given_up: Nanos,
     /// The orders for a process that starts later: which events are recorded.
     orders: Orders,
-    /// The number of changes of orders.
+    /// The number of changes of the filter.
     generation: u32,
 }
 
@@ -342,7 +342,7 @@ impl MemorySet {
         }
     }
 
-    /// The latest change of orders, for the trace.
+    /// The latest change of the filter, for the trace.
     pub fn change(&self, at: Nanos, pid: Option<u32>) -> Control {
         let orders = self.orders_of(pid);
         orders.record(at, self.generation, pid.unwrap_or(0))

@@ -99,7 +99,8 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
         }
     };
     let branches = leaves.iter().zip(&chains).map(branch).collect();
-    let main = limited(leaves, &chains).or_else(|| (shared == 0).then(|| main(leaves, last)));
+    let main =
+        limited(leaves, &chains).or_else(|| (shared == 0).then(|| first_named(leaves, last)));
     let place = match main {
         Some(index) => chains[index].clone(),
         None => Awaits {
@@ -111,8 +112,8 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
     (place, branches)
 }
 
-/// Of two leaves, the one that a timer limits: the other only sleeps, or both separate in the code of a
-/// timeout.
+/// Which of two leaves a timer limits, if any: the other leaf only sleeps, or both separate in the code
+/// of a timeout.
 fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
     let [left, other] = leaves else {
         return None;
@@ -146,9 +147,9 @@ fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
     }
 }
 
-/// Of leaves that have nothing in common, the one to name first: the last polled, or any that is no
+/// Which of several leaves with nothing in common is named first: the last polled, or any that is no
 /// timer.
-fn main(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> usize {
+fn first_named(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> usize {
     let found = leaves
         .iter()
         .position(|leaf| last.contains(&leaf.site) && !is_timer(leaf));

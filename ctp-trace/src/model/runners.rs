@@ -20,7 +20,7 @@ const BIRTHS: usize = 1 << 10;
 /// The runs of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
-    /// Of all runs, the run of the coroutine that became ready last.
+    /// The run of the coroutine that became ready last, among all runs.
     pub(super) overtaker: Option<Overtaker>,
     threads: Recent<u64, OnThread>,
     /// Threads with complete events in order.
@@ -38,7 +38,7 @@ pub(super) struct OnThread {
     pub(super) coroutine: CoroutineId,
     /// When that run began.
     pub(super) at: Nanos,
-    /// Of all runs of the thread, the run of the coroutine that became ready last.
+    /// The run of the coroutine that became ready last, among all runs of the thread.
     pub(super) overtaker: Option<Overtaker>,
     /// The thread announced its end after that run.
     pub(super) has_ended: bool,

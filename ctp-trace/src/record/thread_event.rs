@@ -75,6 +75,6 @@ pub struct Hold {
     pub by: Waker,
     /// Where the program reported this.
     pub site: SiteId,
-    /// Of an acquire: others may hold the resource at the same time.
+    /// If acquired: whether others may hold the resource at the same time.
     pub shared: bool,
 }

@@ -1,7 +1,7 @@
 //! Opens regular files whose names come from elsewhere: from a trace, or from a file that a trace names.
 //!
-//! To open a pipe is to wait for its other end, to open a device may change its state, and to open a
-//! file under a lease is to wait up to 45 s for the process that holds the lease.
+//! Opening a pipe waits for its other end, opening a device may change its state, and opening a file
+//! under a lease waits up to 45 s for the process that holds the lease.
 
 use std::fs::File;
 use std::io;

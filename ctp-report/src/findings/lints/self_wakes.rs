@@ -1,7 +1,8 @@
 //! Counts how often coroutines wake themselves in a run that ends in a wait.
 //!
 //! All wakes are counted by their sequence numbers, which losses do not affect. A coroutine's own wakes
-//! are counted only if they are recorded. So if most wakes are found to be its own, this is certain.
+//! are counted only if they are recorded. So if more than half
+//! of all wakes are found to be own wakes, that is certain.
 
 use std::collections::HashMap;
 
