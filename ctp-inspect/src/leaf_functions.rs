@@ -22,6 +22,7 @@ const LIBRARIES: &[&str] = &[
     "futures_util",
     "futures_channel",
     "futures_io",
+    "futures_sink",
     "futures_lite",
     "futures_timer",
     "async_io",
@@ -31,6 +32,8 @@ const LIBRARIES: &[&str] = &[
     "async_net",
     "event_listener",
     "event_listener_strategy",
+    "flume",
+    "spin",
     "pin_project_lite",
     "ctp_nostd",
 ];
@@ -51,13 +54,21 @@ const LEAVES: &[(&str, LeafKind)] = &[
     ("async_io::Timer", LeafKind::Timer),
     ("futures_timer::", LeafKind::Timer),
     ("tokio::sync::batch_semaphore::", LeafKind::Semaphore),
+    // A sender waits until no reply is wanted any more.
+    ("tokio::sync::oneshot::Sender", LeafKind::Notification),
+    ("futures_channel::oneshot::Sender", LeafKind::Notification),
     ("tokio::sync::oneshot::", LeafKind::Reply),
     ("futures_channel::oneshot::", LeafKind::Reply),
     ("tokio::sync::mpsc::", LeafKind::Message),
     ("tokio::sync::broadcast::", LeafKind::Message),
     ("tokio::sync::notify::", LeafKind::Notification),
     ("event_listener::", LeafKind::Notification),
+    ("futures_channel::mpsc::Sender", LeafKind::Room),
+    ("futures_channel::mpsc::BoundedSenderInner", LeafKind::Room),
     ("futures_channel::mpsc::", LeafKind::Message),
+    ("flume::async::Send", LeafKind::Room),
+    ("flume::async::Recv", LeafKind::Message),
+    ("tokio_util::time::delay_queue::", LeafKind::Message),
     ("futures_util::lock::mutex::", LeafKind::Lock),
     ("tokio::runtime::task::join::", LeafKind::Task),
 ];
@@ -89,12 +100,22 @@ const OUTER: &[(LeafKind, &str, LeafKind)] = &[
     ),
     (
         LeafKind::Notification,
-        "async_channel::Recv",
+        "async_channel::Rec",
         LeafKind::Message,
     ),
     (
         LeafKind::Notification,
         "async_channel::Send",
+        LeafKind::Room,
+    ),
+    (
+        LeafKind::Notification,
+        "async_broadcast::Rec",
+        LeafKind::Message,
+    ),
+    (
+        LeafKind::Notification,
+        "async_broadcast::Send",
         LeafKind::Room,
     ),
 ];
@@ -237,5 +258,27 @@ mod tests {
         assert_eq!(kind(&[ready]), LeafKind::Io);
         assert_eq!(kind(&[ready, write]), LeafKind::Output);
         assert_eq!(kind(&["app::tokio::net::Socket::read"]), LeafKind::Unknown);
+    }
+
+    // CT-15
+    #[test]
+    fn channels_of_other_libraries_are_known() {
+        let register = "futures_core::task::__internal::atomic_waker::AtomicWaker::register";
+        let next =
+            "<futures_channel::mpsc::Receiver<T> as futures_core::stream::Stream>::poll_next";
+        assert_eq!(kind(&[register, next]), LeafKind::Message);
+        let ready = "<futures_channel::mpsc::Sender<T> as futures_sink::Sink<T>>::poll_ready";
+        let unparked = "futures_channel::mpsc::BoundedSenderInner<T>::poll_unparked";
+        assert_eq!(kind(&[unparked, ready]), LeafKind::Room);
+        let send = "<flume::async::SendFut<T> as core::future::future::Future>::poll";
+        assert_eq!(
+            kind(&["flume::async::AsyncSignal::new", send]),
+            LeafKind::Room
+        );
+        let event = "event_listener::InnerListener<T,B>::poll_internal";
+        let receive = "<async_channel::RecvInner<T> as event_listener_strategy::EventListenerFuture>::poll_with_strategy";
+        assert_eq!(kind(&[event, receive]), LeafKind::Message);
+        let closed = "tokio::sync::oneshot::Sender<T>::poll_closed";
+        assert_eq!(kind(&[closed]), LeafKind::Notification);
     }
 }
