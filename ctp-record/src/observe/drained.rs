@@ -56,7 +56,8 @@ impl Drained {
         let Some((inodes, sockets)) = inodes
             .as_ref()
             .zip(sockets)
-            .filter(|(_, sockets)| sockets.is_whole())
+            // A process that is about to end has no descriptors any more.
+            .filter(|(inodes, sockets)| !inodes.is_empty() && sockets.is_whole())
         else {
             self.processes.remove(&process);
             return None;
@@ -196,6 +197,22 @@ mod tests {
             Ok(Descriptor::Socket(inode)) => inode,
             other => panic!("{other:?}"),
         }
+    }
+
+    // CT-15
+    #[test]
+    fn a_process_that_has_ended_is_not_drained() {
+        let mut child = std::process::Command::new("true").spawn().expect("a child");
+        let status = format!("/proc/{}/status", child.id());
+        let is_over = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains("Z (zom"));
+        while !is_over() {
+            std::thread::yield_now();
+        }
+        let mut drained = Drained::default();
+        for seconds in 1..4 {
+            assert_eq!(drained.observe(ProcessId(1), child.id(), at(seconds)), None);
+        }
+        child.wait().expect("the child has ended");
     }
 
     #[test]
