@@ -7,6 +7,7 @@ const THRESHOLD: Nanos = Nanos(1_000_000_000);
 const ROOM: SiteId = SiteId(1);
 const MESSAGE: SiteId = SiteId(2);
 const PENDING: SiteId = SiteId(3);
+const REPLY: SiteId = SiteId(4);
 
 fn ms(ms: u64) -> Nanos {
     Nanos(ms * 1_000_000)
@@ -76,7 +77,11 @@ fn sent(from: u32, to: u32) -> Record {
 fn judged(records: &[Vec<Record>]) -> Vec<&'static str> {
     let mut trace_model = TraceModel::new();
     let leaf = |site, kind| Record::Leaf(Leaf { site, kind });
-    let leaves = [leaf(ROOM, LeafKind::Room), leaf(MESSAGE, LeafKind::Message)];
+    let leaves = [
+        leaf(ROOM, LeafKind::Room),
+        leaf(MESSAGE, LeafKind::Message),
+        leaf(REPLY, LeafKind::Reply),
+    ];
     let end = Record::End(End {
         at: ms(9_000),
         ..End::default()
@@ -118,4 +123,78 @@ fn a_reader_that_may_continue_clears_its_senders() {
 fn a_reader_that_waits_for_nothing_never_reads() {
     let rests = [waits(1, ROOM), waits(2, PENDING), vec![sent(1, 2)]];
     assert_eq!(judged(&rests), ["full-channel", "unregistered"]);
+}
+
+/// Waits that are over, of another coroutine, so that waits here are usually short.
+fn short_waits(id: u32, site: SiteId) -> Vec<Record> {
+    let event = |n: u64, kind, site| {
+        Record::Event(Event {
+            coroutine: CoroutineId(id),
+            n,
+            at: ms(n),
+            kind,
+            site,
+            ..Event::default()
+        })
+    };
+    let waits = (0..10).flat_map(|i| {
+        [
+            event(2 * i, EventKind::Run, SiteId(0)),
+            event(2 * i + 1, EventKind::Suspend, site),
+        ]
+    });
+    let end = [
+        event(20, EventKind::Run, SiteId(0)),
+        event(21, EventKind::Death, SiteId(0)),
+    ];
+    [birth(id)].into_iter().chain(waits).chain(end).collect()
+}
+
+// CT-15
+#[test]
+fn a_stuck_reader_never_reads() {
+    let sends = [waits(1, ROOM), waits(2, REPLY), vec![sent(1, 2)]];
+    assert_eq!(judged(&sends), ["no-past"; 2]);
+    let others_get_replies = [&sends[..], &[short_waits(3, REPLY)]].concat();
+    let stuck = ["full-channel", "far-beyond"];
+    assert_eq!(judged(&others_get_replies), stuck);
+}
+
+// CT-15
+#[test]
+fn a_reader_that_only_senders_wake_never_reads() {
+    let waiting = [waits(1, ROOM), waits(2, ROOM), waits(3, MESSAGE)];
+    let sent_to = vec![sent(1, 3), sent(2, 3)];
+    let made_room = vec![sent(3, 1), sent(3, 2)];
+    let all = [&waiting[..], &[sent_to.clone(), made_room.clone()]].concat();
+    assert_eq!(judged(&all), ["full-channel", "full-channel", "no-past"]);
+    let of_another_channel = [&waiting[..], &[sent_to, vec![sent(3, 1)]]].concat();
+    assert_eq!(judged(&of_another_channel), ["no-past"; 3]);
+    let another_sender = [waits(4, MESSAGE), vec![sent(4, 3)]];
+    let another_sender = [&all[..], &another_sender].concat();
+    assert_eq!(judged(&another_sender), ["no-past"; 4]);
+}
+
+// CT-15
+#[test]
+fn a_sender_without_any_reader_is_compared_with_itself() {
+    let mut sender = short_waits(1, MESSAGE);
+    sender.truncate(sender.len() - 1);
+    let event = |n, kind, site| {
+        Record::Event(Event {
+            coroutine: CoroutineId(1),
+            n,
+            at: ms(n),
+            kind,
+            site,
+            ..Event::default()
+        })
+    };
+    sender.push(event(21, EventKind::Suspend, ROOM));
+    let reader = waits(2, MESSAGE);
+    assert_eq!(judged(&[sender.clone()]), ["no-reader"]);
+    assert_eq!(
+        judged(&[sender, reader, vec![sent(1, 2)]])[0],
+        "only-coarse"
+    );
 }

@@ -66,6 +66,7 @@ fn newest_all_waiting_after_short_lives_is_likely_stuck() {
         p99: all.first().map_or(Nanos(0), |pair| p99(pair.1)),
         longest: ms(3),
         newest: 8,
+        here: 8,
         alike: None,
     };
     assert!((ms(3)..ms(6)).contains(&lives.p99));

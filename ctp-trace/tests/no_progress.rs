@@ -124,8 +124,53 @@ fn a_sleeping_thread_may_continue_unless_silence_is_unheard_of() {
         observed(6 * SECOND, 1, 0),
         end(8 * SECOND),
     ];
-    assert_eq!(judged(&[&hangs(1), &sleeps]), ["no-past"]);
-    assert_eq!(judged(&[&hangs(100), &sleeps]), ["no-progress"]);
+    let others = with_other(WaitMarks::default());
+    assert_eq!(judged(&[&hangs(1), &others, &sleeps])[0], "no-past");
+    assert_eq!(judged(&[&hangs(100), &others, &sleeps])[0], "no-progress");
+}
+
+/// Another coroutine, which has woken the first and waits now.
+fn with_other(marks: WaitMarks) -> Vec<Record> {
+    let mut records = waits(2, 1, WaitKind::Unknown, marks);
+    records.push(Record::Wake(Wake {
+        coroutine: CoroutineId(2),
+        ..Wake::default()
+    }));
+    records.push(Record::ThreadEvent(ThreadEvent {
+        process: PROCESS,
+        at: Nanos(2),
+        act: Act::Wake(WakeCall {
+            coroutine: CoroutineId(1),
+            count: 1,
+            by: Waker::Coroutine(CoroutineId(2)),
+            site: SiteId(0),
+        }),
+        ..ThreadEvent::default()
+    }));
+    records
+}
+
+// CT-15
+#[test]
+fn a_sleeping_thread_may_give_work_after_the_load_is_over() {
+    let sleeps = [
+        observed(4 * SECOND, 1, 0),
+        observed(6 * SECOND, 1, 0),
+        end(8 * SECOND),
+    ];
+    let hangs = hangs(100);
+    assert_eq!(judged(&[&hangs, &sleeps]), ["only-coarse"], "woken by none");
+    let other = with_other(WaitMarks::default());
+    let ended = [
+        event(2, 2, 3, EventKind::Run),
+        event(2, 3, 4, EventKind::Death),
+    ];
+    assert_eq!(judged(&[&hangs, &other, &ended, &sleeps]), ["only-coarse"]);
+    let in_pending = with_other(WaitMarks {
+        wakers: PollWakers::Unregistered,
+        ..WaitMarks::default()
+    });
+    assert_eq!(judged(&[&hangs, &in_pending, &sleeps])[0], "only-coarse");
 }
 
 // CT-15
@@ -159,6 +204,47 @@ fn a_sleeping_thread_that_acted_late_may_act_again() {
     })];
     let ended = [event(2, 0, SECOND + 1, EventKind::Death)];
     assert_eq!(judged(&[&hangs, &born, &ended, &sleeps]), ["only-coarse"]);
+}
+
+// CT-15
+#[test]
+fn a_thread_that_is_blocked_in_a_run_makes_no_progress() {
+    let sleeps = [
+        observed(4 * SECOND, 1, 0),
+        observed(6 * SECOND, 1, 0),
+        end(8 * SECOND),
+    ];
+    let mut runs = waits(2, 1, WaitKind::Unknown, WaitMarks::default());
+    runs.truncate(2);
+    let parts = [hangs(100), runs, blocked_in("futex")].concat();
+    assert_eq!(judged(&[&parts, &sleeps])[0], "no-progress");
+    let parts = [&parts[..], &blocked_in("read")].concat();
+    assert_eq!(judged(&[&parts, &sleeps])[0], "only-coarse");
+}
+
+/// Two inspections find the only thread that runs coroutines in this call.
+fn blocked_in(call: &str) -> Vec<Record> {
+    let inspection = |at: u64| {
+        let begin = Record::Inspection(Inspection {
+            process: PROCESS,
+            at: Nanos(at * SECOND),
+            only_threads: true,
+            ..Inspection::default()
+        });
+        let thread = Record::InspectedThread(InspectedThread {
+            process: PROCESS,
+            syscall: Some(1),
+            call: call.to_owned(),
+            ..InspectedThread::default()
+        });
+        let end = Record::InspectionEnd(InspectionEnd {
+            process: PROCESS,
+            at: Nanos(at * SECOND),
+            ..InspectionEnd::default()
+        });
+        [begin, thread, end]
+    };
+    [inspection(2), inspection(3)].concat()
 }
 
 proptest! {

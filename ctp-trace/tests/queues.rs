@@ -271,4 +271,34 @@ fn woken_while_no_coroutine_runs_is_likely_stuck() {
     let lost = on(9, 2, &[(900, Run, 0), (1_100, Suspend, 0)]);
     let gap = event_counts(2, 3, 3);
     assert_eq!(verdict(&[lost, vec![gap]].concat()), Verdict::Waiting);
+    let blocked = [runs.clone(), blocked_in(9, "futex")].concat();
+    assert_eq!(verdict(&blocked), Verdict::MaybeStuck, "in a lock");
+    let sleeps = [runs, blocked_in(9, "clock_nanosleep")].concat();
+    assert_eq!(verdict(&sleeps), Verdict::Waiting, "may continue");
+}
+
+/// Two inspections found this thread in the same call since two seconds.
+fn blocked_in(tid: u32, call: &str) -> Vec<Record> {
+    let inspection = |at: u64, threads: Vec<InspectedThread>| {
+        let begin = Record::Inspection(Inspection {
+            at: Nanos(at * SECOND.0),
+            only_threads: true,
+            ..Inspection::default()
+        });
+        let end = Record::InspectionEnd(InspectionEnd {
+            at: Nanos(at * SECOND.0),
+            ..InspectionEnd::default()
+        });
+        let threads = threads.into_iter().map(Record::InspectedThread);
+        [begin].into_iter().chain(threads).chain([end])
+    };
+    let thread = InspectedThread {
+        tid,
+        syscall: Some(202),
+        call: call.to_owned(),
+        ..InspectedThread::default()
+    };
+    inspection(2, vec![thread])
+        .chain(inspection(3, Vec::new()))
+        .collect()
 }

@@ -2,7 +2,10 @@
 //!
 //! A program does not say which coroutine reads from a channel. But a sender wakes the reader, so the
 //! readers of a waiting sender's channels are among the coroutines that it has woken. If none of these
-//! can continue, because each waits for room itself or is never woken again, neither can the sender.
+//! can continue, neither can the sender: each waits for room itself, is stuck, is never woken again, or
+//! waits for a message that only such senders can send.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -33,6 +36,12 @@ impl Callers {
 
     pub(super) fn forget(&mut self, id: CoroutineId) {
         self.0.remove(&id);
+    }
+
+    /// Some coroutines that have woken this coroutine.
+    pub(super) fn of(&self, id: CoroutineId) -> impl Iterator<Item = CoroutineId> {
+        let callers = self.0.get(&id).into_iter();
+        callers.flat_map(KnownCallers::known)
     }
 }
 
@@ -86,24 +95,33 @@ impl WokenBy {
     }
 }
 
-/// For each coroutine that waits for room in a channel that nothing empties, a reader of the channel.
+/// For each coroutine that waits for room, those that it may have woken.
+pub(super) type Senders = BTreeMap<CoroutineId, Vec<CoroutineId>>;
+
+/// For each coroutine that waits for room in vain, the coroutine that it waits for.
 pub(super) type FullChannels = Map<CoroutineId, FullEvidence>;
 
 impl TraceModel {
-    /// The coroutines that wait for room in channels that nothing empties.
-    pub(super) fn full_channels(&self) -> FullChannels {
-        let senders = self.senders();
+    /// The coroutines that wait for room in channels which nothing empties, if these others are stuck.
+    pub(super) fn full_channels(
+        &self,
+        senders: &Senders,
+        stuck: &BTreeSet<CoroutineId>,
+    ) -> FullChannels {
         let mut waits: WaitsFor = senders
             .iter()
             .filter_map(|(id, readers)| Some((*id, needs_any(readers)?)))
             .collect();
-        let resting = self
-            .coroutines
-            .all()
-            .iter()
-            .filter(|other| is_never_woken(other));
-        // A coroutine that is never woken again waits for itself.
-        waits.extend(resting.filter_map(|other| Some((other.id, needs_any(&[other.id])?))));
+        let readers: BTreeSet<_> = senders.values().flatten().collect();
+        for reader in readers.into_iter().filter_map(|id| self.get(*id)) {
+            // A coroutine that is never woken again waits for itself.
+            let needs = if is_never_woken(reader) || stuck.contains(&reader.id) {
+                needs_any(&[reader.id])
+            } else {
+                needs_any(&self.senders_to(reader))
+            };
+            waits.extend(needs.map(|needs| (reader.id, needs)));
+        }
         let stay = remaining(&waits);
         let stuck = senders.iter().filter(|(id, _)| stay.contains(id));
         stuck
@@ -112,7 +130,7 @@ impl TraceModel {
     }
 
     /// The coroutines that wait for room, each with those that it may have woken.
-    fn senders(&self) -> Vec<(CoroutineId, Vec<CoroutineId>)> {
+    pub(super) fn senders(&self) -> Senders {
         let all = self.coroutines.all().iter();
         let alive: Vec<&Coroutine> = all.filter(|other| other.is_alive()).collect();
         let senders = alive.iter().copied();
@@ -120,7 +138,7 @@ impl TraceModel {
             .filter(|sender| self.leaf_kind(sender) == LeafKind::Room)
             .collect();
         if senders.is_empty() {
-            return Vec::new();
+            return Senders::default();
         }
         let mut woken = WokenBy::default();
         for other in &alive {
@@ -132,6 +150,28 @@ impl TraceModel {
             .into_iter()
             .map(|sender| (sender.id, woken.of(sender.id)))
             .collect()
+    }
+
+    /// The coroutines of which any may send the message that a reader waits for. Empty if these are not
+    /// all known, or if the reader has not made room for each of them before.
+    fn senders_to(&self, reader: &Coroutine) -> Vec<CoroutineId> {
+        let callers = self.callers.0.get(&reader.id);
+        let waits_for_message = self.leaf_kind(reader) == LeafKind::Message;
+        let Some(callers) = callers.filter(|callers| waits_for_message && !callers.more) else {
+            return Vec::new();
+        };
+        let known: Vec<CoroutineId> = callers.known().collect();
+        let makes_room = |sender: &CoroutineId| {
+            let woken_by = self.callers.0.get(sender);
+            let is_by_reader =
+                woken_by.is_some_and(|callers| callers.known().any(|caller| caller == reader.id));
+            is_by_reader && self.get(*sender).is_some_and(Coroutine::is_alive)
+        };
+        if known.iter().all(makes_room) {
+            known
+        } else {
+            Vec::new()
+        }
     }
 
     fn full_evidence(&self, reader: CoroutineId) -> Option<FullEvidence> {
@@ -151,7 +191,7 @@ fn needs_any(readers: &[CoroutineId]) -> Option<Needs> {
 }
 
 /// Whether a coroutine waits for nothing, and no waker of it is left.
-fn is_never_woken(coroutine: &Coroutine) -> bool {
+pub(super) fn is_never_woken(coroutine: &Coroutine) -> bool {
     let wait = coroutine.suspend();
     wait.is_some_and(|wait| wait.marks.wakers == PollWakers::Unregistered)
         && coroutine.is_alive()

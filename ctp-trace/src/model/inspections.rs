@@ -9,6 +9,7 @@ mod threads;
 use std::collections::BTreeMap;
 
 use super::TraceModel;
+use super::coroutine::Coroutine;
 use crate::record::{
     AwaitStack, AwaitStackId, InspectedTask, InspectedThread, InspectionEnd, Nanos, ProcessId,
     Record, TaskId, TaskKind,
@@ -80,6 +81,20 @@ impl TraceModel {
         let all = self.inspections.processes.iter();
         all.map(|(id, process)| (*id, &process.by_thread))
             .filter(|(_, threads)| !threads.times.is_empty())
+    }
+
+    /// Whether the thread on which a coroutine runs has been blocked all along in a call that only
+    /// another thread of the process ends, as in a lock.
+    pub(super) fn is_thread_parked(&self, coroutine: &Coroutine) -> bool {
+        let process = self.inspections.processes.get(&coroutine.process);
+        let tid = coroutine.last.and_then(|last| u32::try_from(last.tid).ok());
+        let Some((process, tid)) = process.zip(tid) else {
+            return false;
+        };
+        let facts = process.by_thread.facts(tid, coroutine.state().1);
+        facts.is_some_and(|facts| {
+            facts.activity == ThreadActivity::Blocked && facts.thread.call == "futex"
+        })
     }
 
     /// The processes of which tasks and threads were inspected.

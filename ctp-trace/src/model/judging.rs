@@ -1,16 +1,22 @@
 //! Collects the evidence about each coroutine and applies the rule.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::TraceModel;
+use super::blocks::Blocks;
 use super::coroutine::Coroutine;
+use super::full_channels::Senders;
 use super::levels::Levels;
+use super::lives::Newest;
+use super::parked::ParkedProcess;
+use super::quiet::Quiet;
 use super::resources::closings::{self, Closing};
 use super::runners::Runners;
-use crate::record::{CoroutineId, Event, LeafKind, Nanos};
+use crate::hash::Map;
+use crate::record::{CoroutineId, Event, LeafKind, Nanos, ProcessId};
 use crate::verdict::{
-    BlockEvidence, CloseEvidence, Evidence, Judgement, Overtaker, ResourceEvidence, State,
-    ThreadEvidence, TurnEvidence, judge,
+    BlockEvidence, CloseEvidence, Evidence, FullEvidence, Judgement, Overtaker, ResourceEvidence,
+    State, ThreadEvidence, TurnEvidence, judge,
 };
 
 /// The overtaking run on the thread that last ran the coroutine, or on the thread where another
@@ -30,38 +36,100 @@ fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overt
         .min_by_key(|overtaker| overtaker.ready)
 }
 
+/// The judgements of coroutines that have not ended.
+pub(super) type Judged = BTreeMap<CoroutineId, Judgement>;
+
+/// What the evidence about several coroutines is taken from.
+struct Context<'m> {
+    model: &'m TraceModel,
+    threshold: Nanos,
+    levels: Levels,
+    quiet: Quiet,
+    closings: BTreeMap<CoroutineId, Closing>,
+    newest: Newest,
+    parked: Map<ProcessId, ParkedProcess>,
+    blocks: Blocks,
+    senders: Senders,
+}
+
+impl<'m> Context<'m> {
+    fn new(model: &'m TraceModel, threshold: Nanos) -> Self {
+        Context {
+            model,
+            threshold,
+            levels: model.levels(),
+            quiet: model.quiet(),
+            closings: model.closings(),
+            newest: model.newest(),
+            parked: model.parked_processes(),
+            blocks: model.blocks(),
+            senders: model.senders(),
+        }
+    }
+
+    fn judged(
+        &self,
+        coroutine: &Coroutine,
+        blocked: Option<BlockEvidence>,
+        full: Option<FullEvidence>,
+    ) -> Judgement {
+        let model = self.model;
+        let mut evidence = model.evidence(coroutine, &self.levels);
+        evidence.threads.quiet_since = self.quiet.since(coroutine.process);
+        evidence.resource = model.resource_evidence(coroutine, self.closings.get(&coroutine.id));
+        (evidence.resource.blocked, evidence.resource.full) = (blocked, full);
+        let readers = self.senders.get(&coroutine.id);
+        evidence.resource.no_reader = readers.is_some_and(Vec::is_empty);
+        evidence.threads.parked = self
+            .parked
+            .get(&coroutine.process)
+            .and_then(|parked| model.parked_evidence(coroutine, parked));
+        evidence.lives = model.lives_evidence(coroutine, &self.newest, &self.levels);
+        judge(&evidence, self.threshold)
+    }
+
+    /// Judges the coroutines again that are blocked by stuck ones.
+    fn judge_behind(&self, judged: &mut Judged) {
+        let behind = |id: &CoroutineId| {
+            let coroutine = self.model.get(*id)?;
+            let blocked = self.model.behind(coroutine, &self.blocks, judged)?;
+            Some((*id, self.judged(coroutine, Some(blocked), None)))
+        };
+        let behind: Vec<_> = judged.keys().filter_map(behind).collect();
+        judged.extend(behind);
+    }
+
+    /// Judges the coroutines again that wait for room in channels with stuck readers.
+    fn judge_senders(&self, judged: &mut Judged) {
+        let is_stuck = |judgement: &Judgement| judgement.verdict.is_stuck();
+        let stuck = judged.iter().filter(|(_, judgement)| is_stuck(judgement));
+        let stuck: BTreeSet<CoroutineId> = stuck.map(|(id, _)| *id).collect();
+        let mut full = self.model.full_channels(&self.senders, &stuck);
+        full.retain(|id, _| !stuck.contains(id));
+        for (id, full) in full {
+            if let Some(coroutine) = self.model.get(id) {
+                judged.insert(id, self.judged(coroutine, None, Some(full)));
+            }
+        }
+    }
+}
+
 impl TraceModel {
     /// The judgements of all coroutines that have not ended, by id.
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
-        let (levels, quiet) = (self.levels(), self.quiet());
-        let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
-        let parked = self.parked_processes();
-        let full_channels = self.full_channels();
-        let alive = || {
-            self.coroutines()
-                .into_iter()
-                .filter(|coroutine| coroutine.is_alive())
+        let context = Context::new(self, threshold);
+        let full = self.full_channels(&context.senders, &BTreeSet::new());
+        let all = self.coroutines();
+        let alive = all.iter().filter(|coroutine| coroutine.is_alive());
+        let by_itself = |coroutine: &&Coroutine| {
+            let blocked = self.block_evidence(coroutine, &context.blocks);
+            let full = full.get(&coroutine.id).copied();
+            (coroutine.id, context.judged(coroutine, blocked, full))
         };
-        let judged = |coroutine: &Coroutine, blocked: Option<BlockEvidence>| {
-            let mut evidence = self.evidence(coroutine, &levels);
-            evidence.threads.quiet_since = quiet.since(coroutine.process);
-            evidence.resource = self.resource_evidence(coroutine, closings.get(&coroutine.id));
-            evidence.resource.blocked = blocked;
-            evidence.resource.full = full_channels.get(&coroutine.id).copied();
-            evidence.threads.parked = parked.get(&coroutine.process).copied();
-            evidence.lives = self.lives_evidence(coroutine, &newest, &levels);
-            (coroutine.id, judge(&evidence, threshold))
-        };
-        let mut all: BTreeMap<_, _> = alive()
-            .map(|coroutine| judged(coroutine, self.block_evidence(coroutine, &blocks)))
-            .collect();
-        let behind = |coroutine: &Coroutine| {
-            let blocked = self.behind(coroutine, &blocks, &all)?;
-            Some(judged(coroutine, Some(blocked)))
-        };
-        let behind: Vec<_> = alive().filter_map(behind).collect();
-        all.extend(behind);
-        all.into_iter().collect()
+        let mut judged: Judged = alive.map(by_itself).collect();
+        context.judge_behind(&mut judged);
+        context.judge_senders(&mut judged);
+        judged.into_iter().collect()
     }
 
     fn evidence(&self, coroutine: &Coroutine, levels: &Levels) -> Evidence {
@@ -111,6 +179,7 @@ impl TraceModel {
             closed: closing.and_then(|closing| self.close_evidence(coroutine, closing)),
             blocked: None,
             full: None,
+            no_reader: false,
             looked: self.look_evidence(coroutine),
             empty: self
                 .empty_evidence(coroutine)

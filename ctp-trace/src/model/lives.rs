@@ -29,8 +29,16 @@ struct Ended {
 /// Coroutines of one family that wait at one place, for the same kind of resource.
 type Companions = (FamilyId, SiteId, WaitKind);
 
-/// For each such group, how many coroutines were born after all of the family that have ended.
-pub(super) type Newest = Map<Companions, u64>;
+/// For each such group, how many coroutines wait there.
+pub(super) type Newest = Map<Companions, Counts>;
+
+/// How many coroutines of a family wait at a place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    all: u64,
+    /// Those that were born after all of the family that have ended.
+    newest: u64,
+}
 
 impl Lives {
     /// Takes a death. Coroutines that were dropped during a wait do not count.
@@ -66,9 +74,10 @@ impl TraceModel {
                 continue;
             };
             let ended = self.lives.0.get(&companions.0);
-            if ended.is_some_and(|ended| ended.youngest < coroutine.born) {
-                *newest.entry(companions).or_default() += 1;
-            }
+            let is_newest = ended.is_some_and(|ended| ended.youngest < coroutine.born);
+            let counts = newest.entry(companions).or_default();
+            counts.all += 1;
+            counts.newest += u64::from(is_newest);
         }
         newest
     }
@@ -96,8 +105,10 @@ impl TraceModel {
     fn lives_of_family(&self, coroutine: &Coroutine, newest: &Newest) -> Option<LivesEvidence> {
         let companions = companions(coroutine)?;
         let Ended { lives, .. } = self.lives.0.get(&companions.0)?;
+        let counts = newest.get(&companions).copied().unwrap_or_default();
         Some(LivesEvidence {
-            newest: newest.get(&companions).copied().unwrap_or_default(),
+            newest: counts.newest,
+            here: counts.all,
             ..evidence_of(lives)
         })
     }
@@ -120,6 +131,7 @@ fn lives_of_name(named: &Named, of_family: LivesEvidence) -> LivesEvidence {
         p99: of_name.p99.max(of_family.p99),
         longest: of_name.longest.max(of_family.longest),
         newest: of_family.newest,
+        here: of_family.here,
         alike: None,
     };
     LivesEvidence {

@@ -1,8 +1,10 @@
 //! Processes in which nothing can happen: no coroutine runs, and each thread waits for another.
 
 use super::TraceModel;
+use super::coroutine::Coroutine;
+use super::full_channels::is_never_woken;
 use crate::hash::Map;
-use crate::record::{Nanos, ProcessId, Threads, WaitKind};
+use crate::record::{CoroutineId, Nanos, ProcessId, Threads, WaitKind};
 use crate::verdict::{BEYOND_LONGEST, ENOUGH, FAR_BEYOND, ParkedEvidence, State};
 
 /// The observations of processes in which no thread could continue by itself.
@@ -84,6 +86,16 @@ impl Silence {
     }
 }
 
+/// A process in which nothing can happen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ParkedProcess {
+    evidence: ParkedEvidence,
+    /// Threads sleep for a time, and may act then.
+    sleeps: bool,
+    /// A thread is blocked while it runs a coroutine.
+    is_blocked: bool,
+}
+
 impl TraceModel {
     /// Takes an observation of a process's threads.
     pub(super) fn note_threads(&mut self, threads: &Threads) {
@@ -94,26 +106,49 @@ impl TraceModel {
 
     /// The processes in which nothing can happen, because only coroutines and parked threads are left,
     /// each of which waits for another.
-    pub(super) fn parked_processes(&self) -> Map<ProcessId, ParkedEvidence> {
+    pub(super) fn parked_processes(&self) -> Map<ProcessId, ParkedProcess> {
         let observed = self.parked.0.iter();
         let parked = observed.filter_map(|(process, observed)| {
             let runners = self.runners.get(*process)?;
             let silence = runners.silence;
             let is_after = silence.latest() < observed.first;
-            let sleeps = observed.sleeps
+            let may_act = observed.sleeps
                 && (observed.parked < runners.living()
                     || !silence.is_unprecedented(self.end_of(*process)));
-            let is_parked = is_after && !sleeps && !self.may_continue(*process);
-            is_parked.then_some((
-                *process,
-                ParkedEvidence {
-                    ran: silence.latest(),
-                    first: observed.first,
-                    latest: observed.latest,
-                },
-            ))
+            let is_parked = is_after && !may_act && !self.may_continue(*process);
+            let evidence = ParkedEvidence {
+                ran: silence.latest(),
+                first: observed.first,
+                latest: observed.latest,
+            };
+            let mut all = self.coroutines.all().iter();
+            let parked = ParkedProcess {
+                evidence,
+                sleeps: observed.sleeps,
+                is_blocked: all
+                    .any(|other| other.process == *process && other.state().0 == State::Running),
+            };
+            is_parked.then_some((*process, parked))
         });
         parked.collect()
+    }
+
+    /// The evidence about a coroutine of such a process. If a thread sleeps, it may be the source of work,
+    /// as in a program without load for now. Then a coroutine counts only if others have woken it before
+    /// that still wait for something, and so have not come to their end, or if a thread is blocked while
+    /// it runs a coroutine.
+    pub(super) fn parked_evidence(
+        &self,
+        coroutine: &Coroutine,
+        parked: &ParkedProcess,
+    ) -> Option<ParkedEvidence> {
+        let may_wake = |id: CoroutineId| {
+            let other = self.get(id).filter(|_| id != coroutine.id);
+            other.is_some_and(|other| other.is_alive() && !is_never_woken(other))
+        };
+        let counts =
+            !parked.sleeps || parked.is_blocked || self.callers.of(coroutine.id).any(may_wake);
+        counts.then_some(parked.evidence)
     }
 
     /// Whether a coroutine of the process is ready, or waits for something outside of the process.
@@ -128,7 +163,12 @@ impl TraceModel {
                 is_outside || wait.marks.idle
             });
             let is_woken = coroutine.wakes_since_run().is_some_and(|wakes| wakes > 0);
-            let is_ready = coroutine.state().0 != State::Suspended || is_woken;
+            let may_run = match coroutine.state().0 {
+                State::Suspended => false,
+                State::Running => !self.is_thread_parked(coroutine),
+                _ => true,
+            };
+            let is_ready = may_run || is_woken;
             coroutine.process == process && coroutine.is_alive() && (is_external || is_ready)
         })
     }

@@ -5,6 +5,7 @@ use crate::hash::Map;
 use crate::record::{Nanos, ProcessId};
 
 /// For each process, the end of its latest run; `None` while a coroutine runs, or where it may have run.
+/// A run counts as a wait if its thread is blocked until another thread wakes it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quiet(Map<ProcessId, Option<Nanos>>);
 
@@ -31,6 +32,7 @@ impl TraceModel {
             *latest = match coroutine.last {
                 _ if !is_known => None,
                 Some(last) if coroutine.runs_since().is_none() => latest.map(|at| at.max(last.at)),
+                Some(last) if self.is_thread_parked(coroutine) => latest.map(|at| at.max(last.at)),
                 Some(_) => None,
                 None => *latest,
             };

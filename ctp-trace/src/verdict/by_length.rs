@@ -24,6 +24,11 @@ impl LivesEvidence {
         far_beyond(self.p99, self.longest)
     }
 
+    /// Whether a hundred have ended for each that waits at this place.
+    fn are_rare_here(&self) -> bool {
+        0 < self.here && self.here.saturating_mul(RARE) <= self.ended
+    }
+
     /// Whether no such coroutine is meant to live for so long.
     fn are_exceeded_by(&self, age: Nanos) -> bool {
         let are_rare = self
@@ -59,11 +64,20 @@ impl Case<'_> {
                 Reason::OnlyCoarse(level)
             }),
             Some(far) if self.age < far => (Verdict::Waiting, Reason::Usual(level)),
+            Some(_)
+                if level <= Level::Coroutine && !level.may_condemn() && self.has_no_reader() =>
+            {
+                self.unless_explained(Reason::NoReader(level))
+            }
             Some(_) if !level.may_condemn() && !past.is_closest => {
                 self.against_other_lives(Reason::OnlyCoarse(level))
             }
             Some(far) => self.beyond_line(far),
         }
+    }
+
+    fn has_no_reader(&self) -> bool {
+        self.evidence.resource.no_reader
     }
 
     /// The coroutine waits for room in a channel that nothing empties, for longer than it usually waits.
@@ -113,10 +127,15 @@ impl Case<'_> {
     }
 
     /// Coroutines like this one usually live far less long, and of the latest of them none has ended: they
-    /// all wait here. Otherwise the coroutine waits, for the given reason.
+    /// all wait here. Or they seldom wait here, and not for their next work. Otherwise the coroutine waits,
+    /// for the given reason.
     fn against_other_lives(&self, otherwise: Reason) -> (Verdict, Reason) {
+        let is_rare = |lives: &LivesEvidence| {
+            !self.may_lack_work() && self.outlives_others() && lives.are_rare_here()
+        };
         let lives = self.evidence.lives;
-        match lives.filter(|lives| lives.are_exceeded_by(self.age)) {
+        let lives = lives.filter(|lives| lives.are_exceeded_by(self.age) || is_rare(lives));
+        match lives {
             Some(lives) => self.unless_explained(Reason::BeyondLives(lives)),
             None => (Verdict::Waiting, otherwise),
         }

@@ -101,6 +101,8 @@ pub struct ResourceEvidence {
     pub blocked: Option<BlockEvidence>,
     /// The coroutine waits for room in a channel that nothing empties.
     pub full: Option<FullEvidence>,
+    /// The coroutine waits for room in a channel, and has woken no coroutine that could read from there.
+    pub no_reader: bool,
     /// What the recorder noticed about the resource from outside, if that was remarkable.
     pub looked: Option<LookEvidence>,
     /// The latest observation from outside, if it found nothing to read where the coroutine waits to
@@ -279,6 +281,8 @@ pub struct LivesEvidence {
     pub longest: Nanos,
     /// How many were born after all of these and now wait at this place.
     pub newest: u64,
+    /// How many now wait at this place, whenever they were born.
+    pub here: u64,
     /// How many similar coroutines now wait, whenever they were born. `None` if the waits at the place
     /// are all recorded, so that these are compared instead.
     pub alike: Option<u64>,

@@ -5,7 +5,7 @@ use super::{Case, Reason, Verdict};
 use crate::record::{Nanos, PollWakers};
 
 /// The two observations of the threads are at least this far apart.
-const APART: Nanos = Nanos(1_000_000_000);
+const INTERVAL: Nanos = Nanos(1_000_000_000);
 
 /// The latest observation is at most this old; the recorder looks again every second or two.
 const HOLDS: Nanos = Nanos(3_000_000_000);
@@ -35,7 +35,7 @@ impl Case<'_> {
         };
         let end = self.evidence.end;
         let is_long = self.threshold <= parked.ran.until(end);
-        let is_confirmed = APART <= parked.first.until(parked.latest);
+        let is_confirmed = INTERVAL <= parked.first.until(parked.latest);
         let is_recent = parked.latest.until(end) <= HOLDS;
         if is_long && is_confirmed && is_recent {
             (Verdict::MaybeStuck, Reason::NoProgress(parked))

@@ -129,6 +129,9 @@ pub enum Reason {
     /// The wait is far longer than usual at this level. Only coroutines of the same spawn site have ended
     /// such waits, and all of those wait here.
     Peers(Level),
+    /// The coroutine waits for room in a channel, far longer than it ever waits, and has woken no coroutine
+    /// that could read from there.
+    NoReader(Level),
     /// The program marked this wait as meant to be long.
     Idle,
     /// The latest poll registered no waker, as that of `std::future::pending()`.
@@ -167,6 +170,7 @@ impl Reason {
         match self {
             Reason::FarBeyond(level)
             | Reason::Peers(level)
+            | Reason::NoReader(level)
             | Reason::Usual(level)
             | Reason::Quiet(level)
             | Reason::OnlyCoarse(level) => Some(level),

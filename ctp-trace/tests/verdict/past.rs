@@ -1,6 +1,6 @@
 //! Coroutines that were not woken, judged by what is usual at their site.
 
-use ctp_trace::record::{Dialect, Nanos};
+use ctp_trace::record::{Dialect, LeafKind, Nanos};
 use ctp_trace::verdict::{
     Confidence, Evidence, Fact, Level, LivesEvidence, Past, Reason, Verdict, WakeEvidence, judge,
 };
@@ -66,6 +66,7 @@ fn rare_long_lives_are_likely_stuck() {
         p99: ms(10),
         longest: ms(20),
         newest: 0,
+        here: 0,
         alike: Some(25),
     };
     let mut evidence = changed(not_woken(), |evidence| evidence.lives = Some(lives));
@@ -84,6 +85,38 @@ fn rare_long_lives_are_likely_stuck() {
     check(&evidence, Fact::NotWoken, Verdict::Waiting, "only-coarse");
 }
 
+/// CT-14: a place where few coroutines wait, and none went on, is judged by the lives of the others if
+/// only code with work to do waits so.
+#[test]
+fn rare_waits_without_a_past_are_likely_stuck_if_part_of_work() {
+    let lives = LivesEvidence {
+        ended: 300,
+        p99: ms(10),
+        longest: ms(20),
+        newest: 0,
+        here: 3,
+        alike: None,
+    };
+    let verdict = |leaf, lives| {
+        let mut evidence = changed(not_woken(), |evidence| evidence.lives = Some(lives));
+        (evidence.past.waits, evidence.wait.leaf) = (0, leaf);
+        judge(&evidence, THRESHOLD).reason.word()
+    };
+    for leaf in [LeafKind::Notification, LeafKind::Reply, LeafKind::Room] {
+        assert_eq!(verdict(leaf, lives), "beyond-lives");
+    }
+    for leaf in [LeafKind::Message, LeafKind::Io, LeafKind::Unknown] {
+        assert_eq!(verdict(leaf, lives), "no-past");
+    }
+    let not_rare = LivesEvidence { here: 4, ..lives };
+    assert_eq!(verdict(LeafKind::Reply, not_rare), "no-past");
+    let as_long = LivesEvidence {
+        longest: ms(9_000),
+        ..lives
+    };
+    assert_eq!(verdict(LeafKind::Reply, as_long), "no-past");
+}
+
 /// The site has no past, but similar coroutines lived and ended without waiting there, and all of the
 /// newest wait.
 #[test]
@@ -93,6 +126,7 @@ fn without_a_past_similar_lifetimes_decide() {
         p99: ms(900),
         longest: ms(4500),
         newest: 8,
+        here: 8,
         alike: None,
     };
     let judged = |lives: LivesEvidence| {

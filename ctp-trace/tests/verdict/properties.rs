@@ -82,7 +82,7 @@ prop_compose! {
         looked in prop::option::of(any_look()),
         turn in prop::option::of(any_turn()),
     ) -> ResourceEvidence {
-        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None }
+        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None, no_reader: false }
     }
 }
 
@@ -133,11 +133,11 @@ prop_compose! {
 
 prop_compose! {
     fn any_lives()(
-        (ended, newest) in (0u64..2_000, 0u64..20),
+        (ended, newest, here) in (0u64..2_000, 0u64..20, 0u64..20),
         (p99, longest) in (any_ms(2_000), any_ms(4_000)),
         alike in prop::option::of(0u64..20),
     ) -> LivesEvidence {
-        LivesEvidence { ended, p99, longest, newest, alike }
+        LivesEvidence { ended, p99, longest, newest, here, alike }
     }
 }
 

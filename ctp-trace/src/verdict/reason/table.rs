@@ -120,12 +120,11 @@ reasons! {
     },
     Reason::FullChannel(_) => Description {
         when: "waits for room in a channel for longer than is usual, and each coroutine that it has woken \
-            waits for room too, or waits for nothing and has no waker",
+            waits in vain too: for room, for a message of such senders, for nothing, or because it is stuck",
         heading: Some("Full channels"),
-        sentence: "suspended {age}: its channel is full, and what it has woken so far waits for room too, \
-            or for nothing",
-        several: Some("suspended {age}: their channels are full, and what they have woken so far waits for \
-            room too, or for nothing"),
+        sentence: "suspended {age}: its channel is full, and what it has woken so far waits in vain too",
+        several: Some("suspended {age}: their channels are full, and what they have woken so far waits in \
+            vain too"),
         ..of("full-channel", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::NoneRuns { .. } => Description {
@@ -172,6 +171,16 @@ reasons! {
             waits, and all of these wait here; {wakes}",
         ..of("peers", Verdict::MaybeStuck, Basis::Length)
     },
+    Reason::NoReader(_) => Description {
+        when: "waits for room in a channel, and has woken no other coroutine that could read from there; \
+            too few waits ended at the line, but the coroutine has never waited nearly as long",
+        heading: Some("Full channels"),
+        sentence: "suspended {age}: its channel is full, it never waits nearly as long, and it has woken no \
+            other coroutine that could read from there; {wakes}",
+        several: Some("suspended {age}: their channels are full, they never wait nearly as long, and they \
+            have woken no other coroutine that could read from there; {wakes}"),
+        ..of("no-reader", Verdict::MaybeStuck, Basis::Length)
+    },
     Reason::Branch { .. } => Description {
         when: "a branch of a `select!` or `join!` has waited, in all polls, at least 10 times the 99th \
             percentile of its waits, and twice the longest; at least 8 must have ended; none of its \
@@ -185,9 +194,10 @@ reasons! {
     },
     Reason::BeyondLives(_) => Description {
         when: "fewer than 8 waits ended at the line, but at least 8 similar coroutines (same name and \
-            spawn site) have ended, and at least 8 that were born after all of these wait there; the \
-            wait has lasted at least 10 times the 99th percentile of their lifetimes, and twice the \
-            longest; unless `in-turn` or `nothing-to-read` explains the wait",
+            spawn site) have ended, and at least 8 that were born after all of these wait there, or a \
+            hundred have ended for each that waits there, not for its next work; the wait has lasted at \
+            least 10 times the 99th percentile of their lifetimes, and twice the longest; unless `in-turn` \
+            or `nothing-to-read` explains the wait",
         heading: Some("Long, and nothing else"),
         sentence: "suspended {age} where few waits have ended before; {lives}; {wakes}",
         ..of("beyond-lives", Verdict::MaybeStuck, Basis::Length)

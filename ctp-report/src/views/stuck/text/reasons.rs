@@ -100,13 +100,17 @@ fn far_beyond(groups: &[&Group]) -> String {
 
 fn beyond_lives(groups: &[&Group], reason: Reason) -> String {
     match (groups, reason) {
-        ([_], Reason::BeyondLives(lives)) => format!(
-            "{} like these came and went within {}, but none of the last {} has",
-            units::grouped(lives.ended),
-            units::duration(lives.longest),
-            units::grouped(lives.newest)
-        ),
-        _ => "many like these came and went in far less time, but none of the last has".to_owned(),
+        ([_], Reason::BeyondLives(lives)) => {
+            let (ended, longest) = (lives.ended, units::duration(lives.longest));
+            let came = format!("{} like these came and went", units::grouped(ended));
+            if lives.newest < ENOUGH {
+                format!("{came} within {longest}, and few wait here")
+            } else {
+                let newest = units::grouped(lives.newest);
+                format!("{came} within {longest}, but none of the last {newest} has")
+            }
+        }
+        _ => "many like these came and went in far less time".to_owned(),
     }
 }
 
