@@ -104,12 +104,17 @@ fn names_of_births(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 /// Programs whose leaf futures only chains distinguish.
-const CHAINED: [&str; 5] = [
+const CHAINED: [&str; 10] = [
     "zoo_full_channels",
     "zoo_own_queue",
     "zoo_select_idle",
     "zoo_timeout_lock",
     "zoo_forgotten_permits",
+    "zoo_service",
+    "zoo_hang_after_load",
+    "zoo_both_send",
+    "zoo_no_progress",
+    "zoo_event_loop",
 ];
 
 /// Compares the stuck, busy and broken coroutines of the report with the program's account.
@@ -232,6 +237,8 @@ programs! {
     zoo_read_twice zoo_long_read
     zoo_own_queue zoo_timeout_lock zoo_select_idle zoo_full_channels
     zoo_forgotten_permits
+    zoo_service zoo_closed_early zoo_hang_after_load zoo_both_send zoo_no_progress
+    zoo_event_loop
 }
 
 // CT-15
