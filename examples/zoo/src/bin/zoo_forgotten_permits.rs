@@ -41,7 +41,7 @@ fn main() -> std::io::Result<()> {
         let request = request(pool.clone(), number, truth.clone());
         runtime.spawn(request.traced_as(&format!("request-{number}")));
     }
-    sleep(Duration::from_secs(4));
+    sleep(Duration::from_secs(8));
     truth.record(|_| true);
     // Exits without cancelling tasks.
     std::process::exit(0)
