@@ -141,7 +141,7 @@ impl<'w> Walk<'w> {
         let held = held_locks(self.view, future.of, contents, index);
         self.found.holds.extend(held);
         self.may_have_moved |= !are_variables_present(self.view, contents);
-        if are_guards_unknown(self.view, contents) {
+        if are_guards_unknown(self.view, future.of, contents) {
             self.add_gap("panics do not unwind, so that no guard is known to hold its lock");
         }
         self.around.retain(|(around, _)| *around < depth);

@@ -23,17 +23,14 @@ pub(super) fn held_locks(
     contents: Value,
     frame: u32,
 ) -> Vec<HeldLock> {
-    let Some(layout) = view.layout(contents) else {
+    let Some(variables) = variables(view, body, contents) else {
         return Vec::new();
     };
-    if !has_guard(view, &layout) || !are_variables_present(view, contents) {
+    if !has_guard(view, &variables) || !are_variables_present(view, contents) {
         return Vec::new();
     }
-    let variables = layout
-        .members()
-        .iter()
-        .filter(|member| is_guarded(view, member));
-    let held = variables.flat_map(|member| held_by(view, contents, member, frame));
+    let guarded = variables.iter().filter(|member| is_guarded(view, member));
+    let held = guarded.flat_map(|member| held_by(view, contents, member, frame));
     let mut held: Vec<HeldLock> = held.collect();
     for lock in &mut held {
         lock.line = view.types.variable_line(body, &lock.variable);
@@ -43,14 +40,17 @@ pub(super) fn held_locks(
 }
 
 /// Whether guards are among the variables of a program in which nothing says whether they were moved.
-pub(super) fn are_guards_unknown(view: &View<'_>, contents: Value) -> bool {
+pub(super) fn are_guards_unknown(view: &View<'_>, body: TypeRef, contents: Value) -> bool {
     let does_unwind = view.types.does_unwind(contents.of) == Some(true);
-    !does_unwind && view.layout(contents).is_some_and(|of| has_guard(view, &of))
+    !does_unwind && variables(view, body, contents).is_some_and(|all| has_guard(view, &all))
 }
 
-fn has_guard(view: &View<'_>, layout: &Type) -> bool {
-    let mut members = layout.members().iter();
-    members.any(|member| is_guarded(view, member))
+fn variables(view: &View<'_>, body: TypeRef, contents: Value) -> Option<Vec<Member>> {
+    view.variables(&*view.types.layout(body)?, contents)
+}
+
+fn has_guard(view: &View<'_>, variables: &[Member]) -> bool {
+    variables.iter().any(|member| is_guarded(view, member))
 }
 
 /// Whether a variable may be a guard or contain one. The body has an account of its own of what it awaits.

@@ -139,6 +139,12 @@ pub(crate) fn is_body(path: &str) -> bool {
     is_path && kinds.iter().any(|kind| name.starts_with(kind))
 }
 
+/// Whether a path is that of the body of an async function.
+pub(crate) fn is_function_body(path: &str) -> bool {
+    let (_, name) = path.rsplit_once("::").unwrap_or(("", path));
+    is_body(path) && name.starts_with("{async_fn_env#")
+}
+
 /// The macro of tokio or of futures that has its `.await` in this source file.
 pub(crate) fn macro_of(file: &str) -> Option<&'static str> {
     let is_of_tokio = file.contains("/tokio-") && file.contains("/src/macros/");

@@ -23,11 +23,13 @@ pub(super) fn note(
         return;
     };
     for (waker, at) in wakers.iter_mut().zip(places) {
-        waker.is_own = is_within(view, future, at);
-        if may_have_moved {
-            waker.if_only = own_oneshot(view, future, &counted, at);
-        } else {
-            waker.is_own |= are_all_handles(view, &counted, at);
+        let handles = handles_of(view, &counted, at);
+        let is_only_handle = !may_have_moved && is_only_handle(view, &handles);
+        waker.is_own = is_within(view, future, at) || is_only_handle;
+        if !waker.is_own {
+            waker.if_only = all_handles(view, &handles)
+                .filter(|_| !may_have_moved)
+                .or_else(|| own_oneshot(view, future, &handles));
         }
     }
 }
@@ -50,20 +52,26 @@ fn is_within(view: &View<'_>, value: Value, at: u64) -> bool {
         .is_some_and(|offset| offset < size)
 }
 
-/// Whether these `Arc`s are all that lead to the value around an address.
-fn are_all_handles(view: &View<'_>, counted: &[Value], at: u64) -> bool {
-    let handles = handles_of(view, counted, at);
-    let count = handles
-        .first()
-        .and_then(|handle| strong_count(view, *handle));
-    count == Some(handles.len() as u64)
+/// Whether a single `Arc` is all that leads to its value.
+fn is_only_handle(view: &View<'_>, handles: &[Value]) -> bool {
+    match handles {
+        [only] => strong_count(view, *only) == Some(1),
+        _ => false,
+    }
+}
+
+/// These `Arc`s of one value, if there are no more. Some may be the bytes that another one left behind when it
+/// was moved: then there is one more elsewhere.
+fn all_handles(view: &View<'_>, handles: &[Value]) -> Option<Handles> {
+    let first = *handles.first()?;
+    let is_all = strong_count(view, first)? == handles.len() as u64;
+    is_all.then(|| handles_at(view, first, handles)).flatten()
 }
 
 /// The handles of a oneshot channel, if the future seems to have the sender. The receiver may have left its
 /// bytes behind.
-fn own_oneshot(view: &View<'_>, future: Value, counted: &[Value], at: u64) -> Option<Handles> {
+fn own_oneshot(view: &View<'_>, future: Value, handles: &[Value]) -> Option<Handles> {
     let senders = owned_of(view, future, "tokio::sync::oneshot::Sender")?;
-    let handles = handles_of(view, counted, at);
     let of_sender = |handle: &&Value| {
         senders
             .iter()
@@ -71,9 +79,15 @@ fn own_oneshot(view: &View<'_>, future: Value, counted: &[Value], at: u64) -> Op
     };
     let has_sender = handles.iter().filter(of_sender).count() == 1;
     let first = *handles.first()?;
+    let is_pair = has_sender && strong_count(view, first)? == 2;
+    is_pair.then(|| handles_at(view, first, handles)).flatten()
+}
+
+/// The handles of the value that the first of them leads to.
+fn handles_at(view: &View<'_>, first: Value, handles: &[Value]) -> Option<Handles> {
     let counts = counts_of(view, first)?;
     let end = counts.address.checked_add(view.layout(counts)?.size)?;
-    (has_sender && strong_count(view, first)? == 2).then(|| Handles {
+    Some(Handles {
         value: counts.address..end,
         at: handles.iter().map(|handle| handle.address).collect(),
     })

@@ -122,12 +122,28 @@ impl Search<'_> {
                 let parts = members.iter().filter_map(|member| part(value, member));
                 self.next.extend(parts.map(|part| (part, references)));
             }
-            Kind::Enum(_) => match self.view.variant(value) {
-                Some((_, contents)) => self.next.push_back((contents, references)),
+            Kind::Enum(_) => match self.parts_of_variant(value, layout) {
+                Some(parts) => {
+                    let parts = parts.into_iter().map(|part| (part, references));
+                    self.next.extend(parts);
+                }
                 None => self.is_whole = false,
             },
             _ => {}
         }
+    }
+}
+
+impl Search<'_> {
+    /// The parts of the present variant; of a body, its variables.
+    fn parts_of_variant(&self, value: Value, layout: &Type) -> Option<Vec<Value>> {
+        let (_, contents) = self.view.variant(value)?;
+        if !is_body(&layout.path) {
+            return Some(vec![contents]);
+        }
+        let variables = self.view.variables(layout, contents)?;
+        let parts = variables.iter().filter_map(|of| part(contents, of));
+        Some(parts.collect())
     }
 }
 

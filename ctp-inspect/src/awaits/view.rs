@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::awaits::known::is_function_body;
 use crate::awaits::memory::Pages;
 use crate::types::layout::{Kind, Member, Type};
 use crate::types::{TypeRef, Types};
@@ -81,6 +82,19 @@ impl View<'_> {
         };
         let variant = of.variants.get(index)?;
         Some((index, part(value, &variant.member)?))
+    }
+
+    /// The variables of a body in its present state. An async function moves its parameters into variables of
+    /// their own when it begins. The bytes that they leave behind are members of each state, and not returned.
+    pub(crate) fn variables(&self, body: &Type, contents: Value) -> Option<Vec<Member>> {
+        let layout = self.layout(contents)?;
+        let mut members = layout.members().to_vec();
+        let begin = body.variants().first().map(|variant| variant.member.of);
+        if is_function_body(&body.path) && begin != Some(contents.of) {
+            let begin = begin.and_then(|of| self.types.layout(of))?;
+            members.retain(|member| !begin.members().contains(member));
+        }
+        Some(members)
     }
 
     /// The name of the present variant: the last part of the name of its type.

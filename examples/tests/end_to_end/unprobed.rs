@@ -170,14 +170,19 @@ fn named(json: &Value, verdict: &str, reason: &str) -> BTreeMap<String, u64> {
 fn tasks_that_wait_for_themselves_are_named() {
     let (directory, _) = Program::start("own").look_into();
     let json = report_json(directory.path(), &["--stuck"]);
-    let of = |names: [&str; 2]| BTreeMap::from(names.map(|name| (name.to_owned(), 5)));
+    let of = |names: &[&str]| -> BTreeMap<String, u64> {
+        names.iter().map(|name| ((*name).to_owned(), 5)).collect()
+    };
     let mut found = named(&json, "STUCK?", "self-waker");
     // The bytes of a oneshot's sender may lie on a stack too, as those of a sender that was moved there.
     let oneshots = found.remove("own_oneshot").unwrap_or(0);
-    assert_eq!(found, of(["own_mpsc", "own_notify"]), "{json}");
+    let own = ["given_notify", "own_mpsc", "own_notify"];
+    assert_eq!(found, of(&own), "{json}");
     let mut waiting = named(&json, "WAITING", "waits");
     let others = waiting.remove("own_oneshot").unwrap_or(0);
-    assert_eq!(waiting, of(["moved_oneshot", "shared_mpsc"]), "{json}");
+    // A parameter and a captured variable leave their bytes behind when they are moved.
+    let shared = ["given_oneshot", "moved_oneshot", "shared_mpsc", "start"];
+    assert_eq!(waiting, of(&shared), "{json}");
     assert_eq!(oneshots + others, 5, "{json}");
 }
 

@@ -17,7 +17,34 @@ pub fn start(count: usize) {
         spawn_bare(own_notify());
         spawn_bare(shared_mpsc());
         spawn_bare(moved_oneshot(std::env::args().count() != 0));
+        spawn_bare(given_oneshot(receiver()));
+        spawn_bare(given_notify(Arc::new(Notify::new())));
+        let captured = receiver();
+        spawn_bare(async move {
+            let _registration = register("captured-oneshot").await;
+            captured.await
+        });
     }
+}
+
+/// A receiver of which a thread could use the sender.
+fn receiver() -> oneshot::Receiver<u32> {
+    let (sender, receiver) = oneshot::channel();
+    let mut elsewhere = ELSEWHERE.lock().expect("no panic while locked");
+    elsewhere.push(sender);
+    receiver
+}
+
+/// The parameter leaves its bytes behind.
+async fn given_oneshot(receiver: oneshot::Receiver<u32>) {
+    let _registration = register("given-oneshot").await;
+    let _ = receiver.await;
+}
+
+/// The task alone has what it was given.
+async fn given_notify(notify: Arc<Notify>) {
+    let _registration = register("own-given-notify").await;
+    notify.notified().await;
 }
 
 async fn own_oneshot() {
