@@ -10,7 +10,8 @@ mod identities;
 use std::collections::HashMap;
 
 use ctp_trace::record::{
-    InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskKind, TaskState,
+    CoroutineId, InspectedTask, Inspection, InspectionEnd, ProcessId, Record, TaskId, TaskKind,
+    TaskState,
 };
 
 use symbolize::Places;
@@ -183,6 +184,8 @@ impl Inspector {
                 stack,
                 waits: future.waits,
                 holds: future.holds,
+                size_bytes: task.vtable.trailer_offset,
+                coroutine: CoroutineId::default(),
             }
         });
         records.collect()

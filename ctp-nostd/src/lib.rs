@@ -3,7 +3,8 @@
 //! A program with its own scheduler, an async program, or a bare-metal task loop links this crate.
 //! When `ctp-record` starts the program, the probe writes each step of each coroutine into memory
 //! that the recorder reads from outside, even after the program hangs or dies. Without a recorder,
-//! every call is one branch.
+//! every call is one or two branches. `ctp-record -p` can also start to record a program that runs
+//! already.
 //!
 //! ```text
 //!     1 born           2 run           5 Ready, panic, drop
@@ -156,6 +157,6 @@ pub use protocol::wait::{
     Resource, WAIT_EARLIER_WAKER, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, WAIT_UNREGISTERED, Wait, WaitKind,
 };
 pub use protocol::{
-    aggregate, audit, branches, chain, clock, control, create, dialect, doorbell, holders, inspect,
-    intern, lane, live_wakers, slot, station_copy, wake,
+    aggregate, attach_request, audit, branches, chain, clock, control, create, dialect, doorbell,
+    holders, inspect, intern, lane, live_wakers, slot, station_copy, wake,
 };

@@ -9,7 +9,7 @@ mod polled;
 mod probe;
 mod target;
 
-pub(crate) use attached::Attached;
+pub(crate) use attached::{Attached, AttachedOnce};
 pub use local::Local;
 #[cfg(feature = "alloc")]
 pub(crate) use polled::{Limits, Polled, Recorded, SavedPoll};

@@ -1,6 +1,7 @@
 //! The protocols between probe and recorder. Each module holds both halves of a protocol.
 
 pub mod aggregate;
+pub mod attach_request;
 pub mod audit;
 pub mod branches;
 pub mod chain;

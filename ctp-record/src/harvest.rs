@@ -11,6 +11,7 @@ mod copies;
 mod descriptors;
 mod emit;
 mod filtered;
+mod frames;
 mod horizon;
 mod idle;
 pub(crate) mod image;

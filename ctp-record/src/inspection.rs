@@ -2,11 +2,11 @@
 //!
 //! The processes are only read. An earlier trace is replaced as soon as a task or a thread was found.
 
-mod account;
+pub mod account;
 pub mod clock;
-mod closing;
+pub mod closing;
 pub mod core_file;
-mod subject;
+pub mod subject;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -41,7 +41,9 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
         subjects.push(Subject::open(*pid, inspect.interrupts)?);
     }
     if config.verbosity > Verbosity::Quiet {
-        stderr::say(&closing::opening(&subjects, inspect));
+        let names = subjects.iter().map(Subject::described);
+        let names: Vec<String> = names.collect();
+        stderr::say(&closing::opening(&names, inspect, false));
     }
     let command = command_line::of(inspect.pids[0]);
     let places = places(&inspect.debug_directories);
@@ -68,7 +70,7 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
 }
 
 /// Where files with debug info are looked for.
-fn places(directories: &[PathBuf]) -> Places {
+pub fn places(directories: &[PathBuf]) -> Places {
     let directories = directories.iter().cloned();
     directories.fold(Places::recorded(), Places::with_debug_directory)
 }

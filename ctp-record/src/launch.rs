@@ -1,6 +1,7 @@
 //! The life of the program under the recorder, with a type for each stage: `Prepared -> Running -> Ended`.
 //!
 //! Memory and socket exist before the program's first instruction, so that the program need not be stopped to attach.
+//! A program that runs already attaches when it notices a request, see [`crate::attach`].
 
 pub mod inherited;
 pub mod interpreter;
@@ -16,13 +17,16 @@ use std::process::{Child, Command, ExitStatus};
 
 use ctp_trace::escape::escaped_bytes;
 use ctp_trace::record::{ExitReason, ProcessExit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
 };
 
-use crate::cli::config::Launch;
+use crate::attach::FoundPrograms;
+use crate::cli::config::{Inspect, Launch};
 use crate::connect::rendezvous::Rendezvous;
-use crate::error::{Error, StartError};
+use crate::error::{Error, InspectError, StartError};
 use crate::flight::Reach;
 use crate::memory::shm::Memory;
 use crate::session::processor_limit;
@@ -39,14 +43,23 @@ pub struct Prepared<'r> {
 /// The running program.
 #[derive(Debug)]
 pub struct Running {
-    child: Child,
+    process: RunningProcess,
     handle: OwnedFd,
 }
 
-/// The exit status of the program.
+/// The process of the program.
+#[derive(Debug)]
+enum RunningProcess {
+    Launched(Child),
+    /// It ran before the recorder, and has this id.
+    Found(u32),
+}
+
+/// How the program ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    status: ExitStatus,
+    /// Known only of a launched program.
+    status: Option<ExitStatus>,
 }
 
 impl Prepared<'_> {
@@ -81,10 +94,21 @@ impl Prepared<'_> {
         drop(spare);
         raise_descriptor_limit();
         processor_limit::keep_time_to_finish();
-        let pid = Pid::from_child(&child);
-        let handle =
-            pidfd_open(pid, PidfdFlags::empty()).map_err(|error| Error::Wait(error.into()))?;
-        Ok(Running { child, handle })
+        let handle = handle_of(Pid::from_child(&child)).map_err(Error::Wait)?;
+        let process = RunningProcess::Launched(child);
+        Ok(Running { process, handle })
+    }
+
+    /// Requests the programs with a probe, which run already, to attach.
+    ///
+    /// # Errors
+    /// The first process has ended.
+    pub fn find(self, inspect: &Inspect, programs: &FoundPrograms) -> Result<Running, Error> {
+        let pid = inspect.pids[0];
+        let running = Running::found(pid).map_err(|_| InspectError::Ended(pid))?;
+        raise_descriptor_limit();
+        programs.request(&self).map_err(Error::Wait)?;
+        Ok(running)
     }
 }
 
@@ -112,10 +136,29 @@ fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
 }
 
+fn handle_of(pid: Pid) -> io::Result<OwnedFd> {
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
 impl Running {
+    /// A process that runs already.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn found(pid: u32) -> io::Result<Self> {
+        let number = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH)?;
+        Ok(Running {
+            process: RunningProcess::Found(pid),
+            handle: handle_of(number)?,
+        })
+    }
+
     /// The process id.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        match &self.process {
+            RunningProcess::Launched(child) => child.id(),
+            RunningProcess::Found(pid) => *pid,
+        }
     }
 
     /// Passes a signal on. Fails if the program has just ended.
@@ -123,13 +166,23 @@ impl Running {
         let _ = pidfd_send_signal(&self.handle, signal);
     }
 
-    /// The exit status, once the program has ended.
+    /// How the program ended, once it has.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn ended(&mut self) -> io::Result<Option<Ended>> {
-        Ok(self.child.try_wait()?.map(|status| Ended { status }))
+        let status = match &mut self.process {
+            RunningProcess::Launched(child) => child.try_wait()?.map(Some),
+            RunningProcess::Found(_) => is_readable(&self.handle)?.then_some(None),
+        };
+        Ok(status.map(|status| Ended { status }))
     }
+}
+
+/// Whether the process with this handle has ended.
+fn is_readable(handle: &OwnedFd) -> io::Result<bool> {
+    let mut end = [PollFd::new(handle, PollFlags::IN)];
+    Ok(poll(&mut end, Some(&Timespec::default()))? != 0)
 }
 
 impl AsFd for Running {
@@ -141,7 +194,10 @@ impl AsFd for Running {
 impl Ended {
     /// The reason for the end of the recording.
     pub fn exit_reason(self) -> ExitReason {
-        match (self.status.code(), self.status.signal()) {
+        let Some(status) = self.status else {
+            return ExitReason::Stopped;
+        };
+        match (status.code(), status.signal()) {
             (Some(code), _) => ExitReason::Exited(code),
             (None, Some(signal)) => ExitReason::Signalled(signal),
             (None, None) => ExitReason::Stopped,

@@ -4,9 +4,10 @@
 //! the program's events, reads it while the program runs and after the program died, and writes a trace. It does not stop,
 //! slow or signal the program, and does not look up symbol names: `ctp-report` does.
 //!
-//! It can also look into a running process that links no probe (`-p`), or into its core file (`--core`), by the crate
-//! `ctp_inspect`.
+//! It can also look into a running process (`-p`), or into its core file (`--core`), by the crate `ctp_inspect`. A
+//! running process that links a probe is recorded from then on.
 
+mod attach;
 mod check;
 mod cli;
 mod closing;

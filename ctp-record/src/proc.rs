@@ -3,6 +3,7 @@
 //! Files are read line by line, for the few fields that are needed. A general library parses whole files, some of
 //! which take the kernel long to produce, and refuses files with an unknown field.
 
+pub mod attach_request;
 pub mod command_line;
 pub mod descriptor;
 pub mod descriptor_tables;

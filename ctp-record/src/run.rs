@@ -1,5 +1,6 @@
 //! Runs the task of a configuration.
 
+use crate::attach;
 use crate::check;
 use crate::cli::config::{Config, Task};
 use crate::cli::print;
@@ -19,7 +20,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::Launch(launch) => recording::record(config, launch),
         Task::CheckProbe(launch) => check::check(launch),
         Task::Image(image) => image::read(config, image),
-        Task::Inspect(inspect) => inspection::record(config, inspect),
+        Task::Inspect(inspect, launch) => attach::record(config, inspect, launch),
         Task::Core(core) => inspection::core_file::record(config, core),
         Task::Control(ask) => print::print(&ask::ask(ask)?),
         Task::Completions(shell) => print::completions(*shell),

@@ -1,6 +1,7 @@
 //! A recording session from the program's start to its end: the loop that reads the shared memories.
 
 mod answer;
+mod attached;
 mod begin;
 mod callers;
 mod control;
@@ -49,6 +50,7 @@ use crate::output::watermark::Watermark;
 use crate::proc::processes::Processes;
 use crate::session::pace::{Pace, PassOutcome};
 use crate::session::wait::Wait;
+pub use attached::Attached;
 pub use begin::Parts;
 use liveness::Liveness;
 pub use over::Over;
@@ -62,6 +64,8 @@ pub struct Session<'s> {
     pub rendezvous: &'s Rendezvous,
     /// The program.
     pub running: Running,
+    /// Programs that ran before the recording, if any.
+    pub attached: Option<Attached>,
     /// Waits for the program, connections and signals.
     pub wait: Wait,
     /// Finds stuck coroutines, if the user asked for it.
@@ -168,7 +172,7 @@ impl Session<'_> {
         self.mark_time(before, found);
         self.check_stuck(before, found);
         self.look_from_outside();
-        self.inspect_long_runs();
+        self.inspect_processes();
     }
 
     /// Runs the steps that are due from time to time, whatever the pass found.
@@ -189,6 +193,7 @@ impl Session<'_> {
 
     /// Drains everything. Returns the time of the end of the programs, which were known to live until `alive`.
     fn read_the_rest(&mut self, how: ExitReason, alive: Nanos) -> Nanos {
+        self.stop_attaching();
         self.regions.stop();
         let over_by = self.clock.now();
         self.output.allow_waiting();

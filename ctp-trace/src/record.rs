@@ -207,6 +207,8 @@ pub struct Birth {
     pub name: String,
     /// The spawn site.
     pub spawn_site: SiteId,
+    /// The coroutine lived before the recorder attached to its program. Then `at` is not when it was born.
+    pub lived_before: bool,
 }
 
 /// How many events a coroutine had, recorded or not.

@@ -58,8 +58,8 @@ impl<P: Platform> StationHandle<P> {
     }
 
     /// Moves into a station that was just claimed: fills in its line 0. `generation` is odd during
-    /// the call.
-    pub fn move_in(probe: Probe<P>, index: u32, kind: u8, meta: u32) -> Self {
+    /// the call. `born_ns` is the time of the coroutine's birth.
+    pub fn move_in(probe: Probe<P>, index: u32, kind: u8, meta: u32, born_ns: u64) -> Self {
         let station = &probe.region.stations[index as usize];
         let generation = station.generation.load(Ordering::Relaxed).wrapping_add(2) & !1;
         let handle = StationHandle {
@@ -74,19 +74,19 @@ impl<P: Platform> StationHandle<P> {
             .generation
             .store(generation.wrapping_sub(1), Ordering::Relaxed);
         fence(Ordering::Release); // pairs with the fence of `identity`
-        handle.describe(kind, meta);
+        handle.describe(kind, meta, born_ns);
         station.generation.store(generation, Ordering::Release);
         handle
     }
 
-    fn describe(&self, kind: u8, meta: u32) {
+    fn describe(&self, kind: u8, meta: u32, born_ns: u64) {
         let station = self.station;
         let base_n = station.event_head.load(Ordering::Relaxed);
         station.base_n.store(base_n, Ordering::Relaxed);
         station.begun.store(base_n as u32, Ordering::Relaxed);
         station.dropped_nested.store(0, Ordering::Relaxed);
         station.probe_id.store(self.probe_id(), Ordering::Relaxed);
-        station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
+        station.birth_ts.store(born_ns, Ordering::Relaxed);
         station.flags.store(0, Ordering::Relaxed);
         station.state.store(0, Ordering::Relaxed);
         station.dropped_filtered.store(0, Ordering::Relaxed);

@@ -9,7 +9,6 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use super::wakers::Wakers;
-use crate::handle::Kind;
 use crate::linux::{Task, probe};
 use crate::protocol::intern::site::SiteWord;
 
@@ -62,7 +61,7 @@ impl<F: Future> Traced<F> {
         Traced {
             site,
             future,
-            task: Task::born_as(name, Kind::Future, place),
+            task: Task::future_born(name, type_name::<F>(), place),
             wakers: Wakers::default(),
         }
     }

@@ -87,9 +87,10 @@ impl Wakers {
 }
 
 /// A waker without data cannot know what to wake. An executor with such a waker, as
-/// [`Waker::noop`], polls at times of its own, so the number of wakers says nothing.
+/// [`Waker::noop`], polls at times of its own, so the number of wakers says nothing. Neither does it
+/// where leaf futures may keep wakers from a time without a recorder.
 fn trace_of(inner: &Waker, task: &Task) -> Option<linux::Waker> {
-    if inner.data().is_null() {
+    if inner.data().is_null() || !task.is_whole() {
         task.is_recorded().then(|| task.waker())
     } else {
         task.counted_waker()

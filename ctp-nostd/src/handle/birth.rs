@@ -2,7 +2,7 @@
 
 use core::panic::Location;
 
-use super::coroutine::Coroutine;
+use super::coroutine::{Coroutine, Origin};
 use crate::event::{EventPayload, StationHandle};
 use crate::memory::{Region, alloc};
 use crate::platform::{Platform, Probe};
@@ -27,6 +27,9 @@ pub enum Kind {
     Bare = 4,
 }
 
+/// The time of birth of a coroutine that lived before the recorder attached.
+const BEFORE: u64 = 0;
+
 impl<P: Platform> Probe<P> {
     /// Records the birth of a coroutine; the caller is the spawn site.
     #[track_caller]
@@ -49,9 +52,20 @@ impl<P: Platform> Probe<P> {
 
     /// A new coroutine moves into a station that was just claimed.
     fn move_in(self, index: u32, kind: Kind, meta: u32) -> Coroutine<P> {
-        let handle = StationHandle::move_in(self, index, kind as u8, meta);
+        let handle = StationHandle::move_in(self, index, kind as u8, meta, P::now_ns());
         handle.milestone(EventPayload::only(EventKind::Birth));
         Coroutine::of(handle)
+    }
+
+    /// A station for a coroutine that was born before the recorder attached, so that the time of its
+    /// birth is not known.
+    pub(super) fn claim_late(self, origin: &Origin) -> Option<StationHandle<P>> {
+        let index = self.is_live().then(|| self.claim_station()).flatten()?;
+        let meta = self.name(origin.type_name, origin.place);
+        let kind = origin.kind as u8;
+        let handle = StationHandle::move_in(self, index, kind, meta, BEFORE);
+        handle.milestone(EventPayload::only(EventKind::Birth));
+        Some(handle)
     }
 
     /// Claims a station that was put back, or else a station that was never used.

@@ -1,7 +1,9 @@
 //! The handle that a coroutine owns. The life of the handle is the life of the coroutine.
 
 use core::cell::Cell;
+use core::panic::Location;
 
+use super::birth::Kind;
 use crate::event::EventPayload;
 use crate::event::StationHandle;
 use crate::event::announce;
@@ -11,7 +13,7 @@ use crate::memory::layout::FLAG_COUNTS_WAKERS;
 use crate::memory::layout::FLAG_RECORDS_WAKES;
 use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
-use crate::platform::{Attached, Local, Platform, local};
+use crate::platform::{Attached, AttachedOnce, Local, Platform, local};
 use crate::protocol::chain::FoundWait;
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::live_wakers;
@@ -32,8 +34,8 @@ pub(crate) enum RunCause {
 /// A coroutine's trace. It belongs to the coroutine and moves between threads with it; dropping it
 /// records the coroutine's death.
 ///
-/// A trace is inert if it was made without a recorder, and in a forked child: then every call is a
-/// single branch.
+/// A trace is inert if it was made without a recorder, and in a forked child: then every call is one
+/// or two branches. If a recorder attaches to the program later, the trace begins at the next run.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Coroutine<P: Platform> {
@@ -43,30 +45,64 @@ pub struct Coroutine<P: Platform> {
     seen: Cell<u32>,
     /// The coroutine has returned a value that may hold its lock guards.
     may_return_lock: Cell<bool>,
+    /// How much the trace can know.
+    knowledge: Cell<Knowledge>,
     /// The fields that an event needs come first in the handle.
-    handle: Attached<StationHandle<P>>,
+    handle: AttachedOnce<StationHandle<P>>,
+    /// Where the coroutine was spawned, if it is not recorded but can be.
+    origin: Cell<Option<Origin>>,
+}
+
+/// Whether the whole life of a coroutine is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Knowledge {
+    /// From its birth on.
+    WholeLife,
+    /// From some run on. Wakers that were made before are not recorded.
+    SinceARun,
+}
+
+/// What is remembered of a coroutine that was born without a recorder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub place: &'static Location<'static>,
+    pub kind: Kind,
+    /// The name of its type; empty if not known.
+    pub type_name: &'static str,
 }
 
 impl<P: Platform> Coroutine<P> {
-    /// A trace that records nothing.
+    /// A trace that never records anything.
     pub const fn mute() -> Self {
         Coroutine {
-            handle: Attached::detached(),
+            handle: AttachedOnce::new(Attached::detached()),
+            origin: Cell::new(None),
+            knowledge: Cell::new(Knowledge::WholeLife),
             seen: Cell::new(0),
             previous: Cell::new(0),
             may_return_lock: Cell::new(false),
         }
     }
 
+    /// A trace that records nothing until a recorder attaches to the program.
+    #[cfg(feature = "linux")]
+    pub(crate) fn unrecorded(origin: Origin) -> Self {
+        let mute = Self::mute();
+        mute.origin.set(Some(origin));
+        mute
+    }
+
     /// The trace of a coroutine that has moved into a station.
     pub(super) fn of(handle: StationHandle<P>) -> Self {
+        let mute = Self::mute();
+        mute.fill(handle);
+        mute
+    }
+
+    fn fill(&self, handle: StationHandle<P>) {
+        self.seen.set(wake::word(handle.generation));
         let attachment = handle.probe.attachment;
-        Coroutine {
-            seen: Cell::new(wake::word(handle.generation)),
-            handle: Attached::new::<P>(attachment, handle),
-            previous: Cell::new(0),
-            may_return_lock: Cell::new(false),
-        }
+        self.handle.fill(Attached::new::<P>(attachment, handle));
     }
 
     /// The id that [`Wait::coroutine`] takes; 0 if the trace is inert. (Reports use their own
@@ -86,6 +122,23 @@ impl<P: Platform> Coroutine<P> {
     /// Like [`run`](Self::run), and returns the cause of this run; nothing without a recorder.
     #[inline(always)]
     pub(crate) fn runs(&self) -> Option<RunCause> {
+        match self.handle.live() {
+            Some(handle) => Some(self.run_in(handle)),
+            None if P::is_attach_requested() => self.run_late(),
+            None => None,
+        }
+    }
+
+    /// A coroutine that was born without a recorder runs.
+    #[cold]
+    #[inline(never)]
+    fn run_late(&self) -> Option<RunCause> {
+        let probe = P::probe()?;
+        // Taken before the station is claimed, so that a signal handler does not claim another.
+        let origin = self.origin.take()?;
+        let handle = probe.claim_late(&origin)?;
+        self.knowledge.set(Knowledge::SinceARun);
+        self.fill(handle);
         self.handle.live().map(|handle| self.run_in(handle))
     }
 
@@ -226,9 +279,17 @@ impl<P: Platform> Coroutine<P> {
         let Some(handle) = self.handle.live() else {
             return Waker::mute();
         };
-        let flags = handle.station.flags.load(Ordering::Relaxed) | FLAG_RECORDS_WAKES;
-        handle.station.flags.store(flags, Ordering::Relaxed);
+        // An earlier waker may wake the coroutine without a record.
+        if self.is_whole() {
+            let flags = handle.station.flags.load(Ordering::Relaxed) | FLAG_RECORDS_WAKES;
+            handle.station.flags.store(flags, Ordering::Relaxed);
+        }
         Waker::of(handle)
+    }
+
+    /// Whether the whole life of the coroutine is recorded.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.knowledge.get() == Knowledge::WholeLife
     }
 
     /// The coroutine has returned a value that may hold a lock guard; its death records this.

@@ -1,5 +1,5 @@
-//! Attaches a process: to the memory that the environment names, or to memory of its own from the
-//! recorder.
+//! Attaches a process: to the memory that the environment or a request names, or to memory of its
+//! own from the recorder.
 #![allow(unsafe_code, reason = "gives up a mapping that nothing refers to")]
 
 use core::fmt::Write as _;
@@ -11,13 +11,31 @@ use rustix::io::Errno;
 use super::environment::{self, Settings};
 use super::memory::{self, Mapping};
 use super::not_attached::NotAttached;
-use super::session::{self, join_barrier, request_own, start_session, take_row};
+use super::session::{
+    self, Connection, Session, join_barrier, request_own, start_session, take_row,
+};
 use super::socket::{NoOwnMemory, Path, Socket};
 #[cfg(feature = "alloc")]
 use super::stack;
 use super::{stderr, thread};
 use crate::memory::Region;
 use crate::memory::request::MemoryRequest;
+use crate::protocol::attach_request::AttachRequest;
+
+/// Where a recorder asks this program to attach while it runs. The recorder finds it by its first
+/// bytes, so it must be there even where nothing else of the probe is used.
+#[used]
+pub(super) static REQUEST: AttachRequest = AttachRequest::new();
+
+/// The recorder's memory and socket, as the environment or a request names them.
+struct Recorder<'r> {
+    memory_path: Option<&'r [u8]>,
+    socket_path: &'r [u8],
+    /// Largest number of stations to use.
+    limit: u32,
+    /// The program attaches before it has threads, and may take some time.
+    is_at_start: bool,
+}
 
 /// Attaches to the recorder that launched this program; does nothing without a recorder. Returns
 /// true if events are recorded from now on.
@@ -37,7 +55,7 @@ pub fn attach() -> bool {
     }
     #[cfg(feature = "alloc")]
     stack::remember_main();
-    let result = open(&settings);
+    let result = open_as_set(&settings);
     #[cfg(feature = "alloc")]
     stack::look_ahead();
     if let Err(reason) = &result {
@@ -49,14 +67,45 @@ pub fn attach() -> bool {
     result.is_ok()
 }
 
-fn open(settings: &Settings) -> Result<(), NotAttached> {
+/// Attaches while the program runs, within a call of the probe: neither allocates nor calls libc.
+/// Only the first call makes the attempt. Other threads do not wait for the outcome, and are
+/// recorded from their next call on.
+#[cold]
+pub(super) fn attach_as_requested() -> Option<&'static Session> {
+    if !session::is_first_attempt() {
+        return None;
+    }
+    #[cfg(feature = "alloc")]
+    stack::remember_main();
+    let memory_path = REQUEST.memory_path();
+    let result = open(&Recorder {
+        memory_path: Some(&memory_path),
+        socket_path: &REQUEST.socket_path(),
+        limit: u32::MAX,
+        is_at_start: false,
+    });
+    REQUEST.finish(result.is_ok());
+    session::current()
+}
+
+fn open_as_set(settings: &Settings) -> Result<(), NotAttached> {
     if !thread::has_storage() {
         return Err(NotAttached::NoThreadStorage);
     }
-    let limit = limit(settings)?;
-    let path = settings.sock_path.as_deref().unwrap_or_default();
-    let shared = map(settings, limit);
-    if let Ok(shared) = &shared {
+    open(&Recorder {
+        memory_path: settings.shm_path.as_deref(),
+        socket_path: settings.sock_path.as_deref().unwrap_or_default(),
+        limit: limit(settings)?,
+        is_at_start: true,
+    })
+}
+
+fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
+    let (path, limit) = (recorder.socket_path, recorder.limit);
+    let shared = map(recorder.memory_path, limit);
+    if let Ok(shared) = &shared
+        && recorder.is_at_start
+    {
         join_barrier(&shared.region); // before the recorder learns of this process, see there
     }
     let socket = Socket::dial(path);
@@ -75,11 +124,21 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
             return Err(reason);
         }
     };
-    touch_lanes(&mapping.region);
+    if recorder.is_at_start {
+        touch_lanes(&mapping.region);
+    }
     let result = memory::fork_words_page().and_then(|page| {
         session::use_page(page);
-        let path = Path::from_slice(path).unwrap_or_default();
-        start_session(page, mapping, attach_id, socket, path, limit)
+        let connection = Connection {
+            // With threads, the kernel takes too long for that.
+            is_ordered: recorder.is_at_start && join_barrier(&mapping.region),
+            mapping,
+            attach_id,
+            socket,
+            path: Path::from_slice(path).unwrap_or_default(),
+            limit,
+        };
+        start_session(page, connection)
     });
     result.map_err(|error| {
         request_unusable(path);
@@ -144,13 +203,13 @@ fn touch_lanes(region: &Region<'_>) {
     rings.for_each(|ring| ring.touch());
 }
 
-/// Opens and maps the file that `CTP_SHM_PATH` names, as far as environment, header and file agree.
-fn map(settings: &Settings, limit: u32) -> Result<Mapping, NotAttached> {
-    let path = settings.shm_path.as_ref().ok_or(NotAttached::NoPath)?;
+/// Opens and maps the recorder's memory, as far as environment, header and file agree.
+fn map(path: Option<&[u8]>, limit: u32) -> Result<Mapping, NotAttached> {
+    let path = path.ok_or(NotAttached::NoPath)?;
     // Without these flags, a file under a lease of another process would block the program, and a
     // terminal would become its controlling terminal.
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = openat(CWD, path.as_slice(), flags, Mode::empty()).map_err(|error| match error {
+    let file = openat(CWD, path, flags, Mode::empty()).map_err(|error| match error {
         Errno::NOENT => NotAttached::Absent(error),
         Errno::ACCESS | Errno::PERM => NotAttached::Forbidden(error),
         _ => NotAttached::Os("opening CTP_SHM_PATH", error),

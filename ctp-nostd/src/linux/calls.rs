@@ -1,4 +1,4 @@
-//! Calls for a program that has attached. Without a recorder, each call is one branch.
+//! Calls for a program that has attached. Without a recorder, each call is one or two branches.
 
 use core::panic::Location;
 use core::time::Duration;
@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::clock::kernel_ns;
 use super::{Linux, Task, session};
 use crate::handle::Kind;
+use crate::handle::coroutine::Origin;
 use crate::platform::Probe;
 use crate::protocol::wait::{Resource, Wait};
 
@@ -102,7 +103,28 @@ impl Task {
     pub fn born_as(name: &str, kind: Kind, place: &'static Location<'static>) -> Task {
         match probe() {
             Some(probe) => probe.born_as(name, kind, place),
-            None => Task::mute(),
+            None => Task::unrecorded(Origin {
+                place,
+                kind,
+                type_name: "",
+            }),
+        }
+    }
+
+    /// Records the birth of a future of this type.
+    pub(crate) fn future_born(
+        name: &str,
+        type_name: &'static str,
+        place: &'static Location<'static>,
+    ) -> Task {
+        let kind = Kind::Future;
+        match probe() {
+            Some(probe) => probe.born_as(name, kind, place),
+            None => Task::unrecorded(Origin {
+                place,
+                kind,
+                type_name,
+            }),
         }
     }
 }

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpriority_process};
 
 use super::clock::{counted_ns, now_ns};
-use super::{Linux, session, thread};
+use super::{Linux, attach, session, thread};
 use crate::memory::layout::Header;
 use crate::platform::{Local, Platform, Probe, attachment};
 use crate::sync::Ordering;
@@ -63,6 +63,11 @@ unsafe impl Platform for Linux {
     #[inline]
     fn probe() -> Option<&'static Probe<Linux>> {
         session::current().map(|session| &session.probe)
+    }
+
+    #[inline(always)]
+    fn is_attach_requested() -> bool {
+        attach::REQUEST.is_made()
     }
 
     #[inline]

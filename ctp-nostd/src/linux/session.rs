@@ -2,7 +2,7 @@
 //! a fork.
 //!
 //! ```text
-//!                attach()                     fork
+//!          attach() or a request                fork
 //!   NOT_ATTACHED ─────────> ATTACHED ──────────────────> FORKED
 //!                            │    ^                        │
 //!                            │    └────────────────────────┘ first born() or attach(): own memory
@@ -20,6 +20,7 @@ use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::Linux;
+use super::attach;
 use super::clock;
 use super::memory::{self, ForkWords, Mapping, PAGE_BYTES};
 use super::socket::{NoOwnMemory, Path, RingOutcome, Socket};
@@ -86,10 +87,20 @@ pub(super) fn use_page(page: &'static ForkWords) {
 pub(super) fn current() -> Option<&'static Session> {
     let page = fork_words();
     match page.attachment.load(Ordering::Acquire) {
-        0 if ptr::eq(page, &NOT_ATTACHED) => None,
+        0 if ptr::eq(page, &NOT_ATTACHED) => attach_if_requested(),
         0 => attach_fork(page),
         // The attachment is stored after its session, so this is not the parent's session.
         _ => session(),
+    }
+}
+
+/// A program without a recorder attaches when a recorder requests that.
+#[inline]
+fn attach_if_requested() -> Option<&'static Session> {
+    if attach::REQUEST.is_made() {
+        attach::attach_as_requested()
+    } else {
+        None
     }
 }
 
@@ -201,8 +212,15 @@ fn attach_with_own_memory(page: &ForkWords, parent: &Session) -> Option<&'static
         })
         .ok()?;
     ATTACHMENTS.fetch_add(1, Ordering::Relaxed);
-    let (path, limit) = (parent.path.clone(), parent.limit);
-    if start_session(page, mapping, attach_id, socket, path, limit).is_err() {
+    let connection = Connection {
+        is_ordered: join_barrier(&mapping.region),
+        mapping,
+        attach_id,
+        socket,
+        path: parent.path.clone(),
+        limit: parent.limit,
+    };
+    if start_session(page, connection).is_err() {
         of_parent.header.count_unreached();
         return None;
     }
@@ -234,15 +252,29 @@ const PAUSE: Timespec = Timespec {
     tv_nsec: 100_000,
 };
 
+/// A mapped memory, and the socket of its recorder.
+pub(super) struct Connection {
+    pub mapping: Mapping,
+    pub attach_id: u16,
+    pub socket: Option<Socket>,
+    /// The recorder's socket, for the request of a fork.
+    pub path: Path,
+    /// Largest number of stations to use, also of a fork.
+    pub limit: u32,
+    /// The result of [`join_barrier`], or false.
+    pub is_ordered: bool,
+}
+
 /// Publishes the session, after which there are events.
-pub(super) fn start_session(
-    page: &ForkWords,
-    mapping: Mapping,
-    attach_id: u16,
-    socket: Option<Socket>,
-    path: Path,
-    limit: u32,
-) -> Result<(), Errno> {
+pub(super) fn start_session(page: &ForkWords, connection: Connection) -> Result<(), Errno> {
+    let Connection {
+        mapping,
+        attach_id,
+        socket,
+        path,
+        limit,
+        is_ordered,
+    } = connection;
     let region = mapping.region;
     let attachment = ATTACHMENTS.load(Ordering::Relaxed);
     if region.extended {
@@ -251,8 +283,7 @@ pub(super) fn start_session(
             .store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
     }
     store_session(Session {
-        probe: Probe::attached(region, attach_id, attachment)
-            .ordered_by_recorder(join_barrier(&region)),
+        probe: Probe::attached(region, attach_id, attachment).ordered_by_recorder(is_ordered),
         mapping,
         socket,
         path,

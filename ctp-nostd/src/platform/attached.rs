@@ -9,11 +9,13 @@
 //! ```
 #![allow(
     unsafe_code,
-    reason = "equal words prove that the option holds a value, which saves a second check"
+    reason = "equal words prove that the option holds a value, which saves a second check; a value \
+              moves in behind a shared reference"
 )]
 
+use core::cell::UnsafeCell;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
 use super::target::Platform;
 
@@ -74,5 +76,54 @@ impl<T> Attached<T> {
     /// The value, even in a fork.
     pub fn get(&self) -> Option<&T> {
         self.value.as_ref()
+    }
+}
+
+/// An [`Attached`] into which a value can move once, while its owner is shared within a thread.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct AttachedOnce<T>(UnsafeCell<Attached<T>>);
+
+impl<T> AttachedOnce<T> {
+    /// Holds what `attached` holds.
+    pub const fn new(attached: Attached<T>) -> Self {
+        AttachedOnce(UnsafeCell::new(attached))
+    }
+
+    /// The value, unless the program has forked since.
+    #[inline(always)]
+    pub fn live(&self) -> Option<&T> {
+        self.attached().live()
+    }
+
+    /// The value, even in a fork.
+    pub fn get(&self) -> Option<&T> {
+        self.attached().get()
+    }
+
+    /// Moves in what `attached` holds. Without effect if there is a value already.
+    pub fn fill(&self, attached: Attached<T>) {
+        if self.get().is_some() {
+            return;
+        }
+        // SAFETY: the cell is not shared between threads (`UnsafeCell` is not `Sync`). A signal
+        // handler that interrupts this thread reads either state or, amid the copy, a `present` word
+        // that differs from `attachment`: see below. There is no reference into the cell: `live` and
+        // `get` return references to the value only, and there was no value.
+        let cell = unsafe { &mut *self.0.get() };
+        // Until `present` is set, it is the word that is always 0, and `attachment` is not 0. So a
+        // handler finds no value until all of it is there.
+        cell.value = attached.value;
+        cell.attachment = attached.attachment;
+        compiler_fence(Ordering::SeqCst);
+        cell.present = attached.present;
+    }
+
+    #[inline(always)]
+    fn attached(&self) -> &Attached<T> {
+        // SAFETY: a shared reference that no caller keeps while `fill` writes: this type is not
+        // shared between threads, and what `live` and `get` return while there is no value does not
+        // refer into the cell.
+        unsafe { &*self.0.get() }
     }
 }

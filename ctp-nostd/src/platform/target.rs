@@ -122,6 +122,14 @@ pub unsafe trait Platform: 'static {
         None
     }
 
+    /// Whether a recorder has asked the program to attach while it runs. Then coroutines that are
+    /// not recorded try that when they run.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_attach_requested() -> bool {
+        false
+    }
+
     /// The memory of the calling thread, if the platform has any. Without it, a wake is not
     /// attributed to the coroutine that wakes, and [`waits_for`](crate::Probe::waits_for) has no
     /// effect. On a single core, a static is enough. Two probes with lanes need a platform each, or

@@ -204,7 +204,7 @@ impl Args {
             return Err(command().error(kind, inspect::ONLY_WITH_PID));
         }
         if let Some(inspect) = self.inspect.task() {
-            return Ok(Task::Inspect(inspect));
+            return Ok(Task::Inspect(inspect, self.launch(None)));
         }
         if self.command.is_empty() {
             return Err(command().error(
@@ -212,10 +212,20 @@ impl Args {
                 "no program to record; try: ctp-record -- ./app",
             ));
         }
+        let is_check = self.check_probe;
         let flight = self.flight()?;
+        let launch = self.launch(flight);
+        Ok(if is_check {
+            Task::CheckProbe(launch)
+        } else {
+            Task::Launch(launch)
+        })
+    }
+
+    fn launch(self, flight: Option<Flight>) -> Launch {
         let usual = || capacity::buffer(capacity::memory_bytes());
         let buffer = self.buffer.unwrap_or_else(usual);
-        let launch = Launch {
+        Launch {
             command: self.command,
             stations: self.stations,
             lane_records: if self.summary {
@@ -230,12 +240,7 @@ impl Args {
             wait_all: self.wait_all,
             no_doorbell: self.no_doorbell,
             precise_chains: self.precise_chains,
-        };
-        Ok(if self.check_probe {
-            Task::CheckProbe(launch)
-        } else {
-            Task::Launch(launch)
-        })
+        }
     }
 }
 

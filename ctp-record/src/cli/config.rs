@@ -35,8 +35,8 @@ pub enum Task {
     CheckProbe(Launch),
     /// Read a dump.
     Image(Image),
-    /// Look into running processes.
-    Inspect(Inspect),
+    /// Look into running processes, and record those with a probe as a launched program would be.
+    Inspect(Inspect, Launch),
     /// Look into a core file.
     Core(Core),
     /// Send a request to a recorder.
@@ -50,7 +50,7 @@ pub enum Task {
 /// A program to run.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// Program and arguments; not empty.
+    /// Program and arguments; empty for a running process.
     pub command: Vec<OsString>,
     /// Capacity in coroutines.
     pub stations: u32,
@@ -101,6 +101,8 @@ pub struct Inspect {
     pub every: Duration,
     /// Stop running threads for a moment, to see their stacks.
     pub interrupts: bool,
+    /// Record processes that have a probe.
+    pub attaches: bool,
     /// Directories with separate debug info.
     pub debug_directories: Vec<PathBuf>,
 }

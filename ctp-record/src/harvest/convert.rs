@@ -98,6 +98,7 @@ pub(super) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) ->
             4 => CoroutineKind::Bare,
             _ => CoroutineKind::Unknown,
         },
+        lived_before: plain.is_none() && identity.birth_ts == 0,
         ..Birth::default()
     }
 }

@@ -7,7 +7,7 @@ use ctp_trace::record::{Nanos, Record};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 /// What the inspections found so far.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Account {
     model: TraceModel,
 }
@@ -62,7 +62,8 @@ impl Account {
                 .count();
             summary.gaps.extend(process.gaps.iter().cloned());
         }
-        for member in self.model.judge_inspected(THRESHOLD) {
+        let judged = self.model.judge_inspected(THRESHOLD).into_iter();
+        for member in judged.filter(|member| !member.task.is_recorded()) {
             let is_stuck = member.judgement.verdict.is_stuck();
             let is_waiting = member.judgement.verdict == Verdict::Waiting;
             summary.stuck += usize::from(is_stuck);

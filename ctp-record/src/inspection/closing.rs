@@ -8,19 +8,14 @@ use ctp_trace::escape::escaped_bytes;
 use ctp_trace::record::Nanos;
 
 use super::account::{Account, Summary};
-use super::subject::Subject;
 use crate::cli::config::{HowLong, Inspect};
 use crate::cli::words::{counted, grouped, seconds, shell_word, shown, size};
 
 /// The most inspections of which the time is printed.
 const MOST_TIMES: usize = 4;
 
-/// What will be done.
-pub fn opening(subjects: &[Subject], inspect: &Inspect) -> String {
-    let names = subjects.iter();
-    let names: Vec<String> = names
-        .map(|subject| format!("{} ({})", subject.pid, subject.name))
-        .collect();
+/// What will be done with these processes, of which some may be recorded too.
+pub fn opening(names: &[String], inspect: &Inspect, records: bool) -> String {
     let every = seconds(inspect.every.as_nanos() as u64);
     let looks = match inspect.how_long {
         HowLong::Inspections(1) => "1 look".to_owned(),
@@ -35,8 +30,13 @@ pub fn opening(subjects: &[Subject], inspect: &Inspect) -> String {
         1 => "the process is not stopped",
         _ => "the processes are not stopped",
     };
+    let recording = match inspect.how_long {
+        _ if !records => "",
+        HowLong::Inspections(_) => "; recording until Ctrl-C",
+        HowLong::Time(_) => "; recording meanwhile",
+    };
     format!(
-        "ctp-record: looking into {}: {looks}; {stopped}\n",
+        "ctp-record: looking into {}: {looks}{recording}; {stopped}\n",
         names.join(", ")
     )
 }
@@ -59,11 +59,7 @@ pub fn program(path: Option<&OsString>) -> String {
 /// What was found. `bytes` is the size of the trace; `None` if there is no file of this trace.
 pub fn text(account: &Account, output: &Path, bytes: Option<u64>) -> String {
     let summary = account.summary();
-    let mut lines = vec![found(&summary)];
-    if !summary.is_core_file {
-        lines[0].push_str(&format!("; looks took {}", took(&summary.took)));
-    }
-    lines.extend(summary.gaps.iter().cloned());
+    let mut lines = lines_of(&summary);
     let is_empty = summary.tasks == 0 && summary.threads == 0;
     lines.push(match bytes {
         None if is_empty => format!(
@@ -83,6 +79,30 @@ pub fn text(account: &Account, output: &Path, bytes: Option<u64>) -> String {
         .iter()
         .map(|line| format!("ctp-record: {line}\n"))
         .collect()
+}
+
+/// What was found beside what is recorded.
+pub fn found_lines(account: &Account) -> Vec<String> {
+    let summary = account.summary();
+    let mut lines = lines_of(&summary);
+    match summary.stuck {
+        0 => {}
+        1 => lines[0].push_str("; 1 task that is not recorded looks stuck"),
+        many => lines[0].push_str(&format!(
+            "; {} tasks that are not recorded look stuck",
+            grouped(many as u64)
+        )),
+    }
+    lines
+}
+
+fn lines_of(summary: &Summary) -> Vec<String> {
+    let mut lines = vec![found(summary)];
+    if !summary.is_core_file {
+        lines[0].push_str(&format!("; looks took {}", took(&summary.took)));
+    }
+    lines.extend(summary.gaps.iter().cloned());
+    lines
 }
 
 /// `tokio 1.54.1, 2 runtimes, 10 231 tasks; 16 threads`

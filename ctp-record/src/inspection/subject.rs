@@ -9,12 +9,15 @@ use crate::harvest::Sink;
 use crate::proc::process::name_of;
 use crate::proc::processes::Processes;
 
+/// The id and the name of a process, safe to print.
+pub fn described(pid: u32) -> String {
+    format!("{pid} ({})", escaped_bytes(&name_of(pid)))
+}
+
 /// A process that is looked into.
 pub struct Subject {
     /// The kernel's id.
     pub pid: u32,
-    /// Its name, safe to print.
-    pub name: String,
     /// Until the process is described in the trace.
     target: Option<ProcessTarget>,
     inspector: Option<Inspector>,
@@ -33,10 +36,14 @@ impl Subject {
         }
         Ok(Subject {
             pid,
-            name: escaped_bytes(&name_of(pid)).into_owned(),
             target: Some(target),
             inspector: None,
         })
+    }
+
+    /// The id and the name.
+    pub fn described(&self) -> String {
+        described(self.pid)
     }
 
     /// Describes the process and its files in the trace, before its first inspection.

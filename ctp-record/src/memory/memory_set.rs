@@ -2,6 +2,7 @@
 //! memory for each further process. Separate memories keep a process from damaging another's records.
 
 mod account;
+mod frames;
 mod long;
 mod orders;
 mod orphans;

@@ -4,6 +4,7 @@
 //! two passes; the inspections themselves run in the [`background`], and are bounded by a [`schedule`].
 
 pub mod background;
+pub mod plan;
 mod schedule;
 
 use std::collections::HashMap;
@@ -11,10 +12,12 @@ use std::time::{Duration, Instant};
 
 use ctp_trace::record::{ProcessId, Record};
 
+use crate::cli::config::Inspect;
 use crate::harvest::LongRun;
 use crate::memory::clock::Clock;
 use crate::memory::memory_set::StationPlace;
-use background::{Background, Request};
+use background::{Background, Request, Scope};
+use plan::Plan;
 use schedule::Schedule;
 
 /// A run of this length is inspected.
@@ -42,6 +45,8 @@ pub struct Inspections {
     /// The processes of which an inspection was requested, and whether they can be read.
     readable: HashMap<ProcessId, bool>,
     background: Background,
+    /// The inspections that the user asked for.
+    plan: Option<Plan>,
 }
 
 impl Inspections {
@@ -54,6 +59,27 @@ impl Inspections {
             schedules: HashMap::new(),
             readable: HashMap::new(),
             background: Background::new(clock),
+            plan: None,
+        }
+    }
+
+    /// From now on, processes are also inspected as planned, with these options. Call this before any
+    /// inspection.
+    pub fn follow(&mut self, plan: Plan, inspect: &Inspect) {
+        self.background.set_options(inspect);
+        self.plan = Some(plan);
+    }
+
+    /// Whether a planned inspection is due. Not before the inspections before it have ended.
+    pub fn is_planned_due(&self) -> bool {
+        let next = self.plan.and_then(|plan| plan.next());
+        next.is_some_and(|next| next <= Instant::now()) && !self.is_working()
+    }
+
+    /// A planned inspection begins.
+    pub fn begin_planned(&mut self) {
+        if let Some(plan) = &mut self.plan {
+            plan.begin(Instant::now());
         }
     }
 
@@ -87,14 +113,29 @@ impl Inspections {
         due.map(|(process, _)| *process).collect()
     }
 
-    /// Requests an inspection, unless there are too many processes or this process cannot be read.
+    /// Requests an inspection of tasks and threads, unless this process cannot be read.
+    pub fn request_all(&mut self, process: ProcessId, pid: u32) {
+        self.request_scope(process, pid, Scope::TasksAndThreads);
+    }
+
+    /// Requests an inspection of threads, unless there are too many processes or this process cannot be
+    /// read.
     pub fn request(&mut self, process: ProcessId, pid: u32) {
         let is_known = self.readable.contains_key(&process);
         if !is_known && MOST_PROCESSES <= self.readable.len() {
             return;
         }
+        self.request_scope(process, pid, Scope::Threads);
+    }
+
+    fn request_scope(&mut self, process: ProcessId, pid: u32, scope: Scope) {
         if *self.readable.entry(process).or_insert(true) {
-            self.background.request(Request { process, pid });
+            let request = Request {
+                process,
+                pid,
+                scope,
+            };
+            self.background.request(request);
         }
     }
 
@@ -114,12 +155,14 @@ impl Inspections {
         self.background.is_working()
     }
 
-    /// How long the main loop may sleep; `None` without long runs.
+    /// How long the main loop may sleep; `None` while no inspection is due.
     pub fn pause(&self) -> Option<Duration> {
         if self.is_working() {
             return Some(WORKING_PAUSE);
         }
-        let next = self.schedules.values().map(Schedule::next).min()?;
+        let planned = self.plan.and_then(|plan| plan.next());
+        let next = self.schedules.values().map(Schedule::next).chain(planned);
+        let next = next.min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 }

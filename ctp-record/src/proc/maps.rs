@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::Range;
 
 use ctp_inspect::target::mapping;
 
@@ -47,6 +48,21 @@ pub fn text_of(pid: u32) -> io::Result<Vec<u8>> {
     fs::read(format!("/proc/{pid}/maps"))
 }
 
+/// The address ranges of the writable data of programs and libraries: private mappings of files.
+pub fn writable_data(text: &[u8]) -> Vec<Range<u64>> {
+    let mappings = mapping::parse(text).into_iter();
+    let data = mappings.filter(|mapping| {
+        mapping.is_readable && mapping.is_writable && !mapping.is_shared && mapping.has_file()
+    });
+    data.map(|mapping| mapping.start..mapping.end).collect()
+}
+
+/// Whether the memory of a recorder is mapped.
+pub fn has_any_memory(text: &[u8]) -> bool {
+    let mut mappings = mapping::parse(text).into_iter();
+    mappings.any(|mapping| mapping.path.starts_with(b"/memfd:ctp"))
+}
+
 /// Whether a memory file with this inode is mapped.
 pub fn has_memory(text: &[u8], inode: u64) -> bool {
     memory_mappings(text, inode).next().is_some()
@@ -78,6 +94,18 @@ mod tests {
 7f0000008000-7f0000009000 rw-s 00000000 00:01 77      /memfd:ctp (deleted)\n";
         assert_eq!(begin_of(text, 77), Some(0x7f00_0000_8000));
         assert_eq!(begin_of(text, 79), None);
+    }
+
+    #[test]
+    fn writable_data_is_that_of_private_files() {
+        let text = b"\
+00400000-00452000 r-xp 00001000 08:02 17      /usr/bin/my app
+00651000-00653000 rw-p 00051000 08:02 17      /usr/bin/my app
+00e03000-00e24000 rw-p 00000000 00:00 0       [heap]
+7f0000004000-7f0000005000 rw-s 00000000 00:01 78      /memfd:ctp (deleted)\n";
+        let only = std::iter::once(0x65_1000..0x65_3000);
+        assert!(writable_data(text).into_iter().eq(only));
+        assert!(has_any_memory(text));
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Session<'_> {
         if happened.ended {
             self.note_end()?;
         }
-        if let Some(over) = self.over_by_itself() {
+        if let Some(over) = self.over_by_itself().or_else(|| self.over_by_time()) {
             return Ok(Some(over));
         }
         let ended_by_signal = happened
@@ -74,7 +74,7 @@ impl Session<'_> {
     fn over_by_itself(&mut self) -> Option<(Over, Nanos)> {
         let (ended, at) = self.so_far.ended?;
         let over = Over::Ended(ended.exit_reason());
-        if !self.options.wait_all {
+        if !self.options.wait_all && self.attached.is_none() {
             return Some((over, at));
         }
         let at = self.reap_process(self.running.pid(), ended.process_exit(), at);
@@ -96,6 +96,12 @@ impl Session<'_> {
             if arrived.ends_the_recording() {
                 self.report_exit_reason(arrived);
                 return Some(self.over_by(arrived));
+            }
+            if self.attached.is_some() {
+                if arrived.asks_for_an_end() {
+                    return Some(Over::Requested);
+                }
+                continue;
             }
             if !arrived.asks_for_an_end() {
                 self.pass_on(arrived);

@@ -61,6 +61,7 @@ impl<'s> Session<'s> {
             regions: parts.regions,
             rendezvous: parts.rendezvous,
             running: parts.running,
+            attached: None,
             wait: parts.wait,
             stuck_monitor: parts.stuck_monitor,
             signals: parts.signals,

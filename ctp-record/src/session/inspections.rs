@@ -17,8 +17,9 @@ const PASS_PAUSE: Duration = Duration::from_micros(250);
 
 impl Session<'_> {
     /// Records finished inspections, and requests those that are due.
-    pub(super) fn inspect_long_runs(&mut self) {
+    pub(super) fn inspect_processes(&mut self) {
         self.take_inspections();
+        self.inspect_as_planned();
         if self.inspections.is_scan_due() {
             self.scan_for_long_runs();
         }
@@ -50,22 +51,44 @@ impl Session<'_> {
                 self.so_far.liveness.saw_alive(begin.at);
                 self.processes.look_again(pid, &mut self.output);
             }
-            records
-                .into_iter()
-                .for_each(|record| self.output.take(record));
+            for record in self.with_coroutines(records) {
+                if let Some(attached) = &mut self.attached {
+                    attached.take(&record);
+                }
+                self.output.take(record);
+            }
         }
+    }
+
+    /// The records, in which each task has the coroutine whose trace lies in the memory of the task.
+    fn with_coroutines(&self, mut records: Vec<Record>) -> Vec<Record> {
+        let tasks = records.iter_mut().filter_map(|record| match record {
+            Record::InspectedTask(task) => Some(task),
+            _ => None,
+        });
+        let mut tasks = tasks.peekable();
+        if let Some(first) = tasks.peek() {
+            let frames = self.regions.frames(first.process);
+            for task in tasks {
+                let mut behind = frames.range(task.address..);
+                let first = behind
+                    .next()
+                    .filter(|(address, _)| task.contains(**address));
+                task.coroutine = first.map(|(_, coroutine)| *coroutine).unwrap_or_default();
+            }
+        }
+        records
     }
 
     /// Inspects the threads of living programs once more, before the recording is ended by a signal. Events
     /// are read meanwhile. Returns the time of the end.
     pub(super) fn inspect_last(&mut self, over: Over, at: Nanos) -> Nanos {
-        let Over::Stopped(_) = over else {
-            return at;
-        };
-        if over.is_out_of_time() {
+        let is_ended = matches!(over, Over::Ended(_));
+        if is_ended || over.is_out_of_time() {
             return at;
         }
         let until = Instant::now() + LAST_WAIT;
+        self.inspect_followed();
         for (process, _) in self.processes.living().into_iter().take(MOST_PROCESSES) {
             if let Some(pid) = self.processes.pid_with_own_threads(process) {
                 self.inspections.request(process, pid);

@@ -7,6 +7,8 @@ use ctp_trace::record::ExitReason;
 pub enum Over {
     /// The program ended.
     Ended(ExitReason),
+    /// The user ended the recording of programs that go on.
+    Requested,
     /// By this signal: the second that asked for an end, or one that concerns the recorder.
     Stopped(i32),
 }
@@ -21,13 +23,14 @@ impl Over {
     pub fn exit_reason(self) -> ExitReason {
         match self {
             Over::Ended(exit_reason) => exit_reason,
-            Over::Stopped(_) => ExitReason::Stopped,
+            Over::Requested | Over::Stopped(_) => ExitReason::Stopped,
         }
     }
 
     /// The recorder's exit status: the program's, or 128+n if signal n ended the program or the recording.
     pub fn status(self) -> u8 {
         match self {
+            Over::Requested => 0,
             Over::Ended(ExitReason::Exited(code)) => code as u8,
             Over::Ended(ExitReason::Signalled(signal)) | Over::Stopped(signal) => {
                 128 + signal as u8

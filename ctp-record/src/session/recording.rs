@@ -6,7 +6,8 @@ use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_trace::record::{End, Start};
 
-use crate::cli::config::{Config, Launch, Verbosity};
+use crate::attach::FoundPrograms;
+use crate::cli::config::{Config, Inspect, Launch, Verbosity};
 use crate::cli::stderr;
 use crate::closing::cost;
 use crate::closing::final_snapshot;
@@ -29,13 +30,37 @@ use crate::output;
 use crate::output::backlog::Backlog;
 use crate::output::store::Store;
 use crate::session::wait::Wait;
-use crate::session::{Parts, Session};
+use crate::session::{Attached, Parts, Session};
 
 /// Runs a recording: memory, socket, file, signals, program, loop, closing lines.
 ///
 /// # Errors
 /// There is nothing to record, or writing failed.
 pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
+    record_target(config, launch, None)
+}
+
+/// Records programs that run already, and looks into them.
+///
+/// # Errors
+/// As for [`record`].
+pub fn record_running(
+    config: &Config,
+    launch: &Launch,
+    inspect: &Inspect,
+    programs: FoundPrograms,
+) -> Result<u8, Error> {
+    record_target(config, launch, Some((inspect, programs)))
+}
+
+/// Programs that run already, and how to look into them.
+type RunningTarget<'t> = (&'t Inspect, FoundPrograms);
+
+fn record_target(
+    config: &Config,
+    launch: &Launch,
+    target: Option<RunningTarget<'_>>,
+) -> Result<u8, Error> {
     let clock = Clock::start();
     // Measures while the rest is set up.
     let calibrator = Calibrator::start();
@@ -44,11 +69,15 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     // Before anything is created that a signal would leave behind.
     let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
     let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
-    let mut session = begin(config, launch, (clock, calibrator), signals, &rendezvous)?;
+    let clocks = (clock, calibrator);
+    let mut session = begin(config, launch, clocks, signals, &rendezvous, target)?;
     let (over, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
     // The rest may take long, and the recorder may be killed meanwhile.
     rendezvous.remove();
+    if let Some(attached) = &session.attached {
+        attached.say(config.verbosity);
+    }
     if session.output.flight().is_some() {
         final_snapshot::finish(config, launch, &mut session, over, at)?;
         return Ok(over.status());
@@ -81,6 +110,7 @@ fn begin<'r>(
     (clock, mut calibrator): (Clock, Calibrator),
     mut signals: Signals,
     rendezvous: &'r Rendezvous,
+    target: Option<RunningTarget<'_>>,
 ) -> Result<Session<'r>, Error> {
     let start = Start {
         precise_chains: launch.precise_chains,
@@ -104,7 +134,10 @@ fn begin<'r>(
     };
     calibrator.draw_first(regions.headers());
     signals.check_none_ends_wait()?;
-    let running = prepared.launch(launch)?;
+    let running = match &target {
+        Some((inspect, programs)) => prepared.find(inspect, programs)?,
+        None => prepared.launch(launch)?,
+    };
     wait.watch_program(&running).map_err(Error::Wait)?;
     match rendezvous.control() {
         Ok(control) => wait.watch_control(control).map_err(Error::Wait)?,
@@ -124,7 +157,11 @@ fn begin<'r>(
         rendezvous,
         running,
     };
-    Ok(Session::new(parts, launch, config.verbosity))
+    let mut session = Session::new(parts, launch, config.verbosity);
+    if let Some((inspect, programs)) = target {
+        session.follow(Attached::new(inspect, programs), inspect);
+    }
+    Ok(session)
 }
 
 /// Reports that control is not available; the recording runs without it.

@@ -4,6 +4,7 @@ mod inspected;
 pub mod json;
 pub mod model;
 pub mod text;
+mod unrecorded;
 
 use std::io::Write;
 
@@ -38,21 +39,32 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     let groups = model::groups(&context, &members);
     let deadlocks = model::deadlocks::deadlocks(&context, &members);
     let pool = ThreadLook::of_blocking_pool(&model, &stacks);
+    let tasks = unrecorded::groups(&model, view);
     let fields = || {
         let leaks = Vec::<Leak>::find(&model, &names);
-        json::fields(view.threshold, &groups, &deadlocks, &pool, &leaks)
+        let coroutines = json::fields(view.threshold, &groups, &deadlocks, &pool, &leaks);
+        unrecorded::with_tasks(coroutines, &model, &tasks)
     };
     document::write(config, (&model, &names), out, fields, |page| {
-        text::page(page, &groups, &deadlocks, &pool, (&names, view))?;
+        let shown = text::Shown {
+            groups: &groups,
+            deadlocks: &deadlocks,
+            pool: &pool,
+            tasks: unrecorded::findings(&model, &names, &tasks),
+        };
+        text::page(page, &shown, (&names, view))?;
         if config.is_quiet() {
             return Ok(());
         }
         let tool = hints::tool(config);
         text::hints(page, (&tool, model.is_by_name()), &groups, &names, view)
     })?;
-    Ok(if view.fail {
-        gate::check(&model, &members, view.threshold)
+    if !view.fail {
+        return Ok(Status::Fine);
+    }
+    Ok(if unrecorded::is_any_stuck(&tasks) {
+        Status::CheckFailed
     } else {
-        Status::Fine
+        gate::check(&model, &members, view.threshold)
     })
 }

@@ -89,7 +89,7 @@ fields!(Birth by Births as before {
     kind,
     name,
     spawn_site,
-});
+} later { lived_before });
 
 codes!(Dialect {
     0 => Extended,

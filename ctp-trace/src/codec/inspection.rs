@@ -64,7 +64,7 @@ fields!(InspectedTask {
     waits as Entries,
     holds as Entries,
     polled_by,
-});
+} later { size_bytes, coroutine });
 
 codes!(TaskKind {
     0 => Tokio,

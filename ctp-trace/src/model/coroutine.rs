@@ -40,6 +40,8 @@ pub struct Coroutine {
     pub born: Nanos,
     /// The writer of the coroutine's events.
     pub dialect: Dialect,
+    /// Its birth is not known, because the recorder attached later.
+    pub lived_before: bool,
     /// The kind of coroutine.
     pub kind: CoroutineKind,
     /// Where the coroutine was spawned.
@@ -213,6 +215,7 @@ impl Coroutine {
         self.process = birth.process;
         self.probe_id = birth.probe_id;
         self.born = birth.at;
+        self.lived_before = birth.lived_before;
         self.dialect = birth.dialect;
         self.kind = birth.kind;
         self.spawn_site = birth.spawn_site;

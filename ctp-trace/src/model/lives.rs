@@ -41,9 +41,11 @@ pub(super) struct Counts {
 }
 
 impl Lives {
-    /// Takes a death. Coroutines that were dropped during a wait do not count.
+    /// Takes a death. Coroutines that were dropped during a wait do not count, nor those that lived before
+    /// the recording.
     pub(super) fn ended(&mut self, coroutine: &Coroutine, death: &Event) {
-        let Some(family) = separate_family(coroutine).filter(|_| !coroutine.waits.cancelled) else {
+        let is_whole_life = !coroutine.waits.cancelled && !coroutine.lived_before;
+        let Some(family) = separate_family(coroutine).filter(|_| is_whole_life) else {
             return;
         };
         let ended = self.0.entry(family).or_default();

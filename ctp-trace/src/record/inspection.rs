@@ -5,7 +5,7 @@
 //! [`InspectedThread`]s that are new or differ from the inspection before, and [`InspectionEnd`].
 //! Inspections during a recording may read threads only.
 
-use crate::record::{Nanos, ProcessId};
+use crate::record::{CoroutineId, Nanos, ProcessId};
 
 /// Identifies a task within a trace, counted from 1. A task keeps its number in all inspections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,6 +107,24 @@ pub struct InspectedTask {
     pub holds: Vec<HeldLock>,
     /// The thread that polls the task, by the kernel's id; 0 if none is known.
     pub polled_by: u32,
+    /// The size of the task in memory, from its address to the end of its future; 0 if unknown.
+    pub size_bytes: u64,
+    /// The coroutine of the trace that the task is; 0 if the task is not recorded.
+    pub coroutine: CoroutineId,
+}
+
+impl InspectedTask {
+    /// Whether the task is a recorded coroutine, of which the events say more than an inspection.
+    pub fn is_recorded(&self) -> bool {
+        self.coroutine != CoroutineId::default()
+    }
+
+    /// Whether this address is in the memory of the task.
+    pub fn contains(&self, address: u64) -> bool {
+        address
+            .checked_sub(self.address)
+            .is_some_and(|offset| offset < self.size_bytes)
+    }
 }
 
 /// The kind of an inspected task.

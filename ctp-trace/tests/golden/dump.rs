@@ -217,7 +217,7 @@ fn dump_place(place: &Place) -> String {
 fn dump_birth(birth: &Birth) -> String {
     format!(
         "birth {} process={} station={} generation={} probe_id={} at={} dialect={:?} kind={:?} \
-         name={:?} spawn_site={}",
+         name={:?} spawn_site={}{}",
         birth.coroutine.0,
         birth.process.0,
         birth.station,
@@ -227,7 +227,12 @@ fn dump_birth(birth: &Birth) -> String {
         birth.dialect,
         birth.kind,
         birth.name,
-        birth.spawn_site.0
+        birth.spawn_site.0,
+        if birth.lived_before {
+            " lived_before"
+        } else {
+            ""
+        }
     )
 }
 

@@ -16,7 +16,7 @@ mod since_1_6;
 use branches::branches;
 use chains::{chains, precise_chains};
 use holds::{holds, shared_holds};
-use inspection::inspection;
+use inspection::{inspection, recorded_task};
 use looks::{looks, nothing_to_read, numbers, unwatched};
 use since_1_2::{aggregates, control, flight, marks, thread_events, wakers};
 use since_1_6::{leaves, poll_wakers, threads};
@@ -53,6 +53,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.5-counted.ctp", counted),
     ("v1.6-minimal.ctp", minimal),
     ("v1.6-inspection.ctp", inspection),
+    ("v1.6-recorded-task.ctp", recorded_task),
     ("v1.6-poll-wakers.ctp", poll_wakers),
     ("v1.6-threads.ctp", threads),
     ("v1.6-leaves.ctp", leaves),
@@ -245,6 +246,7 @@ fn births() -> Vec<Record> {
             kind,
             name: name.into(),
             spawn_site: SiteId(id),
+            ..Birth::default()
         })
     };
     vec![

@@ -1,5 +1,6 @@
 //! The examples under the real recorder, and what the real reporter says of them.
 
+mod attached_later;
 mod awaited;
 mod core_files;
 mod deadlocks;

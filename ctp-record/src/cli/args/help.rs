@@ -13,7 +13,8 @@ Examples:
   ctp-record --check-probe -- ./app      check its probe against the protocol
   ctp-record control 1234 snapshot       write what a flight recorder has now
   ctp-record control 1234 stop           keep no events of process 1234 for now; then start
-  ctp-record -p 4127                     look into a running process: stuck tasks, blocked threads
+  ctp-record -p 4127                     look into a running process: stuck tasks, blocked threads;
+                                         with a probe, record it until Ctrl-C
   ctp-record -p 4127 -d 30s --every 5s   the same again and again
   ctp-record --core core.4127            look into a core file
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
@@ -61,6 +62,9 @@ change. With stuck:2s a snapshot is taken whenever stuck coroutines would be rep
 BUSY causes none.
 -p needs no probe: it reads the memory of the process, which is neither stopped nor changed. It may
 look into processes of the same user that allow it (root: into all). Then: ctp-report --stuck.
+If the process has a probe and was not recorded before, -p also asks the probe to record, by a
+write to the memory that the probe keeps for that; recording goes on until Ctrl-C or -d.
+Coroutines that live already are recorded from their next run on. --no-attach only looks.
 With --interrupt, ptrace stops each running thread for some microseconds, because only a thread that
 stands still has a stack that can be read. A call that the thread begins just then may give EINTR.
 --core reads a core file of the kernel or of gcore in the same way. It shows one moment, so

@@ -27,7 +27,7 @@ const NOT_WITH_PID: [&str; 13] = [
 ];
 
 /// A core file is one moment of one process.
-const NOT_WITH_CORE: [&str; 17] = [
+const NOT_WITH_CORE: [&str; 18] = [
     "command",
     "image",
     "check_probe",
@@ -45,18 +45,19 @@ const NOT_WITH_CORE: [&str; 17] = [
     "every",
     "duration",
     "interrupt",
+    "no_attach",
 ];
 
 /// How many inspections are made, unless the user says otherwise. A certain verdict needs two.
 const USUAL_INSPECTIONS: u32 = 2;
 
 /// The error for options that need `-p`. Clap does not check this if a program is given, too.
-pub const ONLY_WITH_PID: &str = "--looks, --every, --duration, --interrupt and --debug-dir are only for -p PID \
-(--debug-dir also for --core)";
+pub const ONLY_WITH_PID: &str = "--looks, --every, --duration, --interrupt, --no-attach and --debug-dir are only \
+for -p PID (--debug-dir also for --core)";
 
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// Look into a running process that needs no probe; may be repeated
+    /// Look into a running process, and record it if it has a probe; may be repeated
     #[arg(help_heading = help::INSTEAD, short, long, value_name = "PID",
           conflicts_with_all = NOT_WITH_PID, value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
@@ -85,6 +86,10 @@ pub struct InspectArgs {
     #[arg(help_heading = help::INSTEAD, long)]
     interrupt: bool,
 
+    /// With -p: only look, even if the process has a probe
+    #[arg(help_heading = help::INSTEAD, long)]
+    no_attach: bool,
+
     /// With -p or --core: separate debug info may be here; may be repeated
     #[arg(help_heading = help::INSTEAD, long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
@@ -94,7 +99,7 @@ impl InspectArgs {
     /// Whether options are given that mean nothing without a process.
     pub fn is_without_pid(&self) -> bool {
         let has_times = self.looks.is_some() || self.every.is_some() || self.duration.is_some();
-        let has_option = has_times || self.interrupt;
+        let has_option = has_times || self.interrupt || self.no_attach;
         let has_target = !self.pid.is_empty() || self.core.is_some();
         !has_target && (has_option || !self.debug_dir.is_empty())
     }
@@ -121,6 +126,7 @@ impl InspectArgs {
                 .map_or(HowLong::Inspections(inspections), HowLong::Time),
             every: self.every.unwrap_or(Duration::from_secs(1)),
             interrupts: self.interrupt,
+            attaches: !self.no_attach,
             debug_directories: self.debug_dir.clone(),
         })
     }

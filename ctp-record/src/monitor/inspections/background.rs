@@ -6,9 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use ctp_inspect::{Inspector, ProcessTarget, TargetError};
+use ctp_inspect::{Inspector, Places, ProcessTarget, TargetError, TraceIds};
 use ctp_trace::record::{Inspection, InspectionEnd, ProcessId, Record};
 
+use crate::cli::config::Inspect;
+use crate::inspection;
 use crate::inspection::clock::relative;
 use crate::memory::clock::{Clock, processor_time};
 use crate::session::scheduling_priority;
@@ -20,6 +22,24 @@ pub struct Request {
     pub process: ProcessId,
     /// The kernel's id.
     pub pid: u32,
+    /// What is inspected.
+    pub scope: Scope,
+}
+
+/// What an inspection reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The threads, which takes little time.
+    Threads,
+    /// Tasks and threads.
+    TasksAndThreads,
+}
+
+/// How processes are inspected.
+#[derive(Clone, Debug)]
+struct Options {
+    interrupts: bool,
+    places: Places,
 }
 
 /// The result of a request.
@@ -39,6 +59,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Background {
     clock: Clock,
+    options: Options,
     requests: Option<Sender<Request>>,
     answers: Receiver<Answer>,
     sender: Sender<Answer>,
@@ -51,11 +72,23 @@ impl Background {
         let (sender, answers) = channel();
         Background {
             clock,
+            options: Options {
+                interrupts: false,
+                places: Places::recorded(),
+            },
             requests: None,
             answers,
             sender,
             pending: Vec::new(),
         }
+    }
+
+    /// Inspects as the user asked. Without effect once the thread has started.
+    pub fn set_options(&mut self, inspect: &Inspect) {
+        self.options = Options {
+            interrupts: inspect.interrupts,
+            places: inspection::places(&inspect.debug_directories),
+        };
     }
 
     /// Requests an inspection, unless one of this process is pending. If no thread can be started, nothing
@@ -65,7 +98,8 @@ impl Background {
             return;
         }
         if self.requests.is_none() {
-            self.requests = start(self.clock, self.sender.clone()).ok();
+            let options = self.options.clone();
+            self.requests = start(self.clock, options, self.sender.clone()).ok();
         }
         let sent = self
             .requests
@@ -95,20 +129,20 @@ impl Background {
     }
 }
 
-fn start(clock: Clock, answers: Sender<Answer>) -> io::Result<Sender<Request>> {
+fn start(clock: Clock, options: Options, answers: Sender<Answer>) -> io::Result<Sender<Request>> {
     let (sender, requests) = channel();
     let thread = thread::Builder::new().name("inspector".into());
-    thread.spawn(move || work(clock, requests, answers))?;
+    thread.spawn(move || work(clock, options, requests, answers))?;
     Ok(sender)
 }
 
 /// Answers requests until the recording ends.
-fn work(clock: Clock, requests: Receiver<Request>, answers: Sender<Answer>) {
+fn work(clock: Clock, options: Options, requests: Receiver<Request>, answers: Sender<Answer>) {
     scheduling_priority::step_back();
-    let mut inspectors: HashMap<ProcessId, Inspector> = HashMap::new();
+    let mut worker = Worker::new(options);
     for request in requests {
         let begin = processor_time();
-        let inspected = inspect(&mut inspectors, request);
+        let inspected = worker.inspect(request);
         let is_readable = inspected.is_ok();
         let records = match inspected {
             Ok(records) => records,
@@ -130,18 +164,45 @@ fn work(clock: Clock, requests: Receiver<Request>, answers: Sender<Answer>) {
     }
 }
 
-fn inspect(
-    inspectors: &mut HashMap<ProcessId, Inspector>,
-    request: Request,
-) -> Result<Vec<Record>, TargetError> {
-    let process = request.process;
-    let mut inspector = match inspectors.remove(&process) {
-        Some(inspector) => inspector,
-        None => Inspector::new(Box::new(ProcessTarget::open(request.pid)?), process),
-    };
-    let records = inspector.inspect_only_threads()?;
-    inspectors.insert(process, inspector);
-    Ok(records)
+/// The inspectors of all processes so far.
+struct Worker {
+    options: Options,
+    inspectors: HashMap<ProcessId, Inspector>,
+    ids: TraceIds,
+}
+
+impl Worker {
+    fn new(options: Options) -> Self {
+        Worker {
+            options,
+            inspectors: HashMap::new(),
+            ids: TraceIds::default(),
+        }
+    }
+
+    fn inspect(&mut self, request: Request) -> Result<Vec<Record>, TargetError> {
+        let process = request.process;
+        let mut inspector = match self.inspectors.remove(&process) {
+            Some(inspector) => inspector,
+            None => self.open(request)?,
+        };
+        let records = match request.scope {
+            Scope::Threads => inspector.inspect_only_threads()?,
+            Scope::TasksAndThreads => inspector.inspect(&mut self.ids)?,
+        };
+        self.inspectors.insert(process, inspector);
+        Ok(records)
+    }
+
+    fn open(&self, request: Request) -> Result<Inspector, TargetError> {
+        let mut target = ProcessTarget::open(request.pid)?;
+        if self.options.interrupts {
+            target = target.interrupting();
+        }
+        let places = self.options.places.clone();
+        let target = Box::new(target);
+        Ok(Inspector::with_places(target, request.process, places))
+    }
 }
 
 /// An inspection that found nothing, and says why.

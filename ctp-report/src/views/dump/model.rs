@@ -291,6 +291,7 @@ fn birth_fields(birth: &Birth) -> Vec<Field> {
         ("kind", kind(birth.kind).into()),
         ("name", escape(&birth.name).into()),
         ("spawn_site", birth.spawn_site.0.into()),
+        ("lived_before", birth.lived_before.into()),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! `--stuck` for a process without a probe: what two or more inspections found.
 
 mod cycles;
-mod text;
+pub(super) mod text;
 mod words;
 
 use std::io::Write;
@@ -30,6 +30,14 @@ pub struct Findings<'m> {
     pub now: Option<Nanos>,
     /// A core file was inspected, which is one moment.
     pub is_core_file: bool,
+}
+
+impl Findings<'_> {
+    /// Whether any task is stuck.
+    pub fn is_any_stuck(&self) -> bool {
+        let mut groups = self.groups.iter();
+        groups.any(|group| group.judgement().verdict.is_stuck())
+    }
 }
 
 /// Writes the page. With `--fail`, returns whether anything is stuck.
@@ -71,7 +79,8 @@ pub fn show(
     })
 }
 
-fn last_look(model: &Model) -> Option<Nanos> {
+/// When the last inspection of a running process began.
+pub(super) fn last_look(model: &Model) -> Option<Nanos> {
     let all = model.trace_model.inspected();
     let live = all.filter(|(_, process)| !process.is_core_file());
     let last = live.filter_map(|(_, process)| process.times.last());

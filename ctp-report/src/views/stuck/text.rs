@@ -17,21 +17,30 @@ use crate::document::hints;
 use crate::evidence::thread_looks::ThreadLook;
 use crate::names::{Names, source};
 use crate::text::{self, Page, units};
+use crate::views::stuck::inspected::Findings;
 use crate::views::stuck::model::deadlocks::Deadlock;
 use crate::views::stuck::model::{self, Group, Relation, Relations};
+use crate::views::stuck::unrecorded;
 
 pub use fields::items;
 use fields::{branch_line, fields};
 
+/// What the page shows.
+pub struct Shown<'s> {
+    /// The coroutines, by verdict and site.
+    pub groups: &'s [Group],
+    /// The cycles of deadlocks.
+    pub deadlocks: &'s [Deadlock],
+    /// Threads of the blocking pool.
+    pub pool: &'s [ThreadLook],
+    /// Tasks that are not recorded.
+    pub tasks: Findings<'s>,
+}
+
 /// Writes all groups, the worst first. Deadlocks are written cycle by cycle.
-pub fn page(
-    page: &mut Page,
-    groups: &[Group],
-    deadlocks: &[Deadlock],
-    pool: &[ThreadLook],
-    (names, view): (&Names, &StuckView),
-) -> io::Result<()> {
-    summary(page, groups, view.threshold)?;
+pub fn page(page: &mut Page, shown: &Shown, (names, view): (&Names, &StuckView)) -> io::Result<()> {
+    let (groups, deadlocks) = (shown.groups, shown.deadlocks);
+    summary(page, shown, view.threshold)?;
     let relations = Relations::of(groups);
     for verdict in order(groups) {
         cycles::write(page, deadlocks, verdict, names, view)?;
@@ -44,7 +53,8 @@ pub fn page(
             })
             .try_for_each(|section| self::section(page, section, names, view))?;
     }
-    threads::blocking_pool(page, pool)?;
+    unrecorded::write(page, &shown.tasks, view)?;
+    threads::blocking_pool(page, shown.pool)?;
     let (named, idle): (Vec<&Group>, Vec<&Group>) = of(groups, Verdict::Waiting)
         .partition(|group| relations.of_group(group) == Relation::Named);
     list(page, "WAITING, and named above:", &named)?;
@@ -62,11 +72,16 @@ fn of(groups: &[Group], verdict: Verdict) -> impl Iterator<Item = &Group> {
 }
 
 /// Says that nothing looks stuck, or that no coroutine makes progress.
-fn summary(page: &mut Page, groups: &[Group], threshold: Nanos) -> io::Result<()> {
+fn summary(page: &mut Page, shown: &Shown, threshold: Nanos) -> io::Result<()> {
+    let groups = shown.groups;
     let still = no_progress(groups, threshold);
     if !groups.iter().any(|group| group.verdict().is_stuck()) {
         let busy: Vec<&Group> = of(groups, Verdict::Busy).collect();
-        page.line(&nothing(threshold, &busy, still.as_deref()))?;
+        if shown.tasks.is_any_stuck() {
+            page.line("No recorded coroutine looks stuck, but tasks do that are not recorded.")?;
+        } else {
+            page.line(&nothing(threshold, &busy, still.as_deref()))?;
+        }
         page.gap()?;
     } else if let Some(still) = still {
         let caveat =

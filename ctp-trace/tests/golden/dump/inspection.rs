@@ -52,6 +52,11 @@ fn dump_task(task: &InspectedTask) -> String {
             wait.frame, wait.resource, wait.has_waker, wait.always_registers
         )
     });
+    let recorded = if task.is_recorded() {
+        format!(" size={} coroutine={}", task.size_bytes, task.coroutine.0)
+    } else {
+        String::new()
+    };
     let holds = task.holds.iter().map(|hold| {
         format!(
             " hold[{:?} exclusive={} {} {}:{}]",
@@ -60,7 +65,7 @@ fn dump_task(task: &InspectedTask) -> String {
     });
     format!(
         "task {} process={} kind={:?} address={:#x} runtime_id={} name={:?} spawned_at={:?} state={:?} \
-         wakers={:?} holders={:?} stack={}{}{} polled_by={}",
+         wakers={:?} holders={:?} stack={}{}{} polled_by={}{recorded}",
         task.id.0,
         task.process.0,
         task.kind,

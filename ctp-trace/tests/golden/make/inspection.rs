@@ -24,6 +24,27 @@ pub(super) fn inspection() -> Vec<u8> {
     written(&Start::default(), &records, &end)
 }
 
+/// An inspection of a process in which a task is a recorded coroutine.
+pub(super) fn recorded_task() -> Vec<u8> {
+    let task = InspectedTask {
+        id: TaskId(1),
+        process: ProcessId(1),
+        address: 0x7f00_0000_0080,
+        size_bytes: 640,
+        coroutine: CoroutineId(3),
+        ..InspectedTask::default()
+    };
+    let task = Record::InspectedTask(Box::new(task));
+    let birth = Record::Birth(Birth {
+        coroutine: CoroutineId(3),
+        process: ProcessId(1),
+        lived_before: true,
+        ..Birth::default()
+    });
+    let records = [birth, begin(1), task, end(1, &[], &[])];
+    written(&Start::default(), &records, &End::default())
+}
+
 fn begin(number: u32) -> Record {
     Record::Inspection(Inspection {
         process: ProcessId(1),
@@ -94,7 +115,7 @@ fn waiting_task() -> Record {
             variable: "guard".to_owned(),
             line: 60,
         }],
-        polled_by: 0,
+        ..InspectedTask::default()
     }))
 }
 

@@ -114,6 +114,7 @@ fn birth() -> impl Strategy<Value = Record> {
                 kind,
                 name,
                 spawn_site: SiteId(spawn),
+                lived_before: spawn % 2 == 1,
             })
         },
     )

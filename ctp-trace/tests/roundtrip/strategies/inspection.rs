@@ -163,6 +163,8 @@ fn task() -> impl Strategy<Value = Record> {
                 waits: waits.1,
                 holds: waits.2,
                 polled_by: waits.3,
+                size_bytes: ids.2 % 5,
+                coroutine: CoroutineId(waits.3 % 3),
             }))
         },
     )

@@ -87,6 +87,8 @@ fn task_fields(task: &InspectedTask) -> Vec<Field> {
         ("waits", task.waits.iter().map(wait).collect()),
         ("holds", task.holds.iter().map(hold).collect()),
         ("polled_by", task.polled_by.into()),
+        ("size_bytes", task.size_bytes.into()),
+        ("coroutine", task.coroutine.0.into()),
     ]
 }
 

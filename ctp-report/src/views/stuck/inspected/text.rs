@@ -27,11 +27,21 @@ pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Resul
         let groups = findings.groups.iter();
         groups.filter(move |group| group.judgement().verdict == verdict)
     };
-    let is_stuck = |group: &TaskGroup| group.judgement().verdict.is_stuck();
-    if !findings.groups.iter().any(is_stuck) {
+    if !findings.is_any_stuck() {
         page.line("Nothing looks stuck.")?;
         page.gap()?;
     }
+    stuck(page, findings, view)?;
+    busy(page, findings)?;
+    waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>(), findings)
+}
+
+/// Writes the stuck tasks.
+pub fn stuck(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Result<()> {
+    let of = |verdict| {
+        let groups = findings.groups.iter();
+        groups.filter(move |group| group.judgement().verdict == verdict)
+    };
     for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
         cycles::write(page, findings, verdict)?;
         let groups: Vec<&TaskGroup> = of(verdict)
@@ -41,8 +51,7 @@ pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Resul
             self::section(page, section, findings, view)?;
         }
     }
-    busy(page, findings)?;
-    waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>(), findings)
+    Ok(())
 }
 
 fn section(

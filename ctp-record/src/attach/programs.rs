@@ -1,0 +1,103 @@
+//! The running programs with a probe, and what has become of the requests to them.
+
+use std::io;
+
+use ctp_nostd::attach_request::path_bytes;
+use rustix::io::Errno;
+
+use crate::cli::config::{Config, Verbosity};
+use crate::cli::stderr;
+use crate::inspection::subject::described;
+use crate::launch::Prepared;
+use crate::proc::attach_request::{Outcome, RequestPlaces};
+use crate::proc::maps;
+
+/// The running programs with a probe that no recorder has attached before.
+#[derive(Debug, Default)]
+pub struct FoundPrograms(Vec<FoundProgram>);
+
+#[derive(Debug)]
+struct FoundProgram {
+    /// Its id and name, safe to print.
+    described: String,
+    places: RequestPlaces,
+}
+
+impl FoundPrograms {
+    /// Finds the programs among these processes, and says which have been recorded before.
+    pub fn find(config: &Config, pids: &[u32]) -> Self {
+        let mut found = FoundPrograms::default();
+        for pid in pids {
+            // A process that cannot be read is reported when it is looked into.
+            let Ok(places) = RequestPlaces::find(*pid) else {
+                continue;
+            };
+            if !places.exist() {
+                continue;
+            }
+            let described = described(*pid);
+            if is_recorded(*pid, &places) {
+                if config.verbosity > Verbosity::Quiet {
+                    stderr::say(&format!(
+                        "ctp-record: {described} was recorded before, which is possible once; looking only\n"
+                    ));
+                }
+                continue;
+            }
+            found.0.push(FoundProgram { described, places });
+        }
+        found
+    }
+
+    /// Whether there is nothing to record.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Requests all programs to attach. A program that has ended meanwhile is noticed later.
+    ///
+    /// # Errors
+    /// The path of the socket is too long.
+    pub fn request(&self, prepared: &Prepared<'_>) -> io::Result<()> {
+        let memory = prepared.memory.path(false);
+        let socket = prepared.rendezvous.path();
+        let paths = path_bytes(memory.as_bytes(), socket.as_os_str().as_encoded_bytes());
+        let paths = paths.ok_or(Errno::NAMETOOLONG)?;
+        for program in &self.0 {
+            // Fails only if the process has ended.
+            let _ = program.places.request(&paths);
+        }
+        Ok(())
+    }
+
+    /// Takes back the requests that no program has noticed.
+    pub fn withdraw(&self) {
+        let programs = self.0.iter();
+        let unnoticed = programs.filter(|program| program.places.outcome() == Outcome::Pending);
+        unnoticed.for_each(|program| program.places.withdraw());
+    }
+
+    /// Why programs were not recorded, for the closing lines.
+    pub fn missing(&self) -> Vec<String> {
+        self.0.iter().filter_map(FoundProgram::missing).collect()
+    }
+}
+
+impl FoundProgram {
+    fn missing(&self) -> Option<String> {
+        let reason = match self.places.outcome() {
+            Outcome::Pending => "none of its coroutines was born or ran meanwhile",
+            Outcome::Failed => {
+                "it could not open the recorder's memory (another user, or a container?)"
+            }
+            Outcome::Attached | Outcome::Ended => return None,
+        };
+        Some(format!("{} was not recorded: {reason}", self.described))
+    }
+}
+
+/// Whether a recorder has attached the process, or has requested that.
+fn is_recorded(pid: u32, places: &RequestPlaces) -> bool {
+    let is_taken = places.are_taken().unwrap_or(true);
+    is_taken || maps::text_of(pid).is_ok_and(|text| maps::has_any_memory(&text))
+}

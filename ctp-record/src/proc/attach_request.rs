@@ -1,0 +1,182 @@
+//! The place in a running process where its probe looks for a request to attach, see
+//! [`ctp_nostd::attach_request`].
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use ctp_nostd::attach_request::{
+    ATTACHED, AttachRequest, FAILED, MAGIC, PENDING, PathBytes, REQUESTED,
+};
+
+use super::maps;
+
+/// Where the probes of a process look for a request. A process that links two versions of the probe has two.
+#[derive(Debug)]
+pub struct RequestPlaces {
+    /// Stays with the memory of this program even if another process gets the same id.
+    memory: File,
+    addresses: Vec<u64>,
+}
+
+/// What has become of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The program has not made a call of its probe since.
+    Pending,
+    /// The program records.
+    Attached,
+    /// The program could not reach the recorder's memory.
+    Failed,
+    /// The process has ended.
+    Ended,
+}
+
+/// The writable data of a module is searched up to this size.
+const MOST_BYTES: u64 = 64 << 20;
+/// The bytes that are read at a time, a multiple of the alignment.
+const PIECE_BYTES: usize = 1 << 20;
+
+impl RequestPlaces {
+    /// Finds the places. There are none in a program without a probe.
+    ///
+    /// # Errors
+    /// The process has ended, or its memory may not be written.
+    pub fn find(pid: u32) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let memory = options
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"))?;
+        let mut addresses = Vec::new();
+        for range in maps::writable_data(&maps::text_of(pid)?) {
+            let end = range.end.min(range.start.saturating_add(MOST_BYTES));
+            search(&memory, range.start..end, &mut addresses);
+        }
+        Ok(RequestPlaces { memory, addresses })
+    }
+
+    /// Whether the process has a probe.
+    pub fn exist(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    /// Whether a recorder has made a request before.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn are_taken(&self) -> io::Result<bool> {
+        let numbers = self.words(AttachRequest::NUMBER_OFFSET)?;
+        Ok(numbers.into_iter().any(|number| number != 0))
+    }
+
+    /// Requests the process to attach to the memory and the socket at these paths.
+    ///
+    /// # Errors
+    /// The process has ended, or its memory may not be written.
+    pub fn request(&self, paths: &PathBytes) -> io::Result<()> {
+        for address in &self.addresses {
+            let at = |offset: usize| address + offset as u64;
+            self.memory
+                .write_all_at(paths, at(AttachRequest::PATHS_OFFSET))?;
+            let number = REQUESTED.to_ne_bytes();
+            self.memory
+                .write_all_at(&number, at(AttachRequest::NUMBER_OFFSET))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a request back that the program has not noticed. If the program notices it just now, it finds no
+    /// recorder.
+    pub fn withdraw(&self) {
+        for address in &self.addresses {
+            let number = 0_u32.to_ne_bytes();
+            // Fails if the process has ended.
+            let _ = self
+                .memory
+                .write_all_at(&number, address + AttachRequest::NUMBER_OFFSET as u64);
+        }
+    }
+
+    /// What has become of the request.
+    pub fn outcome(&self) -> Outcome {
+        let Ok(outcomes) = self.words(AttachRequest::OUTCOME_OFFSET) else {
+            return Outcome::Ended;
+        };
+        if outcomes.contains(&ATTACHED) {
+            Outcome::Attached
+        } else if outcomes.contains(&PENDING) {
+            Outcome::Pending
+        } else if outcomes.contains(&FAILED) {
+            Outcome::Failed
+        } else {
+            Outcome::Ended
+        }
+    }
+
+    fn words(&self, offset: usize) -> io::Result<Vec<u32>> {
+        let word = |address: &u64| {
+            let mut bytes = [0; 4];
+            self.memory
+                .read_exact_at(&mut bytes, address + offset as u64)?;
+            Ok(u32::from_ne_bytes(bytes))
+        };
+        self.addresses.iter().map(word).collect()
+    }
+}
+
+/// Adds the places in this range of addresses.
+fn search(memory: &File, range: std::ops::Range<u64>, found: &mut Vec<u64>) {
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut at = range.start;
+    while at < range.end {
+        let length = (range.end - at).min(PIECE_BYTES as u64) as usize;
+        // Part of the range may be unmapped by now.
+        let Ok(read @ 1..) = memory.read_at(&mut piece[..length], at) else {
+            return;
+        };
+        let places = piece[..read].chunks(align_of::<AttachRequest>());
+        let places = places.zip(0_u64..);
+        let matching = places.filter(|(bytes, _)| bytes.starts_with(&MAGIC));
+        found.extend(matching.map(|(_, index)| at + index * align_of::<AttachRequest>() as u64));
+        at += read as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_nostd::attach_request::path_bytes;
+
+    static PLACE: AttachRequest = AttachRequest::new();
+
+    // CT-23
+    #[test]
+    fn request_is_found_made_and_withdrawn() {
+        let places = RequestPlaces::find(std::process::id()).expect("this process");
+        let address = std::ptr::from_ref(&PLACE).addr() as u64;
+        let only = RequestPlaces {
+            addresses: vec![address],
+            ..places
+        };
+        assert!(!only.are_taken().expect("alive") && !PLACE.is_made());
+        let paths = path_bytes(b"/a", b"/b").expect("short");
+        only.request(&paths).expect("own memory may be written");
+        assert!(only.are_taken().expect("alive") && PLACE.is_made());
+        assert_eq!(PLACE.memory_path(), b"/a");
+        assert_eq!(PLACE.socket_path(), b"/b");
+        assert_eq!(only.outcome(), Outcome::Pending);
+        PLACE.finish(true);
+        assert_eq!(only.outcome(), Outcome::Attached);
+        only.withdraw();
+        assert!(!PLACE.is_made());
+    }
+
+    // CT-23
+    #[test]
+    fn places_of_this_process_are_found_by_their_magic() {
+        let address = std::ptr::from_ref(&PLACE).addr() as u64;
+        let places = RequestPlaces::find(std::process::id()).expect("this process");
+        assert!(places.addresses.contains(&address), "{places:x?}");
+    }
+}

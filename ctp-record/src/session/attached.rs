@@ -1,0 +1,109 @@
+//! What a recording of running programs has beside that of a launched program: requests to attach,
+//! inspections that the user asked for, and an end that does not concern the programs.
+
+use std::time::Instant;
+
+use ctp_trace::record::{Nanos, Record};
+
+use super::{Over, Session};
+use crate::attach::FoundPrograms;
+use crate::cli::config::{HowLong, Inspect, Verbosity};
+use crate::cli::stderr;
+use crate::inspection::account::Account;
+use crate::inspection::closing;
+use crate::monitor::inspections::plan::Plan;
+
+/// The programs of a recording that ran before it.
+#[derive(Debug)]
+pub struct Attached {
+    /// All processes that the user named.
+    pids: Vec<u32>,
+    /// Those with a probe.
+    programs: FoundPrograms,
+    ends_at: Option<Instant>,
+    /// What the inspections found.
+    account: Account,
+}
+
+impl Attached {
+    /// Before the first inspection.
+    pub fn new(inspect: &Inspect, programs: FoundPrograms) -> Self {
+        let ends_at = match inspect.how_long {
+            HowLong::Inspections(_) => None,
+            HowLong::Time(time) => Instant::now().checked_add(time),
+        };
+        Attached {
+            pids: inspect.pids.clone(),
+            programs,
+            ends_at,
+            account: Account::default(),
+        }
+    }
+
+    /// Takes a record of an inspection.
+    pub(super) fn take(&mut self, record: &Record) {
+        self.account.take(record);
+    }
+
+    /// Prints what the inspections found, and which programs were not recorded.
+    pub fn say(&self, verbosity: Verbosity) {
+        if verbosity > Verbosity::Quiet {
+            let mut lines = closing::found_lines(&self.account);
+            lines.extend(self.programs.missing());
+            let lines = lines.iter().map(|line| format!("ctp-record: {line}\n"));
+            stderr::say(&lines.collect::<String>());
+        }
+    }
+}
+
+impl Session<'_> {
+    /// From now on, also follows these programs.
+    pub(super) fn follow(&mut self, attached: Attached, inspect: &Inspect) {
+        for pid in &attached.pids {
+            self.processes.meet(*pid, &mut self.output);
+            if *pid != self.running.pid() {
+                self.wait.watch(*pid);
+            }
+        }
+        let count = match inspect.how_long {
+            HowLong::Inspections(count) => Some(count),
+            HowLong::Time(_) => None,
+        };
+        self.inspections
+            .follow(Plan::new(inspect.every, count), inspect);
+        self.attached = Some(attached);
+    }
+
+    /// Requests the inspections that the user asked for, if they are due.
+    pub(super) fn inspect_as_planned(&mut self) {
+        if self.inspections.is_planned_due() {
+            self.inspect_followed();
+        }
+    }
+
+    /// Requests an inspection of the processes that the user named.
+    pub(super) fn inspect_followed(&mut self) {
+        let Some(attached) = &self.attached else {
+            return;
+        };
+        for pid in &attached.pids {
+            if let Some(process) = self.processes.id_of(*pid) {
+                self.inspections.request_all(process, *pid);
+            }
+        }
+        self.inspections.begin_planned();
+    }
+
+    /// The end of a recording of running programs at the time that the user has set.
+    pub(super) fn over_by_time(&self) -> Option<(Over, Nanos)> {
+        let ends_at = self.attached.as_ref()?.ends_at?;
+        (ends_at <= Instant::now()).then(|| (Over::Requested, self.clock.now()))
+    }
+
+    /// Takes back requests that no program has noticed.
+    pub(super) fn stop_attaching(&self) {
+        if let Some(attached) = &self.attached {
+            attached.programs.withdraw();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! In a recording: tasks that are not recorded, of which inspections know. A program to which the recorder
+//! attaches late has such tasks: those that never ran again, and those without a probe.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::inspected::{self, Findings};
+use crate::config::StuckView;
+use crate::document::inspection;
+use crate::evidence::inspected::{self as evidence, TaskGroup};
+use crate::load::Model;
+use crate::names::Names;
+use crate::text::{Page, units};
+
+/// The tasks, the worst verdict first.
+pub fn groups<'m>(model: &'m Model, view: &StuckView) -> Vec<TaskGroup<'m>> {
+    let mut judged = model.trace_model.judge_inspected(view.threshold);
+    judged.retain(|member| !member.task.is_recorded());
+    evidence::groups(judged, &view.ignore)
+}
+
+/// Whether any of the tasks is stuck.
+pub fn is_any_stuck(groups: &[TaskGroup]) -> bool {
+    let mut groups = groups.iter();
+    groups.any(|group| group.judgement().verdict.is_stuck())
+}
+
+/// What a page shows of these tasks. Threads stand with the coroutines.
+pub fn findings<'m>(model: &Model, names: &'m Names, groups: &'m [TaskGroup<'m>]) -> Findings<'m> {
+    Findings {
+        groups,
+        threads: &[],
+        names,
+        now: inspected::last_look(model),
+        is_core_file: model.is_core_file(),
+    }
+}
+
+/// Adds the tasks to the fields of a document, if inspections read any.
+pub fn with_tasks(mut fields: Value, model: &Model, groups: &[TaskGroup]) -> Value {
+    let inspected = inspection::fields(model, groups, &[]);
+    if let (false, Value::Object(fields), Value::Object(inspected)) =
+        (groups.is_empty(), &mut fields, inspected)
+    {
+        fields.extend(inspected);
+    }
+    fields
+}
+
+/// Writes the stuck tasks, and how many wait.
+pub fn write(page: &mut Page, tasks: &Findings, view: &StuckView) -> io::Result<()> {
+    inspected::text::stuck(page, tasks, view)?;
+    let waiting = tasks.groups.iter();
+    let waiting = waiting.filter(|group| !group.judgement().verdict.is_stuck());
+    let count: usize = waiting.map(|group| group.tasks.len()).sum();
+    if count == 0 {
+        return Ok(());
+    }
+    let tasks = units::counted(count as u64, "task");
+    page.line(&format!(
+        "{tasks} not recorded and not stuck (ctp-report --stacks shows all)"
+    ))?;
+    page.gap()
+}
