@@ -42,7 +42,7 @@ fn own_memory_is_read_unchanged() {
 }
 
 #[test]
-fn exited_process_is_gone() {
+fn exited_process_is_not_found() {
     let mut sleeper = Sleeper::start(Command::new("sleep").arg("60")).expect("sleep starts");
     let pid = sleeper.0.id();
     let mut target = match ProcessTarget::open(pid) {

@@ -146,7 +146,7 @@ impl Running {
     /// # Errors
     /// It has ended.
     pub fn found(pid: u32) -> io::Result<Self> {
-        let number = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH)?;
+        let number = Pid::from_raw(pid as i32).ok_or(Errno::SRCH)?;
         Ok(Running {
             process: RunningProcess::Found(pid),
             handle: handle_of(number)?,

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_without_descriptors_is_ending() {
+    fn a_process_without_descriptors_is_exiting() {
         let empty = tempfile::tempdir().expect("a directory");
         assert_eq!(look_in(empty.path(), 17), Held::Unknown);
         fs::write(empty.path().join("3"), "").expect("a file");

@@ -375,7 +375,7 @@ fn lints_of_functions_and_lines_differ() {
 }
 
 #[test]
-fn changed_sources_are_noted() {
+fn changed_sources_are_reported() {
     let test_dir = TestDir::new();
     let warning = "(the file was changed after the recording began)";
     let before = test_dir.text(&["--stuck", "-i", "lost_wakeup.data"]);
