@@ -57,7 +57,7 @@ for -p PID (--debug-dir also for --core)";
 
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// Look into a running process, and record its probe, if any; may be repeated
+    /// Look into a running process; may be repeated
     #[arg(help_heading = help::INSTEAD, short, long, value_name = "PID",
           conflicts_with_all = NOT_WITH_PID, value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
