@@ -3,6 +3,8 @@
 //! Only functions of libraries count, from the innermost outwards to the first of the program itself: a
 //! program may give its own functions any name.
 
+use std::borrow::Cow;
+
 use ctp_trace::record::{LeafKind, Module, ProcessId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, Symbolizer};
 
@@ -65,6 +67,7 @@ const LEAVES: &[(&str, LeafKind)] = &[
     ("event_listener::", LeafKind::Notification),
     ("futures_channel::mpsc::Sender", LeafKind::Room),
     ("futures_channel::mpsc::BoundedSenderInner", LeafKind::Room),
+    ("futures_channel::mpsc::sink_impl", LeafKind::Room),
     ("futures_channel::mpsc::", LeafKind::Message),
     ("flume::async::Send", LeafKind::Room),
     ("flume::async::Recv", LeafKind::Message),
@@ -151,11 +154,12 @@ impl LeafFunctions {
                 return kind;
             };
             for frame in &resolved.frames {
-                let Some(function) = frame.function.as_deref().filter(|name| is_of_library(name))
-                else {
+                let function = frame.function.as_deref();
+                let function = function.map(|name| with_path(name, frame.file.as_deref()));
+                let Some(function) = function.filter(|name| is_of_library(name)) else {
                     return kind;
                 };
-                kind = refined(kind, function);
+                kind = refined(kind, &function);
             }
         }
         kind
@@ -216,6 +220,48 @@ fn is_of_library(function: &str) -> bool {
     LIBRARIES.contains(&library)
 }
 
+/// A function's name with its path. Line tables alone do not give the path of an inlined function, but the
+/// file of a package says which module it is in.
+fn with_path<'a>(function: &'a str, file: Option<&str>) -> Cow<'a, str> {
+    let is_complete = function
+        .split('<')
+        .next()
+        .is_none_or(|name| name.contains("::"));
+    if is_complete || function.starts_with('<') {
+        return function.into();
+    }
+    match file {
+        Some(file) if !is_of_standard_library(file) => match module_of(file) {
+            Some(module) => format!("{module}::{function}").into(),
+            None => format!("program::{function}").into(),
+        },
+        _ => function.into(),
+    }
+}
+
+/// Whether a file is of the standard library, whose sources may be installed.
+fn is_of_standard_library(file: &str) -> bool {
+    file.starts_with("/rustc/") || file.contains("/rustlib/src/rust/library/")
+}
+
+/// The module of a file of a downloaded package: that of `registry/src/INDEX/tokio-1.54.1/src/sync/mutex.rs`
+/// is `tokio::sync::mutex`.
+fn module_of(file: &str) -> Option<String> {
+    let (_, in_registry) = file.split_once("/registry/src/")?;
+    let (_, in_index) = in_registry.split_once('/')?;
+    let (package, module) = in_index.split_once("/src/")?;
+    let mut version = package.rmatch_indices('-').map(|(at, _)| at);
+    let is_version = |at: &usize| package[at + 1..].starts_with(|next: char| next.is_ascii_digit());
+    let name = &package[..version.find(is_version)?];
+    let module = module.strip_suffix(".rs")?;
+    let module = module.strip_suffix("/mod").unwrap_or(module);
+    let path = match module {
+        "lib" => name.to_owned(),
+        module => format!("{name}/{module}"),
+    };
+    Some(path.replace('-', "_").replace('/', "::"))
+}
+
 /// The path of a function, or of the type that it belongs to: that of `<tokio::time::Sleep as
 /// core::future::Future>::poll` begins with `tokio::time`, and that of `closure in tokio::time::sleep`
 /// does so too.
@@ -258,6 +304,37 @@ mod tests {
         assert_eq!(kind(&[ready]), LeafKind::Io);
         assert_eq!(kind(&[ready, write]), LeafKind::Output);
         assert_eq!(kind(&["app::tokio::net::Socket::read"]), LeafKind::Unknown);
+    }
+
+    // CT-15
+    #[test]
+    fn files_of_packages_give_the_paths_of_inlined_functions() {
+        let registry = "/home/a/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        let path = |function, file: &str| {
+            let file = format!("{registry}/{file}");
+            with_path(function, Some(&file)).into_owned()
+        };
+        let lock = path("{async_fn#0}", "tokio-1.54.1/src/sync/mutex.rs");
+        assert_eq!(lock, "tokio::sync::mutex::{async_fn#0}");
+        let acquire =
+            "<tokio::sync::batch_semaphore::Acquire as core::future::future::Future>::poll";
+        assert_eq!(kind(&[acquire, &lock]), LeafKind::Lock);
+        let ready = path("poll_ready<u32>", "futures-channel-0.3.31/src/mpsc/mod.rs");
+        assert_eq!(ready, "futures_channel::mpsc::poll_ready<u32>");
+        assert_eq!(
+            path("new", "async-channel-2.5.0/src/lib.rs"),
+            "async_channel::new"
+        );
+        let own = with_path("{async_fn#0}", Some("/home/a/app/src/main.rs"));
+        assert_eq!(own, "program::{async_fn#0}");
+        assert_eq!(
+            with_path(
+                "poll<F>",
+                Some("/rustc/59807616/library/core/src/future.rs")
+            ),
+            "poll<F>"
+        );
+        assert_eq!(with_path(acquire, Some("/home/a/app/src/main.rs")), acquire);
     }
 
     // CT-15
