@@ -179,6 +179,7 @@ impl<'c> Closing<'c> {
                 128 + signal
             ),
             ExitReason::Image => format!("read {subject}"),
+            _ if self.processes.program_ended.is_some() => format!("{subject} ended {after}"),
             _ => format!("stopped {after}; {subject} goes on without being recorded"),
         }
     }

@@ -32,8 +32,11 @@ pub enum Outcome {
     Ended,
 }
 
-/// The writable data of a module is searched up to this size.
-const MOST_BYTES: u64 = 64 << 20;
+/// At most this many bytes of the writable data of a module are searched, and of all modules.
+const MAX_MODULE_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 1 << 30;
+/// At most this many places are used.
+const MAX_PLACES: usize = 16;
 /// The bytes that are read at a time, a multiple of the alignment.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -49,9 +52,11 @@ impl RequestPlaces {
             .write(true)
             .open(format!("/proc/{pid}/mem"))?;
         let mut addresses = Vec::new();
+        let mut left = MAX_BYTES;
         for range in maps::writable_data(&maps::text_of(pid)?) {
-            let end = range.end.min(range.start.saturating_add(MOST_BYTES));
-            search(&memory, range.start..end, &mut addresses);
+            let bytes = (range.end - range.start).min(MAX_MODULE_BYTES).min(left);
+            left -= bytes;
+            search(&memory, range.start..range.start + bytes, &mut addresses);
         }
         Ok(RequestPlaces { memory, addresses })
     }
@@ -138,6 +143,7 @@ fn search(memory: &File, range: std::ops::Range<u64>, found: &mut Vec<u64>) {
         let places = piece[..read].chunks(align_of::<AttachRequest>());
         let places = places.zip(0_u64..);
         let matching = places.filter(|(bytes, _)| bytes.starts_with(&MAGIC));
+        let matching = matching.take(MAX_PLACES.saturating_sub(found.len()));
         found.extend(matching.map(|(_, index)| at + index * align_of::<AttachRequest>() as u64));
         at += read as u64;
     }

@@ -238,7 +238,7 @@ pub fn closing_of<'c>(
             program_ended: session
                 .so_far
                 .ended
-                .filter(|_| launch.wait_all)
+                .filter(|_| launch.wait_all || session.attached.is_some())
                 .map(|(_, at)| at),
             survivors: survivors::of(&session.rendezvous.path()),
             turned_away: session.turned_away(),

@@ -22,6 +22,18 @@ pub enum Status {
     Incomplete(String),
 }
 
+impl Status {
+    /// The worse of two results: a failure, or else a check without an answer.
+    #[must_use]
+    pub fn or_worse(self, other: Status) -> Status {
+        match (&self, &other) {
+            (Status::CheckFailed, _) | (_, Status::Fine) => self,
+            (_, Status::CheckFailed) | (Status::Fine, _) => other,
+            (Status::Incomplete(_), Status::Incomplete(_)) => self,
+        }
+    }
+}
+
 /// Checks the coroutines that the page lists.
 pub fn check(model: &Model, members: &[Member<'_>], threshold: Nanos) -> Status {
     let mut verdicts = members.iter().map(|(_, judgement)| judgement.verdict);

@@ -62,9 +62,6 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     if !view.fail {
         return Ok(Status::Fine);
     }
-    Ok(if unrecorded::is_any_stuck(&tasks) {
-        Status::CheckFailed
-    } else {
-        gate::check(&model, &members, view.threshold)
-    })
+    let of_coroutines = gate::check(&model, &members, view.threshold);
+    Ok(of_coroutines.or_worse(unrecorded::check(&model, &tasks)))
 }

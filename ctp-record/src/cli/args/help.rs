@@ -64,7 +64,8 @@ BUSY causes none.
 look into processes of the same user that allow it (root: into all). Then: ctp-report --stuck.
 If the process has a probe and was not recorded before, -p also asks the probe to record, by a
 write to the memory that the probe keeps for that; recording goes on until Ctrl-C or -d.
-Coroutines that live already are recorded from their next run on. --no-attach only looks.
+Coroutines that live already are recorded from their next run on; programs that it starts are not
+recorded. --no-attach only looks.
 With --interrupt, ptrace stops each running thread for some microseconds, because only a thread that
 stands still has a stack that can be read. A call that the thread begins just then may give EINTR.
 --core reads a core file of the kernel or of gcore in the same way. It shows one moment, so

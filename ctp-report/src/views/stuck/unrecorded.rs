@@ -9,6 +9,7 @@ use super::inspected::{self, Findings};
 use crate::config::StuckView;
 use crate::document::inspection;
 use crate::evidence::inspected::{self as evidence, TaskGroup};
+use crate::findings::gate::{self, Status};
 use crate::load::Model;
 use crate::names::Names;
 use crate::text::{Page, units};
@@ -20,10 +21,14 @@ pub fn groups<'m>(model: &'m Model, view: &StuckView) -> Vec<TaskGroup<'m>> {
     evidence::groups(judged, &view.ignore)
 }
 
-/// Whether any of the tasks is stuck.
-pub fn is_any_stuck(groups: &[TaskGroup]) -> bool {
-    let mut groups = groups.iter();
-    groups.any(|group| group.judgement().verdict.is_stuck())
+/// Whether any of the tasks is stuck, or cannot be judged.
+pub fn check(model: &Model, groups: &[TaskGroup]) -> Status {
+    if groups.is_empty() {
+        return Status::Fine;
+    }
+    let of_tasks = groups.iter().flat_map(|group| &group.tasks);
+    let judgements: Vec<_> = of_tasks.map(|member| member.judgement).collect();
+    gate::check_inspected(model, &judgements)
 }
 
 /// What a page shows of these tasks. Threads stand with the coroutines.

@@ -3,7 +3,7 @@
 use ctp_trace::record::*;
 
 use super::SESSION;
-use super::builder::{MS, SECOND, Trace};
+use super::builder::{MS, SECOND, Trace, wait as wait_at};
 
 const PROCESS: ProcessId = ProcessId(1);
 
@@ -296,6 +296,31 @@ pub fn once() -> Vec<u8> {
         task.waits = vec![wait(1, Resource::Readable(7), Some(true))];
     });
     p.end();
+    p.finish()
+}
+
+/// A program to which the recorder attached: a recorded task, and two that never ran again.
+pub fn attached() -> Vec<u8> {
+    let mut p = Inspected::new();
+    p.trace.start.capacity = 64;
+    let site = p.trace.source(SESSION, 12);
+    let idle = wait_at(site, WaitKind::Readable, 7);
+    let recorded = p.trace.born("app::serve", site, 2 * MS);
+    for at in [3 * MS, 6 * SECOND, 12 * SECOND] {
+        p.trace.run(recorded, at, 4131);
+        p.trace.suspend(recorded, at + MS, 4131, idle);
+    }
+    p.begin();
+    p.stack(1, &[(0, "app::serve", 12), (1, "tokio::io::Readiness", 0)]);
+    for (fd, wakers) in [(7, 1), (8, 0), (9, 1)] {
+        p.task("app::serve", 1, wakers, |task| {
+            task.size_bytes = 0x80;
+            task.coroutine = CoroutineId(u32::from(fd == 7));
+            task.waits = vec![wait(1, Resource::Readable(fd), Some(wakers != 0))];
+        });
+    }
+    p.end();
+    p.inspect_again();
     p.finish()
 }
 

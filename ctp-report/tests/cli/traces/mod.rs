@@ -114,6 +114,7 @@ fn of_modes() -> Vec<Named> {
         ("flight", flight::landed()),
         ("snapshot", flight::snapshot()),
         ("inspected", inspected::with_faults()),
+        ("inspected_attached", inspected::attached()),
         ("inspected_once", inspected::once()),
         ("inspected_core_file", inspected::core_file()),
         ("inspected_healthy", inspected::healthy()),
