@@ -42,7 +42,7 @@ fn main() -> std::io::Result<()> {
         let name = format!("ticker-{i}");
         runtime.spawn(tick(name.clone(), truth.clone()).traced_as(&name));
     }
-    sleep(Duration::from_secs(10));
+    sleep(Duration::from_secs(20));
     truth.record(|_| false);
     // Exits without cancelling tasks.
     std::process::exit(0)
