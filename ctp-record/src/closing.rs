@@ -1,6 +1,7 @@
 //! The closing lines: how the program ended, what was recorded, what was lost, and what to type next.
 
 pub mod cost;
+mod exit;
 pub mod final_snapshot;
 mod laneless;
 pub mod post_run;
@@ -166,33 +167,6 @@ impl<'c> Closing<'c> {
         self.end
             .coroutines
             .saturating_add(self.snapshot.ended_before)
-    }
-
-    fn exit_description(&self) -> String {
-        let after = self.after();
-        let subject = &self.subject;
-        match self.end.how {
-            ExitReason::Exited(code) => format!("{subject} exited with status {code} {after}"),
-            ExitReason::Signalled(signal) => format!(
-                "{subject} ended by {} {after}, exit {}",
-                signal_name(signal),
-                128 + signal
-            ),
-            ExitReason::Image => format!("read {subject}"),
-            _ if self.processes.program_ended.is_some() => format!("{subject} ended {after}"),
-            _ => format!("stopped {after}; {subject} goes on without being recorded"),
-        }
-    }
-
-    /// The time of the program's end, and the length of the recording if that was longer.
-    fn after(&self) -> String {
-        let recorded = seconds(self.end.at.0);
-        let program = seconds(self.processes.program_ended.unwrap_or(self.end.at).0);
-        if program == recorded {
-            format!("after {recorded}")
-        } else {
-            format!("after {program} (recorded for {recorded})")
-        }
     }
 
     fn what_was_recorded(&self) -> String {

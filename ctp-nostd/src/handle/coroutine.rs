@@ -182,7 +182,7 @@ impl<P: Platform> Coroutine<P> {
     #[inline(never)]
     fn switch_as<const MODE: RecordingMode>(&self, wait: Wait, next: &Self) {
         let (Some(handle), Some(next_handle)) = (self.handle.get(), next.handle.live()) else {
-            return self.suspends_alone(wait);
+            return self.switch_to_unrecorded(wait, next);
         };
         let local = local::<P>();
         if let Some(local) = local {
@@ -209,11 +209,12 @@ impl<P: Platform> Coroutine<P> {
         self.run();
     }
 
-    /// The next coroutine is not recorded.
+    /// The next coroutine is not recorded so far.
     #[cold]
     #[inline(never)]
-    fn suspends_alone(&self, wait: Wait) {
+    fn switch_to_unrecorded(&self, wait: Wait, next: &Self) {
         self.suspend(wait);
+        next.run();
     }
 
     /// The switch under a filter: both events are judged by the same control word.

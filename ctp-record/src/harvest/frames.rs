@@ -1,7 +1,6 @@
 //! Finds where suspended coroutines lie in the memory of their program, for inspections of that memory.
 
 use ctp_nostd::Region;
-use ctp_nostd::dialect::Fetched;
 use ctp_trace::record::{CoroutineId, ProcessId};
 
 use super::Harvest;
@@ -15,16 +14,8 @@ impl Harvest {
         region: &Region<'_>,
         process: ProcessId,
     ) -> Option<(u64, CoroutineId)> {
-        let cell = self.cells.get(index).filter(|cell| cell.is_ours())?;
-        let station = region.stations.get(index)?;
-        if cell.process != process || cell.hidden(station).is_some() {
-            return None;
-        }
-        let latest = station.event_head().wrapping_sub(1);
-        let Fetched::Whole(epoch) = cell.dialect().fetch(station, latest) else {
-            return None;
-        };
-        let is_same_coroutine = epoch.generation == cell.generation();
-        (is_same_coroutine && epoch.addr != 0).then_some((epoch.addr, cell.coroutine))
+        let latest = self.latest_event_before(index, region, u64::MAX)?;
+        let is_suspended_there = latest.cell.process == process && latest.epoch.addr != 0;
+        is_suspended_there.then_some((latest.epoch.addr, latest.cell.coroutine))
     }
 }

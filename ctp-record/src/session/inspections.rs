@@ -39,7 +39,9 @@ impl Session<'_> {
             .retain(|(place, run)| is_same(*place, *run));
         let room = MOST_RUNS - inspections.runs.len();
         let cursor = &mut inspections.cursor;
-        let mut found = regions.next_long_runs(cursor, MOST_STATIONS, room, LONG);
+        let mut found = regions.next_found(cursor, MOST_STATIONS, room, |place| {
+            regions.long_run(place, LONG)
+        });
         found.retain(|run| !inspections.runs.contains(run));
         inspections.scanned(found, processor_time().saturating_sub(begin));
     }
@@ -70,11 +72,9 @@ impl Session<'_> {
         if let Some(first) = tasks.peek() {
             let frames = self.regions.frames(first.process);
             for task in tasks {
-                let mut behind = frames.range(task.address..);
-                let first = behind
-                    .next()
-                    .filter(|(address, _)| task.contains(**address));
-                task.coroutine = first.map(|(_, coroutine)| *coroutine).unwrap_or_default();
+                let next = frames.range(task.address..).next();
+                let inside = next.filter(|(address, _)| task.contains(**address));
+                task.coroutine = inside.map(|(_, coroutine)| *coroutine).unwrap_or_default();
             }
         }
         records

@@ -107,7 +107,9 @@ impl Session<'_> {
         let still = |place| Some((place, regions.descriptor_wait(place, LONG)?));
         let mut waits: Vec<_> = suspects.filter_map(still).collect();
         let cursor = &mut self.looks.cursor;
-        let mut others = regions.next_descriptor_waits(cursor, MOST_STATIONS, MOST_WAITS, LONG);
+        let mut others = regions.next_found(cursor, MOST_STATIONS, MOST_WAITS, |place| {
+            regions.descriptor_wait(place, LONG)
+        });
         others.retain(|(place, _)| waits.iter().all(|(suspect, _)| suspect != place));
         waits.append(&mut others);
         waits

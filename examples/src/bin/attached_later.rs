@@ -15,6 +15,8 @@ use tokio::sync::oneshot;
 const TICKERS: u64 = 3;
 /// Coroutines with stacks of their own that run all the time.
 const GREEN_THREADS: u64 = 2;
+/// Coroutines with stacks of their own that hand over to each other.
+const RING: usize = 3;
 /// Tasks that never run again.
 const SILENT: u64 = 4;
 
@@ -75,7 +77,9 @@ async fn request() {
 /// Runs coroutines in turn, as a scheduler of stackful coroutines would.
 fn schedule() {
     let coroutines: Vec<Task> = (0..GREEN_THREADS).map(|_| Task::born("green")).collect();
-    loop {
+    let ring: Vec<Task> = (0..RING).map(|_| Task::born("ring")).collect();
+    for turn in 0.. {
+        ring[turn % RING].switch_to(Wait::to_yield(), &ring[(turn + 1) % RING]);
         for coroutine in &coroutines {
             coroutine.run();
             thread::sleep(Duration::from_millis(2));

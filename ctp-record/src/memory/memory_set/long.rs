@@ -31,30 +31,17 @@ impl MemorySet {
         Some((held, held.harvest.program_time(before_ns)))
     }
 
-    /// Scans the next `scanned` stations after those of the latest call. Returns up to `most` waits.
-    pub fn next_descriptor_waits(
+    /// Scans the next `scanned` stations after those of the latest call with this cursor. Returns up to
+    /// `most` results of `find`.
+    pub fn next_found<T>(
         &self,
         cursor: &mut StationPlace,
         scanned: usize,
         most: usize,
-        long: Duration,
-    ) -> Vec<(StationPlace, DescriptorWait)> {
+        find: impl Fn(StationPlace) -> Option<T>,
+    ) -> Vec<(StationPlace, T)> {
         self.next_stations(cursor, scanned)
-            .filter_map(|station| Some((station, self.descriptor_wait(station, long)?)))
-            .take(most)
-            .collect()
-    }
-
-    /// Like [`next_descriptor_waits`](Self::next_descriptor_waits), for runs.
-    pub fn next_long_runs(
-        &self,
-        cursor: &mut StationPlace,
-        scanned: usize,
-        most: usize,
-        long: Duration,
-    ) -> Vec<(StationPlace, LongRun)> {
-        self.next_stations(cursor, scanned)
-            .filter_map(|station| Some((station, self.long_run(station, long)?)))
+            .filter_map(|station| Some((station, find(station)?)))
             .take(most)
             .collect()
     }
