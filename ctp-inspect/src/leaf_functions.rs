@@ -74,6 +74,10 @@ const LEAVES: &[(&str, LeafKind)] = &[
     ("tokio_util::time::delay_queue::", LeafKind::Message),
     ("futures_util::lock::mutex::", LeafKind::Lock),
     ("tokio::runtime::task::join::", LeafKind::Task),
+    (
+        "tokio::runtime::task::harness::can_read_output",
+        LeafKind::Task,
+    ),
 ];
 
 /// Futures that wait by means of a simpler one: the kind so far, the module, and what they wait for.
@@ -303,6 +307,11 @@ mod tests {
         let ready = "tokio::runtime::io::scheduled_io::ScheduledIo::poll_readiness";
         assert_eq!(kind(&[ready]), LeafKind::Io);
         assert_eq!(kind(&[ready, write]), LeafKind::Output);
+        let join = "tokio::runtime::task::harness::can_read_output";
+        assert_eq!(
+            kind(&["core::task::wake::Waker::clone", join]),
+            LeafKind::Task
+        );
         assert_eq!(kind(&["app::tokio::net::Socket::read"]), LeafKind::Unknown);
     }
 

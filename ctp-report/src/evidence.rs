@@ -6,11 +6,13 @@ pub mod blockers;
 pub mod busy_threads;
 pub mod inspected;
 pub mod last_waker;
+pub mod leaf_wait;
 pub mod missing_wakes;
 pub mod observations;
 pub mod proof;
 pub mod resource;
 pub mod thread_looks;
+pub mod usual_waker;
 
 use ctp_trace::record::Nanos;
 use ctp_trace::trace_model::{Coroutine, TraceModel};

@@ -8,6 +8,7 @@ mod displayed;
 pub mod duplicates;
 pub mod label;
 mod misses;
+pub mod runtime_parts;
 pub mod source;
 pub mod user_code;
 
@@ -22,6 +23,7 @@ use crate::names::branches::{Branch, Leaf};
 use crate::names::chains::{AllFunctions, Awaits};
 use crate::names::label::{at_line, in_module, of_frames, of_function, tidy};
 use crate::names::misses::Misses;
+use crate::names::runtime_parts::RuntimePart;
 use crate::names::source::Sources;
 use crate::names::user_code::{UserCode, is_of_library};
 
@@ -34,6 +36,7 @@ pub struct Names {
     labels: BTreeMap<SiteId, Label>,
     awaits: BTreeMap<SiteId, Awaits>,
     branches: BTreeMap<SiteId, Vec<Branch>>,
+    runtime_parts: BTreeMap<SiteId, RuntimePart>,
     frameless: BTreeSet<SiteId>,
     unchained: BTreeSet<SiteId>,
     misses: Misses,
@@ -123,6 +126,11 @@ impl Names {
         self.branches.get(&site).map_or(&[], Vec::as_slice)
     }
 
+    /// The part of a runtime to which the functions at a place belong, if known.
+    pub fn runtime_part(&self, site: SiteId) -> Option<RuntimePart> {
+        self.runtime_parts.get(&site).copied()
+    }
+
     /// The innermost awaiting function.
     pub fn awaiter(&self, site: SiteId) -> Option<String> {
         self.awaits(site)?.frames.first()?.function.clone()
@@ -193,6 +201,7 @@ impl Names {
         user: &UserCode,
     ) {
         for site in sites {
+            self.note_runtime_part(site.id, leaves.get(&site.id));
             let awaits = leaves.get(&site.id).map(|all| Awaits::of(all, user));
             let is_placed = awaits
                 .as_ref()
@@ -203,6 +212,16 @@ impl Names {
             if !is_placed && let Place::Function { address, .. } = site.place {
                 self.note_what_is_missing(symbolizer, site.id, Avma(address));
             }
+        }
+    }
+
+    fn note_runtime_part(&mut self, site: SiteId, chain: Option<&AllFunctions>) {
+        let part = match chain {
+            Some(chain) => RuntimePart::of(&chain.labels),
+            None => RuntimePart::of(self.labels.get(&site).map_or(&[], std::slice::from_ref)),
+        };
+        if let Some(part) = part {
+            self.runtime_parts.insert(site, part);
         }
     }
 

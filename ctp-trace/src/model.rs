@@ -89,7 +89,7 @@ pub use resources::closings::Closing;
 pub use shutdown::Shutdowns;
 pub use site::{MAX_SITES, SiteStats};
 pub use span::{Activity, Span};
-pub use wakers::{Wakers, Woken};
+pub use wakers::{WakeOrigin, Wakers, Woken};
 
 /// The state derived from a trace, updated record by record. Each part takes the records that concern
 /// it.

@@ -1,5 +1,5 @@
-//! Places and records that a missing wake may come from: closes of what coroutines wait for, the places
-//! that usually wake coroutines at the same site, and lost records.
+//! Places and records that a missing wake may come from: closes of what coroutines wait for, and lost
+//! records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,19 +44,6 @@ pub struct Ended {
     pub id: u32,
     /// The name, or empty.
     pub name: String,
-}
-
-/// The place that ended most of the known waits of a site.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct UsualWaker {
-    /// The function, if known.
-    pub function: Option<String>,
-    /// File and line, or module and offset.
-    pub at: Option<String>,
-    /// The number of waits that the place ended.
-    pub wakes: u64,
-    /// The number of waits with a known waking place.
-    pub of: u64,
 }
 
 /// Records that a thread lost while coroutines of a group waited. These may include a wake.
@@ -199,27 +186,6 @@ pub fn caller<'n>(model: &Model, names: &'n Names, site: SiteId) -> Option<&'n L
     let place = model.sites.get(&site).map(|site| &site.place);
     let is_recorded = matches!(place, Some(Place::Source { .. }));
     (is_recorded || !names.is_of_library(label)).then_some(label)
-}
-
-/// The place that usually wakes coroutines at the site of this coroutine. Sites on the same line count
-/// as the same place, and so do all sites in library code.
-pub fn usual_waker(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<UsualWaker> {
-    let wait = coroutine.suspend()?;
-    let wakers = &model.trace_model.site(wait.site, wait.wait)?.wakers;
-    let mut places: BTreeMap<_, u64> = BTreeMap::new();
-    for (site, wakes) in wakers.places() {
-        let label = caller(model, names, *site);
-        let function = label.and_then(|label| label.function.clone());
-        let place = (function, label.and_then(Label::at));
-        *places.entry(place).or_default() += wakes;
-    }
-    let ((function, at), wakes) = places.into_iter().max_by_key(|(_, wakes)| *wakes)?;
-    Some(UsualWaker {
-        function,
-        at,
-        wakes,
-        of: wakers.count(),
-    })
 }
 
 #[cfg(test)]

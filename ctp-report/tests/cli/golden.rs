@@ -21,6 +21,7 @@
 //! | CT-15 | `stuck_closed_before`: an observation of a number after its closing proves nothing |
 //! | CT-15 | `stuck_two_locks`: a row whose coroutines wait for different holders |
 //! | CT-15 | `stuck_joins`, `why_joins`: the joined coroutine, by its id on the page |
+//! | CT-13 | `stuck_joiner`, `json_stuck_joiner`: the end of a task, probably that of a living child |
 //! | CT-15 | `why_*`, `json_why_*`: the chain of wakes that led to the present state |
 //! | CT-15 | `why_kept*`, `why_line*`, `why_pair`: what blocks the coroutine, step by step |
 //! | CT-16 | `stuck_cancelled`: none of 20 |

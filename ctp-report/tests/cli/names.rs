@@ -442,7 +442,7 @@ fn standard_library_code_is_no_waker() {
     let of_library = std::thread::yield_now as *const () as usize;
     let stuck = page(of_library, &["--stuck"]);
     assert!(
-        stuck.contains("usual waker  unknown: no function"),
+        stuck.contains("usual waker  a thread outside of coroutines"),
         "{stuck}"
     );
     assert!(

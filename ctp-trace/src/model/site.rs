@@ -64,7 +64,7 @@ impl SiteStats {
 
     /// Counts a wait that this call ended. `is_peer`: the caller has the same spawn site.
     pub(super) fn ended_by(&mut self, call: &Woken, is_peer: bool) {
-        self.wakers.add(call.site);
+        self.wakers.add(call.origin());
         if let Some(from) = call.from {
             self.woken_from.add(from);
         }

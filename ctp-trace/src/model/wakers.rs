@@ -1,4 +1,4 @@
-//! The callers of `wake()`: the latest call for each coroutine, and the most frequent places for each
+//! The callers of `wake()`: the latest call for each coroutine, and the most frequent origins for each
 //! site.
 
 use super::coroutine::Coroutine;
@@ -6,7 +6,7 @@ use super::names::NameId;
 use super::woken_from::SiteNumber;
 use crate::record::{Nanos, SiteId, ThreadEvent, WakeCall, Waker};
 
-/// How many places are counted separately per site.
+/// How many origins are counted separately per site.
 const SEPARATE: usize = 16;
 
 /// A call of `wake()`.
@@ -30,36 +30,57 @@ pub struct Woken {
     pub(super) from: Option<SiteNumber>,
 }
 
-/// How many waits at a site each place ended by calling `wake()`.
+/// Where a call of `wake()` comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeOrigin {
+    /// Where `wake()` was called; 0 if unknown.
+    pub site: SiteId,
+    /// The name of the calling coroutine, if there was one.
+    pub coroutine: NameId,
+    /// A thread called outside of any coroutine, as the drivers of a runtime do.
+    pub is_thread: bool,
+}
+
+/// How many waits at a site each origin ended by calling `wake()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wakers {
-    places: Vec<(SiteId, u64)>,
+    origins: Vec<(WakeOrigin, u64)>,
     others: u64,
 }
 
 impl Wakers {
-    /// Waits that were ended from a known place.
+    /// Waits that were ended by a known call.
     pub fn count(&self) -> u64 {
-        let reported = self.places.iter().map(|(_, count)| *count);
+        let reported = self.origins.iter().map(|(_, count)| *count);
         reported.fold(self.others, u64::saturating_add)
     }
 
-    /// The known places, with the number of waits that each ended. If there are many, only the first are
-    /// counted separately.
-    pub fn places(&self) -> impl Iterator<Item = &(SiteId, u64)> {
-        self.places.iter().filter(|(site, _)| *site != SiteId(0))
+    /// The origins with a known place, with the number of waits that each ended. If there are many, only
+    /// the first are counted separately.
+    pub fn origins(&self) -> impl Iterator<Item = &(WakeOrigin, u64)> {
+        let origins = self.origins.iter();
+        origins.filter(|(origin, _)| origin.site != SiteId(0))
     }
 
-    pub(super) fn add(&mut self, site: SiteId) {
-        match self.places.iter().position(|(known, _)| *known == site) {
-            Some(known) => self.places[known].1 += 1,
-            None if self.places.len() < SEPARATE => self.places.push((site, 1)),
+    pub(super) fn add(&mut self, origin: WakeOrigin) {
+        match self.origins.iter().position(|(known, _)| *known == origin) {
+            Some(known) => self.origins[known].1 += 1,
+            None if self.origins.len() < SEPARATE => self.origins.push((origin, 1)),
             None => self.others += 1,
         }
     }
 }
 
 impl Woken {
+    /// Where the call comes from.
+    pub(super) fn origin(&self) -> WakeOrigin {
+        WakeOrigin {
+            site: self.site,
+            coroutine: self.caller,
+            is_thread: !self.may_be_from_coroutine,
+        }
+    }
+
     /// Whether a coroutine called that was spawned at this site.
     pub(super) fn is_from_peer_of(&self, spawn_site: SiteId) -> bool {
         spawn_site != SiteId(0) && self.caller_spawn_site == spawn_site
@@ -87,18 +108,25 @@ impl Woken {
 mod tests {
     use super::*;
 
+    fn origin(site: u32) -> WakeOrigin {
+        WakeOrigin {
+            site: SiteId(site),
+            ..WakeOrigin::default()
+        }
+    }
+
     // CT-14
     #[test]
     fn first_wakers_are_counted_separately() {
         let mut wakers = Wakers::default();
-        assert_eq!((wakers.places().count(), wakers.count()), (0, 0));
-        wakers.add(SiteId(0));
-        wakers.add(SiteId(0));
-        wakers.add(SiteId(3));
-        (100..100_000).for_each(|site| wakers.add(SiteId(site)));
-        wakers.add(SiteId(3));
-        assert_eq!(wakers.places().next(), Some(&(SiteId(3), 2)));
+        assert_eq!((wakers.origins().count(), wakers.count()), (0, 0));
+        wakers.add(origin(0));
+        wakers.add(origin(0));
+        wakers.add(origin(3));
+        (100..100_000).for_each(|site| wakers.add(origin(site)));
+        wakers.add(origin(3));
+        assert_eq!(wakers.origins().next(), Some(&(origin(3), 2)));
         assert_eq!(wakers.count(), 4 + 99_900);
-        assert_eq!(wakers.places.len(), SEPARATE);
+        assert_eq!(wakers.origins.len(), SEPARATE);
     }
 }

@@ -32,7 +32,11 @@ fn only_wakes_that_end_a_wait_count_for_the_usual_waker() {
         thread_event(75, call(1, 5, 3)),
     ]);
     let wakers = read_site(&trace_model).wakers;
-    assert_eq!(wakers.places().collect::<Vec<_>>(), [&(SiteId(3), 1)]);
+    let origins = wakers.origins();
+    let places: Vec<_> = origins
+        .map(|(origin, waits)| (origin.site, *waits))
+        .collect();
+    assert_eq!(places, [(SiteId(3), 1)]);
     assert_eq!(wakers.count(), 1);
     let woken = trace_model.get(CoroutineId(1)).unwrap().wakes.call.unwrap();
     assert_eq!((woken.at, woken.tid, woken.count), (Nanos(75), 7, 5));

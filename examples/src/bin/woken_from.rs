@@ -1,13 +1,17 @@
 //! Three tasks on tokio are woken at different lines: by another task, by a thread, and by the main
-//! thread. Then they are no longer woken. Built with frame pointers, the report shows these lines
-//! as the usual wakers; otherwise it shows none.
+//! thread. Three more are woken by parts of the runtime: timers, I/O, and the ends of tasks. Then they are
+//! no longer woken. Built with frame pointers, the report shows these lines and parts as the usual
+//! wakers; otherwise it shows no lines.
 //!
-//! A line for each has the woken task, and the waking function with its line.
+//! A line for each has the woken task, and the waking function with its line, or the part.
 
+use std::io;
 use std::thread;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
 use tokio::sync::Notify;
 
 const ROUNDS: usize = 20;
@@ -59,15 +63,70 @@ async fn woken_by_main() {
     }
 }
 
+async fn woken_by_timer() {
+    let mut pause = PAUSE;
+    for round in 0.. {
+        if ROUNDS < round {
+            pause = Duration::from_secs(60);
+        }
+        tokio::time::sleep(pause).await;
+    }
+}
+
+async fn woken_by_input(mut input: UnixStream) {
+    let mut byte = [0];
+    while input.read_exact(&mut byte).await.is_ok() {}
+}
+
+async fn write_in_rounds(mut output: UnixStream) {
+    for _ in 0..ROUNDS {
+        if output.write_all(b"x").await.is_err() {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    // Keeps the stream open.
+    std::future::pending().await
+}
+
+async fn woken_by_ends() {
+    for round in 0.. {
+        let child = async move {
+            if round < ROUNDS {
+                tokio::time::sleep(PAUSE).await;
+            } else {
+                std::future::pending().await
+            }
+        };
+        if tokio::spawn(child.traced()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Starts the tasks that the runtime wakes, and prints what wakes them.
+async fn start_woken_by_runtime() -> io::Result<()> {
+    let (input, output) = UnixStream::pair()?;
+    tokio::spawn(woken_by_timer().traced());
+    tokio::spawn(woken_by_input(input).traced());
+    tokio::spawn(write_in_rounds(output).traced());
+    tokio::spawn(woken_by_ends().traced());
+    println!("woken_by_timer runtime:timer");
+    println!("woken_by_input runtime:io");
+    println!("woken_by_ends runtime:task-end");
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     ctp::attach();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .enable_time()
+        .enable_all()
         .build()?;
     runtime.spawn(woken_by_task().traced());
     runtime.spawn(woken_by_thread().traced());
     runtime.spawn(woken_by_main().traced());
+    runtime.block_on(start_woken_by_runtime())?;
     let by_thread = thread::spawn(ring_in_thread);
     let by_task = runtime.spawn(ring_in_task().traced());
     let mut by_main = 0;

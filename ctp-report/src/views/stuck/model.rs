@@ -20,6 +20,7 @@ use crate::config::StuckView;
 use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::Busy;
+use crate::evidence::leaf_wait::Children;
 use crate::evidence::thread_looks::ThreadLook;
 use crate::load::Model;
 use crate::names::call_stacks::CallStacks;
@@ -60,6 +61,7 @@ pub struct Context<'m> {
     levels: Levels,
     behind: Behind,
     busy: Busy,
+    children: Children,
     /// Where the threads of busy coroutines are.
     looks: BTreeMap<CoroutineId, ThreadLook>,
 }
@@ -116,6 +118,7 @@ impl<'m> Context<'m> {
             levels: model.trace_model.levels(),
             behind: Behind::of(all),
             busy: Busy::of(all.iter().copied()),
+            children: Children::of(&model.trace_model),
             looks: looks(model, names, stacks, all),
         }
     }

@@ -9,6 +9,7 @@ mod flight;
 pub mod foreign;
 mod hogs;
 mod inspected;
+mod joiner;
 mod late;
 mod lints;
 mod locks;
@@ -55,6 +56,7 @@ fn of_waits() -> Vec<Named> {
         ("pairs", locks::pairs()),
         ("held", locks::held()),
         ("joins", locks::joins_of_three()),
+        ("joiner", joiner::joiner()),
         ("ring", locks::ring()),
         ("two_locks", locks::two_locks()),
         ("line", locks::line()),

@@ -9,9 +9,10 @@ use super::{Context, oldest};
 use crate::evidence::blockers::{self, KeptBy};
 use crate::evidence::busy_threads::ThreadKeptBy;
 use crate::evidence::last_waker::{self, LastWaker};
-use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords, UsualWaker};
+use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords};
 use crate::evidence::proof::{self, Proof};
 use crate::evidence::thread_looks::ThreadLook;
+use crate::evidence::usual_waker::{self, UsualWaker};
 use crate::evidence::{Member, is_default};
 use crate::views::stuck::model::usual::{self, Usual};
 
@@ -82,7 +83,7 @@ impl Evidence {
             thread: context.look_of(oldest).cloned(),
             roots: roots(members),
             behind: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
-            usual_waker: missing_wakes::usual_waker(model, names, oldest),
+            usual_waker: usual_waker::of(model, names, oldest),
             last_waker: last_waker::of(model, names, oldest),
             other_last_wakers: last_waker::others(oldest, all()),
             lost_records,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Context, oldest};
 use crate::evidence::Member;
+use crate::evidence::leaf_wait::LeafWait;
 use crate::evidence::resource::{self, WaitsFor};
 use crate::names::{Names, label};
 use crate::views::stuck::model::parents::{self, Spawner};
@@ -32,6 +33,9 @@ pub struct Members {
     pub youngest_ns: u64,
     /// The resources that the members wait for.
     pub waits_for: Vec<WaitsFor>,
+    /// What the members wait for, if they did not announce it and the kind of the leaf future is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaf: Option<LeafWait>,
     /// Whether the oldest member may also wait for a resource that was not recorded.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub one_of_several: bool,
@@ -72,6 +76,7 @@ impl Members {
                 model,
                 all().filter_map(|coroutine| coroutine.suspend()),
             ),
+            leaf: LeafWait::of(&model.trace_model, &context.children, oldest, all()),
             one_of_several: oldest
                 .suspend()
                 .is_some_and(|event| event.marks.one_of_several),

@@ -9,6 +9,7 @@ use ctp_trace::verdict::Fact;
 use super::{reasons, threads};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
+use crate::evidence::leaf_wait::LeafWait;
 use crate::evidence::resource::WaitsFor;
 use crate::names::branches::Branch;
 use crate::names::label;
@@ -72,7 +73,7 @@ fn wait_fields(group: &Group) -> Vec<Field> {
     let since = units::range(Nanos(*youngest_ns), Nanos(*oldest_ns));
     let mut waits = waits_for.iter().map(WaitsFor::describe);
     let first = waits.next();
-    let first = first.unwrap_or_else(|| state_in_words(group).to_owned());
+    let first = first.unwrap_or_else(|| state_in_words(group));
     let first = spread_field(&first, &format!("for {since}"));
     let more = waits.map(|more| ("", more));
     let within = group.place.code.within.clone();
@@ -123,13 +124,23 @@ fn age_field(group: &Group) -> &'static str {
 }
 
 /// Describes the state of a group without a recorded resource.
-fn state_in_words(group: &Group) -> &'static str {
+fn state_in_words(group: &Group) -> String {
     match group.group_verdict.judged.fact {
-        Fact::Running if group.place.of_thread.is_some() => "without a suspend",
-        Fact::Running => "from there on, without a suspend",
-        Fact::NeverRun => "and never run",
-        _ if group.members.one_of_several => "(not recorded), and perhaps for something else too",
-        _ => "(not recorded)",
+        Fact::Running if group.place.of_thread.is_some() => "without a suspend".to_owned(),
+        Fact::Running => "from there on, without a suspend".to_owned(),
+        Fact::NeverRun => "and never run".to_owned(),
+        _ => unannounced_wait(&group.members),
+    }
+}
+
+/// Describes a wait that was not announced, by its leaf future.
+fn unannounced_wait(members: &Members) -> String {
+    let leaf = members.leaf.as_ref().map(LeafWait::describe);
+    let what = leaf.unwrap_or_else(|| "(not recorded)".to_owned());
+    if members.one_of_several {
+        what + ", and perhaps for something else too"
+    } else {
+        what
     }
 }
 

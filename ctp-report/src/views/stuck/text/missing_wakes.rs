@@ -8,15 +8,13 @@ use ctp_trace::verdict::Fact;
 use super::fields::{INDENT, items};
 use crate::evidence::blocker_text;
 use crate::evidence::last_waker::LastWaker;
-use crate::evidence::missing_wakes::{ClosedBy, LOOK, UsualWaker};
+use crate::evidence::missing_wakes::{ClosedBy, LOOK};
+use crate::evidence::usual_waker::WakeSource;
 use crate::text::{self, Page, units};
 use crate::views::stuck::model::Group;
 
 /// How many closing places, and threads with losses, a group shows.
 const MAX_SHOWN: usize = 3;
-
-/// Stands for an unknown caller.
-const UNKNOWN: &str = "unknown: no function of the program was found";
 
 /// Writes the wakers of a group that was not woken, if any are known.
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
@@ -30,7 +28,7 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     page.line("  who should have woken them")?;
     closed(page, group)?;
     if let Some(waker) = &group.evidence.usual_waker {
-        page.line(&usual_waker(waker))?;
+        page.line(&usual_waker(&waker.source))?;
         let (wakes, of) = (
             units::grouped(waker.wakes),
             units::counted(waker.of, "time"),
@@ -84,11 +82,12 @@ fn closer(by: &ClosedBy, is_first: bool) -> String {
     }
 }
 
-/// The usual waker. Without a place, only functions of libraries were found in the call chain.
-fn usual_waker(waker: &UsualWaker) -> String {
-    match (&waker.function, &waker.at) {
-        (None, None) => place("usual waker", &None, &Some(UNKNOWN.to_owned())),
-        (function, at) => place("usual waker", function, at),
+/// What usually calls `wake()`.
+fn usual_waker(source: &WakeSource) -> String {
+    if source.function.is_none() && source.at.is_none() {
+        place("usual waker", &None, &Some(source.describe()))
+    } else {
+        place("usual waker", &source.function, &source.at)
     }
 }
 

@@ -350,13 +350,18 @@ fn is_blocker_known(group: &Group) -> bool {
 
 /// Adds the resource and its holder: `lock: 0x7f001040, for 2.9 s; held by id 7 main_loop`.
 fn with_resource(group: &Group, how_long: &str) -> String {
-    let what = group
-        .members
-        .waits_for
-        .first()
-        .map(|waits| waits.describe() + ", ");
+    let announced = group.members.waits_for.first().map(WaitsFor::describe);
+    let what = announced.or_else(|| of_children(group));
+    let what = what.map(|what| what + ", ");
     let kept = blocker_text::in_a_clause(&group.evidence.kept_by, group.evidence.kept_by_others);
     format!("{}{how_long}{kept}", what.unwrap_or_default())
+}
+
+/// The awaited children, if a group waits for the end of a task.
+fn of_children(group: &Group) -> Option<String> {
+    let leaf = group.members.leaf.as_ref();
+    let leaf = leaf.filter(|leaf| !leaf.children.is_empty())?;
+    Some(leaf.describe())
 }
 
 /// The end of the recording, which is the last step of every proof.
