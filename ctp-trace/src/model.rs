@@ -5,6 +5,7 @@
 //! come to the same verdicts. No event is kept: memory grows with the live coroutines, the held locks
 //! and the sites, not with the length of the recording.
 
+mod blockers;
 mod blocks;
 mod branches;
 mod broken;
@@ -18,7 +19,6 @@ pub mod gaps;
 mod holds;
 mod inspections;
 mod judging;
-mod kept;
 mod levels;
 mod lines;
 mod lives;

@@ -91,7 +91,7 @@ pub fn judge(evidence: &Evidence, threshold: Nanos) -> Judgement {
         reason,
         age: match reason {
             Reason::Branch { since, .. } => since.until(evidence.end),
-            _ if reason.describe().basis == Basis::Blocker => case.age.max(case.kept_for()),
+            _ if reason.describe().basis == Basis::Blocker => case.age.max(case.blocked_for()),
             _ => case.age,
         },
         close_call,
@@ -279,7 +279,7 @@ impl Case<'_> {
             }
             Seen::Replaced => Some(Caveat::UsedAgain),
             Seen::Readable(_) | Seen::HungUp if self.have_others_progressed_since(first) => {
-                Some(Caveat::HeldUp)
+                Some(Caveat::MayBeDelayed)
             }
             _ => return None,
         };

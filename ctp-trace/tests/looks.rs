@@ -208,7 +208,7 @@ fn a_recorded_close_takes_precedence_over_looks() {
 fn unread_input_is_likely_lost_while_others_progress() {
     for seen in [Seen::Readable(5), Seen::HungUp] {
         let (verdict, reason) = judged(&[(4_000, seen), (4_200, seen)], &[]);
-        let caveat = Some(Caveat::HeldUp);
+        let caveat = Some(Caveat::MayBeDelayed);
         assert_eq!((verdict, caveat_of(reason)), (Verdict::MaybeStuck, caveat));
         assert_eq!(reason.word(), "seen-ready");
         // No coroutine became ready after these looks: the whole program may stand still.

@@ -286,7 +286,7 @@ impl TraceModel {
             .get(&root)
             .filter(|judged| judged.verdict.is_stuck())?;
         let is_sure = root_is.confidence == Confidence::Certain;
-        let of_blocker = (!is_sure).then_some(Caveat::OfBlocker);
+        let of_blocker = (!is_sure).then_some(Caveat::BlockerUncertain);
         let since = blocks.since(coroutine);
         Some(BlockEvidence {
             block_cause: BlockCause::Behind(root),

@@ -17,7 +17,7 @@ impl Case<'_> {
             let state = self.evidence.state;
             state == State::Suspended || is_in_a_cycle && state == State::Running
         })?;
-        let age = self.kept_for();
+        let age = self.blocked_for();
         if age < self.threshold {
             return None;
         }
@@ -35,7 +35,7 @@ impl Case<'_> {
 
     /// How long others have blocked the coroutine. It may have run in the meantime, if that did not
     /// unblock it.
-    pub(super) fn kept_for(&self) -> Nanos {
+    pub(super) fn blocked_for(&self) -> Nanos {
         let blocked = self.evidence.resource.blocked;
         blocked.map_or(Nanos(0), |block_evidence| {
             block_evidence.since.until(self.evidence.end)

@@ -1,4 +1,4 @@
-//! Reasons to doubt a verdict: a table with one entry for each caveat.
+//! The table of caveats: one entry for each argument against a verdict that would otherwise be certain.
 
 /// Defines [`Caveat`] and its descriptions. An entry has the word for programs, the meaning for the
 /// documentation, and two clauses for pages: for a resource that was closed, and for coroutines that
@@ -57,14 +57,14 @@ const NOT_COUNTED: &str = "no wake counted since";
 
 caveats! {
     WakesNotRecorded {
-        word: "wakes-not-told",
+        word: "wakes-not-recorded",
         meaning: "the runtime does not record wakes",
         of_resource: "the runtime does not record wakes",
         of_blocker: "the runtime does not record wakes",
     }
     CloseCall {
         word: "close-call",
-        meaning: "a wake came within a millisecond of the start of the last run, and may not be the wake that led to this run",
+        meaning: "a wake came within a millisecond of the start of the last run, so it may have been for the current wait",
     }
     Incomplete {
         word: "incomplete",
@@ -74,34 +74,34 @@ caveats! {
     }
     OneOfSeveral {
         word: "one-of-several",
-        meaning: "the coroutine also waits for something else",
+        meaning: "the coroutine also waits for something else, such as another branch of a `select!`",
         of_resource: "no wake since, but it may wait for something else too",
         of_blocker: "but the coroutine may wait for something else too",
     }
     Recent {
         word: "recent",
-        meaning: "the close is recent, and the coroutine may be about to be resumed; or the coroutine has been blocked only for a short time",
+        meaning: "the resource was closed less than a second ago, or the coroutine has been blocked for less than a second",
         of_resource: "no wake since, but that was only {ago} ago",
         of_blocker: "but only for a short time",
     }
     PolledInside {
         word: "polled-inside",
-        meaning: "the coroutine could continue if the coroutine around it polled or dropped it",
+        meaning: "the coroutine was woken, and continues once the coroutine inside which it runs polls it",
         of_blocker: "but a coroutine was woken, and continues if the coroutine inside which it ran polls it",
     }
     DroppedInside {
         word: "dropped-inside",
-        meaning: "the coroutine could continue if the coroutine inside which it ran dropped another future, as a timeout does",
+        meaning: "the coroutine first ran inside another coroutine, which may drop it, as a timeout does",
         of_blocker: "but the coroutine inside which it ran may drop it",
     }
     MayDrop {
         word: "may-drop",
-        meaning: "the coroutine could continue if it dropped the future that runs inside it",
+        meaning: "the coroutine waits for a future that it polls itself, and may drop that future, as a timeout does",
         of_blocker: "but the coroutine may drop the future that runs inside it",
     }
     RanAgain {
         word: "ran-again",
-        meaning: "a coroutine ran recently, and waits for the same again",
+        meaning: "the coroutine, or another of its cycle, ran within the last second and waits for the same again",
         of_blocker: "but a coroutine ran recently, and waits for the same again",
     }
     SeveralWakers {
@@ -112,27 +112,27 @@ caveats! {
     }
     Shared {
         word: "shared",
-        meaning: "the resource has several holders, and a release by some of them may suffice",
+        meaning: "the lock has several holders, and a release by some of them may suffice",
         of_blocker: "but a lock has several holders, and a single release may suffice",
     }
-    TakenUnrecorded {
-        word: "taken-untold",
+    AcquiredUnrecorded {
+        word: "acquired-unrecorded",
         meaning: "the lock may have been acquired without a record",
         of_blocker: "but the lock may have been acquired without a record",
     }
     Moved {
         word: "moved",
-        meaning: "the program releases locks elsewhere than in the coroutine that acquired them, or the acquirer ended where another coroutine may hold the lock now",
+        meaning: "the program releases locks in other coroutines than those that acquired them, or another coroutine may have taken over the guard",
         of_blocker: "but a lock may have another holder than its acquirer",
     }
-    OfBlocker {
-        word: "of-its-keeper",
-        meaning: "the blocking coroutine is not certainly stuck",
+    BlockerUncertain {
+        word: "blocker-uncertain",
+        meaning: "the verdict about the blocking coroutine is itself only likely",
         of_blocker: "but that coroutine is not certainly stuck",
     }
     UsedAgain {
         word: "used-again",
-        meaning: "the program may have replaced the file on purpose",
+        meaning: "the number belongs to another file now, which the program may have put there on purpose",
         of_resource: "no wake counted since, but the program may have replaced the file on purpose",
     }
     OtherNumber {
@@ -142,7 +142,7 @@ caveats! {
     }
     NeverSeenOpen {
         word: "never-seen-open",
-        meaning: "no look during the wait saw the descriptor open, so the number may be no descriptor at all",
+        meaning: "no check during the wait saw the descriptor open, so the number may be no descriptor at all",
         of_resource: "when and where they were closed is not recorded (`ctp::closed(fd)` in the runtime would tell)",
     }
     WatchedElsewhere {
@@ -150,9 +150,9 @@ caveats! {
         meaning: "a thread in a system call, or another process, may watch the descriptor",
         of_resource: "no wake since, but a thread in a system call, or another process, may watch",
     }
-    HeldUp {
-        word: "held-up",
-        meaning: "whatever resumes the coroutine may be delayed, or more is awaited than there is to read",
+    MayBeDelayed {
+        word: "may-be-delayed",
+        meaning: "the code that resumes the coroutine may be delayed, or the coroutine needs more bytes than there are",
         of_resource: "the resume may be delayed, or there may be too little to read",
     }
 }

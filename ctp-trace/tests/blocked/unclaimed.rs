@@ -11,7 +11,7 @@ const UNCLAIMED: (Verdict, Confidence, Reason) = (
     Verdict::MaybeStuck,
     Confidence::Likely,
     Reason::Unclaimed {
-        caveat: Some(Caveat::TakenUnrecorded),
+        caveat: Some(Caveat::AcquiredUnrecorded),
     },
 );
 

@@ -1,5 +1,5 @@
-//! Checks the tables of reasons, caveats and levels in `docs/verdicts.md` against the code. `CTP_BLESS=1`
-//! writes them into the document.
+//! Checks the tables of reasons, caveats and levels in `docs/verdicts.md` against the code, and that each
+//! reason has a section with an example. `CTP_BLESS=1` writes the tables into the document.
 
 use std::fmt::Write;
 use std::{env, fs};
@@ -12,9 +12,9 @@ const REASONS_HEADER: &str = "| verdict | sure | reason | when |\n| --- | --- | 
 const INSPECTED_HEADER: &str = "| inspected | sure | reason | when |\n| --- | --- | --- | --- |\n";
 const CAVEATS_HEADER: &str = "| caveat | what speaks against it |\n| --- | --- |\n";
 const LEVELS_HEADER: &str = "| level | earlier waits |\n| --- | --- |\n";
-/// When a verdict is likely that would be certain without a doubt.
-const WITH_CAVEAT: &str = "as for CERTAIN, but with a caveat (see below); `seen-closed` also if the \
-                       descriptor was seen to be used for something else";
+/// When a verdict is likely that would be certain without a caveat.
+const WITH_CAVEAT: &str = "as for CERTAIN, but with a [caveat](#caveats); `seen-closed` also if the number \
+                       of the descriptor belongs to another file now";
 const VERDICTS: [Verdict; 7] = [
     Verdict::Deadlock,
     Verdict::Stuck,
@@ -30,11 +30,15 @@ fn row(table: &mut String, verdict: Verdict, reasons: &str, when: &str) {
     writeln!(table, "| {word} | {sure} | {reasons} | {when} |").expect("text takes all");
 }
 
+/// The word of a reason, with a link to the section about the reason.
+fn link(word: &str) -> String {
+    format!("[`{word}`](#{word})")
+}
+
 fn rows_of(table: &mut String, verdict: Verdict, reason: &Description) {
-    let word = format!("`{}`", reason.word);
+    let word = link(reason.word);
     if reason.verdict == verdict && !reason.when.is_empty() {
-        let below = reason.heading.map_or("", |_| " (see below)");
-        row(table, verdict, &word, &format!("{}{below}", reason.when));
+        row(table, verdict, &word, reason.when);
     }
     if let (Verdict::MaybeStuck, Some(when)) = (verdict, reason.likely_when) {
         row(table, verdict, &word, when);
@@ -46,7 +50,7 @@ fn reasons() -> String {
     for verdict in VERDICTS {
         if verdict == Verdict::MaybeStuck {
             let doubted = REASONS.iter().filter(|reason| reason.may_be_doubted);
-            let words: Vec<_> = doubted.map(|reason| format!("`{}`", reason.word)).collect();
+            let words: Vec<_> = doubted.map(|reason| link(reason.word)).collect();
             row(&mut table, verdict, &words.join(", "), WITH_CAVEAT);
         }
         for reason in REASONS {
@@ -103,12 +107,52 @@ fn every_reason_and_caveat_is_documented() {
     assert_documented(INSPECTED_HEADER, &inspected());
 }
 
+/// The section with this heading, up to the next heading of any level.
+fn section<'p>(page: &'p str, heading: &str) -> &'p str {
+    let start = page.find(&format!("\n{heading}\n")).expect(heading);
+    let section = &page[start + 1..];
+    section.split("\n#").next().unwrap_or(section)
+}
+
 #[test]
-fn every_reason_has_a_heading() {
+fn every_reason_has_a_section_with_an_example() {
     let page = include_str!("../../../docs/verdicts.md");
-    for heading in REASONS.iter().filter_map(|reason| reason.heading) {
-        assert!(page.contains(&format!("\n## {heading}\n")), "{heading}");
+    for reason in REASONS {
+        let section = section(page, &format!("### `{}`", reason.word));
+        assert!(section.contains("\nExample: "), "{}", reason.word);
     }
+}
+
+#[test]
+fn every_inspected_reason_has_an_example() {
+    let page = include_str!("../../../docs/verdicts.md");
+    let section = section(page, "## Tasks of a process without a probe");
+    let (_, examples) = section
+        .split_once("\nExamples")
+        .expect("a list of examples");
+    for reason in INSPECTED_REASONS {
+        let begin = format!("\n- `{}`: ", reason.word());
+        assert!(examples.contains(&begin), "{}", reason.word());
+    }
+}
+
+/// The words in backticks that begin as the programs of the zoo do.
+fn programs(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = text.split('`').skip(1).step_by(2);
+    quoted.filter(|word| word.starts_with("zoo_"))
+}
+
+#[test]
+fn examples_name_programs_of_the_zoo() {
+    let page = include_str!("../../../docs/verdicts.md");
+    let (rules, zoo) = page.split_once("\n## The zoo\n").expect("the zoo");
+    let prose = rules.split("\n```").step_by(2);
+    let mut named = 0;
+    for program in prose.flat_map(programs) {
+        assert!(zoo.contains(&format!("\n| `{program}` |")), "{program}");
+        named += 1;
+    }
+    assert!(0 < named);
 }
 
 #[test]

@@ -34,14 +34,13 @@ pub struct Description {
     pub basis: Basis,
     /// The resulting verdict.
     pub verdict: Verdict,
-    /// The condition, as documented; empty if another entry with this word documents it.
+    /// The rule in a line, for the table in the documentation. Empty if another entry with this word has
+    /// it.
     pub when: &'static str,
     /// The condition under which the verdict is only likely, if no caveat is the cause.
     pub likely_when: Option<&'static str>,
     /// A [`Caveat`](crate::verdict::Caveat) turns the certain verdict into a likely verdict.
     pub may_be_doubted: bool,
-    /// The heading of the documentation's section about this rule.
-    pub heading: Option<&'static str>,
     /// The loss of a close record could hide that the coroutine is stuck.
     pub may_miss_closing: bool,
     /// The state at the end, if different from what the fact says.
@@ -62,7 +61,6 @@ pub(super) const fn of(word: &'static str, verdict: Verdict, basis: Basis) -> De
         when: "",
         likely_when: None,
         may_be_doubted: false,
-        heading: None,
         may_miss_closing: true,
         at_the_end: None,
         sentence: "{word} for {age}",

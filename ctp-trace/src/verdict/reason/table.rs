@@ -1,4 +1,5 @@
-//! The table of reasons, which describes each reason in a single place.
+//! The table of reasons: one entry has everything that the pages, JSON and the documentation say about
+//! a reason.
 
 use super::Reason;
 use super::description::{Basis, Description, of};
@@ -24,15 +25,13 @@ macro_rules! reasons {
 
 reasons! {
     Reason::Deadlock { .. } => Description {
-        when: "in a cycle of coroutines that wait for each other",
+        when: "in a cycle of coroutines, each of which waits for the next",
         may_be_doubted: true,
-        heading: Some("Who waits for whom"),
         ..of("deadlock", Verdict::Deadlock, Basis::Blocker)
     },
     Reason::NeverGivenBack { .. } => Description {
-        when: "waits for a lock whose holder has ended without releasing it",
+        when: "waits for a lock whose holder ended without releasing it",
         may_be_doubted: true,
-        heading: Some("Who waits for whom"),
         sentence: "it waits for a lock whose holder ended without releasing it; {caveat of blocker}",
         several: Some("they wait for locks whose holders ended without releasing them; \
             {caveat of blocker}"),
@@ -46,51 +45,49 @@ reasons! {
         ..of("behind", Verdict::Stuck, Basis::Blocker)
     },
     Reason::Closed { .. } => Description {
-        when: "NOT_WOKEN, and the awaited resource was closed during the wait",
+        when: "NOT_WOKEN, although the awaited resource was closed during the wait",
         may_be_doubted: true,
-        heading: Some("Closed, and not woken"),
         sentence: "lost wakeup: {closed}; {caveat of resource}",
         ..of("closed", Verdict::Stuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Closed, .. } => Description {
-        when: "NOT_WOKEN, and the awaited descriptor was seen closed from outside",
+        when: "NOT_WOKEN, although the recorder saw that the awaited descriptor was closed",
         may_be_doubted: true,
-        heading: Some("Seen from outside"),
         sentence: "seen from outside: {fds} {are} closed, but nothing resumed {them}; \
             {caveat of resource}",
         ..of("seen-closed", Verdict::Stuck, Basis::Resource)
     },
     Reason::Unclaimed { .. } => Description {
-        when: "the awaited lock was released, and has not been acquired since",
-        heading: Some("Who waits for whom"),
+        when: "the awaited lock was released, but no coroutine has acquired it since",
         sentence: "the awaited lock was released, and has not been acquired since; {caveat of blocker}",
         several: Some("the awaited locks were released, and have not been acquired since; \
             {caveat of blocker}"),
         ..of("unclaimed", Verdict::MaybeStuck, Basis::Blocker)
     },
     Reason::Looked { seen: Seen::NumberClosed, .. } => Description {
-        when: "the number of the awaited descriptor was seen closed from outside; the same file may be \
-            open under another number",
+        when: "the recorder saw the number of the awaited descriptor closed; the same file may be open \
+            under another number",
         sentence: "seen from outside: {fds} {are} closed, but nothing resumed {them}; \
             {caveat of resource}",
         ..of("seen-number-closed", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::ClosedAtFirst, .. } => Description {
-        when: "the awaited descriptor was seen closed from outside at each look, and the wait is far longer \
+        when: "the recorder saw the awaited descriptor closed at every check, and the wait is far longer \
             than usual at its line",
         sentence: "seen from outside: {fds} {are} closed, but nothing resumed {them}; \
             {caveat of resource}",
         ..of("seen-closed-at-first", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Unwatched(_), .. } => Description {
-        when: "no epoll watches the awaited descriptor, though the program uses epoll for other waits",
+        when: "no epoll watches the awaited descriptor, although other coroutines wait for watched \
+            descriptors",
         sentence: "seen from outside: no epoll watches {fds}, though the program uses epoll for other \
             waits; {caveat of resource}",
         ..of("seen-unwatched", Verdict::MaybeStuck, Basis::Resource)
     },
     Reason::Looked { seen: Seen::Readable(_) | Seen::HungUp, .. } => Description {
-        when: "the awaited descriptor was seen readable, or closed by the other end, and other \
-            coroutines made progress meanwhile",
+        when: "the awaited descriptor was readable, or closed by the other end, while other coroutines \
+            made progress",
         sentence: "seen from outside: {fds} could be read, but nothing resumed {them}, while others made \
             progress; {caveat of resource}",
         ..of("seen-ready", Verdict::MaybeStuck, Basis::Resource)
@@ -102,26 +99,21 @@ reasons! {
     },
     Reason::NoWaker => Description {
         when: "NO_WAKER for a second",
-        likely_when: Some("NO_WAKER, but another coroutine may poll it, or the last waker may be of an \
-            earlier wait"),
-        heading: Some("No waker left"),
+        likely_when: Some("NO_WAKER, but a condition for CERTAIN does not hold"),
         sentence: "suspended {age}, and no waker is left: not woken, and cannot be woken",
         if_likely: Some("suspended {age}, and no waker is left: not woken, and cannot be woken; but \
             another coroutine may poll it, or its last waker was of an earlier wait"),
         ..of("no-waker", Verdict::Stuck, Basis::Resource)
     },
     Reason::PassedOver { .. } => Description {
-        when: "WOKEN_NOT_RUN, passed over",
-        likely_when: Some("WOKEN_NOT_RUN, passed over, but not certainly"),
-        heading: Some("Woken, and passed over"),
+        when: "WOKEN_NOT_RUN, although a coroutine ran that became ready later",
+        likely_when: Some("as for CERTAIN, but a condition does not hold"),
         sentence: "woken, then not run to the end ({age} since suspended), while others were that were \
             ready only later; {delays}",
         ..of("passed-over", Verdict::Stuck, Basis::Time)
     },
     Reason::FullChannel(_) => Description {
-        when: "waits for room in a channel for longer than is usual, and each coroutine that it has woken \
-            waits in vain too: for room, for a message of such senders, for nothing, or because it is stuck",
-        heading: Some("Full channels"),
+        when: "waits for room in a channel, and no coroutine that may read from the channel can continue",
         sentence: "suspended {age}: its channel is full, and what it has woken so far waits in vain too",
         several: Some("suspended {age}: their channels are full, and what they have woken so far waits in \
             vain too"),
@@ -129,7 +121,6 @@ reasons! {
     },
     Reason::NoneRuns { .. } => Description {
         when: "WOKEN_NOT_RUN for a second, and no coroutine of the process runs any more",
-        heading: Some("Woken, and passed over"),
         sentence: "woken, then not run to the end ({age} since suspended), and no coroutine of the \
             process runs any more: no thread runs its queue, unless the process was stopped",
         several: Some("woken, then not run to the end ({age} since suspended), and no coroutine of the \
@@ -137,44 +128,37 @@ reasons! {
         ..of("none-runs", Verdict::MaybeStuck, Basis::Time)
     },
     Reason::Overlooked(_) => Description {
-        when: "NEVER_RUN, passed over",
+        when: "NEVER_RUN, although a coroutine ran that became ready later",
         sentence: "born {age} ago and never run, while others were that were ready only later",
         ..of("overlooked", Verdict::MaybeStuck, Basis::Time)
     },
     Reason::Overdue(_) => Description {
-        when: "the timer is overdue",
+        when: "the awaited timer was due at least the threshold ago",
         sentence: "suspended {age} though the timer was due; {wakes}",
         ..of("overdue", Verdict::MaybeStuck, Basis::Time)
     },
     Reason::NoProgress(_) => Description {
-        when: "no coroutine of the process has run for the threshold, and its threads were seen to wait for \
-            each other, not for I/O or a signal",
-        heading: Some("The program as a whole"),
+        when: "no coroutine of the process runs, and each of its threads waits for another thread",
         sentence: "suspended {age}, while no coroutine of the process runs, and its threads were seen to \
             wait for each other or to sleep, but not for I/O; {wakes}",
         ..of("no-progress", Verdict::MaybeStuck, Basis::Time)
     },
     Reason::FarBeyond(_) => Description {
-        when: "the wait has lasted at least 10 times the 99th percentile of earlier waits with its await \
-            chain or at its line, and twice the longest; at least 8 must have ended; other waits there \
-            ended when it had already lasted as long, or the code ran that usually ends them; unless \
-            `in-turn` or `nothing-to-read` explains the wait",
-        heading: Some("Long, and nothing else"),
+        when: "has waited far longer than earlier waits at its line, although other waits at that line \
+            ended",
         sentence: "suspended {age}{usual}; {wakes}",
         ..of("far-beyond", Verdict::MaybeStuck, Basis::Length)
     },
     Reason::Peers(_) => Description {
-        when: "the wait is as long as for `far-beyond`; coroutines of the same spawn site have ended all \
-            waits there, and all of these that exist wait there now",
-        heading: Some("Long, and nothing else"),
+        when: "has waited far longer than usual; only coroutines of the same spawn site end such waits, \
+            and all of them wait there",
         sentence: "suspended {age}{usual}, where only coroutines spawned at the same place have ended \
             waits, and all of these wait here; {wakes}",
         ..of("peers", Verdict::MaybeStuck, Basis::Length)
     },
     Reason::NoReader(_) => Description {
-        when: "waits for room in a channel, and has woken no other coroutine that could read from there; \
-            too few waits ended at the line, but the coroutine has never waited nearly as long",
-        heading: Some("Full channels"),
+        when: "waits for room in a channel, far longer than ever before, and has woken no coroutine that \
+            could read from the channel",
         sentence: "suspended {age}: its channel is full, it never waits nearly as long, and it has woken no \
             other coroutine that could read from there; {wakes}",
         several: Some("suspended {age}: their channels are full, they never wait nearly as long, and they \
@@ -182,10 +166,8 @@ reasons! {
         ..of("no-reader", Verdict::MaybeStuck, Basis::Length)
     },
     Reason::Branch { .. } => Description {
-        when: "a branch of a `select!` or `join!` has waited, in all polls, at least 10 times the 99th \
-            percentile of its waits, and twice the longest; at least 8 must have ended; none of its \
-            wakers was called; other waits for that branch ended when it had already lasted as long",
-        heading: Some("Who awaits whom"),
+        when: "a branch of a `select!` or `join!` has waited far longer than usual, while the coroutine \
+            was polled for other branches",
         sentence: "a branch of the wait has waited {age}, far beyond what that branch usually waits; \
             no waker of the branch was called, though the coroutine was polled for others",
         several: Some("a branch of each wait has waited {age}, far beyond what that branch usually \
@@ -193,18 +175,12 @@ reasons! {
         ..of("branch-far-beyond", Verdict::MaybeStuck, Basis::Length)
     },
     Reason::BeyondLives(_) => Description {
-        when: "fewer than 8 waits ended at the line, but at least 8 similar coroutines (same name and \
-            spawn site) have ended, and at least 8 that were born after all of these wait there, or a \
-            hundred have ended for each that waits there, not for its next work; the wait has lasted at \
-            least 10 times the 99th percentile of their lifetimes, and twice the longest; unless `in-turn` \
-            or `nothing-to-read` explains the wait",
-        heading: Some("Long, and nothing else"),
+        when: "has waited far longer than similar coroutines lived",
         sentence: "suspended {age} where few waits have ended before; {lives}; {wakes}",
         ..of("beyond-lives", Verdict::MaybeStuck, Basis::Length)
     },
     Reason::Silent => Description {
-        when: "waits to the end, in a plain v1 program, which records neither wakes nor awaited \
-            resources",
+        when: "waits to the end, in a program that records neither wakes nor awaited resources",
         sentence: "suspended {age}, to the end; a plain v1 program records neither wakes nor awaited \
             resources",
         ..of("silent", Verdict::MaybeStuck, Basis::Time)
@@ -235,34 +211,28 @@ reasons! {
         ..of("young", Verdict::Waiting, Basis::State)
     },
     Reason::Usual(_) => Description {
-        when: "earlier waits have taken about as long, at the first level with enough of them",
-        heading: Some("Long, and nothing else"),
+        when: "earlier waits have taken about as long",
         ..of("usual", Verdict::Waiting, Basis::Usual)
     },
     Reason::Quiet(_) => Description {
-        when: "far longer than usual at its line, but nothing has ended a wait there since, and what \
-            usually does has not run",
-        heading: Some("Long, and nothing else"),
+        when: "has waited far longer than usual at its line, but nothing else happened at that line \
+            either",
         ..of("quiet", Verdict::Waiting, Basis::Usual)
     },
     Reason::OnlyCoarse(_) => Description {
-        when: "far longer than usual, but only at a level coarser than the line",
-        heading: Some("Long, and nothing else"),
+        when: "has waited far longer than usual, but only compared with waits at other lines",
         ..of("only-coarse", Verdict::Waiting, Basis::Usual)
     },
     Reason::NoPast => Description {
-        when: "too few waits have ended at every level to say what is usual",
+        when: "too few earlier waits have ended to say what is usual",
         ..of("no-past", Verdict::Waiting, Basis::Nothing)
     },
     Reason::InTurn(_) => Description {
         when: "queues for a lock that keeps changing hands",
-        heading: Some("Who waits for whom"),
         ..of("in-turn", Verdict::Waiting, Basis::Usual)
     },
     Reason::NothingToRead(_) => Description {
-        when: "the awaited descriptor was seen to have nothing to read, or all sockets of the process were \
-            seen drained",
-        heading: Some("Seen from outside"),
+        when: "the recorder saw that there was nothing to read",
         ..of("nothing-to-read", Verdict::Waiting, Basis::Usual)
     },
     Reason::Timer(_) => Description {
@@ -271,22 +241,21 @@ reasons! {
         ..of("timer", Verdict::Waiting, Basis::State)
     },
     Reason::Idle => Description {
-        when: "the program marked this wait as meant to be long",
+        when: "the program marked the wait as meant to be long",
         ..of("idle", Verdict::Waiting, Basis::State)
     },
     Reason::Unregistered => Description {
         when: "the latest poll registered no waker, as that of `std::future::pending()`",
-        heading: Some("No waker left"),
         may_miss_closing: false,
         ..of("unregistered", Verdict::Waiting, Basis::State)
     },
     Reason::Queued { .. } => Description {
-        when: "WOKEN_NOT_RUN, which may still be ordinary queueing",
+        when: "WOKEN_NOT_RUN, which may be ordinary queueing",
         may_miss_closing: false,
         ..of("queued", Verdict::Waiting, Basis::Nothing)
     },
     Reason::NotOvertaken => Description {
-        when: "NEVER_RUN, and neither was any coroutine that became ready long after its birth",
+        when: "NEVER_RUN, and no coroutine ran that became ready long after its birth",
         ..of("not-overtaken", Verdict::Waiting, Basis::Nothing)
     },
     Reason::Hosts => Description {

@@ -178,7 +178,7 @@ impl TraceModel {
             return is_match.then(|| {
                 (
                     vec![Blocker::PreviousHolder(holding)],
-                    Some(Caveat::TakenUnrecorded),
+                    Some(Caveat::AcquiredUnrecorded),
                 )
             });
         }
