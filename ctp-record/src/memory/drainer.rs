@@ -35,9 +35,9 @@ struct Job {
 }
 
 /// Pause between two rounds while lanes stay nearly empty.
-const CALM: Duration = Duration::from_millis(1);
+const CALM_PAUSE: Duration = Duration::from_millis(1);
 /// Pause while lanes fill up: a lane of the default size lasts 2 ms at 20 ns an event.
-const BRISK: Duration = Duration::from_micros(300);
+const SHORT_PAUSE: Duration = Duration::from_micros(300);
 
 /// Processor time that a round may take while lanes fill up.
 const ROUND_NS: u64 = 100_000;
@@ -74,6 +74,7 @@ impl Drainer {
         self.shared.is_awake.store(false, Ordering::Relaxed);
     }
 
+    /// Continues to copy records.
     pub fn go_on(&self) {
         self.shared.is_awake.store(true, Ordering::Relaxed);
         self.thread.unpark();
@@ -90,7 +91,7 @@ impl Drop for Drainer {
 impl Shared {
     fn work(&self) {
         scheduling_priority::ask_for_little(ROUND_NS);
-        let mut pause = CALM;
+        let mut pause = CALM_PAUSE;
         while !self.is_over.load(Ordering::Relaxed) {
             if !self.is_awake.load(Ordering::Relaxed) {
                 thread::park();
@@ -100,9 +101,9 @@ impl Shared {
             // A lane that fills up is more urgent than pages that are not needed yet.
             if self.copy() == 0 {
                 self.prefault();
-                pause = CALM;
+                pause = CALM_PAUSE;
             } else {
-                pause = BRISK;
+                pause = SHORT_PAUSE;
             }
         }
     }

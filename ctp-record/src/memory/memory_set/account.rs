@@ -3,7 +3,8 @@
 use ctp_nostd::inspect::Counters;
 use ctp_nostd::request::MemoryRequest;
 
-use super::{Held, MemorySet};
+use super::MemorySet;
+use super::held_memory::HeldMemory;
 use crate::harvest::Totals;
 
 /// Counts over several memories.
@@ -11,16 +12,16 @@ use crate::harvest::Totals;
 pub(super) struct MemoryCounts {
     pub(super) totals: Totals,
     counters: Counters,
-    /// MemorySet with a header that a fault has overwritten.
+    /// Memories with a header that a fault has overwritten.
     damaged: u32,
     /// Coroutines of foreign probes.
     foreign: u32,
-    /// MemorySet that their process never used.
+    /// Memories that their process never used.
     untaken: u32,
 }
 
 impl MemoryCounts {
-    fn add(&mut self, held: &Held) {
+    fn add(&mut self, held: &HeldMemory) {
         let totals = held.harvest.totals();
         self.totals += totals;
         self.foreign += held.foreign();
@@ -36,14 +37,14 @@ impl MemoryCounts {
 
     /// Adds a memory whose process has exited. Forks of that process may still count themselves in its header,
     /// so these are counted as long as the header is kept: see [`MemorySet::unreached_later`].
-    pub(super) fn add_left(&mut self, held: &Held) {
+    pub(super) fn add_left(&mut self, held: &HeldMemory) {
         let unreached = self.counters.unreached;
         self.add(held);
         self.counters.unreached = unreached;
     }
 }
 
-impl Held {
+impl HeldMemory {
     /// Whether the process to which this memory was granted neither attached nor used it. A probe may use a
     /// memory without a row in the table of attached processes. A process that shares the first memory is
     /// recorded there and does not count.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Held, MemorySet};
+use super::MemorySet;
+use super::held_memory::HeldMemory;
 use crate::harvest::{DescriptorWait, LongRun};
 use crate::memory::clock::monotonic_ns;
 
@@ -25,7 +26,7 @@ impl MemorySet {
     }
 
     /// The memory of a station, and the time of its programs' clock `long` ago.
-    fn held_at(&self, station: StationPlace, long: Duration) -> Option<(&Held, u64)> {
+    fn held_at(&self, station: StationPlace, long: Duration) -> Option<(&HeldMemory, u64)> {
         let before_ns = monotonic_ns().saturating_sub(long.as_nanos() as u64);
         let held = self.held.get(station.0)?;
         Some((held, held.harvest.program_time(before_ns)))
@@ -52,14 +53,14 @@ impl MemorySet {
         cursor: &mut StationPlace,
         count: usize,
     ) -> impl Iterator<Item = StationPlace> {
-        let stations = self.held.iter().map(Held::stations).sum();
+        let stations = self.held.iter().map(HeldMemory::stations).sum();
         (0..count.min(stations)).map(|_| self.next_station(cursor))
     }
 
     /// The station at the cursor. Advances the cursor, from the last station to the first.
     fn next_station(&self, cursor: &mut StationPlace) -> StationPlace {
         for _ in 0..=self.held.len() {
-            let stations = self.held.get(cursor.0).map_or(0, Held::stations);
+            let stations = self.held.get(cursor.0).map_or(0, HeldMemory::stations);
             if cursor.1 < stations {
                 break;
             }

@@ -1,9 +1,12 @@
 //! Applies commands to the memories that they address: which events of which process are recorded.
 
-use super::{Held, MemorySet};
+use ctp_trace::record::{Control, Nanos};
+
+use super::MemorySet;
+use super::held_memory::HeldMemory;
 use crate::control::{Orders, Verb};
 
-impl Held {
+impl HeldMemory {
     /// The only process to record, if the orders choose one.
     fn only_process_to_record(&self) -> Option<u32> {
         match self.orders.filter.only_process {
@@ -28,6 +31,12 @@ impl MemorySet {
         self.apply_orders();
     }
 
+    /// The latest change of the filter, for the trace.
+    pub fn change(&self, at: Nanos, pid: Option<u32>) -> Control {
+        let orders = self.orders_of(pid);
+        orders.record(at, self.generation, pid.unwrap_or(0))
+    }
+
     pub(super) fn apply_orders(&mut self) {
         let chosen: Vec<bool> = self
             .held
@@ -42,7 +51,7 @@ impl MemorySet {
 
     /// Whether this is the memory of that process. The first memory belongs to all processes without a memory
     /// of their own.
-    pub(super) fn is_of(&self, held: &Held, pid: Option<u32>) -> bool {
+    pub(super) fn is_of(&self, held: &HeldMemory, pid: Option<u32>) -> bool {
         match (pid, held.only_pid) {
             (None, _) => true,
             (Some(pid), Some(only_pid)) => pid == only_pid,
@@ -83,9 +92,9 @@ impl MemorySet {
     /// lanes.
     pub fn events_without_lanes(&self, pid: Option<u32>) -> Option<u64> {
         let meant = || self.held.iter().filter(|held| self.is_of(held, pid));
-        let totals = |held: &Held| held.harvest.totals();
-        let has_lanes = |held: &Held| held.foreign() < totals(held).coroutines;
-        let events = |held: &Held| totals(held).events + totals(held).lost;
+        let totals = |held: &HeldMemory| held.harvest.totals();
+        let has_lanes = |held: &HeldMemory| held.foreign() < totals(held).coroutines;
+        let events = |held: &HeldMemory| totals(held).events + totals(held).lost;
         let all = (!meant().any(has_lanes)).then(|| meant().map(events).sum());
         all.filter(|events| 0 < *events)
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ctp_trace::record::ProcessId;
 
-use super::{Held, MemorySet};
+use super::MemorySet;
+use super::held_memory::HeldMemory;
 use crate::harvest::{Outside as _, Peer, Sink, SiteTable, StationCoroutine};
 use crate::memory::shm::Memory;
 use crate::proc::processes::{Processes, Writers};
@@ -27,7 +28,7 @@ pub struct MemoryView {
     pub coroutines: Vec<StationCoroutine>,
 }
 
-/// MemorySet of exited processes that are kept for snapshots.
+/// Memories of exited processes that are kept for snapshots.
 const MAX_LEFT: usize = 8;
 
 impl MemorySet {
@@ -40,7 +41,7 @@ impl MemorySet {
 
     /// Views of all memories, including those that exited processes left lately.
     pub fn views(&self) -> Vec<MemoryView> {
-        let living = self.held.iter().map(Held::view);
+        let living = self.held.iter().map(HeldMemory::view);
         living.chain(self.left.iter().cloned()).collect()
     }
 
@@ -58,7 +59,7 @@ impl MemorySet {
     }
 }
 
-impl Held {
+impl HeldMemory {
     pub(super) fn view(&self) -> MemoryView {
         MemoryView {
             number: self.number,
