@@ -83,8 +83,9 @@ pub struct RegisteredWaker {
     pub at: Option<u64>,
     /// Only the task itself can use the resource.
     pub is_own: bool,
-    /// The same is true if only these handles lead to the resource. The sender may have been moved away.
-    pub if_only: Option<Handles>,
+    /// Only the task itself can use the resource if no handle but these leads there. A sender, for example, may have
+    /// been moved away.
+    pub own_if_unshared: Option<Handles>,
 }
 
 /// Handles of a counted value that a task seems to own.
@@ -108,7 +109,7 @@ impl RegisteredWaker {
             resource: awaited.resource,
             at,
             is_own: false,
-            if_only: None,
+            own_if_unshared: None,
         })
     }
 }

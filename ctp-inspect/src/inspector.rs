@@ -1,11 +1,11 @@
 //! [`Inspector`]: inspects a process repeatedly, and reports what has changed.
 
-mod awaited;
 mod changes;
 mod futures;
-mod handles;
 mod holders;
 mod identities;
+mod own_wakers;
+mod resource_holder;
 
 use std::collections::HashMap;
 

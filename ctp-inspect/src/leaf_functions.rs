@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use ctp_trace::record::{LeafKind, Module, ProcessId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, Symbolizer};
 
-/// Most addresses of a chain that are examined.
+/// Maximum number of addresses of a chain that are examined.
 const MAX_ADDRESSES: usize = 32;
 
 /// Libraries with functions that may stand between a leaf future and the program.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 
 /// An impostor that is forgotten ends by itself.
-const LONGEST: Duration = Duration::from_secs(1_800);
+const MAX_TIME: Duration = Duration::from_secs(1_800);
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -28,7 +28,7 @@ fn main() {
     builder.mode(0o700).create(&directory).expect("is new");
     let path = directory.join("control");
     std::thread::spawn(move || serve(&path, &manner));
-    std::thread::sleep(LONGEST);
+    std::thread::sleep(MAX_TIME);
 }
 
 fn serve(path: &Path, manner: &str) {
@@ -43,7 +43,7 @@ fn serve(path: &Path, manner: &str) {
     println!("{}", std::process::id());
     std::io::stdout().flush().expect("is open");
     if manner == "busy" {
-        std::thread::sleep(LONGEST);
+        std::thread::sleep(MAX_TIME);
     }
     let callers: Vec<UnixStream> = UnixListener::from(listener)
         .incoming()

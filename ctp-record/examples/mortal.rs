@@ -27,7 +27,7 @@ use memmap2::MmapRaw;
 /// Room for the truth of so many coroutines. The last of them do not die.
 const ROWS: usize = 60_000;
 /// Limits the life of the program.
-const LONGEST: Duration = Duration::from_secs(1_800);
+const MAX_TIME: Duration = Duration::from_secs(1_800);
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -51,7 +51,7 @@ fn main() {
             scope.spawn(move || Carrier::new(truth, coroutines, events, thread).work(at_most));
         }
         let begin = Instant::now();
-        while Path::new(&arguments[0]).exists() && begin.elapsed() < LONGEST {
+        while Path::new(&arguments[0]).exists() && begin.elapsed() < MAX_TIME {
             thread::sleep(LOOK_EVERY);
         }
         IS_OVER.store(true, Relaxed);

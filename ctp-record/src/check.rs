@@ -1,11 +1,11 @@
 //! `--check-probe`: runs a program and reports which rules of the protocol its probe keeps.
 //!
-//! Observing ([`watch`], with [`look`], [`world`], [`threads`], [`unfinished`], [`doorbell`] and
+//! Observing ([`watch`], with [`station_reading`], [`world`], [`threads`], [`unfinished`], [`doorbell`] and
 //! [`process`](crate::proc::process)), judging ([`rules`]) and printing (here) are separate.
 
 mod doorbell;
-mod look;
 mod rules;
+mod station_reading;
 mod threads;
 mod unfinished;
 mod watch;

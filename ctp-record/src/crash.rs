@@ -28,7 +28,7 @@ const KERNEL: u32 = 0;
 const PROCESS_EVENTS: u32 = 1;
 /// Crashes on the whole machine that are remembered, the latest.
 const MAX_HEARD: usize = 4096;
-/// Most messages read in a call, to bound its time.
+/// Maximum number of messages read in a call, to bound its time.
 const MAX_AT_ONCE: usize = 256;
 
 impl Crashes {

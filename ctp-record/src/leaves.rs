@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use ctp_inspect::{LeafFunctions, Places};
 use ctp_trace::record::{Chain, Leaf, Module, ProcessId, Record, Site, SiteId};
 
-/// Most chains that wait to be examined; later ones stay unknown.
+/// Maximum number of chains that wait to be examined; later ones stay unknown.
 const MAX_PENDING: usize = 1 << 14;
 
-/// Most bytes of debug info that are read.
+/// Maximum number of bytes of debug info that are read.
 const MAX_BYTES: u64 = 512 << 20;
 
 /// The await chains of a recording, and what their leaf futures wait for.

@@ -25,7 +25,7 @@ use ctp_trace::record::{CoroutineId, Look, Nanos, ProcessId, Seen};
 
 use crate::harvest::DescriptorWait;
 use crate::memory::memory_set::StationPlace;
-use crate::proc::descriptor::{self, Held};
+use crate::proc::descriptor::{self, DescriptorState};
 use changed::Changed;
 use drained::Drained;
 use followed::Followed;
@@ -36,17 +36,17 @@ use observation::{
 
 /// A wait of this length is observed.
 pub const LONG: Duration = Duration::from_millis(500);
-/// Most waits observed in a round.
-pub const MOST_WAITS: usize = 256;
-/// Most stations scanned for waits in a round.
-pub const MOST_STATIONS: usize = 1 << 14;
+/// Maximum number of waits observed in a round.
+pub const MAX_WAITS: usize = 256;
+/// Maximum number of stations scanned for waits in a round.
+pub const MAX_STATIONS: usize = 1 << 14;
 /// Time from a round to the next.
 const EVERY: Duration = Duration::from_secs(1);
 /// Time to the next round while a remarkable finding needs a second observation.
 const SOON: Duration = Duration::from_millis(200);
 /// Rounds use at most one n-th of a processor.
 const SHARE: u32 = 100;
-/// Most waits that are remembered; beyond it, all are forgotten.
+/// Maximum number of waits that are remembered; beyond it, all are forgotten.
 const MAX_FOLLOWED: usize = 1 << 16;
 
 /// The observations so far, and the time of the next round.
@@ -131,12 +131,12 @@ impl Looks {
     ) -> Vec<Look> {
         let observation = |(place, wait): (StationPlace, DescriptorWait)| {
             let pid = pid_of(wait.process)?;
-            let held = descriptor::look(pid, wait.fd);
+            let state = descriptor::state_of(pid, wait.fd);
             Some(Observation {
                 place,
                 wait,
                 pid,
-                held,
+                state,
             })
         };
         let mut observations: Vec<Observation> =
@@ -201,7 +201,7 @@ impl Looks {
         let was = followed.is_some_and(|followed| {
             followed.since == observation.wait.since && followed.was_unwatched()
         });
-        was && matches!(observation.held, Held::Open(_))
+        was && matches!(observation.state, DescriptorState::Open(_))
     }
 
     /// Checks again, and more closely, descriptors that have changed.
@@ -225,12 +225,12 @@ impl Looks {
     fn changed<'a>(&self, observation: &'a mut Observation) -> Option<Changed<'a>> {
         let wait = &observation.wait;
         let followed = self.followed.get(&wait.coroutine)?;
-        let is_changed = followed.since == wait.since && followed.is_changed(&observation.held);
+        let is_changed = followed.since == wait.since && followed.is_changed(&observation.state);
         let was = followed.descriptor.filter(|_| is_changed)?;
         Some(Changed {
             fd: wait.fd,
             was,
-            held: &mut observation.held,
+            state: &mut observation.state,
         })
     }
 
@@ -242,7 +242,7 @@ impl Looks {
         at: Nanos,
         looks: &mut Vec<Look>,
     ) {
-        let Observation { wait, held, .. } = observation;
+        let Observation { wait, state, .. } = observation;
         let look = |seen| Look {
             coroutine: wait.coroutine,
             since: wait.since,
@@ -251,24 +251,26 @@ impl Looks {
             seen,
             ..Look::default()
         };
-        match held {
-            Held::Unknown => return,
-            Held::Hidden if self.hidden.insert(wait.process) => looks.push(look(Seen::Hidden)),
-            Held::Hidden => return,
-            Held::Open(_) | Held::Closed | Held::NumberClosed => {}
+        match state {
+            DescriptorState::Unknown => return,
+            DescriptorState::Hidden if self.hidden.insert(wait.process) => {
+                looks.push(look(Seen::Hidden))
+            }
+            DescriptorState::Hidden => return,
+            DescriptorState::Open(_) | DescriptorState::Closed | DescriptorState::NumberClosed => {}
         }
         if self.followed.len() == MAX_FOLLOWED {
             self.followed.clear();
         }
         let before = self.followed.remove(&wait.coroutine);
         let followed =
-            before.filter(|before| before.since == wait.since && !before.has_opened(held));
-        let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, held, at)) else {
+            before.filter(|before| before.since == wait.since && !before.has_opened(state));
+        let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, state, at)) else {
             return;
         };
-        let is_changed = followed.is_changed(held);
+        let is_changed = followed.is_changed(state);
         if let Some(seen) = seen.or(is_changed.then_some(Seen::Open)) {
-            looks.extend(followed.see(held, look(seen), self.saves_room));
+            looks.extend(followed.see(state, look(seen), self.saves_room));
         }
         if followed.is_suspect() {
             self.suspects.push((observation.place, wait.coroutine));
@@ -377,7 +379,7 @@ mod tests {
             place,
             wait,
             pid: 7,
-            held: Held::Open(Descriptor::Socket(4711)),
+            state: DescriptorState::Open(Descriptor::Socket(4711)),
         };
         let mut looks = Looks::new(false);
         let left_out = Lists::new();
@@ -395,10 +397,10 @@ mod tests {
             looks.with_watchers(&observation, seen, &cannot_be_requested),
             seen
         );
-        let replaced = Held::Open(Descriptor::Socket(4712));
+        let replaced = DescriptorState::Open(Descriptor::Socket(4712));
         let mut reported = Vec::new();
         let observation = Observation {
-            held: replaced,
+            state: replaced,
             ..observation
         };
         let seen = looks.with_watchers(&observation, seen, &left_out);

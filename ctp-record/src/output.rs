@@ -123,8 +123,8 @@ impl Output {
     }
 
     /// Reports what is stuck as of `at`. Everything before that time has been taken.
-    pub fn look(&mut self, at: Nanos, idle: IdleReport) {
-        self.encoder.look(at, idle);
+    pub fn judge(&mut self, at: Nanos, idle: IdleReport) {
+        self.encoder.judge(at, idle);
     }
 
     /// The path as the user named it.

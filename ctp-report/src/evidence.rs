@@ -11,7 +11,7 @@ pub mod missing_wakes;
 pub mod observations;
 pub mod proof;
 pub mod resource;
-pub mod thread_looks;
+pub mod thread_inspections;
 pub mod usual_waker;
 
 use ctp_trace::record::Nanos;

@@ -237,11 +237,11 @@ fn read_lines(file: &TraceFile, allowance: &mut Allowance) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     loop {
         let start = lines.len();
-        lines.resize(start + LONGEST_LINE_BYTES, 0);
+        lines.resize(start + MAX_LINE_BYTES, 0);
         let read = file.read_at(start as u64, &mut lines[start..]);
         lines.truncate(start + read);
         allowance.count(read as u64)?;
-        if read < LONGEST_LINE_BYTES {
+        if read < MAX_LINE_BYTES {
             return Ok(lines);
         }
         if !lines[start..].contains(&b'\n') {
@@ -250,7 +250,7 @@ fn read_lines(file: &TraceFile, allowance: &mut Allowance) -> Result<Vec<u8>> {
     }
 }
 
-const LONGEST_LINE_BYTES: usize = 1 << 20;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 fn is_missing(path: &Path) -> anyhow::Error {
     let missing = path.display();

@@ -26,7 +26,7 @@ const LONG_STEPS: [u64; 11] = [
 
 /// The longest span that is shown. Its double is still a number, which rows need when they double the
 /// length of their pieces until they have room.
-const LONGEST: u64 = u64::MAX / 2;
+const MAX_TIME: u64 = u64::MAX / 2;
 
 /// The time span that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Scale {
     /// Creates a span of at least a nanosecond. Spans longer than any recording are truncated.
     pub fn new(from: Nanos, to: Nanos) -> Self {
         let after = |ns| from.0.saturating_add(ns);
-        let to = Nanos(to.0.clamp(after(1), after(LONGEST)));
+        let to = Nanos(to.0.clamp(after(1), after(MAX_TIME)));
         Scale { from, to }
     }
 

@@ -87,11 +87,11 @@ fn outside_lambda(name: &str) -> Option<String> {
 struct Bounded(String);
 
 /// Longest name that is shown, in bytes; longer names are cut.
-pub(crate) const LONGEST_NAME: usize = 16 * 1024;
+pub(crate) const MAX_NAME_BYTES: usize = 16 * 1024;
 
 /// As much of a name as is shown.
 pub(crate) fn bounded(name: &str) -> &str {
-    let mut end = name.len().min(LONGEST_NAME);
+    let mut end = name.len().min(MAX_NAME_BYTES);
     while !name.is_char_boundary(end) {
         end -= 1;
     }
@@ -100,7 +100,7 @@ pub(crate) fn bounded(name: &str) -> &str {
 
 impl std::fmt::Write for Bounded {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        if LONGEST_NAME < self.0.len() + text.len() {
+        if MAX_NAME_BYTES < self.0.len() + text.len() {
             return Err(std::fmt::Error);
         }
         self.0.push_str(text);
@@ -174,7 +174,7 @@ mod tests {
         for _ in 0..60 {
             bomb = bomb.replace("1aE", "St4pairI1aS_EE");
         }
-        assert!(demangle(&bomb).len() <= LONGEST_NAME + bomb.len());
+        assert!(demangle(&bomb).len() <= MAX_NAME_BYTES + bomb.len());
     }
 
     /// A tuple of two of the tuple before, 40 times.
@@ -189,8 +189,8 @@ mod tests {
         }
         bomb.push('E');
         let name = demangle(&format!("_R{bomb}"));
-        assert!(name.len() <= LONGEST_NAME, "{}", name.len());
-        assert!(demangle(&"n".repeat(3 * LONGEST_NAME)).len() <= LONGEST_NAME);
+        assert!(name.len() <= MAX_NAME_BYTES, "{}", name.len());
+        assert!(demangle(&"n".repeat(3 * MAX_NAME_BYTES)).len() <= MAX_NAME_BYTES);
     }
 
     /// As Rust's v0 mangling spells a place (RFC 2603).

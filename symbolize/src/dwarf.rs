@@ -226,7 +226,7 @@ impl<'i> Place<'_, 'i> {
     fn entry_name(&self, mut offset: UnitOffset) -> Option<String> {
         let found = self.info.context.find_dwarf_and_unit(self.address.0);
         let unit = self.info.split.answer(found, self.images)?;
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_CHAIN {
             let entry = unit.entry(offset).ok()?;
             if let Some(name) = entry.attr_value(gimli::DW_AT_name) {
                 let name = unit.attr_string(name).ok()?;
@@ -239,7 +239,7 @@ impl<'i> Place<'_, 'i> {
 }
 
 /// An inlined call refers to a function, which may refer to a declaration; damaged data may refer to itself.
-const LONGEST_CHAIN: usize = 8;
+const MAX_CHAIN: usize = 8;
 
 fn origin<'i>(
     entry: &DebuggingInformationEntry<Reader<'i>>,

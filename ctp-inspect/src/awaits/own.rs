@@ -27,7 +27,7 @@ pub(super) fn note(
         let is_only_handle = !may_have_moved && is_only_handle(view, &handles);
         waker.is_own = is_within(view, future, at) || is_only_handle;
         if !waker.is_own {
-            waker.if_only = all_handles(view, &handles)
+            waker.own_if_unshared = all_handles(view, &handles)
                 .filter(|_| !may_have_moved)
                 .or_else(|| own_oneshot(view, future, &handles));
         }

@@ -1,4 +1,4 @@
-//! The await stacks of the tasks of an inspection.
+//! Reads the futures of all tasks of an inspection, and numbers their await stacks.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,12 +7,12 @@ use symbolize::Places;
 
 use crate::awaits::{Awaits, TaskAwaits, TaskFuture};
 use crate::finder::FoundTask;
-use crate::inspector::handles;
 use crate::inspector::identities::TraceIds;
+use crate::inspector::own_wakers;
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 
-/// Reads futures, and numbers the await stacks.
+/// The reader of futures, and the numbers of the await stacks that are in the trace.
 pub struct Futures {
     awaits: Awaits,
     stacks: HashMap<Vec<AwaitFrame>, AwaitStackId>,
@@ -45,7 +45,7 @@ impl Futures {
     /// Reads the futures of all tasks.
     pub fn read(
         &mut self,
-        (target, stacks): (&dyn Target, &StackRanges),
+        (target, stack_ranges): (&dyn Target, &StackRanges),
         tasks: &[FoundTask],
         numbers: &HashMap<u64, TaskId>,
         ids: &mut TraceIds,
@@ -67,7 +67,7 @@ impl Futures {
             let stack = self.number(frames, ids, &mut found.stacks);
             found.tasks.insert(task.address, (stack, awaits));
         }
-        handles::settle(target, stacks, tasks, &mut found.tasks);
+        own_wakers::mark_own_wakers(target, stack_ranges, tasks, &mut found.tasks);
         found.gaps = self.awaits.gaps();
         found.gaps.extend(gaps.into_iter().map(counted));
         found

@@ -1,4 +1,4 @@
-//! What holds the wakers of tasks.
+//! What holds the wakers of tasks: known from the futures that registered them, or by the memory in which they lie.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use ctp_trace::record::{TaskId, TaskState, WakerHolder};
 
 use crate::awaits::RegisteredWaker;
 use crate::finder::FoundTask;
-use crate::inspector::awaited;
+use crate::inspector::resource_holder::holder_of;
 use crate::stack_ranges::StackRanges;
 use crate::target::{EpollInterest, Target};
 
@@ -65,7 +65,7 @@ impl<'t> Holders<'t> {
     /// the task awaits, and the others by where they lie.
     pub fn of(&self, task: &FoundTask, registered: &[RegisteredWaker]) -> Vec<WakerHolder> {
         let mut candidates = Candidates::default();
-        let known = |waker: &RegisteredWaker| Some((waker.at, awaited::holder(waker)?));
+        let known = |waker: &RegisteredWaker| Some((waker.at, holder_of(waker)?));
         let known: Vec<_> = registered.iter().filter_map(known).collect();
         for waker in &task.waker_addresses {
             let known = known.iter().find(|(at, _)| *at == Some(*waker));

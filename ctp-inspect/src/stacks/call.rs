@@ -15,7 +15,7 @@ pub enum Call {
 }
 
 /// The longest call that is known here, in bytes.
-const LONGEST_CALL: usize = 8;
+const MAX_CALL_BYTES: usize = 8;
 /// Jumps to other functions are searched for in this much of a function.
 const JUMP_BYTES: usize = 256;
 
@@ -27,8 +27,8 @@ pub fn call_before(
     return_address: u64,
     function: u64,
 ) -> Call {
-    let mut code = [0; LONGEST_CALL];
-    let start = return_address.wrapping_sub(LONGEST_CALL as u64);
+    let mut code = [0; MAX_CALL_BYTES];
+    let start = return_address.wrapping_sub(MAX_CALL_BYTES as u64);
     if target.read(start, &mut code) != code.len() {
         return Call::Other;
     }

@@ -18,7 +18,7 @@ pub enum Step {
     },
     /// Nothing: the thread began here.
     Outermost,
-    /// That is unknown.
+    /// The caller is unknown.
     Unknown,
 }
 

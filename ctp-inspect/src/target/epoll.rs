@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::target::EpollInterest;
 
-/// At most this many descriptors are asked for, so that a process with very many stays quick to read.
+/// Maximum number of descriptors that are examined, so that a process with very many stays quick to read.
 const MAX_DESCRIPTORS: usize = 1 << 16;
 
 /// All interests of all epoll descriptors of the process. Empty if they cannot be read.

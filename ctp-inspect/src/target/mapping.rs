@@ -38,7 +38,7 @@ impl Mapping {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether the mapping has no bytes, which the kernel never says of one.
+    /// Whether the mapping has no bytes. The kernel lists no such mapping.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

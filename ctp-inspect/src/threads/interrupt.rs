@@ -14,9 +14,9 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 use crate::stacks::{Processor, Registers};
 
 /// How long a thread may stay in the kernel before it stops.
-const LONGEST_WAIT: Duration = Duration::from_millis(20);
-/// Usually the thread stops at once. So the first questions follow each other without a pause.
-const QUICK_QUESTIONS: u32 = 200;
+const MAX_WAIT: Duration = Duration::from_millis(20);
+/// Usually the thread stops at once. So the first checks follow each other without a pause.
+const QUICK_CHECKS: u32 = 200;
 const PAUSE: Duration = Duration::from_micros(20);
 /// More words than the general registers of any known processor.
 const MAX_WORDS: usize = 40;
@@ -64,12 +64,12 @@ fn trace<T>(
 /// Waits until the thread has stopped. Returns the signal that the thread was about to get, or 0. `None` if the
 /// thread has ended or does not stop.
 fn stopped(tid: i32) -> Option<i32> {
-    let until = Instant::now() + LONGEST_WAIT;
+    let until = Instant::now() + MAX_WAIT;
     let pid = Pid::from_raw(tid)?;
-    for question in 0.. {
+    for check in 0.. {
         match waitpid(Some(pid), ANY_CHILD | WaitOptions::NOHANG) {
             Ok(Some((_, status))) => return signal_of(status),
-            Ok(None) if question < QUICK_QUESTIONS => {}
+            Ok(None) if check < QUICK_CHECKS => {}
             Ok(None) if Instant::now() < until => thread::sleep(PAUSE),
             _ => break,
         }

@@ -1,4 +1,5 @@
-//! The first pass over a unit, which fills the [`Index`].
+//! Scans the debug info of a compilation unit once, and adds what types are searched by to the [`Index`]: functions
+//! that poll, vtables, task cells and namespaces.
 
 use gimli::{AttributeValue, DwTag, EntriesRaw};
 use symbolize::DebugReader;
@@ -8,7 +9,7 @@ use super::index::{Index, Namespace, UnitIndex};
 use super::module::{Target, Unit, Value};
 use super::name::generics;
 
-/// The attributes of an entry that matter here.
+/// The attributes of an entry that the index needs.
 #[derive(Default)]
 struct Found<'u> {
     offset: usize,
@@ -16,7 +17,9 @@ struct Found<'u> {
     linkage_name: Option<&'u [u8]>,
     low_pc: Option<u64>,
     location: Option<u64>,
-    of: Option<Target>,
+    /// The entry of the type.
+    of_type: Option<Target>,
+    /// The entry that declares this function.
     origin: Option<usize>,
 }
 
@@ -110,7 +113,7 @@ fn read_attributes<'u>(
             gimli::DW_AT_linkage_name => found.linkage_name = text(unit, value),
             gimli::DW_AT_low_pc => found.low_pc = unit.attr_address(value)?,
             gimli::DW_AT_location => found.location = fixed_address(unit, value),
-            gimli::DW_AT_type => found.of = Target::of(&value),
+            gimli::DW_AT_type => found.of_type = Target::of(&value),
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
                 found.origin = in_unit(&value);
             }
@@ -146,15 +149,15 @@ fn fixed_address<'u>(unit: Unit<'u>, value: Value<'u>) -> Option<u64> {
 
 fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: Found<'_>, index: &mut Index) {
     match tag {
-        gimli::DW_TAG_compile_unit => add_runtime(&found, index),
+        gimli::DW_TAG_compile_unit => add_panic_runtime(&found, index),
         gimli::DW_TAG_variable => add_vtable(number, &found, index),
-        gimli::DW_TAG_structure_type => add_cell(number, &found, index),
+        gimli::DW_TAG_structure_type => add_task_cell(number, &found, index),
         _ => add_function(number, unit, &found, index),
     }
 }
 
-/// The runtime library for panics is a crate of its own.
-fn add_runtime(found: &Found<'_>, index: &mut Index) {
+/// Notes whether panics unwind: each way has a crate of the standard library of its own.
+fn add_panic_runtime(found: &Found<'_>, index: &mut Index) {
     let name = String::from_utf8_lossy(found.name.unwrap_or_default());
     if name.contains("library/panic_unwind/") {
         index.does_unwind = Some(true);
@@ -168,7 +171,7 @@ fn add_vtable(number: usize, found: &Found<'_>, index: &mut Index) {
     let (true, Some(address)) = (is_vtable, found.location) else {
         return;
     };
-    let of = match found.of {
+    let of = match found.of_type {
         Some(Target::InUnit(offset)) => Some(Entry {
             unit: number,
             offset,
@@ -179,7 +182,8 @@ fn add_vtable(number: usize, found: &Found<'_>, index: &mut Index) {
     index.vtables.entry(address).or_default().extend(of);
 }
 
-fn add_cell(number: usize, found: &Found<'_>, index: &mut Index) {
+/// Adds a type `Cell<T, S>`, in which tokio keeps a task.
+fn add_task_cell(number: usize, found: &Found<'_>, index: &mut Index) {
     let Some(name) = found.name.filter(|name| name.starts_with(b"Cell<")) else {
         return;
     };

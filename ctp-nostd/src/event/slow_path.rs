@@ -23,7 +23,7 @@ use crate::protocol::lane::{Payload, ReservedRecord, ThreadEventKind};
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{Ordering, unlocked};
 
-/// Most levels of nested events of a coroutine: with the outermost event, and the one before it, as
+/// Maximum number of levels of nested events of a coroutine: with the outermost event, and the one before it, as
 /// many as there are slots.
 const MAX_DEPTH: u32 = SLOTS as u32 - 2;
 

@@ -48,10 +48,10 @@ static MAIN_THREAD: AtomicU32 = AtomicU32::new(0);
 static MAIN_LOCAL: AtomicUsize = AtomicUsize::new(0);
 
 /// Deeper stacks are not examined.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// After this many refusals a thread is assumed to run on other stacks, and the kernel is not
 /// queried again.
-const MOST_REFUSED: usize = 16;
+const MAX_REFUSED: usize = 16;
 
 /// Remembers the main thread, when the program attaches.
 pub(super) fn remember_main() {
@@ -82,7 +82,7 @@ pub(crate) fn covers(polled: &Polled, stack: &Range<usize>) -> bool {
 #[inline(never)]
 fn query(polled: &Polled, stack: &Range<usize>) -> bool {
     let refused = polled.refused.load(Ordering::Relaxed);
-    if MOST_REFUSED <= refused || session::current().is_none_or(|session| session.forbids_calls) {
+    if MAX_REFUSED <= refused || session::current().is_none_or(|session| session.forbids_calls) {
         return false;
     }
     let is_main = is_main_thread();
@@ -130,7 +130,7 @@ fn is_main_thread() -> bool {
 
 fn is_below(stack: &Range<usize>, anchor: usize) -> bool {
     let is_ordered = stack.start < stack.end && stack.end <= anchor;
-    is_ordered && anchor - stack.start <= MOST_BYTES
+    is_ordered && anchor - stack.start <= MAX_BYTES
 }
 
 /// The lowest address from which the own stack may be read up to the anchor, if `sp` points into that
@@ -148,7 +148,7 @@ fn low_end(sp: usize, unknown_end: usize, anchor: usize, is_main: bool) -> Optio
 }
 
 fn is_guarded(mapping: &Mapping, page: usize) -> bool {
-    let start = mapping.addresses.start.max(page.saturating_sub(MOST_BYTES));
+    let start = mapping.addresses.start.max(page.saturating_sub(MAX_BYTES));
     mapping.is_above_guard || pagemap::any_guard(start..page)
 }
 
@@ -163,7 +163,7 @@ mod tests {
         assert!(is_below(&(5000..5100), 5100));
         assert!(!is_below(&(5000..5100), 5099));
         assert!(!is_below(&(5100..5100), 9000));
-        assert!(!is_below(&(5000..5100), 5001 + MOST_BYTES));
+        assert!(!is_below(&(5000..5100), 5001 + MAX_BYTES));
         assert!(!is_below(&(5000..5100), 0));
     }
 

@@ -39,7 +39,7 @@ pub const WAKER_IS_THREAD: u32 = 1 << 31;
 const STATION_BITS: u32 = 21;
 /// Largest number of stations in a memory, so that a [`coroutine_word`] and a lane record can hold each
 /// station number.
-pub const MOST_STATIONS: u32 = 1 << 20;
+pub const MAX_STATIONS: u32 = 1 << 20;
 
 /// Identifies a coroutine in 31 bits that are never 0: {use of its station 10 | station number + 1,
 /// 21}.

@@ -14,7 +14,7 @@ use super::raw::MappedMemory;
 use super::refused::Refused;
 use crate::memory::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, Lane, LaneRecord, MAGIC,
-    MOST_STATIONS, Station, VERSION,
+    MAX_STATIONS, Station, VERSION,
 };
 use crate::sync::{AtomicU32, Ordering};
 
@@ -94,7 +94,7 @@ impl<'m> Region<'m> {
     /// Returns a view of this memory, with at most `limit` stations.
     pub(crate) fn of(raw: &MappedMemory<'m>, limit: u32) -> Result<Self, Refused> {
         let header = raw.header()?;
-        let count = check(header)?.min(limit).min(MOST_STATIONS);
+        let count = check(header)?.min(limit).min(MAX_STATIONS);
         let plain = Region::plain(header, raw.stations(count)?);
         Ok(if is_extended(header) {
             plain.with_tables(raw)

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use ctp_nostd::{Region, doorbell};
 
-use super::look::Look;
+use super::station_reading::StationReading;
 use super::watch::Latest;
 use crate::memory::clock::monotonic_ns;
 use crate::session::wait;
@@ -29,8 +29,8 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// Checks the flag, after the given looks at the stations.
-    pub fn look(&mut self, region: &Region<'_>, latest: &[Latest]) {
+    /// Checks the flag, after the given readings of the stations.
+    pub fn check(&mut self, region: &Region<'_>, latest: &[Latest]) {
         let flag = region.header.tracer_sleeping();
         if self.armed && flag.load(Ordering::Acquire) == 0 {
             self.armed = false;
@@ -52,7 +52,7 @@ impl Doorbell {
         self.armed = true;
         let stations = region.allocated().iter().enumerate();
         let newest = stations.filter_map(|(index, station)| {
-            let newest = Look::at(station, monotonic_ns).newest()?;
+            let newest = StationReading::at(station, monotonic_ns).newest()?;
             Some((index, newest))
         });
         self.at_arming = newest.collect();
@@ -62,7 +62,8 @@ impl Doorbell {
     /// checked the flag before the second.
     fn note_unrung(&mut self, latest: &[Latest]) {
         for (index, latest) in latest.iter().enumerate() {
-            let (Some(was), Some(is)) = (self.at_arming.get(&index), latest.look.newest()) else {
+            let (Some(was), Some(is)) = (self.at_arming.get(&index), latest.reading.newest())
+            else {
                 continue;
             };
             if is >= was.saturating_add(3) {

@@ -7,7 +7,7 @@ mod program;
 
 use ctp_nostd::Region;
 
-use super::look::Look;
+use super::station_reading::StationReading;
 use super::world::World;
 use program::proven;
 
@@ -23,13 +23,13 @@ pub enum Judged {
     Broken(String),
 }
 
-/// Two consecutive looks at a station, with their context.
+/// Two consecutive readings of a station, with their context.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'p> {
-    /// The earlier look.
-    pub before: Option<&'p Look>,
-    /// The later look.
-    pub now: &'p Look,
+    /// The earlier reading.
+    pub before: Option<&'p StationReading>,
+    /// The later reading.
+    pub now: &'p StationReading,
     /// The numbers of the station decreased once: faults that follow from this are not reported separately.
     pub is_jumbled: bool,
     /// CLOCK_MONOTONIC at the start of the program.
@@ -52,7 +52,7 @@ impl Pair<'_> {
 /// The input of a rule.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope {
-    /// Two looks at a station.
+    /// Two readings of a station.
     Station(fn(&Pair<'_>) -> Judged),
     /// All observations, at the end.
     World(fn(&World) -> Judged),

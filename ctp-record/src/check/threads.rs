@@ -1,8 +1,8 @@
 //! Checks whether the thread in an event belongs to a process that attached.
 //!
-//! The thread and its process may have ended when the event is seen, so that a single look proves nothing. A thread that
+//! The thread and its process may have ended when the event is seen, so that a single reading proves nothing. A thread that
 //! belonged to no attached process *before* the event began cannot have written it. The event began later if a
-//! later look did not find it yet.
+//! later reading did not find it yet.
 
 use crate::proc::namespace;
 use crate::proc::process;
@@ -32,7 +32,7 @@ pub struct Threads {
     pub stranger: Option<String>,
 }
 
-/// An event seen in a look at its station.
+/// An event seen in a reading of its station.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// The station.
@@ -43,7 +43,7 @@ pub struct Seen {
     pub generation: u32,
     /// Its thread.
     pub tid: u64,
-    /// When the previous look began, if that look did not find the event.
+    /// When the previous reading began, if that reading did not find the event.
     pub absent_at: Option<Instant>,
 }
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::layout::Interned;
 
-use super::look::Look;
 use super::rules::Judged::{self, Broken, Kept, NotSeen};
+use super::station_reading::StationReading;
 use crate::proc::namespace;
 use crate::proc::process;
 
@@ -26,7 +26,7 @@ const THREADS_EVERY: u32 = 16;
 pub struct Unfinished {
     inode: u64,
     suspects: HashMap<Place, Suspect>,
-    looks: u32,
+    readings: u32,
     /// The verdict on events.
     pub events: Judged,
     /// The verdict on identities.
@@ -87,8 +87,8 @@ impl Unfinished {
         }
     }
 
-    /// Notes a look at a station.
-    pub fn note(&mut self, station: usize, before: Option<&Look>, now: &Look) {
+    /// Notes a reading of a station.
+    pub fn note(&mut self, station: usize, before: Option<&StationReading>, now: &StationReading) {
         see(&mut self.events, now.dialect.is_some());
         let is_occupied = now.extended() && now.identity.is_some();
         see(&mut self.identities, is_occupied);
@@ -136,9 +136,9 @@ impl Unfinished {
 
     /// Checks the threads from time to time, if there are suspects. If an attached process has ended, it may have been
     /// killed in the middle of a write, which is no fault.
-    pub fn look_at_threads(&mut self, attached: &BTreeSet<u32>) {
-        self.looks += 1;
-        if !self.looks.is_multiple_of(THREADS_EVERY) {
+    pub fn check_threads(&mut self, attached: &BTreeSet<u32>) {
+        self.readings += 1;
+        if !self.readings.is_multiple_of(THREADS_EVERY) {
             return;
         }
         let is_late = |suspect: &&mut Suspect| suspect.since.elapsed() > TIMEOUT;
@@ -188,17 +188,17 @@ fn threads_with(inode: u64) -> BTreeSet<(u32, u32)> {
     holders.flat_map(process::threads_of).collect()
 }
 
-fn odd_of(look: &Look) -> Option<Odd> {
-    let generation = look.raw.generation;
+fn odd_of(reading: &StationReading) -> Option<Odd> {
+    let generation = reading.raw.generation;
     // Without the extension, and with events, this word is free bytes instead of a generation.
-    if generation % 2 == 1 && (look.extended() || look.dialect.is_none()) {
+    if generation % 2 == 1 && (reading.extended() || reading.dialect.is_none()) {
         return Some(Odd::Generation(generation));
     }
-    let newest = look
+    let newest = reading
         .newest()
-        .filter(|_| look.dialect == Some(Dialect::PerSlot))?;
+        .filter(|_| reading.dialect == Some(Dialect::PerSlot))?;
     let slot = ctp_nostd::slot::index_of(newest);
-    let seq = look.seqs[slot];
+    let seq = reading.seqs[slot];
     (seq % 2 == 1).then_some(Odd::Seq(slot, seq))
 }
 

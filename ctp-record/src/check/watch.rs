@@ -11,8 +11,8 @@ use ctp_nostd::request::REQUEST;
 use ctp_trace::record::ExitReason;
 use rustix::io::read;
 
-use super::look::Look;
 use super::rules::{Judged, Pair, RULES, Scope};
+use super::station_reading::StationReading;
 use super::world::World;
 use crate::connect::rendezvous::{self, Rendezvous};
 use crate::launch::Running;
@@ -35,12 +35,12 @@ pub struct File {
     pub inode: u64,
 }
 
-/// The latest look at a station.
+/// The latest reading of a station.
 #[derive(Debug)]
 pub struct Latest {
-    /// The content of the look.
-    pub look: Look,
-    /// When the look began.
+    /// The content of the reading.
+    pub reading: StationReading,
+    /// When the reading began.
     pub began: Instant,
     /// The numbers decreased once and are no longer reliable.
     is_jumbled: bool,
@@ -52,7 +52,7 @@ pub struct Watch<'w> {
     region: Region<'w>,
     rendezvous: &'w Rendezvous,
     memory: File,
-    looks: u32,
+    readings: u32,
     started_ns: u64,
     /// By how many nanoseconds the program's clock is ahead, if known.
     ahead_ns: Option<i64>,
@@ -79,7 +79,7 @@ impl<'w> Watch<'w> {
             region,
             rendezvous,
             memory,
-            looks: 0,
+            readings: 0,
             started_ns,
             ahead_ns: None,
             latest: Vec::new(),
@@ -104,7 +104,7 @@ impl<'w> Watch<'w> {
         let mut requested = false;
         let ended = loop {
             let ended = running.ended()?;
-            self.look();
+            self.read_all();
             if let Some(ended) = ended {
                 break ended.exit_reason();
             }
@@ -123,30 +123,29 @@ impl<'w> Watch<'w> {
         };
         self.world.killed = matches!(ended, ExitReason::Signalled(_));
         self.let_in();
-        self.look();
+        self.read_all();
         self.judge_world();
         Ok(self.judged)
     }
 
-    fn look(&mut self) {
+    fn read_all(&mut self) {
         self.let_in();
         self.world.most_claimed = self.world.most_claimed.max(self.region.claimed());
         self.world.stations = self.region.allocated().len();
-        self.look_at_stations();
-        self.world.doorbell.look(&self.region, &self.latest);
+        self.read_stations();
+        self.world.doorbell.check(&self.region, &self.latest);
         self.listen();
         let attached = &self.world.threads.attached;
-        self.world.unfinished.look_at_threads(attached);
-        self.looks += 1;
-        if self.looks.is_multiple_of(DESCRIPTORS_EVERY) {
-            self.look_at_processes();
+        self.world.unfinished.check_threads(attached);
+        self.readings += 1;
+        if self.readings.is_multiple_of(DESCRIPTORS_EVERY) {
+            self.check_processes();
         }
     }
 
-    fn look_at_processes(&mut self) {
+    fn check_processes(&mut self) {
         for (&pid, &calls) in &self.calls {
-            self.world
-                .look_at_descriptors(pid, &self.memory.path, calls);
+            self.world.check_descriptors(pid, &self.memory.path, calls);
             self.world.mapped |= namespace::has_mapped(pid, self.memory.inode) == Some(true);
         }
     }
@@ -162,10 +161,10 @@ impl<'w> Watch<'w> {
         }
     }
 
-    fn look_at_stations(&mut self) {
+    fn read_stations(&mut self) {
         for (index, station) in self.region.allocated().iter().enumerate() {
             let began = Instant::now();
-            let now = Look::at(station, monotonic_ns);
+            let now = StationReading::at(station, monotonic_ns);
             let before = self.latest.get(index);
             self.ahead_ns = self.ahead_ns.or_else(|| clock_of_writer(&now));
             let times = (self.started_ns, self.ahead_ns.unwrap_or(0));
@@ -175,10 +174,10 @@ impl<'w> Watch<'w> {
             self.world.note_entries(&self.region, &now);
             let latest = Latest {
                 is_jumbled: pair.is_jumbled,
-                look: now,
+                reading: now,
                 began,
             };
-            self.hand_back(index, &latest.look);
+            self.hand_back(index, &latest.reading);
             match self.latest.get_mut(index) {
                 Some(before) => *before = latest,
                 None => self.latest.push(latest),
@@ -187,8 +186,8 @@ impl<'w> Watch<'w> {
     }
 
     /// Hands the station of a dead coroutine back for reuse, once per generation.
-    fn hand_back(&mut self, index: usize, look: &Look) {
-        let Some((owner, next_n)) = look.left() else {
+    fn hand_back(&mut self, index: usize, reading: &StationReading) {
+        let Some((owner, next_n)) = reading.left() else {
             return;
         };
         if self.handed_back.insert(index, owner) != Some(owner) {
@@ -221,21 +220,21 @@ impl<'w> Watch<'w> {
 }
 
 /// By how many nanoseconds the clock of the latest event's thread is ahead, while the thread exists.
-fn clock_of_writer(look: &Look) -> Option<i64> {
-    let (_, latest) = look.events.last()?;
+fn clock_of_writer(reading: &StationReading) -> Option<i64> {
+    let (_, latest) = reading.events.last()?;
     time_namespace::ahead_ns(u32::try_from(latest.tid).ok()?)
 }
 
-/// Combines two looks. Called after the look, because a process attaches before its first coroutine is born.
+/// Combines two readings. Called after the later one, because a process attaches before its first coroutine is born.
 fn pair_of<'p>(
     region: &Region<'p>,
     before: Option<&'p Latest>,
-    now: &'p Look,
+    now: &'p StationReading,
     (started_ns, ahead_ns): (u64, i64),
 ) -> Pair<'p> {
     let rows = region.attaches.iter();
     let mut pair = Pair {
-        before: before.map(|latest| &latest.look),
+        before: before.map(|latest| &latest.reading),
         now,
         is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
         started_ns,

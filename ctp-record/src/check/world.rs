@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ctp_nostd::Region;
 
 use super::doorbell::Doorbell;
-use super::look::Look;
+use super::station_reading::StationReading;
 use super::threads::{Seen, Threads};
 use super::unfinished::{Place, Unfinished};
 use super::watch::Latest;
@@ -52,15 +52,15 @@ impl World {
         }
     }
 
-    /// Notes a look at a station, with the look before.
-    pub fn note(&mut self, station: usize, before: Option<&Latest>, now: &Look) {
+    /// Notes a reading of a station, with the reading before.
+    pub fn note(&mut self, station: usize, before: Option<&Latest>, now: &StationReading) {
         if let Some(owner) = &now.identity {
             self.note_id(station, owner.generation, owner.probe_id);
         }
-        let look_before = before.map(|latest| &latest.look);
-        self.unfinished.note(station, look_before, now);
+        let reading_before = before.map(|latest| &latest.reading);
+        self.unfinished.note(station, reading_before, now);
         for (n, epoch) in &now.events {
-            let absent = before.filter(|latest| !latest.look.has(*n));
+            let absent = before.filter(|latest| !latest.reading.has(*n));
             self.threads.note(&Seen {
                 station,
                 n: *n,
@@ -72,7 +72,7 @@ impl World {
     }
 
     /// Notes the claimed entries of the station's sites and name.
-    pub fn note_entries(&mut self, region: &Region<'_>, now: &Look) {
+    pub fn note_entries(&mut self, region: &Region<'_>, now: &StationReading) {
         let sites = now
             .sites()
             .map(|(_, id)| (Place::Site(id), region.entry_of_site(id)));
@@ -102,7 +102,7 @@ impl World {
 
     /// Checks the process's descriptors of the memory or the socket. If more sockets may be ours than the process made
     /// connections, ours cannot be identified, and sockets are not checked.
-    pub fn look_at_descriptors(&mut self, pid: u32, memory: &str, connections: usize) {
+    pub fn check_descriptors(&mut self, pid: u32, memory: &str, connections: usize) {
         let all = descriptor::all_of(pid);
         let sockets = all.iter().filter(|(_, target)| may_be_ours(pid, target));
         let mut sockets: Vec<_> = sockets.collect();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
-use ctp_nostd::layout::{LaneRecord, MOST_STATIONS};
+use ctp_nostd::layout::{LaneRecord, MAX_STATIONS};
 
 use crate::cli::config::{Config, Flight, Image, Launch, Task, Verbosity};
 use crate::cli::duration;
@@ -70,7 +70,7 @@ pub struct Args {
 
     /// Capacity in coroutines; unused capacity costs nothing
     #[arg(help_heading = help::ROOM, short = 'n', long, value_name = "N", default_value_t = 65_536,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STATIONS)))]
     stations: u32,
 
     /// A thread's history, up to 256M; 0: 8 events a coroutine [default: up to 16M]

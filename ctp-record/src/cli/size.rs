@@ -19,8 +19,8 @@ impl fmt::Display for NoSize {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoSize::Syntax => write!(out, "not a size; try 4M or 512K"),
-            NoSize::TooSmall => write!(out, "less than {}; 0 is for none", typed(LEAST_BUFFER)),
-            NoSize::NoRoom => write!(out, "less than {}", typed(LEAST_BACKLOG)),
+            NoSize::TooSmall => write!(out, "less than {}; 0 is for none", typed(MIN_BUFFER)),
+            NoSize::NoRoom => write!(out, "less than {}", typed(MIN_BACKLOG)),
             NoSize::TooLarge(mib) => write!(out, "more than {mib}M"),
         }
     }
@@ -29,21 +29,21 @@ impl fmt::Display for NoSize {
 impl std::error::Error for NoSize {}
 
 /// The smallest buffer of a thread other than 0: fewer events would be overwritten before they are read.
-const LEAST_BUFFER: u64 = 1 << 10;
+const MIN_BUFFER: u64 = 1 << 10;
 /// The largest buffer of a thread, in MiB.
-const MOST_BUFFER: u64 = 256;
+const MAX_BUFFER: u64 = 256;
 /// The smallest useful backlog.
-const LEAST_BACKLOG: u64 = 1 << 10;
+const MIN_BACKLOG: u64 = 1 << 10;
 /// The largest backlog, in MiB: 1 TiB.
-const MOST_BACKLOG: u64 = 1 << 20;
+const MAX_BACKLOG: u64 = 1 << 20;
 
 /// Parses the bytes of a thread's buffer: a number, with K, M or G for powers of 1024.
 ///
 /// # Errors
 /// Any other text, or a size out of range.
 pub fn buffer(text: &str) -> Result<u64, NoSize> {
-    match up_to(MOST_BUFFER, text)? {
-        1..LEAST_BUFFER => Err(NoSize::TooSmall),
+    match up_to(MAX_BUFFER, text)? {
+        1..MIN_BUFFER => Err(NoSize::TooSmall),
         bytes => Ok(bytes),
     }
 }
@@ -53,8 +53,8 @@ pub fn buffer(text: &str) -> Result<u64, NoSize> {
 /// # Errors
 /// Any other text, or a size out of range.
 pub fn backlog(text: &str) -> Result<u64, NoSize> {
-    match up_to(MOST_BACKLOG, text)? {
-        0..LEAST_BACKLOG => Err(NoSize::NoRoom),
+    match up_to(MAX_BACKLOG, text)? {
+        0..MIN_BACKLOG => Err(NoSize::NoRoom),
         bytes => Ok(bytes),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ctp_nostd::layout::MOST_STATIONS;
+use ctp_nostd::layout::MAX_STATIONS;
 use ctp_trace::record::ExitReason;
 
 use super::Closing;
@@ -20,7 +20,7 @@ impl Closing<'_> {
         );
         let remedy = match self.end.how {
             ExitReason::Image => format!("Memory<{needed}>"),
-            _ if u64::from(MOST_STATIONS) < needed => return Some(self.far_too_many()),
+            _ if u64::from(MAX_STATIONS) < needed => return Some(self.far_too_many()),
             _ => format!("-n {needed}"),
         };
         Some(format!(
@@ -35,8 +35,8 @@ impl Closing<'_> {
             grouped(self.room.stations.into()),
             counted(self.end.refused, "coroutine")
         );
-        if self.room.stations < MOST_STATIONS {
-            let _ = write!(line, "; -n {MOST_STATIONS} would have kept more of them");
+        if self.room.stations < MAX_STATIONS {
+            let _ = write!(line, "; -n {MAX_STATIONS} would have kept more of them");
         }
         if self.has_history() {
             line += "; if they are short-lived, --flight-recorder frees places sooner";
@@ -82,12 +82,12 @@ mod tests {
             "all 4 places were taken; -n 10 would have kept the 6 that were refused"
         );
         assert_eq!(
-            refused_of(4, MOST_STATIONS.into()),
+            refused_of(4, MAX_STATIONS.into()),
             "all 4 places were taken, and 1 048 576 coroutines refused; \
              -n 1048576 would have kept more of them"
         );
         assert_eq!(
-            refused_of(MOST_STATIONS, 1),
+            refused_of(MAX_STATIONS, 1),
             "all 1 048 576 places were taken, and 1 coroutine refused"
         );
     }

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 /// How long events are ignored at a time: the longest pause between two passes of a quiet program.
-const DEAF: Duration = Duration::from_millis(4);
+const IGNORED_FOR: Duration = Duration::from_millis(4);
 /// False alarms accepted in a row: rings may come late, and many programs may start at the same time.
-const BORNE: u32 = 64;
+const MAX_FALSE_ALARMS: u32 = 64;
 
 /// Counts false alarms.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,8 +34,8 @@ impl Alarms {
     /// The part of a wait of at most this length in which events are ignored.
     pub fn deaf_for(&self, at_most: Duration) -> Duration {
         match self.in_a_row {
-            0..BORNE => Duration::ZERO,
-            _ => at_most.min(DEAF),
+            0..MAX_FALSE_ALARMS => Duration::ZERO,
+            _ => at_most.min(IGNORED_FOR),
         }
     }
 }
@@ -50,31 +50,31 @@ mod tests {
     #[test]
     fn endless_rings_are_ignored_for_a_while_at_a_time() {
         let mut alarms = Alarms::default();
-        for _ in 0..BORNE {
+        for _ in 0..MAX_FALSE_ALARMS {
             assert_eq!(alarms.deaf_for(LONG), Duration::ZERO);
             alarms.waited(true, true);
             alarms.passed(0);
         }
-        assert_eq!(alarms.deaf_for(LONG), DEAF);
-        assert_eq!(alarms.deaf_for(DEAF / 8), DEAF / 8);
+        assert_eq!(alarms.deaf_for(LONG), IGNORED_FOR);
+        assert_eq!(alarms.deaf_for(IGNORED_FOR / 8), IGNORED_FOR / 8);
     }
 
     // CTP-28
     #[test]
     fn events_do_not_justify_unrequested_rings() {
         let mut alarms = Alarms::default();
-        for _ in 0..BORNE {
+        for _ in 0..MAX_FALSE_ALARMS {
             alarms.waited(true, false);
             alarms.passed(5);
         }
-        assert_eq!(alarms.deaf_for(LONG), DEAF);
+        assert_eq!(alarms.deaf_for(LONG), IGNORED_FOR);
     }
 
     // CTP-15
     #[test]
     fn rings_with_events_are_never_ignored() {
         let mut alarms = Alarms::default();
-        for _ in 0..BORNE * 4 {
+        for _ in 0..MAX_FALSE_ALARMS * 4 {
             alarms.waited(true, true);
             alarms.passed(1);
             alarms.waited(false, true);

@@ -226,7 +226,7 @@ impl Drop for Rendezvous {
 /// `TMPDIR`, or `/tmp` if the path of a socket would be too long for the kernel.
 fn parent() -> PathBuf {
     let preferred = std::env::temp_dir();
-    if preferred.as_os_str().len() <= LONGEST_PARENT {
+    if preferred.as_os_str().len() <= MAX_PARENT_BYTES {
         preferred
     } else {
         PathBuf::from("/tmp")
@@ -234,7 +234,7 @@ fn parent() -> PathBuf {
 }
 
 /// 107 bytes less `/ctp-4194304-99/control`.
-const LONGEST_PARENT: usize = 84;
+const MAX_PARENT_BYTES: usize = 84;
 
 /// A private directory, the socket of programs, and the socket of control.
 type Private = (PathBuf, UnixListener, io::Result<UnixListener>);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
-use super::wire::{self, Answer, LONGEST, Question};
+use super::wire::{self, Answer, MAX_QUESTION_BYTES, Question};
 
 /// Connected callers that have not sent a whole question yet.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl ControlServer {
 impl Caller {
     /// Reads what has arrived. Returns whether the caller is still connected.
     fn receive(&mut self) -> bool {
-        let mut bytes = [0; LONGEST];
+        let mut bytes = [0; MAX_QUESTION_BYTES];
         match self.stream.read(&mut bytes) {
             Ok(0) => false,
             Ok(received) => {

@@ -29,7 +29,7 @@ pub struct Status {
     pub processes: usize,
     /// Coroutines recorded so far.
     pub coroutines: u32,
-    /// Coroutines of v1 programs, which do not support control.
+    /// Coroutines of programs with a plain v1 probe, which does not support control.
     pub plain: u32,
     /// Events so far; with `--history`, the events in the trace.
     pub events: u64,
@@ -53,7 +53,7 @@ pub struct Status {
 pub type Facts = Vec<(String, String)>;
 
 impl Status {
-    /// All but `recording`, `filter`, `output` and `failure` are numbers.
+    /// The figures as facts. All but `recording`, `filter`, `output` and `failure` are numbers.
     pub fn to_facts(&self) -> Facts {
         let recording = if self.orders.stopped { "stopped" } else { "on" };
         let words = [
@@ -87,9 +87,9 @@ impl Status {
 }
 
 /// Facts that are strings in JSON, even if the value looks like a number.
-const IN_WORDS: [&str; 5] = ["recording", "filter", "output", "failure", "snapshot"];
+const STRINGS: [&str; 5] = ["recording", "filter", "output", "failure", "snapshot"];
 
-/// A fact a line, with the values aligned.
+/// The facts as text, a line for each, with the values aligned.
 pub fn to_text(facts: &Facts) -> String {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -100,12 +100,12 @@ pub fn to_text(facts: &Facts) -> String {
     text
 }
 
-/// A single JSON object; values that are not numbers are strings.
+/// The facts as a JSON object. Values that are not numbers are strings.
 pub fn to_json(facts: &Facts) -> String {
     let members: Vec<String> = facts
         .iter()
         .map(|(name, value)| {
-            let is_number = !IN_WORDS.contains(&name.as_str()) && value.parse::<u64>().is_ok();
+            let is_number = !STRINGS.contains(&name.as_str()) && value.parse::<u64>().is_ok();
             let quote = if is_number { "" } else { "\"" };
             format!("\"{}\": {quote}{}{quote}", in_json(name), in_json(value))
         })

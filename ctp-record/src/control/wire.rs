@@ -7,7 +7,7 @@
 //! ```
 //! In a value, `\n` stands for a newline and `\\` for a backslash.
 //! A recorder of another version answers with an error that names its own version. It reads no more
-//! than [`LONGEST`] bytes of a question.
+//! than [`MAX_QUESTION_BYTES`] bytes of a question.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use super::filter::BadFilter;
 /// First line of a question.
 const HELLO: &str = "ctp-control 1";
 /// Longest question in bytes.
-pub const LONGEST: usize = 5120;
+pub const MAX_QUESTION_BYTES: usize = 5120;
 
 /// What a question asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,8 @@ impl Question {
 
     /// Whether the whole question has arrived, or the limit is reached.
     pub fn is_whole(bytes: &[u8]) -> bool {
-        LONGEST <= bytes.len() || bytes.iter().filter(|byte| **byte == b'\n').count() >= 3
+        MAX_QUESTION_BYTES <= bytes.len()
+            || bytes.iter().filter(|byte| **byte == b'\n').count() >= 3
     }
 
     /// Parses the bytes that were received.

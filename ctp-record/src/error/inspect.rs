@@ -1,4 +1,4 @@
-//! Errors of looking into a running process, or into a core file.
+//! Errors of the inspection of a running process, or of a core file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use ctp_inspect::TargetError;
 
 use crate::cli::words::shown;
 
-/// Why a process or a core file cannot be looked into.
+/// Why a process or a core file cannot be inspected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InspectError {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ctp_nostd::lane::{Copied, ThreadEventKind};
-use ctp_nostd::layout::{MOST_STATIONS, Station};
+use ctp_nostd::layout::{MAX_STATIONS, Station};
 use ctp_nostd::{Region, ShortLanes};
 use ctp_trace::record::{Nanos, ProcessId};
 
@@ -89,7 +89,7 @@ impl ImageBuilder<'_> {
             coroutine.is_included && coroutine.state().memory == self.part.number
         });
         // Records have no bits for more stations. No memory has as many stations as this.
-        let included = included.take(MOST_STATIONS as usize);
+        let included = included.take(MAX_STATIONS as usize);
         included.map(|(which, _)| which).collect()
     }
 

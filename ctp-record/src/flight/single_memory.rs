@@ -38,7 +38,7 @@ pub fn snapshot_of(
     let input = SnapshotInput {
         lanes,
         until_ns,
-        ..look(memory, harvest, outside, history)
+        ..read_memory(memory, harvest, outside, history)
     };
     summary(input, sink)
 }
@@ -56,13 +56,13 @@ pub fn last_snapshot_of(
         lanes: lane_copy::once(std::slice::from_ref(memory)),
         until_ns: over.until.0,
         length_ns: over.length.map(|length| length.0),
-        ..look(memory, harvest, outside, history)
+        ..read_memory(memory, harvest, outside, history)
     };
     input.end(ExitReason::Stopped, over.alive);
     summary(input, sink)
 }
 
-fn look(
+fn read_memory(
     memory: &Arc<Memory>,
     harvest: &mut Harvest,
     outside: &mut dyn Outside,

@@ -79,7 +79,7 @@ impl Copies {
                 self.readers.push(LaneReader::at_tail(&ring));
             }
             let reader = &mut self.readers[index];
-            fullest = reader.look(&ring).max(fullest);
+            fullest = reader.read_counters(&ring).max(fullest);
             let room = if over {
                 usize::MAX
             } else {
@@ -205,7 +205,7 @@ impl LaneReader {
     }
 
     /// Reads the lane's counters. Returns how full the ring is, in eighths.
-    fn look(&mut self, ring: &Ring<'_>) -> u64 {
+    fn read_counters(&mut self, ring: &Ring<'_>) -> u64 {
         self.limit = ring.head();
         self.lost = ring.lost();
         let unread = self.limit.wrapping_sub(self.next);

@@ -149,7 +149,7 @@ impl LaneEntry {
 }
 
 impl Cursor {
-    fn look(&mut self) {
+    fn refresh_front(&mut self) {
         self.front_at = self.queue.front().map(|front| front.read().0);
     }
 
@@ -263,13 +263,13 @@ impl Lanes {
         (self.round.taken, self.round.taken_bytes) = (0, 0);
         self.round.is_held = !limit.is_over() && self.backlog.has_too_many_chunks();
         let has_enough = self.round.was_cut_short || self.round.is_held;
-        let looks = limit.is_over() || !(self.is_helped && has_enough);
+        let reads_lanes = limit.is_over() || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
-        if looks {
+        if reads_lanes {
             copies.copy(region, limit.is_over());
         }
         self.cursors.resize_with(copies.lanes(), Cursor::default);
-        self.round.is_all_copied = looks;
+        self.round.is_all_copied = reads_lanes;
         let (mut most, is_fresh) = (0, copies.is_fresh());
         copies.collect(&mut self.spare, |index, reader| {
             let cursor = &mut self.cursors[index];
@@ -279,7 +279,7 @@ impl Lanes {
             }
             cursor.has_left_some = reader.has_left_some();
             most = most.max(reader.move_to(&mut cursor.queue));
-            cursor.look();
+            cursor.refresh_front();
         });
         drop(copies);
         self.round.has_run_dry = self.cursors.iter().any(Cursor::has_run_dry);
@@ -337,7 +337,7 @@ impl Lanes {
         let bytes = cursor.queue.bytes();
         cursor.queue.take(count, window, &mut self.spare);
         self.round.taken_bytes += bytes - cursor.queue.bytes();
-        cursor.look();
+        cursor.refresh_front();
         cursor.settled = cursor.settled.saturating_sub(count);
         self.round.has_run_dry |= cursor.has_run_dry();
         let marked = cursor.marked.min(count as u64);

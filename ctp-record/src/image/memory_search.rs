@@ -3,7 +3,7 @@
 
 use ctp_nostd::Refused;
 use ctp_nostd::layout::{
-    EXT_MAGIC, EXT_REV, Header, LAYOUT_HASH, MAGIC, MOST_STATIONS, Station, VERSION,
+    EXT_MAGIC, EXT_REV, Header, LAYOUT_HASH, MAGIC, MAX_STATIONS, Station, VERSION,
 };
 
 /// A memory in a dump.
@@ -75,7 +75,7 @@ fn check(memory: &[u8]) -> Result<(), Refused> {
     if version != VERSION {
         return Err(Refused::Version(version));
     }
-    let stations = field(memory, "max_stations").min(MOST_STATIONS.into()) as usize;
+    let stations = field(memory, "max_stations").min(MAX_STATIONS.into()) as usize;
     if stations == 0 {
         return Err(Refused::NoStations);
     }

@@ -12,7 +12,7 @@ use crate::cli::config::{HowLong, Inspect};
 use crate::cli::words::{counted, grouped, seconds, shell_word, shown, size};
 
 /// The most inspections of which the time is printed.
-const MOST_TIMES: usize = 4;
+const MAX_TIMES: usize = 4;
 
 /// What will be done with these processes, of which some may be recorded too.
 pub fn opening(names: &[String], inspect: &Inspect, records: bool) -> String {
@@ -128,7 +128,7 @@ fn took(took: &[Nanos]) -> String {
     let longest = took.iter().map(|time| time.0).max().unwrap_or_default();
     match took {
         [] => "no time".to_owned(),
-        all if MOST_TIMES < all.len() => format!("at most {}", seconds(longest)),
+        all if MAX_TIMES < all.len() => format!("at most {}", seconds(longest)),
         all => {
             let times: Vec<String> = all.iter().map(|time| seconds(time.0)).collect();
             times.join(" and ")

@@ -1,4 +1,4 @@
-//! Looks into a core file: like a look into a process, of one moment.
+//! Inspects a core file: like a process, but of a single moment.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The kernel reads at most this much of the first line.
-const LONGEST_LINE: u64 = 256;
+const MAX_LINE_BYTES: u64 = 256;
 
 /// The interpreter in the first line of this script, if missing.
 pub fn missing_for(program: &OsStr) -> Option<String> {
@@ -33,7 +33,7 @@ fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     let file = File::open(path).ok()?;
-    file.take(LONGEST_LINE).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_LINE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

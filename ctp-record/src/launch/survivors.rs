@@ -7,7 +7,7 @@ use ctp_trace::escape::escaped_bytes;
 use crate::proc::environment;
 use crate::proc::process;
 
-/// Most repetitions of the list until two lists agree.
+/// Maximum number of repetitions of the list until two lists agree.
 const TRIES: usize = 4;
 
 /// Living processes that were started with this socket in their environment: (id, name).

@@ -22,12 +22,12 @@ use schedule::Schedule;
 
 /// A run of this length is inspected.
 pub const LONG: Duration = Duration::from_millis(500);
-/// Most stations scanned for long runs in a round.
-pub const MOST_STATIONS: usize = 1 << 14;
-/// Most runs that are known at a time.
-pub const MOST_RUNS: usize = 256;
-/// Most processes that are inspected in a recording.
-pub const MOST_PROCESSES: usize = 4;
+/// Maximum number of stations scanned for long runs in a round.
+pub const MAX_STATIONS: usize = 1 << 14;
+/// Maximum number of runs that are known at a time.
+pub const MAX_RUNS: usize = 256;
+/// Maximum number of processes that are inspected in a recording.
+pub const MAX_PROCESSES: usize = 4;
 /// Time from a scan to the next.
 const EVERY: Duration = Duration::from_millis(500);
 /// Scans use at most one n-th of a processor.
@@ -122,7 +122,7 @@ impl Inspections {
     /// read.
     pub fn request(&mut self, process: ProcessId, pid: u32) {
         let is_known = self.readable.contains_key(&process);
-        if !is_known && MOST_PROCESSES <= self.readable.len() {
+        if !is_known && MAX_PROCESSES <= self.readable.len() {
             return;
         }
         self.request_scope(process, pid, Scope::Threads);

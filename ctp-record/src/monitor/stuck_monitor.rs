@@ -63,8 +63,8 @@ pub struct StuckMonitor {
 
 /// Checks within the shortest threshold.
 const CHECKS: u32 = 8;
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// Checks use at most one n-th of a processor. A check of a trace only judges; a check of a flight recorder
 /// reads everything that is kept.
 const SHARE_OF_TRACE: u32 = 100;
@@ -80,7 +80,7 @@ impl StuckMonitor {
             notifiers,
             sender,
             stuck_observations,
-            pause: (Duration::from_nanos(shortest.0) / CHECKS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
+            pause: (Duration::from_nanos(shortest.0) / CHECKS).clamp(MIN_PAUSE, MAX_PAUSE),
             share: if is_flight {
                 SHARE_OF_FLIGHT
             } else {

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 
-use crate::proc::descriptor::{Descriptor, Held};
+use crate::proc::descriptor::{Descriptor, DescriptorState};
 use crate::proc::descriptor_tables::Tables;
 
-/// Most links of a process that are read in a round, in about 40 ms. Beyond it, other numbers of the same file
-/// are unknown.
+/// Maximum number of links of a process that are read in a round, in about 40 ms. Beyond this number, other numbers of
+/// the same file are unknown.
 const MAX_LINKS: usize = 1 << 13;
 
 /// A descriptor number that no longer refers to the same file.
@@ -19,7 +19,7 @@ pub(super) struct Changed<'a> {
     /// The file that the number referred to.
     pub was: Descriptor,
     /// The state in the main descriptor table; `confirm` replaces this with the state in all tables.
-    pub held: &'a mut Held,
+    pub state: &'a mut DescriptorState,
 }
 
 /// Checks all descriptor tables of the process.
@@ -35,16 +35,16 @@ pub(super) fn confirm(pid: u32, changed: &mut [Changed]) {
 pub(super) fn detach(changed: &mut [Changed]) {
     changed
         .iter_mut()
-        .for_each(|changed| *changed.held = Held::Unknown);
+        .for_each(|changed| *changed.state = DescriptorState::Unknown);
 }
 
 fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
     for descriptor in &mut *changed {
-        *descriptor.held = tables.look(descriptor.fd, descriptor.was);
+        *descriptor.state = tables.state_of(descriptor.fd, descriptor.was);
     }
     let closed: Vec<_> = changed
         .iter_mut()
-        .filter(|changed| *changed.held == Held::Closed)
+        .filter(|changed| *changed.state == DescriptorState::Closed)
         .collect();
     let files = closed.iter().map(|closed| closed.was).collect();
     let left = still_open(tables, &files);
@@ -52,7 +52,7 @@ fn confirm_in(tables: &Tables, changed: &mut [Changed]) {
         |was: Descriptor| was.is_unique() && left.as_ref().is_some_and(|left| !left.contains(&was));
     for descriptor in closed {
         if !has_exited(descriptor.was) {
-            *descriptor.held = Held::NumberClosed;
+            *descriptor.state = DescriptorState::NumberClosed;
         }
     }
 }
@@ -87,26 +87,26 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::proc::descriptor::look;
+    use crate::proc::descriptor::state_of;
 
     /// The state found for a number of this process after the descriptor was closed.
-    fn once_closed(fd: impl AsFd) -> Held {
+    fn once_closed(fd: impl AsFd) -> DescriptorState {
         let me = std::process::id();
         // A high number, which no other test gets meanwhile.
         let high = rustix::io::fcntl_dupfd_cloexec(&fd, 900).expect("a free number");
         let number = high.as_raw_fd() as u64;
-        let Held::Open(was) = look(me, number) else {
+        let DescriptorState::Open(was) = state_of(me, number) else {
             panic!("not open");
         };
         drop((fd, high));
-        let mut held = look(me, number);
+        let mut state = state_of(me, number);
         let changed = Changed {
             fd: number,
             was,
-            held: &mut held,
+            state: &mut state,
         };
         confirm(me, &mut [changed]);
-        held
+        state
     }
 
     // CT-15
@@ -114,13 +114,17 @@ mod tests {
     fn a_file_with_another_number_is_not_closed() {
         let (reader, writer) = rustix::pipe::pipe().expect("a descriptor");
         let duplicate = reader.try_clone().expect("a descriptor");
-        assert_eq!(once_closed(reader), Held::NumberClosed);
-        assert_eq!(once_closed(duplicate), Held::Closed, "the last number");
-        assert_eq!(once_closed(writer), Held::Closed);
+        assert_eq!(once_closed(reader), DescriptorState::NumberClosed);
+        assert_eq!(
+            once_closed(duplicate),
+            DescriptorState::Closed,
+            "the last number"
+        );
+        assert_eq!(once_closed(writer), DescriptorState::Closed);
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let duplicate = socket.try_clone().expect("a descriptor");
-        assert_eq!(once_closed(socket), Held::NumberClosed);
-        assert_eq!(once_closed(duplicate), Held::Closed);
+        assert_eq!(once_closed(socket), DescriptorState::NumberClosed);
+        assert_eq!(once_closed(duplicate), DescriptorState::Closed);
     }
 
     // CT-15
@@ -133,21 +137,24 @@ mod tests {
                 directories: vec![room.path().to_owned()],
                 has_own,
             };
-            let mut held = Held::Closed;
+            let mut state = DescriptorState::Closed;
             let changed = Changed {
                 fd: 17,
                 was,
-                held: &mut held,
+                state: &mut state,
             };
             confirm_in(&tables, &mut [changed]);
-            held
+            state
         };
         let socket = Descriptor::Socket(4711);
         link("/dev/null", "0");
-        assert_eq!(found(false, socket), Held::Closed);
-        assert_eq!(found(true, socket), Held::NumberClosed);
-        assert_eq!(found(false, Descriptor::Event), Held::NumberClosed);
+        assert_eq!(found(false, socket), DescriptorState::Closed);
+        assert_eq!(found(true, socket), DescriptorState::NumberClosed);
+        assert_eq!(
+            found(false, Descriptor::Event),
+            DescriptorState::NumberClosed
+        );
         link("anon_inode:[io_uring]", "1");
-        assert_eq!(found(false, socket), Held::NumberClosed);
+        assert_eq!(found(false, socket), DescriptorState::NumberClosed);
     }
 }

@@ -12,7 +12,7 @@ use crate::proc::sockets::{Sockets, inodes_of};
 const STAYS: Nanos = Nanos(1_000_000_000);
 
 /// Fewer unsent bytes stand in no writer's way: their acknowledgements may only be delayed.
-const FEWEST_UNSENT: u64 = 2048;
+const MIN_UNSENT_BYTES: u64 = 2048;
 
 /// The observations of the sockets of all processes.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ impl Process {
             _ => 0,
         };
         let to_send = |inode: &u64| match sockets.unsent(*inode) {
-            FEWEST_UNSENT.. => sockets.unsent(*inode),
+            MIN_UNSENT_BYTES.. => sockets.unsent(*inode),
             _ => 0,
         };
         let amounts = |amount: &dyn Fn(&u64) -> u64| -> Vec<(u64, u64)> {

@@ -2,7 +2,7 @@
 
 use ctp_trace::record::{Look, Nanos, Seen};
 
-use crate::proc::descriptor::{Descriptor, Held};
+use crate::proc::descriptor::{Descriptor, DescriptorState};
 
 /// A wait under observation.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +29,10 @@ struct Reported {
 
 impl Followed {
     /// A wait that was observed for the first time; `None` if the descriptor's state is unknown.
-    pub fn of(since: Nanos, held: &Held, at: Nanos) -> Option<Self> {
-        let descriptor = match *held {
-            Held::Open(descriptor) => Some(descriptor),
-            Held::Closed => None,
+    pub fn of(since: Nanos, state: &DescriptorState, at: Nanos) -> Option<Self> {
+        let descriptor = match *state {
+            DescriptorState::Open(descriptor) => Some(descriptor),
+            DescriptorState::Closed => None,
             _ => return None,
         };
         Some(Followed {
@@ -45,30 +45,30 @@ impl Followed {
     }
 
     /// Whether a descriptor that was open has changed, by the main descriptor table of the process.
-    pub fn is_changed(&self, held: &Held) -> bool {
-        match held {
-            Held::Open(_) => self.descriptor.is_some() && !self.is_same_file(held),
-            held => self.descriptor.is_some() && *held == Held::Closed,
+    pub fn is_changed(&self, state: &DescriptorState) -> bool {
+        match state {
+            DescriptorState::Open(_) => self.descriptor.is_some() && !self.is_same_file(state),
+            state => self.descriptor.is_some() && *state == DescriptorState::Closed,
         }
     }
 
     /// Whether the number is in use that was closed at each earlier observation.
-    pub fn has_opened(&self, held: &Held) -> bool {
-        self.descriptor.is_none() && matches!(held, Held::Open(_))
+    pub fn has_opened(&self, state: &DescriptorState) -> bool {
+        self.descriptor.is_none() && matches!(state, DescriptorState::Open(_))
     }
 
-    fn is_same_file(&self, held: &Held) -> bool {
+    fn is_same_file(&self, state: &DescriptorState) -> bool {
         let descriptor = self.descriptor;
-        matches!(held, Held::Open(open) if descriptor == Some(*open))
+        matches!(state, DescriptorState::Open(open) if descriptor == Some(*open))
     }
 
     /// The records to write for this observation. A lasting state is recorded twice, and then each time that its
     /// duration has doubled. That there is nothing to read is recorded each time that the wait has become
     /// half as long again, or, to save room, only at the end ([`unrecorded`](Self::unrecorded)).
-    pub fn see(&mut self, held: &Held, look: Look, saves_room: bool) -> Vec<Look> {
-        let seen = match held {
-            Held::Open(_) if !self.is_same_file(held) => Seen::Replaced,
-            Held::Closed if self.descriptor.is_none() => Seen::ClosedAtFirst,
+    pub fn see(&mut self, state: &DescriptorState, look: Look, saves_room: bool) -> Vec<Look> {
+        let seen = match state {
+            DescriptorState::Open(_) if !self.is_same_file(state) => Seen::Replaced,
+            DescriptorState::Closed if self.descriptor.is_none() => Seen::ClosedAtFirst,
             _ => look.seen,
         };
         let look = Look {
@@ -154,22 +154,22 @@ impl Followed {
 mod tests {
     use super::*;
 
-    const SOCKET: Held = Held::Open(Descriptor::Socket(4711));
-    const OTHER: Held = Held::Open(Descriptor::Socket(4712));
+    const SOCKET: DescriptorState = DescriptorState::Open(Descriptor::Socket(4711));
+    const OTHER: DescriptorState = DescriptorState::Open(Descriptor::Socket(4712));
 
     /// The records of these observations.
-    fn reported(looks: &[(u64, Held, Seen)]) -> Vec<(u64, Seen)> {
+    fn reported(looks: &[(u64, DescriptorState, Seen)]) -> Vec<(u64, Seen)> {
         let first = looks[0];
         let mut followed =
             Followed::of(Nanos(5), &first.1, Nanos(first.0)).expect("an open descriptor");
         let mut reported = Vec::new();
-        for (at, held, seen) in looks {
+        for (at, state, seen) in looks {
             let look = Look {
                 at: Nanos(*at),
                 seen: *seen,
                 ..Look::default()
             };
-            reported.extend(followed.see(held, look, false));
+            reported.extend(followed.see(state, look, false));
         }
         reported
             .into_iter()
@@ -180,12 +180,12 @@ mod tests {
     #[test]
     fn a_descriptor_closed_at_first_is_recorded_as_such() {
         let closed = [
-            (10, Held::Closed, Seen::Closed),
-            (20, Held::Closed, Seen::Closed),
+            (10, DescriptorState::Closed, Seen::Closed),
+            (20, DescriptorState::Closed, Seen::Closed),
         ];
         let recorded = [(10, Seen::ClosedAtFirst), (20, Seen::ClosedAtFirst)];
         assert_eq!(reported(&closed), recorded);
-        let unknown = Followed::of(Nanos(5), &Held::Unknown, Nanos(10));
+        let unknown = Followed::of(Nanos(5), &DescriptorState::Unknown, Nanos(10));
         assert!(unknown.is_none());
     }
 
@@ -193,7 +193,7 @@ mod tests {
     fn a_lasting_state_is_recorded_twice_then_rarely() {
         let quiet = [(10, SOCKET, Seen::Open), (20, SOCKET, Seen::Open)];
         assert_eq!(reported(&quiet), []);
-        let closed = |at| (at, Held::Closed, Seen::Closed);
+        let closed = |at| (at, DescriptorState::Closed, Seen::Closed);
         let looks: Vec<_> = quiet
             .into_iter()
             .chain((3..20).map(|i| closed(10 * i)))

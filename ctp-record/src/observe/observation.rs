@@ -7,13 +7,13 @@ use ctp_trace::record::{Nanos, Seen};
 
 use crate::harvest::DescriptorWait;
 use crate::memory::memory_set::StationPlace;
-use crate::proc::descriptor::{self, Descriptor, Held};
+use crate::proc::descriptor::{self, Descriptor, DescriptorState};
 use crate::proc::epoll::Watched;
 use crate::proc::sockets::Sockets;
 
 /// The epolls are read only after a wait of this length, because the kernel takes a lock of the program.
 const LONGER: Duration = Duration::from_secs(2);
-/// Most processes whose sockets or epolls are listed in a round.
+/// Maximum number of processes whose sockets or epolls are listed in a round.
 pub(super) const MAX_LISTS: usize = 4;
 
 /// A wait and the present state of its descriptor.
@@ -21,7 +21,7 @@ pub(super) struct Observation {
     pub place: StationPlace,
     pub wait: DescriptorWait,
     pub pid: u32,
-    pub held: Held,
+    pub state: DescriptorState,
 }
 
 /// The processes that have ended by now, checked with a single descriptor of each. This is done after everything
@@ -34,21 +34,23 @@ pub(super) fn ended_of(observations: &[(Observation, Option<Seen>)]) -> HashSet<
     let descriptors: HashMap<u32, u64> = numbers.collect();
     descriptors
         .into_iter()
-        .filter_map(|(pid, fd)| (descriptor::look(pid, fd) == Held::Unknown).then_some(pid))
+        .filter_map(|(pid, fd)| {
+            (descriptor::state_of(pid, fd) == DescriptorState::Unknown).then_some(pid)
+        })
         .collect()
 }
 
 /// What there is to read, for a wait to read; does not compare with earlier observations. `None` for a socket
 /// whose process was left out of this round.
 pub(super) fn seen_of(observation: &Observation, sockets: Option<&Sockets>) -> Option<Seen> {
-    let seen = match observation.held {
-        Held::Open(descriptor) if observation.wait.reads => match descriptor {
+    let seen = match observation.state {
+        DescriptorState::Open(descriptor) if observation.wait.reads => match descriptor {
             Descriptor::Socket(inode) => sockets?.seen(inode)?,
             Descriptor::Event => descriptor::seen_of_event(observation.pid, observation.wait.fd),
             _ => Seen::Open,
         },
-        Held::Closed => Seen::Closed,
-        Held::NumberClosed => Seen::NumberClosed,
+        DescriptorState::Closed => Seen::Closed,
+        DescriptorState::NumberClosed => Seen::NumberClosed,
         _ => Seen::Open,
     };
     Some(seen)
@@ -62,7 +64,7 @@ pub(super) fn watched_for(observations: &[Observation], now: Nanos) -> Lists {
     let pids: HashSet<u32> = observations
         .iter()
         .filter(|observation| {
-            let is_open = matches!(observation.held, Held::Open(_));
+            let is_open = matches!(observation.state, DescriptorState::Open(_));
             is_open && LONGER.as_nanos() <= observation.wait.since.until(now).0.into()
         })
         .map(|observation| observation.pid)
@@ -73,7 +75,7 @@ pub(super) fn watched_for(observations: &[Observation], now: Nanos) -> Lists {
 
 /// Whether an epoll watches this descriptor; `None` if unknown.
 pub(super) fn is_watched(observation: &Observation, watched: &Lists) -> Option<bool> {
-    let Held::Open(descriptor) = observation.held else {
+    let DescriptorState::Open(descriptor) = observation.state else {
         return None;
     };
     let watched = watched.get(&observation.pid)?.as_ref()?;
@@ -95,7 +97,7 @@ pub(super) fn tables_for(observations: &[Observation]) -> HashMap<u32, Sockets> 
         .iter()
         .filter(|observation| observation.wait.reads)
     {
-        if let Held::Open(Descriptor::Socket(inode)) = observation.held {
+        if let DescriptorState::Open(Descriptor::Socket(inode)) = observation.state {
             requested.entry(observation.pid).or_default().insert(inode);
         }
     }

@@ -143,10 +143,10 @@ impl Encoder {
     }
 
     /// Reports what is stuck after everything so far, if the stuck monitor is enabled.
-    pub fn look(&mut self, at: Nanos, idle: IdleReport) {
+    pub fn judge(&mut self, at: Nanos, idle: IdleReport) {
         if let Some((watch, sender)) = &mut self.watched {
             // The receiver is gone when the recording ends.
-            let _ = sender.send(watch.look(at, idle));
+            let _ = sender.send(watch.judge(at, idle));
         }
     }
 

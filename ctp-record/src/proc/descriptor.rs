@@ -11,7 +11,7 @@ use crate::proc::process::value_in;
 
 /// The state of a descriptor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum DescriptorState {
     /// Refers to this.
     Open(Descriptor),
     /// Refers to nothing, while the process has other descriptors.
@@ -89,19 +89,19 @@ impl Descriptor {
 }
 
 /// The state of a number in a process.
-pub fn look(pid: u32, fd: u64) -> Held {
-    look_in(&PathBuf::from(format!("/proc/{pid}/fd")), fd)
+pub fn state_of(pid: u32, fd: u64) -> DescriptorState {
+    state_in(&PathBuf::from(format!("/proc/{pid}/fd")), fd)
 }
 
 /// The state of a number in a descriptor table. A process that is ending has no descriptors at all: the kernel
 /// detaches all of them at once before it closes their files.
-pub fn look_in(directory: &Path, fd: u64) -> Held {
+pub fn state_in(directory: &Path, fd: u64) -> DescriptorState {
     match Descriptor::at(&directory.join(fd.to_string())) {
-        Ok(descriptor) => Held::Open(descriptor),
+        Ok(descriptor) => DescriptorState::Open(descriptor),
         Err(error) => match error.kind() {
-            ErrorKind::NotFound if has_any(directory).unwrap_or(false) => Held::Closed,
-            ErrorKind::PermissionDenied => Held::Hidden,
-            _ => Held::Unknown,
+            ErrorKind::NotFound if has_any(directory).unwrap_or(false) => DescriptorState::Closed,
+            ErrorKind::PermissionDenied => DescriptorState::Hidden,
+            _ => DescriptorState::Unknown,
         },
     }
 }
@@ -168,36 +168,43 @@ mod tests {
     fn open_and_closed_numbers_of_this_process() {
         let me = std::process::id();
         let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
-        let [reads, writes] = [&reader, &writer].map(|end| look(me, end.as_raw_fd() as u64));
-        let Held::Open(Descriptor::Pipe(inode, READ)) = reads else {
+        let [reads, writes] = [&reader, &writer].map(|end| state_of(me, end.as_raw_fd() as u64));
+        let DescriptorState::Open(Descriptor::Pipe(inode, READ)) = reads else {
             panic!("{reads:?}");
         };
-        assert_eq!(writes, Held::Open(Descriptor::Pipe(inode, WRITE)));
-        assert_eq!(look(me, u64::from(u32::MAX)), Held::Closed);
-        assert_eq!(look(u32::MAX, 1), Held::Unknown);
+        assert_eq!(
+            writes,
+            DescriptorState::Open(Descriptor::Pipe(inode, WRITE))
+        );
+        assert_eq!(state_of(me, u64::from(u32::MAX)), DescriptorState::Closed);
+        assert_eq!(state_of(u32::MAX, 1), DescriptorState::Unknown);
     }
 
     #[test]
     fn descriptors_of_an_ended_process_are_unknown() {
         let mut sleep = Command::new("sleep").arg("60").spawn().expect("a child");
         let (pid, child) = (sleep.id(), WaitId::Pid(Pid::from_child(&sleep)));
-        assert!(matches!(look(pid, 0), Held::Open(_)));
+        assert!(matches!(state_of(pid, 0), DescriptorState::Open(_)));
         sleep.kill().expect("our child");
         // The child stays in `/proc` as a zombie.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         rustix::process::waitid(child, options).expect("our child");
-        assert_eq!(look(pid, 0), Held::Unknown);
+        assert_eq!(state_of(pid, 0), DescriptorState::Unknown);
         sleep.wait().expect("an ended child");
-        assert_eq!(look(pid, 0), Held::Unknown);
+        assert_eq!(state_of(pid, 0), DescriptorState::Unknown);
     }
 
     #[test]
     fn a_process_without_descriptors_is_exiting() {
         let empty = tempfile::tempdir().expect("a directory");
-        assert_eq!(look_in(empty.path(), 17), Held::Unknown);
+        assert_eq!(state_in(empty.path(), 17), DescriptorState::Unknown);
         fs::write(empty.path().join("3"), "").expect("a file");
-        assert_eq!(look_in(empty.path(), 17), Held::Closed);
-        assert_eq!(look_in(empty.path(), 3), Held::Unknown, "not a link");
+        assert_eq!(state_in(empty.path(), 17), DescriptorState::Closed);
+        assert_eq!(
+            state_in(empty.path(), 3),
+            DescriptorState::Unknown,
+            "not a link"
+        );
     }
 
     #[test]

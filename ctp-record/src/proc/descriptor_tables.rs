@@ -8,9 +8,9 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use crate::proc::descriptor::{Descriptor, Held, has_any, look_in};
+use crate::proc::descriptor::{Descriptor, DescriptorState, has_any, state_in};
 
-/// Most threads that are inspected. For a process with more threads, nothing is known.
+/// Maximum number of threads that are inspected. For a process with more threads, nothing is known.
 const MAX_THREADS: usize = 1 << 10;
 /// `KCMP_FILES` of `linux/kcmp.h`.
 const FILES: libc::c_int = 2;
@@ -53,16 +53,16 @@ impl Tables {
 
     /// The state of a number that referred to `was`, if the tables agree. If any table still has the same file, the
     /// number is open: the waiting thread may use that table.
-    pub fn look(&self, fd: u64, was: Descriptor) -> Held {
-        let held: Vec<Held> = self
+    pub fn state_of(&self, fd: u64, was: Descriptor) -> DescriptorState {
+        let states: Vec<DescriptorState> = self
             .directories
             .iter()
-            .map(|directory| look_in(directory, fd))
+            .map(|directory| state_in(directory, fd))
             .collect();
-        match held[..] {
-            _ if held.contains(&Held::Open(was)) => Held::Open(was),
+        match states[..] {
+            _ if states.contains(&DescriptorState::Open(was)) => DescriptorState::Open(was),
             [first, ref others @ ..] if others.iter().all(|other| *other == first) => first,
-            _ => Held::Unknown,
+            _ => DescriptorState::Unknown,
         }
     }
 }
@@ -129,18 +129,18 @@ mod tests {
                 directories,
                 has_own: false,
             };
-            tables.look(17, PIPES[0])
+            tables.state_of(17, PIPES[0])
         };
-        let [open, other] = PIPES.map(Held::Open);
-        assert_eq!(look(&[&without]), Held::Closed);
-        assert_eq!(look(&[&without, &without]), Held::Closed);
+        let [open, other] = PIPES.map(DescriptorState::Open);
+        assert_eq!(look(&[&without]), DescriptorState::Closed);
+        assert_eq!(look(&[&without, &without]), DescriptorState::Closed);
         assert_eq!(
             look(&[&without, &with]),
             open,
             "the waiting thread may use this table"
         );
         assert_eq!(look(&[&another, &with]), open);
-        assert_eq!(look(&[&without, &another]), Held::Unknown);
+        assert_eq!(look(&[&without, &another]), DescriptorState::Unknown);
         assert_eq!(look(&[&another, &another]), other);
     }
 }

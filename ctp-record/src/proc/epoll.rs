@@ -10,8 +10,8 @@ use std::path::Path;
 use crate::proc::descriptor::Descriptor;
 use crate::proc::descriptor_tables::Tables;
 
-/// Most descriptors of an inspected process. An epoll has about as many entries, and its lock is held for at most
-/// a microsecond for each.
+/// Maximum number of descriptors of an inspected process. An epoll has about as many entries, and its lock is held for
+/// at most a microsecond for each.
 const MAX_LINKS: usize = 1 << 8;
 
 /// `EPOLLIN`, `EPOLLRDNORM`, and `EPOLLRDHUP`.

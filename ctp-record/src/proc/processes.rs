@@ -62,10 +62,10 @@ struct Program {
     is_proven: bool,
 }
 
-/// Most pages remembered as no program code, per process.
+/// Maximum number of pages remembered as no program code, per process.
 const MAX_ELSEWHERE: usize = 4096;
 
-/// Most searches, against a program that writes ids of no process.
+/// Maximum number of searches, against a program that writes ids of no process.
 const MAX_SEARCHES: u32 = 1024;
 
 impl Processes {

@@ -20,7 +20,7 @@ pub struct Sockets {
     is_cut: bool,
 }
 
-/// Most bytes read of each table: some ten thousand sockets.
+/// Maximum number of bytes read of each table: some ten thousand sockets.
 const MAX_BYTES: u64 = 1 << 20;
 /// The kernel's state number of a connection closed by the other end.
 const CLOSE_WAIT: &str = "08";
@@ -70,7 +70,7 @@ const TCP_TABLES: [Table; 2] = [
     ("tcp6", |line| inet(line, TCP)),
 ];
 
-/// Most descriptors of an observed process. Reading their links takes about 5 ms.
+/// Maximum number of descriptors of an observed process. Reading their links takes about 5 ms.
 const MAX_LINKS: usize = 1 << 10;
 
 /// The inodes of all sockets of a process. `None` if there may be more.

@@ -8,10 +8,10 @@ use std::fs;
 use crate::proc::process::{status_of, threads_of};
 use crate::proc::unix_sockets;
 
-/// Most threads of an observed process.
+/// Maximum number of threads of an observed process.
 const MAX_THREADS: usize = 256;
 
-/// Most descriptors in an observed epoll.
+/// Maximum number of descriptors in an observed epoll.
 const MAX_WATCHED: usize = 16;
 
 /// Counts of a process's threads.

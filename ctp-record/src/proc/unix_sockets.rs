@@ -9,7 +9,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// Most bytes read of an answer: some twenty thousand sockets.
+/// Maximum number of bytes read of an answer: some twenty thousand sockets.
 const MAX_BYTES: usize = 1 << 20;
 /// The largest part of an answer.
 const BUFFER_BYTES: usize = 1 << 15;
@@ -221,12 +221,12 @@ mod tests {
     use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 
     use super::*;
-    use crate::proc::descriptor::{self, Descriptor, Held};
+    use crate::proc::descriptor::{self, Descriptor, DescriptorState};
 
     fn inode_of(socket: impl AsFd) -> u64 {
         let (pid, number) = (std::process::id(), socket.as_fd().as_raw_fd());
-        match descriptor::look(pid, number as u64) {
-            Held::Open(Descriptor::Socket(inode)) => inode,
+        match descriptor::state_of(pid, number as u64) {
+            DescriptorState::Open(Descriptor::Socket(inode)) => inode,
             _ => panic!("{number} is no socket"),
         }
     }

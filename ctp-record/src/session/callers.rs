@@ -14,7 +14,7 @@ use crate::session::wait::Request;
 
 /// Limit of callers handled at the end, at least the kernel's limit of pending connections. More can only come
 /// from a program that connects in an endless loop.
-const MOST_LATE: usize = 1 << 16;
+const MAX_LATE: usize = 1 << 16;
 
 impl Session<'_> {
     /// Admits a single caller: reading a process's maps takes so long that others could lose events.
@@ -67,7 +67,7 @@ impl Session<'_> {
     pub(super) fn dismiss(&mut self) {
         let rendezvous = self.rendezvous;
         let callers = std::iter::from_fn(|| rendezvous.accept());
-        for caller in callers.take(MOST_LATE) {
+        for caller in callers.take(MAX_LATE) {
             self.dismiss_caller(caller);
         }
         self.wait.lines().hear_all();

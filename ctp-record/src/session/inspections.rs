@@ -8,7 +8,7 @@ use ctp_trace::record::{Nanos, Record};
 use super::{Over, Session};
 use crate::harvest::Sink as _;
 use crate::memory::clock::processor_time;
-use crate::monitor::inspections::{LONG, MOST_PROCESSES, MOST_RUNS, MOST_STATIONS};
+use crate::monitor::inspections::{LONG, MAX_PROCESSES, MAX_RUNS, MAX_STATIONS};
 
 /// How long the end of the recording waits for the last inspection.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -37,9 +37,9 @@ impl Session<'_> {
         inspections
             .runs
             .retain(|(place, run)| is_same(*place, *run));
-        let room = MOST_RUNS - inspections.runs.len();
+        let room = MAX_RUNS - inspections.runs.len();
         let cursor = &mut inspections.cursor;
-        let mut found = regions.next_found(cursor, MOST_STATIONS, room, |place| {
+        let mut found = regions.next_found(cursor, MAX_STATIONS, room, |place| {
             regions.long_run(place, LONG)
         });
         found.retain(|run| !inspections.runs.contains(run));
@@ -89,7 +89,7 @@ impl Session<'_> {
         }
         let until = Instant::now() + LAST_WAIT;
         self.inspect_followed();
-        for (process, _) in self.processes.living().into_iter().take(MOST_PROCESSES) {
+        for (process, _) in self.processes.living().into_iter().take(MAX_PROCESSES) {
             if let Some(pid) = self.processes.pid_with_own_threads(process) {
                 self.inspections.request(process, pid);
             }

@@ -9,11 +9,11 @@ use super::Session;
 use crate::harvest::{DescriptorWait, Sink as _};
 use crate::memory::clock::processor_time;
 use crate::memory::memory_set::StationPlace;
-use crate::observe::{LONG, MOST_STATIONS, MOST_WAITS};
+use crate::observe::{LONG, MAX_STATIONS, MAX_WAITS};
 use crate::proc::threads;
 
-/// Most processes with observed threads and sockets.
-const MOST_PROCESSES: usize = 4;
+/// Maximum number of processes with observed threads and sockets.
+const MAX_PROCESSES: usize = 4;
 
 /// Only waits of this length are judged.
 const JUDGED: Duration = Duration::from_nanos(THRESHOLD.0);
@@ -52,7 +52,7 @@ impl Session<'_> {
 
     /// Observes the threads of processes, and their sockets while some coroutine waits for long.
     fn observe_processes(&mut self, has_long_wait: bool) {
-        for (process, pid) in self.processes.living().into_iter().take(MOST_PROCESSES) {
+        for (process, pid) in self.processes.living().into_iter().take(MAX_PROCESSES) {
             self.observe_threads(process, pid);
             if has_long_wait {
                 let sockets = self.looks.drained.observe(process, pid, self.clock.now());
@@ -103,11 +103,11 @@ impl Session<'_> {
     /// The waits with remarkable findings, and the next waits in turn.
     fn waits_to_look_at(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
         let regions = &self.regions;
-        let suspects = self.looks.suspects().into_iter().take(MOST_WAITS);
+        let suspects = self.looks.suspects().into_iter().take(MAX_WAITS);
         let still = |place| Some((place, regions.descriptor_wait(place, LONG)?));
         let mut waits: Vec<_> = suspects.filter_map(still).collect();
         let cursor = &mut self.looks.cursor;
-        let mut others = regions.next_found(cursor, MOST_STATIONS, MOST_WAITS, |place| {
+        let mut others = regions.next_found(cursor, MAX_STATIONS, MAX_WAITS, |place| {
             regions.descriptor_wait(place, LONG)
         });
         others.retain(|(place, _)| waits.iter().all(|(suspect, _)| suspect != place));

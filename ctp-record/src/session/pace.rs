@@ -55,13 +55,13 @@ pub enum Next {
 }
 
 /// Pause for a calm program.
-const CALM: Duration = Duration::from_micros(250);
+const CALM_PAUSE: Duration = Duration::from_micros(250);
 /// Pause for a program that fills its slots.
-const BRISK: Duration = Duration::from_micros(50);
+const SHORT_PAUSE: Duration = Duration::from_micros(50);
 /// Pause while reading waits for writing.
-const HELD: Duration = Duration::from_millis(1);
+const WRITING_PAUSE: Duration = Duration::from_millis(1);
 /// The pause at which the recorder arms the doorbell instead.
-const LONGEST: Duration = Duration::from_millis(4);
+const MAX_PAUSE: Duration = Duration::from_millis(4);
 
 /// Chooses the pause after each pass.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Pace { pause: CALM }
+        Pace { pause: CALM_PAUSE }
     }
 }
 
@@ -82,24 +82,24 @@ impl Pace {
             PassOutcome {
                 is_cut_short: true, ..
             } => return Next::Again,
-            PassOutcome { is_held: true, .. } => return Next::Nap(HELD),
+            PassOutcome { is_held: true, .. } => return Next::Nap(WRITING_PAUSE),
             PassOutcome { events: 0, .. } => return self.quiet(),
             PassOutcome { lost: true, .. }
             | PassOutcome { short: true, .. }
             | PassOutcome { most: 5.., .. } => {
-                self.pause = BRISK;
+                self.pause = SHORT_PAUSE;
                 return Next::Again;
             }
-            PassOutcome { most: 3.., .. } => self.pause = BRISK,
-            _ => self.pause = (self.pause * 2).clamp(BRISK, CALM),
+            PassOutcome { most: 3.., .. } => self.pause = SHORT_PAUSE,
+            _ => self.pause = (self.pause * 2).clamp(SHORT_PAUSE, CALM_PAUSE),
         }
         Next::Nap(self.pause)
     }
 
     fn quiet(&mut self) -> Next {
-        self.pause = (self.pause * 2).min(LONGEST);
+        self.pause = (self.pause * 2).min(MAX_PAUSE);
         match self.pause {
-            LONGEST => Next::Sleep,
+            MAX_PAUSE => Next::Sleep,
             pause => Next::Nap(pause),
         }
     }
@@ -146,9 +146,9 @@ mod tests {
             most: 4,
             ..CALM_PASS
         };
-        assert_eq!(pace.after(half), Next::Nap(BRISK));
-        assert_eq!(pace.after(CALM_PASS), Next::Nap(BRISK * 2));
+        assert_eq!(pace.after(half), Next::Nap(SHORT_PAUSE));
+        assert_eq!(pace.after(CALM_PASS), Next::Nap(SHORT_PAUSE * 2));
         let calm: Vec<Next> = (0..4).map(|_| pace.after(CALM_PASS)).collect();
-        assert_eq!(calm.last(), Some(&Next::Nap(CALM)));
+        assert_eq!(calm.last(), Some(&Next::Nap(CALM_PAUSE)));
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Most seconds of processor time reserved for writing the rest.
-const MOST_RESERVE_S: u64 = 10;
+/// Maximum number of seconds of processor time reserved for writing the rest.
+const MAX_RESERVE_S: u64 = 10;
 
 /// Records that the recorder can order, encode and write in a second. It is faster with a processor for itself.
 const RECORDS_A_S: u64 = if cfg!(debug_assertions) {
@@ -20,7 +20,7 @@ const RECORDS_A_S: u64 = if cfg!(debug_assertions) {
 pub fn keep_time_to_finish() {
     let limit = getrlimit(Resource::Cpu);
     let Some(hard) = limit.maximum else { return };
-    let reserve = (hard / 10).clamp(1, MOST_RESERVE_S);
+    let reserve = (hard / 10).clamp(1, MAX_RESERVE_S);
     let warned = hard.saturating_sub(reserve).max(1);
     let current = Some(limit.current.map_or(warned, |soft| soft.min(warned)));
     // If this fails, the recorder may be killed at the hard limit.

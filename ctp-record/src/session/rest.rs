@@ -57,13 +57,13 @@ impl Session<'_> {
     fn wait(&mut self, at_most: Duration, announced: bool) -> io::Result<Happened> {
         let deaf = self.so_far.alarms.deaf_for(at_most);
         std::thread::sleep(deaf);
-        let mut happened = self.look()?;
+        let mut happened = self.poll()?;
         if happened == Happened::default() && deaf < at_most {
             self.wait.sit_out(at_most - deaf)?;
             self.so_far
                 .liveness
                 .was_woken(at_most - deaf, self.clock.now());
-            happened = self.look()?;
+            happened = self.poll()?;
         }
         self.so_far.alarms.waited(
             happened.rang || happened.knocked || happened.requested,
@@ -72,9 +72,9 @@ impl Session<'_> {
         Ok(happened)
     }
 
-    fn look(&mut self) -> io::Result<Happened> {
+    fn poll(&mut self) -> io::Result<Happened> {
         let at = self.clock.now();
-        let happened = self.wait.look()?;
+        let happened = self.wait.poll()?;
         if !happened.ended && !happened.departed {
             self.so_far.liveness.none_had_ended(at);
         }

@@ -69,7 +69,7 @@ impl Session<'_> {
         let no_progress = regions.report_idle(after, processes, output.as_mut());
         // The cost of judging is sent with the findings.
         stuck_monitor.started(processor_time().saturating_sub(begin));
-        output.look(at, no_progress);
+        output.judge(at, no_progress);
     }
 
     /// Checks a flight recorder, if some coroutine has been idle for long enough.
@@ -89,7 +89,7 @@ impl Session<'_> {
         };
         let took = processor_time().saturating_sub(begin);
         // If no thread can be started, the next check tries again.
-        if flight::look(gathered, thresholds, sender).is_ok() {
+        if flight::judge(gathered, thresholds, sender).is_ok() {
             self.stuck_monitor
                 .iter_mut()
                 .for_each(|stuck_monitor| stuck_monitor.started(took));

@@ -162,7 +162,7 @@ impl Wait {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn look(&mut self) -> io::Result<Happened> {
+    pub fn poll(&mut self) -> io::Result<Happened> {
         let mut events = Vec::with_capacity(16);
         let spare = rustix::buffer::spare_capacity(&mut events);
         match epoll::wait(&self.epoll, spare, Some(&Timespec::default())) {

@@ -8,7 +8,7 @@ use ctp_trace::verdict::{Caveat, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
 use crate::evidence::missing_wakes::{self, Losses};
-use crate::evidence::thread_looks::ThreadLook;
+use crate::evidence::thread_inspections::ThreadInspection;
 use crate::evidence::{Member, observations, resource};
 use crate::load::Model;
 use crate::names::{Label, Names, label};
@@ -53,7 +53,7 @@ pub fn of(
     judgement: &Judgement,
     lost: Option<&Closing>,
     block: Option<&Block>,
-    thread: Option<&ThreadLook>,
+    thread: Option<&ThreadInspection>,
 ) -> Proof {
     let mut steps = own_steps(model, names, coroutine);
     steps.extend(lost.and_then(|closing| close(model, names, coroutine, closing)));
@@ -64,7 +64,7 @@ pub fn of(
         steps.extend(observed(model, coroutine));
     }
     steps.extend(evidence(judgement.reason));
-    let looks = thread.map(ThreadLook::proof).unwrap_or_default();
+    let looks = thread.map(ThreadInspection::proof).unwrap_or_default();
     steps.extend(
         looks
             .into_iter()

@@ -288,7 +288,7 @@ fn bound_names(record: &mut Record) {
         }
         Record::InspectedTask(task) => text::bound(&mut task.name),
         Record::InspectedThread(thread) => text::bound(&mut thread.name),
-        Record::Module(module) => module.path.truncate(LONGEST_PATH),
+        Record::Module(module) => module.path.truncate(MAX_PATH_BYTES),
         Record::Site(site) => match &mut site.place {
             Place::Source { file: name, .. } | Place::Function { name, .. } => text::bound(name),
             _ => {}
@@ -345,5 +345,5 @@ fn weight_of_task(task: &InspectedTask) -> usize {
 
 const RECORD_BYTES: u64 = 64;
 /// The longest path that Linux can open, plus ` (deleted)`, which the kernel may append.
-const LONGEST_PATH: usize = 4096 + 16;
+const MAX_PATH_BYTES: usize = 4096 + 16;
 const ARGUMENT_BYTES: usize = 24;

@@ -22,9 +22,9 @@ pub fn bound(text: &mut String) {
     }
 }
 
-/// The text up to [`LONGEST_BYTES`].
+/// The text up to [`MAX_BYTES`].
 fn beginning(text: &str) -> &str {
-    let mut end = text.len().min(LONGEST_BYTES);
+    let mut end = text.len().min(MAX_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -32,11 +32,11 @@ fn beginning(text: &str) -> &str {
 }
 
 /// Maximum length of a text that is shown in full, in bytes.
-const LONGEST_BYTES: usize = 16 << 10;
+const MAX_BYTES: usize = 16 << 10;
 
 /// Escapes bytes of a program. Invalid UTF-8 is escaped byte by byte. Cuts off the end like [`escape`].
 pub fn escape_bytes(bytes: &[u8]) -> String {
-    let start = &bytes[..bytes.len().min(LONGEST_BYTES)];
+    let start = &bytes[..bytes.len().min(MAX_BYTES)];
     if start.len() < bytes.len() {
         return escape(&escaped_bytes(start)) + "..";
     }
@@ -69,11 +69,11 @@ mod tests {
     #[test]
     fn long_text_is_cut() {
         for long in ["a", "\x1b", "ü", "\u{e0001}"] {
-            let escaped = escape(&long.repeat(LONGEST_BYTES + 1));
-            assert!(escaped.len() <= LONGEST_BYTES + 2 && escaped.ends_with(".."));
-            let mut bounded = long.repeat(LONGEST_BYTES + 1);
+            let escaped = escape(&long.repeat(MAX_BYTES + 1));
+            assert!(escaped.len() <= MAX_BYTES + 2 && escaped.ends_with(".."));
+            let mut bounded = long.repeat(MAX_BYTES + 1);
             bound(&mut bounded);
-            assert!(bounded.len() <= LONGEST_BYTES);
+            assert!(bounded.len() <= MAX_BYTES);
         }
     }
 

@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use crate::config::{Config, StuckView};
 use crate::document::{self, hints};
-use crate::evidence::thread_looks::ThreadLook;
+use crate::evidence::thread_inspections::ThreadInspection;
 use crate::findings::Finding as _;
 use crate::findings::gate::{self, Status};
 use crate::findings::leaks::Leak;
@@ -38,7 +38,7 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     let context = model::Context::of(&model, &names, &stacks, &members);
     let groups = model::groups(&context, &members);
     let deadlocks = model::deadlocks::deadlocks(&context, &members);
-    let pool = ThreadLook::of_blocking_pool(&model, &stacks);
+    let pool = ThreadInspection::of_blocking_pool(&model, &stacks);
     let tasks = unrecorded::groups(&model, view);
     let fields = || {
         let leaks = Vec::<Leak>::find(&model, &names);

@@ -113,7 +113,7 @@ impl SiteArg {
 }
 
 /// Predicts the coming rows. The encoder and the decoder keep the same state, for one block.
-struct Oracle {
+struct RowPredictor {
     /// The coroutine of the previous row.
     coroutine: u32,
     /// The time of the previous row that has a time.
@@ -132,10 +132,10 @@ struct Oracle {
 /// A power of two.
 const RECENT: usize = 1024;
 
-impl Oracle {
+impl RowPredictor {
     fn new() -> Self {
         let (states, indices) = (vec![Expectation::default()], Map::default());
-        Oracle {
+        RowPredictor {
             coroutine: 0,
             at: 0,
             tid: 0,

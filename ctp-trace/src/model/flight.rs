@@ -1,5 +1,5 @@
-//! Traces that have only totals of some events: those of flight recorders, from before the window of complete
-//! events, and summaries. Defines how these totals affect the usual wait of a coroutine.
+//! Totals that stand for events: those from before the window of a flight recorder, and those of a summary. They
+//! count among the usual waits and lives of coroutines with the same name.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;

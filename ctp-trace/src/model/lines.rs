@@ -1,5 +1,5 @@
-//! Where sites are in the program, as far as levels of comparison need to know: which sites are at the
-//! same line, and which calls led there.
+//! Which sites are at the same line of a program, and through which calls each was reached. The levels of
+//! comparison need no more of a site's place.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ pub(super) struct LineId(u32);
 
 /// Minimum number of innermost addresses that make sites comparable: the probe's, the leaf's, and one of
 /// the leaf's caller.
-const FEWEST_CALLS: usize = 3;
+const MIN_CALLS: usize = 3;
 
 /// The place of one site.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,7 @@ impl Lines {
     pub(super) fn has_chain(&self, site: SiteId) -> bool {
         self.sites
             .get(&site)
-            .is_some_and(|known| FEWEST_CALLS <= known.calls.len())
+            .is_some_and(|known| MIN_CALLS <= known.calls.len())
     }
 
     /// The line of the site, if known.
@@ -71,7 +71,7 @@ impl Lines {
         let known = self.sites.get(&site).filter(|known| known.line.is_none());
         known.into_iter().flat_map(|known| {
             let most = known.calls.len().saturating_sub(1);
-            let lengths = (FEWEST_CALLS..=most).rev();
+            let lengths = (MIN_CALLS..=most).rev();
             lengths.map(|length| (known.process, &known.calls[..length]))
         })
     }

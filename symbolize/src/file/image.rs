@@ -247,7 +247,7 @@ impl<'i> ReadRef<'i> for &'i Image {
     /// A string. The bytes after it are read too, since strings lie side by side.
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'i [u8], ()> {
         let size = range.end.checked_sub(range.start).ok_or(())?;
-        for most in [USUAL_STRING_BYTES, LONGEST_STRING_BYTES] {
+        for most in [USUAL_STRING_BYTES, MAX_STRING_BYTES] {
             let bytes = self.read_bytes_at(range.start, size.min(most))?;
             if let Some(length) = bytes.iter().position(|byte| *byte == delimiter) {
                 return Ok(&bytes[..length]);
@@ -258,7 +258,7 @@ impl<'i> ReadRef<'i> for &'i Image {
 }
 
 const USUAL_STRING_BYTES: u64 = 4 << 10;
-const LONGEST_STRING_BYTES: u64 = 64 << 10;
+const MAX_STRING_BYTES: u64 = 64 << 10;
 
 /// The file behind an image, until it is closed.
 struct Source {

@@ -37,7 +37,7 @@ const SAVED_BY_FIND: u16 = 3 * CHECK_COST;
 /// The savings are capped here.
 const MAX_SAVED: u16 = 32 * CHECK_COST;
 
-/// Most checks that a thread makes at once while unused lanes are left.
+/// Maximum number of checks that a thread makes at once while unused lanes are left.
 const MAX_CHECKS_AT_ONCE: u16 = 8;
 
 /// Distance from a checked lane to the next. A prime, so that all lanes are visited whatever their

@@ -1,6 +1,6 @@
 //! The content of a lane record, and its packing into three words.
 
-use crate::memory::layout::MOST_STATIONS;
+use crate::memory::layout::MAX_STATIONS;
 use crate::protocol::intern::site::SiteWord;
 
 /// Records of thread events: what the thread did, as opposed to events of a coroutine. The codes
@@ -80,7 +80,7 @@ pub struct Payload {
     pub arg: u64,
 }
 
-const STATION_BITS: u32 = MOST_STATIONS.ilog2();
+const STATION_BITS: u32 = MAX_STATIONS.ilog2();
 const N_SHIFT: u32 = 28;
 const N_BITS: u32 = 16;
 const WAIT_SHIFT: u32 = 56;
@@ -116,7 +116,7 @@ impl Payload {
 
     /// The bits of the commit word that name the owner of a record: station and its use.
     pub(crate) const fn owner_bits(station: u32, uses: u8) -> u64 {
-        (uses as u64) << STATION_BITS | (station % MOST_STATIONS) as u64
+        (uses as u64) << STATION_BITS | (station % MAX_STATIONS) as u64
     }
 
     /// The station number in a commit word.
@@ -200,7 +200,7 @@ mod tests {
             kind: crate::protocol::slot::EventKind::Suspend as u8,
             wait_kind: 8,
             uses: 255,
-            station: MOST_STATIONS - 1,
+            station: MAX_STATIONS - 1,
             n: (1 << 40) - 2,
             site: SiteWord::from_id(u32::MAX).0,
             arg: u64::MAX,

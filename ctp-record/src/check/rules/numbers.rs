@@ -6,7 +6,7 @@ use ctp_nostd::slot::Epoch;
 
 use super::Judged::{self, Broken, Kept, NotSeen};
 use super::Pair;
-use crate::check::look::{Fall, Look};
+use crate::check::station_reading::{Fall, StationReading};
 
 pub(super) fn dialect(pair: &Pair<'_>) -> Judged {
     match pair.now.dialect {
@@ -34,7 +34,7 @@ fn fall_before(pair: &Pair<'_>) -> Option<Fall> {
 }
 
 /// Two different events with the same number prove that the number was reused in between.
-fn no_repetition(before: &Look, now: &Look) -> Judged {
+fn no_repetition(before: &StationReading, now: &StationReading) -> Judged {
     let is_another = |(n, epoch): &&(u64, Epoch)| {
         let same = before.events.iter().find(|(known, _)| known == n);
         same.is_some_and(|(_, was)| was != epoch)
@@ -69,11 +69,11 @@ pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
     Kept
 }
 
-/// No slot may still be odd although a later event was complete at the earlier look.
+/// No slot may still be odd although a later event was complete at the earlier reading.
 pub(super) fn even(pair: &Pair<'_>) -> Judged {
     let is_numbered = pair.now.dialect == Some(Dialect::PerSlot) && !pair.is_jumbled;
     let before = pair.before.filter(|_| is_numbered);
-    let Some(newest) = before.and_then(Look::newest_whole) else {
+    let Some(newest) = before.and_then(StationReading::newest_whole) else {
         return NotSeen;
     };
     let mut slots = 0..SLOTS;

@@ -4,7 +4,7 @@ use ctp_nostd::layout::Interned;
 
 use super::Judged::{self, Broken, Kept, NotSeen};
 use super::Pair;
-use crate::check::look::Look;
+use crate::check::station_reading::StationReading;
 
 pub(super) fn id(pair: &Pair<'_>) -> Judged {
     match (pair.now.dialect, pair.now.raw.probe_id) {
@@ -15,13 +15,13 @@ pub(super) fn id(pair: &Pair<'_>) -> Judged {
 }
 
 pub(super) fn is_dead(pair: &Pair<'_>) -> Judged {
-    let station_owner = |look: &Look| (look.raw.probe_id, look.raw.generation);
+    let station_owner = |reading: &StationReading| (reading.raw.probe_id, reading.raw.generation);
     let before = pair
         .before
         .filter(|before| station_owner(before) == station_owner(pair.now));
     match (pair.now.raw.is_dead, before) {
         (dead @ 2.., _) => Broken(format!("is_dead is {dead}")),
-        // The earlier look may have copied the numbers before the death came.
+        // The earlier reading may have copied the numbers before the death came.
         (_, Some(before)) if before.raw.is_dead == 1 && before.still => {
             if before.seqs == pair.now.seqs {
                 Kept

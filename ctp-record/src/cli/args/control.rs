@@ -130,7 +130,7 @@ fn no_verb(words: &[OsString]) -> clap::Error {
 fn from_here(path: &Path) -> Result<PathBuf, clap::Error> {
     let refused = |why: &str| wrong_control(ErrorKind::ValueValidation, why);
     let path = std::path::absolute(path).map_err(|error| refused(&error.to_string()))?;
-    let is_line = |text: &str| !text.contains('\n') && text.len() < LONGEST_PATH;
+    let is_line = |text: &str| !text.contains('\n') && text.len() < MAX_PATH_BYTES;
     if path.to_str().is_some_and(is_line) {
         Ok(path)
     } else {
@@ -141,7 +141,7 @@ fn from_here(path: &Path) -> Result<PathBuf, clap::Error> {
 }
 
 /// The kernel's limit.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 fn filter(words: &[String]) -> Result<Filter, clap::Error> {
     let filter = words.join(" ").parse();

@@ -1,5 +1,5 @@
 //! Fast path of the merge: the next run or suspend of a known coroutine, which is nearly every record.
-//! The slow path is tried only where a run of such records ends. EventBatch go to the sink in batches, because
+//! The slow path is tried only where a run of such records ends. Events go to the sink in batches, because
 //! handling an event leaves in the cache what the next event needs.
 
 use ctp_nostd::lane::Copied;
@@ -12,7 +12,7 @@ use crate::harvest::horizon::Horizon;
 use crate::harvest::queue::WINDOW_RECORDS;
 use crate::harvest::{Harvest, Pass, Sink, SiteTable};
 
-/// EventBatch that wait to be handed to the sink. Empty between rounds. Until they are handed over, only
+/// Events that wait to be handed to the sink. Empty between rounds. Until they are handed over, only
 /// definitions may go to the sink.
 #[derive(Debug)]
 pub(in crate::harvest) struct EventBatch {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// From the first inspection to the second, which shows what has not moved in between.
 const FIRST_GAP: Duration = Duration::from_millis(250);
-const LONGEST_GAP: Duration = Duration::from_secs(30);
+const MAX_GAP: Duration = Duration::from_secs(30);
 /// Inspections use at most one n-th of a processor, except for the second.
 const SHARE: u32 = 50;
 
@@ -42,7 +42,7 @@ impl Schedule {
         } else {
             self.not_before.max(now + self.gap)
         };
-        self.gap = (self.gap * 2).min(LONGEST_GAP);
+        self.gap = (self.gap * 2).min(MAX_GAP);
     }
 
     /// When the next inspection is due.
@@ -68,7 +68,7 @@ mod tests {
             gaps.push(schedule.next() - now);
         }
         assert_eq!(gaps[..4], [1, 2, 4, 8].map(|count| FIRST_GAP * count));
-        assert_eq!(gaps.last(), Some(&LONGEST_GAP));
+        assert_eq!(gaps.last(), Some(&MAX_GAP));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::session::scheduling_priority;
 ///
 /// # Errors
 /// Those of the kernel: too many threads.
-pub fn look(
+pub fn judge(
     mut gathered: SnapshotInput,
     thresholds: Vec<Nanos>,
     sender: Sender<StuckObservation>,
@@ -26,7 +26,7 @@ pub fn look(
         let mut watch = Watch::new(&gathered.start, thresholds);
         let plan = Plan::of(&mut gathered);
         let at = assemble(gathered, plan, &mut watch).end.at;
-        let stuck_observation = watch.look(at, IdleReport::default());
+        let stuck_observation = watch.judge(at, IdleReport::default());
         drop(watch); // counts as cost, too
         let cost = processor_time();
         // Fails if the recorder has ended.

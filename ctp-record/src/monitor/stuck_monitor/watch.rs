@@ -88,7 +88,7 @@ impl Watch {
 
     /// Judges the coroutines. All records until `at` must have been taken in; `no_progress` adds what is
     /// known about coroutines without recent records.
-    pub fn look(&mut self, at: Nanos, no_progress: IdleReport) -> StuckObservation {
+    pub fn judge(&mut self, at: Nanos, no_progress: IdleReport) -> StuckObservation {
         let begin = processor_time();
         for account in &no_progress.accounts {
             self.trace_model.consume(account);
@@ -176,7 +176,7 @@ mod tests {
         watch.take(&event(1, EventKind::Suspend, READ));
         watch.take(&event(2, EventKind::Run, SiteId(0)));
         watch.take(&ends);
-        let stuck_observation = watch.look(Nanos(5 * SECOND), IdleReport::default());
+        let stuck_observation = watch.judge(Nanos(5 * SECOND), IdleReport::default());
         let sites: Vec<SiteId> = stuck_observation.findings[0]
             .iter()
             .map(|finding| finding.site)
@@ -212,7 +212,7 @@ mod tests {
         watch.take(&event(0, EventKind::Run, SiteId(0)));
         watch.take(&event(1, EventKind::Suspend, READ));
         watch.take(&event(2, EventKind::Run, SiteId(0)));
-        let stuck_observation = watch.look(Nanos(5 * SECOND), IdleReport::default());
+        let stuck_observation = watch.judge(Nanos(5 * SECOND), IdleReport::default());
         let [found] = &stuck_observation.findings[0][..] else {
             panic!("a single site: {stuck_observation:?}");
         };

@@ -59,7 +59,7 @@ pub fn show(
         groups: &groups,
         threads: &threads,
         names: &names,
-        now: last_look(model),
+        now: last_inspection(model),
         is_core_file: model.is_core_file(),
     };
     let fields = || inspection::fields(model, &groups, &threads);
@@ -80,7 +80,7 @@ pub fn show(
 }
 
 /// When the last inspection of a running process began.
-pub(super) fn last_look(model: &Model) -> Option<Nanos> {
+pub(super) fn last_inspection(model: &Model) -> Option<Nanos> {
     let all = model.trace_model.inspected();
     let live = all.filter(|(_, process)| !process.is_core_file());
     let last = live.filter_map(|(_, process)| process.times.last());

@@ -4,7 +4,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::evidence::thread_looks::ThreadLook;
+use crate::evidence::thread_inspections::ThreadInspection;
 use crate::findings::Finding as _;
 use crate::findings::leaks::Leak;
 use crate::views::stuck::model::Group;
@@ -16,7 +16,7 @@ pub fn fields(
     threshold: Nanos,
     groups: &[Group],
     deadlocks: &[Deadlock],
-    pool: &[ThreadLook],
+    pool: &[ThreadInspection],
     leaks: &[Leak],
 ) -> Value {
     let of = |requested: fn(Verdict) -> bool| -> Vec<&Group> {

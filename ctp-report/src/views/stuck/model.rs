@@ -21,7 +21,7 @@ use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::Busy;
 use crate::evidence::leaf_wait::Children;
-use crate::evidence::thread_looks::ThreadLook;
+use crate::evidence::thread_inspections::ThreadInspection;
 use crate::load::Model;
 use crate::names::call_stacks::CallStacks;
 use crate::names::{Label, Names, duplicates};
@@ -63,7 +63,7 @@ pub struct Context<'m> {
     busy: Busy,
     children: Children,
     /// Where the threads of busy coroutines are.
-    looks: BTreeMap<CoroutineId, ThreadLook>,
+    inspections: BTreeMap<CoroutineId, ThreadInspection>,
 }
 
 type Key = (
@@ -119,34 +119,34 @@ impl<'m> Context<'m> {
             behind: Behind::of(all),
             busy: Busy::of(all.iter().copied()),
             children: Children::of(&model.trace_model),
-            looks: looks(model, names, stacks, all),
+            inspections: inspections(model, names, stacks, all),
         }
     }
 
     /// Where the thread of a busy coroutine is, if that is known.
-    fn look_of(&self, coroutine: &Coroutine) -> Option<&ThreadLook> {
-        self.looks.get(&coroutine.id)
+    fn inspection_of(&self, coroutine: &Coroutine) -> Option<&ThreadInspection> {
+        self.inspections.get(&coroutine.id)
     }
 
     /// The place in the program where a busy coroutine is, if that is known.
     fn busy_place(&self, coroutine: &Coroutine) -> Option<Label> {
         let name = self.model.trace_model.name(coroutine.name);
-        self.look_of(coroutine)?.place(self.names, name)
+        self.inspection_of(coroutine)?.place(self.names, name)
     }
 }
 
-fn looks(
+fn inspections(
     model: &Model,
     names: &Names,
     stacks: &CallStacks,
     all: &[Member],
-) -> BTreeMap<CoroutineId, ThreadLook> {
+) -> BTreeMap<CoroutineId, ThreadInspection> {
     let busy = all
         .iter()
         .filter(|(_, judgement)| judgement.verdict == Verdict::Busy);
     busy.filter_map(|(coroutine, _)| {
-        let look = ThreadLook::of(model, names, stacks, coroutine)?;
-        Some((coroutine.id, look))
+        let inspection = ThreadInspection::of(model, names, stacks, coroutine)?;
+        Some((coroutine.id, inspection))
     })
     .collect()
 }
@@ -184,10 +184,10 @@ fn key(context: &Context, coroutine: &Coroutine, judgement: &Judgement) -> Key {
 
 /// What distinguishes busy coroutines: where their threads are, and what the threads do.
 fn busy_key(context: &Context, coroutine: &Coroutine) -> Option<(String, String)> {
-    let look = context.look_of(coroutine)?;
+    let inspection = context.inspection_of(coroutine)?;
     let place = context.busy_place(coroutine);
     let at = place.and_then(|label| label.at()).unwrap_or_default();
-    Some((look.describe(), at))
+    Some((inspection.describe(), at))
 }
 
 fn group(context: &Context, members: &[Member]) -> Group {

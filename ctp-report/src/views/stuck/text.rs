@@ -14,7 +14,7 @@ use ctp_trace::verdict::{Fact, Reason, Verdict};
 
 use crate::config::StuckView;
 use crate::document::hints;
-use crate::evidence::thread_looks::ThreadLook;
+use crate::evidence::thread_inspections::ThreadInspection;
 use crate::names::{Names, source};
 use crate::text::{self, Page, units};
 use crate::views::stuck::inspected::Findings;
@@ -32,7 +32,7 @@ pub struct Shown<'s> {
     /// The cycles of deadlocks.
     pub deadlocks: &'s [Deadlock],
     /// Threads of the blocking pool.
-    pub pool: &'s [ThreadLook],
+    pub pool: &'s [ThreadInspection],
     /// Tasks that are not recorded.
     pub tasks: Findings<'s>,
 }
@@ -193,8 +193,8 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
         let ids: Vec<String> = group.members.ids.iter().map(u32::to_string).collect();
         items(page, "ids", ", ", &ids)?;
     }
-    if let Some(look) = &group.evidence.thread {
-        threads::stack(page, look)?;
+    if let Some(inspection) = &group.evidence.thread {
+        threads::stack(page, inspection)?;
     }
     page.gap()?;
     missing_wakes::write(page, group)?;

@@ -37,7 +37,7 @@ pub fn findings<'m>(model: &Model, names: &'m Names, groups: &'m [TaskGroup<'m>]
         groups,
         threads: &[],
         names,
-        now: inspected::last_look(model),
+        now: inspected::last_inspection(model),
         is_core_file: model.is_core_file(),
     }
 }

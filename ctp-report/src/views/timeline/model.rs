@@ -17,7 +17,7 @@ mod track;
 
 pub use arrows::{Arrow, Arrows};
 pub use collect::collect;
-pub use lane::{Bar, Look, bars, open, visible_marks, wakes};
+pub use lane::{Bar, BarStyle, bars, open, visible_marks, wakes};
 pub use marks::{By, Mark};
 pub use population::{Member, ObservedPopulation};
 pub use row::Row;

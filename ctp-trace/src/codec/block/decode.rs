@@ -3,7 +3,7 @@
 use super::thread_event::Expected;
 use super::{
     COLUMNS, COROUTINE_HIT, Column, EVENT_COUNTS, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN,
-    Oracle, SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE, known_code, marks, wait,
+    RowPredictor, SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE, known_code, marks, wait,
 };
 use crate::codec::varint::{Input, unzigzag};
 use crate::error::Malformed;
@@ -40,7 +40,7 @@ pub(super) struct Decoder<'a> {
     after_filtered: Option<u64>,
     hidden: Option<u64>,
     wakers: Option<u64>,
-    pub oracle: Oracle,
+    pub predictor: RowPredictor,
     pub expected: Expected,
     site_args: Vec<SiteArg>,
 }
@@ -70,7 +70,7 @@ impl<'a> Decoder<'a> {
             after_filtered: None,
             hidden: None,
             wakers: None,
-            oracle: Oracle::new(),
+            predictor: RowPredictor::new(),
             expected: Expected::default(),
             site_args: Vec::new(),
         };
@@ -120,8 +120,8 @@ impl<'a> Decoder<'a> {
 
     fn event(&mut self, control: u8, kind: EventKind) -> Result<Record, Malformed> {
         let coroutine = self.coroutine(control)?;
-        let tid_before = self.oracle.tid;
-        let predicted = self.oracle.state(coroutine.0).predict(kind, tid_before);
+        let tid_before = self.predictor.tid;
+        let predicted = self.predictor.state(coroutine.0).predict(kind, tid_before);
         let n = self.number(Column::N, control & N_HIT, predicted.n)?;
         let tid = self.number(Column::Tid, control & TID_HIT, predicted.tid)?;
         let site_arg = self.site_arg(control & SITE_ARG_HIT, predicted.site_arg)?;
@@ -139,8 +139,8 @@ impl<'a> Decoder<'a> {
             wake_seen: seen.try_into().map_err(|_| TOO_LARGE)?,
             after_filtered: self.is_after_filtered()?,
         };
-        self.oracle.tid = tid;
-        let state = self.oracle.state(coroutine.0);
+        self.predictor.tid = tid;
+        let state = self.predictor.state(coroutine.0);
         state.learn(&event, kind, site_arg, tid_before);
         Ok(Record::Event(event))
     }
@@ -150,7 +150,7 @@ impl<'a> Decoder<'a> {
         let at = self.time()?;
         let step = self.column(Column::Count).int()?;
         let waker = waker(self.column(Column::Waker).uint()?)?;
-        let state = self.oracle.state(coroutine.0);
+        let state = self.predictor.state(coroutine.0);
         let count = small(u64::from(state.wakes).wrapping_add_signed(step))?;
         state.wakes = count;
         Ok(Record::Wake(Wake {
@@ -224,9 +224,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn coroutine(&mut self, control: u8) -> Result<CoroutineId, Malformed> {
-        let before = self.oracle.coroutine.into();
+        let before = self.predictor.coroutine.into();
         let id = small(self.number(Column::Coroutine, control & COROUTINE_HIT, before)?)?;
-        self.oracle.coroutine = id;
+        self.predictor.coroutine = id;
         Ok(CoroutineId(id))
     }
 
@@ -236,11 +236,11 @@ impl<'a> Decoder<'a> {
         if high >> 56 != 0 {
             return Err(TOO_LARGE);
         }
-        self.oracle.at = self
-            .oracle
+        self.predictor.at = self
+            .predictor
             .at
             .wrapping_add_signed(unzigzag(high << 8 | low));
-        Ok(Nanos(self.oracle.at))
+        Ok(Nanos(self.predictor.at))
     }
 
     fn number(&mut self, column: Column, hit: u8, predicted: u64) -> Result<u64, Malformed> {

@@ -3,8 +3,8 @@
 use super::rows::{Rows, step};
 use super::thread_event::Expected;
 use super::{
-    COLUMNS, COROUTINE_HIT, Column, EVENT_COUNTS, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
-    SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE,
+    COLUMNS, COROUTINE_HIT, Column, EVENT_COUNTS, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN,
+    RowPredictor, SEEN_HIT, SITE_ARG_HIT, SiteArg, TID_HIT, TORN, WAKE,
 };
 use crate::codec::payload::{Payload, Sort};
 use crate::codec::varint::{put_bytes, put_int, put_uint};
@@ -23,7 +23,7 @@ pub(crate) struct Encoder {
     pending: Rows,
     /// Records until the next check of the size.
     until_look: usize,
-    pub(super) oracle: Oracle,
+    pub(super) predictor: RowPredictor,
     pub(super) expected: Expected,
     site_args: Map<SiteArg, u64>,
     /// The latest site and argument with their number, because consecutive events often share them.
@@ -36,7 +36,7 @@ impl Encoder {
             columns: Default::default(),
             pending: Rows::default(),
             until_look: RECORDS_A_LOOK,
-            oracle: Oracle::new(),
+            predictor: RowPredictor::new(),
             expected: Expected::default(),
             site_args: Map::default(),
             latest_site_arg: (SiteArg::default(), 0),
@@ -68,8 +68,8 @@ impl Encoder {
     #[inline(always)]
     fn hits(&mut self, event: &Event, kind: EventKind) -> u8 {
         let site_arg = SiteArg::of(event);
-        let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
-        let expectation = self.oracle.state(event.coroutine.0);
+        let tid_before = core::mem::replace(&mut self.predictor.tid, event.tid);
+        let expectation = self.predictor.state(event.coroutine.0);
         let predicted = expectation.learn(event, kind, site_arg, tid_before);
         let numbers = if predicted.are_numbers_of(event) {
             N_HIT | TID_HIT | SEEN_HIT
@@ -98,7 +98,7 @@ impl Encoder {
     pub(crate) fn wake(&mut self, wake: &Wake) {
         let control = WAKE | self.coroutine(wake.coroutine);
         self.row(control, wake.at);
-        let state = self.oracle.state(wake.coroutine.0);
+        let state = self.predictor.state(wake.coroutine.0);
         let before = core::mem::replace(&mut state.wakes, wake.count);
         let step = i64::from(wake.count) - i64::from(before);
         put_int(self.column(Column::Count), step);
@@ -183,7 +183,7 @@ impl Encoder {
                 }
             }
         }
-        self.oracle.clear();
+        self.predictor.clear();
         self.expected = Expected::default();
         self.site_args.clear();
         self.latest_site_arg = (SiteArg::default(), 0);
@@ -195,14 +195,14 @@ impl Encoder {
 
     #[inline]
     fn coroutine(&mut self, CoroutineId(id): CoroutineId) -> u8 {
-        let before = core::mem::replace(&mut self.oracle.coroutine, id);
+        let before = core::mem::replace(&mut self.predictor.coroutine, id);
         self.number(Column::Coroutine, COROUTINE_HIT, id.into(), before.into())
     }
 
     /// Appends a control byte and a time.
     #[inline]
     fn row(&mut self, control: u8, at: Nanos) {
-        let before = core::mem::replace(&mut self.oracle.at, at.0);
+        let before = core::mem::replace(&mut self.predictor.at, at.0);
         let step = step(Nanos(before), at);
         if !self.pending.push(control, step) {
             self.long_row(control, step);

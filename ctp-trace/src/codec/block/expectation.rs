@@ -29,7 +29,7 @@ struct UsualPattern {
     /// The step between the wake counts of consecutive events.
     step: u16,
     /// Whether the block has such an event of this coroutine.
-    met: bool,
+    has_occurred: bool,
     /// Whether the latest entries of the site history are all equal.
     is_settled: bool,
 }
@@ -50,7 +50,7 @@ impl Expectation {
     pub fn for_new_coroutine(&self) -> Self {
         let mut new = *self;
         for usual_pattern in [&mut new.suspended, &mut new.other] {
-            (usual_pattern.met, usual_pattern.is_settled) = (false, false);
+            (usual_pattern.has_occurred, usual_pattern.is_settled) = (false, false);
         }
         new
     }
@@ -109,13 +109,13 @@ impl Expectation {
 impl UsualPattern {
     #[inline]
     fn learn(&mut self, site_arg: SiteArg, seen: u16, site_args: &mut SiteArgs) {
-        if self.met {
+        if self.has_occurred {
             let before = self.seen.wrapping_sub(self.step);
             self.step = seen.wrapping_sub(before);
         }
         // The number of wakes between two runs is usually the same as last time.
         self.seen = seen.wrapping_add(self.step);
-        self.met = true;
+        self.has_occurred = true;
         self.learn_site_arg(site_arg, site_args);
     }
 

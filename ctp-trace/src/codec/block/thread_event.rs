@@ -100,7 +100,7 @@ impl Encoder {
         let since = self.expected.since(rows);
         put_uint(self.column(Column::RowsBefore), since);
         self.expected
-            .comes_behind(rows, self.oracle.at, self.oracle.tid);
+            .comes_behind(rows, self.predictor.at, self.predictor.tid);
         let at = thread_event.at.0.wrapping_sub(self.expected.at);
         put_int(self.column(Column::ThreadEventTime), at as i64);
         self.put_step(
@@ -164,7 +164,7 @@ impl Decoder<'_> {
             return Ok(None);
         }
         self.expected
-            .comes_behind(self.row, self.oracle.at, self.oracle.tid);
+            .comes_behind(self.row, self.predictor.at, self.predictor.tid);
         *self.column(Column::RowsBefore) = ahead;
         let thread_event = self.decode_thread_event()?;
         self.expected.learn(&thread_event);

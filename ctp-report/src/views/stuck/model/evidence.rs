@@ -11,7 +11,7 @@ use crate::evidence::busy_threads::ThreadKeptBy;
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords};
 use crate::evidence::proof::{self, Proof};
-use crate::evidence::thread_looks::ThreadLook;
+use crate::evidence::thread_inspections::ThreadInspection;
 use crate::evidence::usual_waker::{self, UsualWaker};
 use crate::evidence::{Member, is_default};
 use crate::views::stuck::model::usual::{self, Usual};
@@ -35,7 +35,7 @@ pub struct Evidence {
     pub thread_kept_by: Vec<ThreadKeptBy>,
     /// Where the thread of the oldest member is, by inspections.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread: Option<ThreadLook>,
+    pub thread: Option<ThreadInspection>,
     /// Ids of the stuck coroutines that the members wait for, directly or through others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<u32>,
@@ -80,7 +80,7 @@ impl Evidence {
             kept_by: blockers::of(model, names, &context.blocks, oldest),
             kept_by_others: blockers::others(&context.blocks, oldest, all()),
             thread_kept_by: context.busy.thread_blockers(model, names, all()),
-            thread: context.look_of(oldest).cloned(),
+            thread: context.inspection_of(oldest).cloned(),
             roots: roots(members),
             behind: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
             usual_waker: usual_waker::of(model, names, oldest),
@@ -103,7 +103,7 @@ fn proof(context: &Context, members: &[Member]) -> Proof {
         &judgement,
         context.closings.get(&oldest.id),
         context.blocks.of(oldest.id),
-        context.look_of(oldest),
+        context.inspection_of(oldest),
     )
 }
 

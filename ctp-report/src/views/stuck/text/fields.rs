@@ -92,11 +92,11 @@ fn thread_fields(group: &Group) -> Vec<Field> {
     };
     let threads = format!("tid {}", text::few(&group.members.threads));
     let kept = reasons::thread_kept(group).map(|kept| ("", kept));
-    let look = group.evidence.thread.iter();
+    let inspection = group.evidence.thread.iter();
     [(name, threads)]
         .into_iter()
         .chain(kept)
-        .chain(look.map(|look| ("thread", threads::describe(look))))
+        .chain(inspection.map(|found| ("thread", threads::describe(found))))
         .collect()
 }
 

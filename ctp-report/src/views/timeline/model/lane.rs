@@ -8,9 +8,9 @@ use super::row::Row;
 use super::track::{Activity, Piece, Track};
 use crate::time_scale::Scale;
 
-/// How a bar looks.
+/// How a bar is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Look {
+pub enum BarStyle {
     /// The coroutine was born, and has not run yet.
     Born,
     /// The coroutine ran.
@@ -43,8 +43,8 @@ pub struct Bar {
     pub x: u64,
     /// The width, at least 1.
     pub width: u64,
-    /// How the bar looks.
-    pub look: Look,
+    /// How the bar is drawn.
+    pub style: BarStyle,
     /// The piece that the bar shows.
     pub piece: Piece,
 }
@@ -83,47 +83,49 @@ pub fn open(row: &Row, scale: &Scale) -> Option<Bar> {
 /// The bars of a track.
 pub fn bars(track: &Track, scale: &Scale) -> Vec<Bar> {
     let pieces = track.pieces().iter();
-    pieces.map(|piece| bar(piece, look(piece), scale)).collect()
+    pieces
+        .map(|piece| bar(piece, style_of(piece), scale))
+        .collect()
 }
 
-fn bar(piece: &Piece, look: Look, scale: &Scale) -> Bar {
+fn bar(piece: &Piece, style: BarStyle, scale: &Scale) -> Bar {
     let (x, end) = (scale.x(piece.from), scale.x(piece.to));
     Bar {
         x,
         width: end.saturating_sub(x).max(1),
-        look,
+        style,
         piece: *piece,
     }
 }
 
-fn look(piece: &Piece) -> Look {
+fn style_of(piece: &Piece) -> BarStyle {
     match piece.activity {
-        Activity::Born => Look::Born,
-        Activity::Runs(_) => Look::Runs,
+        Activity::Born => BarStyle::Born,
+        Activity::Runs(_) => BarStyle::Runs,
         Activity::Waits(_, wait, _) => of_wait(wait),
-        Activity::Lost(_) | Activity::Mixed { lost: 1.., .. } => Look::Lost,
+        Activity::Lost(_) | Activity::Mixed { lost: 1.., .. } => BarStyle::Lost,
         Activity::Mixed { ran, .. } => {
             let quarters = 4 * u128::from(ran) / u128::from(piece.length().max(1));
-            Look::Mixed(u8::try_from(quarters).unwrap_or(4).min(4))
+            BarStyle::Mixed(u8::try_from(quarters).unwrap_or(4).min(4))
         }
     }
 }
 
-fn of_wait(wait: WaitKind) -> Look {
+fn of_wait(wait: WaitKind) -> BarStyle {
     match wait {
-        WaitKind::Readable | WaitKind::Writable => Look::Fd,
-        WaitKind::Timer => Look::Timer,
-        WaitKind::Lock | WaitKind::Channel | WaitKind::Coroutine => Look::Others,
-        WaitKind::Yield => Look::Turn,
-        _ => Look::Unrecorded,
+        WaitKind::Readable | WaitKind::Writable => BarStyle::Fd,
+        WaitKind::Timer => BarStyle::Timer,
+        WaitKind::Lock | WaitKind::Channel | WaitKind::Coroutine => BarStyle::Others,
+        WaitKind::Yield => BarStyle::Turn,
+        _ => BarStyle::Unrecorded,
     }
 }
 
-fn at_the_end(piece: &Piece, verdict: Verdict) -> Look {
+fn at_the_end(piece: &Piece, verdict: Verdict) -> BarStyle {
     match verdict {
-        Verdict::Deadlock | Verdict::Stuck | Verdict::MaybeStuck => Look::Stuck,
-        Verdict::Busy => Look::Busy,
-        _ => look(piece),
+        Verdict::Deadlock | Verdict::Stuck | Verdict::MaybeStuck => BarStyle::Stuck,
+        Verdict::Busy => BarStyle::Busy,
+        _ => style_of(piece),
     }
 }
 
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn merged_pieces_are_shades() {
         let mixed = |ran, lost| {
-            look(&Piece::new(
+            style_of(&Piece::new(
                 0,
                 100,
                 Activity::Mixed {
@@ -146,17 +148,17 @@ mod tests {
                 },
             ))
         };
-        assert_eq!(mixed(0, 0), Look::Mixed(0));
-        assert_eq!(mixed(50, 0), Look::Mixed(2));
-        assert_eq!(mixed(100, 0), Look::Mixed(4));
-        assert_eq!(mixed(50, 1), Look::Lost);
+        assert_eq!(mixed(0, 0), BarStyle::Mixed(0));
+        assert_eq!(mixed(50, 0), BarStyle::Mixed(2));
+        assert_eq!(mixed(100, 0), BarStyle::Mixed(4));
+        assert_eq!(mixed(50, 1), BarStyle::Lost);
     }
 
     // CT-19
     #[test]
     fn bars_are_never_too_thin() {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
-        let bar = bar(&Piece::new(7, 8, Activity::Born), Look::Born, &scale);
+        let bar = bar(&Piece::new(7, 8, Activity::Born), BarStyle::Born, &scale);
         assert_eq!((bar.x, bar.width), (0, 1));
     }
 
@@ -168,8 +170,8 @@ mod tests {
             9,
             Activity::Waits(ctp_trace::record::SiteId(1), WaitKind::Lock, 1),
         );
-        assert_eq!(at_the_end(&waits, Verdict::MaybeStuck), Look::Stuck);
-        assert_eq!(at_the_end(&waits, Verdict::Waiting), Look::Others);
-        assert_eq!(at_the_end(&waits, Verdict::Busy), Look::Busy);
+        assert_eq!(at_the_end(&waits, Verdict::MaybeStuck), BarStyle::Stuck);
+        assert_eq!(at_the_end(&waits, Verdict::Waiting), BarStyle::Others);
+        assert_eq!(at_the_end(&waits, Verdict::Busy), BarStyle::Busy);
     }
 }

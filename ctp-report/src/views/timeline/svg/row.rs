@@ -10,7 +10,7 @@ use super::{CHART, Chart, LEFT, RIGHT, captions};
 use crate::text;
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
-use crate::views::timeline::model::{self, Bar, By, Look, Mark, Member, Row, Track};
+use crate::views::timeline::model::{self, Bar, BarStyle, By, Mark, Member, Row, Track};
 
 /// How many characters the name, id and place may have together, and the place alone.
 const NAME_CHARS: usize = 45;
@@ -171,26 +171,26 @@ fn marks_with_tooltip(class: &str, places: &[u64], height: u64, tooltip: &str) -
     marks(class, places, 0, height).replace("/>", &title)
 }
 
-/// Draws wide bars separately, with tooltips, and thin bars of the same look as a single path.
+/// Draws wide bars separately, with tooltips, and thin bars of the same style as a single path.
 fn bars(chart: &Chart, bars: &[Bar], style: &Style) -> String {
     let (inset, height) = (style.inset, style.bar());
     let min_width = style.min_tooltip_width.max(MIN_TOOLTIP_WIDTH * PIXEL);
-    let mut thin: BTreeMap<Look, String> = BTreeMap::new();
+    let mut thin: BTreeMap<BarStyle, String> = BTreeMap::new();
     let mut drawn = String::new();
     for bar in bars {
         if min_width <= bar.width {
             drawn += &rect(bar, style, &captions::piece(chart, &bar.piece));
         } else {
-            let path = thin.entry(bar.look).or_default();
+            let path = thin.entry(bar.style).or_default();
             let (x, width) = (bar.x, bar.width);
             let _ = write!(path, "M{x} {inset}h{width}v{height}h-{width}z");
         }
     }
     // Runs and losses are drawn last, so that adjacent waits do not cover their outlines.
-    let mut thin: Vec<(Look, String)> = thin.into_iter().collect();
-    thin.sort_by_key(|(look, _)| matches!(look, Look::Runs | Look::Lost));
-    for (look, path) in thin {
-        let _ = write!(drawn, "<path class=\"{}\" d=\"{path}\"/>", class(look));
+    let mut thin: Vec<(BarStyle, String)> = thin.into_iter().collect();
+    thin.sort_by_key(|(style, _)| matches!(style, BarStyle::Runs | BarStyle::Lost));
+    for (style, path) in thin {
+        let _ = write!(drawn, "<path class=\"{}\" d=\"{path}\"/>", class(style));
     }
     drawn
 }
@@ -198,7 +198,7 @@ fn bars(chart: &Chart, bars: &[Bar], style: &Style) -> String {
 fn rect(bar: &Bar, style: &Style, tooltip: &str) -> String {
     format!(
         "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
-        class(bar.look),
+        class(bar.style),
         bar.x,
         style.inset,
         bar.width,
@@ -238,9 +238,9 @@ fn labels(chart: &Chart, row: &Row, base: u64) -> String {
 }
 
 fn label(bar: &Bar, base: u64, words: &str) -> String {
-    let tone = match bar.look {
-        Look::Lost => "over",
-        Look::Stuck | Look::Runs => "light",
+    let tone = match bar.style {
+        BarStyle::Lost => "over",
+        BarStyle::Stuck | BarStyle::Runs => "light",
         _ => "dark",
     };
     let fits = (text::columns(words) as u64 * 6 + 10) * PIXEL <= bar.width;
@@ -286,22 +286,22 @@ pub fn burst(x: u64, y: u64) -> String {
     )
 }
 
-fn class(look: Look) -> &'static str {
-    match look {
-        Look::Born => "born",
-        Look::Runs => "runs",
-        Look::Fd => "fd",
-        Look::Timer => "timer",
-        Look::Others => "others",
-        Look::Turn => "turn",
-        Look::Unrecorded => "untold",
-        Look::Mixed(0) => "m0",
-        Look::Mixed(1) => "m1",
-        Look::Mixed(2) => "m2",
-        Look::Mixed(3) => "m3",
-        Look::Mixed(_) => "m4",
-        Look::Lost => "lost",
-        Look::Stuck => "stuck",
-        Look::Busy => "busy",
+fn class(style: BarStyle) -> &'static str {
+    match style {
+        BarStyle::Born => "born",
+        BarStyle::Runs => "runs",
+        BarStyle::Fd => "fd",
+        BarStyle::Timer => "timer",
+        BarStyle::Others => "others",
+        BarStyle::Turn => "turn",
+        BarStyle::Unrecorded => "untold",
+        BarStyle::Mixed(0) => "m0",
+        BarStyle::Mixed(1) => "m1",
+        BarStyle::Mixed(2) => "m2",
+        BarStyle::Mixed(3) => "m3",
+        BarStyle::Mixed(_) => "m4",
+        BarStyle::Lost => "lost",
+        BarStyle::Stuck => "stuck",
+        BarStyle::Busy => "busy",
     }
 }

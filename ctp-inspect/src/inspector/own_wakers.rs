@@ -1,7 +1,8 @@
-//! Whether anything but a task itself leads to the values that the task seems to own.
+//! Finds the wakers that only their own task can use: they lie in a value, such as a channel, to which no handle
+//! outside of the task leads.
 //!
-//! Moved variables leave their bytes behind, so that the handles in a future may be remains. If a handle was
-//! moved, its new place has the address of the value too.
+//! The handles in a future may be remains of a variable that was moved, since a move leaves the bytes behind. The
+//! new place of a moved handle has the address of the value too. So all memory is searched for such addresses.
 
 use std::ops::Range;
 
@@ -12,11 +13,11 @@ use crate::scan::{Scan, WritableMemory};
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 
-/// At most this many bytes are searched.
+/// Maximum number of bytes that are searched.
 const MAX_BYTES: u64 = 16 << 30;
 
-/// The handles of a value, and what is known of other memory.
-struct Question {
+/// A value that a task seems to own, and whether other memory leads to the value.
+struct Candidate {
     handles: Handles,
     /// The task, and the index of its waker.
     task: Range<u64>,
@@ -24,31 +25,34 @@ struct Question {
     is_used_elsewhere: bool,
 }
 
-/// Decides which wakers only the tasks themselves can use.
-pub fn settle(
+/// Marks the wakers that only the tasks themselves can use.
+pub fn mark_own_wakers(
     target: &dyn Target,
     stacks: &StackRanges,
     tasks: &[FoundTask],
     futures: &mut FutureByTask,
 ) {
-    let mut questions = questions(tasks, futures);
-    if questions.is_empty() || !ask(target, stacks, &mut questions) {
+    let mut candidates = candidates(tasks, futures);
+    if candidates.is_empty() || !search_memory(target, stacks, &mut candidates) {
         return;
     }
-    for question in questions.iter().filter(|of| !of.is_used_elsewhere) {
-        if let Some((_, future)) = futures.get_mut(&question.task.start) {
-            future.wakers[question.waker].is_own = true;
+    for candidate in candidates
+        .iter()
+        .filter(|candidate| !candidate.is_used_elsewhere)
+    {
+        if let Some((_, future)) = futures.get_mut(&candidate.task.start) {
+            future.wakers[candidate.waker].is_own = true;
         }
     }
 }
 
-/// The questions, sorted by the values.
-fn questions(tasks: &[FoundTask], futures: &FutureByTask) -> Vec<Question> {
-    let mut questions = Vec::new();
+/// The candidates, sorted by their values.
+fn candidates(tasks: &[FoundTask], futures: &FutureByTask) -> Vec<Candidate> {
+    let mut candidates = Vec::new();
     for task in tasks {
         let wakers = futures.get(&task.address).map(|(_, future)| &future.wakers);
         for (waker, registered) in wakers.into_iter().flatten().enumerate() {
-            questions.extend(registered.if_only.clone().map(|handles| Question {
+            candidates.extend(registered.own_if_unshared.clone().map(|handles| Candidate {
                 handles,
                 task: task.memory(),
                 waker,
@@ -56,13 +60,13 @@ fn questions(tasks: &[FoundTask], futures: &FutureByTask) -> Vec<Question> {
             }));
         }
     }
-    questions.sort_by_key(|question| question.handles.value.start);
-    questions
+    candidates.sort_by_key(|candidate| candidate.handles.value.start);
+    candidates
 }
 
-/// Searches all memory. Returns whether all of it was read.
-fn ask(target: &dyn Target, stacks: &StackRanges, questions: &mut [Question]) -> bool {
-    let values = questions.iter().map(|question| &question.handles.value);
+/// Searches all memory for addresses of the values. Returns whether all memory was read.
+fn search_memory(target: &dyn Target, stacks: &StackRanges, candidates: &mut [Candidate]) -> bool {
+    let values = candidates.iter().map(|candidate| &candidate.handles.value);
     let start = values.clone().map(|value| value.start).min().unwrap_or(0);
     let end = values.map(|value| value.end).max().unwrap_or(0);
     let memory = WritableMemory::of(target.mappings(), MAX_BYTES);
@@ -71,7 +75,7 @@ fn ask(target: &dyn Target, stacks: &StackRanges, questions: &mut [Question]) ->
         piece.each_within(&(start..end), |at, word| {
             let unused = stacks.containing(at);
             if unused.is_none_or(|stack| stack.is_in_use(at)) {
-                note(questions, at, word);
+                note(candidates, at, word);
             }
         });
     });
@@ -79,21 +83,21 @@ fn ask(target: &dyn Target, stacks: &StackRanges, questions: &mut [Question]) ->
 }
 
 /// Notes a word of memory that may lead to a value.
-fn note(questions: &mut [Question], at: u64, word: u64) {
-    let after = questions.partition_point(|question| question.handles.value.start <= word);
-    let mut before = questions[..after].iter_mut().rev();
-    // A value has one question for each waker in it.
+fn note(candidates: &mut [Candidate], at: u64, word: u64) {
+    let after = candidates.partition_point(|candidate| candidate.handles.value.start <= word);
+    let mut before = candidates[..after].iter_mut().rev();
+    // A value has a candidate for each waker in it.
     let Some(last) = before.next() else {
         return;
     };
     let start = last.handles.value.start;
     last.note(at, word);
-    for question in before.take_while(|question| question.handles.value.start == start) {
-        question.note(at, word);
+    for candidate in before.take_while(|candidate| candidate.handles.value.start == start) {
+        candidate.note(at, word);
     }
 }
 
-impl Question {
+impl Candidate {
     fn note(&mut self, at: u64, word: u64) {
         let handles = &self.handles;
         let is_own =
@@ -106,8 +110,8 @@ impl Question {
 mod tests {
     use super::*;
 
-    fn question(value: Range<u64>, task: Range<u64>) -> Question {
-        Question {
+    fn candidate(value: Range<u64>, task: Range<u64>) -> Candidate {
+        Candidate {
             handles: Handles {
                 value,
                 at: vec![0x9000],
@@ -121,13 +125,13 @@ mod tests {
     #[test]
     fn words_elsewhere_lead_to_the_value() {
         let is_used = |at, word| {
-            let mut questions = [
-                question(0x100..0x140, 0x1000..0x1100),
-                question(0x200..0x240, 0x2000..0x2100),
-                question(0x200..0x240, 0x3000..0x3100),
+            let mut candidates = [
+                candidate(0x100..0x140, 0x1000..0x1100),
+                candidate(0x200..0x240, 0x2000..0x2100),
+                candidate(0x200..0x240, 0x3000..0x3100),
             ];
-            note(&mut questions, at, word);
-            questions.map(|question| question.is_used_elsewhere)
+            note(&mut candidates, at, word);
+            candidates.map(|candidate| candidate.is_used_elsewhere)
         };
         assert_eq!(is_used(0x5000, 0x110), [true, false, false]);
         assert_eq!(is_used(0x5000, 0x210), [false, true, true]);

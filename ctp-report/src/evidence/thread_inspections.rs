@@ -12,11 +12,11 @@ use crate::text::{self, units};
 
 /// What inspections found of a thread.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct ThreadLook {
+pub struct ThreadInspection {
     /// The thread.
     pub tid: u32,
     /// What the thread did.
-    pub state: LookState,
+    pub state: InspectedState,
     /// The system call, if the thread is in any.
     pub call: Option<String>,
     /// When the first inspection began that found this.
@@ -26,13 +26,13 @@ pub struct ThreadLook {
     /// The number of these inspections.
     pub looks: usize,
     /// The functions, innermost first, up to the one that polls the coroutine.
-    pub frames: Vec<LookFrame>,
+    pub frames: Vec<StackFrame>,
 }
 
 /// What a thread did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LookState {
+pub enum InspectedState {
     /// Blocked in a system call that the thread has not left in between.
     Blocked,
     /// In a system call, and perhaps elsewhere between two inspections.
@@ -46,7 +46,7 @@ pub enum LookState {
 
 /// A function on a call stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LookFrame {
+pub struct StackFrame {
     /// The function and its place.
     #[serde(flatten)]
     pub label: Label,
@@ -57,7 +57,7 @@ pub struct LookFrame {
 /// Longer stacks are cut.
 const MAX_FRAMES: usize = 32;
 
-impl ThreadLook {
+impl ThreadInspection {
     /// Where the thread of a running coroutine was, by inspections since the run began.
     pub fn of(
         model: &Model,
@@ -101,13 +101,13 @@ impl ThreadLook {
             "" => format!("system call {number}"),
             call => text::escape(call),
         });
-        ThreadLook {
+        ThreadInspection {
             tid: thread.tid,
             state: match facts.activity {
-                ThreadActivity::Blocked => LookState::Blocked,
-                ThreadActivity::InCall => LookState::InCall,
-                ThreadActivity::Running => LookState::Running,
-                ThreadActivity::Unknown => LookState::Unknown,
+                ThreadActivity::Blocked => InspectedState::Blocked,
+                ThreadActivity::InCall => InspectedState::InCall,
+                ThreadActivity::Running => InspectedState::Running,
+                ThreadActivity::Unknown => InspectedState::Unknown,
             },
             call,
             first_ns: facts.first.0,
@@ -115,7 +115,7 @@ impl ThreadLook {
             looks: facts.inspections,
             frames: frames
                 .into_iter()
-                .map(|(label, inlined)| LookFrame { label, inlined })
+                .map(|(label, inlined)| StackFrame { label, inlined })
                 .collect(),
         }
     }
@@ -129,7 +129,7 @@ impl ThreadLook {
         let called = self.frames[..own].last();
         let label = self.frames[own].label.clone();
         Some(Label {
-            within: called.and_then(LookFrame::short_function),
+            within: called.and_then(StackFrame::short_function),
             ..label
         })
     }
@@ -137,9 +137,9 @@ impl ThreadLook {
     /// `blocked in futex`, `computing`.
     pub fn describe(&self) -> String {
         match (self.state, &self.call) {
-            (LookState::Blocked, Some(call)) => format!("blocked in {call}"),
-            (LookState::Running, _) if self.looks == 1 => "running".to_owned(),
-            (LookState::Running, _) => "computing".to_owned(),
+            (InspectedState::Blocked, Some(call)) => format!("blocked in {call}"),
+            (InspectedState::Running, _) if self.looks == 1 => "running".to_owned(),
+            (InspectedState::Running, _) => "computing".to_owned(),
             (_, Some(call)) => format!("in {call}"),
             (_, None) => "neither in a call nor running".to_owned(),
         }
@@ -149,7 +149,7 @@ impl ThreadLook {
     pub fn proof(&self) -> Vec<(Nanos, String)> {
         let tid = self.tid;
         let found = match (self.state, &self.call) {
-            (LookState::Running, _) => format!("tid {tid} is in no call, and runs"),
+            (InspectedState::Running, _) => format!("tid {tid} is in no call, and runs"),
             (_, Some(call)) => format!("tid {tid} is in {call}"),
             (_, None) => return Vec::new(),
         };
@@ -157,10 +157,10 @@ impl ThreadLook {
         if 1 < self.looks {
             let looks = units::grouped(self.looks as u64);
             let last = match self.state {
-                LookState::Blocked => {
+                InspectedState::Blocked => {
                     format!("tid {tid} is still there: look {looks}, no context switch since")
                 }
-                LookState::Running => format!("tid {tid} runs: so in all {looks} looks"),
+                InspectedState::Running => format!("tid {tid} runs: so in all {looks} looks"),
                 _ => format!("tid {tid} is there again: so in all {looks} looks"),
             };
             lines.push((Nanos(self.last_ns), last));
@@ -169,7 +169,7 @@ impl ThreadLook {
     }
 }
 
-impl LookFrame {
+impl StackFrame {
     /// `touch src/main.rs:25 (inlined)`
     pub fn describe(&self) -> String {
         let at = self.label.at().unwrap_or_default();

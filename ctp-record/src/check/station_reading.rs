@@ -1,4 +1,4 @@
-//! A look at a station: a copy of all that the rules need.
+//! A reading of a station: a copy of all that the rules need.
 
 use ctp_nostd::audit::Raw;
 use ctp_nostd::dialect::{self, Dialect};
@@ -13,9 +13,9 @@ pub type Fall = (usize, u64, u64);
 /// A slot's number, its payload, and its number again.
 type Copy = (u64, Epoch, u64);
 
-/// A station as seen in a look.
+/// A station as it was read.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct StationReading {
     /// The station's words.
     pub raw: Raw,
     /// The coroutine's identity from these words; `None` while the identity is being written.
@@ -26,9 +26,9 @@ pub struct Look {
     pub seqs: [u64; SLOTS],
     /// Sequence numbers, read after the events.
     pub seqs_after: [u64; SLOTS],
-    /// A slot with a number that decreased during the look.
+    /// A slot with a number that decreased during the reading.
     pub fell: Option<Fall>,
-    /// Nothing changed during the look, so that all values were valid at the same time.
+    /// Nothing changed during the reading, so that all values were valid at the same time.
     pub still: bool,
     /// Complete events with their index, ordered by index. For D1 without the oldest, and only if the station was still.
     pub events: Vec<(u64, Epoch)>,
@@ -36,12 +36,12 @@ pub struct Look {
     pub used: Option<(&'static str, Option<usize>, u64)>,
     /// Events of all coroutines that used the station, as counted by an extended probe.
     pub head: u64,
-    /// CLOCK_MONOTONIC, after the look.
+    /// CLOCK_MONOTONIC, after the reading.
     pub now_ns: u64,
 }
 
-impl Look {
-    /// Looks at a station.
+impl StationReading {
+    /// Reads a station.
     pub fn at(station: &Station, now_ns: impl Fn() -> u64) -> Self {
         let dialect = dialect::of(station);
         let seqs = station.seqs();
@@ -56,7 +56,7 @@ impl Look {
             leave_out_torn(&mut events, &seqs, still);
         }
         events.sort_by_key(|(n, _)| *n);
-        Look {
+        StationReading {
             raw,
             identity,
             dialect,

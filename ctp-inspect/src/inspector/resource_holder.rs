@@ -1,11 +1,11 @@
-//! What holds the wakers of a task, by what the task awaits.
+//! What holds a registered waker, by the resource for which its future waits.
 
 use ctp_trace::record::{Resource, WakerHolder};
 
 use crate::awaits::RegisteredWaker;
 
 /// What holds the waker that a future has registered; `None` if unknown.
-pub fn holder(waker: &RegisteredWaker) -> Option<WakerHolder> {
+pub fn holder_of(waker: &RegisteredWaker) -> Option<WakerHolder> {
     if waker.is_own {
         return Some(WakerHolder::Own);
     }
