@@ -14,6 +14,7 @@ mod known;
 mod leaf;
 mod memory;
 mod own;
+mod root;
 mod search;
 mod view;
 mod waker;
@@ -35,7 +36,9 @@ use frame::Walk;
 use leaf::Awaited;
 use memory::Pages;
 use view::{Value, View};
-use waker::Registered;
+use waker::{Registered, WakerOwner};
+
+pub use root::RootFuture;
 
 /// Reads the await stacks of tasks.
 pub struct Awaits {
@@ -156,12 +159,7 @@ impl Awaits {
             if !task.is_suspended(&pages) {
                 return TaskAwaits::default();
             }
-            let view = View {
-                types: &self.types,
-                pages: &pages,
-                futures: &self.futures,
-                guards: &self.guards,
-            };
+            let view = self.view(&pages);
             let cell = Value {
                 of: cell,
                 address: task.header,
@@ -189,15 +187,34 @@ impl Awaits {
         let Some(future) = future_in(view, cell) else {
             return TaskAwaits::gap("the memory of a task is not as its type says");
         };
+        self.walk(view, future, WakerOwner::Task(cell.address), tasks)
+    }
+
+    /// Follows a future from the outermost function to the innermost ones.
+    fn walk(
+        &self,
+        view: &View<'_>,
+        future: Value,
+        owner: WakerOwner,
+        tasks: &dyn Fn(u64) -> Option<TaskId>,
+    ) -> TaskAwaits {
         let descriptors = self.descriptors.borrow();
-        let walk = Walk::new(view, cell.address, tasks, &descriptors);
-        let mut found = walk.run(future);
+        let mut found = Walk::new(view, owner, tasks, &descriptors).run(future);
         if found.name.is_empty() {
             found.name = view
                 .layout(future)
                 .map_or_else(String::new, |of| shown(&of));
         }
         found
+    }
+
+    fn view<'v>(&'v self, pages: &'v Pages<'v>) -> View<'v> {
+        View {
+            types: &self.types,
+            pages,
+            futures: &self.futures,
+            guards: &self.guards,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod holders;
 mod identities;
 mod own_wakers;
 mod resource_holder;
+mod roots;
 
 use std::collections::HashMap;
 
@@ -86,9 +87,19 @@ impl Inspector {
         let target = &*self.target;
         let memory = (target, &self.stacks);
         let futures = self.futures.read(memory, &found.tasks, &numbers, ids);
+        let threads_of = (target, self.process);
+        let numbered = (&numbers, ids);
+        let roots = roots::read(
+            threads_of,
+            &self.threads,
+            &mut self.futures,
+            &mut self.identities,
+            numbered,
+        );
         // What was found may be torn if the process ended while it was read.
         self.target.refresh()?;
-        let tasks = self.records_of(&found.tasks, &numbers, futures.tasks);
+        let mut tasks = self.records_of(&found.tasks, &numbers, futures.tasks);
+        tasks.extend(roots.tasks);
         let mut records = vec![Record::Inspection(Inspection {
             process: self.process,
             number: self.inspections,
@@ -96,7 +107,8 @@ impl Inspector {
             core_file: self.target.core_file().to_vec(),
             only_threads: false,
         })];
-        records.extend(futures.stacks.into_iter().map(Record::AwaitStack));
+        let stacks = futures.stacks.into_iter().chain(roots.stacks);
+        records.extend(stacks.map(Record::AwaitStack));
         let ended = self.changes.replace(tasks, &mut records);
         self.identities.forget(&ended);
         records.extend(threads.changed.into_iter().map(Record::InspectedThread));

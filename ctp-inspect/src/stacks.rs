@@ -54,11 +54,23 @@ pub struct StackFrame {
     pub start: u64,
     /// The stack pointer before the function was called; equal to `start` if unknown.
     pub end: u64,
-    /// Known registers of the function, which callees have saved.
-    pub saved: Vec<u64>,
+    /// The registers of the function, as far as known.
+    pub registers: Option<Box<Registers>>,
 }
 
 impl StackFrame {
+    /// Known registers of the function, which callees have saved.
+    pub fn saved(&self) -> Vec<u64> {
+        self.registers
+            .as_deref()
+            .map_or_else(Vec::new, Registers::saved)
+    }
+
+    /// An address in the call, or in the instruction that stopped.
+    pub fn looked_up(&self) -> u64 {
+        self.address.wrapping_sub(u64::from(self.is_return_address))
+    }
+
     /// The address as trace records have it: code that is called continues behind a call.
     pub fn recorded_address(&self, is_innermost: bool) -> u64 {
         if self.is_return_address || is_innermost {
@@ -100,12 +112,11 @@ impl Unwinder {
                 is_return_address,
                 start: registers.sp,
                 end: registers.sp,
-                saved: registers.saved(),
+                registers: Some(registers.clone()),
                 ..StackFrame::default()
             };
-            let looked_up = registers.pc.wrapping_sub(u64::from(is_return_address));
             next = None;
-            if let Some(rules) = self.rules(target, looked_up) {
+            if let Some(rules) = self.rules(target, frame.looked_up()) {
                 frame.function = rules.function;
                 match step(&window, &rules, &registers, stack.frames.is_empty()) {
                     Step::Caller { end, registers } => {

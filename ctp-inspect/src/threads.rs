@@ -1,5 +1,6 @@
 //! The threads of a process: what each does, and its call stack.
 
+pub mod block_on;
 pub mod inspector;
 pub mod polled;
 pub mod procfs;

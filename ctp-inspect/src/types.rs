@@ -5,12 +5,14 @@
 
 pub mod layout;
 
+pub(crate) mod frame_variable;
 mod index;
 mod module;
 mod name;
 mod read;
 mod scan;
 mod variable;
+pub(crate) mod variable_place;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -21,10 +23,13 @@ use std::rc::Rc;
 
 use symbolize::{Avma, Places};
 
+use crate::stacks::StackFrame;
 use crate::target::Target;
 use crate::target::mapping::Mapping;
+use frame_variable::FrameVariable;
 use layout::Type;
 use module::Module;
+use variable_place::Frame;
 
 /// Where a type is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,6 +102,27 @@ impl Types {
         let (number, module, address) = self.stated(target, vtable)?;
         let entry = module.type_of_vtable(address)?;
         Some(TypeRef::new(number, entry))
+    }
+
+    /// The variables of a function on a stack whose places are known, those of inlined functions included.
+    /// First those that exist now, the innermost first; then the others, the outermost first.
+    pub(crate) fn variables_of(
+        &self,
+        target: &dyn Target,
+        frame: &StackFrame,
+    ) -> Vec<FrameVariable<TypeRef>> {
+        let Some((number, module, address)) = self.stated(target, frame.looked_up()) else {
+            return Vec::new();
+        };
+        let frame = Frame::of(target, frame, address);
+        let variables = frame.map(|frame| module.variables_of(&frame));
+        let variables = variables.into_iter().flatten();
+        let variables = variables.map(|variable| FrameVariable {
+            of: TypeRef::new(number, variable.of),
+            place: variable.place,
+            is_in_scope: variable.is_in_scope,
+        });
+        variables.collect()
     }
 
     /// The layout of a type; `None` if it cannot be read.

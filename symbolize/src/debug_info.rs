@@ -98,7 +98,7 @@ impl DebugInfo {
 
 impl<'i> Parts<'i> {
     fn load(file: &Sections<'i>, split: &Split<'i>, images: &'i Images) -> Option<Self> {
-        let mut sections = gimli::Dwarf::load(file.whole()).ok()?;
+        let mut sections = gimli::Dwarf::load(file.with_variables()).ok()?;
         file.close()?;
         let costs = Costs::of_units(&mut sections, file.file())?;
         let own = Part::of(sections);

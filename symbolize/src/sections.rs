@@ -70,7 +70,17 @@ impl<'i> Sections<'i> {
         }
     }
 
-    /// The same, of split debug info.
+    /// The same, with the places of variables.
+    pub(crate) fn with_variables(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
+        use gimli::SectionId as Id;
+        let mut whole = self.whole();
+        move |id| match id {
+            Id::DebugLoc | Id::DebugLocLists => Ok(self.named(id.name())),
+            _ => whole(id),
+        }
+    }
+
+    /// The sections of split debug info.
     pub(crate) fn split(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
         |id| Ok(id.dwo_name().map_or(self.empty(), |name| self.named(name)))
     }

@@ -6,6 +6,7 @@
 use ctp_trace::record::{TaskId, TaskWait};
 
 use super::view::{Value, View};
+use super::waker::WakerOwner;
 use super::wakers::{FoundWakers, WakerSearch};
 use crate::tokio::state::StateWord;
 
@@ -48,25 +49,25 @@ impl Account {
         leaves.count()
     }
 
-    /// Completes the waits for which it is open whether they have a waker of the task with this header.
+    /// Completes the waits for which it is open whether they have a waker of this owner.
     pub(super) fn settle(
         self,
         view: &View<'_>,
-        header: u64,
+        owner: WakerOwner,
         tasks: &dyn Fn(u64) -> Option<TaskId>,
         waits: &mut [TaskWait],
     ) {
         if self.open.is_empty() {
             return;
         }
-        let search = || WakerSearch::new(view, header, tasks);
+        let search = || WakerSearch::new(view, owner, tasks);
         let of_open = self.open.iter();
         let of_open: Vec<_> = of_open
             .map(|(wait, future)| (*wait, search().run([*future])))
             .collect();
         let elsewhere = search().run(self.owners.iter().copied()).wakers;
         let hidden = self.hidden(waits, &search);
-        let is_complete = wakers(view, header) == Some(elsewhere.len() + hidden);
+        let is_complete = wakers(view, owner) == Some(elsewhere.len() + hidden);
         for (wait, found) in of_open {
             if let Some(wait) = waits.get_mut(wait) {
                 wait.has_waker = has_waker(&found, is_complete);
@@ -83,8 +84,11 @@ fn has_waker(found: &FoundWakers, is_complete: bool) -> Option<bool> {
     is_without.then_some(false)
 }
 
-/// At most this many wakers of the task are left.
-fn wakers(view: &View<'_>, header: u64) -> Option<usize> {
+/// At most this many wakers of a task are left. How many lead to a thread is unknown.
+fn wakers(view: &View<'_>, owner: WakerOwner) -> Option<usize> {
+    let WakerOwner::Task(header) = owner else {
+        return None;
+    };
     let state = StateWord(view.pages.word(header)?);
     usize::try_from(state.wakers()).ok()
 }

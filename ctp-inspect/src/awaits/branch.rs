@@ -158,7 +158,7 @@ fn future_parts(view: &View<'_>, value: Value) -> Option<Vec<Value>> {
 }
 
 /// Whether a type is a future, or contains nothing but a future.
-fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
+pub(super) fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
     if let Some(known) = view.futures.borrow().get(&of) {
         return *known;
     }

@@ -9,13 +9,14 @@ use super::guard::{are_guards_unknown, are_variables_present, held_locks};
 use super::known::{Known, Leaf, is_body, known, macro_of};
 use super::leaf::{Awaited, LeafReader};
 use super::view::{Value, View};
+use super::waker::WakerOwner;
 use super::{Met, RegisteredWaker, TaskAwaits, own, shown};
 use crate::types::layout::{Type, Variant};
 
 /// The futures of a task.
 pub(super) struct Walk<'w> {
     pub(super) view: &'w View<'w>,
-    header: u64,
+    owner: WakerOwner,
     tasks: &'w dyn Fn(u64) -> Option<TaskId>,
     descriptors: &'w HashMap<u64, u32>,
     found: TaskAwaits,
@@ -49,13 +50,13 @@ const MAX_DEPTH: u32 = 256;
 impl<'w> Walk<'w> {
     pub(super) fn new(
         view: &'w View<'w>,
-        header: u64,
+        owner: WakerOwner,
         tasks: &'w dyn Fn(u64) -> Option<TaskId>,
         descriptors: &'w HashMap<u64, u32>,
     ) -> Self {
         Self {
             view,
-            header,
+            owner,
             tasks,
             descriptors,
             found: TaskAwaits::default(),
@@ -74,7 +75,7 @@ impl<'w> Walk<'w> {
         let wakers = &mut self.found.wakers;
         own::note(self.view, future, self.may_have_moved, wakers);
         let account = std::mem::take(&mut self.account);
-        account.settle(self.view, self.header, self.tasks, &mut self.found.waits);
+        account.settle(self.view, self.owner, self.tasks, &mut self.found.waits);
         if self.view.pages.is_cut() {
             self.add_gap("a task has more memory than is read");
         }
@@ -222,7 +223,7 @@ impl<'w> Walk<'w> {
         let index = self.push(depth, shown(layout));
         let reader = LeafReader {
             view: self.view,
-            header: self.header,
+            owner: self.owner,
             tasks: self.tasks,
             descriptors: self.descriptors,
             around: &self.around,

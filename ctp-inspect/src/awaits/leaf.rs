@@ -10,7 +10,7 @@ use ctp_trace::record::{Resource, TaskId};
 use super::known::Leaf;
 use super::search::{find, find_first};
 use super::view::{Value, View};
-use super::waker::{Registered, holds_atomic_waker, holds_waker};
+use super::waker::{Registered, WakerOwner, holds_atomic_waker, holds_waker};
 
 /// What a future waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Awaited {
 /// Reads an innermost future.
 pub(super) struct LeafReader<'l> {
     pub(super) view: &'l View<'l>,
-    /// The header of the task.
-    pub(super) header: u64,
+    /// What the wakers of the future lead to.
+    pub(super) owner: WakerOwner,
     pub(super) tasks: &'l dyn Fn(u64) -> Option<TaskId>,
     /// The descriptors that are watched by epoll, by the registered value.
     pub(super) descriptors: &'l HashMap<u64, u32>,
@@ -86,7 +86,7 @@ impl LeafReader<'_> {
 
     fn sleep(&self, sleep: Value) -> Awaited {
         let deadline = self.deadline(sleep).map(Resource::Timer);
-        let has_waker = holds_atomic_waker(self.view, sleep, self.header);
+        let has_waker = holds_atomic_waker(self.view, sleep, self.owner);
         Awaited::registered(deadline, has_waker)
     }
 
@@ -148,7 +148,7 @@ impl LeafReader<'_> {
     fn node_waker(&self, future: Value, node: &str) -> Option<Registered> {
         let node = self.view.member(future, node)?;
         let node = self.view.unwrapped(node);
-        holds_waker(self.view, self.view.member(node, "waker")?, self.header)
+        holds_waker(self.view, self.view.member(node, "waker")?, self.owner)
     }
 
     fn oneshot(&self, receiver: Value) -> Awaited {
@@ -172,11 +172,7 @@ impl LeafReader<'_> {
         if state & RX_TASK_SET == 0 {
             return Some(Registered::No);
         }
-        holds_waker(
-            self.view,
-            self.view.member(channel, "rx_task")?,
-            self.header,
-        )
+        holds_waker(self.view, self.view.member(channel, "rx_task")?, self.owner)
     }
 
     fn notified(&self, notified: Value) -> Awaited {
@@ -198,7 +194,7 @@ impl LeafReader<'_> {
         let channel = receiver.and_then(|receiver| self.shared(receiver, "shared"));
         let waiter = find_first(self.view, recv, "::broadcast::Waiter", 0);
         let has_waker = waiter.and_then(|waiter| {
-            holds_waker(self.view, self.view.member(waiter, "waker")?, self.header)
+            holds_waker(self.view, self.view.member(waiter, "waker")?, self.owner)
         });
         Awaited::registered(channel.map(Resource::Channel), has_waker)
     }
@@ -222,7 +218,7 @@ impl LeafReader<'_> {
         let receiver = find_first(self.view, closure, "::mpsc::chan::Rx", 4);
         let channel = receiver.and_then(|receiver| self.shared_value(receiver, "inner"));
         let waker = channel.and_then(|channel| self.view.member(channel, "rx_waker"));
-        let has_waker = waker.and_then(|waker| holds_atomic_waker(self.view, waker, self.header));
+        let has_waker = waker.and_then(|waker| holds_atomic_waker(self.view, waker, self.owner));
         let resource = channel.map(|channel| Resource::Channel(channel.address));
         Awaited::registered(resource, has_waker)
     }

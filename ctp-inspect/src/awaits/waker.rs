@@ -4,6 +4,25 @@ use super::search::find;
 use super::view::{Value, View, part};
 use crate::types::layout::Kind;
 
+/// What the wakers of the future that is read lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WakerOwner {
+    /// The task with this header.
+    Task(u64),
+    /// A thread in `block_on`. Its wakers are not known, so that any waker counts.
+    Thread,
+}
+
+impl WakerOwner {
+    /// Whether a waker with this data leads to the owner, as far as known.
+    pub(super) fn is_woken_by(self, data: u64) -> bool {
+        match self {
+            WakerOwner::Task(header) => data == header,
+            WakerOwner::Thread => true,
+        }
+    }
+}
+
 /// Whether a future has registered a waker of its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registered {
@@ -23,27 +42,31 @@ impl Registered {
 /// How deep the words of a waker are in an `Option<Waker>` at most.
 const MAX_DEPTH: u32 = 8;
 
-/// Whether an `Option<Waker>`, or something around it, holds a waker of the task with this header. `None` if
-/// there is another waker, which may lead to the task, or if the memory cannot be read.
-pub(super) fn holds_waker(view: &View<'_>, value: Value, header: u64) -> Option<Registered> {
+/// Whether an `Option<Waker>`, or something around it, holds a waker of this owner. `None` if there is another waker, which may lead to the task, or if the memory cannot be read.
+pub(super) fn holds_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> Option<Registered> {
     let raw = raw_waker(view, value, 0)?;
     let vtable = view.pages.word(view.member(raw, "vtable")?.address)?;
     if vtable == 0 {
         return Some(Registered::No);
     }
     let data = view.member(raw, "data")?.address;
-    (view.pages.word(data)? == header).then_some(Registered::At(data))
+    let is_own = owner.is_woken_by(view.pages.word(data)?);
+    is_own.then_some(Registered::At(data))
 }
 
 /// The same, of the `AtomicWaker` in a value. `None` also while the waker is replaced.
-pub(super) fn holds_atomic_waker(view: &View<'_>, value: Value, header: u64) -> Option<Registered> {
+pub(super) fn holds_atomic_waker(
+    view: &View<'_>,
+    value: Value,
+    owner: WakerOwner,
+) -> Option<Registered> {
     let found = find(view, value, "::AtomicWaker", 0)?;
     let Some(waker) = found.first() else {
         return Some(Registered::No);
     };
     let is_settled = view.number(view.member(*waker, "state")?)? == 0;
     let waker = view.member(*waker, "waker").filter(|_| is_settled)?;
-    holds_waker(view, waker, header)
+    holds_waker(view, waker, owner)
 }
 
 /// The words of a waker. In an `Option<Waker>` their place does not depend on the variant.

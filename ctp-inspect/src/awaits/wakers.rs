@@ -9,6 +9,7 @@ use ctp_trace::record::TaskId;
 
 use super::known::is_body;
 use super::view::{Value, View, part};
+use super::waker::WakerOwner;
 use crate::types::TypeRef;
 use crate::types::layout::{Kind, Type};
 
@@ -21,8 +22,8 @@ const WAKER_BYTES: u64 = 16;
 /// Searches values for wakers of a task.
 pub(super) struct WakerSearch<'s> {
     view: &'s View<'s>,
-    /// The header of the task.
-    header: u64,
+    /// What the wakers lead to.
+    owner: WakerOwner,
     /// The tasks, by the addresses of their headers.
     tasks: &'s dyn Fn(u64) -> Option<TaskId>,
     next: Vec<Value>,
@@ -45,12 +46,12 @@ pub(super) struct FoundWakers {
 impl<'s> WakerSearch<'s> {
     pub(super) fn new(
         view: &'s View<'s>,
-        header: u64,
+        owner: WakerOwner,
         tasks: &'s dyn Fn(u64) -> Option<TaskId>,
     ) -> Self {
         Self {
             view,
-            header,
+            owner,
             tasks,
             next: Vec::new(),
             met: HashSet::new(),
@@ -129,7 +130,7 @@ impl<'s> WakerSearch<'s> {
     fn visit_waker(&mut self, waker: Value) -> Option<()> {
         let word = |name| self.view.pages.word(self.view.member(waker, name)?.address);
         let (data, vtable) = (word("data")?, word("vtable")?);
-        if vtable != 0 && data == self.header {
+        if vtable != 0 && self.owner.is_woken_by(data) {
             self.found.wakers.insert(waker.address);
             return Some(());
         }

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use ctp_trace::record::{AwaitFrame, AwaitStack, AwaitStackId, TaskId};
 use symbolize::Places;
 
-use crate::awaits::{Awaits, TaskAwaits, TaskFuture};
+use crate::awaits::{Awaits, RootFuture, TaskAwaits, TaskFuture};
 use crate::finder::FoundTask;
 use crate::inspector::identities::TraceIds;
 use crate::inspector::own_wakers;
 use crate::stack_ranges::StackRanges;
+use crate::stacks::StackFrame;
 use crate::target::Target;
 
 /// The reader of futures, and the numbers of the await stacks that are in the trace.
@@ -71,6 +72,21 @@ impl Futures {
         found.gaps = self.awaits.gaps();
         found.gaps.extend(gaps.into_iter().map(counted));
         found
+    }
+
+    /// Reads the future that a thread polls in `block_on`, with the number of its await stack.
+    pub fn read_block_on(
+        &mut self,
+        target: &dyn Target,
+        frames: &[StackFrame],
+        numbers: &HashMap<u64, TaskId>,
+        (ids, new): (&mut TraceIds, &mut Vec<AwaitStack>),
+    ) -> Option<(RootFuture, AwaitStackId)> {
+        let number = |header| numbers.get(&header).copied();
+        let mut root = self.awaits.of_block_on(frames, target, &number)?;
+        let frames = std::mem::take(&mut root.awaits.frames);
+        let stack = self.number(frames, ids, new);
+        Some((root, stack))
     }
 
     /// The number of a stack, which is new if the stack is.

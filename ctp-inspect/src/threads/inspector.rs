@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use ctp_trace::record::{InspectedThread, ProcessId, TaskId, ThreadRole};
 
-use crate::stacks::{Registers, Stack, Unwinder, WithStack};
+use crate::stacks::{Registers, Stack, StackFrame, Unwinder, WithStack};
 use crate::target::Target;
 use crate::target::mapping::Mapping;
 use crate::threads::names::FrameMarks;
 use crate::threads::polled::{self, PollableTask};
 use crate::threads::role::Activity;
-use crate::threads::{ThreadSample, ThreadState, in_place, syscall_names};
+use crate::threads::{ThreadSample, ThreadState, block_on, in_place, syscall_names};
 
 /// More threads are not inspected.
 const MAX_THREADS: usize = 1 << 14;
@@ -46,6 +46,17 @@ struct Known {
     thread: InspectedThread,
     /// Where the thread was blocked.
     registers: Option<Box<Registers>>,
+    /// The frames in which `block_on` keeps its future, if the thread is parked there; innermost first.
+    block_on: Vec<StackFrame>,
+}
+
+/// A thread that is parked in `block_on`.
+#[derive(Clone, Copy, Debug)]
+pub struct ParkedThread<'i> {
+    /// The kernel's id of the thread.
+    pub tid: u32,
+    /// The frames in which `block_on` keeps its future, innermost first.
+    pub frames: &'i [StackFrame],
 }
 
 impl ThreadInspector {
@@ -96,6 +107,35 @@ impl ThreadInspector {
             .collect()
     }
 
+    /// The threads that are parked in `block_on`, by ascending ids.
+    pub fn parked_in_block_on(&self) -> Vec<ParkedThread<'_>> {
+        let known = self.known.values();
+        let parked = known.filter(|known| !known.block_on.is_empty());
+        let mut parked: Vec<_> = parked
+            .map(|known| ParkedThread {
+                tid: known.thread.tid,
+                frames: &known.block_on,
+            })
+            .collect();
+        parked.sort_unstable_by_key(|thread| thread.tid);
+        parked
+    }
+
+    /// Whether a thread has not moved since the last inspection.
+    pub fn has_not_moved(&self, target: &dyn Target, tid: u32) -> bool {
+        let (known, sample) = (self.known.get(&tid), target.thread(tid));
+        let (Some(known), Some(sample)) = (known, sample) else {
+            return false;
+        };
+        match &sample.state {
+            ThreadState::Blocked { registers, .. } => {
+                known.thread.switches == sample.switches
+                    && known.registers.as_deref() == Some(registers)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the program with the code at an address contains `block_in_place`.
     fn has_block_in_place(&mut self, target: &dyn Target, address: u64) -> bool {
         let known = &mut self.block_in_place;
@@ -134,16 +174,17 @@ impl ThreadInspector {
                 _ => break,
             };
             if let Some(known) = before.filter(|known| known.is_still(&sample, registers)) {
-                return Some(Sampled::known(known.thread.clone(), registers));
+                let (thread, block_on) = (known.thread.clone(), known.block_on.clone());
+                return Some(Sampled::known(thread, registers, block_on));
             }
             let stack = self.unwinder.unwind(target, registers);
             let mut thread = plain(process, &sample);
             thread.syscall = *syscall;
             thread.call = syscall_name(registers, *syscall);
-            self.describe(target, &stack, tasks, &mut thread);
+            let block_on = self.describe(target, &stack, tasks, &mut thread);
             let again = target.thread(tid)?;
             if again == sample {
-                return Some(Sampled::known(thread, registers));
+                return Some(Sampled::known(thread, registers, block_on));
             }
             sample = again;
         }
@@ -151,6 +192,7 @@ impl ThreadInspector {
             known: Known {
                 thread: plain(process, &sample),
                 registers: None,
+                block_on: Vec::new(),
             },
             is_unknown: sample.state == ThreadState::Unknown,
         })
@@ -172,19 +214,20 @@ impl ThreadInspector {
             known: Known {
                 thread,
                 registers: None,
+                block_on: Vec::new(),
             },
             is_unknown: false,
         }
     }
 
-    /// Adds what the stack says.
+    /// Adds what the stack says. Returns the frames of `block_on` if the thread is parked there.
     fn describe(
         &mut self,
         target: &dyn Target,
         stack: &Stack,
         tasks: &[PollableTask],
         thread: &mut InspectedThread,
-    ) {
+    ) -> Vec<StackFrame> {
         let functions = stack.frames.iter().map(|frame| self.marks.of(frame));
         let functions: Vec<_> = functions.collect();
         let marks: Vec<_> = functions.iter().map(|of| of.marks.clone()).collect();
@@ -210,6 +253,8 @@ impl ThreadInspector {
             .map(|(at, frame)| frame.recorded_address(at == 0))
             .collect();
         thread.is_whole = stack.is_whole;
+        let parts: Vec<_> = functions.into_iter().map(|of| of.block_on).collect();
+        stack.frames[block_on::frames(&parts)].to_vec()
     }
 }
 
@@ -221,10 +266,14 @@ struct Sampled {
 }
 
 impl Sampled {
-    fn known(thread: InspectedThread, registers: &Registers) -> Self {
+    fn known(thread: InspectedThread, registers: &Registers, block_on: Vec<StackFrame>) -> Self {
         let registers = Some(Box::new(registers.clone()));
         Sampled {
-            known: Known { thread, registers },
+            known: Known {
+                thread,
+                registers,
+                block_on,
+            },
             is_unknown: false,
         }
     }

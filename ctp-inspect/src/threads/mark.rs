@@ -59,8 +59,7 @@ const MARKS: &[(&str, Mark)] = &[
 impl Mark {
     /// The mark of a function with this demangled name.
     pub fn of(name: &str) -> Option<Self> {
-        let name = name.strip_prefix("closure in ").unwrap_or(name);
-        let path = path(name);
+        let path = function_path(name);
         if path == "tokio::task::blocking::block_in_place" {
             return Some(Mark::BlockInPlace);
         }
@@ -75,6 +74,11 @@ impl Mark {
         let mark = MARKS.iter().find(|(pattern, _)| fits(pattern));
         mark.map(|(_, mark)| *mark)
     }
+}
+
+/// The path of a function, or of the function around a closure.
+pub(super) fn function_path(name: &str) -> String {
+    path(name.strip_prefix("closure in ").unwrap_or(name))
 }
 
 /// The path of a function, without generic arguments: that of `<a::B<u8> as c::D>::e::<f>` is

@@ -6,7 +6,8 @@ use symbolize::{Avma, Lookup, Symbolizer};
 
 use crate::stacks::StackFrame;
 use crate::target::Target;
-use crate::threads::mark::Mark;
+use crate::threads::block_on::BlockOnPart;
+use crate::threads::mark::{Mark, function_path};
 
 /// Finds the marks of functions by their names, and remembers them.
 pub struct FrameMarks {
@@ -19,6 +20,8 @@ pub struct FrameMarks {
 pub struct FrameFunctions {
     /// The marks of the functions, innermost first.
     pub marks: Vec<Mark>,
+    /// What each function has to do with `block_on`, innermost first.
+    pub block_on: Vec<BlockOnPart>,
     /// Functions that were inlined are known too.
     pub has_inlined: bool,
 }
@@ -58,9 +61,11 @@ impl FrameMarks {
         let frames = resolved
             .map(|resolved| &resolved.frames[..])
             .unwrap_or_default();
-        let names = frames.iter().filter_map(|frame| frame.function.as_deref());
+        let names = || frames.iter().filter_map(|frame| frame.function.as_deref());
+        let paths = names().map(function_path);
         let functions = FrameFunctions {
-            marks: names.filter_map(Mark::of).collect(),
+            marks: names().filter_map(Mark::of).collect(),
+            block_on: paths.map(|path| BlockOnPart::of(&path)).collect(),
             // Symbols have no files.
             has_inlined: frames.iter().any(|frame| frame.file.is_some()),
         };

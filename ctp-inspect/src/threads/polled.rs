@@ -40,10 +40,7 @@ pub fn task(target: &dyn Target, frames: &[StackFrame], tasks: &[PollableTask]) 
 
 /// The words in registers and on the stacks of functions.
 fn words(target: &dyn Target, frames: &[StackFrame]) -> Vec<u64> {
-    let mut words: Vec<u64> = frames
-        .iter()
-        .flat_map(|frame| frame.saved.clone())
-        .collect();
+    let mut words: Vec<u64> = frames.iter().flat_map(StackFrame::saved).collect();
     let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
         return words;
     };

@@ -184,6 +184,18 @@ impl Module {
         }
     }
 
+    pub(super) fn unit_count(&self) -> usize {
+        self.debug_info.unit_count()
+    }
+
+    pub(super) fn with_unit<T>(
+        &self,
+        number: usize,
+        read: impl for<'u> FnOnce(usize, Unit<'u>) -> T,
+    ) -> Option<T> {
+        self.debug_info.with_unit(number, read)
+    }
+
     pub(super) fn with_entry<T>(
         &self,
         of: Entry,

@@ -172,12 +172,11 @@ impl ThreadInspection {
 impl StackFrame {
     /// `touch src/main.rs:25 (inlined)`
     pub fn describe(&self) -> String {
-        let at = self.label.at().unwrap_or_default();
-        let at = short_path(&at);
+        let at = self.label.at_in_package().unwrap_or_default();
         let inlined = if self.inlined { " (inlined)" } else { "" };
         match self.short_function() {
             Some(function) => format!("{function} {at}{inlined}").trim_end().to_owned(),
-            None => at.to_owned(),
+            None => at,
         }
     }
 
@@ -186,18 +185,6 @@ impl StackFrame {
         let function = self.label.function.as_ref()?;
         Some(label::plain(function).unwrap_or_else(|| function.clone()))
     }
-}
-
-/// The path of a downloaded package or of the standard library without the folder in which these lie:
-/// `dashmap-6.1.0/src/lib.rs:609`.
-fn short_path(at: &str) -> &str {
-    let below = |folder: &str| {
-        let (_, rest) = at.split_once(folder)?;
-        rest.split_once('/').map(|(_, rest)| rest)
-    };
-    below("/registry/src/")
-        .or_else(|| below("/rustc/"))
-        .unwrap_or(at)
 }
 
 /// The frames before the first that ends the stack of a task.

@@ -46,6 +46,19 @@ impl Label {
         }
     }
 
+    /// The same, without the folder in which downloaded packages or the standard library are:
+    /// `tokio-1.54.1/src/runtime/park.rs:117`.
+    pub fn at_in_package(&self) -> Option<String> {
+        let at = self.at()?;
+        let mut folders = ["/registry/src/", "/rustc/"].into_iter();
+        let inner = folders.find_map(|folder| {
+            let (_, rest) = at.split_once(folder)?;
+            rest.split_once('/')
+        });
+        let inner = inner.map(|(_, inner)| inner.to_owned());
+        inner.or(Some(at))
+    }
+
     /// Whether both labels are on the same source line. Their files may be relative to different folders.
     pub fn is_same_line(&self, other: &Label) -> bool {
         let is_same_file = match (&self.absolute, &other.file) {
@@ -250,6 +263,24 @@ mod tests {
             assert_eq!(plain(function).as_deref(), Some(path));
         }
         assert_eq!(plain("<impl>"), None);
+    }
+
+    #[test]
+    fn places_in_packages_begin_with_the_package() {
+        let at = |file: &str| {
+            let label = Label {
+                file: Some(file.to_owned()),
+                line: Some(7),
+                ..Label::default()
+            };
+            label.at_in_package().expect("a file")
+        };
+        let registry = "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        let park = at(&format!("{registry}/tokio-1.54.1/src/runtime/park.rs"));
+        assert_eq!(park, "tokio-1.54.1/src/runtime/park.rs:7");
+        let local = at("/rustc/59807616e1fa/library/std/src/thread/local.rs");
+        assert_eq!(local, "library/std/src/thread/local.rs:7");
+        assert_eq!(at("src/main.rs"), "src/main.rs:7");
     }
 
     #[test]

@@ -200,6 +200,36 @@ fn overdue_timers_in_branches_are_named() {
     assert_eq!(named(&json, "WAITING", "waits"), in_time, "{json}");
 }
 
+// CT-18
+#[test]
+fn futures_given_to_block_on_have_lines() {
+    let mut program = Program::start("roots");
+    let lines = program.lines();
+    let (directory, _) = program.look_into();
+    let json = report_json(directory.path(), &["--stuck"]);
+    let tasks = json["tasks"].as_array().expect("tasks").iter();
+    let roots = tasks.filter(|task| task["kind"] == "future");
+    let found: BTreeMap<String, u32> = roots.filter_map(awaiting_function).collect();
+    assert_eq!(found, lines, "{json}");
+    // The future holds a lock for which a task waits, whose end the future awaits.
+    let expected = [
+        finding("DEADLOCK", "deadlock", 1),
+        finding("DEADLOCK", "deadlock", 1),
+    ];
+    assert_eq!(findings(&json), expected, "{json}");
+}
+
+/// The innermost function of the program itself, and the line at which it awaits.
+fn awaiting_function(task: &Value) -> Option<(String, u32)> {
+    let mut frames = task["frames"].as_array()?.iter();
+    let own = frames.find(|frame| {
+        let file = frame["file"].as_str().unwrap_or_default();
+        file.ends_with("src/roots.rs")
+    })?;
+    let function = own["function"].as_str()?.rsplit("::").next()?;
+    Some((function.to_owned(), own["line"].as_u64()? as u32))
+}
+
 #[test]
 fn healthy_tasks_of_an_unmodified_program_wait() {
     let (directory, printed) = Program::start("waits").look_into();

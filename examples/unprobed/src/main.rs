@@ -17,6 +17,7 @@ mod faults;
 mod late;
 mod own;
 mod registry;
+mod roots;
 mod waits;
 
 use std::io::{BufRead as _, Write as _};
@@ -40,9 +41,12 @@ fn main() {
         "branches" => branches::start(count),
         "own" => own::start(count),
         "late" => late::start(count),
+        "roots" => roots::start(),
         "all" => start_all(count),
         _ => {
-            eprintln!("modes: waits churn many no-waker deadlock blocked branches own late all");
+            eprintln!(
+                "modes: waits churn many no-waker deadlock blocked branches own late roots all"
+            );
             std::process::exit(2);
         }
     }

@@ -47,6 +47,16 @@ where
     tokio::spawn(future)
 }
 
+/// Notes that a future will start which does not register itself.
+pub fn expect_start() {
+    SPAWNED.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Notes that such a future has started.
+pub fn has_started() {
+    STARTED.fetch_add(1, Ordering::SeqCst);
+}
+
 /// Registers the task that runs.
 pub async fn register(kind: &'static str) -> Registration {
     std::future::poll_fn(|context| Poll::Ready(Registration(enter(kind, context)))).await

@@ -25,7 +25,7 @@ impl LeafReader<'_> {
             .member(readiness, "waiter")
             .map(|waiter| self.view.unwrapped(waiter));
         let has_waker = waiter.and_then(|waiter| {
-            holds_waker(self.view, self.view.member(waiter, "waker")?, self.header)
+            holds_waker(self.view, self.view.member(waiter, "waker")?, self.owner)
         });
         let resource = self.readiness_resource(readiness, waiter);
         Awaited::registered(resource, has_waker)
@@ -99,7 +99,7 @@ impl LeafReader<'_> {
             Direction::Write => "writer",
         };
         let waker = self.view.member(*waiters.first()?, name)?;
-        holds_waker(self.view, waker, self.header)
+        holds_waker(self.view, waker, self.owner)
     }
 
     /// The descriptor with this `ScheduledIo`.

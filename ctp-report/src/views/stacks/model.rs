@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::record::AwaitStack;
+use ctp_trace::record::{AwaitStack, TaskKind};
 use ctp_trace::trace_model::innermost;
 
 use crate::evidence::inspected::site::{label_of, name_of};
@@ -66,8 +66,10 @@ fn of_tasks(group: &TaskGroup) -> StackGroup {
     let spawned = spawned.map(|(file, line)| format!("spawned at {}:{line}", text::escape(file)));
     let holds = task.holds.iter();
     let holds = holds.map(|hold| format!("holds {}", words::held(hold)));
+    let is_root = task.kind == TaskKind::BlockOn;
+    let root = is_root.then(|| format!("given to block_on by thread {}", task.polled_by));
     StackGroup {
-        kind: "task",
+        kind: if is_root { "future" } else { "task" },
         ids: group.ids(),
         name: name_of(task),
         state: format!(
@@ -76,7 +78,12 @@ fn of_tasks(group: &TaskGroup) -> StackGroup {
             judgement.verdict.word(),
             judgement.reason.word()
         ),
-        notes: wakers.into_iter().chain(spawned).chain(holds).collect(),
+        notes: root
+            .into_iter()
+            .chain(wakers)
+            .chain(spawned)
+            .chain(holds)
+            .collect(),
         branches: group.tasks[0].stack.map(branches).unwrap_or_default(),
     }
 }
@@ -103,7 +110,7 @@ fn branches(stack: &AwaitStack) -> Vec<Vec<String>> {
 
 /// `serve src/conn.rs:61`
 fn frame_text(label: &Label, inlined: bool) -> String {
-    let at = label.at().unwrap_or_default();
+    let at = label.at_in_package().unwrap_or_default();
     let inlined = if inlined { " (inlined)" } else { "" };
     match &label.function {
         Some(function) => format!("{function} {at}{inlined}").trim_end().to_owned(),

@@ -1,0 +1,232 @@
+//! The variables of a function on a stack.
+
+use std::ops::Range;
+
+use gimli::{AttributeValue, EntriesTreeNode};
+use symbolize::DebugReader;
+
+use super::Entry;
+use super::module::{Die, Module, Target, Unit};
+use super::variable_place::{Expression, Frame, VariablePlace};
+use crate::stacks::Registers;
+
+type Node<'a, 't, 'u> = EntriesTreeNode<'a, 't, DebugReader<'u>>;
+
+/// More variables of a function are not examined.
+const MAX_VARIABLES: usize = 8192;
+/// How deep functions are nested in a unit, and scopes in a function, at most.
+const MAX_DEPTH: u32 = 128;
+
+/// A scope of a function.
+#[derive(Clone, Copy)]
+struct Scope<'s, 'u> {
+    /// What places on the stack are relative to.
+    base: Option<&'s Expression<'u>>,
+    /// The scope contains the present address.
+    is_present: bool,
+    depth: u32,
+}
+
+/// A variable of a function on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameVariable<T> {
+    /// The type.
+    pub(crate) of: T,
+    pub(crate) place: VariablePlace,
+    /// The variable exists at the present address of the function. Otherwise it may have ended, or not begun, and
+    /// its memory may be used for something else.
+    pub(crate) is_in_scope: bool,
+}
+
+impl Module {
+    /// The variables of a function on a stack whose places are known, those of inlined functions included.
+    /// First those that exist now, the innermost first; then the others, the outermost first.
+    pub(super) fn variables_of(&self, frame: &Frame<'_>) -> Vec<FrameVariable<Entry>> {
+        let units = 0..self.unit_count();
+        let mut found = units.filter_map(|number| {
+            self.with_unit(number, |_, unit| {
+                let search = Search {
+                    module: self,
+                    number,
+                    unit,
+                    frame,
+                };
+                search.run().unwrap_or_default()
+            })
+        });
+        let found = found.find(|variables| !variables.is_empty());
+        let variables = found.unwrap_or_default();
+        let (mut present, others): (Vec<_>, Vec<_>) = variables
+            .into_iter()
+            .partition(|variable| variable.is_in_scope);
+        present.reverse();
+        present.extend(others);
+        present
+    }
+}
+
+/// The search for the variables of a frame in a unit.
+struct Search<'s, 'u> {
+    module: &'s Module,
+    number: usize,
+    unit: Unit<'u>,
+    frame: &'s Frame<'s>,
+}
+
+impl<'u> Search<'_, 'u> {
+    fn run(&self) -> gimli::Result<Vec<FrameVariable<Entry>>> {
+        let mut found = Vec::new();
+        let mut ranges = self.unit.unit_ranges()?;
+        while let Some(range) = ranges.next()? {
+            if (range.begin..range.end).contains(&self.frame.address) {
+                let mut tree = self.unit.entries_tree(None)?;
+                self.find_function(tree.root()?, 0, &mut found)?;
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Visits entries up to the function with the address.
+    fn find_function(
+        &self,
+        node: Node<'_, '_, 'u>,
+        depth: u32,
+        found: &mut Vec<FrameVariable<Entry>>,
+    ) -> gimli::Result<bool> {
+        let mut children = node.children();
+        while let Some(child) = children.next()? {
+            let is_function = child.entry().tag() == gimli::DW_TAG_subprogram;
+            if is_function && self.contains(child.entry())? {
+                let base = expression_of(child.entry(), gimli::DW_AT_frame_base);
+                let scope = Scope {
+                    base: base.as_ref(),
+                    is_present: true,
+                    depth: depth + 1,
+                };
+                self.add_scope(child, scope, found)?;
+                return Ok(true);
+            }
+            if !is_function && depth < MAX_DEPTH && self.find_function(child, depth + 1, found)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Adds the variables of a scope and of the scopes in it.
+    fn add_scope(
+        &self,
+        node: Node<'_, '_, 'u>,
+        scope: Scope<'_, 'u>,
+        found: &mut Vec<FrameVariable<Entry>>,
+    ) -> gimli::Result<()> {
+        let mut children = node.children();
+        while let Some(child) = children.next()? {
+            match child.entry().tag() {
+                gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter
+                    if found.len() < MAX_VARIABLES =>
+                {
+                    found.extend(self.variable(child.entry(), scope));
+                }
+                gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine
+                    if scope.depth < MAX_DEPTH =>
+                {
+                    let inner = Scope {
+                        is_present: scope.is_present && self.contains(child.entry())?,
+                        depth: scope.depth + 1,
+                        ..scope
+                    };
+                    self.add_scope(child, inner, found)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn contains(&self, entry: &Die<'u>) -> gimli::Result<bool> {
+        let mut ranges = self.unit.die_ranges(entry)?;
+        while let Some(range) = ranges.next()? {
+            if (range.begin..range.end).contains(&self.frame.address) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A variable. Of one that does not exist now, only a place on the stack is known.
+    fn variable(&self, entry: &Die<'u>, scope: Scope<'_, 'u>) -> Option<FrameVariable<Entry>> {
+        let present = self.frame.registers;
+        let only_stack = Registers::new(present.processor, present.pc, present.sp);
+        let location = self.present_location(entry).filter(|_| scope.is_present);
+        let (location, registers, is_in_scope) = match location {
+            Some(location) => (location, present, true),
+            None => (self.any_location(entry)?, &only_stack, false),
+        };
+        let place = self
+            .frame
+            .evaluate(self.unit, &location, scope.base, registers)?;
+        let of = self.type_of(entry)?;
+        Some(FrameVariable {
+            of,
+            place,
+            is_in_scope,
+        })
+    }
+
+    /// The expression that says where a variable is while its function is at the address.
+    fn present_location(&self, entry: &Die<'u>) -> Option<Expression<'u>> {
+        let address = self.frame.address;
+        let fixed = expression_of(entry, gimli::DW_AT_location);
+        fixed.or_else(|| self.listed_location(entry, |range| range.contains(&address)))
+    }
+
+    /// An expression that says where a variable is at some address.
+    fn any_location(&self, entry: &Die<'u>) -> Option<Expression<'u>> {
+        let fixed = expression_of(entry, gimli::DW_AT_location);
+        fixed.or_else(|| self.listed_location(entry, |_| true))
+    }
+
+    fn listed_location(
+        &self,
+        entry: &Die<'u>,
+        is_wanted: impl Fn(Range<u64>) -> bool,
+    ) -> Option<Expression<'u>> {
+        let value = entry.attr_value(gimli::DW_AT_location)?;
+        let mut list = self.unit.attr_locations(value).ok()??;
+        while let Some(part) = list.next().ok()? {
+            if is_wanted(part.range.begin..part.range.end) {
+                return Some(part.data);
+            }
+        }
+        None
+    }
+
+    /// The type of a variable, or of the variable of which this is a copy in an inlined function.
+    fn type_of(&self, entry: &Die<'u>) -> Option<Entry> {
+        let from = |offset| Entry {
+            unit: self.number,
+            offset,
+        };
+        if let Some(of) = entry.attr_value(gimli::DW_AT_type) {
+            return self
+                .module
+                .resolve(from(entry.offset().0), Target::of(&of)?);
+        }
+        let origin = Target::of(&entry.attr_value(gimli::DW_AT_abstract_origin)?)?;
+        let origin = self.module.resolve(from(entry.offset().0), origin)?;
+        let of = self.module.with_entry(origin, |_, _, entry| {
+            Target::of(&entry.attr_value(gimli::DW_AT_type)?)
+        });
+        self.module.resolve(origin, of??)
+    }
+}
+
+/// An attribute whose value is an expression.
+fn expression_of<'u>(entry: &Die<'u>, attribute: gimli::DwAt) -> Option<Expression<'u>> {
+    match entry.attr_value(attribute)? {
+        AttributeValue::Exprloc(expression) => Some(expression),
+        _ => None,
+    }
+}
