@@ -47,10 +47,10 @@ pub fn of(record: &Record) -> Fields {
         Record::Wake(wake) => fields("wake", Some(wake.at), wake_fields(wake)),
         Record::ThreadEvent(thread_event) => thread_event_fields(thread_event),
         Record::EventCounts(event_counts) => {
-            fields("tally", None, event_counts_fields(event_counts))
+            fields("event-counts", None, event_counts_fields(event_counts))
         }
         Record::ProcessEnd(process_end) => fields(
-            "leaves",
+            "process-ends",
             Some(process_end.at),
             process_end_fields(process_end),
         ),
@@ -60,7 +60,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Control(control) => fields("control", Some(control.at), control_fields(control)),
         Record::Window(window) => fields("window", Some(window.since), window_fields(window)),
         Record::Earlier(earlier) => fields("earlier", None, earlier_fields(earlier)),
-        Record::EndedSums(ended_sums) => fields("former", None, ended_sums_fields(ended_sums)),
+        Record::EndedSums(ended_sums) => fields("ended-sums", None, ended_sums_fields(ended_sums)),
         Record::Threads(threads) => fields("threads", Some(threads.at), threads_fields(threads)),
         Record::Sockets(sockets) => fields("sockets", Some(sockets.at), sockets_fields(sockets)),
         Record::Leaf(leaf) => fields("leaf", None, leaf_fields(leaf)),

@@ -38,7 +38,7 @@ fn act(act: &Act) -> (&'static str, Vec<Field>) {
         ),
         Act::Acquire(hold) => ("acquires", hold_fields(hold)),
         Act::Release(hold) => ("releases", hold_fields(hold)),
-        Act::Loss(records) => ("loses", vec![("records", (*records).into())]),
+        Act::Loss(records) => ("loses-records", vec![("records", (*records).into())]),
         _ => ("unknown", vec![]),
     }
 }
