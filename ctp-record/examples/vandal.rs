@@ -1,9 +1,9 @@
-//! A target that attacks its recorder: `vandal TRUTH DEED [NUMBER]`.
+//! A target that attacks its recorder: `vandal TRUTH ATTACK [NUMBER]`.
 //!
-//! Before the deed it records a coroutine, `before`, and afterwards `after`, each with 10 events.
-//! Exits with 7. TRUTH receives the kernel's errors for the deeds that must fail.
+//! Before the attack it records a coroutine, `before`, and afterwards `after`, each with 10 events.
+//! Exits with 7. TRUTH receives the kernel's errors for the attacks that must fail.
 //!
-//! | DEED | |
+//! | ATTACK | |
 //! | --- | --- |
 //! | `scribble` | overwrites all of the memory with random bytes, NUMBER times, and restores the contents |
 //! | `spite` | the same with values at which sums and bounds break, except in words that identify the memory |
@@ -65,7 +65,7 @@ fn misbehave(thread_event: &str, number: u64) -> String {
         "crowd" => drop((0..number).map_while(|_| connect()).collect::<Vec<_>>()),
         "beg" => beg(number),
         "slam" => slam(),
-        other => panic!("no such deed: {other}"),
+        other => panic!("no such attack: {other}"),
     }
     String::new()
 }

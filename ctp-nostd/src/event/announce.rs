@@ -1,7 +1,7 @@
 //! What leaf futures announce before they return `Pending`, until the suspend that carries it.
 //!
 //! ```text
-//!   current coroutine   {an announcement exists 1 | its seat word 32}
+//!   current coroutine   {an announcement exists 1 | its coroutine word 32}
 //!   announcement        its site, its resource, {wakers at that time 32 | marks | code of its wait
 //!   + 1}
 //! ```

@@ -16,7 +16,7 @@ use crate::sync::{Ordering, fence};
 pub(crate) enum CurrentCoroutine {
     /// No coroutine.
     NoCoroutine,
-    /// The coroutine with this seat word.
+    /// The coroutine with this coroutine word.
     Coroutine(u32),
     /// Not known.
     Unknown,

@@ -23,7 +23,7 @@ pub struct Local {
     pub(crate) own_ring: OwnRing,
     /// The thread's id, set when the thread first requests a lane.
     pub(crate) thread: AtomicU64,
-    /// The seat word of the coroutine that runs here, 0 for none, and a flag for an announcement;
+    /// The word of the coroutine that runs here, 0 for none, and a flag for an announcement;
     /// see `event/announce.rs`.
     pub(crate) current: AtomicU64,
     /// Site word of the wait that a leaf future announced; 0 for none.

@@ -79,7 +79,7 @@ fn create_many_tasks() {
 /// A process with files in `/proc` that belong to root.
 fn create_tasks_undumpable() {
     let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
-    rustix::process::set_dumpable_behavior(not_dumpable).expect("anybody may");
+    rustix::process::set_dumpable_behavior(not_dumpable).expect("any process may");
     create_many_tasks();
 }
 

@@ -149,7 +149,7 @@ fn pending_records_of_a_dead_thread_are_skipped_at_the_end() {
     assert_eq!(tallies_in(&buffer.0)[0].recorded, 51);
 }
 
-/// Each deed, with how many events the trace had before it.
+/// Each thread event, with how many events the trace had before it.
 fn thread_events_in(records: &[Record]) -> Vec<(usize, u64, Act)> {
     records
         .iter()

@@ -10,14 +10,14 @@ const CALLS: u32 = 100;
 
 fn line(trace: &Trace, site: SiteId) -> u64 {
     match &trace.sites[&site] {
-        Place::Source { file, line, .. } if file.ends_with("deeds.rs") => u64::from(*line),
+        Place::Source { file, line, .. } if file.ends_with("thread_events.rs") => u64::from(*line),
         other => panic!("no line of the program: {other:?}"),
     }
 }
 
 fn recorded(lab: &Lab, flag: &str) -> (Trace, Vec<u64>) {
     let (threads, calls) = (THREADS.to_string(), CALLS.to_string());
-    lab.record(&[flag], "deeds", &["truth", &threads, &calls]);
+    lab.record(&[flag], "thread_events", &["truth", &threads, &calls]);
     (
         lab.trace(),
         lab.truth("truth")
@@ -131,6 +131,6 @@ fn wake_by_a_coroutine_has_the_id() {
 #[test]
 fn thread_ends_returns_the_lane_at_once() {
     let lab = Lab::new();
-    let outcome = lab.record(&["-v"], "deeds", &["truth", "50", "2"]);
+    let outcome = lab.record(&["-v"], "thread_events", &["truth", "50", "2"]);
     assert!(outcome.stderr.contains("; 2 lanes"), "{}", outcome.stderr);
 }

@@ -274,7 +274,10 @@ fn recorded_threads_have_rows_with_their_losses() {
     assert!(threads[1].contains("<title>212 records lost just before +5.000000 s</title>"));
     assert!(svg.contains(">2 threads</text>"));
     let old = draw(&TestDir::new(), "lost_wakeup", &[]);
-    assert!(!old.contains("class=\"thread\""), "nobody told of any");
+    assert!(
+        !old.contains("class=\"thread\""),
+        "no thread events are recorded"
+    );
 }
 
 // CT-18: only the row of the coroutine that ran on the faulting thread marks the end
@@ -297,7 +300,7 @@ fn a_crash_is_marked_where_it_came_from() {
     assert!(!early.contains("<path class=\"crash\""), "not in sight");
 }
 
-// CT-18: nobody is accused where the kernel did not tell the thread, or it ran nobody
+// CT-18: no row is marked if the kernel does not name the thread, or the thread ran no coroutine
 #[test]
 fn crash_on_an_unknown_thread_is_only_in_the_text() {
     let test_dir = TestDir::new();

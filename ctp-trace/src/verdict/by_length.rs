@@ -65,11 +65,11 @@ impl Case<'_> {
             }),
             Some(far) if self.age < far => (Verdict::Waiting, Reason::Usual(level)),
             Some(_)
-                if level <= Level::Coroutine && !level.may_condemn() && self.has_no_reader() =>
+                if level <= Level::Coroutine && !level.allows_stuck() && self.has_no_reader() =>
             {
                 self.unless_explained(Reason::NoReader(level))
             }
-            Some(_) if !level.may_condemn() && !past.is_closest => {
+            Some(_) if !level.allows_stuck() && !past.is_closest => {
                 self.against_other_lives(Reason::OnlyCoarse(level))
             }
             Some(far) => self.beyond_line(far),
@@ -105,7 +105,7 @@ impl Case<'_> {
     /// Whether the wait is far beyond earlier waits at its line.
     pub(super) fn is_beyond_line(&self) -> bool {
         let past = &self.evidence.past;
-        let is_of_line = past.level.may_condemn() || past.is_closest;
+        let is_of_line = past.level.allows_stuck() || past.is_closest;
         is_of_line && past.far_beyond().is_some_and(|far| far <= self.age)
     }
 

@@ -61,7 +61,7 @@ impl Level {
     }
 
     /// Whether a wait that is far longer than others at this level may be stuck for that reason.
-    pub fn may_condemn(self) -> bool {
+    pub fn allows_stuck(self) -> bool {
         self <= Level::Line
     }
 }

@@ -200,7 +200,7 @@ proptest! {
         let past = evidence.past;
         prop_assert!(level == past.level && ENOUGH <= past.waits);
         if !evidence.wait.for_lock {
-            prop_assert!(level.may_condemn() || past.is_closest);
+            prop_assert!(level.allows_stuck() || past.is_closest);
             let when_active = evidence.since.until(past.active);
             let is_active = past.far_beyond().is_some_and(|far| far <= when_active);
             prop_assert!(is_active || evidence.wait.leaf.is_part_of_work());

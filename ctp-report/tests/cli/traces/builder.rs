@@ -308,8 +308,8 @@ impl Trace {
         }
     }
 
-    /// Waits that each end after `length`, one every `period`, from `from` on. Wakes are told, and
-    /// each run follows its wake after `queued`.
+    /// Waits that each end after `length`, one every `period`, from `from` on. Wakes are recorded,
+    /// and each run follows its wake after `queued`.
     pub fn healthy(&mut self, coroutine: Coroutine, wait: Wait, beat: &Beat) -> u16 {
         let Beat {
             from,

@@ -17,7 +17,7 @@ struct Sites {
 
 /// A listener spawns four connections, of which each spawns a writer; one of those connections has
 /// ended, and the writers wait for descriptors that were closed. A walk spawns the next one, twice,
-/// and the name and the place of somebody else are long.
+/// and one further name and place are long.
 pub fn family() -> Vec<u8> {
     let mut t = Trace::of("./family");
     t.thread_event(MS, TID, Act::Begin);

@@ -53,7 +53,7 @@ pub fn often() -> Vec<u8> {
     t.finish()
 }
 
-/// A fault on a thread on which one ran before recording was stopped; what it did last is told.
+/// A fault on a thread that ran a coroutine before recording was stopped. The thread's last act is recorded.
 pub fn crashed(hidden: EventKind) -> Vec<u8> {
     let mut t = Trace::of("./server");
     let spawn = t.source(SESSION, 6);

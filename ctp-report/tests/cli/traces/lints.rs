@@ -93,7 +93,7 @@ fn host(t: &mut Trace, main: SiteId, queue: SiteId) {
     t.event_counts(guest, None, false);
 }
 
-/// A wake has led to a run of it, and nobody has a waker any more.
+/// A wake of the coroutine has led to a run, and no waker of the coroutine is left.
 fn forsaken(t: &mut Trace, spawn: SiteId, read: SiteId) {
     let coroutine = t.born("signal", spawn, 2 * MS);
     t.run(coroutine, 3 * MS, 4128);

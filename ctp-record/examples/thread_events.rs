@@ -1,4 +1,4 @@
-//! Thread events: `deeds TRUTH THREADS CALLS`.
+//! Thread events: `thread_events TRUTH THREADS CALLS`.
 //!
 //! While a coroutine sleeps, THREADS threads in sequence wake it CALLS times and close a descriptor
 //! after each wake. Then the coroutine runs, and wakes another coroutine once. TRUTH receives the
