@@ -16,6 +16,7 @@ mod memory;
 mod own;
 mod root;
 mod search;
+mod set;
 mod view;
 mod waker;
 mod wakers;

@@ -71,6 +71,7 @@ impl Walk<'_> {
                 self.push(depth, shown(layout));
                 self.follow_unproven(inner, depth + 1);
             }
+            None if self.follow_set(future, layout, depth) => {}
             None => self.end(future, layout, Leaf::Other, depth),
         }
     }

@@ -110,6 +110,7 @@ impl<'w> Walk<'w> {
         }
         self.account.add_owner(future);
         match known(&layout.path) {
+            Some(Known::Leaf(Leaf::Next)) if self.follow_set(future, &layout, depth) => {}
             Some(Known::Leaf(leaf)) => self.end(future, &layout, leaf, depth),
             Some(Known::PollFn) => self.follow_poll_fn(future, &layout, depth),
             Some(Known::MaybeDone) => self.follow_unfinished(future, depth),
@@ -163,6 +164,16 @@ impl<'w> Walk<'w> {
         let proof = std::mem::replace(&mut self.proof, Proof::Unproven);
         self.follow(inner, depth);
         self.proof = proof;
+    }
+
+    /// Returns what the wakers of the futures before led to.
+    pub(super) fn replace_owner(&mut self, owner: WakerOwner) -> WakerOwner {
+        std::mem::replace(&mut self.owner, owner)
+    }
+
+    /// Whether the wakers of the present future are those of the task, and not of a set in the task.
+    fn has_own_wakers(&self) -> bool {
+        !matches!(self.owner, WakerOwner::Set(_))
     }
 
     /// Whether the present future is the expansion of a macro of tokio. Futures inside it are not.
@@ -232,8 +243,11 @@ impl<'w> Walk<'w> {
         if let Some(frame) = self.found.frames.last_mut() {
             frame.may_wait_forever = leaf == Leaf::Forever;
         }
-        self.account.add_leaf(self.found.waits.len(), future);
+        if self.has_own_wakers() {
+            self.account.add_leaf(self.found.waits.len(), future);
+        }
         let is_open = awaited.has_waker().is_none() && !awaited.always_registers;
+        let is_open = is_open && self.has_own_wakers();
         if is_open && leaf != Leaf::Forever && self.proof != Proof::Unproven {
             self.account.add_open(self.found.waits.len(), future);
         }
@@ -254,7 +268,9 @@ impl<'w> Walk<'w> {
     }
 
     fn add_wait(&mut self, frame: u32, awaited: Awaited) {
-        self.found.wakers.extend(RegisteredWaker::of(&awaited));
+        if self.has_own_wakers() {
+            self.found.wakers.extend(RegisteredWaker::of(&awaited));
+        }
         let is_polled = self.proof != Proof::Unproven;
         self.found.waits.push(TaskWait {
             frame,

@@ -9,6 +9,8 @@ use crate::types::layout::Kind;
 pub(super) enum WakerOwner {
     /// The task with this header.
     Task(u64),
+    /// An entry of a set of futures. The set wakes the task, if it is woken.
+    Set(u64),
     /// A thread in `block_on`. Its wakers are not known, so that any waker counts.
     Thread,
 }
@@ -17,7 +19,7 @@ impl WakerOwner {
     /// Whether a waker with this data leads to the owner, as far as known.
     pub(super) fn is_woken_by(self, data: u64) -> bool {
         match self {
-            WakerOwner::Task(header) => data == header,
+            WakerOwner::Task(own) | WakerOwner::Set(own) => data == own,
             WakerOwner::Thread => true,
         }
     }

@@ -55,6 +55,24 @@ pub const EXPECTED: &[Expected] = &[
         ],
     ),
     expected(
+        "in_set",
+        &[
+            ("in_set", "in_set"),
+            ("answer", "answer"),
+            ("answer", "answer"),
+        ],
+        &[("Receiver", "Channel"), ("Receiver", "Channel")],
+    ),
+    expected(
+        "concurrently",
+        &[
+            ("concurrently", "concurrently"),
+            ("answer", "answer"),
+            ("answer", "answer"),
+        ],
+        &[("Receiver", "Channel"), ("Receiver", "Channel")],
+    ),
+    expected(
         "joining",
         &[("joining", "joining")],
         &[("Acquire", "Semaphore"), ("Acquire", "RwLock")],

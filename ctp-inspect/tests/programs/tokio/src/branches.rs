@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt as _;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock, Semaphore, mpsc, oneshot};
 
 use crate::{LONG, awaits_at, leaf, spawn};
@@ -32,6 +33,8 @@ pub async fn spawn_all() -> Kept {
     spawn("choosing.other", choosing(false, receiver(), notify.clone()));
     spawn("futures_select", futures_select(receiver(), notify.clone()));
     spawn("futures_join", futures_join(receiver(), notify.clone()));
+    spawn("in_set", in_set(receiver(), receiver()));
+    spawn("concurrently", concurrently(receiver(), receiver()));
     spawn("trying", trying(receiver(), notify));
     Kept { _messages: messages, _reads: reads, _answers: answers }
 }
@@ -42,6 +45,28 @@ async fn selecting(notify: Arc<Notify>, mut receiver: mpsc::Receiver<u8>) {
         _ = notify.notified() => {}
         _ = receiver.recv() => {}
         _ = tokio::time::sleep(LONG) => {}
+    }
+}
+
+/// Two futures in a set that wait, and one that has ended.
+async fn in_set(first: oneshot::Receiver<u32>, second: oneshot::Receiver<u32>) {
+    let receivers = [Some(first), None, Some(second)].into_iter();
+    let mut set: FuturesUnordered<_> = receivers.map(answer).collect();
+    awaits_at("in_set", line!() + 1);
+    while set.next().await.is_some() {}
+}
+
+/// The same, in a future of the library that has such a set.
+async fn concurrently(first: oneshot::Receiver<u32>, second: oneshot::Receiver<u32>) {
+    let receivers = futures::stream::iter([Some(first), None, Some(second)]);
+    awaits_at("concurrently", line!() + 1);
+    receivers.for_each_concurrent(None, answer).await;
+}
+
+async fn answer(receiver: Option<oneshot::Receiver<u32>>) {
+    if let Some(receiver) = receiver {
+        awaits_at("answer", line!() + 1);
+        let _ = receiver.await;
     }
 }
 
