@@ -120,6 +120,9 @@ impl Walk<'_> {
             self.end(closure, layout, Leaf::Receive, depth);
             return;
         }
+        if path.starts_with("tokio::task::join_set::") && self.follow_join_set(closure, depth) {
+            return;
+        }
         if path.starts_with("tokio::time::interval::")
             && let Some(sleep) = find_first(self.view, closure, "::Sleep", 4)
         {

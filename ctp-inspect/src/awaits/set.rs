@@ -1,5 +1,5 @@
-//! Sets of futures that are polled with wakers of their own: `FuturesUnordered`, and what is built with such a set,
-//! as `FuturesOrdered`, `buffer_unordered` and `for_each_concurrent`.
+//! Sets of futures that are polled with wakers of their own: `FuturesUnordered`, what is built with such a set, as
+//! `FuturesOrdered`, `buffer_unordered` and `for_each_concurrent`, and the tasks of a `JoinSet`.
 
 use super::frame::Walk;
 use super::search::find;
@@ -9,10 +9,12 @@ use super::waker::WakerOwner;
 use crate::types::layout::Type;
 
 const SET: &str = "::futures_unordered::FuturesUnordered";
+const JOIN_SET_LISTS: &str = "::idle_notified_set::ListsInner";
 /// How many references are followed in a row to find the set.
 const MAX_REFERENCES: u32 = 4;
 /// How many futures of a set are shown.
 const MAX_CHILDREN: usize = 64;
+const GAP: &str = "a future has more branches than are shown";
 
 /// A future in a set.
 #[derive(Clone, Copy, Debug)]
@@ -34,15 +36,34 @@ impl Walk<'_> {
             return false;
         }
         self.push(depth, shown(layout));
+        self.follow_children(&children, depth + 1);
+        true
+    }
+
+    /// The tasks of the `JoinSet` that a closure of it polls. Returns whether there are any.
+    pub(super) fn follow_join_set(&mut self, closure: Value, depth: u32) -> bool {
+        let lists = find(self.view, closure, JOIN_SET_LISTS, MAX_REFERENCES).unwrap_or_default();
+        let [lists] = lists[..] else {
+            return false;
+        };
+        let children = handles(self.view, lists);
+        if children.is_empty() {
+            return false;
+        }
+        self.push(depth, "tokio::task::JoinSet".to_owned());
+        self.follow_children(&children, depth + 1);
+        true
+    }
+
+    fn follow_children(&mut self, children: &[Child], depth: u32) {
         if MAX_CHILDREN < children.len() {
-            self.add_gap("a future has more branches than are shown");
+            self.add_gap(GAP);
         }
         for child in children.iter().take(MAX_CHILDREN) {
             let owner = self.replace_owner(WakerOwner::Set(child.waker_data));
-            self.follow_unproven(child.future, depth + 1);
+            self.follow_unproven(child.future, depth);
             self.replace_owner(owner);
         }
-        true
     }
 }
 
@@ -73,4 +94,41 @@ fn future_of(view: &View<'_>, task: Value) -> Option<Value> {
     let (variant, contents) = view.variant_name(future)?;
     let future = view.member(contents, "__0")?;
     (variant == "Some").then_some(future)
+}
+
+/// The handles of the tasks in a `JoinSet` that have not been joined.
+fn handles(view: &View<'_>, lists: Value) -> Vec<Child> {
+    let mut handles = Vec::new();
+    for list in ["notified", "idle"] {
+        let list = view.member(lists, list);
+        let mut next = list.and_then(|list| view.member(list, "head"));
+        while let Some(link) = next
+            && handles.len() <= MAX_CHILDREN
+        {
+            let Some(entry) = linked(view, link) else {
+                break;
+            };
+            handles.extend(handle(view, entry));
+            next = next_in_list(view, entry);
+        }
+    }
+    handles
+}
+
+/// The entry that an `Option<NonNull<_>>` leads to.
+fn linked(view: &View<'_>, link: Value) -> Option<Value> {
+    let (variant, contents) = view.variant_name(link)?;
+    let pointer = view.member(contents, "__0").filter(|_| variant == "Some")?;
+    view.target(view.unwrapped(pointer))
+}
+
+fn handle(view: &View<'_>, entry: Value) -> Option<Child> {
+    let future = view.unwrapped(view.member(entry, "value")?);
+    let waker_data = entry.address;
+    Some(Child { future, waker_data })
+}
+
+fn next_in_list(view: &View<'_>, entry: Value) -> Option<Value> {
+    let pointers = view.member(view.member(entry, "pointers")?, "inner")?;
+    view.member(view.unwrapped(pointers), "next")
 }

@@ -73,6 +73,11 @@ pub const EXPECTED: &[Expected] = &[
         &[("Receiver", "Channel"), ("Receiver", "Channel")],
     ),
     expected(
+        "in_join_set",
+        &[("in_join_set", "in_join_set")],
+        &[("JoinHandle", "Task"), ("JoinHandle", "Task")],
+    ),
+    expected(
         "joining",
         &[("joining", "joining")],
         &[("Acquire", "Semaphore"), ("Acquire", "RwLock")],

@@ -100,7 +100,8 @@ impl Inspected {
             );
             assert_eq!(frame.may_wait_forever, may_have_none, "{found:#?}");
             // Nothing is known about when `Connection` polls what it contains, nor a set its futures.
-            let is_known = !["serving", "in_set", "concurrently"].contains(&expected.task);
+            let is_known =
+                !["serving", "in_set", "concurrently", "in_join_set"].contains(&expected.task);
             let is_proven =
                 !may_have_none && !name.starts_with("Read") && !name.starts_with("Write");
             let is_proven = is_proven && is_known || *name == "Readiness";

@@ -35,6 +35,7 @@ pub async fn spawn_all() -> Kept {
     spawn("futures_join", futures_join(receiver(), notify.clone()));
     spawn("in_set", in_set(receiver(), receiver()));
     spawn("concurrently", concurrently(receiver(), receiver()));
+    spawn("in_join_set", in_join_set([receiver(), receiver()]));
     spawn("trying", trying(receiver(), notify));
     Kept { _messages: messages, _reads: reads, _answers: answers }
 }
@@ -61,6 +62,18 @@ async fn concurrently(first: oneshot::Receiver<u32>, second: oneshot::Receiver<u
     let receivers = futures::stream::iter([Some(first), None, Some(second)]);
     awaits_at("concurrently", line!() + 1);
     receivers.for_each_concurrent(None, answer).await;
+}
+
+/// Two tasks that wait, and one that was joined.
+async fn in_join_set(receivers: [oneshot::Receiver<u32>; 2]) {
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(answer(None));
+    let _ = tasks.join_next().await;
+    for receiver in receivers {
+        tasks.spawn(answer(Some(receiver)));
+    }
+    awaits_at("in_join_set", line!() + 1);
+    while tasks.join_next().await.is_some() {}
 }
 
 async fn answer(receiver: Option<oneshot::Receiver<u32>>) {
