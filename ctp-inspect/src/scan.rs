@@ -5,8 +5,9 @@ use std::ops::Range;
 use crate::target::Target;
 use crate::target::mapping::Mapping;
 
-/// Bytes that are read at a time: large enough that a system call costs little.
-const PIECE: usize = 1 << 20;
+/// Bytes that are read at a time: enough that a system call costs little, and so few that they stay in the
+/// cache of a processor.
+const PIECE: usize = 1 << 17;
 const PAGE: u64 = 4096;
 
 /// Passes over memory in large pieces, and counts what it cannot read.
@@ -26,6 +27,12 @@ pub struct Piece<'b> {
 }
 
 impl Piece<'_> {
+    /// The addresses of the words.
+    pub fn range(&self) -> Range<u64> {
+        let bytes = 8 * self.words.len() as u64;
+        self.address..self.address.saturating_add(bytes)
+    }
+
     /// The word at an address, if the piece has it.
     pub fn word(&self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(self.address)?;

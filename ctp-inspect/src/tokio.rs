@@ -8,6 +8,7 @@
 //! 4. [`references`]: words with the address of a task are wakers, lists, or on a stack.
 
 pub mod header;
+pub mod header_ranges;
 pub mod index;
 pub mod owned_list;
 pub mod references;
@@ -26,6 +27,7 @@ use crate::scan::{Scan, WritableMemory};
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 use crate::tokio::header::{TaskHeader, VTABLE_OFFSET};
+use crate::tokio::header_ranges::ranges_of;
 use crate::tokio::index::VtableIndex;
 use crate::tokio::owned_list::{Checked, HeaderReader, Headers};
 use crate::tokio::references::{ReferenceSearch, References};
@@ -86,15 +88,15 @@ impl TokioFinder {
                 let (Some(vtable), Some(address)) = (vtable, at.checked_sub(VTABLE_OFFSET)) else {
                     return;
                 };
-                if stacks.containing(address).is_some() || MAX_CANDIDATES <= candidates.len() {
+                if MAX_CANDIDATES <= candidates.len() {
                     return;
                 }
                 let header = TaskHeader::read(target, Some(&piece), address, vtable);
-                candidates.extend(
-                    header
-                        .filter(TaskHeader::is_plausible)
-                        .map(|header| (address, header)),
-                );
+                let header = header.filter(TaskHeader::is_plausible);
+                // A task is built on a stack, without an owner. Other memory may adjoin the stack.
+                let header = header
+                    .filter(|header| header.owner != 0 || stacks.containing(address).is_none());
+                candidates.extend(header.map(|header| (address, header)));
             });
         });
         candidates
@@ -117,14 +119,26 @@ impl TokioFinder {
 
     /// Drops tasks that have ended since they were found. Otherwise both a task and the task that was
     /// spawned after its end would count.
-    fn drop_ended(&self, target: &dyn Target, checked: &mut Checked) {
+    fn drop_ended(&mut self, target: &dyn Target, checked: &mut Checked) {
         let reader = HeaderReader {
             target,
             vtables: &self.index.vtables,
         };
+        let mut now = Headers::new();
+        let ranges = ranges_of(&checked.tasks, reader.vtables);
+        self.scan.each_piece(target, &ranges, |piece| {
+            let tasks = checked.tasks.range(piece.range());
+            let headers = tasks.filter_map(|(address, _)| reader.read_in(Some(&piece), *address));
+            now.extend(headers.map(|header| (header.address, header)));
+        });
         checked.tasks.retain(|address, task| {
-            let header = reader.read(*address);
-            header.is_some_and(|now| now.is_plausible() && now.owner == task.owner)
+            let now = now.get(address).filter(|now| now.is_plausible());
+            let now = now.filter(|now| now.owner == task.owner);
+            // Another task may have been spawned into the list that had only this one.
+            if let Some(now) = now.filter(|_| task.neighbours == [0, 0]) {
+                *task = *now;
+            }
+            now.is_some()
         });
     }
 

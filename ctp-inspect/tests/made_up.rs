@@ -224,6 +224,20 @@ fn copies_on_stacks_are_no_tasks() {
     assert_eq!(find(&image).tasks, []);
 }
 
+/// The kernel merges mappings that adjoin, as those of a stack and of an allocator.
+#[test]
+fn tasks_in_memory_that_adjoins_a_stack_are_found() {
+    let mut image = process();
+    let alive = place(&mut image, &[Cell::Alive(0), Cell::Alive(0)]);
+    image.stack_pointers = vec![StackPointer {
+        tid: 5,
+        address: HEAP + 8,
+    }];
+    let found = find(&image);
+    let addresses: Vec<u64> = found.tasks.iter().map(|task| task.address).collect();
+    assert_eq!(addresses, alive);
+}
+
 #[test]
 fn stacks_with_the_address_of_a_task_are_named() {
     let mut image = process();

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::finder::TaskVtable;
+use crate::scan::Piece;
 use crate::target::Target;
 use crate::tokio::header::TaskHeader;
 
@@ -40,10 +41,15 @@ pub struct Checked {
 impl HeaderReader<'_> {
     /// Reads the task at an address, which may have ended. `None` if there is none.
     pub fn read(&self, address: u64) -> Option<TaskHeader> {
-        let vtable = self
-            .target
-            .word(address.checked_add(super::header::VTABLE_OFFSET)?)?;
-        let header = TaskHeader::read(self.target, None, address, self.vtables.get(&vtable)?)?;
+        self.read_in(None, address)
+    }
+
+    /// The same, from the piece as far as it has the words.
+    pub fn read_in(&self, piece: Option<&Piece<'_>>, address: u64) -> Option<TaskHeader> {
+        let at = address.checked_add(super::header::VTABLE_OFFSET)?;
+        let word = piece.and_then(|piece| piece.word(at));
+        let vtable = word.or_else(|| self.target.word(at))?;
+        let header = TaskHeader::read(self.target, piece, address, self.vtables.get(&vtable)?)?;
         (header.vtable == vtable).then_some(header)
     }
 }

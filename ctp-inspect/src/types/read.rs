@@ -34,6 +34,10 @@ const ADDRESS_BYTES: u64 = 8;
 
 impl EntryReader<'_> {
     pub(super) fn read<'u>(&self, unit: Unit<'u>, entry: &Die<'u>) -> Option<Type> {
+        // The definition is in another unit.
+        if entry.attr_value(gimli::DW_AT_declaration).is_some() {
+            return None;
+        }
         let name = name_of(unit, entry).unwrap_or_default();
         let mut parts = Parts::default();
         let kind = match entry.tag() {

@@ -21,6 +21,7 @@ struct Found<'u> {
     of_type: Option<Target>,
     /// The entry that declares this function.
     origin: Option<usize>,
+    is_declaration: bool,
 }
 
 /// Adds a unit to the index. Damaged data ends the unit.
@@ -114,6 +115,7 @@ fn read_attributes<'u>(
             gimli::DW_AT_low_pc => found.low_pc = unit.attr_address(value)?,
             gimli::DW_AT_location => found.location = fixed_address(unit, value),
             gimli::DW_AT_type => found.of_type = Target::of(&value),
+            gimli::DW_AT_declaration => found.is_declaration = true,
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
                 found.origin = in_unit(&value);
             }
@@ -182,9 +184,11 @@ fn add_vtable(number: usize, found: &Found<'_>, index: &mut Index) {
     index.vtables.entry(address).or_default().extend(of);
 }
 
-/// Adds a type `Cell<T, S>`, in which tokio keeps a task.
+/// Adds a type `Cell<T, S>`, in which tokio keeps a task. An optimised unit only declares the types of
+/// functions that were inlined from other units.
 fn add_task_cell(number: usize, found: &Found<'_>, index: &mut Index) {
-    let Some(name) = found.name.filter(|name| name.starts_with(b"Cell<")) else {
+    let name = found.name.filter(|name| name.starts_with(b"Cell<"));
+    let Some(name) = name.filter(|_| !found.is_declaration) else {
         return;
     };
     let Ok(name) = std::str::from_utf8(name) else {
@@ -233,4 +237,31 @@ fn names_at<'u>(unit: Unit<'u>, offset: usize) -> Option<Names<'u>> {
     let entry = unit.entry(gimli::UnitOffset(offset)).ok()?;
     let value = |name| text(unit, entry.attr_value(name)?);
     Some((value(gimli::DW_AT_name), value(gimli::DW_AT_linkage_name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_are_only_declared_are_passed_over() {
+        let mut index = Index::default();
+        let mut add = |unit, offset, is_declaration| {
+            let found = Found {
+                offset,
+                name: Some(b"Cell<app::F, app::S>"),
+                is_declaration,
+                ..Found::default()
+            };
+            add_task_cell(unit, &found, &mut index);
+        };
+        add(1, 10, true);
+        add(2, 20, false);
+        add(3, 30, true);
+        let expected = Entry {
+            unit: 2,
+            offset: 20,
+        };
+        assert_eq!(index.cell_with("app::F, app::S"), Some(expected));
+    }
 }
