@@ -49,8 +49,7 @@ impl StackSite {
         let leaves = innermost(stack);
         let first = *leaves.first()?;
         let forks = branches(stack);
-        let common = forks.first().map_or(first, |branch| branch.start - 1);
-        let path = path_to(stack, common);
+        let path = path_to(stack, focus(stack, first, &forks));
         let place = path
             .iter()
             .rposition(|at| is_of_program(&stack.frames[*at]))
@@ -84,6 +83,26 @@ impl Branch {
             chain: shown.map(with_line).collect(),
             frames,
         }
+    }
+}
+
+/// The frame up to which functions are considered for the place: the one that awaits the branches. Where that is
+/// code of a library, as around the handler of a request, and only one branch has code of the program, that branch
+/// is considered as well, up to its own branches.
+fn focus(stack: &AwaitStack, first_leaf: usize, forks: &[Range<usize>]) -> usize {
+    let Some(fork) = forks.first().map(|branch| branch.start - 1) else {
+        return first_leaf;
+    };
+    let is_own = |at: usize| is_of_program(&stack.frames[at]);
+    let mut own = forks.iter().filter(|branch| (*branch).clone().any(is_own));
+    match (own.next(), own.next()) {
+        (Some(branch), None) if !path_to(stack, fork).into_iter().any(is_own) => {
+            let mut within = branch.clone();
+            within
+                .find(|at| 1 < children(stack, *at).len())
+                .unwrap_or(branch.end - 1)
+        }
+        _ => fork,
     }
 }
 
@@ -215,6 +234,27 @@ mod tests {
         );
         assert_eq!(site.awaits, ["Readiness", "tokio::time::Sleep"]);
         assert_eq!(site.branches, []);
+    }
+
+    #[test]
+    fn place_is_in_the_only_own_branch_of_a_library() {
+        let library = "/root/.cargo/registry/src/axum/serve.rs";
+        let frames = [
+            (0, "axum::serve::handle_connection", library),
+            (1, "tokio::select!", ""),
+            (2, "hyper::Connection", ""),
+            (3, "order", "src/main.rs"),
+            (4, "get_permit", "src/pool.rs"),
+            (5, "GetPermit", ""),
+            (2, "Notified", ""),
+        ];
+        let of_handler = site(&frames);
+        assert_eq!(of_handler.function, "get_permit");
+        assert_eq!(of_handler.awaited_by[0], "order src/main.rs:7");
+        assert_eq!(of_handler.branches.len(), 2);
+        let mut both = frames;
+        both[6] = (2, "shut_down", "src/main.rs");
+        assert_eq!(site(&both).function, "tokio::select!");
     }
 
     #[test]
