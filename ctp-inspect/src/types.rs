@@ -6,6 +6,7 @@
 pub mod layout;
 
 pub(crate) mod frame_variable;
+mod function;
 mod index;
 mod module;
 mod name;

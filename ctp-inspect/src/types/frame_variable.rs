@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use gimli::{AttributeValue, EntriesTreeNode};
+use gimli::{AttributeValue, EntriesTreeNode, UnitOffset};
 use symbolize::DebugReader;
 
 use super::Entry;
+use super::function::contains;
 use super::module::{Die, Module, Target, Unit};
 use super::variable_place::{Expression, Frame, VariablePlace};
 use crate::stacks::Registers;
@@ -14,7 +15,7 @@ type Node<'a, 't, 'u> = EntriesTreeNode<'a, 't, DebugReader<'u>>;
 
 /// More variables of a function are not examined.
 const MAX_VARIABLES: usize = 8192;
-/// How deep functions are nested in a unit, and scopes in a function, at most.
+/// How deep scopes are nested in a function at most.
 const MAX_DEPTH: u32 = 128;
 
 /// A scope of a function.
@@ -42,21 +43,20 @@ impl Module {
     /// The variables of a function on a stack whose places are known, those of inlined functions included.
     /// First those that exist now, the innermost first; then the others, the outermost first.
     pub(super) fn variables_of(&self, frame: &Frame<'_>) -> Vec<FrameVariable<Entry>> {
-        let units = 0..self.unit_count();
-        let mut found = units.filter_map(|number| {
-            self.with_unit(number, |_, unit| {
+        let variables = self.function_at(frame.address).and_then(|function| {
+            self.with_unit(function.unit, |_, unit| {
+                let number = function.unit;
                 let search = Search {
                     module: self,
                     number,
                     unit,
                     frame,
                 };
-                search.run().unwrap_or_default()
+                search.run(function.offset).unwrap_or_default()
             })
         });
-        let found = found.find(|variables| !variables.is_empty());
-        let variables = found.unwrap_or_default();
         let (mut present, others): (Vec<_>, Vec<_>) = variables
+            .unwrap_or_default()
             .into_iter()
             .partition(|variable| variable.is_in_scope);
         present.reverse();
@@ -74,44 +74,19 @@ struct Search<'s, 'u> {
 }
 
 impl<'u> Search<'_, 'u> {
-    fn run(&self) -> gimli::Result<Vec<FrameVariable<Entry>>> {
+    /// The variables of the function with the entry at this offset.
+    fn run(&self, function: usize) -> gimli::Result<Vec<FrameVariable<Entry>>> {
         let mut found = Vec::new();
-        let mut ranges = self.unit.unit_ranges()?;
-        while let Some(range) = ranges.next()? {
-            if (range.begin..range.end).contains(&self.frame.address) {
-                let mut tree = self.unit.entries_tree(None)?;
-                self.find_function(tree.root()?, 0, &mut found)?;
-                break;
-            }
-        }
+        let mut tree = self.unit.entries_tree(Some(UnitOffset(function)))?;
+        let function = tree.root()?;
+        let base = expression_of(function.entry(), gimli::DW_AT_frame_base);
+        let scope = Scope {
+            base: base.as_ref(),
+            is_present: true,
+            depth: 0,
+        };
+        self.add_scope(function, scope, &mut found)?;
         Ok(found)
-    }
-
-    /// Visits entries up to the function with the address.
-    fn find_function(
-        &self,
-        node: Node<'_, '_, 'u>,
-        depth: u32,
-        found: &mut Vec<FrameVariable<Entry>>,
-    ) -> gimli::Result<bool> {
-        let mut children = node.children();
-        while let Some(child) = children.next()? {
-            let is_function = child.entry().tag() == gimli::DW_TAG_subprogram;
-            if is_function && self.contains(child.entry())? {
-                let base = expression_of(child.entry(), gimli::DW_AT_frame_base);
-                let scope = Scope {
-                    base: base.as_ref(),
-                    is_present: true,
-                    depth: depth + 1,
-                };
-                self.add_scope(child, scope, found)?;
-                return Ok(true);
-            }
-            if !is_function && depth < MAX_DEPTH && self.find_function(child, depth + 1, found)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Adds the variables of a scope and of the scopes in it.
@@ -133,7 +108,8 @@ impl<'u> Search<'_, 'u> {
                     if scope.depth < MAX_DEPTH =>
                 {
                     let inner = Scope {
-                        is_present: scope.is_present && self.contains(child.entry())?,
+                        is_present: scope.is_present
+                            && contains(self.unit, child.entry(), self.frame.address)?,
                         depth: scope.depth + 1,
                         ..scope
                     };
@@ -143,16 +119,6 @@ impl<'u> Search<'_, 'u> {
             }
         }
         Ok(())
-    }
-
-    fn contains(&self, entry: &Die<'u>) -> gimli::Result<bool> {
-        let mut ranges = self.unit.die_ranges(entry)?;
-        while let Some(range) = ranges.next()? {
-            if (range.begin..range.end).contains(&self.frame.address) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// A variable. Of one that does not exist now, only a place on the stack is known.

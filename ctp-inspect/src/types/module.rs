@@ -1,6 +1,6 @@
 //! A module: its debug info, with an index of what is needed to find types.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
 use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitRef};
@@ -27,6 +27,8 @@ pub(super) struct Module {
     index: Index,
     /// The bodies of async functions and blocks, by their paths.
     bodies: OnceCell<HashMap<String, Vec<Entry>>>,
+    /// The functions at addresses that were looked up.
+    pub(super) functions: RefCell<HashMap<u64, Option<Entry>>>,
 }
 
 impl Module {
@@ -45,6 +47,7 @@ impl Module {
                 path: shown.to_owned(),
                 index: Index::of(&debug_info),
                 bodies: OnceCell::new(),
+                functions: RefCell::default(),
                 debug_info,
             }),
         }

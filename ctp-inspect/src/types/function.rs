@@ -1,0 +1,74 @@
+//! The function at an address.
+
+use gimli::EntriesTreeNode;
+use symbolize::DebugReader;
+
+use super::Entry;
+use super::module::{Die, Module, Unit};
+
+/// How deep functions are nested in a unit at most.
+const MAX_DEPTH: u32 = 128;
+
+impl Module {
+    /// The function with the code at an address. Functions that were looked up before are remembered.
+    pub(super) fn function_at(&self, address: u64) -> Option<Entry> {
+        if let Some(known) = self.functions.borrow().get(&address) {
+            return *known;
+        }
+        let function = (0..self.unit_count()).find_map(|number| {
+            let found = self.with_unit(number, |_, unit| function_in(unit, address).ok());
+            let offset = found???;
+            Some(Entry {
+                unit: number,
+                offset,
+            })
+        });
+        self.functions.borrow_mut().insert(address, function);
+        function
+    }
+}
+
+/// Where the entry of the function is in a unit.
+fn function_in(unit: Unit<'_>, address: u64) -> gimli::Result<Option<usize>> {
+    let mut ranges = unit.unit_ranges()?;
+    while let Some(range) = ranges.next()? {
+        if (range.begin..range.end).contains(&address) {
+            let mut tree = unit.entries_tree(None)?;
+            return function_below(unit, tree.root()?, address, 0);
+        }
+    }
+    Ok(None)
+}
+
+fn function_below<'u>(
+    unit: Unit<'u>,
+    node: EntriesTreeNode<'_, '_, DebugReader<'u>>,
+    address: u64,
+    depth: u32,
+) -> gimli::Result<Option<usize>> {
+    let mut children = node.children();
+    while let Some(child) = children.next()? {
+        let is_function = child.entry().tag() == gimli::DW_TAG_subprogram;
+        if is_function && contains(unit, child.entry(), address)? {
+            return Ok(Some(child.entry().offset().0));
+        }
+        if !is_function && depth < MAX_DEPTH {
+            let found = function_below(unit, child, address, depth + 1)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the code of an entry has an address.
+pub(super) fn contains<'u>(unit: Unit<'u>, entry: &Die<'u>, address: u64) -> gimli::Result<bool> {
+    let mut ranges = unit.die_ranges(entry)?;
+    while let Some(range) = ranges.next()? {
+        if (range.begin..range.end).contains(&address) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
