@@ -3,6 +3,7 @@
 //! The program is built with the version of tokio in its `Cargo.lock`, or given in `CTP_UNPROBED`.
 
 mod churn;
+mod healthy;
 mod program;
 mod unusual;
 mod waits;

@@ -11,10 +11,12 @@
 //!
 //! The address is that of the task's header, which a waker of the task contains.
 
+mod allocator;
 mod branches;
 mod churn;
 mod faults;
 mod late;
+mod load;
 mod own;
 mod registry;
 mod roots;
@@ -41,11 +43,12 @@ fn main() {
         "branches" => branches::start(count),
         "own" => own::start(count),
         "late" => late::start(count),
+        "load" => load::start(count),
         "roots" => roots::start(),
         "all" => start_all(count),
         _ => {
             eprintln!(
-                "modes: waits churn many no-waker deadlock blocked branches own late roots all"
+                "modes: waits churn many no-waker deadlock blocked branches own late load roots all"
             );
             std::process::exit(2);
         }
