@@ -3,11 +3,11 @@
 //! idle machine.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use ctp_benches::traces::{self, Scene};
+use ctp_benches::usage::Usage;
 use ctp_trace::Reader;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -106,51 +106,12 @@ fn decode(bytes: &[u8]) -> f64 {
     now() - begin
 }
 
-/// Processor time and peak memory of a process so far.
-#[derive(Clone, Copy, Default)]
-struct Usage {
-    seconds: f64,
-    peak_kib: u64,
-}
-
-/// The usage in the last sample before the end, at most 2 ms earlier.
 fn report(reporter: &Path, trace: &Path, view: &[&str]) -> Usage {
-    let mut child = Command::new(reporter)
+    let mut command = Command::new(reporter);
+    command
         .arg("-i")
         .arg(trace)
         .args(view)
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("can run the reporter");
-    let mut usage = Usage::default();
-    while is_running(&mut child) {
-        usage = usage_of(child.id()).unwrap_or(usage);
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    usage
-}
-
-fn is_running(child: &mut Child) -> bool {
-    match child.try_wait().expect("can be waited for") {
-        None => true,
-        Some(status) => {
-            assert!(status.success(), "{status}");
-            false
-        }
-    }
-}
-
-/// `None` once the process is a zombie.
-fn usage_of(pid: u32) -> Option<Usage> {
-    let proc = PathBuf::from(format!("/proc/{pid}"));
-    let status = fs::read_to_string(proc.join("status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let times = fs::read_to_string(proc.join("schedstat")).ok()?;
-    let ns: f64 = times.split(' ').next()?.parse().ok()?;
-    Some(Usage {
-        seconds: ns / 1e9,
-        peak_kib: line.trim().trim_end_matches(" kB").parse().ok()?,
-    })
+        .stdout(Stdio::null());
+    Usage::of(&mut command)
 }

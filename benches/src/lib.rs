@@ -1,9 +1,11 @@
 //! Shared by the benchmarks. Times are medians of many rounds, because machines are shared and noisy.
 
+pub mod look;
 pub mod machine;
 pub mod memory;
 pub mod storm;
 pub mod traces;
+pub mod usage;
 
 use std::hint::black_box;
 use std::path::PathBuf;

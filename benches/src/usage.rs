@@ -1,0 +1,53 @@
+//! [`Usage`]: what a program used.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+/// Processor time and peak memory of a process so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Seconds of processor time.
+    pub seconds: f64,
+    /// The most memory at a time, in KiB.
+    pub peak_kib: u64,
+}
+
+impl Usage {
+    /// Runs a command. The usage is that of the last sample before the end, at most 2 ms earlier.
+    pub fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().expect("can run the program");
+        let mut usage = Usage::default();
+        while is_running(&mut child) {
+            usage = Usage::so_far(child.id()).unwrap_or(usage);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        usage
+    }
+
+    /// `None` once the process is a zombie.
+    fn so_far(pid: u32) -> Option<Self> {
+        let proc = PathBuf::from(format!("/proc/{pid}"));
+        let status = fs::read_to_string(proc.join("status")).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let times = fs::read_to_string(proc.join("schedstat")).ok()?;
+        let ns: f64 = times.split(' ').next()?.parse().ok()?;
+        Some(Usage {
+            seconds: ns / 1e9,
+            peak_kib: line.trim().trim_end_matches(" kB").parse().ok()?,
+        })
+    }
+}
+
+fn is_running(child: &mut Child) -> bool {
+    match child.try_wait().expect("can be waited for") {
+        None => true,
+        Some(status) => {
+            assert!(status.success(), "{status}");
+            false
+        }
+    }
+}
