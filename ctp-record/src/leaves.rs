@@ -2,7 +2,7 @@
 //! debug info or symbols.
 //!
 //! Reading them takes long for a large program, so that is done on a thread of its own, and only once
-//! some coroutine has waited for a second.
+//! some coroutine has waited for a second, or may have waited for so long for a branch of a `select!`.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -17,10 +17,15 @@ const MAX_PENDING: usize = 1 << 14;
 /// Maximum number of bytes of debug info that are read.
 const MAX_BYTES: u64 = 512 << 20;
 
+/// No branch is judged that has waited for less.
+const JUDGED: Duration = Duration::from_secs(1);
+
 /// The await chains of a recording, and what their leaf futures wait for.
 #[derive(Debug, Default)]
 pub struct Leaves {
     latest_site: Option<(SiteId, ProcessId)>,
+    /// When the first wait with several branches was noted.
+    first_branches: Option<Instant>,
     pending: Request,
     thread: Option<Thread>,
 }
@@ -48,6 +53,7 @@ impl Leaves {
             Record::Module(module) => self.pending.modules.push(module.clone()),
             Record::Site(Site { id, process, .. }) => self.latest_site = Some((*id, *process)),
             Record::Chain(chain) => self.note_chain(chain),
+            Record::Branches(_) => _ = self.first_branches.get_or_insert_with(Instant::now),
             _ => {}
         }
     }
@@ -59,6 +65,11 @@ impl Leaves {
         {
             self.pending.chains.push((process, chain.clone()));
         }
+    }
+
+    /// Whether a coroutine may have waited for a branch for a second, even if it was polled for others.
+    pub fn may_have_long_branches(&self) -> bool {
+        self.first_branches.is_some_and(|at| JUDGED <= at.elapsed())
     }
 
     /// Has the chains examined that were noted since the previous call.

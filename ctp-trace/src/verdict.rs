@@ -152,12 +152,14 @@ impl Case<'_> {
     }
 
     /// The branch of the wait that has waited far longer than it usually does, although the coroutine was
-    /// polled for other branches. While no wait for that branch ends anywhere, there may be no work.
+    /// polled for other branches. While no wait for that branch ends anywhere, there may be no work. Nor
+    /// may there be work for this coroutine only, unless the branch shows that it has some.
     fn overdue_branch(&self) -> Option<BranchEvidence> {
         let branch = self.evidence.branch.filter(|branch| {
             let when_active = branch.since.until(branch.past.active);
             let far = branch.past.far_beyond();
-            branch.since < self.evidence.since
+            branch.has_work()
+                && branch.since < self.evidence.since
                 && far.is_some_and(|far| far.max(self.threshold) <= when_active)
         });
         branch.filter(|_| !self.evidence.wait.idle)

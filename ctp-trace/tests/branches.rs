@@ -9,27 +9,44 @@ const TICK: SiteId = SiteId(2);
 /// The same branches, in the two orders of a `select!`.
 const SELECT: [SiteId; 2] = [SiteId(3), SiteId(4)];
 const ALONE: SiteId = SiteId(5);
+/// Waits for the body of a frame, beside ticks.
+const BODY: SiteId = SiteId(6);
+const BODY_SELECT: SiteId = SiteId(7);
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
 
 /// A coroutine that waits for frames beside ticks.
 struct Host {
     trace_model: TraceModel,
     events: u64,
+    wakes: u16,
 }
 
 impl Host {
+    /// The frames are part of some work.
     fn new() -> Self {
+        Host::waits_for(LeafKind::Reply)
+    }
+
+    /// A frame is of this kind.
+    fn waits_for(kind: LeafKind) -> Self {
         let mut trace_model = TraceModel::new();
-        for (site, sites) in [(SELECT[0], [FRAME, TICK]), (SELECT[1], [TICK, FRAME])] {
+        let orders = [
+            (SELECT[0], [FRAME, TICK]),
+            (SELECT[1], [TICK, FRAME]),
+            (BODY_SELECT, [BODY, TICK]),
+        ];
+        for (site, sites) in orders {
             trace_model.consume(&Record::Branches(Branches {
                 site,
                 sites: sites.to_vec(),
             }));
         }
+        trace_model.consume(&Record::Leaf(Leaf { site: FRAME, kind }));
         let events = 0;
         Host {
             trace_model,
             events,
+            wakes: 0,
         }
     }
 
@@ -45,6 +62,7 @@ impl Host {
             kind,
             site,
             arg,
+            wake_seen: self.wakes,
             ..Event::default()
         }));
         self.events += 1;
@@ -118,6 +136,37 @@ fn branch_without_work_waits() {
     assert_eq!(host.judge(5_050).verdict, Verdict::Waiting);
     host.receive_elsewhere(500);
     assert_eq!(host.judge(5_050).verdict, Verdict::Waiting);
+}
+
+// CT-15
+#[test]
+fn a_silent_client_is_healthy_beside_active_clients() {
+    for kind in [LeafKind::Message, LeafKind::Io, LeafKind::Timer] {
+        let mut host = Host::waits_for(kind);
+        host.receive_frames();
+        host.tick_until(5_000);
+        host.receive_elsewhere(4_000);
+        assert_eq!(host.judge(5_050).verdict, Verdict::Waiting, "{kind:?}");
+    }
+}
+
+// CT-15
+#[test]
+fn a_frame_that_is_restarted_is_lost() {
+    for wakes in [1, 2] {
+        let mut host = Host::waits_for(LeafKind::Io);
+        host.receive_frames();
+        host.event(150, EventKind::Run, SiteId(0), 0);
+        host.event(150, EventKind::Suspend, BODY_SELECT, 0);
+        // The tick drops the body of the frame, and the next frame is awaited. A second wake may be of
+        // the body.
+        host.wakes += wakes;
+        host.poll(160, 0, 0);
+        host.tick_until(5_000);
+        host.receive_elsewhere(4_000);
+        let expected = [Verdict::MaybeStuck, Verdict::Waiting][usize::from(wakes) - 1];
+        assert_eq!(host.judge(5_050).verdict, expected, "{wakes} wakes");
+    }
 }
 
 #[test]

@@ -102,6 +102,43 @@ fn unread_and_unsent_bytes_explain_nothing() {
     assert_eq!(judged(LeafKind::Io, END, &early).0, Verdict::MaybeStuck);
 }
 
+/// A thread, or the second coroutine, woke the first at 900 ms.
+fn woken_by(by: Waker) -> Record {
+    Record::ThreadEvent(ThreadEvent {
+        process: ProcessId(1),
+        at: ms(900),
+        act: Act::Wake(WakeCall {
+            coroutine: CoroutineId(1),
+            count: 1,
+            by,
+            ..WakeCall::default()
+        }),
+        ..ThreadEvent::default()
+    })
+}
+
+// CT-15
+#[test]
+fn active_lines_say_nothing_about_the_messages_of_others() {
+    let other = Waker::Coroutine(CoroutineId(2));
+    let word = |kind, observations: &[Record]| judged(kind, END, observations).1.word();
+    for by in [Waker::Thread(9), other] {
+        assert_eq!(word(LeafKind::Message, &[woken_by(by)]), "no-work");
+        assert_eq!(word(LeafKind::Reply, &[woken_by(by)]), "far-beyond");
+    }
+    assert_eq!(word(LeafKind::Message, &[]), "far-beyond", "woken by none");
+    let death = Record::Event(Event {
+        coroutine: CoroutineId(2),
+        n: 10_000,
+        at: ms(END),
+        kind: EventKind::Death,
+        ..Event::default()
+    });
+    let ended = [woken_by(other), death];
+    assert_eq!(word(LeafKind::Message, &ended), "far-beyond");
+    assert_eq!(word(LeafKind::Timer, &[]), "no-work");
+}
+
 // CT-14
 #[test]
 fn a_lack_of_work_explains_only_waits_for_work() {
@@ -116,4 +153,25 @@ fn a_lack_of_work_explains_only_waits_for_work() {
         let (found, reason) = judged(kind, 1_000, &[]);
         assert_eq!((found, reason.word()), (verdict, word), "{kind:?}");
     }
+}
+
+// CT-15
+#[test]
+fn a_lock_that_is_kept_during_a_wait_for_work_is_idle() {
+    let next = |kind| {
+        let site = SiteId(2);
+        let suspend = Record::Event(Event {
+            coroutine: CoroutineId(2),
+            n: 201,
+            at: ms(1_002),
+            kind: EventKind::Suspend,
+            site,
+            ..Event::default()
+        });
+        let run = event(2, 200, 1_001, EventKind::Run);
+        [run, suspend, Record::Leaf(Leaf { site, kind })]
+    };
+    let word = |kind| judged(LeafKind::Lock, 1_000, &next(kind)).1.word();
+    assert_eq!(word(LeafKind::Message), "quiet");
+    assert_eq!(word(LeafKind::Reply), "far-beyond");
 }

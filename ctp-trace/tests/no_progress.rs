@@ -173,6 +173,50 @@ fn a_sleeping_thread_may_give_work_after_the_load_is_over() {
     assert_eq!(judged(&[&hangs, &in_pending, &sleeps])[0], "only-coarse");
 }
 
+fn leaf(runs: u32, kind: LeafKind) -> Record {
+    let site = SiteId(READ.0 + runs - 1);
+    Record::Leaf(Leaf { site, kind })
+}
+
+// CT-15
+#[test]
+fn a_thread_that_gave_messages_may_give_more() {
+    let sleeps = [
+        observed(4 * SECOND, 1, 0),
+        observed(6 * SECOND, 1, 0),
+        end(8 * SECOND),
+    ];
+    let others = with_other(WaitMarks::default());
+    let word = |kind| judged(&[&hangs(100), &others, &[leaf(100, kind)], &sleeps])[0];
+    assert_eq!(word(LeafKind::Message), "only-coarse");
+    assert_eq!(word(LeafKind::Reply), "no-progress");
+}
+
+// CT-15
+#[test]
+fn a_sleeping_thread_gives_no_locks() {
+    let sleeps = [
+        observed(4 * SECOND, 1, 0),
+        observed(6 * SECOND, 1, 0),
+        end(8 * SECOND),
+    ];
+    let waits_for = |kind| {
+        let other = with_other(WaitMarks::default());
+        judged(&[
+            &hangs(2),
+            &other,
+            &[leaf(2, LeafKind::Lock), leaf(1, kind)],
+            &sleeps,
+        ])
+    };
+    for kind in [LeafKind::Lock, LeafKind::Task] {
+        assert_eq!(waits_for(kind)[0], "no-progress", "{kind:?}");
+    }
+    for kind in [LeafKind::Message, LeafKind::Timer, LeafKind::Unknown] {
+        assert_eq!(waits_for(kind)[0], "no-past", "{kind:?}");
+    }
+}
+
 // CT-15
 #[test]
 fn a_sleeping_thread_that_acted_late_may_act_again() {

@@ -42,9 +42,7 @@ impl Session<'_> {
         }
         let has_long_wait = self.regions.has_idle_coroutine(JUDGED);
         self.observe_processes(has_long_wait);
-        if has_long_wait {
-            self.output.leaves().request();
-        }
+        self.request_leaves(has_long_wait);
         let found = self.output.leaves().found();
         self.record_leaves(found);
         self.looks.rest(processor_time().saturating_sub(begin));
@@ -81,6 +79,14 @@ impl Session<'_> {
         }
     }
 
+    /// Has await chains examined if some wait may be judged.
+    fn request_leaves(&mut self, has_long_wait: bool) {
+        let leaves = self.output.leaves();
+        if has_long_wait || leaves.may_have_long_branches() {
+            leaves.request();
+        }
+    }
+
     /// Records what the leaf futures of await chains wait for.
     fn record_leaves(&mut self, found: Vec<Leaf>) {
         let known = found
@@ -91,9 +97,7 @@ impl Session<'_> {
 
     /// Records the latest observations at the end.
     pub(super) fn record_last_observations(&mut self) {
-        if self.regions.has_idle_coroutine(JUDGED) {
-            self.output.leaves().request();
-        }
+        self.request_leaves(self.regions.has_idle_coroutine(JUDGED));
         let found = self.output.leaves().found_within(LEAVES_TIME);
         self.record_leaves(found);
         let records = self.looks.last().map(Record::Look);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::coroutine::Waits;
 use crate::hash::Map;
 use crate::histogram::Histogram;
-use crate::record::{self, CoroutineId, Event, EventKind, Nanos, SiteId, WaitKind};
+use crate::record::{self, CoroutineId, Event, EventKind, LeafKind, Nanos, SiteId, WaitKind};
 use crate::verdict::{BranchEvidence, Past};
 
 /// The sites with branches, and the branches of the coroutines that wait there.
@@ -20,7 +20,7 @@ pub(super) struct Branches {
     sets: BTreeMap<BTreeSet<SiteId>, SiteId>,
     /// The site that stands for each site.
     unified: Map<SiteId, SiteId>,
-    waiting: Map<CoroutineId, Vec<Waiting>>,
+    waiting: Map<CoroutineId, Select>,
     /// The waits of each branch that are over.
     ended: Map<SiteId, EndedWaits>,
 }
@@ -32,11 +32,21 @@ struct EndedWaits {
     latest_end: Nanos,
 }
 
+/// The branches for which a coroutine waits.
+#[derive(Clone, Debug, Default)]
+struct Select {
+    branches: Vec<Waiting>,
+    /// The wakes that the coroutine knew.
+    wake_seen: u16,
+}
+
 /// A branch for which a coroutine waits.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     site: SiteId,
     since: Nanos,
+    /// The wait began when the future of the branch was dropped while it waited elsewhere.
+    is_restarted: bool,
 }
 
 impl Branches {
@@ -88,18 +98,9 @@ impl Branches {
         let before = self.waiting.remove(&event.coroutine).unwrap_or_default();
         let is_open = event.wait == WaitKind::Unknown;
         let sites = self.sites.get(&event.site).filter(|_| is_open);
-        let stays = |index: usize| index < 64 && event.arg >> index & 1 != 0;
-        let now = sites.into_iter().flatten().enumerate();
-        let now: Vec<Waiting> = now
-            .map(|(index, &site)| {
-                let same = before.iter().find(|branch| branch.site == site);
-                let since = same.filter(|_| stays(index)).map(|branch| branch.since);
-                let since = since.unwrap_or(event.at);
-                Waiting { site, since }
-            })
-            .collect();
-        for branch in &before {
-            let goes_on = now.iter().any(|now| {
+        let branches = before.polled(sites.into_iter().flatten(), event);
+        for branch in &before.branches {
+            let goes_on = branches.iter().any(|now| {
                 now.site == branch.site && now.since == branch.since && now.since < event.at
             });
             if let Some(ran_at) = waits.ran_at.filter(|_| !goes_on) {
@@ -108,23 +109,29 @@ impl Branches {
                 ended.latest_end = ended.latest_end.max(ran_at);
             }
         }
-        if !now.is_empty() {
-            self.waiting.insert(event.coroutine, now);
+        if !branches.is_empty() {
+            let wake_seen = event.wake_seen;
+            let select = Select {
+                branches,
+                wake_seen,
+            };
+            self.waiting.insert(event.coroutine, select);
         }
     }
 
-    /// The branch of a waiting coroutine that has waited the most times as long as usual.
-    pub(super) fn evidence(&self, coroutine: CoroutineId, end: Nanos) -> Option<BranchEvidence> {
-        let branches = self.waiting.get(&coroutine)?;
-        let known = branches.iter().filter_map(|branch| {
-            let past = self.past(branch.site)?;
+    /// The branches of a waiting coroutine that have a past.
+    pub(super) fn evidence(&self, coroutine: CoroutineId) -> impl Iterator<Item = BranchEvidence> {
+        let select = self.waiting.get(&coroutine).into_iter();
+        let branches = select.flat_map(|select| &select.branches);
+        branches.filter_map(|branch| {
             Some(BranchEvidence {
                 site: branch.site,
+                leaf: LeafKind::Unknown,
+                is_restarted: branch.is_restarted,
                 since: branch.since,
-                past,
+                past: self.past(branch.site)?,
             })
-        });
-        known.max_by_key(|branch| branch.since.until(end).0 / branch.past.p99.0.max(1))
+        })
     }
 
     /// The waits of a branch that are over.
@@ -144,7 +151,47 @@ impl Branches {
 
     /// Since when a coroutine has waited for each branch.
     pub(super) fn waiting(&self, coroutine: CoroutineId) -> impl Iterator<Item = (SiteId, Nanos)> {
-        let branches = self.waiting.get(&coroutine).into_iter().flatten();
+        let select = self.waiting.get(&coroutine).into_iter();
+        let branches = select.flat_map(|select| &select.branches);
         branches.map(|branch| (branch.site, branch.since))
+    }
+}
+
+impl Select {
+    /// The branches after a poll that ended with this event, at these sites.
+    fn polled<'a>(&self, sites: impl Iterator<Item = &'a SiteId>, event: &Event) -> Vec<Waiting> {
+        let stays = |index: usize| index < 64 && event.arg >> index & 1 != 0;
+        let mut now: Vec<Waiting> = sites
+            .enumerate()
+            .map(
+                |(index, &site)| match self.branch(site).filter(|_| stays(index)) {
+                    Some(same) => *same,
+                    None => Waiting {
+                        site,
+                        since: event.at,
+                        is_restarted: false,
+                    },
+                },
+            )
+            .collect();
+        if self.has_dropped_a_branch(&now, event) {
+            let new = now.iter_mut();
+            let new = new.filter(|branch| self.branch(branch.site).is_none());
+            new.for_each(|branch| branch.is_restarted = true);
+        }
+        now
+    }
+
+    fn branch(&self, site: SiteId) -> Option<&Waiting> {
+        self.branches.iter().find(|branch| branch.site == site)
+    }
+
+    /// Whether a branch is gone although the poll was for another branch: the only wake was for that one.
+    fn has_dropped_a_branch(&self, now: &[Waiting], event: &Event) -> bool {
+        let is_gone = |branch: &Waiting| now.iter().all(|now| now.site != branch.site);
+        let has_ended = |now: &Waiting| now.since == event.at && self.branch(now.site).is_some();
+        event.wake_seen.wrapping_sub(self.wake_seen) == 1
+            && self.branches.iter().any(is_gone)
+            && now.iter().any(has_ended)
     }
 }

@@ -129,6 +129,7 @@ impl Coroutine {
                 idle: marks.idle,
                 one_of_several: marks.one_of_several,
                 for_lock: false,
+                is_held_while_idle: false,
                 leaf: LeafKind::Unknown,
                 deadline: self.deadline(started_monotonic_ns),
             },
@@ -164,8 +165,7 @@ impl Coroutine {
     pub(super) fn called(&mut self, call: Woken, places: &mut Places) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_call(call, suspend);
-        let is_peer = call.is_from_peer_of(self.spawn_site);
-        self.waits.count_waker(&call, is_peer, places);
+        self.waits.count_waker(&call, places);
     }
 
     /// The key of the group of similar coroutines.

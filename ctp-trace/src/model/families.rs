@@ -19,7 +19,7 @@ const GENERATIONS: u8 = 16;
 
 /// Number of a family. The default is the family of all coroutines for which there was no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FamilyId(u32);
+pub struct FamilyId(pub(super) u32);
 
 /// A group of similar coroutines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,6 +148,16 @@ impl Families {
         });
         // There are at most `MAX_FAMILIES`.
         FamilyId((self.all.len() - 1) as u32)
+    }
+
+    pub(super) fn get(&self, id: FamilyId) -> Option<&Family> {
+        self.all.get(id.0 as usize)
+    }
+
+    /// The family with the family of its parents, the latter with that of theirs, and so on.
+    pub(super) fn ancestry(&self, id: FamilyId) -> impl Iterator<Item = (FamilyId, FamilyId)> {
+        let above = |id: FamilyId| Some((id, self.get(id)?.parent?));
+        std::iter::successors(above(id), move |(_, parent)| above(*parent))
     }
 
     /// Counts coroutines with an unknown parent.

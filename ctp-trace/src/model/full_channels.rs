@@ -38,6 +38,11 @@ impl Callers {
         self.0.remove(&id);
     }
 
+    /// Whether more coroutines have woken this coroutine than are distinguished.
+    pub(super) fn has_more(&self, id: CoroutineId) -> bool {
+        self.0.get(&id).is_some_and(|callers| callers.more)
+    }
+
     /// Some coroutines that have woken this coroutine.
     pub(super) fn of(&self, id: CoroutineId) -> impl Iterator<Item = CoroutineId> {
         let callers = self.0.get(&id).into_iter();

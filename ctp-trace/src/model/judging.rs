@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::TraceModel;
 use super::blocks::Blocks;
+use super::closed_groups::ClosedGroups;
 use super::coroutine::Coroutine;
 use super::full_channels::Senders;
 use super::levels::Levels;
@@ -15,8 +16,8 @@ use super::runners::Runners;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, LeafKind, Nanos, ProcessId};
 use crate::verdict::{
-    BlockEvidence, CloseEvidence, Evidence, FullEvidence, Judgement, Overtaker, ResourceEvidence,
-    State, ThreadEvidence, TurnEvidence, judge,
+    BlockEvidence, BranchEvidence, CloseEvidence, Evidence, FullEvidence, Judgement, Overtaker,
+    ResourceEvidence, State, ThreadEvidence, TurnEvidence, judge,
 };
 
 /// The overtaking run on the thread that last ran the coroutine, or on the thread where another
@@ -50,14 +51,17 @@ struct Context<'m> {
     parked: Map<ProcessId, ParkedProcess>,
     blocks: Blocks,
     senders: Senders,
+    closed_groups: ClosedGroups,
 }
 
 impl<'m> Context<'m> {
     fn new(model: &'m TraceModel, threshold: Nanos) -> Self {
+        let levels = model.levels();
         Context {
             model,
             threshold,
-            levels: model.levels(),
+            closed_groups: model.closed_groups(levels.living()),
+            levels,
             quiet: model.quiet(),
             closings: model.closings(),
             newest: model.newest(),
@@ -80,10 +84,12 @@ impl<'m> Context<'m> {
         (evidence.resource.blocked, evidence.resource.full) = (blocked, full);
         let readers = self.senders.get(&coroutine.id);
         evidence.resource.no_reader = readers.is_some_and(Vec::is_empty);
+        evidence.resource.has_giver = model.has_giver(coroutine);
+        evidence.resource.in_closed_group = self.closed_groups.contains(&coroutine.id);
         evidence.threads.parked = self
             .parked
             .get(&coroutine.process)
-            .and_then(|parked| model.parked_evidence(coroutine, parked));
+            .and_then(|parked| model.parked_evidence(coroutine, parked, &self.levels));
         evidence.lives = model.lives_evidence(coroutine, &self.newest, &self.levels);
         judge(&evidence, self.threshold)
     }
@@ -137,16 +143,32 @@ impl TraceModel {
         let mut evidence = coroutine.evidence(past, self.extent.started_monotonic_ns);
         evidence.end = self.end_of(coroutine.process);
         evidence.wait.leaf = self.leaf_kind(coroutine);
+        let is_lock = evidence.wait.leaf == LeafKind::Lock;
+        evidence.wait.is_held_while_idle =
+            is_lock && self.is_held_while_idle(coroutine, levels.message_waits());
         evidence.wait.for_lock =
-            evidence.wait.leaf == LeafKind::Lock || self.waits_for_lock(coroutine);
+            is_lock && !evidence.wait.is_held_while_idle || self.waits_for_lock(coroutine);
         if evidence.state == State::Suspended {
-            evidence.branch = self.branches.evidence(coroutine.id, evidence.end);
+            evidence.branch = self.branch_evidence(coroutine.id, evidence.end);
         }
         evidence.polls.unrecorded = self.polls_unrecorded(coroutine);
         if let Some(runners) = self.runners.get(coroutine.process) {
             evidence.threads = self.thread_evidence(&evidence, coroutine, runners);
         }
         evidence
+    }
+
+    /// The branch of a waiting coroutine that has waited the most times as long as usual, if possible of
+    /// those that have work.
+    fn branch_evidence(&self, id: CoroutineId, end: Nanos) -> Option<BranchEvidence> {
+        let branches = self.branches.evidence(id).map(|branch| BranchEvidence {
+            leaf: self.socket_waits.kind(branch.site),
+            ..branch
+        });
+        branches.max_by_key(|branch| {
+            let times = branch.since.until(end).0 / branch.past.p99.0.max(1);
+            (branch.has_work(), times)
+        })
     }
 
     fn thread_evidence(
@@ -180,6 +202,8 @@ impl TraceModel {
             blocked: None,
             full: None,
             no_reader: false,
+            in_closed_group: false,
+            has_giver: false,
             looked: self.look_evidence(coroutine),
             empty: self
                 .empty_evidence(coroutine)

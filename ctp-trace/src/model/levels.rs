@@ -5,7 +5,9 @@
 
 use super::TraceModel;
 use super::coroutine::{Coroutine, Total};
+use super::givers::MessageWaits;
 use super::lines::LineId;
+use super::living::Living;
 use super::named::{ByName, GroupKey, Named};
 use super::site::SiteStats;
 use crate::hash::Map;
@@ -33,6 +35,8 @@ pub struct Levels {
     /// For each spawn site, where all of its coroutines wait that have not ended; `None` if not all
     /// wait, or not at the same site.
     gathered: Map<SiteId, Option<(SiteId, WaitKind)>>,
+    living: Living,
+    message_waits: MessageWaits,
     /// Totals that programs kept of their coroutines, if any coroutine needs them.
     by_name: ByName,
 }
@@ -75,6 +79,8 @@ impl TraceModel {
     pub fn levels(&self) -> Levels {
         let mut levels = Levels {
             by_name: self.named_if_needed(),
+            living: Living::of(self.coroutines.all()),
+            message_waits: self.message_waits(),
             ..Levels::default()
         };
         self.requested_calls(&mut levels);
@@ -124,10 +130,11 @@ impl TraceModel {
         };
         let stats = self.site(wait.site, wait.wait);
         let stats = stats.filter(|_| !coroutine.account.is_summed_up());
-        let are_gathered = levels.are_gathered(coroutine.spawn_site, wait);
+        let by_peers = levels.are_gathered(coroutine.spawn_site, wait)
+            && stats.is_some_and(|stats| self.are_ended_by_peers(coroutine, stats, &levels.living));
         Past {
             level,
-            by_peers: are_gathered && stats.is_some_and(SiteStats::are_ended_by_peers),
+            by_peers,
             ..stats.map_or_else(Past::default, |stats| self.past_of_site(stats))
         }
     }
@@ -143,9 +150,7 @@ impl TraceModel {
     }
 
     fn past_of_site(&self, stats: &SiteStats) -> Past {
-        let from = stats
-            .woken_from
-            .usual(|site| self.places.get(site).waits.count());
+        let from = self.usual_origins(stats).into_iter();
         let active = from.map(|site| self.places.get(site).latest_end);
         let past = stats.past();
         Past {
@@ -295,6 +300,14 @@ impl Levels {
     /// Whether all coroutines of the spawn site that have not ended wait at the same site.
     fn are_gathered(&self, spawn_site: SiteId, wait: &Event) -> bool {
         self.gathered.get(&spawn_site) == Some(&Some((wait.site, wait.wait)))
+    }
+
+    pub(super) fn message_waits(&self) -> &MessageWaits {
+        &self.message_waits
+    }
+
+    pub(super) fn living(&self) -> &Living {
+        &self.living
     }
 
     /// The totals of a group, if programs kept any that are needed.

@@ -65,6 +65,19 @@ impl Lines {
         self.sites.get(&site)?.line
     }
 
+    /// Whether two sites are the same, or have the same innermost calls.
+    pub(super) fn are_alike(&self, one: SiteId, other: SiteId) -> bool {
+        one == other
+            || self
+                .innermost(one)
+                .is_some_and(|calls| self.innermost(other) == Some(calls))
+    }
+
+    fn innermost(&self, site: SiteId) -> Option<(ProcessId, &[u64])> {
+        let known = self.sites.get(&site)?;
+        Some((known.process, known.calls.get(..MIN_CALLS)?))
+    }
+
     /// The innermost calls of the site, from all but one down to the fewest that are compared. Only for
     /// chains whose line is unknown.
     pub(super) fn inner_calls(&self, site: SiteId) -> impl Iterator<Item = (ProcessId, &[u64])> {

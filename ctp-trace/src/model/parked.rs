@@ -3,8 +3,9 @@
 use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::full_channels::is_never_woken;
+use super::levels::Levels;
 use crate::hash::Map;
-use crate::record::{CoroutineId, Nanos, ProcessId, Threads, WaitKind};
+use crate::record::{CoroutineId, LeafKind, Nanos, ProcessId, Threads, WaitKind};
 use crate::verdict::{BEYOND_LONGEST, ENOUGH, FAR_BEYOND, ParkedEvidence, State};
 
 /// The observations of processes in which no thread could continue by itself.
@@ -92,6 +93,10 @@ pub(super) struct ParkedProcess {
     evidence: ParkedEvidence,
     /// Threads sleep for a time, and may act then.
     sleeps: bool,
+    /// Such a thread may give work to the coroutines, as far as the records show.
+    may_get_work: bool,
+    /// All coroutines wait for locks, or for the end of others.
+    are_before_locks: bool,
     /// A thread is blocked while it runs a coroutine.
     is_blocked: bool,
 }
@@ -112,10 +117,12 @@ impl TraceModel {
             let runners = self.runners.get(*process)?;
             let silence = runners.silence;
             let is_after = silence.latest() < observed.first;
-            let may_act = observed.sleeps
+            let may_get_work = observed.sleeps
                 && (observed.parked < runners.living()
                     || !silence.is_unprecedented(self.end_of(*process)));
-            let is_parked = is_after && !may_act && !self.may_continue(*process);
+            let are_before_locks = self.are_before_locks(*process);
+            let is_parked =
+                is_after && (are_before_locks || !may_get_work) && !self.may_continue(*process);
             let evidence = ParkedEvidence {
                 ran: silence.latest(),
                 first: observed.first,
@@ -125,6 +132,8 @@ impl TraceModel {
             let parked = ParkedProcess {
                 evidence,
                 sleeps: observed.sleeps,
+                may_get_work,
+                are_before_locks,
                 is_blocked: all
                     .any(|other| other.process == *process && other.state().0 == State::Running),
             };
@@ -136,19 +145,45 @@ impl TraceModel {
     /// The evidence about a coroutine of such a process. If a thread sleeps, it may be the source of work,
     /// as in a program without load for now. Then a coroutine counts only if others have woken it before
     /// that still wait for something, and so have not come to their end, or if a thread is blocked while
-    /// it runs a coroutine.
+    /// it runs a coroutine. A lock is not work: those that wait for locks count if all do.
     pub(super) fn parked_evidence(
         &self,
         coroutine: &Coroutine,
         parked: &ParkedProcess,
+        levels: &Levels,
     ) -> Option<ParkedEvidence> {
         let may_wake = |id: CoroutineId| {
             let other = self.get(id).filter(|_| id != coroutine.id);
             other.is_some_and(|other| other.is_alive() && !is_never_woken(other))
         };
-        let counts =
-            !parked.sleeps || parked.is_blocked || self.callers.of(coroutine.id).any(may_wake);
+        let has_work = parked.is_blocked || self.callers.of(coroutine.id).any(may_wake);
+        let before_lock = parked.are_before_locks && self.leaf_kind(coroutine) == LeafKind::Lock;
+        let is_given_inside = has_work && self.is_given_by_coroutines(coroutine, levels);
+        let counts = !parked.sleeps || before_lock || !parked.may_get_work && is_given_inside;
         counts.then_some(parked.evidence)
+    }
+
+    /// Whether only coroutines have ended waits like this, if it is for messages. A thread that has sent
+    /// some may send more. A lock that is kept during a wait for messages is released after that.
+    fn is_given_by_coroutines(&self, coroutine: &Coroutine, levels: &Levels) -> bool {
+        let wait = coroutine.suspend();
+        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
+        let givers = stats.and_then(|stats| stats.givers.all());
+        match self.leaf_kind(coroutine) {
+            LeafKind::Message => givers.is_some_and(|givers| !givers.is_empty()),
+            LeafKind::Lock => !self.is_held_while_idle(coroutine, levels.message_waits()),
+            _ => true,
+        }
+    }
+
+    /// Whether all coroutines of the process wait for locks, or for the end of others.
+    fn are_before_locks(&self, process: ProcessId) -> bool {
+        let all = self.coroutines.all().iter();
+        let mut alive = all.filter(|other| other.process == process && other.is_alive());
+        alive.all(|other| {
+            matches!(self.leaf_kind(other), LeafKind::Lock | LeafKind::Task)
+                || is_never_woken(other)
+        })
     }
 
     /// Whether a coroutine of the process is ready, or waits for something outside of the process.

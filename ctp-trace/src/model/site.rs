@@ -1,5 +1,7 @@
 //! The history of one site: how long coroutines waited there, and how long they ran afterwards.
 
+use super::families::FamilyId;
+use super::few_families::FewFamilies;
 use super::names::NameId;
 use super::wakers::{Wakers, Woken};
 use super::woken_from::WokenFrom;
@@ -44,8 +46,8 @@ pub struct SiteStats {
     pub(super) latest_end: Nanos,
     /// From where the coroutines ran that ended the waits.
     pub(super) woken_from: WokenFrom,
-    /// Waits that coroutines with the same spawn site ended.
-    pub(super) ended_by_peers: u64,
+    /// The families of the coroutines that ended waits.
+    pub(super) givers: FewFamilies,
 }
 
 impl SiteStats {
@@ -62,18 +64,19 @@ impl SiteStats {
         self.latest_end = self.latest_end.max(at);
     }
 
-    /// Counts a wait that this call ended. `is_peer`: the caller has the same spawn site.
-    pub(super) fn ended_by(&mut self, call: &Woken, is_peer: bool) {
+    /// Counts a wait that this call ended.
+    pub(super) fn ended_by(&mut self, call: &Woken) {
         self.wakers.add(call.origin());
         if let Some(from) = call.from {
             self.woken_from.add(from);
         }
-        self.ended_by_peers += u64::from(is_peer);
+        self.givers.add(call.caller_family);
     }
 
-    /// Whether each wait here was ended by a coroutine with the spawn site of the waiting coroutine.
-    pub(super) fn are_ended_by_peers(&self) -> bool {
-        self.ended_by_peers == self.waits.count()
+    /// The families of all coroutines that ended waits here. `None` if these are not all known.
+    pub(super) fn all_givers(&self) -> Option<&[FamilyId]> {
+        let are_known = self.wakers.count() == self.waits.count();
+        self.givers.all().filter(|_| are_known)
     }
 
     /// The history of the site, for the rule.
@@ -169,9 +172,12 @@ impl Places {
     }
 
     pub(super) fn find(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {
-        self.index
-            .get(&(site, wait))
-            .map(|&number| self.get(number))
+        let number = self.find_number(site, wait)?;
+        Some(self.get(number))
+    }
+
+    pub(super) fn find_number(&self, site: SiteId, wait: WaitKind) -> Option<u32> {
+        self.index.get(&(site, wait)).copied()
     }
 }
 

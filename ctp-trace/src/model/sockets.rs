@@ -27,7 +27,7 @@ impl SocketWaits {
         self.drained.insert(sockets.process, sockets.at);
     }
 
-    fn kind(&self, site: SiteId) -> LeafKind {
+    pub(super) fn kind(&self, site: SiteId) -> LeafKind {
         self.kinds.get(&site).copied().unwrap_or_default()
     }
 }

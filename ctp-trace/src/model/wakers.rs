@@ -2,6 +2,7 @@
 //! site.
 
 use super::coroutine::Coroutine;
+use super::families::FamilyId;
 use super::names::NameId;
 use super::woken_from::SiteNumber;
 use crate::record::{Nanos, SiteId, ThreadEvent, WakeCall, Waker};
@@ -24,8 +25,8 @@ pub struct Woken {
     pub count: u32,
     /// The name of the calling coroutine, if there was one. It may have ended since.
     pub caller: NameId,
-    /// Where the calling coroutine was spawned; 0 if unknown.
-    pub(super) caller_spawn_site: SiteId,
+    /// The family of the calling coroutine; the default if unknown.
+    pub(super) caller_family: FamilyId,
     /// The site at which the calling coroutine had waited before the run that made the call, if known.
     pub(super) from: Option<SiteNumber>,
 }
@@ -81,11 +82,6 @@ impl Woken {
         }
     }
 
-    /// Whether a coroutine called that was spawned at this site.
-    pub(super) fn is_from_peer_of(&self, spawn_site: SiteId) -> bool {
-        spawn_site != SiteId(0) && self.caller_spawn_site == spawn_site
-    }
-
     pub(super) fn of(
         thread_event: &ThreadEvent,
         call: &WakeCall,
@@ -98,7 +94,7 @@ impl Woken {
             site: call.site,
             count: call.count,
             caller: caller.map(|caller| caller.name).unwrap_or_default(),
-            caller_spawn_site: caller.map(|caller| caller.spawn_site).unwrap_or_default(),
+            caller_family: caller.and_then(|caller| caller.family).unwrap_or_default(),
             from: caller.and_then(|caller| SiteNumber::new(caller.waits.resumed_at()?)),
         }
     }

@@ -2,7 +2,9 @@
 //! similar coroutines.
 
 use super::Evidence;
-use super::evidence::{EmptyEvidence, LivesEvidence, Past, ResourceEvidence, TurnEvidence};
+use super::evidence::{
+    BranchEvidence, EmptyEvidence, LivesEvidence, Past, ResourceEvidence, TurnEvidence,
+};
 use super::level::Level;
 use super::{BEYOND_LONGEST, Case, ENOUGH, FAR_BEYOND, LOOK_HOLDS, Reason, Verdict};
 use crate::record::{LeafKind, Nanos};
@@ -15,6 +17,13 @@ impl Past {
     /// The shortest wait that is far beyond these. `None` if there are too few to compare with.
     pub fn far_beyond(&self) -> Option<Nanos> {
         (ENOUGH <= self.waits).then(|| far_beyond(self.p99, self.longest))
+    }
+}
+
+impl BranchEvidence {
+    /// Whether the branch is part of some work, and does not wait for the next work.
+    pub(crate) fn has_work(&self) -> bool {
+        self.leaf.is_part_of_work() || self.is_restarted
     }
 }
 
@@ -69,11 +78,18 @@ impl Case<'_> {
             {
                 self.unless_explained(Reason::NoReader(level))
             }
+            Some(_) if !level.allows_stuck() && self.is_in_closed_group() => {
+                self.unless_explained(Reason::EachOther(level))
+            }
             Some(_) if !level.allows_stuck() && !past.is_closest => {
                 self.against_other_lives(Reason::OnlyCoarse(level))
             }
             Some(far) => self.beyond_line(far),
         }
+    }
+
+    fn is_in_closed_group(&self) -> bool {
+        self.evidence.resource.in_closed_group
     }
 
     fn has_no_reader(&self) -> bool {
@@ -99,7 +115,18 @@ impl Case<'_> {
     fn may_lack_work(&self) -> bool {
         let leaf = self.evidence.wait.leaf;
         let is_of_task = leaf == LeafKind::Notification && self.outlives_others();
-        !leaf.is_part_of_work() && !is_of_task
+        let is_part_of_work = leaf.is_part_of_work() && !self.evidence.wait.is_held_while_idle;
+        !is_part_of_work && !is_of_task
+    }
+
+    /// Whether other waits at the line say nothing about this wait: it has a time of its own, or waits for
+    /// the messages of its own sender, which may have none.
+    fn is_of_its_own(&self) -> bool {
+        match self.evidence.wait.leaf {
+            LeafKind::Timer => true,
+            LeafKind::Message => self.evidence.resource.has_giver,
+            _ => false,
+        }
     }
 
     /// Whether the wait is far beyond earlier waits at its line.
@@ -118,6 +145,12 @@ impl Case<'_> {
         let quiet = Reason::Quiet(past.level);
         if is_quiet && past.by_peers {
             return self.unless_explained(Reason::Peers(past.level));
+        }
+        if is_quiet && self.is_in_closed_group() {
+            return self.unless_explained(Reason::EachOther(past.level));
+        }
+        if !is_quiet && self.is_of_its_own() {
+            return (Verdict::Waiting, Reason::NoWork(past.level));
         }
         match self.unless_explained(Reason::FarBeyond(past.level)) {
             // Totals do not say how the line is doing.

@@ -42,6 +42,10 @@ pub struct Evidence {
 pub struct BranchEvidence {
     /// The site of the branch.
     pub site: SiteId,
+    /// What the leaf future of the branch waits for.
+    pub leaf: LeafKind,
+    /// The branch began anew after an earlier future was dropped that had already made progress.
+    pub is_restarted: bool,
     /// When the wait for the branch began.
     pub since: Nanos,
     /// The waits for this branch that are over.
@@ -86,6 +90,8 @@ pub struct WaitEvidence {
     pub one_of_several: bool,
     /// The wait is for a lock, which is never meant to be held for long.
     pub for_lock: bool,
+    /// The wait is for a lock, and a coroutine that may have it waits for its next message.
+    pub is_held_while_idle: bool,
     /// What the awaited leaf future waits for, if the program did not announce the wait itself.
     pub leaf: LeafKind,
     /// The deadline of the awaited timer, if known.
@@ -103,6 +109,11 @@ pub struct ResourceEvidence {
     pub full: Option<FullEvidence>,
     /// The coroutine waits for room in a channel, and has woken no coroutine that could read from there.
     pub no_reader: bool,
+    /// Only coroutines of some families have ever ended waits at the place, and all coroutines of these
+    /// families wait for each other likewise.
+    pub in_closed_group: bool,
+    /// A thread, or a coroutine that may continue, has woken the coroutine before.
+    pub has_giver: bool,
     /// What the recorder noticed about the resource from outside, if that was remarkable.
     pub looked: Option<LookEvidence>,
     /// The latest observation from outside, if it found nothing to read where the coroutine waits to

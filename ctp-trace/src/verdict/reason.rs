@@ -132,6 +132,9 @@ pub enum Reason {
     /// The coroutine waits for room in a channel, far longer than it ever waits, and has woken no coroutine
     /// that could read from there.
     NoReader(Level),
+    /// The wait is far longer than usual at this level. Only coroutines of some families have ended such
+    /// waits, and all of these wait for each other.
+    EachOther(Level),
     /// The program marked this wait as meant to be long.
     Idle,
     /// The latest poll registered no waker, as that of `std::future::pending()`.
@@ -143,6 +146,9 @@ pub enum Reason {
     /// The wait is far longer than usual at this level, but what usually ends such waits has not run
     /// since either.
     Quiet(Level),
+    /// The wait is far longer than usual at this level, where other waits still end. But it is for a point
+    /// in time, or for a message of a sender that may have none.
+    NoWork(Level),
     /// The wait is far longer than usual at this level, which is too coarse to say more.
     OnlyCoarse(Level),
     /// Too few waits have ended at every level to say what is usual.
@@ -171,8 +177,10 @@ impl Reason {
             Reason::FarBeyond(level)
             | Reason::Peers(level)
             | Reason::NoReader(level)
+            | Reason::EachOther(level)
             | Reason::Usual(level)
             | Reason::Quiet(level)
+            | Reason::NoWork(level)
             | Reason::OnlyCoarse(level) => Some(level),
             _ => None,
         }

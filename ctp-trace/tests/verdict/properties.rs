@@ -82,7 +82,7 @@ prop_compose! {
         looked in prop::option::of(any_look()),
         turn in prop::option::of(any_turn()),
     ) -> ResourceEvidence {
-        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None, no_reader: false }
+        ResourceEvidence { closed, blocked, looked, turn, empty: None, full: None, no_reader: false, in_closed_group: false, has_giver: false }
     }
 }
 
@@ -154,10 +154,13 @@ prop_compose! {
         (wake, polls) in (prop::option::of(any_wake()), any_polls()),
         (resource, threads) in (any_resource(), any_threads()),
         (past, lives) in (any_past(), prop::option::of(any_lives())),
-        branch in prop::option::of((any_ms(20_000), any_past())),
+        branch in prop::option::of((any_ms(20_000), any_past(), any::<bool>())),
     ) -> Evidence {
         Evidence {
-            branch: branch.map(|(since, past)| BranchEvidence { site: SiteId(1), since, past }),
+            branch: branch.map(|(since, past, is_restarted)| {
+                let leaf = LeafKind::Unknown;
+                BranchEvidence { site: SiteId(1), leaf, is_restarted, since, past }
+            }),
             state,
             since,
             end: since.max(end),
@@ -165,7 +168,7 @@ prop_compose! {
             missing: MissingEvidence { lost, filtered: 0 },
             wake,
             polls,
-            wait: WaitEvidence { idle, one_of_several, for_lock, leaf, deadline },
+            wait: WaitEvidence { idle, one_of_several, for_lock, is_held_while_idle: false, leaf, deadline },
             resource,
             threads,
             past,

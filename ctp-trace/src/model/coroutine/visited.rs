@@ -8,9 +8,9 @@ const FEW: usize = 16;
 
 /// Numbers of sites, without duplicates.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Visited {
+pub(in crate::model) struct Visited {
     /// The sites in the order of their first visit.
-    pub(super) sites: Vec<u32>,
+    pub(in crate::model) sites: Vec<u32>,
     /// The same sites, if there are many.
     index: Option<Box<Index>>,
     /// How many of the sites [`take_new`](Visited::take_new) has returned.

@@ -28,7 +28,7 @@ pub struct Waits {
     /// The wait before the latest run; `None` if events after it are missing.
     pub(super) resumed: Option<Resumed>,
     /// Numbers of the sites where the coroutine has waited.
-    pub(super) visited: Visited,
+    pub(in crate::model) visited: Visited,
 }
 
 /// Durations, counted and summed.
@@ -251,9 +251,8 @@ impl Waits {
     }
 
     /// Counts a call of `wake()` during the wait before the latest run as the call that ended the wait.
-    /// `is_peer`: the caller has the spawn site of this coroutine.
     #[inline]
-    pub(super) fn count_waker(&mut self, call: &Woken, is_peer: bool, places: &mut Places) {
+    pub(super) fn count_waker(&mut self, call: &Woken, places: &mut Places) {
         let Some(ran_at) = self.ran_at else {
             return;
         };
@@ -262,7 +261,7 @@ impl Waits {
         };
         if resumed.suspended_at < call.at && call.at <= ran_at {
             resumed.credited = true;
-            places.by_number(resumed.site).ended_by(call, is_peer);
+            places.by_number(resumed.site).ended_by(call);
         }
     }
 }

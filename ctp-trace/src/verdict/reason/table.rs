@@ -165,9 +165,16 @@ reasons! {
             have woken no other coroutine that could read from there; {wakes}"),
         ..of("no-reader", Verdict::MaybeStuck, Basis::Length)
     },
+    Reason::EachOther(_) => Description {
+        when: "waits for a permit, far longer than usual, and so do all coroutines like those that end such \
+            waits",
+        sentence: "suspended {age}{usual}; all coroutines like those that ended waits there wait likewise, \
+            for each other; {wakes}",
+        ..of("each-other", Verdict::MaybeStuck, Basis::Length)
+    },
     Reason::Branch { .. } => Description {
-        when: "a branch of a `select!` or `join!` has waited far longer than usual, while the coroutine \
-            was polled for other branches",
+        when: "a branch of a `select!` or `join!` that is part of some work has waited far longer than usual, \
+            while the coroutine was polled for other branches",
         sentence: "a branch of the wait has waited {age}, far beyond what that branch usually waits; \
             no waker of the branch was called, though the coroutine was polled for others",
         several: Some("a branch of each wait has waited {age}, far beyond what that branch usually \
@@ -218,6 +225,11 @@ reasons! {
         when: "has waited far longer than usual at its line, but nothing else happened at that line \
             either",
         ..of("quiet", Verdict::Waiting, Basis::Usual)
+    },
+    Reason::NoWork(_) => Description {
+        when: "has waited far longer than others at its line, but for a point in time of its own, or for \
+            messages of a sender that may have none",
+        ..of("no-work", Verdict::Waiting, Basis::Usual)
     },
     Reason::OnlyCoarse(_) => Description {
         when: "has waited far longer than usual, but only compared with waits at other lines",

@@ -1,0 +1,142 @@
+//! Coroutines that only each other can wake.
+//!
+//! An example is a pool of permits from which each worker takes a second permit while it keeps the first.
+//! In the end all workers wait for their second permit. The program does not say which coroutines hold
+//! permits. But only workers have ever released permits, and all workers wait for permits.
+//!
+//! The coroutines that may end a wait are those of the families that have ended waits at its site. A
+//! family is closed if all of its coroutines wait for something that only closed families give. A
+//! coroutine may have passed a permit to its children, so a family with an open descendant is open too.
+
+use std::collections::BTreeSet;
+
+use super::TraceModel;
+use super::coroutine::Coroutine;
+use super::families::FamilyId;
+use super::living::Living;
+use crate::hash::Map;
+use crate::record::{CoroutineId, LeafKind};
+use crate::verdict::State;
+
+/// The coroutines that wait for each other and for nothing else.
+pub(super) type ClosedGroups = BTreeSet<CoroutineId>;
+
+/// Which families may continue once others do.
+#[derive(Debug, Default)]
+struct Dependencies {
+    dependents: Map<FamilyId, Vec<FamilyId>>,
+    open: BTreeSet<FamilyId>,
+}
+
+impl Dependencies {
+    fn add(&mut self, family: FamilyId, giver: FamilyId) {
+        let dependents = self.dependents.entry(giver).or_default();
+        if !dependents.contains(&family) {
+            dependents.push(family);
+        }
+    }
+
+    /// The families of which some coroutine may continue.
+    fn into_open(mut self) -> BTreeSet<FamilyId> {
+        let mut new: Vec<FamilyId> = self.open.iter().copied().collect();
+        while let Some(family) = new.pop() {
+            for dependent in self.dependents.remove(&family).into_iter().flatten() {
+                if self.open.insert(dependent) {
+                    new.push(dependent);
+                }
+            }
+        }
+        self.open
+    }
+}
+
+impl TraceModel {
+    /// The coroutines that wait for each other, if some of these wait for permits. Other waits of such
+    /// groups are judged without knowing the group.
+    pub(super) fn closed_groups(&self, living: &Living) -> ClosedGroups {
+        let all = self.coroutines.all().iter();
+        let alive: Vec<&Coroutine> = all.filter(|coroutine| coroutine.is_alive()).collect();
+        let is_for_permit =
+            |coroutine: &Coroutine| self.leaf_kind(coroutine) == LeafKind::Semaphore;
+        if !alive.iter().any(|coroutine| is_for_permit(coroutine)) {
+            return ClosedGroups::default();
+        }
+        let open = self.dependencies(&alive, living).into_open();
+        let is_closed = |coroutine: &&Coroutine| {
+            let givers = self.givers(coroutine, living);
+            let is_open = |family: &FamilyId| open.contains(family);
+            givers.is_some_and(|givers| !givers.iter().any(is_open))
+                && !is_open(&coroutine.family.unwrap_or_default())
+        };
+        let closed = alive.into_iter().filter(is_closed);
+        closed.map(|coroutine| coroutine.id).collect()
+    }
+
+    fn dependencies(&self, alive: &[&Coroutine], living: &Living) -> Dependencies {
+        let mut dependencies = Dependencies::default();
+        for coroutine in alive {
+            let family = coroutine.family.unwrap_or_default();
+            match self.givers(coroutine, living) {
+                Some(givers) => givers
+                    .iter()
+                    .for_each(|giver| dependencies.add(family, *giver)),
+                None => _ = dependencies.open.insert(family),
+            }
+        }
+        for family in living.families() {
+            for (child, parent) in self.families.ancestry(family) {
+                dependencies.add(parent, child);
+            }
+        }
+        dependencies
+    }
+
+    /// The families of which some coroutine may end the wait. `None` if these are not all known, or if
+    /// the coroutine may continue otherwise.
+    fn givers(&self, coroutine: &Coroutine, living: &Living) -> Option<&[FamilyId]> {
+        let wait = coroutine.suspend()?;
+        let kind = self.leaf_kind(coroutine);
+        let number = self.places.find_number(wait.site, wait.wait)?;
+        let stats = self.places.get(number);
+        let givers = stats.all_givers().filter(|all| !all.is_empty())?;
+        let may_wait = waits_for_others(coroutine, kind) && self.is_only_wait(coroutine);
+        let is_known = self.has_all_wakes(coroutine) && !stats.approximate;
+        // A family may get new coroutines if some have ended. These do not give what they have not taken,
+        // and they are not a task that is awaited already.
+        let may_be_new = kind != LeafKind::Task && !living.have_visitors_ended(number, stats);
+        let are_here = givers.iter().all(|giver| {
+            living.has(*giver) && (!may_be_new || living.is_complete(*giver, &self.families))
+        });
+        (may_wait && is_known && are_here).then_some(givers)
+    }
+
+    /// Whether the coroutine waits for nothing else.
+    fn is_only_wait(&self, coroutine: &Coroutine) -> bool {
+        let is_marked = coroutine
+            .suspend()
+            .is_some_and(|wait| wait.marks.one_of_several);
+        let has_branches = self.branches(coroutine.id).next().is_some();
+        !is_marked && !has_branches && coroutine.wakes.wakers.is_none_or(|wakers| wakers <= 1)
+    }
+
+    /// Whether the trace has all wakes of the coroutine.
+    fn has_all_wakes(&self, coroutine: &Coroutine) -> bool {
+        !coroutine.lived_before
+            && coroutine.caveat().is_none()
+            && !self.has_totals_only(coroutine)
+            && !self.missing.is_any(coroutine.process)
+    }
+}
+
+/// Whether the coroutine waits for what other coroutines give, and was not woken.
+fn waits_for_others(coroutine: &Coroutine, kind: LeafKind) -> bool {
+    let is_idle = coroutine.suspend().is_some_and(|wait| wait.marks.idle);
+    let is_of_others = matches!(
+        kind,
+        LeafKind::Lock | LeafKind::Semaphore | LeafKind::Room | LeafKind::Reply | LeafKind::Task
+    );
+    coroutine.state().0 == State::Suspended
+        && coroutine.wakes_since_run() == Some(0)
+        && is_of_others
+        && !is_idle
+}
