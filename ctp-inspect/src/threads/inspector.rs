@@ -96,6 +96,7 @@ impl ThreadInspector {
             .gaps
             .extend(uncertain_worker(self.has_doubtful_worker));
         self.known = present;
+        inspected.gaps.extend(self.gap_of_stopped(target));
         inspected
     }
 
@@ -134,6 +135,17 @@ impl ThreadInspector {
             }
             _ => false,
         }
+    }
+
+    /// Says that the process is stopped, if all its threads are. The threads of a core file always are.
+    fn gap_of_stopped(&self, target: &dyn Target) -> Option<String> {
+        let mut threads = self.known.values();
+        let is_stopped = threads.all(|known| known.registers.is_some() && known.is_in_no_call());
+        let is_process = target.core_file().is_empty() && !self.known.is_empty();
+        (is_stopped && is_process).then(|| {
+            "The process is stopped, by a signal or a debugger, so that no task can continue."
+                .to_owned()
+        })
     }
 
     /// Whether the program with the code at an address contains `block_in_place`.
@@ -280,6 +292,11 @@ impl Sampled {
 }
 
 impl Known {
+    /// Whether the thread neither runs nor is in a system call.
+    fn is_in_no_call(&self) -> bool {
+        self.thread.syscall.is_none() && !self.thread.is_running
+    }
+
     /// Whether the thread has not moved since, and nothing more can be found out.
     fn is_still(&self, sample: &ThreadSample, registers: &Registers) -> bool {
         let lacks_task = self.thread.role == ThreadRole::Polling && self.thread.polls.is_none();

@@ -25,13 +25,18 @@ pub fn thread_ids(pid: u32) -> Vec<u32> {
 pub fn sample(pid: u32, tid: u32) -> Option<ThreadSample> {
     let directory = format!("/proc/{pid}/task/{tid}");
     let status = fs::read(format!("{directory}/status")).ok()?;
-    let (name, switches) = parse_status(&status)?;
+    let status = parse_status(&status)?;
     let syscall = fs::read_to_string(format!("{directory}/syscall"));
-    let state = syscall.ok().and_then(|line| parse_syscall(&line));
+    let mut state = syscall.ok().and_then(|line| parse_syscall(&line));
+    if let Some(ThreadState::Blocked { syscall, .. }) = &mut state
+        && status.is_stopped
+    {
+        *syscall = None;
+    }
     Some(ThreadSample {
         tid,
-        name,
-        switches,
+        name: status.name,
+        switches: status.switches,
         state: state.unwrap_or(ThreadState::Unknown),
     })
 }
@@ -39,28 +44,38 @@ pub fn sample(pid: u32, tid: u32) -> Option<ThreadSample> {
 /// How often a thread has left its processor; `None` if it has exited.
 pub fn switches(pid: u32, tid: u32) -> Option<u64> {
     let status = fs::read(format!("/proc/{pid}/task/{tid}/status")).ok()?;
-    Some(parse_status(&status)?.1)
+    Some(parse_status(&status)?.switches)
 }
 
-/// Name and number of switches. `None` if the thread has exited.
-fn parse_status(status: &[u8]) -> Option<(String, u64)> {
-    let mut name = String::new();
-    let mut switches = 0_u64;
+/// What the status of a thread says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Status {
+    name: String,
+    switches: u64,
+    /// A signal or a debugger has stopped the thread.
+    is_stopped: bool,
+}
+
+/// The status of a thread; `None` if it has exited.
+fn parse_status(status: &[u8]) -> Option<Status> {
+    let mut found = Status::default();
     for line in status.split(|&byte| byte == b'\n') {
         let line = String::from_utf8_lossy(line);
         let Some((key, value)) = line.split_once(":\t") else {
             continue;
         };
         match key {
-            "Name" => value.clone_into(&mut name),
+            "Name" => value.clone_into(&mut found.name),
             "State" if value.starts_with(['Z', 'X']) => return None,
+            "State" => found.is_stopped = value.starts_with(['T', 't']),
             "voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches" => {
-                switches = switches.wrapping_add(value.trim().parse().unwrap_or_default());
+                let number = value.trim().parse().unwrap_or_default();
+                found.switches = found.switches.wrapping_add(number);
             }
             _ => {}
         }
     }
-    Some((name, switches))
+    Some(found)
 }
 
 /// `running`, or the number of the system call, its arguments, and at last stack pointer and program
@@ -92,7 +107,11 @@ mod tests {
     fn status_gives_name_and_switches() {
         let status = b"Name:\ta: b\xff\nState:\tS (sleeping)\nvoluntary_ctxt_switches:\t40\n\
             nonvoluntary_ctxt_switches:\t2\n";
-        assert_eq!(parse_status(status), Some(("a: b\u{fffd}".to_owned(), 42)));
+        let found = parse_status(status).expect("the thread exists");
+        assert_eq!((found.name.as_str(), found.switches), ("a: b\u{fffd}", 42));
+        assert!(!found.is_stopped);
+        let stopped = parse_status(b"Name:\ta\nState:\tT (stopped)\n");
+        assert!(stopped.is_some_and(|status| status.is_stopped));
         assert_eq!(parse_status(b"Name:\ta\nState:\tZ (zombie)\n"), None);
     }
 

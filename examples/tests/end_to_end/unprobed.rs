@@ -230,6 +230,23 @@ fn awaiting_function(task: &Value) -> Option<(String, u32)> {
     Some((function.to_owned(), own["line"].as_u64()? as u32))
 }
 
+// CT-18
+#[test]
+fn tasks_of_a_stopped_program_are_not_stuck() {
+    let program = Program::start("load");
+    let stop = Command::new("kill")
+        .args(["-STOP", &program.0.id().to_string()])
+        .status();
+    assert!(stop.expect("kill runs").success());
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let (directory, _) = program.look_into();
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert_eq!(findings(&json), [], "{json}");
+    let page = report(directory.path(), &["--stuck"]).stdout;
+    let page = String::from_utf8(page).expect("text");
+    assert!(page.contains("The process is stopped"), "{page}");
+}
+
 #[test]
 fn healthy_tasks_of_an_unmodified_program_wait() {
     let (directory, printed) = Program::start("waits").look_into();
