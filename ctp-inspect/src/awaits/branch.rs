@@ -8,8 +8,10 @@ use super::view::{Value, View, part};
 use crate::types::TypeRef;
 use crate::types::layout::{Kind, Member, Type};
 
-/// How many futures of a slice are shown.
-const MAX_BRANCHES: u64 = 64;
+/// How many futures of a slice or a set are shown.
+pub(super) const MAX_BRANCHES: u64 = 64;
+/// Says that there are more.
+pub(super) const MORE_BRANCHES: &str = "a future has more branches than are shown";
 /// How deep wrappers are nested at most.
 const MAX_DEPTH: u32 = 16;
 
@@ -97,7 +99,7 @@ impl Walk<'_> {
             return;
         };
         if MAX_BRANCHES < count {
-            self.add_gap("a future has more branches than are shown");
+            self.add_gap(MORE_BRANCHES);
         }
         for index in 0..count.min(MAX_BRANCHES) {
             let address = first.address.wrapping_add(index.wrapping_mul(size));

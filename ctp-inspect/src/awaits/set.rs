@@ -1,6 +1,7 @@
 //! Sets of futures that are polled with wakers of their own: `FuturesUnordered`, what is built with such a set, as
 //! `FuturesOrdered`, `buffer_unordered` and `for_each_concurrent`, and the tasks of a `JoinSet`.
 
+use super::branch::{MAX_BRANCHES, MORE_BRANCHES};
 use super::frame::Walk;
 use super::search::find;
 use super::shown;
@@ -12,9 +13,7 @@ const SET: &str = "::futures_unordered::FuturesUnordered";
 const JOIN_SET_LISTS: &str = "::idle_notified_set::ListsInner";
 /// How many references are followed in a row to find the set.
 const MAX_REFERENCES: u32 = 4;
-/// How many futures of a set are shown.
-const MAX_CHILDREN: usize = 64;
-const GAP: &str = "a future has more branches than are shown";
+const MAX_CHILDREN: usize = MAX_BRANCHES as usize;
 
 /// A future in a set.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +56,7 @@ impl Walk<'_> {
 
     fn follow_children(&mut self, children: &[Child], depth: u32) {
         if MAX_CHILDREN < children.len() {
-            self.add_gap(GAP);
+            self.add_gap(MORE_BRANCHES);
         }
         for child in children.iter().take(MAX_CHILDREN) {
             let owner = self.replace_owner(WakerOwner::Set(child.waker_data));

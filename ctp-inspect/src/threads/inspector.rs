@@ -129,10 +129,7 @@ impl ThreadInspector {
             return false;
         };
         match &sample.state {
-            ThreadState::Blocked { registers, .. } => {
-                known.thread.switches == sample.switches
-                    && known.registers.as_deref() == Some(registers)
-            }
+            ThreadState::Blocked { registers, .. } => known.has_not_moved(&sample, registers),
             _ => false,
         }
     }
@@ -140,7 +137,7 @@ impl ThreadInspector {
     /// Says that the process is stopped, if all its threads are. The threads of a core file always are.
     fn gap_of_stopped(&self, target: &dyn Target) -> Option<String> {
         let mut threads = self.known.values();
-        let is_stopped = threads.all(|known| known.registers.is_some() && known.is_in_no_call());
+        let is_stopped = threads.all(|known| known.thread.is_stopped());
         let is_process = target.core_file().is_empty() && !self.known.is_empty();
         (is_stopped && is_process).then(|| {
             "The process is stopped, by a signal or a debugger, so that no task can continue."
@@ -292,18 +289,15 @@ impl Sampled {
 }
 
 impl Known {
-    /// Whether the thread neither runs nor is in a system call.
-    fn is_in_no_call(&self) -> bool {
-        self.thread.syscall.is_none() && !self.thread.is_running
+    /// Whether the thread has been blocked all the time since.
+    fn has_not_moved(&self, sample: &ThreadSample, registers: &Registers) -> bool {
+        self.thread.switches == sample.switches && self.registers.as_deref() == Some(registers)
     }
 
     /// Whether the thread has not moved since, and nothing more can be found out.
     fn is_still(&self, sample: &ThreadSample, registers: &Registers) -> bool {
         let lacks_task = self.thread.role == ThreadRole::Polling && self.thread.polls.is_none();
-        self.thread.switches == sample.switches
-            && self.thread.name == sample.name
-            && self.registers.as_deref() == Some(registers)
-            && !lacks_task
+        self.has_not_moved(sample, registers) && self.thread.name == sample.name && !lacks_task
     }
 }
 
@@ -319,7 +313,10 @@ fn plain(process: ProcessId, sample: &ThreadSample) -> InspectedThread {
         tid: sample.tid,
         name: sample.name.clone(),
         switches: sample.switches,
-        is_running: sample.state == ThreadState::Running,
+        is_running: matches!(
+            sample.state,
+            ThreadState::Running | ThreadState::Interrupted { .. }
+        ),
         ..InspectedThread::default()
     }
 }

@@ -265,6 +265,14 @@ pub struct InspectedThread {
     pub is_running: bool,
 }
 
+impl InspectedThread {
+    /// Whether a signal or a debugger has stopped the thread: it neither runs nor is in a system call, and
+    /// its stack is known.
+    pub fn is_stopped(&self) -> bool {
+        self.syscall.is_none() && !self.is_running && !self.addresses.is_empty()
+    }
+}
+
 /// What a thread does for a runtime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

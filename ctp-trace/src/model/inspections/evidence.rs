@@ -253,11 +253,7 @@ impl InspectedProcess {
         let workers: Vec<_> = threads
             .filter(|known| known.latest.role.is_worker())
             .collect();
-        // A worker that neither runs nor is in a call was stopped by a signal or a debugger.
-        let is_stopped = |known: &&Inspected<InspectedThread>| {
-            known.latest.syscall.is_none() && !known.latest.is_running
-        };
-        if workers.iter().all(is_stopped) {
+        if workers.iter().all(|known| known.latest.is_stopped()) {
             return WorkerEvidence::Unknown;
         }
         let is_parked = |known: &&Inspected<InspectedThread>| {
