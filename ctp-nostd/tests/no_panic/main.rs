@@ -9,25 +9,55 @@ use std::process::Command;
 /// The assembly of `event_path.rs` and of the probe, optimized, or why there is none.
 fn assembly() -> Result<String, String> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no_panic");
-    let mut text = compile(&target, "event_path.s", &["--example", "event_path"])?;
-    text += &compile(&target, "probe.s", &["--lib"])?;
-    Ok(text)
+    let probe = target.join("probe.s");
+    let event_path = target.join("event_path.s");
+    run(compile_probe(&target, &probe))?;
+    run(compile_event_path(&target, &event_path))?;
+    Ok(read(&event_path)? + &read(&probe)?)
 }
 
-/// Compiles only after a change, because each output has a file of its own.
-fn compile(target: &Path, file: &str, what: &[&str]) -> Result<String, String> {
+const FLAGS: [&str; 2] = ["-Ccodegen-units=1", "-Cdebuginfo=0"];
+
+/// Compiles only after a change, because the output has a file of its own.
+fn compile_probe(target: &Path, output: &Path) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    cargo.args(["rustc", "--release", "--offline", "--quiet", "--target-dir"]);
-    cargo.arg(target).args(what);
-    let file = target.join(file);
-    let emit = format!("--emit=asm={}", file.display());
-    cargo.args(["--", &emit, "-Ccodegen-units=1", "-Cdebuginfo=0"]);
-    let output = cargo.output().map_err(|error| error.to_string())?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    cargo.args(["rustc", "--release", "--lib", "--offline", "--quiet"]);
+    cargo.arg("--target-dir").arg(target);
+    cargo.args(["--", &emit(output)]).args(FLAGS);
+    cargo
+}
+
+/// Without cargo, which would compile the development dependencies of the probe with optimization.
+fn compile_event_path(target: &Path, output: &Path) -> Command {
+    let release = target.join("release");
+    let dependencies = release.join("deps");
+    let probe = release.join("libctp_nostd.rlib");
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.current_dir(env!("CARGO_MANIFEST_DIR"));
+    rustc.args(["tests/no_panic/event_path.rs", "--edition=2024"]);
+    rustc.args(["--crate-type=rlib", "-Copt-level=3", &emit(output)]);
+    rustc.arg(format!("--extern=ctp_nostd={}", probe.display()));
+    rustc.arg(format!("-Ldependency={}", dependencies.display()));
+    rustc.args(FLAGS);
+    rustc
+}
+
+fn emit(output: &Path) -> String {
+    format!("--emit=asm={}", output.display())
+}
+
+fn run(mut compiler: Command) -> Result<(), String> {
+    let output = compiler.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
-    fs::read_to_string(file).map_err(|error| error.to_string())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| error.to_string())
 }
 
 /// Each function's own text.
