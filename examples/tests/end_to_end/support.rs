@@ -11,21 +11,9 @@ pub fn program(name: &str) -> PathBuf {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args([
-            "build",
-            "--quiet",
-            "-p",
-            "ctp-record",
-            "-p",
-            "ctp-report",
-            "-p",
-            "ctp-examples",
-            "-p",
-            "ctp-zoo",
-            "--bins",
-            "--example",
-            "v1_writer",
-        ]);
+        // The whole workspace, so that nothing is compiled again for other features.
+        cargo.args(["build", "--quiet", "--workspace"]);
+        cargo.args(["--bins", "--example", "v1_writer"]);
         if !cfg!(debug_assertions) {
             cargo.arg("--release");
         }

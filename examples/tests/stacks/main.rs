@@ -22,7 +22,8 @@ fn built() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.parent().and_then(Path::parent);
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "ctp-record", "-p", "ctp-examples"]);
+    // The whole workspace, so that nothing is compiled again for other features.
+    cargo.args(["build", "--quiet", "--workspace"]);
     cargo.args(["--bin", "ctp-record", "--example", "stacks"]);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
