@@ -8,6 +8,7 @@
 
 mod account;
 mod branch;
+mod facts;
 mod frame;
 mod guard;
 mod known;
@@ -33,9 +34,10 @@ use crate::tokio::header::VTABLE_OFFSET;
 use crate::tokio::state::StateWord;
 use crate::types::layout::Type;
 use crate::types::{TypeRef, Types};
+use facts::TypeFacts;
 use frame::Walk;
 use leaf::Awaited;
-use memory::Pages;
+use memory::{PagePool, Pages};
 use view::{Value, View};
 use waker::{Registered, WakerOwner};
 
@@ -46,10 +48,8 @@ pub struct Awaits {
     types: Types,
     /// The descriptors that epoll watches, by the registered value.
     descriptors: RefCell<HashMap<u64, u32>>,
-    /// Which types are futures.
-    futures: RefCell<HashMap<TypeRef, bool>>,
-    /// Which types may own guards of locks.
-    guards: RefCell<HashMap<TypeRef, bool>>,
+    facts: TypeFacts,
+    pages: PagePool,
 }
 
 /// A task of tokio with a future to be read.
@@ -127,13 +127,14 @@ impl Awaits {
         Self {
             types: Types::new(places),
             descriptors: RefCell::default(),
-            futures: RefCell::default(),
-            guards: RefCell::default(),
+            facts: TypeFacts::default(),
+            pages: PagePool::default(),
         }
     }
 
     /// Begins an inspection: what the kernel says of descriptors is read now.
     pub fn begin(&self, target: &dyn Target) {
+        self.types.forget_addresses();
         let interests = target.epoll_interests().into_iter();
         let descriptors = interests.map(|interest| (interest.data, interest.fd));
         self.descriptors.replace(descriptors.collect());
@@ -150,13 +151,13 @@ impl Awaits {
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> TaskAwaits {
         let cells = self.types.task_cells(target, task.poll);
-        let cell = match cells.as_slice() {
+        let cell = match *cells {
             [] => return TaskAwaits::default(),
-            &[cell] => cell,
+            [cell] => cell,
             _ => return TaskAwaits::gap("equal functions of several futures were merged"),
         };
         for _ in 0..MAX_READINGS {
-            let pages = Pages::of(target);
+            let pages = Pages::of(target, &self.pages);
             if !task.is_suspended(&pages) {
                 return TaskAwaits::default();
             }
@@ -213,8 +214,7 @@ impl Awaits {
         View {
             types: &self.types,
             pages,
-            futures: &self.futures,
-            guards: &self.guards,
+            facts: &self.facts,
         }
     }
 }

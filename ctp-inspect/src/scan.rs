@@ -33,6 +33,13 @@ impl Piece<'_> {
         self.address..self.address.saturating_add(bytes)
     }
 
+    /// Where the last word is, and its value.
+    pub fn last(&self) -> Option<(u64, u64)> {
+        let word = self.words.last()?;
+        let address = self.range().end.checked_sub(8)?;
+        Some((address, u64::from_le_bytes(*word)))
+    }
+
     /// The word at an address, if the piece has it.
     pub fn word(&self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(self.address)?;
@@ -41,8 +48,29 @@ impl Piece<'_> {
         offset.is_multiple_of(8).then(|| u64::from_le_bytes(*word))
     }
 
-    /// Calls `found` with address and value of each word within `values`. This loop decides how long
-    /// an inspection takes.
+    /// Calls `found` with address, value, and the value before, of each word that is within `values`, or that
+    /// is within `repeated` and equal to the word before. This loop decides how long an inspection takes.
+    pub fn each_within_or_repeated(
+        &self,
+        before: u64,
+        values: &Range<u64>,
+        repeated: &Range<u64>,
+        mut found: impl FnMut(u64, u64, u64),
+    ) {
+        let span = values.end.saturating_sub(values.start);
+        let repeated_span = repeated.end.saturating_sub(repeated.start);
+        let (mut address, mut previous) = (self.address, before);
+        for word in self.words {
+            let word = u64::from_le_bytes(*word);
+            let is_repeated = word == previous && word.wrapping_sub(repeated.start) < repeated_span;
+            if word.wrapping_sub(values.start) < span || is_repeated {
+                found(address, word, previous);
+            }
+            (address, previous) = (address.wrapping_add(8), word);
+        }
+    }
+
+    /// Calls `found` with address and value of each word within `values`.
     pub fn each_within(&self, values: &Range<u64>, mut found: impl FnMut(u64, u64)) {
         let span = values.end.saturating_sub(values.start);
         let mut address = self.address;
@@ -103,20 +131,49 @@ pub struct WritableMemory {
 }
 
 impl WritableMemory {
-    /// All writable memory, up to `limit` bytes. Files that are shared with other processes are no
-    /// memory of the program's own and are left out.
-    pub fn of(mappings: &[Mapping], limit: u64) -> Self {
+    /// All writable memory that was ever used, from mappings of up to `limit` bytes. Files that are shared
+    /// with other processes are no memory of the program's own and are left out.
+    pub fn of(target: &dyn Target, limit: u64) -> Self {
         let mut memory = WritableMemory::default();
         let mut bytes = 0_u64;
-        for mapping in mappings.iter().filter(|mapping| is_searched(mapping)) {
+        let mappings = target.mappings().iter();
+        for mapping in mappings.filter(|mapping| is_searched(mapping)) {
             if mapping.len() <= limit - bytes {
                 bytes += mapping.len();
-                memory.ranges.push(mapping.range());
+                memory.add(target, mapping);
             } else {
                 memory.skipped = memory.skipped.saturating_add(mapping.len());
             }
         }
         memory
+    }
+
+    /// The smallest range that contains all memory.
+    pub fn span(&self) -> Range<u64> {
+        let first = self.ranges.first().map_or(0, |range| range.start);
+        let last = self.ranges.last().map_or(0, |range| range.end);
+        first..last
+    }
+
+    /// The parts of `ranges` that are in this memory. `ranges` are sorted.
+    pub fn parts_in(&self, ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+        let mut parts = Vec::new();
+        for range in ranges {
+            let first = self.ranges.partition_point(|own| own.end <= range.start);
+            let overlapping = self.ranges[first..].iter();
+            let overlapping = overlapping.take_while(|own| own.start < range.end);
+            parts.extend(overlapping.map(|own| own.start.max(range.start)..own.end.min(range.end)));
+        }
+        parts
+    }
+
+    /// Memory that is shared may have been written by another process.
+    fn add(&mut self, target: &dyn Target, mapping: &Mapping) {
+        if mapping.is_shared {
+            self.ranges.push(mapping.range());
+        } else {
+            self.ranges.extend(target.populated(mapping.range()));
+        }
     }
 }
 
@@ -154,8 +211,14 @@ mod tests {
             b"1000-2000 rw-p 0 0:0 0\n2000-5000 rw-p 0 0:0 0\n5000-6000 rw-s 0 8:1 9 /db\n\
               6000-7000 r--p 0 0:0 0\n7000-8000 rw-p 0 8:1 9 /app\n",
         );
-        let memory = WritableMemory::of(&mappings, 0x2000);
+        let mut image = MemoryImage::default();
+        for mapping in mappings {
+            image.add(mapping, Vec::new());
+        }
+        let memory = WritableMemory::of(&image, 0x2000);
         assert_eq!(memory.ranges, [0x1000..0x2000, 0x7000..0x8000]);
-        assert_eq!(memory.skipped, 0x3000);
+        assert_eq!((memory.skipped, memory.span()), (0x3000, 0x1000..0x8000));
+        let parts = memory.parts_in([0..0x1010, 0x1ff0..0x7010, 0x9000..0x9010].into_iter());
+        assert_eq!(parts, [0x1000..0x1010, 0x1ff0..0x2000, 0x7000..0x7010]);
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::target::Target;
+use crate::target::mapping::Mapping;
 
 /// The stacks of the threads, sorted by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +72,12 @@ impl StackRanges {
         self.stacks = stacks;
     }
 
+    /// The parts that are in use or may be, sorted.
+    pub fn in_use(&self) -> impl Iterator<Item = Range<u64>> {
+        let stacks = self.stacks.iter();
+        stacks.map(|stack| stack.pointer.unwrap_or(stack.range.start)..stack.range.end)
+    }
+
     /// The stack that contains an address.
     pub fn containing(&self, address: u64) -> Option<&StackRange> {
         let after = self
@@ -79,6 +86,17 @@ impl StackRanges {
         let stack = self.stacks[..after].last()?;
         stack.range.contains(&address).then_some(stack)
     }
+}
+
+/// The memory that may be the stack of a thread, sorted: it follows memory that cannot be accessed. Other memory may
+/// do so too.
+pub fn guarded(mappings: &[Mapping]) -> impl Iterator<Item = Range<u64>> {
+    let pairs = mappings.windows(2).filter_map(|pair| match pair {
+        [guard, stack] if guard.end == stack.start && !guard.is_readable => Some(stack),
+        _ => None,
+    });
+    let stacks = pairs.filter(|stack| stack.is_writable && !stack.has_file());
+    stacks.map(Mapping::range)
 }
 
 #[cfg(test)]
@@ -109,5 +127,14 @@ mod tests {
                 .is_some_and(|stack| stack.is_in_use(0x1000))
         );
         assert_eq!(stacks.containing(0x3000), None);
+    }
+
+    #[test]
+    fn memory_behind_a_guard_may_be_a_stack() {
+        let mappings = parse(
+            b"1000-2000 ---p 0 0:0 0\n2000-5000 rw-p 0 0:0 0\n5000-6000 rw-p 0 8:1 9 /app\n\
+              6000-7000 ---p 0 0:0 0\n7000-8000 rw-p 0 8:1 9 /app\n9000-a000 rw-p 0 0:0 0\n",
+        );
+        assert!(guarded(&mappings).eq(std::iter::once(0x2000..0x5000)));
     }
 }

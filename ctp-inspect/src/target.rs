@@ -7,8 +7,11 @@ pub mod mapping;
 pub mod process;
 
 mod epoll;
+mod page_map;
 pub(crate) mod read_parts;
 mod status;
+
+use std::ops::Range;
 
 use ctp_trace::record::Nanos;
 
@@ -32,6 +35,12 @@ pub trait Target {
     /// Copies memory into `buffer`. Returns how many bytes could be read from `address` on: fewer than
     /// requested if a page is missing, 0 if the process has exited.
     fn read(&self, address: u64, buffer: &mut [u8]) -> usize;
+
+    /// The parts of private memory that were ever used. What is left out has no value that the program has
+    /// written.
+    fn populated(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        vec![range]
+    }
 
     /// The time of `CLOCK_MONOTONIC`; in a core file, 0.
     fn now(&self) -> Nanos;

@@ -6,11 +6,14 @@
 //! 2. [`header`]: a word of writable memory with the address of a vtable belongs to the header of a task.
 //! 3. [`owned_list`]: the neighbours of a task in its owner's list point back to it.
 //! 4. [`references`]: words with the address of a task are wakers, lists, or on a stack.
+//!
+//! A single [`pass`] over memory serves 2 and most of 4.
 
 pub mod header;
 pub mod header_ranges;
 pub mod index;
 pub mod owned_list;
+pub mod pass;
 pub mod references;
 pub mod state;
 
@@ -19,21 +22,21 @@ mod version;
 mod vtable;
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use ctp_trace::record::TaskKind;
 
 use crate::finder::{Finder, Found, FoundTask};
 use crate::scan::{Scan, WritableMemory};
-use crate::stack_ranges::StackRanges;
+use crate::stack_ranges::{StackRanges, guarded};
 use crate::target::Target;
-use crate::tokio::header::{TaskHeader, VTABLE_OFFSET};
+use crate::tokio::header::TaskHeader;
 use crate::tokio::header_ranges::ranges_of;
 use crate::tokio::index::VtableIndex;
 use crate::tokio::owned_list::{Checked, HeaderReader, Headers};
+use crate::tokio::pass::{CollectedWords, Pass};
 use crate::tokio::references::{ReferenceSearch, References};
 
-/// At most this many candidates are looked at.
-const MAX_CANDIDATES: usize = 1 << 21;
 /// At most this many bytes of writable memory are searched.
 const MAX_BYTES: u64 = 16 << 30;
 
@@ -52,16 +55,19 @@ impl Finder for TokioFinder {
         if self.index.vtables.is_empty() {
             return Found::default();
         }
-        let memory = WritableMemory::of(target.mappings(), MAX_BYTES);
-        let candidates = self.candidates(target, &memory, stacks);
+        let memory = WritableMemory::of(target, MAX_BYTES);
+        let pass = Pass::new(target, stacks, &mut self.index, &memory);
+        let passed = pass.run(&mut self.scan, &memory);
         let unreadable = self.scan.unreadable_bytes(target.mappings());
         let reader = HeaderReader {
             target,
             vtables: &self.index.vtables,
         };
-        let mut checked = owned_list::check(candidates, &reader);
-        let references = self.references(target, &memory, &checked.tasks, stacks);
+        let mut checked = owned_list::check(passed.candidates, &reader);
+        let searched = (target, &memory, stacks);
+        let mut references = self.references(searched, &checked.tasks, &passed.words);
         self.drop_ended(target, &mut checked);
+        self.complete(searched, &checked.tasks, &mut references);
         self.drop_remains(&mut checked, &references, memory.skipped + unreadable == 0);
         let tasks = self.tasks(target, &checked.tasks, references);
         Found {
@@ -72,46 +78,70 @@ impl Finder for TokioFinder {
     }
 }
 
-impl TokioFinder {
-    /// Everything in memory that may be a task.
-    fn candidates(
-        &mut self,
-        target: &dyn Target,
-        memory: &WritableMemory,
-        stacks: &StackRanges,
-    ) -> Headers {
-        let mut candidates = Headers::new();
-        let index = &self.index;
-        self.scan.each_piece(target, &memory.ranges, |piece| {
-            piece.each_within(&index.range, |at, word| {
-                let vtable = index.vtables.get(&word);
-                let (Some(vtable), Some(address)) = (vtable, at.checked_sub(VTABLE_OFFSET)) else {
-                    return;
-                };
-                if MAX_CANDIDATES <= candidates.len() {
-                    return;
-                }
-                let header = TaskHeader::read(target, Some(&piece), address, vtable);
-                let header = header.filter(TaskHeader::is_plausible);
-                // A task is built on a stack, without an owner. Other memory may adjoin the stack.
-                let header = header
-                    .filter(|header| header.owner != 0 || stacks.containing(address).is_none());
-                candidates.extend(header.map(|header| (address, header)));
-            });
-        });
-        candidates
-    }
+/// What is searched: the target, its writable memory, and the stacks in that memory.
+type Searched<'t> = (&'t dyn Target, &'t WritableMemory, &'t StackRanges);
 
+impl TokioFinder {
+    /// The references to these tasks: in stacks, and among the words that were collected elsewhere.
     fn references(
         &mut self,
-        target: &dyn Target,
-        memory: &WritableMemory,
+        searched @ (_, memory, stacks): Searched<'_>,
         tasks: &Headers,
-        stacks: &StackRanges,
+        words: &CollectedWords,
+    ) -> HashMap<u64, References> {
+        if words.is_cut {
+            return self.search(searched, tasks, &memory.ranges, &CollectedWords::default());
+        }
+        let ranges = memory.parts_in(stacks.in_use());
+        self.search(searched, tasks, &ranges, words)
+    }
+
+    /// Completes the references to tasks that may be remains of tasks. Each worker thread polls a task without an
+    /// owner, so memory that may be the thread's stack comes first. There are few others, or none.
+    fn complete(
+        &mut self,
+        searched @ (target, memory, _): Searched<'_>,
+        tasks: &Headers,
+        references: &mut HashMap<u64, References>,
+    ) {
+        let owned = tasks.values().filter(|task| task.owner != 0);
+        self.owned_vtables.extend(owned.map(|task| task.vtable));
+        let guarded = memory.parts_in(guarded(target.mappings()));
+        for ranges in [&guarded, &memory.ranges] {
+            let uncertain = self.uncertain(tasks, references);
+            if uncertain.is_empty() {
+                return;
+            }
+            let found = self.search(searched, &uncertain, ranges, &CollectedWords::default());
+            let proven = found
+                .into_iter()
+                .filter(|(task, found)| found.prove(&tasks[task]));
+            references.extend(proven);
+        }
+    }
+
+    /// The tasks that may be remains of tasks.
+    fn uncertain(&self, tasks: &Headers, references: &HashMap<u64, References>) -> Headers {
+        let mut uncertain = tasks.clone();
+        uncertain.retain(|address, task| {
+            let references = references.get(address);
+            self.may_be_task(task) && !references.is_some_and(|found| found.prove(task))
+        });
+        uncertain
+    }
+
+    /// Searches these parts of memory for references to tasks, and adds those that were collected.
+    fn search(
+        &mut self,
+        (target, _, stacks): Searched<'_>,
+        tasks: &Headers,
+        ranges: &[Range<u64>],
+        words: &CollectedWords,
     ) -> HashMap<u64, References> {
         let mut search = ReferenceSearch::new(target, stacks, tasks, &self.index);
+        search.add_collected(words);
         let index = &mut self.index;
-        self.scan.each_piece(target, &memory.ranges, |piece| {
+        self.scan.each_piece(target, ranges, |piece| {
             search.search(&piece, index);
         });
         search.finish()
@@ -144,24 +174,23 @@ impl TokioFinder {
 
     /// Drops what looks like a task without neighbours, but is in no list and no queue.
     fn drop_remains(
-        &mut self,
+        &self,
         checked: &mut Checked,
         references: &HashMap<u64, References>,
         is_search_complete: bool,
     ) {
-        let owned = checked.tasks.values().filter(|task| task.owner != 0);
-        self.owned_vtables.extend(owned.map(|task| task.vtable));
-        let vtables = &self.owned_vtables;
-        let none = References::default();
         checked.tasks.retain(|address, task| {
-            let references = references.get(address).unwrap_or(&none);
-            if task.owner == 0 {
-                let is_used = 0 < references.in_heap || !references.stacks.is_empty();
-                task.is_blocking() && !vtables.contains(&task.vtable) && is_used
-            } else {
-                task.neighbours != [0, 0] || references.is_alone_in_list || !is_search_complete
-            }
+            let is_proven = references
+                .get(address)
+                .is_some_and(|references| references.prove(task));
+            let is_owned = task.owner != 0;
+            self.may_be_task(task) && (is_proven || is_owned && !is_search_complete)
         });
+    }
+
+    /// Whether something without an owner may be a task of the blocking pool.
+    fn may_be_task(&self, task: &TaskHeader) -> bool {
+        task.owner != 0 || task.is_blocking() && !self.owned_vtables.contains(&task.vtable)
     }
 
     fn tasks(

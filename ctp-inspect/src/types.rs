@@ -16,12 +16,13 @@ mod variable;
 pub(crate) mod variable_place;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 
+use foldhash::HashMap;
 use symbolize::{Avma, Places};
 
 use crate::stacks::StackFrame;
@@ -52,6 +53,10 @@ pub struct Types {
     modules: RefCell<Modules>,
     layouts: RefCell<HashMap<TypeRef, Option<Rc<Type>>>>,
     awaited_places: RefCell<HashMap<(TypeRef, TypeRef), Option<AwaitedPlace>>>,
+    /// The cells of the tasks that each function polls.
+    cells: RefCell<HashMap<u64, Rc<[TypeRef]>>>,
+    /// The types of vtables.
+    vtables: RefCell<HashMap<u64, Option<TypeRef>>>,
     gaps: RefCell<BTreeSet<String>>,
     layouts_left: Cell<usize>,
 }
@@ -76,14 +81,31 @@ impl Types {
             modules: RefCell::default(),
             layouts: RefCell::default(),
             awaited_places: RefCell::default(),
+            cells: RefCell::default(),
+            vtables: RefCell::default(),
             gaps: RefCell::default(),
             layouts_left: Cell::new(MAX_LAYOUTS),
         }
     }
 
+    /// Forgets what is at which address. The program may have loaded and unloaded libraries.
+    pub fn forget_addresses(&self) {
+        self.cells.take();
+        self.vtables.take();
+    }
+
     /// The cells of the tasks that the function at this address polls. A cell contains the future.
     /// Empty if unknown. Several if the linker merged equal functions.
-    pub fn task_cells(&self, target: &dyn Target, poll: u64) -> Vec<TypeRef> {
+    pub fn task_cells(&self, target: &dyn Target, poll: u64) -> Rc<[TypeRef]> {
+        if let Some(known) = self.cells.borrow().get(&poll) {
+            return Rc::clone(known);
+        }
+        let cells: Rc<[TypeRef]> = self.new_task_cells(target, poll).into();
+        self.cells.borrow_mut().insert(poll, Rc::clone(&cells));
+        cells
+    }
+
+    fn new_task_cells(&self, target: &dyn Target, poll: u64) -> Vec<TypeRef> {
         let Some((number, module, address)) = self.stated(target, poll) else {
             return Vec::new();
         };
@@ -100,6 +122,15 @@ impl Types {
 
     /// The type with the vtable at this address; `None` if unknown or ambiguous.
     pub fn of_vtable(&self, target: &dyn Target, vtable: u64) -> Option<TypeRef> {
+        if let Some(known) = self.vtables.borrow().get(&vtable) {
+            return *known;
+        }
+        let of = self.new_of_vtable(target, vtable);
+        self.vtables.borrow_mut().insert(vtable, of);
+        of
+    }
+
+    fn new_of_vtable(&self, target: &dyn Target, vtable: u64) -> Option<TypeRef> {
         let (number, module, address) = self.stated(target, vtable)?;
         let entry = module.type_of_vtable(address)?;
         Some(TypeRef::new(number, entry))

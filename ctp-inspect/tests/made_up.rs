@@ -252,3 +252,36 @@ fn stacks_with_the_address_of_a_task_are_named() {
     assert_eq!(found.tasks[0].stacks, [5]);
     assert_eq!(found.tasks[1].stacks, [0; 0]);
 }
+
+/// More words than are collected in a pass. The wakers are then found in a second pass.
+#[test]
+fn a_waker_behind_too_many_others_is_found() {
+    let mut image = process();
+    let alive = place(&mut image, &[Cell::Alive(1), Cell::Alive(0)]);
+    let others = [WAKER_VTABLE, HEAP + 0x3000].map(u64::to_le_bytes).concat();
+    let waker = [WAKER_VTABLE, alive[0]].map(u64::to_le_bytes).concat();
+    let maps = b"1000000-2001000 rw-p 0 0:0 0\n3000000-3001000 rw-p 0 0:0 0\n";
+    for (mapping, bytes) in mapping::parse(maps).into_iter().zip([others, waker]) {
+        image.add(mapping.clone(), bytes.repeat(mapping.len() as usize / 16));
+    }
+    let found = find(&image);
+    let wakers = &found.tasks[0].waker_addresses;
+    assert_eq!(wakers.first(), Some(&0x300_0008));
+    assert_eq!(found.tasks[1].waker_addresses, []);
+}
+
+/// A worker thread of tokio polls a task without an owner, and runs all the time: its stack pointer is unknown.
+#[test]
+fn tasks_on_stacks_of_running_threads_are_found() {
+    let mut image = process();
+    image.set_word(HEAP + 0x400, REFERENCE | 1);
+    image.set_word(HEAP + 0x410, VTABLE);
+    assert_eq!(find(&image).tasks, []);
+    for mapping in mapping::parse(b"300000-301000 ---p 0 0:0 0\n301000-302000 rw-p 0 0:0 0\n") {
+        image.add(mapping, vec![0; 0x1000]);
+    }
+    image.set_word(0x30_1800, HEAP + 0x400);
+    let found = find(&image);
+    assert_eq!(found.tasks.len(), 1);
+    assert_eq!(found.tasks[0].kind, TaskKind::Blocking);
+}

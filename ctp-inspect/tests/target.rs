@@ -41,6 +41,29 @@ fn own_memory_is_read_unchanged() {
     assert_eq!(target.exe(), exe.as_os_str().as_encoded_bytes());
 }
 
+/// Memory that was reserved and never used is not read.
+#[test]
+fn only_used_pages_are_populated() {
+    const BYTES: u64 = 64 << 20;
+    const USED: u64 = 1 << 16;
+    let mut reserved: Vec<u8> = Vec::with_capacity(BYTES as usize);
+    let start = reserved.as_ptr() as u64;
+    reserved.resize(USED as usize, 1);
+    let target = match ProcessTarget::open(std::process::id()) {
+        Ok(target) => target,
+        Err(error) => return eprintln!("SKIPPED: {error}"),
+    };
+    let populated = target.populated(start..start + BYTES);
+    let whole = start..start + BYTES;
+    if populated == std::slice::from_ref(&whole) {
+        return eprintln!("SKIPPED: the kernel has no page map");
+    }
+    let bytes: u64 = populated.iter().map(|range| range.end - range.start).sum();
+    assert!((USED..BYTES / 2).contains(&bytes), "{populated:x?}");
+    let is_used = |at| populated.iter().any(|range| range.contains(&at));
+    assert!(is_used(start) && is_used(start + USED - 1));
+}
+
 #[test]
 fn exited_process_is_not_found() {
     let mut sleeper = Sleeper::start(Command::new("sleep").arg("60")).expect("sleep starts");

@@ -165,11 +165,11 @@ fn future_parts(view: &View<'_>, value: Value) -> Option<Vec<Value>> {
 
 /// Whether a type is a future, or contains nothing but a future.
 pub(super) fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
-    if let Some(known) = view.futures.borrow().get(&of) {
+    if let Some(known) = view.facts.futures.borrow().get(&of) {
         return *known;
     }
     let is_future = is_new_future(view, of, depth);
-    view.futures.borrow_mut().insert(of, is_future);
+    view.facts.futures.borrow_mut().insert(of, is_future);
     is_future
 }
 

@@ -1,8 +1,9 @@
 //! [`Walk`]: follows the futures of a task from the outermost to the innermost.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use ctp_trace::record::{AwaitFrame, TaskId, TaskWait};
+use foldhash::HashSet;
 
 use super::account::Account;
 use super::guard::{are_guards_unknown, are_variables_present, held_locks};
@@ -61,7 +62,7 @@ impl<'w> Walk<'w> {
             descriptors,
             found: TaskAwaits::default(),
             around: Vec::new(),
-            met: HashSet::new(),
+            met: HashSet::default(),
             gaps: BTreeSet::new(),
             account: Account::default(),
             proof: Proof::Proven,

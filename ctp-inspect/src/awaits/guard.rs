@@ -5,6 +5,8 @@
 //! a `bool` without a name. Where panics unwind, such paths exist for every guard that was borrowed and then
 //! moved. So a guard holds its lock if panics unwind and no drop flag is false.
 
+use std::rc::Rc;
+
 use ctp_trace::record::{HeldLock, Resource};
 
 use super::known::is_body;
@@ -45,8 +47,8 @@ pub(super) fn are_guards_unknown(view: &View<'_>, body: TypeRef, contents: Value
     !does_unwind && variables(view, body, contents).is_some_and(|all| has_guard(view, &all))
 }
 
-fn variables(view: &View<'_>, body: TypeRef, contents: Value) -> Option<Vec<Member>> {
-    view.variables(&*view.types.layout(body)?, contents)
+fn variables(view: &View<'_>, body: TypeRef, contents: Value) -> Option<Rc<[Member]>> {
+    view.variables(&*view.types.layout(body)?, contents.of)
 }
 
 fn has_guard(view: &View<'_>, variables: &[Member]) -> bool {
@@ -60,17 +62,17 @@ fn is_guarded(view: &View<'_>, member: &Member) -> bool {
 
 /// Whether a value of this type may be a guard or own one.
 fn may_have_guard(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
-    if let Some(known) = view.guards.borrow().get(&of) {
+    if let Some(known) = view.facts.guards.borrow().get(&of) {
         return *known;
     }
     // A type that contains itself has no other guards.
-    view.guards.borrow_mut().insert(of, false);
+    view.facts.guards.borrow_mut().insert(of, false);
     let layout = view.types.layout(of).filter(|_| depth < MAX_DEPTH);
     let is_guarded = layout.is_some_and(|layout| {
         let mut parts = owned_types(&layout).into_iter();
         is_guard(&layout) || parts.any(|part| may_have_guard(view, part, depth + 1))
     });
-    view.guards.borrow_mut().insert(of, is_guarded);
+    view.facts.guards.borrow_mut().insert(of, is_guarded);
     is_guarded
 }
 

@@ -1,7 +1,8 @@
 //! [`Pages`]: memory of a target, read a page at a time, and each page once.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+
+use foldhash::HashMap;
 
 use crate::target::Target;
 
@@ -11,17 +12,32 @@ type Page = [u8; PAGE_BYTES as usize];
 /// How much memory is read for a task. Futures take a few hundred bytes each.
 const MAX_PAGES: usize = 1024;
 
+/// Pages that are used again for the next task, because to allocate them takes as long as to read them.
+#[derive(Default)]
+pub(crate) struct PagePool {
+    free: RefCell<Vec<Box<Page>>>,
+}
+
+impl PagePool {
+    fn take(&self) -> Box<Page> {
+        let free = self.free.borrow_mut().pop();
+        free.unwrap_or_else(|| Box::new([0; PAGE_BYTES as usize]))
+    }
+}
+
 /// Memory as read for a task.
 pub(crate) struct Pages<'t> {
     target: &'t dyn Target,
+    pool: &'t PagePool,
     pages: RefCell<HashMap<u64, Option<Box<Page>>>>,
     is_cut: Cell<bool>,
 }
 
 impl<'t> Pages<'t> {
-    pub(crate) fn of(target: &'t dyn Target) -> Self {
+    pub(crate) fn of(target: &'t dyn Target, pool: &'t PagePool) -> Self {
         Self {
             target,
+            pool,
             pages: RefCell::default(),
             is_cut: Cell::new(false),
         }
@@ -82,7 +98,15 @@ impl<'t> Pages<'t> {
     }
 
     fn read_page(&self, start: u64) -> Option<Box<Page>> {
-        let mut page = Box::new([0; PAGE_BYTES as usize]);
+        let mut page = self.pool.take();
         (self.target.read(start, &mut *page) == page.len()).then_some(page)
+    }
+}
+
+impl Drop for Pages<'_> {
+    fn drop(&mut self) {
+        let pages = self.pages.get_mut().drain();
+        let pages = pages.filter_map(|(_, page)| page);
+        self.pool.free.borrow_mut().extend(pages);
     }
 }

@@ -50,7 +50,7 @@ impl Awaits {
         target: &dyn Target,
         tasks: &dyn Fn(u64) -> Option<TaskId>,
     ) -> Option<RootFuture> {
-        let pages = Pages::of(target);
+        let pages = Pages::of(target, &self.pages);
         let view = self.view(&pages);
         let mut candidates = frames
             .iter()

@@ -1,6 +1,8 @@
 //! Searches a value for parts of a type.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
+
+use foldhash::HashSet;
 
 use super::known::is_body;
 use super::view::{Value, View, part};
@@ -48,7 +50,7 @@ fn search(
         view,
         is_followed,
         next: VecDeque::from([(from, references)]),
-        met: HashSet::new(),
+        met: HashSet::default(),
         is_whole: true,
     };
     let mut found = Vec::new();
@@ -141,7 +143,7 @@ impl Search<'_> {
         if !is_body(&layout.path) {
             return Some(vec![contents]);
         }
-        let variables = self.view.variables(layout, contents)?;
+        let variables = self.view.variables(layout, contents.of)?;
         let parts = variables.iter().filter_map(|of| part(contents, of));
         Some(parts.collect())
     }

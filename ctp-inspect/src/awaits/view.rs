@@ -1,9 +1,8 @@
 //! [`View`]: values in the memory of a target, with their types.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::awaits::facts::TypeFacts;
 use crate::awaits::known::is_function_body;
 use crate::awaits::memory::Pages;
 use crate::types::layout::{Kind, Member, Type};
@@ -20,10 +19,7 @@ pub(crate) struct Value {
 pub(crate) struct View<'v> {
     pub(crate) types: &'v Types,
     pub(crate) pages: &'v Pages<'v>,
-    /// Which types are futures.
-    pub(crate) futures: &'v RefCell<HashMap<TypeRef, bool>>,
-    /// Which types may own guards.
-    pub(crate) guards: &'v RefCell<HashMap<TypeRef, bool>>,
+    pub(super) facts: &'v TypeFacts,
 }
 
 /// How many wrappers are around a value at most.
@@ -86,11 +82,21 @@ impl View<'_> {
 
     /// The variables of a body in its present state. An async function moves its parameters into variables of
     /// their own when it begins. The bytes that they leave behind are members of each state, and not returned.
-    pub(crate) fn variables(&self, body: &Type, contents: Value) -> Option<Vec<Member>> {
-        let layout = self.layout(contents)?;
+    pub(crate) fn variables(&self, body: &Type, contents: TypeRef) -> Option<Rc<[Member]>> {
+        if let Some(known) = self.facts.variables.borrow().get(&contents) {
+            return known.clone();
+        }
+        let variables = self.new_variables(body, contents).map(Rc::from);
+        let known = &self.facts.variables;
+        known.borrow_mut().insert(contents, variables.clone());
+        variables
+    }
+
+    fn new_variables(&self, body: &Type, contents: TypeRef) -> Option<Vec<Member>> {
+        let layout = self.types.layout(contents)?;
         let mut members = layout.members().to_vec();
         let begin = body.variants().first().map(|variant| variant.member.of);
-        if is_function_body(&body.path) && begin != Some(contents.of) {
+        if is_function_body(&body.path) && begin != Some(contents) {
             let begin = begin.and_then(|of| self.types.layout(of))?;
             members.retain(|member| !begin.members().contains(member));
         }

@@ -3,9 +3,10 @@
 //! The search knows where values are by their types. Raw pointers may be dangling, and the variables of an async
 //! function may have been moved away, so that the search follows neither. Then the search is not complete.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use ctp_trace::record::TaskId;
+use foldhash::HashSet;
 
 use super::known::is_body;
 use super::view::{Value, View, part};
@@ -31,7 +32,6 @@ pub(super) struct WakerSearch<'s> {
     /// What was read: address and size.
     read: Vec<(u64, u64)>,
     found: FoundWakers,
-    plain: HashMap<TypeRef, bool>,
 }
 
 /// What a search found.
@@ -54,10 +54,9 @@ impl<'s> WakerSearch<'s> {
             owner,
             tasks,
             next: Vec::new(),
-            met: HashSet::new(),
+            met: HashSet::default(),
             read: Vec::new(),
             found: FoundWakers::default(),
-            plain: HashMap::new(),
         }
     }
 
@@ -199,16 +198,20 @@ impl<'s> WakerSearch<'s> {
     }
 
     /// Whether values of a type lead to nothing else.
-    fn is_plain(&mut self, of: TypeRef, depth: u32) -> bool {
-        if let Some(known) = self.plain.get(&of) {
+    fn is_plain(&self, of: TypeRef, depth: u32) -> bool {
+        if let Some(known) = self.view.facts.plain.borrow().get(&of) {
             return *known;
         }
         let is_plain = self.is_new_plain(of, depth);
-        self.plain.insert(of, is_plain);
+        // Inside of others, a type may be refused because of its depth only.
+        if is_plain || depth == 0 {
+            let known = &self.view.facts.plain;
+            known.borrow_mut().insert(of, is_plain);
+        }
         is_plain
     }
 
-    fn is_new_plain(&mut self, of: TypeRef, depth: u32) -> bool {
+    fn is_new_plain(&self, of: TypeRef, depth: u32) -> bool {
         let Some(layout) = self
             .view
             .types

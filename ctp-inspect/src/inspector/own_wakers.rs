@@ -69,7 +69,7 @@ fn search_memory(target: &dyn Target, stacks: &StackRanges, candidates: &mut [Ca
     let values = candidates.iter().map(|candidate| &candidate.handles.value);
     let start = values.clone().map(|value| value.start).min().unwrap_or(0);
     let end = values.map(|value| value.end).max().unwrap_or(0);
-    let memory = WritableMemory::of(target.mappings(), MAX_BYTES);
+    let memory = WritableMemory::of(target, MAX_BYTES);
     let mut scan = Scan::default();
     scan.each_piece(target, &memory.ranges, |piece| {
         piece.each_within(&(start..end), |at, word| {

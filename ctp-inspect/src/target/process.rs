@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,7 @@ use crate::stacks::CopiedStack;
 use crate::target::denial::Denial;
 use crate::target::error::TargetError;
 use crate::target::mapping::Mapping;
+use crate::target::page_map::PageMap;
 use crate::target::read_parts::read_parts;
 use crate::target::status::Status;
 use crate::target::{EpollInterest, StackPointer, Target, epoll, mapping};
@@ -26,6 +28,8 @@ pub struct ProcessTarget {
     pid: u32,
     /// Stays with the memory of this program even if another process gets the same id.
     memory: File,
+    /// Which pages were ever used; `None` if the kernel does not say.
+    pages: Option<PageMap>,
     exe: Vec<u8>,
     mappings: Vec<Mapping>,
     /// Running threads are stopped for a moment.
@@ -56,6 +60,7 @@ impl ProcessTarget {
         Ok(ProcessTarget {
             pid,
             memory,
+            pages: PageMap::open(pid).ok(),
             exe: exe(pid).map_err(explain)?,
             mappings,
             interrupts: false,
@@ -124,6 +129,13 @@ impl Target for ProcessTarget {
                 }
             }
         })
+    }
+
+    fn populated(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        match &self.pages {
+            Some(pages) => pages.populated(range),
+            None => vec![range],
+        }
     }
 
     fn now(&self) -> Nanos {

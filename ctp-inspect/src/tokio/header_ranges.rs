@@ -1,8 +1,9 @@
 //! Which memory has the words of known tasks, in few ranges: reading much at a time takes less time than
 //! many calls.
 
-use std::collections::HashMap;
 use std::ops::Range;
+
+use foldhash::HashMap;
 
 use crate::finder::TaskVtable;
 use crate::tokio::owned_list::Headers;
@@ -58,7 +59,7 @@ mod tests {
             trailer_offset,
             ..TaskVtable::default()
         };
-        let vtables = HashMap::from([(1, vtable(0x100)), (2, vtable(0x10_0000))]);
+        let vtables = HashMap::from_iter([(1, vtable(0x100)), (2, vtable(0x10_0000))]);
         let tasks = [
             task(0x1000, 1),
             task(0x1800, 1),

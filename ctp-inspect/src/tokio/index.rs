@@ -1,8 +1,10 @@
 //! [`VtableIndex`]: what the modules of a process say about tokio. This does not change while the program
 //! runs, unless it loads a library.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+use foldhash::HashMap;
 
 use crate::finder::TaskVtable;
 use crate::modules::{Module, Modules};
@@ -20,6 +22,8 @@ pub struct VtableIndex {
     pub versions: BTreeSet<String>,
     /// The smallest range that contains all vtables.
     pub range: Range<u64>,
+    /// The smallest range that contains the data of all modules with vtables.
+    pub data: Range<u64>,
     /// Whether a word is a vtable of wakers.
     waker_vtables: HashMap<u64, bool>,
     /// The modules with vtables of tasks, which have those of their wakers too.
@@ -45,6 +49,7 @@ impl VtableIndex {
         }
         vtables.sort_by_key(|vtable| vtable.address);
         self.range = vtable::range_of(&vtables);
+        self.data = data_of(&self.runtimes);
         let by_address = vtables.into_iter().map(|vtable| (vtable.address, vtable));
         self.vtables = by_address.collect();
         self.modules = modules;
@@ -67,4 +72,12 @@ impl VtableIndex {
         self.waker_vtables.insert(word, is_vtable);
         is_vtable
     }
+}
+
+/// The smallest range that contains the data of these modules.
+fn data_of(modules: &[Module]) -> Range<u64> {
+    let data = || modules.iter().flat_map(|module| &module.data);
+    let start = data().map(|range| range.start).min().unwrap_or_default();
+    let end = data().map(|range| range.end).max().unwrap_or_default();
+    start..end
 }

@@ -2,9 +2,11 @@
 //!
 //! The lists change while they are read. Where neighbours disagree, they are read again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
+
+use foldhash::HashMap;
 
 use crate::finder::TaskVtable;
 use crate::scan::Piece;

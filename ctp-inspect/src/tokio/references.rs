@@ -6,8 +6,10 @@ use std::ops::Range;
 use crate::scan::Piece;
 use crate::stack_ranges::StackRanges;
 use crate::target::Target;
+use crate::tokio::header::TaskHeader;
 use crate::tokio::index::VtableIndex;
 use crate::tokio::owned_list::Headers;
+use crate::tokio::pass::{CollectedWord, CollectedWords};
 
 /// At most this many wakers of a task are listed.
 const MAX_WAKERS: usize = 64;
@@ -26,6 +28,18 @@ pub struct References {
     pub stacks: Vec<u32>,
     /// Words in other memory than stacks.
     pub in_heap: u32,
+}
+
+impl References {
+    /// Whether something that looks like a task is one: a task without neighbours is alone in its list, and a task
+    /// without an owner in a queue or polled.
+    pub fn prove(&self, task: &TaskHeader) -> bool {
+        if task.owner == 0 {
+            0 < self.in_heap || !self.stacks.is_empty()
+        } else {
+            task.neighbours != [0, 0] || self.is_alone_in_list
+        }
+    }
 }
 
 /// Collects [`References`] of all tasks during a pass over memory.
@@ -70,6 +84,36 @@ impl<'t> ReferenceSearch<'t> {
         self.tasks.into_iter().zip(self.found).collect()
     }
 
+    /// Adds the words that were collected outside of stacks.
+    pub fn add_collected(&mut self, words: &CollectedWords) {
+        for word in &words.before_vtable {
+            if let Some(references) = self.references_to(*word) {
+                push(&mut references.before_vtable, word.at);
+            }
+        }
+        for word in &words.after_vtable {
+            if let Some(references) = self.references_to(*word) {
+                push(&mut references.after_vtable, word.at);
+            }
+        }
+        for word in &words.repeated {
+            if let Some(references) = self.references_to(*word) {
+                references.is_alone_in_list = true;
+            }
+        }
+    }
+
+    /// The references to the task of which a word is the address.
+    fn references_to(
+        &mut self,
+        CollectedWord { at, word }: CollectedWord,
+    ) -> Option<&mut References> {
+        let may_be = self.filter.range.contains(&word) && self.filter.may_contain(word);
+        let number = may_be.then(|| self.tasks.binary_search(&word).ok())??;
+        let is_link = self.is_link(at);
+        self.found.get_mut(number).filter(|_| !is_link)
+    }
+
     /// Whether a neighbour in the owner's list is stored at this address.
     fn is_link(&self, at: u64) -> bool {
         let after = self.trailers.partition_point(|trailer| *trailer <= at);
@@ -91,28 +135,25 @@ impl<'t> ReferenceSearch<'t> {
     }
 
     fn classify(&mut self, piece: &Piece<'_>, index: &mut VtableIndex, at: u64, task: u64) {
-        let Ok(number) = self.tasks.binary_search(&task) else {
+        let (target, stacks) = (self.target, self.stacks);
+        let Some(references) = self.references_to(CollectedWord { at, word: task }) else {
             return;
         };
-        if self.is_link(at) {
-            return;
-        }
-        let references = &mut self.found[number];
-        if let Some(stack) = self.stacks.containing(at) {
+        if let Some(stack) = stacks.containing(at) {
             if stack.is_in_use(at) && !references.stacks.contains(&stack.tid) {
                 references.stacks.push(stack.tid);
             }
         } else {
             references.in_heap = references.in_heap.saturating_add(1);
         }
-        let word = |address| piece.word(address).or_else(|| self.target.word(address));
+        let word = |address| piece.word(address).or_else(|| target.word(address));
         let before = at.checked_sub(8).and_then(word).unwrap_or_default();
         let after = at.checked_add(8).and_then(word).unwrap_or_default();
         references.is_alone_in_list |= after == task || before == task;
-        if index.is_waker_vtable(self.target, after) {
+        if index.is_waker_vtable(target, after) {
             push(&mut references.before_vtable, at);
         }
-        if index.is_waker_vtable(self.target, before) {
+        if index.is_waker_vtable(target, before) {
             push(&mut references.after_vtable, at);
         }
     }

@@ -1,0 +1,160 @@
+//! [`Pass`]: the pass over memory that finds what may be tasks, and what may refer to tasks.
+//!
+//! Which words are addresses of tasks is known only after the pass. A second pass over all memory would take
+//! as long again, so the words that may be wakers and lists are collected before that is known.
+
+use std::ops::Range;
+
+use crate::scan::{Piece, Scan, WritableMemory};
+use crate::stack_ranges::StackRanges;
+use crate::target::Target;
+use crate::tokio::header::{TaskHeader, VTABLE_OFFSET};
+use crate::tokio::index::VtableIndex;
+use crate::tokio::owned_list::Headers;
+
+/// At most this many candidates are looked at.
+const MAX_CANDIDATES: usize = 1 << 21;
+/// At most this many words of each kind are collected.
+const MAX_WORDS: usize = 1 << 20;
+
+/// A pass over memory.
+pub struct Pass<'p> {
+    target: &'p dyn Target,
+    stacks: &'p StackRanges,
+    index: &'p mut VtableIndex,
+    span: Range<u64>,
+    found: Passed,
+}
+
+/// What a pass has found.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// Everything that may be a task.
+    pub candidates: Headers,
+    /// Words outside of stacks that may be addresses of tasks.
+    pub words: CollectedWords,
+}
+
+/// Words that may be addresses of tasks.
+#[derive(Debug, Default)]
+pub struct CollectedWords {
+    /// Words followed by a vtable of wakers.
+    pub before_vtable: Vec<CollectedWord>,
+    /// Words that follow a vtable of wakers.
+    pub after_vtable: Vec<CollectedWord>,
+    /// Words that are equal to the word before.
+    pub repeated: Vec<CollectedWord>,
+    /// Words were left out because of a limit.
+    pub is_cut: bool,
+}
+
+/// A word of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectedWord {
+    /// Where the word is.
+    pub at: u64,
+    /// The word.
+    pub word: u64,
+}
+
+impl<'p> Pass<'p> {
+    /// Prepares a pass over this memory.
+    pub fn new(
+        target: &'p dyn Target,
+        stacks: &'p StackRanges,
+        index: &'p mut VtableIndex,
+        memory: &WritableMemory,
+    ) -> Self {
+        Pass {
+            target,
+            stacks,
+            index,
+            span: memory.span(),
+            found: Passed::default(),
+        }
+    }
+
+    /// Passes over the memory.
+    pub fn run(mut self, scan: &mut Scan, memory: &WritableMemory) -> Passed {
+        let data = self.index.data.clone();
+        let mut last = None;
+        scan.each_piece(self.target, &memory.ranges, |piece| {
+            let before = piece.address.checked_sub(8);
+            let before = last.filter(|(at, _)| before == Some(*at));
+            let before = before.map_or(0, |(_, word)| word);
+            let span = self.span.clone();
+            piece.each_within_or_repeated(before, &data, &span, |at, word, previous| {
+                if data.contains(&word) {
+                    self.add_in_data(&piece, at, word, previous);
+                }
+                if word == previous {
+                    self.add_repeated(at, word);
+                }
+            });
+            last = piece.last();
+        });
+        self.found
+    }
+
+    /// Adds what belongs to a word that leads into the data of a module.
+    fn add_in_data(&mut self, piece: &Piece<'_>, at: u64, word: u64, previous: u64) {
+        if self.index.range.contains(&word) {
+            self.add_candidate(piece, at, word);
+        }
+        if self.index.is_waker_vtable(self.target, word) {
+            self.add_neighbours(piece, at, previous);
+        }
+    }
+
+    /// Adds a task, if the word is the vtable in a task's header.
+    fn add_candidate(&mut self, piece: &Piece<'_>, at: u64, word: u64) {
+        let vtable = self.index.vtables.get(&word);
+        let (Some(vtable), Some(address)) = (vtable, at.checked_sub(VTABLE_OFFSET)) else {
+            return;
+        };
+        if MAX_CANDIDATES <= self.found.candidates.len() {
+            return;
+        }
+        let header = TaskHeader::read(self.target, Some(piece), address, vtable);
+        let header = header.filter(TaskHeader::is_plausible);
+        // A task is built on a stack, without an owner. Other memory may adjoin the stack.
+        let header =
+            header.filter(|header| header.owner != 0 || self.stacks.containing(address).is_none());
+        let candidates = &mut self.found.candidates;
+        candidates.extend(header.map(|header| (address, header)));
+    }
+
+    /// Adds the words before and after a vtable of wakers.
+    fn add_neighbours(&mut self, piece: &Piece<'_>, at: u64, previous: u64) {
+        if self.stacks.containing(at).is_some() {
+            return;
+        }
+        let words = &mut self.found.words;
+        let before = at.checked_sub(8).filter(|_| self.span.contains(&previous));
+        let before = before.map(|at| CollectedWord { at, word: previous });
+        add(&mut words.before_vtable, before, &mut words.is_cut);
+        let after = at.checked_add(8).and_then(|at| {
+            let word = piece.word(at).or_else(|| self.target.word(at))?;
+            self.span
+                .contains(&word)
+                .then_some(CollectedWord { at, word })
+        });
+        add(&mut words.after_vtable, after, &mut words.is_cut);
+    }
+
+    fn add_repeated(&mut self, at: u64, word: u64) {
+        if self.stacks.containing(at).is_none() {
+            let words = &mut self.found.words;
+            let repeated = Some(CollectedWord { at, word });
+            add(&mut words.repeated, repeated, &mut words.is_cut);
+        }
+    }
+}
+
+fn add(words: &mut Vec<CollectedWord>, word: Option<CollectedWord>, is_cut: &mut bool) {
+    if words.len() < MAX_WORDS {
+        words.extend(word);
+    } else {
+        *is_cut = true;
+    }
+}
