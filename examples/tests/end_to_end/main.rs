@@ -2,6 +2,7 @@
 
 mod attached_later;
 mod awaited;
+mod containers;
 mod core_files;
 mod deadlocks;
 mod family;
