@@ -8,6 +8,7 @@
 
 mod call;
 mod copied;
+mod file_frames;
 mod module;
 mod prologue;
 mod registers;
@@ -138,7 +139,9 @@ impl Unwinder {
             return rules.clone();
         }
         let module = self.module(target, address);
-        let rules = module.and_then(|module| Rules::find(&module, address));
+        let rules = module.and_then(|module| {
+            Rules::find(&module, address).or_else(|| Rules::find_in_file(target, &module, address))
+        });
         let rules = rules.map(Arc::new);
         self.rules.insert(address, rules.clone());
         rules

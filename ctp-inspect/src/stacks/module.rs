@@ -1,14 +1,16 @@
 //! [`Module`]: the unwind table of an executable file or library, as it is in memory.
 //!
-//! The file itself is not opened. It may have been deleted or replaced, or lie in a container, and the
-//! kernel's part of a process (`[vdso]`) has none.
+//! The file itself is opened only for code without unwind table. It may have been deleted or replaced, or lie in a
+//! container, and the kernel's part of a process (`[vdso]`) has none.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use gimli::{BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Vendor};
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
+use crate::stacks::file_frames::FileFrames;
 use crate::stacks::registers::Processor;
 use crate::target::Target;
 use crate::target::mapping::Mapping;
@@ -30,6 +32,11 @@ pub struct Module {
     pub bases: BaseAddresses,
     index: Vec<u8>,
     frames: Vec<u8>,
+    /// Where the file is loaded.
+    header: u64,
+    /// The addresses in memory are greater by this than those in the file.
+    bias: u64,
+    in_file: OnceLock<Option<FileFrames>>,
 }
 
 impl fmt::Debug for Module {
@@ -65,32 +72,23 @@ impl Module {
             _ => return None,
         };
         let segments = parsed.program_headers(endian, &bytes[..]).ok()?;
-        let index = find_index(segments, header)?;
-        Self::with_index(target, processor, index)
+        let bias = bias(segments, header)?;
+        let (index, frames, bases) = read_table(target, find_index(segments, bias)?)?;
+        Some(Module {
+            processor,
+            bases,
+            index,
+            frames,
+            header,
+            bias,
+            in_file: OnceLock::new(),
+        })
     }
 
-    fn with_index(target: &dyn Target, processor: Processor, index: Range) -> Option<Self> {
-        let bytes = read_whole(target, index.start, index.bytes)?;
-        let bases = BaseAddresses::default().set_eh_frame_hdr(index.start);
-        let header = EhFrameHdr::new(&bytes, LittleEndian);
-        let parsed = header.parse(&bases, 8).ok()?;
-        let start = parsed.eh_frame_ptr().direct().ok()?;
-        let table = parsed.table()?;
-        let mut entries = table.iter(&bases);
-        let mut last = start;
-        while let Some((_, entry)) = entries.next().ok()? {
-            last = last.max(entry.direct().ok()?);
-        }
-        let mut length = [0; 4];
-        let is_read = target.read(last, &mut length) == length.len();
-        let end = last.checked_add(4 + u64::from(u32::from_le_bytes(length)))?;
-        let frames = read_whole(target, start, end.checked_sub(start)?)?;
-        is_read.then_some(Module {
-            processor,
-            bases: bases.set_eh_frame(start),
-            index: bytes,
-            frames,
-        })
+    /// The table in the debug info of the file. Is read when first needed.
+    pub fn in_file(&self, target: &dyn Target) -> Option<&FileFrames> {
+        let read = || FileFrames::read(target, target.mapping_at(self.header)?, self.bias);
+        self.in_file.get_or_init(read).as_ref()
     }
 
     /// The index of the table.
@@ -108,19 +106,44 @@ impl Module {
     }
 }
 
+/// The index, the table, and what their pointers are relative to.
+fn read_table(target: &dyn Target, range: Range) -> Option<(Vec<u8>, Vec<u8>, BaseAddresses)> {
+    let index = read_whole(target, range.start, range.bytes)?;
+    let bases = BaseAddresses::default().set_eh_frame_hdr(range.start);
+    let header = EhFrameHdr::new(&index, LittleEndian);
+    let parsed = header.parse(&bases, 8).ok()?;
+    let start = parsed.eh_frame_ptr().direct().ok()?;
+    let table = parsed.table()?;
+    let mut entries = table.iter(&bases);
+    let mut last = start;
+    while let Some((_, entry)) = entries.next().ok()? {
+        last = last.max(entry.direct().ok()?);
+    }
+    let mut length = [0; 4];
+    let is_read = target.read(last, &mut length) == length.len();
+    let end = last.checked_add(4 + u64::from(u32::from_le_bytes(length)))?;
+    let frames = read_whole(target, start, end.checked_sub(start)?)?;
+    is_read.then(|| (index, frames, bases.set_eh_frame(start)))
+}
+
 /// Bytes in memory.
 struct Range {
     start: u64,
     bytes: u64,
 }
 
-/// The index of the unwind table (`.eh_frame_hdr`).
-fn find_index(segments: &[ProgramHeader64<object::LittleEndian>], header: u64) -> Option<Range> {
+/// By how much the addresses in memory are greater than those in a file that is loaded at an address.
+fn bias(segments: &[ProgramHeader64<object::LittleEndian>], header: u64) -> Option<u64> {
     let endian = object::LittleEndian;
     let first = segments
         .iter()
         .find(|segment| segment.p_type(endian) == elf::PT_LOAD && segment.p_offset(endian) == 0)?;
-    let bias = header.wrapping_sub(first.p_vaddr(endian));
+    Some(header.wrapping_sub(first.p_vaddr(endian)))
+}
+
+/// The index of the unwind table (`.eh_frame_hdr`).
+fn find_index(segments: &[ProgramHeader64<object::LittleEndian>], bias: u64) -> Option<Range> {
+    let endian = object::LittleEndian;
     let index = segments
         .iter()
         .find(|segment| segment.p_type(endian) == elf::PT_GNU_EH_FRAME)?;

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use gimli::{
-    CfaRule, EhFrame, EhFrameOffset, Encoding, EvaluationResult, Location, Register, RegisterRule,
-    UnwindContext, UnwindExpression, UnwindSection as _, Value,
+    BaseAddresses, CfaRule, DebugFrame, EhFrame, EhFrameOffset, Encoding, EvaluationResult,
+    FrameDescriptionEntry, Location, Register, RegisterRule, UnwindContext, UnwindExpression,
+    UnwindSection, Value,
 };
 
-use crate::stacks::module::Module;
+use crate::stacks::module::{Bytes, Module};
 use crate::stacks::registers::Registers;
 use crate::stacks::step::Step;
 use crate::stacks::window::StackWindow;
+use crate::target::Target;
 
 /// Longer expressions are given up.
 const MAX_OPERATIONS: u32 = 256;
@@ -28,7 +30,8 @@ pub struct Rules {
     pub registers: Vec<(Register, RegisterRule<usize>)>,
     frame_end: CfaRule<usize>,
     encoding: Encoding,
-    module: Arc<Module>,
+    /// The module whose table in memory has the rules; `None` if the table in the file has them.
+    module: Option<Arc<Module>>,
 }
 
 impl Rules {
@@ -46,9 +49,37 @@ impl Rules {
             .fde_from_offset(&module.bases, offset, EhFrame::cie_from_offset)
             .ok()
             .filter(|function| function.contains(address))?;
+        let rules = Self::of(&frames, &function, &module.bases, address)?;
+        Some(Rules {
+            module: Some(Arc::clone(module)),
+            ..rules
+        })
+    }
+
+    /// What the table in the debug info of the module's file says about the address.
+    pub fn find_in_file(target: &dyn Target, module: &Module, address: u64) -> Option<Self> {
+        let file = module.in_file(target)?;
+        let (table, bases) = (file.table(), BaseAddresses::default());
+        let address = address.wrapping_sub(file.bias);
+        let function = table
+            .fde_for_address(&bases, address, DebugFrame::cie_from_offset)
+            .ok()?;
+        let rules = Self::of(&table, &function, &bases, address)?;
+        Some(Rules {
+            function: rules.function.wrapping_add(file.bias),
+            ..rules
+        })
+    }
+
+    fn of<'m, S: UnwindSection<Bytes<'m>>>(
+        table: &S,
+        function: &FrameDescriptionEntry<Bytes<'m>>,
+        bases: &BaseAddresses,
+        address: u64,
+    ) -> Option<Self> {
         let mut context = UnwindContext::new();
         let row = function
-            .unwind_info_for_address(&frames, &module.bases, &mut context, address)
+            .unwind_info_for_address(table, bases, &mut context, address)
             .ok()?;
         Some(Rules {
             function: function.initial_address(),
@@ -57,7 +88,7 @@ impl Rules {
             registers: row.registers().cloned().collect(),
             frame_end: row.cfa().clone(),
             encoding: function.cie().encoding(),
-            module: Arc::clone(module),
+            module: None,
         })
     }
 
@@ -102,7 +133,7 @@ impl Rules {
         }
     }
 
-    /// The value of an expression, which begins with `initial` on its stack.
+    /// The value of an expression, which begins with `initial` on its stack. Those in files are not evaluated.
     pub fn evaluate(
         &self,
         expression: &UnwindExpression<usize>,
@@ -110,7 +141,7 @@ impl Rules {
         initial: Option<u64>,
         window: &StackWindow<'_>,
     ) -> Option<u64> {
-        let frames = self.module.frames();
+        let frames = self.module.as_ref()?.frames();
         let mut evaluation = expression.get(&frames).ok()?.evaluation(self.encoding);
         evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(initial) = initial {
