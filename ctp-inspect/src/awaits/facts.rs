@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use foldhash::HashMap;
 
+use crate::awaits::guard::Owned;
 use crate::types::TypeRef;
 use crate::types::layout::Member;
 
@@ -16,8 +17,8 @@ type ByType<T> = RefCell<HashMap<TypeRef, T>>;
 pub(super) struct TypeFacts {
     /// Which types are futures.
     pub(super) futures: ByType<bool>,
-    /// Which types may own guards of locks.
-    pub(super) guards: ByType<bool>,
+    /// Which types may own guards of locks, or receivers.
+    pub(super) guards: ByType<Owned>,
     /// Which types lead to nothing else.
     pub(super) plain: ByType<bool>,
     /// The variables of bodies in each of their states, by the type of the state's contents.

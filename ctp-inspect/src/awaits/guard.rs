@@ -1,4 +1,5 @@
-//! Locks that a suspended future holds, by the guards among its variables.
+//! Locks that a suspended future holds, by the guards among its variables, and channels of which it has the
+//! only receiver.
 //!
 //! A variable that was moved elsewhere may still be in memory, so a guard counts only if it is certain that
 //! it was not moved. Where a function may move a variable on some paths only, the compiler adds a drop flag,
@@ -15,6 +16,18 @@ use super::view::{Value, View, part};
 use crate::types::TypeRef;
 use crate::types::layout::{Kind, Member, Type};
 
+/// What a value of a type may own, from the least to the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owned {
+    /// Neither guards nor receivers.
+    #[default]
+    Nothing,
+    /// Receivers, but no guards.
+    Receivers,
+    /// Guards of locks.
+    Guards,
+}
+
 /// How deep guards are nested at most.
 const MAX_DEPTH: u32 = 8;
 
@@ -28,10 +41,17 @@ pub(super) fn held_locks(
     let Some(variables) = variables(view, body, contents) else {
         return Vec::new();
     };
-    if !has_guard(view, &variables) || !are_variables_present(view, contents) {
+    if owned_by_any(view, &variables) == Owned::Nothing {
         return Vec::new();
     }
-    let guarded = variables.iter().filter(|member| is_guarded(view, member));
+    let are_present = are_variables_present(view, contents);
+    if !are_present && !may_lack_senders_only(view, contents, &variables) {
+        return Vec::new();
+    }
+    let guarded = variables.iter().filter(|member| {
+        let owned = owned_by(view, member);
+        owned == Owned::Receivers || owned == Owned::Guards && are_present
+    });
     let held = guarded.flat_map(|member| held_by(view, contents, member, frame));
     let mut held: Vec<HeldLock> = held.collect();
     for lock in &mut held {
@@ -44,36 +64,43 @@ pub(super) fn held_locks(
 /// Whether guards are among the variables of a program in which nothing says whether they were moved.
 pub(super) fn are_guards_unknown(view: &View<'_>, body: TypeRef, contents: Value) -> bool {
     let does_unwind = view.types.does_unwind(contents.of) == Some(true);
-    !does_unwind && variables(view, body, contents).is_some_and(|all| has_guard(view, &all))
+    !does_unwind
+        && variables(view, body, contents)
+            .is_some_and(|all| owned_by_any(view, &all) == Owned::Guards)
 }
 
 fn variables(view: &View<'_>, body: TypeRef, contents: Value) -> Option<Rc<[Member]>> {
     view.variables(&*view.types.layout(body)?, contents.of)
 }
 
-fn has_guard(view: &View<'_>, variables: &[Member]) -> bool {
-    variables.iter().any(|member| is_guarded(view, member))
+fn owned_by_any(view: &View<'_>, variables: &[Member]) -> Owned {
+    let owned = variables.iter().map(|member| owned_by(view, member));
+    owned.max().unwrap_or_default()
 }
 
-/// Whether a variable may be a guard or contain one. The body has an account of its own of what it awaits.
-fn is_guarded(view: &View<'_>, member: &Member) -> bool {
-    member.name != "__awaitee" && may_have_guard(view, member.of, 0)
+/// What a variable may be or contain. The body has an account of its own of what it awaits.
+fn owned_by(view: &View<'_>, member: &Member) -> Owned {
+    if member.name == "__awaitee" {
+        return Owned::Nothing;
+    }
+    owned_by_type(view, member.of, 0)
 }
 
-/// Whether a value of this type may be a guard or own one.
-fn may_have_guard(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
+/// What a value of this type may be or own.
+fn owned_by_type(view: &View<'_>, of: TypeRef, depth: u32) -> Owned {
     if let Some(known) = view.facts.guards.borrow().get(&of) {
         return *known;
     }
-    // A type that contains itself has no other guards.
-    view.facts.guards.borrow_mut().insert(of, false);
+    // A type that contains itself owns nothing else by that.
+    view.facts.guards.borrow_mut().insert(of, Owned::Nothing);
     let layout = view.types.layout(of).filter(|_| depth < MAX_DEPTH);
-    let is_guarded = layout.is_some_and(|layout| {
-        let mut parts = owned_types(&layout).into_iter();
-        is_guard(&layout) || parts.any(|part| may_have_guard(view, part, depth + 1))
+    let owned = layout.map_or(Owned::Nothing, |layout| {
+        let parts = owned_types(&layout).into_iter();
+        let parts = parts.map(|part| owned_by_type(view, part, depth + 1));
+        parts.fold(kind_of(&layout), Owned::max)
     });
-    view.facts.guards.borrow_mut().insert(of, is_guarded);
-    is_guarded
+    view.facts.guards.borrow_mut().insert(of, owned);
+    owned
 }
 
 /// The types of what a value of a type owns, without those inside futures.
@@ -93,24 +120,59 @@ fn owned_types(layout: &Type) -> Vec<TypeRef> {
     }
 }
 
-fn is_guard(layout: &Type) -> bool {
+/// The receiver of a channel with limited room.
+const RECEIVER: &str = "tokio::sync::mpsc::bounded::Receiver";
+const SENDER: &str = "tokio::sync::mpsc::bounded::Sender";
+
+/// What a value of this type is itself.
+fn kind_of(layout: &Type) -> Owned {
     let name = layout.path.rsplit("::").next().unwrap_or_default();
-    layout.path.starts_with("tokio::sync::")
-        && (name.ends_with("Guard") || name.ends_with("SemaphorePermit"))
+    let is_guard = name.ends_with("Guard") || name.ends_with("SemaphorePermit");
+    if layout.path == RECEIVER {
+        Owned::Receivers
+    } else if is_guard && layout.path.starts_with("tokio::sync::") {
+        Owned::Guards
+    } else {
+        Owned::Nothing
+    }
+}
+
+/// A receiver counts as a guard: senders need room as others need the lock of a guard.
+fn is_guard(layout: &Type) -> bool {
+    kind_of(layout) != Owned::Nothing
 }
 
 /// Whether it is certain that no variable was moved.
 pub(super) fn are_variables_present(view: &View<'_>, contents: Value) -> bool {
-    let Some(layout) = view.layout(contents) else {
-        return false;
+    moved(view, contents) == Some(0)
+}
+
+/// Whether no more variables were moved than there are senders. A program usually drops its own sender before it
+/// reads from a channel, to learn when all others are dropped.
+fn may_lack_senders_only(view: &View<'_>, contents: Value, variables: &[Member]) -> bool {
+    let is_sender = |member: &&Member| {
+        let layout = view.types.layout(member.of);
+        layout.is_some_and(|layout| layout.path == SENDER)
     };
-    let mut flags = layout
-        .members()
-        .iter()
-        .filter(|member| is_drop_flag(view, member));
+    let senders = variables.iter().filter(is_sender).count();
+    moved(view, contents).is_some_and(|moved| moved <= senders)
+}
+
+/// How many variables were moved; `None` if unknown.
+fn moved(view: &View<'_>, contents: Value) -> Option<usize> {
+    let layout = view.layout(contents)?;
+    let members = layout.members().iter();
+    let flags = members.filter(|member| is_drop_flag(view, member));
     let does_unwind = view.types.does_unwind(contents.of) == Some(true);
-    does_unwind
-        && flags.all(|flag| part(contents, flag).and_then(|flag| view.number(flag)) == Some(1))
+    let mut moved = 0;
+    for flag in flags {
+        match view.number(part(contents, flag)?)? {
+            0 => moved += 1,
+            1 => {}
+            _ => return None,
+        }
+    }
+    does_unwind.then_some(moved)
 }
 
 fn is_drop_flag(view: &View<'_>, member: &Member) -> bool {
@@ -150,6 +212,9 @@ fn variable_name(member: &Member) -> &str {
 /// was moved would leave behind.
 fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
     let path = view.path(guard);
+    if path == RECEIVER {
+        return room_of(view, guard);
+    }
     let name = path.strip_prefix("tokio::sync::")?.rsplit("::").next()?;
     let semaphore = semaphore_of(view, guard)?;
     let permits = permits(view, semaphore)?;
@@ -168,6 +233,13 @@ fn lock_of(view: &View<'_>, guard: Value) -> Option<(Resource, bool)> {
         "SemaphorePermit" | "OwnedSemaphorePermit" => Some((Resource::Semaphore(address), false)),
         _ => None,
     }
+}
+
+/// The room that a receiver makes. Senders may also give back room that they have reserved.
+fn room_of(view: &View<'_>, receiver: Value) -> Option<(Resource, bool)> {
+    let half = view.member(receiver, "chan")?;
+    let channel = view.target(view.member(half, "inner")?)?;
+    Some((Resource::Room(channel.address), false))
 }
 
 /// The semaphore inside the lock of a guard.

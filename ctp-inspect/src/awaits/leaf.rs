@@ -126,17 +126,18 @@ impl LeafReader<'_> {
         } else if path.starts_with("tokio::sync::rwlock::") {
             Some(Resource::RwLock(semaphore))
         } else if path.starts_with("tokio::sync::mpsc::") {
-            self.channel("tokio::sync::mpsc::chan::Tx")
+            let channel = self.channel("tokio::sync::mpsc::chan::Tx");
+            channel.map(Resource::Room)
         } else {
             Some(Resource::Semaphore(semaphore))
         }
     }
 
     /// The channel to which the bodies around the future have a handle of this type.
-    fn channel(&self, handle: &str) -> Option<Resource> {
+    fn channel(&self, handle: &str) -> Option<u64> {
         let mut bodies = self.around.iter().rev();
         let handle = bodies.find_map(|(_, body)| find_first(self.view, *body, handle, 3))?;
-        self.shared(handle, "inner").map(Resource::Channel)
+        self.shared(handle, "inner")
     }
 
     /// The address that an `Arc` in a member leads to.

@@ -41,6 +41,7 @@ fn address(resource: Resource) -> Option<u64> {
         | Resource::RwLock(at)
         | Resource::Semaphore(at)
         | Resource::Channel(at)
+        | Resource::Room(at)
         | Resource::Notify(at) => Some(at),
         _ => None,
     }

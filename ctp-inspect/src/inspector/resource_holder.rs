@@ -16,6 +16,7 @@ pub fn holder_of(waker: &RegisteredWaker) -> Option<WakerHolder> {
         | Resource::RwLock(at)
         | Resource::Semaphore(at)
         | Resource::Channel(at)
+        | Resource::Room(at)
         | Resource::Notify(at) => Some(WakerHolder::Sync(at)),
         Resource::Task(task) => Some(WakerHolder::Task(task)),
         _ => None,

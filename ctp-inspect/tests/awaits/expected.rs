@@ -137,11 +137,7 @@ pub const EXPECTED: &[Expected] = &[
         &[("accepting", "accepting")],
         &[("Readiness", "Readable")],
     ),
-    expected(
-        "sending",
-        &[("sending", "sending")],
-        &[("Acquire", "Channel")],
-    ),
+    expected("sending", &[("sending", "sending")], &[("Acquire", "Room")]),
     expected(
         "listening",
         &[("listening", "listening")],

@@ -156,6 +156,7 @@ impl Codec<Resource> for Plain {
             Resource::Channel(address) => (7, address),
             Resource::Notify(address) => (8, address),
             Resource::Task(TaskId(id)) => (9, id.into()),
+            Resource::Room(address) => (10, address),
         };
         out.push(code);
         put_uint(out, number);
@@ -173,6 +174,7 @@ impl Codec<Resource> for Plain {
             7 => Resource::Channel(number),
             8 => Resource::Notify(number),
             9 => Resource::Task(TaskId(small(number)?)),
+            10 => Resource::Room(number),
             _ => Resource::Unknown,
         })
     }

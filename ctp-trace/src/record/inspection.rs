@@ -214,13 +214,16 @@ pub enum Resource {
     Semaphore(u64),
     /// A channel, by its address.
     Channel(u64),
+    /// Room in a channel, by the channel's address.
+    Room(u64),
     /// A `Notify`, by its address.
     Notify(u64),
     /// The end of another task.
     Task(TaskId),
 }
 
-/// A lock that a suspended future holds, by a guard among its variables.
+/// A lock that a suspended future holds, by a guard among its variables. Or the room in a channel, which only the
+/// receiver among its variables makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldLock {
     /// The lock.

@@ -154,7 +154,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    Deadlock: Deadlock, "deadlock", "in a cycle of tasks, each of which waits for a lock that the next holds, or for its end; STUCK? if a lock has several holders, or a future inside a task waits";
+    Deadlock: Deadlock, "deadlock", "in a cycle of tasks, each of which waits for a lock that the next holds, for its end, or for room in its channel; STUCK? if a lock has several holders, if a future inside a task waits, or for room";
     NoWaker: Stuck, "no-waker", "no waker is left, and the innermost future is of a type that always registers a waker; STUCK? for other known types";
     Behind: Stuck, "behind", "can continue only after a task that is STUCK or in a DEADLOCK; STUCK? if that or a lock is doubtful";
     LeafWithoutWaker: MaybeStuck, "leaf-without-waker", "an innermost future has no waker of the task, though wakers exist elsewhere";

@@ -71,6 +71,27 @@ fn shared_locks_make_a_cycle_likely() {
     assert_eq!(found, [(Verdict::MaybeStuck, Reason::Deadlock); 2]);
 }
 
+// CT-15
+#[test]
+fn room_that_only_a_waiting_reader_makes_is_a_likely_cycle() {
+    let room = Resource::Room(0xb);
+    let found = verdicts(vec![
+        between(1, Resource::Task(TaskId(2)), Some(hold(room, false))),
+        between(2, room, None),
+        between(3, room, None),
+        between(
+            4,
+            Resource::Channel(0xc),
+            Some(hold(Resource::Room(0xc), false)),
+        ),
+    ]);
+    let likely = (Verdict::MaybeStuck, Reason::Deadlock);
+    assert_eq!(found[..2], [likely; 2]);
+    assert_eq!(found[2], (Verdict::MaybeStuck, Reason::Behind));
+    // A reader that waits for a message is not in need of room.
+    assert_eq!(found[3], (Verdict::Waiting, Reason::Waits));
+}
+
 #[test]
 fn a_holder_that_continues_ends_no_task() {
     let mut holder = between(1, B, Some(hold(A, true)));

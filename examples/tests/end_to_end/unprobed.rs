@@ -186,6 +186,33 @@ fn tasks_that_wait_for_themselves_are_named() {
     assert_eq!(oneshots + others, 5, "{json}");
 }
 
+// CT-15
+#[test]
+fn senders_that_no_reader_makes_room_for_are_named() {
+    let (directory, _) = Program::start("room").look_into();
+    let json = report_json(directory.path(), &["--stuck"]);
+    let of = |names: &[(&str, u64)]| -> BTreeMap<String, u64> {
+        let named = names.iter();
+        named
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect()
+    };
+    let mut deadlock = named(&json, "STUCK?", "deadlock");
+    let mut behind = named(&json, "STUCK?", "behind");
+    // One of three children is in the cycle with their parent, or all are.
+    let children = [&mut deadlock, &mut behind].map(|found| found.remove("find_links"));
+    let children: u64 = children.into_iter().flatten().sum();
+    assert_eq!(children, 3, "{json}");
+    let cycles = of(&[("crawl", 1), ("publish", 1), ("relay", 2)]);
+    assert_eq!((deadlock, behind), (cycles, of(&[])), "{json}");
+    let healthy = named(&json, "WAITING", "waits");
+    let expected = of(&[("produce", 2), ("read_elsewhere", 1), ("store", 2)]);
+    assert_eq!(healthy, expected, "{json}");
+    let page = report(directory.path(), &["--stuck"]).stdout;
+    let page = String::from_utf8(page).expect("text");
+    assert!(page.contains("(receiver `events`, :"), "{page}");
+}
+
 #[test]
 fn overdue_timers_in_branches_are_named() {
     let (directory, _) = Program::start("late").look_into();

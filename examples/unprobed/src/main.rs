@@ -19,6 +19,7 @@ mod late;
 mod load;
 mod own;
 mod registry;
+mod room;
 mod roots;
 mod waits;
 
@@ -45,10 +46,11 @@ fn main() {
         "late" => late::start(count),
         "load" => load::start(count),
         "roots" => roots::start(),
+        "room" => room::start(),
         "all" => start_all(count),
         _ => {
             eprintln!(
-                "modes: waits churn many no-waker deadlock blocked branches own late load roots all"
+                "modes: waits churn many no-waker deadlock blocked branches own late load roots room all"
             );
             std::process::exit(2);
         }

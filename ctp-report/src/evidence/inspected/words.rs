@@ -17,6 +17,7 @@ pub fn resource(resource: Resource, now: Option<Nanos>) -> Option<String> {
         Resource::RwLock(at) => format!("rwlock {at:#x}"),
         Resource::Semaphore(at) => format!("semaphore {at:#x}"),
         Resource::Channel(at) => format!("channel {at:#x}"),
+        Resource::Room(at) => format!("room in channel {at:#x}"),
         Resource::Notify(at) => format!("notify {at:#x}"),
         Resource::Task(task) => format!("the end of task {}", task.0),
         _ => return None,
@@ -43,6 +44,7 @@ pub fn resource_kind(resource: Resource) -> &'static str {
         Resource::RwLock(_) => "rwlock",
         Resource::Semaphore(_) => "semaphore",
         Resource::Channel(_) => "channel",
+        Resource::Room(_) => "room",
         Resource::Notify(_) => "notify",
         Resource::Task(_) => "task",
         _ => "unknown",
@@ -57,6 +59,7 @@ pub fn resource_number(resource: Resource) -> Option<u64> {
         | Resource::RwLock(at)
         | Resource::Semaphore(at)
         | Resource::Channel(at)
+        | Resource::Room(at)
         | Resource::Notify(at) => Some(at),
         Resource::Task(task) => Some(task.0.into()),
         _ => None,
@@ -108,6 +111,10 @@ fn of_kind(kind: &str, all: &[Resource], now: Option<Nanos>) -> Option<String> {
             None => units::counted(all.len() as u64, "timer"),
         }),
         Resource::Mutex(_) => Some(format!("{} mutexes", units::grouped(all.len() as u64))),
+        Resource::Room(_) => Some(format!(
+            "room in {} channels",
+            units::grouped(all.len() as u64)
+        )),
         Resource::Notify(_) => Some(format!(
             "{} of type Notify",
             units::grouped(all.len() as u64)
@@ -163,14 +170,19 @@ pub fn held(hold: &HeldLock) -> String {
     format!("{lock} ({})", guard(hold))
 }
 
-/// `guard `to`, :33`
+/// `guard `to`, :33`, or `receiver `jobs`, :12`
 pub fn guard(hold: &HeldLock) -> String {
+    let what = if matches!(hold.resource, Resource::Room(_)) {
+        "receiver"
+    } else {
+        "guard"
+    };
     let line = match hold.line {
         0 => String::new(),
         line => format!(", :{line}"),
     };
     match hold.variable.as_str() {
-        "" => format!("a guard{line}"),
-        variable => format!("guard `{}`{line}", text::escape(variable)),
+        "" => format!("a {what}{line}"),
+        variable => format!("{what} `{}`{line}", text::escape(variable)),
     }
 }

@@ -83,6 +83,7 @@ fn resource() -> impl Strategy<Value = Resource> {
         any_u64().prop_map(Resource::RwLock),
         any_u64().prop_map(Resource::Semaphore),
         any_u64().prop_map(Resource::Channel),
+        any_u64().prop_map(Resource::Room),
         any_u64().prop_map(Resource::Notify),
         any_u32().prop_map(|id| Resource::Task(TaskId(id))),
     ]

@@ -155,6 +155,7 @@ fn resource(resource: Resource) -> String {
         Resource::RwLock(at) => format!("rwlock {at:#x}"),
         Resource::Semaphore(at) => format!("semaphore {at:#x}"),
         Resource::Channel(at) => format!("channel {at:#x}"),
+        Resource::Room(at) => format!("room {at:#x}"),
         Resource::Notify(at) => format!("notify {at:#x}"),
         Resource::Task(task) => format!("task {}", task.0),
         _ => "unknown".to_owned(),

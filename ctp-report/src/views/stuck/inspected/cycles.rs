@@ -46,7 +46,7 @@ pub fn write(page: &mut Page, findings: &Findings, verdict: Verdict) -> io::Resu
         .filter_map(|id| tasks.get(id))
         .any(|member| !StackSite::of(member.task, member.stack).branches.is_empty());
     let may_continue = has_branches && verdict == Verdict::MaybeStuck;
-    page.sentence("  ", "  ", &why(proof, may_continue))?;
+    page.sentence("  ", "  ", &why(proof, verdict, may_continue))?;
     page.gap()?;
     for cycle in cycles.iter().take(MAX_CYCLES) {
         write_cycle(page, findings, cycle, &tasks)?;
@@ -73,16 +73,19 @@ fn cycles_of<'m>(tasks: &Tasks<'m>, verdict: Verdict) -> Vec<&'m [TaskId]> {
         .collect()
 }
 
-/// Why the tasks of the cycles cannot continue.
-fn why(proof: &str, may_continue: bool) -> String {
+/// Why the tasks of the cycles cannot continue. No cycle through channels is certain.
+fn why(proof: &str, verdict: Verdict, may_continue: bool) -> String {
+    let awaited = if verdict == Verdict::MaybeStuck {
+        "for a lock that the next holds, for its end, or for room in its channel"
+    } else {
+        "for a lock that the next holds, or for its end"
+    };
     let branch = if may_continue {
         "; a task with another branch continues if that branch does"
     } else {
         ""
     };
-    format!(
-        "each waits for a lock that the next holds, or for its end, and the last for the first; {proof}{branch}"
-    )
+    format!("each waits {awaited}, and the last for the first; {proof}{branch}")
 }
 
 fn write_cycle(
@@ -137,7 +140,16 @@ fn held_by(member: &JudgedTask, next: &JudgedTask) -> String {
         if let Some(hold) = hold {
             let lock = words::resource(wait.resource, None);
             let lock = lock.unwrap_or_else(|| "a lock".to_owned());
-            return format!("{lock}, which task {} holds ({})", id.0, words::guard(hold));
+            let verb = if matches!(hold.resource, Resource::Room(_)) {
+                "makes"
+            } else {
+                "holds"
+            };
+            return format!(
+                "{lock}, which task {} {verb} ({})",
+                id.0,
+                words::guard(hold)
+            );
         }
     }
     format!("task {}", id.0)
