@@ -1,14 +1,20 @@
 //! The rule for coroutines that nothing can wake: their wakers are gone, or they never gave one out.
 
 use super::{Case, Reason, SURE_AFTER, Verdict, stuck_if};
-use crate::record::PollWakers;
+use crate::record::{LeafKind, PollWakers};
 
 impl Case<'_> {
     /// The latest poll registered no waker, as that of `std::future::pending()`. A program may mean
-    /// that, so this is no sign of a fault.
+    /// that, so this is no sign of a fault. If a waker of an earlier poll was left at first, it may be that
+    /// of a wait that is over: a task that was joined drops it a moment after its end.
     pub(super) fn is_unregistered(&self) -> bool {
         let polls = &self.evidence.polls;
-        polls.left == PollWakers::Unregistered && polls.wakers.is_none_or(|wakers| wakers == 0)
+        let is_unknown = self.evidence.wait.leaf == LeafKind::Unknown;
+        match polls.left {
+            PollWakers::Unregistered => polls.wakers.is_none_or(|wakers| wakers == 0),
+            PollWakers::Earlier => is_unknown && polls.wakers == Some(0),
+            PollWakers::Taken => false,
+        }
     }
 
     /// A waker existed when the coroutine suspended, and none is left that could wake it. A waker of an

@@ -1,6 +1,6 @@
 //! Verdicts that follow from the last state of a coroutine and from its wakers.
 
-use ctp_trace::record::PollWakers;
+use ctp_trace::record::{LeafKind, PollWakers};
 use ctp_trace::verdict::{
     Confidence, Evidence, Fact, Past, Reason, State, Verdict, WakeEvidence, wakes_since,
 };
@@ -81,7 +81,8 @@ fn a_coroutine_without_wakers_is_stuck() {
     let unrecorded = changed(abandoned, |evidence| evidence.polls.unrecorded = true);
     check(&unrecorded, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
     let earlier = changed(abandoned, |evidence| {
-        evidence.polls.left = PollWakers::Earlier
+        evidence.polls.left = PollWakers::Earlier;
+        evidence.wait.leaf = LeafKind::Message;
     });
     check(&earlier, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
     let last_left = changed(abandoned, |evidence| {
@@ -111,6 +112,15 @@ fn a_poll_that_registers_no_waker_is_no_fault() {
     check(&polled, Fact::NoWaker, Verdict::Waiting, "unregistered");
     let uncounted = changed(pending, |evidence| evidence.polls.wakers = None);
     check(&uncounted, Fact::NotWoken, Verdict::Waiting, "unregistered");
+    let joined_before = changed(pending, |evidence| {
+        evidence.polls.left = PollWakers::Earlier;
+    });
+    check(
+        &joined_before,
+        Fact::NoWaker,
+        Verdict::Waiting,
+        "unregistered",
+    );
 }
 
 #[test]

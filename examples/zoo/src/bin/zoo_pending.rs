@@ -1,7 +1,9 @@
 //! An idle service on tokio in which nothing is wrong: tasks wait in `pending()`, after a timer, a
-//! timeout, a `select!`, a channel, a join and a signal of the zoo.
+//! timeout, a `select!`, a channel, a join, a thread and a signal of the zoo.
 
-use std::future::{Future, pending, ready};
+use std::future::{Future, pending, poll_fn, ready};
+use std::task::{Context, Poll};
+use std::thread;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
@@ -40,6 +42,26 @@ async fn after_join(task: tokio::task::JoinHandle<()>) {
     pending().await
 }
 
+/// The thread keeps the waker for a while after it has woken the task.
+fn poll_thread(context: &Context<'_>, is_started: &mut bool) -> Poll<()> {
+    if std::mem::replace(is_started, true) {
+        return Poll::Ready(());
+    }
+    let waker = context.waker().clone();
+    thread::spawn(move || {
+        waker.wake_by_ref();
+        thread::sleep(Duration::from_millis(50));
+        drop(waker);
+    });
+    Poll::Pending
+}
+
+async fn after_thread() {
+    let mut is_started = false;
+    poll_fn(|context| poll_thread(context, &mut is_started)).await;
+    pending().await
+}
+
 async fn after_signal(signal: Signal) {
     signal.raised().await;
     tokio::select! {
@@ -65,6 +87,7 @@ async fn serve(signal: Signal) {
     spawn(after_select(nothing));
     spawn(after_channel(accepted));
     spawn(after_join(spawn(sleep(Duration::from_millis(40)))));
+    spawn(after_thread());
     spawn(after_signal(signal.clone()));
     spawn(from_the_start());
     for order in 0..20 {
@@ -84,7 +107,7 @@ fn main() -> std::io::Result<()> {
         .build()?;
     let truth = GroundTruth::new();
     runtime.spawn(serve(Signal::new()).traced());
-    std::thread::sleep(Duration::from_millis(2500));
+    thread::sleep(Duration::from_millis(2500));
     truth.record(|_| false);
     // Exits without cancelling tasks.
     std::process::exit(0)
