@@ -13,8 +13,8 @@ use std::io::{self, Write};
 use anyhow::Result;
 use ctp_trace::TraceModel;
 use ctp_trace::escape::escaped;
+use ctp_trace::model::Span;
 use ctp_trace::record::Record;
-use ctp_trace::trace_model::Span;
 use serde_json::Value;
 use symbolize::Places;
 

@@ -14,8 +14,8 @@ pub mod resource;
 pub mod thread_inspections;
 pub mod usual_waker;
 
+use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::Nanos;
-use ctp_trace::trace_model::{Coroutine, TraceModel};
 use ctp_trace::verdict::Judgement;
 
 /// A coroutine that is alive, and its judgement.

@@ -9,8 +9,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use ctp_trace::model::Span;
 use ctp_trace::record::{Nanos, Record};
-use ctp_trace::trace_model::Span;
 use ctp_trace::{Reader, Source as _, TraceModel};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;

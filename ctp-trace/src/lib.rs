@@ -52,7 +52,7 @@ pub use codec::chunk::{ChunkWriter, RawChunk};
 pub use codec::header::check_header;
 pub use duration::BadDuration;
 pub use error::Error;
-pub use model::{self as trace_model, TraceModel};
+pub use model::TraceModel;
 pub use reader::{Completeness, Reader};
 pub use source::Source;
 pub use writer::{Composer, Writer};

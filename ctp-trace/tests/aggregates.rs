@@ -5,8 +5,8 @@ mod facts;
 use std::collections::BTreeMap;
 
 use ctp_trace::TraceModel;
+use ctp_trace::model::Named;
 use ctp_trace::record::*;
-use ctp_trace::trace_model::Named;
 use ctp_trace::verdict::Verdict;
 use facts::{end, event, event_counts, trace_model};
 use proptest::prelude::*;

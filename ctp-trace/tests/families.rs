@@ -6,8 +6,8 @@
 mod facts;
 
 use ctp_trace::TraceModel;
+use ctp_trace::model::{Family, FamilyId};
 use ctp_trace::record::*;
-use ctp_trace::trace_model::{Family, FamilyId};
 use facts::{event, trace_model};
 
 use EventKind::{Birth as Born, Death, Run, Suspend};

@@ -2,8 +2,8 @@
 
 mod facts;
 
+use ctp_trace::model::TraceModel;
 use ctp_trace::record::*;
-use ctp_trace::trace_model::TraceModel;
 use ctp_trace::verdict::{Reason, Verdict};
 use facts::{end, event, event_counts, trace_model};
 use proptest::prelude::*;

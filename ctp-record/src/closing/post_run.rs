@@ -8,7 +8,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
-use ctp_trace::trace_model::{Gap, gaps};
+use ctp_trace::model::{Gap, gaps};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 use ctp_trace::{Reader, TraceModel};
 

@@ -7,8 +7,8 @@ use ctp_nostd::branches;
 use ctp_nostd::chain;
 use ctp_nostd::intern::{self, EntryKind, InternedEntry};
 use ctp_nostd::site::SiteWord;
+use ctp_trace::model::MAX_SITES;
 use ctp_trace::record::{Branches, Chain, Place, ProcessId, Record, Site, SiteId};
-use ctp_trace::trace_model::MAX_SITES;
 
 use super::{Outside, Pass};
 

@@ -8,8 +8,8 @@ use ctp_nostd::create::Recording;
 use ctp_nostd::{Coroutine, Probe, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_trace::TraceModel;
+use ctp_trace::model::Activity;
 use ctp_trace::record::{self, Aggregate, Durations, EventKind, Nanos, ProcessId, Record};
-use ctp_trace::trace_model::Activity;
 use proptest::prelude::*;
 
 use crate::reaped_stations::memory;

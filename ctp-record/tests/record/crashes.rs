@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use ctp_trace::model::Violation;
 use ctp_trace::record::{EventKind, ExitReason};
-use ctp_trace::trace_model::Violation;
 use ctp_trace::{Reader, TraceModel};
 
 use crate::lab::{Lab, fixture, only_child, runs, wait_until};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ctp_trace::model::Gap;
 use ctp_trace::record::{
     Aggregate, Birth, CoroutineId, End, EndedSums, Event, EventCounts, EventKind, Module, Nanos,
     Place, Process, ProcessEnd, Record, SiteId, Start, ThreadEvent, Wake, Window,
 };
-use ctp_trace::trace_model::Gap;
 use ctp_trace::{Completeness, Reader, TraceModel};
 
 #[derive(Debug, Default)]

@@ -1,9 +1,9 @@
 //! The fields of JSON documents about inspections: when they were made, and every task and thread.
 
+use ctp_trace::model::InspectionTime;
 use ctp_trace::record::{
     AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, Resource, TaskWait,
 };
-use ctp_trace::trace_model::InspectionTime;
 use serde_json::{Map, Value, json};
 
 use crate::evidence::inspected::threads::ThreadStack;

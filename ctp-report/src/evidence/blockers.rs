@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use ctp_trace::model::{Blocker, Blocks, Coroutine, Holding};
 use ctp_trace::record::{CoroutineId, WaitKind, Waker};
-use ctp_trace::trace_model::{Blocker, Blocks, Coroutine, Holding};
 use ctp_trace::verdict::{Caveat, State};
 use serde::Serialize;
 

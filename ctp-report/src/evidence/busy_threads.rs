@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::Coroutine;
 use ctp_trace::record::{CoroutineId, ProcessId};
-use ctp_trace::trace_model::Coroutine;
 use ctp_trace::verdict::{Judgement, Reason, State, Verdict};
 use serde::Serialize;
 

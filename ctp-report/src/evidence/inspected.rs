@@ -7,8 +7,8 @@ pub mod words;
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::JudgedTask;
 use ctp_trace::record::{InspectedTask, TaskKind, TaskState};
-use ctp_trace::trace_model::JudgedTask;
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::{InspectedJudgement, InspectedReason};
 

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use ctp_trace::model::Coroutine;
 use ctp_trace::record::{CoroutineId, Wake, Waker};
-use ctp_trace::trace_model::Coroutine;
 use serde::Serialize;
 
 use crate::evidence::blockers::Activity;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{CoroutineId, LeafKind};
-use ctp_trace::trace_model::{Coroutine, TraceModel};
 use serde::{Serialize, Serializer};
 
 use crate::evidence::is_default;

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ctp_trace::model::{Closing, Coroutine};
 use ctp_trace::record::{CoroutineId, Nanos, Place, ProcessId, SiteId};
-use ctp_trace::trace_model::{Closing, Coroutine};
 use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 

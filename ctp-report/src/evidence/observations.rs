@@ -1,7 +1,7 @@
 //! Describes in words what the recorder saw when it examined the file descriptor that a coroutine waits for.
 
+use ctp_trace::model::Looked;
 use ctp_trace::record::{Look, Nanos, Seen, Thing};
-use ctp_trace::trace_model::Looked;
 
 use crate::text::units;
 

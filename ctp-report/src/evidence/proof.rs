@@ -2,8 +2,8 @@
 
 use std::io;
 
+use ctp_trace::model::{Block, Blocker, Closing, Coroutine, Holding};
 use ctp_trace::record::{Event, EventKind, Nanos, WaitKind, Wake, Waker};
-use ctp_trace::trace_model::{Block, Blocker, Closing, Coroutine, Holding};
 use ctp_trace::verdict::{Caveat, Fact, Judgement, Reason, State};
 use serde::Serialize;
 

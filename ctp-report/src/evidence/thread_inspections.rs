@@ -1,8 +1,8 @@
 //! Where threads were when they were inspected during a recording: those of busy coroutines, and those
 //! of the blocking pool.
 
+use ctp_trace::model::{Coroutine, ThreadActivity, ThreadFacts};
 use ctp_trace::record::{Nanos, ThreadRole};
-use ctp_trace::trace_model::{Coroutine, ThreadActivity, ThreadFacts};
 use serde::Serialize;
 
 use crate::load::Model;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::{Coroutine, WakeOrigin};
 use ctp_trace::record::LeafKind;
-use ctp_trace::trace_model::{Coroutine, WakeOrigin};
 use serde::{Serialize, Serializer};
 
 use crate::evidence::is_default;

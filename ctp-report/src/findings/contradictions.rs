@@ -2,8 +2,8 @@
 
 use std::io;
 
+use ctp_trace::model::{Contradiction, Violation};
 use ctp_trace::record::SiteId;
-use ctp_trace::trace_model::{Contradiction, Violation};
 use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use ctp_trace::model::Coroutine;
 use ctp_trace::record::{EventKind, ExitReason, ProcessExit};
-use ctp_trace::trace_model::Coroutine;
 use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::{Gap, InspectedProcess, gaps};
 use ctp_trace::quantity::counted;
 use ctp_trace::record::{Nanos, Resource};
-use ctp_trace::trace_model::{Gap, InspectedProcess, gaps};
 use ctp_trace::verdict::inspected::InspectedJudgement;
 
 use crate::evidence::Member;

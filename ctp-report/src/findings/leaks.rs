@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use ctp_trace::model::Coroutine;
 use ctp_trace::record::{ExitReason, ProcessExit, ProcessId, SiteId};
-use ctp_trace::trace_model::Coroutine;
 use ctp_trace::verdict::State;
 use serde::Serialize;
 

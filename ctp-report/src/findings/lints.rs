@@ -11,8 +11,8 @@ mod self_wakes;
 pub mod text;
 mod unregistered;
 
+use ctp_trace::model::TraceModel;
 use ctp_trace::record::{Event, Record, ThreadEvent};
-use ctp_trace::trace_model::TraceModel;
 use serde::{Serialize, Serializer};
 
 use crate::load::Model;

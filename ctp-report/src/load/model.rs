@@ -5,11 +5,11 @@ pub mod awaited;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
+use ctp_trace::model::{Gap, Span, TraceModel};
 use ctp_trace::record::{
     AwaitFrame, Branches, Chain, CoroutineId, ExitReason, HeldLock, InspectedTask, InspectedThread,
     Module, Nanos, Place, Process, Record, Site, SiteId, Start, TaskWait, WakerHolder,
 };
-use ctp_trace::trace_model::{Gap, Span, TraceModel};
 use ctp_trace::{Completeness, Reader};
 
 use crate::import::Imported;

@@ -1,7 +1,7 @@
 //! The names under which coroutines are displayed.
 
+use ctp_trace::model::Coroutine;
 use ctp_trace::record::SiteId;
-use ctp_trace::trace_model::Coroutine;
 
 use crate::load::Model;
 use crate::names::Names;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ctp_trace::trace_model::stem;
+use ctp_trace::model::stem;
 use serde::Serialize;
 use symbolize::{Frame, FunctionAt, Mapping, Resolved, SourceLine};
 

@@ -1,7 +1,7 @@
 //! What the model derives from the records of inspections.
 
+use ctp_trace::model::innermost;
 use ctp_trace::record::*;
-use ctp_trace::trace_model::innermost;
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::InspectedReason as Reason;
 

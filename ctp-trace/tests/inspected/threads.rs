@@ -1,7 +1,7 @@
 //! What threads did from a time on, and inspections of threads only.
 
+use ctp_trace::model::{ThreadActivity, ThreadFacts};
 use ctp_trace::record::*;
-use ctp_trace::trace_model::{ThreadActivity, ThreadFacts};
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::InspectedReason;
 

@@ -1,8 +1,8 @@
 //! Traces with a stuck coroutine from which a part is missing: the coroutine still looks stuck, or
 //! the trace has a gap.
 
+use ctp_trace::model::Gap;
 use ctp_trace::record::*;
-use ctp_trace::trace_model::Gap;
 use ctp_trace::{Reader, TraceModel, Writer};
 
 use super::{SECOND, birth, thread_event, wake};

@@ -1,8 +1,8 @@
 //! Gaps of traces in which no coroutine looks stuck.
 
 use ctp_trace::TraceModel;
+use ctp_trace::model::{Gap, gaps};
 use ctp_trace::record::*;
-use ctp_trace::trace_model::{Gap, gaps};
 
 use super::{SECOND, birth, thread_event};
 use crate::facts::{event, event_counts, trace_model};

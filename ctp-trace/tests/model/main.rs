@@ -16,8 +16,8 @@ mod thread_events;
 mod violations;
 
 use ctp_trace::TraceModel;
+use ctp_trace::model::SiteStats;
 use ctp_trace::record::*;
-use ctp_trace::trace_model::SiteStats;
 use facts::READ;
 
 const SECOND: Nanos = Nanos(1_000_000_000);

@@ -1,9 +1,9 @@
 //! Spans of waiting and running, and the state of a coroutine that follows from its events.
 
 use ctp_trace::TraceModel;
+use ctp_trace::model::{Activity, Coroutine, MAX_SITES};
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
-use ctp_trace::trace_model::{Activity, Coroutine, MAX_SITES};
 use ctp_trace::verdict::{Fact, Verdict};
 
 use super::{SECOND, birth, read_site, wake};

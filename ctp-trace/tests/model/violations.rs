@@ -1,9 +1,9 @@
 //! Violations: events that contradict each other.
 
 use ctp_trace::TraceModel;
+use ctp_trace::model::Violation;
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
-use ctp_trace::trace_model::Violation;
 
 use crate::facts::event;
 

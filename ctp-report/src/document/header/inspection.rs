@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use ctp_trace::model::InspectedProcess;
 use ctp_trace::record::{Nanos, ProcessId};
-use ctp_trace::trace_model::InspectedProcess;
 
 use crate::findings::notes;
 use crate::load::Model;

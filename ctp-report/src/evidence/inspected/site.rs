@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use ctp_trace::model::innermost;
 use ctp_trace::record::{AwaitFrame, AwaitStack, InspectedTask, TaskKind};
-use ctp_trace::trace_model::innermost;
 
 use crate::names::label::{self, Label};
 use crate::text;

@@ -1,7 +1,7 @@
 //! Threads of inspected processes, with the functions on their call stacks.
 
+use ctp_trace::model::{InspectedProcess, InspectedThreads};
 use ctp_trace::record::{InspectedThread, ProcessId, ThreadRole};
-use ctp_trace::trace_model::{InspectedProcess, InspectedThreads};
 
 use crate::load::Model;
 use crate::names::call_stacks::{CallFrame, CallStacks};

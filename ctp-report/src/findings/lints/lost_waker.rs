@@ -1,6 +1,6 @@
 //! Waiting coroutines that have no waker left.
 
-use ctp_trace::trace_model::TraceModel;
+use ctp_trace::model::TraceModel;
 use ctp_trace::verdict::{Fact, THRESHOLD};
 
 use super::places::{Groups, LintPlace};

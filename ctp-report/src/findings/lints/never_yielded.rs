@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{CoroutineId, CoroutineKind, Event, EventKind, Nanos};
-use ctp_trace::trace_model::{Coroutine, TraceModel};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 use super::places::{Figures, Groups, LintPlace};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::{Coroutine, NameId};
 use ctp_trace::record::{Nanos, SiteId};
-use ctp_trace::trace_model::{Coroutine, NameId};
 use serde::Serialize;
 
 use super::Lint;

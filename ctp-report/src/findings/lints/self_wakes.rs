@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
+use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{
     Act, CoroutineId, Event, EventKind, SiteId, ThreadEvent, WaitKind, WakeCall, Waker,
 };
-use ctp_trace::trace_model::{Coroutine, TraceModel};
 
 use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};

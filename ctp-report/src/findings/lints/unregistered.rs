@@ -1,6 +1,6 @@
 //! Waits without a registered waker.
 
-use ctp_trace::trace_model::TraceModel;
+use ctp_trace::model::TraceModel;
 use ctp_trace::verdict::{Reason, THRESHOLD};
 
 use super::lost_waker::longest;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use ctp_trace::model::{Activity, Coroutine, NameId, Span, TraceModel, stem};
 use ctp_trace::record::{Nanos, SiteId};
-use ctp_trace::trace_model::{Activity, Coroutine, NameId, Span, TraceModel, stem};
 
 use crate::config::By;
 use crate::evidence::resource;

@@ -1,8 +1,8 @@
 //! How long waits and runs took: by site from events, or by name from totals.
 
 use ctp_trace::histogram::Histogram;
+use ctp_trace::model::{Named, SiteStats};
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
-use ctp_trace::trace_model::{Named, SiteStats};
 use serde::Serialize;
 
 use crate::evidence::resource;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use ctp_trace::model::Coroutine;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record};
-use ctp_trace::trace_model::Coroutine;
 use ctp_trace::verdict::State;
 use serde::Serialize;
 

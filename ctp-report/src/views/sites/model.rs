@@ -1,8 +1,8 @@
 //! Statistics by site: how much of the waiting time was spent where.
 
 use ctp_trace::histogram::Histogram;
+use ctp_trace::model::{Coroutine, Named, SiteStats};
 use ctp_trace::record::{Nanos, SiteId, WaitKind};
-use ctp_trace::trace_model::{Coroutine, Named, SiteStats};
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};

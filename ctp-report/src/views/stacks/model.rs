@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::innermost;
 use ctp_trace::record::{AwaitStack, TaskKind};
-use ctp_trace::trace_model::innermost;
 
 use crate::evidence::inspected::site::{label_of, name_of};
 use crate::evidence::inspected::threads::ThreadStack;

@@ -11,8 +11,8 @@ pub mod usual;
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::{Blocks, Closing, Coroutine, Levels};
 use ctp_trace::record::{CoroutineId, SiteId};
-use ctp_trace::trace_model::{Blocks, Closing, Coroutine, Levels};
 use ctp_trace::verdict::{Basis, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 

@@ -10,7 +10,7 @@ mod threads;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use ctp_trace::trace_model::Blocks;
+use ctp_trace::model::Blocks;
 
 use crate::config::TimelineView;
 use crate::findings::crash::Crash;

@@ -8,11 +8,11 @@ mod event;
 
 use std::collections::HashMap;
 
+use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{
     Act, Close, CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId, ThreadEvent,
     WakeCall,
 };
-use ctp_trace::trace_model::{Coroutine, TraceModel};
 use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
 use crate::evidence::{self, resource};

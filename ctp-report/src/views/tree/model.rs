@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::{Family, FamilyId};
 use ctp_trace::record::Nanos;
-use ctp_trace::trace_model::{Family, FamilyId};
 use serde::Serialize;
 
 use crate::evidence;

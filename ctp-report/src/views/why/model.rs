@@ -5,8 +5,8 @@ pub mod causes;
 
 use std::rc::Rc;
 
+use ctp_trace::model::Coroutine;
 use ctp_trace::record::{Event, Nanos, Record, WaitKind, Waker};
-use ctp_trace::trace_model::Coroutine;
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use ctp_trace::model::JudgedTask;
 use ctp_trace::record::{Resource, TaskId};
-use ctp_trace::trace_model::JudgedTask;
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::InspectedReason;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ctp_trace::model::{Blocker, Blocks, Coroutine};
 use ctp_trace::record::{CoroutineId, Nanos, Wake};
-use ctp_trace::trace_model::{Blocker, Blocks, Coroutine};
 use ctp_trace::verdict::{Caveat, Judgement, Reason};
 use serde::Serialize;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::{Coroutine, NameId, Parent};
 use ctp_trace::record::CoroutineId;
-use ctp_trace::trace_model::{Coroutine, NameId, Parent};
 use serde::Serialize;
 
 use crate::load::Model;

@@ -1,6 +1,6 @@
 //! How long coroutines usually wait at the place where a given coroutine waits.
 
-use ctp_trace::trace_model::{Coroutine, Levels};
+use ctp_trace::model::{Coroutine, Levels};
 use ctp_trace::verdict::Level;
 use serde::Serialize;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ctp_trace::model::{Coroutine, NameId, TraceModel};
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId};
-use ctp_trace::trace_model::{Coroutine, NameId, TraceModel};
 use ctp_trace::verdict::{Fact, Verdict};
 
 use super::threads::Threads;

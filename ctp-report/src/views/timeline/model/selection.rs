@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ctp_trace::model::TraceModel;
 use ctp_trace::record::{CoroutineId, Nanos, SiteId};
-use ctp_trace::trace_model::TraceModel;
 use ctp_trace::verdict::Verdict;
 
 use super::population::{self, Member, ObservedPopulation};
@@ -172,8 +172,8 @@ fn cut(groups: &mut [Group]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctp_trace::model::NameId;
     use ctp_trace::record::ProcessId;
-    use ctp_trace::trace_model::NameId;
     use ctp_trace::verdict::Fact;
 
     fn group(verdict: Verdict, site: u32, count: u32) -> Group {

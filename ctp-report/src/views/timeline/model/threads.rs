@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use ctp_trace::model::TraceModel;
 use ctp_trace::record::{Act, Nanos, ProcessId, ThreadEvent};
-use ctp_trace::trace_model::TraceModel;
 
 use crate::time_scale::Scale;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use ctp_trace::model::Coroutine;
 use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
-use ctp_trace::trace_model::Coroutine;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 

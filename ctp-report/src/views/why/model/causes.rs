@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use ctp_trace::TraceModel;
+use ctp_trace::model::ThreadOccupancy;
 use ctp_trace::record::{
     Act, Birth, CoroutineId, Event, EventKind, Nanos, Record, SiteId, ThreadEvent, Wake, WakeCall,
     Waker,
 };
-use ctp_trace::trace_model::ThreadOccupancy;
 
 /// The minimum number of runs that a cut chain keeps.
 pub const KEPT: usize = 16;
