@@ -13,9 +13,15 @@ fn ms(ms: u64) -> Nanos {
 
 /// Judges coroutines, each given by its birth and whether it ends 3 ms later or waits from then on.
 fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
+    let lives = lives.iter().map(|(born, ends)| (*born, *ends, POOL));
+    judged_at(&lives.collect::<Vec<_>>(), refused)
+}
+
+/// The same, of coroutines that each wait at a place.
+fn judged_at(lives: &[(u64, bool, SiteId)], refused: u64) -> Vec<(Verdict, Reason)> {
     let mut trace_model = TraceModel::new();
     let mut consume = |record: Record| _ = trace_model.consume(&record);
-    for (i, (born, ends)) in lives.iter().enumerate() {
+    for (i, (born, ends, site)) in lives.iter().enumerate() {
         let coroutine = CoroutineId(i as u32 + 1);
         consume(Record::Birth(Birth {
             coroutine,
@@ -35,7 +41,7 @@ fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
                 n: n as u64,
                 at: ms(born + after),
                 kind,
-                site: POOL,
+                site: *site,
                 ..Event::default()
             }));
         }
@@ -90,6 +96,29 @@ fn long_lived_among_later_short_lives_is_waiting() {
     assert_eq!(judged(&lives, 0), vec![waiting; 8]);
     assert_eq!(judged(&came_and_went(20, 7), 0), vec![waiting; 7]);
     assert_eq!(judged(&came_and_went(7, 8), 0), vec![waiting; 8]);
+}
+
+// CT-14
+#[test]
+fn newest_that_all_wait_at_two_places_are_likely_stuck() {
+    let at = |latest: u64| {
+        let lives = came_and_went(20, 8).into_iter().enumerate();
+        let lives = lives.map(|(i, (born, ends))| (born, ends, SiteId(7 + i as u32 % 2)));
+        let mut lives: Vec<_> = lives.collect();
+        // It has not waited for longer than the others lived.
+        lives.push((latest, false, SiteId(9)));
+        judged_at(&lives, 0)
+    };
+    let found = at(1_100);
+    assert!(
+        found.iter().all(|pair| pair.0 == Verdict::MaybeStuck),
+        "{found:?}"
+    );
+    let found = at(4_990);
+    assert!(
+        found.iter().all(|pair| pair.0 == Verdict::Waiting),
+        "{found:?}"
+    );
 }
 
 // CT-24

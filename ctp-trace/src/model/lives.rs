@@ -8,11 +8,12 @@
 use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::families::FamilyId;
+use super::full_channels::is_never_woken;
 use super::levels::Levels;
 use super::named::Named;
 use crate::hash::Map;
 use crate::histogram::Histogram;
-use crate::record::{EndedSums, Event, Nanos, SiteId, WaitKind};
+use crate::record::{EndedSums, Event, LeafKind, Nanos, SiteId, WaitKind};
 use crate::verdict::LivesEvidence;
 
 /// Per family, the coroutines that ran to completion.
@@ -29,8 +30,22 @@ struct Ended {
 /// Coroutines of one family that wait at one place, for the same kind of resource.
 type Companions = (FamilyId, SiteId, WaitKind);
 
-/// For each such group, how many coroutines wait there.
-pub(super) type Newest = Map<Companions, Counts>;
+/// The coroutines that wait, by families and places.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Newest {
+    at_places: Map<Companions, Counts>,
+    /// Per family, the coroutines that were born after all that have ended.
+    of_families: Map<FamilyId, Held>,
+}
+
+/// How many of the newest coroutines of a family wait for what others of the family may have, such as
+/// connections of a pool, each for far longer than those lived that have ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    coroutines: u64,
+    /// Other ones are among the newest, which may still continue.
+    may_continue: bool,
+}
 
 /// How many coroutines of a family wait at a place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,16 +87,41 @@ impl TraceModel {
     pub(super) fn newest(&self) -> Newest {
         let mut newest = Newest::default();
         for coroutine in self.coroutines.all() {
-            let Some(companions) = companions(coroutine) else {
-                continue;
-            };
-            let ended = self.lives.0.get(&companions.0);
-            let is_newest = ended.is_some_and(|ended| ended.youngest < coroutine.born);
-            let counts = newest.entry(companions).or_default();
-            counts.all += 1;
-            counts.newest += u64::from(is_newest);
+            let ended = separate_family(coroutine).and_then(|family| self.lives.0.get(&family));
+            let ended = ended.filter(|ended| ended.youngest < coroutine.born);
+            if let Some(ended) = ended.filter(|_| coroutine.is_alive()) {
+                let family = separate_family(coroutine).unwrap_or_default();
+                let held = newest.of_families.entry(family).or_default();
+                let is_held = self.is_held(coroutine, ended);
+                held.coroutines += u64::from(is_held);
+                held.may_continue |= !is_held;
+            }
+            if let Some(companions) = companions(coroutine) {
+                let counts = newest.at_places.entry(companions).or_default();
+                counts.all += 1;
+                counts.newest += u64::from(ended.is_some());
+            }
         }
         newest
+    }
+
+    /// Whether a coroutine has waited far longer than others of its family lived, and not for a message, for
+    /// I/O or for a time of its own.
+    fn is_held(&self, coroutine: &Coroutine, ended: &Ended) -> bool {
+        let far = evidence_of(&ended.lives).far_beyond();
+        let Some(wait) = coroutine.suspend().filter(|wait| !wait.marks.idle) else {
+            return false;
+        };
+        let may_lack_work = |kind: LeafKind| matches!(kind, LeafKind::Message | LeafKind::Io);
+        let mut branches = self.branches(coroutine.id);
+        let leaf = self.leaf_kind(coroutine);
+        wait.wait == WaitKind::Unknown
+            && far <= wait.at.until(self.end_of(coroutine.process))
+            && !may_lack_work(leaf)
+            && leaf != LeafKind::Timer
+            && !branches.any(|(site, _)| may_lack_work(self.socket_waits.kind(site)))
+            && coroutine.caveat().is_none()
+            && !is_never_woken(coroutine)
     }
 
     /// How long similar coroutines lived that have ended. `None` if coroutines may have ended that are
@@ -106,10 +146,13 @@ impl TraceModel {
 
     fn lives_of_family(&self, coroutine: &Coroutine, newest: &Newest) -> Option<LivesEvidence> {
         let companions = companions(coroutine)?;
-        let Ended { lives, .. } = self.lives.0.get(&companions.0)?;
-        let counts = newest.get(&companions).copied().unwrap_or_default();
+        let Ended { lives, youngest } = self.lives.0.get(&companions.0)?;
+        let counts = newest.at_places.get(&companions);
+        let counts = counts.copied().unwrap_or_default();
+        let held = newest.of_families.get(&companions.0);
+        let held = held.filter(|held| !held.may_continue && *youngest < coroutine.born);
         Some(LivesEvidence {
-            newest: counts.newest,
+            newest: held.map_or(counts.newest, |held| held.coroutines.max(counts.newest)),
             here: counts.all,
             ..evidence_of(lives)
         })

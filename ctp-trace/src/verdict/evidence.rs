@@ -290,7 +290,8 @@ pub struct LivesEvidence {
     pub p99: Nanos,
     /// The longest lifetime.
     pub longest: Nanos,
-    /// How many were born after all of these and now wait at this place.
+    /// How many were born after all of these and now wait at this place; or at any, if all of the family that
+    /// were born after these wait for far longer than those lived.
     pub newest: u64,
     /// How many now wait at this place, whenever they were born.
     pub here: u64,

@@ -104,7 +104,7 @@ fn names_of_births(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 /// Programs whose leaf futures only chains distinguish.
-const CHAINED: [&str; 14] = [
+const CHAINED: [&str; 15] = [
     "zoo_full_channels",
     "zoo_own_queue",
     "zoo_select_idle",
@@ -115,6 +115,7 @@ const CHAINED: [&str; 14] = [
     "zoo_both_send",
     "zoo_no_progress",
     "zoo_event_loop",
+    "zoo_second_connection",
     "zoo_second_permit",
     "zoo_silent_client",
     "zoo_shared_queue",
@@ -243,7 +244,7 @@ programs! {
     zoo_forgotten_permits
     zoo_service zoo_closed_early zoo_hang_after_load zoo_both_send zoo_no_progress
     zoo_event_loop
-    zoo_second_permit zoo_silent_client zoo_shared_queue zoo_opposite_locks
+    zoo_second_connection zoo_second_permit zoo_silent_client zoo_shared_queue zoo_opposite_locks
 }
 
 // CT-15
