@@ -86,6 +86,13 @@ fn is_waiting(pid: u32) -> bool {
     number == libc::SYS_ppoll.to_string()
 }
 
+/// Whether a local socket in the network namespace of a process has not been accepted: it has a path, and no inode.
+fn has_queued_connections(pid: u32) -> bool {
+    let sockets = std::fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
+    let mut sockets = sockets.lines().map(|line| line.split_whitespace().skip(6));
+    sockets.any(|mut fields| fields.next() == Some("0") && fields.next().is_some())
+}
+
 // CTP-32, CTP-17
 #[test]
 fn forks_that_find_the_queue_full_count_themselves() {
@@ -109,6 +116,8 @@ fn forks_that_find_the_queue_full_count_themselves() {
     recorder.args("truth work parent 3 0 await go crowd 8 1 0".split(' '));
     let recorder = separate(&lab, &recorder).spawn().expect("starts");
     lab.wait_for_file("truth");
+    // The program's own connection would take a place in the queue.
+    wait_until("an empty queue", || !has_queued_connections(recorder.id()));
     send(Signal::STOP, recorder.id());
     std::fs::write(lab.path("go"), "").expect("can be made");
     wait_until("the end of all forks", || lab.truth("truth").len() == 9);
