@@ -285,3 +285,42 @@ fn tasks_on_stacks_of_running_threads_are_found() {
     assert_eq!(found.tasks.len(), 1);
     assert_eq!(found.tasks[0].kind, TaskKind::Blocking);
 }
+
+/// A program and a library that was built with another tokio: each has vtables of its own shape.
+#[test]
+fn tasks_of_two_versions_in_a_process_are_found() {
+    const OLD_TEXT: u64 = 0x4000;
+    const OLD_VTABLE: u64 = 0x5100;
+    let mut image = process();
+    let alive = place(&mut image, &[Cell::Alive(0), Cell::Alive(0)]);
+    let maps = b"4000-5000 r-xp 0 8:1 8 /lib.so\n5000-6000 r--p 1000 8:1 8 /lib.so\n";
+    for mapping in mapping::parse(maps) {
+        image.add(mapping, vec![0; 0x1000]);
+    }
+    for index in 0..8 {
+        image.set_word(OLD_VTABLE + 8 * index, OLD_TEXT + 16 * index);
+    }
+    image.set_word(OLD_VTABLE + 64, TRAILER);
+    write(&mut image, VTABLE + 0x200, b"/tokio-1.54.1/src/task.rs");
+    write(&mut image, OLD_VTABLE + 0x200, b"/tokio-1.21.2/src/task.rs");
+    let old = [address(8), address(9)];
+    for task in old {
+        image.set_word(task, (2 * REFERENCE) | JOIN_INTEREST);
+        image.set_word(task + 16, OLD_VTABLE);
+        image.set_word(task + 24, 7);
+    }
+    image.set_word(old[0] + TRAILER + 8, old[1]);
+    image.set_word(old[1] + TRAILER, old[0]);
+    let found = find(&image);
+    let addresses: Vec<u64> = found.tasks.iter().map(|task| task.address).collect();
+    assert_eq!(addresses, [alive, old.to_vec()].concat());
+    assert_eq!(found.runtimes, ["tokio 1.21.2", "tokio 1.54.1"]);
+}
+
+fn write(image: &mut MemoryImage, at: u64, text: &[u8]) {
+    for (index, part) in text.chunks(8).enumerate() {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        image.set_word(at + 8 * index as u64, u64::from_le_bytes(word));
+    }
+}
