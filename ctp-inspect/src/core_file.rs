@@ -57,6 +57,9 @@ impl CoreFile {
     /// The file cannot be read, or is not the core file of a 64-bit program.
     pub fn open(core: &Path, executable: Option<&Path>) -> Result<Self, TargetError> {
         let file = symbolize::open_regular(core).map_err(TargetError::Io)?;
+        // Names are looked up later, perhaps in another directory.
+        let executable = executable.map(std::path::absolute).transpose();
+        let executable = executable.map_err(TargetError::Io)?;
         let bytes = file.metadata().map_err(TargetError::Io)?.len();
         let read = |offset, buffer: &mut [u8]| read_file(&file, offset, buffer);
         let header = Header::read(&read).filter(|header| header.is_core);
@@ -67,14 +70,14 @@ impl CoreFile {
         let mut gaps = gaps(&segments, &facts, bytes);
         let memory = CoreMemory::of(file, segments);
         if facts.files.is_empty() {
-            gaps.push(memory.map_executable(executable, &mut facts));
+            gaps.push(memory.map_executable(executable.as_deref(), &mut facts));
         }
         let mut core = CoreFile {
             path: core.to_owned(),
             mappings: mappings::in_core(&memory.segments, &facts),
             memory,
             files: MappedFiles::default(),
-            executable: (Vec::new(), executable.map(Path::to_owned)),
+            executable: (Vec::new(), executable),
             facts,
             gaps,
         };

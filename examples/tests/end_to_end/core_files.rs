@@ -18,7 +18,10 @@ fn start_with_cores(mode: &str, directory: &Path) -> Program {
 
 /// A core file by gdb. Returns `None` and prints the reason if there is no gdb.
 fn core_by_gdb(mode: &str) -> Option<(TempDir, String)> {
-    let program = Program::start(mode);
+    core_of(&Program::start(mode))
+}
+
+fn core_of(program: &Program) -> Option<(TempDir, String)> {
     let directory = tempdir().expect("room");
     let pid = program.0.id().to_string();
     let mut gcore = Command::new("gcore");
@@ -79,6 +82,26 @@ fn faults_are_named_from_core_files() {
         let page = String::from_utf8(page).expect("text");
         assert!(page.starts_with("# core file: core"), "{page}");
     }
+}
+
+/// The program has moved since, and its new path is relative.
+#[test]
+fn a_moved_program_is_found_by_a_relative_path() {
+    let moved = tempdir().expect("room");
+    let program = moved.path().join("program");
+    std::fs::copy(built(), &program).expect("room");
+    let running = Program::start_by(Command::new(&program), "deadlock");
+    let Some((directory, name)) = core_of(&running) else {
+        return;
+    };
+    drop(running);
+    std::fs::rename(program, directory.path().join("moved")).expect("the same file system");
+    look(&directory, &["--core", &name, "--elf", "moved"]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert_eq!(findings(&json), [finding("DEADLOCK", "deadlock", 2)]);
+    let page = report(directory.path(), &["--stacks"]).stdout;
+    let page = String::from_utf8(page).expect("text");
+    assert!(page.contains("unprobed::main "), "{page}");
 }
 
 #[test]
