@@ -63,7 +63,7 @@ impl Finder for TokioFinder {
             target,
             vtables: &self.index.vtables,
         };
-        let mut checked = owned_list::check(passed.candidates, &reader);
+        let mut checked = owned_list::check(passed.candidates, &reader, stacks);
         let searched = (target, &memory, stacks);
         let mut references = self.references(searched, &checked.tasks, &passed.words);
         self.drop_ended(target, &mut checked);

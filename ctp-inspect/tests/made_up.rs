@@ -224,6 +224,24 @@ fn copies_on_stacks_are_no_tasks() {
     assert_eq!(find(&image).tasks, []);
 }
 
+/// A task was built on the stack, and other functions have overwritten parts since.
+#[test]
+fn remains_on_stacks_are_no_gap() {
+    let mut image = process();
+    image.stack_pointers = vec![StackPointer {
+        tid: 5,
+        address: STACK + 0x800,
+    }];
+    let remains = STACK + 0x400;
+    image.set_word(remains, (3 * REFERENCE) | JOIN_INTEREST);
+    image.set_word(remains + 16, VTABLE);
+    image.set_word(remains + 24, 7);
+    image.set_word(remains + TRAILER, HEAP + 0x100);
+    let found = find(&image);
+    assert_eq!(found.tasks, []);
+    assert_eq!(found.gaps, [""; 0]);
+}
+
 /// The kernel merges mappings that adjoin, as those of a stack and of an allocator.
 #[test]
 fn tasks_in_memory_that_adjoins_a_stack_are_found() {

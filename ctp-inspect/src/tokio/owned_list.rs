@@ -10,15 +10,19 @@ use foldhash::HashMap;
 
 use crate::finder::TaskVtable;
 use crate::scan::Piece;
+use crate::stack_ranges::StackRanges;
 use crate::target::Target;
 use crate::tokio::header::TaskHeader;
 
-/// How often a task with disagreeing neighbours is read without pauses, and then with pauses.
-const MAX_READS: usize = 3;
-/// The thread that changes a list may lose its processor meanwhile. A pause lets the thread go on.
-const PAUSE: Duration = Duration::from_micros(200);
-/// At most this many pauses are made in an inspection.
-const MAX_PAUSES: usize = 50;
+/// How often a task with disagreeing neighbours is read without pauses.
+const MAX_READS: u32 = 3;
+/// How often the task is then read after a pause.
+const MAX_PAUSES: u32 = 6;
+/// The thread that changes a list may lose its processor meanwhile. A pause lets the thread go on. Each further
+/// pause takes twice as long.
+const FIRST_PAUSE: Duration = Duration::from_micros(200);
+/// All pauses of an inspection take at most this long.
+const MAX_PAUSED: Duration = Duration::from_millis(50);
 
 /// The tasks by address.
 pub type Headers = BTreeMap<u64, TaskHeader>;
@@ -58,12 +62,12 @@ impl HeaderReader<'_> {
 
 /// Keeps the candidates with neighbours that point back. Adds neighbours that are no candidates:
 /// they were spawned after their memory was searched.
-pub fn check(candidates: Headers, reader: &HeaderReader<'_>) -> Checked {
+pub fn check(candidates: Headers, reader: &HeaderReader<'_>, stacks: &StackRanges) -> Checked {
     let mut checked = Checked {
         tasks: candidates,
         undecided: 0,
     };
-    let mut pauses = MAX_PAUSES;
+    let mut pauses_left = MAX_PAUSED;
     // A list has fewer tasks than this, whatever the memory says: each has an address of its own.
     let mut pending: Vec<u64> = checked.tasks.keys().copied().collect();
     while let Some(address) = pending.pop() {
@@ -74,7 +78,7 @@ pub fn check(candidates: Headers, reader: &HeaderReader<'_>) -> Checked {
             continue;
         }
         checked.tasks.remove(&address);
-        match settle(address, reader, &mut pauses) {
+        match settle(address, reader, &mut pauses_left) {
             Settled::Task(header, neighbours) => {
                 checked.tasks.insert(address, header);
                 for neighbour in neighbours {
@@ -84,6 +88,8 @@ pub fn check(candidates: Headers, reader: &HeaderReader<'_>) -> Checked {
                 }
             }
             Settled::Ended => {}
+            // Old contents of a stack, half overwritten, may have any owner and any neighbours.
+            Settled::Undecided if stacks.containing(address).is_some() => {}
             Settled::Undecided => checked.undecided += 1,
         }
     }
@@ -121,9 +127,11 @@ enum Settled {
 }
 
 /// Reads a task and its neighbours until they agree.
-fn settle(address: u64, reader: &HeaderReader<'_>, pauses: &mut usize) -> Settled {
-    let mut reads = 0;
-    loop {
+fn settle(address: u64, reader: &HeaderReader<'_>, pauses_left: &mut Duration) -> Settled {
+    for read in 0..MAX_READS + MAX_PAUSES {
+        if MAX_READS <= read && !pause(read - MAX_READS, pauses_left) {
+            break;
+        }
         let header = reader.read(address);
         let Some(header) = header.filter(TaskHeader::is_plausible) else {
             return Settled::Ended;
@@ -133,15 +141,19 @@ fn settle(address: u64, reader: &HeaderReader<'_>, pauses: &mut usize) -> Settle
             neighbours.retain(|_, task| task.is_plausible());
             return Settled::Task(header, neighbours.into_values().collect());
         }
-        reads += 1;
-        if MAX_READS <= reads {
-            if *pauses == 0 || 2 * MAX_READS <= reads {
-                return Settled::Undecided;
-            }
-            *pauses -= 1;
-            thread::sleep(PAUSE);
-        }
     }
+    Settled::Undecided
+}
+
+/// Makes a pause, after this many others for the same task. Returns false if too little time is left.
+fn pause(earlier: u32, left: &mut Duration) -> bool {
+    let time = FIRST_PAUSE * 2_u32.pow(earlier);
+    let Some(rest) = left.checked_sub(time) else {
+        return false;
+    };
+    *left = rest;
+    thread::sleep(time);
+    true
 }
 
 /// The neighbours of a task, and the task that the next one has before it. A task that has ended stays
