@@ -97,6 +97,28 @@ fn thread_id_names_its_process() {
 }
 
 #[test]
+fn programs_of_32_bits_are_refused() {
+    let directory = tempfile::tempdir().expect("room");
+    let source = directory.path().join("sleeper.rs");
+    std::fs::write(&source, "fn main() { std::thread::park() }").expect("room");
+    let program = directory.path().join("sleeper");
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--target", "i686-unknown-linux-musl"]);
+    let compiled = rustc.arg(&source).arg("-o").arg(&program).output();
+    if !compiled
+        .as_ref()
+        .is_ok_and(|output| output.status.success())
+    {
+        return eprintln!("SKIPPED: no 32-bit program: {compiled:?}");
+    }
+    let Some(sleeper) = Sleeper::start(&mut Command::new(program)) else {
+        return eprintln!("SKIPPED: the kernel runs no 32-bit programs");
+    };
+    let opened = ProcessTarget::open(sleeper.0.id());
+    assert!(matches!(opened, Err(TargetError::Narrow)), "{opened:?}");
+}
+
+#[test]
 fn another_users_process_is_denied_by_name() {
     if !rustix::process::geteuid().is_root() {
         return match ProcessTarget::open(1) {
