@@ -90,7 +90,7 @@ impl StackRanges {
 
 /// The memory that may be the stack of a thread, sorted: it follows memory that cannot be accessed. Other memory may
 /// do so too.
-pub fn guarded(mappings: &[Mapping]) -> impl Iterator<Item = Range<u64>> {
+pub fn possible_stacks(mappings: &[Mapping]) -> impl Iterator<Item = Range<u64>> {
     let pairs = mappings.windows(2).filter_map(|pair| match pair {
         [guard, stack] if guard.end == stack.start && !guard.is_readable => Some(stack),
         _ => None,
@@ -135,6 +135,6 @@ mod tests {
             b"1000-2000 ---p 0 0:0 0\n2000-5000 rw-p 0 0:0 0\n5000-6000 rw-p 0 8:1 9 /app\n\
               6000-7000 ---p 0 0:0 0\n7000-8000 rw-p 0 8:1 9 /app\n9000-a000 rw-p 0 0:0 0\n",
         );
-        assert!(guarded(&mappings).eq(std::iter::once(0x2000..0x5000)));
+        assert!(possible_stacks(&mappings).eq(std::iter::once(0x2000..0x5000)));
     }
 }

@@ -28,7 +28,7 @@ use ctp_trace::record::TaskKind;
 
 use crate::finder::{Finder, Found, FoundTask};
 use crate::scan::{Scan, WritableMemory};
-use crate::stack_ranges::{StackRanges, guarded};
+use crate::stack_ranges::{StackRanges, possible_stacks};
 use crate::target::Target;
 use crate::tokio::header::TaskHeader;
 use crate::tokio::header_ranges::ranges_of;
@@ -106,8 +106,8 @@ impl TokioFinder {
     ) {
         let owned = tasks.values().filter(|task| task.owner != 0);
         self.owned_vtables.extend(owned.map(|task| task.vtable));
-        let guarded = memory.parts_in(guarded(target.mappings()));
-        for ranges in [&guarded, &memory.ranges] {
+        let stacks = memory.parts_in(possible_stacks(target.mappings()));
+        for ranges in [&stacks, &memory.ranges] {
             let uncertain = self.uncertain(tasks, references);
             if uncertain.is_empty() {
                 return;

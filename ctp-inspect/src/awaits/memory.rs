@@ -12,7 +12,7 @@ type Page = [u8; PAGE_BYTES as usize];
 /// How much memory is read for a task. Futures take a few hundred bytes each.
 const MAX_PAGES: usize = 1024;
 
-/// Pages that are used again for the next task, because to allocate them takes as long as to read them.
+/// Pages that are used again for the next task, so that none is allocated for each task.
 #[derive(Default)]
 pub(crate) struct PagePool {
     free: RefCell<Vec<Box<Page>>>,

@@ -3,9 +3,9 @@
 //! Some libraries, musl above all, have no unwind table in memory.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use gimli::{DebugFrame, LittleEndian};
 use object::{Object as _, ObjectSection as _, ReadCache};
@@ -20,18 +20,17 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The unwind table in the debug info of a file.
 pub struct FileFrames {
     bytes: Vec<u8>,
-    /// The address at which the file is loaded is greater by this than the file says.
-    pub bias: u64,
 }
 
 impl FileFrames {
     /// Reads the table of the mapped file, if the file that can be opened is the same.
-    pub fn read(target: &dyn Target, mapping: &Mapping, bias: u64) -> Option<Self> {
+    pub fn read(target: &dyn Target, mapping: &Mapping) -> Option<Self> {
         if !target.core_file().is_empty() {
             return None;
         }
         let path = target.readable_path(mapping);
-        let file = File::open(OsStr::from_bytes(&path)).ok()?;
+        let path = Path::new(OsStr::from_bytes(&path));
+        let file = symbolize::open_regular(path).ok()?;
         let is_same = file.metadata().ok()?.ino() == mapping.file.1;
         let cache = is_same.then(|| ReadCache::new(file))?;
         let parsed = object::File::parse(&cache).ok()?;
@@ -39,7 +38,7 @@ impl FileFrames {
         let data = section.compressed_data().ok()?;
         let is_small = data.uncompressed_size <= MAX_BYTES;
         let bytes = is_small.then(|| data.decompress().ok())??.into_owned();
-        Some(FileFrames { bytes, bias })
+        Some(FileFrames { bytes })
     }
 
     /// The table, with addresses as in the file.

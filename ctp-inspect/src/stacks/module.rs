@@ -35,7 +35,7 @@ pub struct Module {
     /// Where the file is loaded.
     header: u64,
     /// The addresses in memory are greater by this than those in the file.
-    bias: u64,
+    pub bias: u64,
     in_file: OnceLock<Option<FileFrames>>,
 }
 
@@ -87,7 +87,7 @@ impl Module {
 
     /// The table in the debug info of the file. Is read when first needed.
     pub fn in_file(&self, target: &dyn Target) -> Option<&FileFrames> {
-        let read = || FileFrames::read(target, target.mapping_at(self.header)?, self.bias);
+        let read = || FileFrames::read(target, target.mapping_at(self.header)?);
         self.in_file.get_or_init(read).as_ref()
     }
 

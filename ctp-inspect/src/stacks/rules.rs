@@ -58,15 +58,15 @@ impl Rules {
 
     /// What the table in the debug info of the module's file says about the address.
     pub fn find_in_file(target: &dyn Target, module: &Module, address: u64) -> Option<Self> {
-        let file = module.in_file(target)?;
-        let (table, bases) = (file.table(), BaseAddresses::default());
-        let address = address.wrapping_sub(file.bias);
+        let table = module.in_file(target)?.table();
+        let bases = BaseAddresses::default();
+        let address = address.wrapping_sub(module.bias);
         let function = table
             .fde_for_address(&bases, address, DebugFrame::cie_from_offset)
             .ok()?;
         let rules = Self::of(&table, &function, &bases, address)?;
         Some(Rules {
-            function: rules.function.wrapping_add(file.bias),
+            function: rules.function.wrapping_add(module.bias),
             ..rules
         })
     }
