@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
+use super::families::FamilyId;
 use super::full_channels::is_never_woken;
 use super::living::Living;
 use super::site::SiteStats;
@@ -22,6 +23,14 @@ struct MessageWait {
 }
 
 impl TraceModel {
+    /// The families of coroutines that have ended waits where this coroutine waits, as far as they are
+    /// distinguished.
+    pub fn families_of_wakers(&self, coroutine: &Coroutine) -> &[FamilyId] {
+        let wait = coroutine.suspend();
+        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
+        stats.map_or(&[], |stats| stats.givers.known())
+    }
+
     /// Whether a thread without a coroutine, or a coroutine that may continue, has woken the coroutine
     /// before.
     pub(super) fn has_giver(&self, coroutine: &Coroutine) -> bool {

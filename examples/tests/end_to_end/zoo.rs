@@ -104,7 +104,7 @@ fn names_of_births(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 /// Programs whose leaf futures only chains distinguish.
-const CHAINED: [&str; 15] = [
+const CHAINED: [&str; 16] = [
     "zoo_full_channels",
     "zoo_own_queue",
     "zoo_select_idle",
@@ -120,6 +120,7 @@ const CHAINED: [&str; 15] = [
     "zoo_silent_client",
     "zoo_shared_queue",
     "zoo_opposite_locks",
+    "zoo_ask_ring",
 ];
 
 /// Compares the stuck, busy and broken coroutines of the report with the program's account.
@@ -245,6 +246,29 @@ programs! {
     zoo_service zoo_closed_early zoo_hang_after_load zoo_both_send zoo_no_progress
     zoo_event_loop
     zoo_second_connection zoo_second_permit zoo_silent_client zoo_shared_queue zoo_opposite_locks
+    zoo_ask_ring
+}
+
+// CT-15
+#[test]
+fn services_that_can_answer_are_not_stuck() {
+    check_with("zoo_ask_ring", &["answered"]);
+}
+
+#[test]
+fn causes_come_before_victims() {
+    let directory = tempdir().expect("room");
+    let program = built_in_package_with_frame_pointers("ctp-zoo", "zoo_ask_ring");
+    record_built(&[], directory.path(), &program, &[]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    let groups = list(&json["stuck"]).iter();
+    let names: Vec<&Value> = groups.map(|group| &group["names"]).collect();
+    let [services, clients] = names[..] else {
+        panic!("the services and the clients: {json}");
+    };
+    assert_eq!(list(services).len(), 3, "{json}");
+    let clients = list(clients).iter();
+    assert!(clients.map(text).all(|name| name.starts_with("client-")));
 }
 
 // CT-15

@@ -1,5 +1,6 @@
 //! Groups of coroutines that have the same verdict for the same reason at the same place.
 
+mod causes;
 pub mod deadlocks;
 mod evidence;
 mod group_verdict;
@@ -89,7 +90,7 @@ pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Mem
         .collect()
 }
 
-/// Groups the coroutines: the worst verdict first, then the largest group.
+/// Groups the coroutines: the worst verdict first, and causes before victims.
 pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
     for (coroutine, judgement) in all {
@@ -104,6 +105,7 @@ pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     mark_duplicates(&mut groups);
     let relations = Relations::of(&groups);
     groups.sort_by_key(|group| group.rank(relations.of_group(group)));
+    causes::put_first(&context.model.trace_model, &mut groups);
     groups
 }
 

@@ -15,21 +15,23 @@ async fn pause(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-async fn page(has_read: Arc<Barrier>, truth: GroundTruth) {
+async fn page(together: Arc<Barrier>, truth: GroundTruth) {
+    together.wait().await;
     let settings = SETTINGS.read().await;
-    has_read.wait().await;
+    together.wait().await;
     pause(500).await;
     let _waiting = truth.enter("page", line!() + 1);
     let again = SETTINGS.read().await;
     assert_eq!(settings.value(), again.value());
 }
 
-async fn reload(has_read: Arc<Barrier>, truth: GroundTruth) {
+async fn reload(together: Arc<Barrier>, truth: GroundTruth) {
     for _ in 0..10 {
         *SETTINGS.write().await.value() += 1;
         pause(1).await;
     }
-    has_read.wait().await;
+    together.wait().await;
+    together.wait().await;
     let _waiting = truth.enter("reload", line!() + 1);
     *SETTINGS.write().await.value() += 1;
 }
@@ -45,13 +47,13 @@ async fn visit() {
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = two_workers()?;
-    let (has_read, truth) = (Arc::new(Barrier::new(2)), GroundTruth::new());
+    let (together, truth) = (Arc::new(Barrier::new(2)), GroundTruth::new());
     for i in 0..4 {
         runtime.spawn(visit().traced_as(&format!("visit-{i}")));
     }
     sleep(Duration::from_millis(200));
-    runtime.spawn(reload(Arc::clone(&has_read), truth.clone()).traced_as("reload"));
-    runtime.spawn(page(has_read, truth.clone()).traced_as("page"));
+    runtime.spawn(reload(Arc::clone(&together), truth.clone()).traced_as("reload"));
+    runtime.spawn(page(together, truth.clone()).traced_as("page"));
     sleep(Duration::from_millis(3000));
     truth.record(|_| true);
     // Exits without cancelling tasks.

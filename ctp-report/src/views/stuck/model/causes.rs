@@ -1,0 +1,136 @@
+//! The order of stuck groups: a group that should have woken another stands before that group.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::model::{Coroutine, FamilyId, TraceModel};
+use ctp_trace::record::CoroutineId;
+
+use super::Group;
+
+/// Moves each stuck group behind the groups of the same verdict whose coroutines usually wake it.
+/// Otherwise the order stays, also among groups that wake each other.
+pub(super) fn put_first(model: &TraceModel, groups: &mut [Group]) {
+    let are_alike = |a: &Group, b: &Group| {
+        let roots = |group: &Group| group.evidence.roots.is_empty();
+        (a.verdict(), roots(a)) == (b.verdict(), roots(b))
+    };
+    let stuck = groups
+        .chunk_by_mut(are_alike)
+        .filter(|groups| groups[0].verdict().is_stuck());
+    for groups in stuck {
+        let order = dependencies_first(&dependencies(model, groups));
+        let of_proof: BTreeMap<u32, usize> = order
+            .iter()
+            .enumerate()
+            .filter_map(|(position, node)| Some((groups.get(*node)?.evidence.proof.id, position)))
+            .collect();
+        groups.sort_by_key(|group| of_proof.get(&group.evidence.proof.id).copied());
+    }
+}
+
+/// A graph of the groups and of the families of their wakers, which are numbered after the groups.
+/// A group depends on the families that usually wake it, and these on the groups of their coroutines.
+fn dependencies(model: &TraceModel, groups: &[Group]) -> Vec<Vec<usize>> {
+    let mut edges: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
+    let mut nodes: BTreeMap<FamilyId, usize> = BTreeMap::new();
+    for (node, group) in groups.iter().enumerate() {
+        let oldest = model.get(CoroutineId(group.evidence.proof.id));
+        let wakers = oldest.map_or(&[][..], |oldest| model.families_of_wakers(oldest));
+        for family in wakers {
+            let known = *nodes.entry(*family).or_insert(edges.len());
+            edges.resize(edges.len().max(known + 1), Vec::new());
+            edges[node].push(known);
+        }
+    }
+    for (node, group) in groups.iter().enumerate() {
+        for coroutine in coroutines(model, group) {
+            let family = coroutine.family.and_then(|family| nodes.get(&family));
+            if let Some(&family) = family.filter(|family| edges[**family].last() != Some(&node)) {
+                edges[family].push(node);
+            }
+        }
+    }
+    edges
+}
+
+fn coroutines<'m>(model: &'m TraceModel, group: &'m Group) -> impl Iterator<Item = &'m Coroutine> {
+    let ids = group.members.ids.iter();
+    ids.filter_map(|id| model.get(CoroutineId(*id)))
+}
+
+/// The nodes of a graph, each after all nodes that it depends on, directly or through others. Nodes
+/// that depend on each other stay in the order of their numbers, and so do unrelated nodes.
+fn dependencies_first(edges: &[Vec<usize>]) -> Vec<usize> {
+    let finished = visit(edges, 0..edges.len()).concat();
+    let mut reversed = vec![Vec::new(); edges.len()];
+    for (from, to) in edges.iter().enumerate() {
+        to.iter().for_each(|to| reversed[*to].push(from));
+    }
+    // These are the sets of nodes that depend on each other, and dependents come first (Kosaraju).
+    let mut sets = visit(&reversed, finished.into_iter().rev());
+    sets.iter_mut().for_each(|set| set.sort_unstable());
+    sets.reverse();
+    sets.concat()
+}
+
+/// Visits the graph depth first. Returns for each start the nodes that were first reached from there,
+/// each after the nodes behind it.
+fn visit(edges: &[Vec<usize>], starts: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+    let mut is_visited = vec![false; edges.len()];
+    let mut sets = Vec::new();
+    for start in starts {
+        let mut set = Vec::new();
+        // Each node on the path, and how many of its edges were followed.
+        let mut path = vec![(start, 0)];
+        while let Some((node, followed)) = path.pop() {
+            if followed == 0 && std::mem::replace(&mut is_visited[node], true) {
+                continue;
+            }
+            match edges[node].get(followed) {
+                Some(&next) => path.extend([(node, followed + 1), (next, 0)]),
+                None => set.push(node),
+            }
+        }
+        sets.push(set);
+    }
+    sets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(edges: &[&[usize]]) -> Vec<usize> {
+        let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
+        dependencies_first(&edges)
+    }
+
+    #[test]
+    fn unrelated_nodes_stay() {
+        assert_eq!(order(&[&[], &[], &[]]), [0, 1, 2]);
+        assert_eq!(order(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn dependencies_come_first() {
+        assert_eq!(order(&[&[2], &[], &[3], &[]]), [3, 2, 0, 1]);
+        assert_eq!(order(&[&[1, 2], &[2], &[]]), [2, 1, 0]);
+    }
+
+    #[test]
+    fn a_ring_stays_before_its_dependents() {
+        assert_eq!(order(&[&[1], &[2], &[3], &[1]]), [1, 2, 3, 0]);
+        assert_eq!(order(&[&[1], &[0], &[0], &[]]), [0, 1, 2, 3]);
+        assert_eq!(order(&[&[0], &[1]]), [0, 1]);
+    }
+
+    #[test]
+    fn long_chains_need_no_stack() {
+        let edges: Vec<Vec<usize>> = (1..100_000)
+            .map(|next| vec![next])
+            .chain([Vec::new()])
+            .collect();
+        let order = dependencies_first(&edges);
+        assert!(order.iter().copied().eq((0..100_000).rev()));
+    }
+}
