@@ -63,7 +63,7 @@ impl Inspector {
             stacks: StackRanges::default(),
             identities: Identities::default(),
             changes: Changes::default(),
-            threads: ThreadInspector::default(),
+            threads: ThreadInspector::new(places.clone()),
             futures: Futures::new(places),
             inspections: 0,
         }

@@ -69,10 +69,15 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
     finish(config, output, clock, &account)
 }
 
+/// The most memory for debug info. The program and its types are the user's own, and the types of a large program
+/// take several hundred megabytes.
+const MAX_DEBUG_INFO_BYTES: u64 = 1 << 30;
+
 /// Where files with debug info are looked for.
 pub fn places(directories: &[PathBuf]) -> Places {
+    let places = Places::recorded().with_most_bytes(MAX_DEBUG_INFO_BYTES);
     let directories = directories.iter().cloned();
-    directories.fold(Places::recorded(), Places::with_debug_directory)
+    directories.fold(places, Places::with_debug_directory)
 }
 
 /// Records that are written later.

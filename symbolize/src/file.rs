@@ -5,4 +5,5 @@ pub(crate) mod checksums;
 pub(crate) mod headers;
 pub(crate) mod identity;
 pub(crate) mod image;
+pub(crate) mod parts;
 pub(crate) mod regular;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use elsa::FrozenVec;
 use object::{CompressedFileRange, CompressionFormat, Object, ObjectSection};
-use typed_arena::Arena;
 
 use crate::file::image::{Account, Image, ImageFile};
 
@@ -13,8 +13,8 @@ pub(crate) type Reader<'i> = gimli::EndianSlice<'i, gimli::RunTimeEndian>;
 /// Files and unpacked sections. More may come while others are read.
 #[derive(Default)]
 pub(crate) struct Images {
-    files: Arena<Image>,
-    unpacked: Arena<Vec<u8>>,
+    files: FrozenVec<Box<Image>>,
+    unpacked: FrozenVec<Vec<u8>>,
 }
 
 /// The sections of a file.
@@ -27,7 +27,7 @@ pub(crate) struct Sections<'i> {
 
 impl<'i> Sections<'i> {
     pub(crate) fn of(image: Image, images: &'i Images) -> Option<Self> {
-        let image = &*images.files.alloc(image);
+        let image = images.files.push_get(Box::new(image));
         let object = object::File::parse(image).ok()?;
         let endian = if object.is_little_endian() {
             gimli::RunTimeEndian::Little
@@ -102,7 +102,7 @@ impl<'i> Sections<'i> {
         }
         match section.uncompressed_data().ok()? {
             Cow::Borrowed(bytes) => Some(bytes),
-            Cow::Owned(bytes) => Some(&**self.images.unpacked.alloc(bytes)),
+            Cow::Owned(bytes) => Some(self.images.unpacked.push_get(bytes)),
         }
     }
 

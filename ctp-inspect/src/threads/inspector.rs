@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ctp_trace::record::{InspectedThread, ProcessId, TaskId, ThreadRole};
+use symbolize::Places;
 
 use crate::stacks::{Registers, Stack, StackFrame, Unwinder, WithStack};
 use crate::target::Target;
@@ -29,7 +30,6 @@ pub struct InspectedThreads {
 }
 
 /// Inspects the threads of a process, again and again.
-#[derive(Default)]
 pub struct ThreadInspector {
     unwinder: Unwinder,
     marks: FrameMarks,
@@ -60,6 +60,18 @@ pub struct ParkedThread<'i> {
 }
 
 impl ThreadInspector {
+    /// Reads the names of functions from files in `places`. Opens none yet.
+    pub fn new(places: Places) -> Self {
+        ThreadInspector {
+            unwinder: Unwinder::default(),
+            marks: FrameMarks::new(places),
+            code: Vec::new(),
+            known: HashMap::new(),
+            block_in_place: None,
+            has_doubtful_worker: false,
+        }
+    }
+
     /// Inspects all threads. The tasks are those that exist, sorted by address.
     pub fn inspect(
         &mut self,

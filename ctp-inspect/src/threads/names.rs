@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use symbolize::{Avma, Lookup, Symbolizer};
+use symbolize::{Avma, Lookup, Places, Symbolizer};
 
 use crate::stacks::StackFrame;
 use crate::target::Target;
@@ -26,16 +26,15 @@ pub struct FrameFunctions {
     pub has_inlined: bool,
 }
 
-impl Default for FrameMarks {
-    fn default() -> Self {
+impl FrameMarks {
+    /// Reads debug info from files in `places`. Opens none yet.
+    pub fn new(places: Places) -> Self {
         FrameMarks {
-            symbolizer: Symbolizer::new(Vec::new()),
+            symbolizer: Symbolizer::with_places(Vec::new(), places),
             known: HashMap::new(),
         }
     }
-}
 
-impl FrameMarks {
     /// Takes over the files that the process has mapped.
     pub fn turn_to(&mut self, target: &dyn Target) {
         let mappings = target.mappings().iter();

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::file::checksums::Checksums;
+use crate::file::parts::SharedParts;
 
 /// A file that was not read, or only in part, since it would take too much memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(crate) struct Budget {
     /// Checksums of files that may be debug files. No more bytes are read for checksums than the
     /// budget holds, since files beyond that would not fit anyway.
     pub(crate) checksums: Checksums,
+    /// The parts of files that readers with this budget share.
+    pub(crate) parts: SharedParts,
 }
 
 impl Budget {
@@ -43,6 +46,7 @@ impl Budget {
             left: AtomicU64::new(limit - limit / 4),
             refused: Mutex::default(),
             checksums: Checksums::up_to(limit),
+            parts: SharedParts::default(),
         })
     }
 

@@ -10,13 +10,15 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use object::read::{ReadCache, ReadCacheOps, ReadRef};
+use elsa::FrozenVec;
+use object::read::ReadRef;
 
 use crate::file::budget::{Budget, Charge};
 use crate::file::checksums::NoChecksum;
 use crate::file::identity::Identity;
+use crate::file::parts::{Part, PartKey};
 use crate::file::regular::open_regular;
 
 /// A file that can be opened again to read more, if the path still leads to the same file.
@@ -35,10 +37,11 @@ const MAX_HEADER_BYTES: u64 = 4 << 20;
 
 /// The parts of a file that were read so far.
 pub(crate) struct Image {
-    parts: ReadCache<Source>,
-    /// The length of each part, by offset.
-    known: RefCell<BTreeMap<u64, u64>>,
-    file: SharedFile,
+    parts: FrozenVec<Arc<Part>>,
+    /// The longest part at each offset: its length, and its index in `parts`.
+    known: RefCell<BTreeMap<u64, (u64, usize)>>,
+    /// `None` once the file is closed.
+    file: RefCell<Option<File>>,
     length: u64,
     /// How much may still be read; `None`, without this limit, once the file is trusted.
     header_bytes_left: RefCell<Option<u64>>,
@@ -70,8 +73,6 @@ impl Account {
     }
 }
 
-type SharedFile = Arc<Mutex<Option<File>>>;
-
 impl Image {
     /// Opens an unknown file. Only `MAX_HEADER_BYTES` can be read before [`trust`](Self::trust).
     pub(crate) fn open(path: &Path, budget: &Arc<Budget>) -> io::Result<Self> {
@@ -90,18 +91,11 @@ impl Image {
     }
 
     fn new(file: File, of: ImageFile, header_bytes_left: Option<u64>) -> Self {
-        let file: SharedFile = Arc::new(Mutex::new(Some(file)));
-        let length = of.identity.bytes;
-        let source = Source {
-            file: Arc::clone(&file),
-            length,
-            position: 0,
-        };
         Self {
-            parts: ReadCache::new(source),
+            parts: FrozenVec::new(),
             known: RefCell::default(),
-            file,
-            length,
+            file: RefCell::new(Some(file)),
+            length: of.identity.bytes,
             header_bytes_left: RefCell::new(header_bytes_left),
             is_short: Cell::new(false),
             account: of.account(),
@@ -125,7 +119,7 @@ impl Image {
 
     /// Closes the file; the parts that were read stay.
     pub(crate) fn close(&self) {
-        lock(&self.file).take();
+        self.file.take();
     }
 
     /// Takes memory for tables made from this file; false if not enough is left.
@@ -156,7 +150,7 @@ impl Image {
     }
 
     fn compute_checksum(&self) -> Option<u32> {
-        let file = lock(&self.file);
+        let file = self.file.borrow();
         let mut sum = crc32fast::Hasher::new();
         let mut part = vec![0; 64 << 10];
         let mut at = 0;
@@ -173,22 +167,50 @@ impl Image {
         let end = offset.checked_add(size)?;
         let known = self.known.borrow();
         let mut before = known.range(..=offset).rev().take(PARTS_TRIED);
-        let (&start, &length) = before.find(|(start, length)| end <= **start + **length)?;
-        let part = (&self.parts).read_bytes_at(start, length).ok()?;
-        part.get((offset - start) as usize..(end - start) as usize)
+        let (start, (_, index)) = before.find(|(start, (length, _))| end <= **start + length)?;
+        let part = self.parts.get(*index)?;
+        part.bytes
+            .get((offset - start) as usize..(end - start) as usize)
     }
 
-    /// Charges the memory of a part, before the memory is allocated.
+    /// The bytes that another reader of the file keeps, or a new copy.
+    fn read_part(&self, offset: u64, size: u64) -> Result<Arc<Part>, ()> {
+        let of = &self.account.of;
+        let key = PartKey {
+            file: of.identity,
+            offset,
+            size,
+        };
+        self.admit(size)?;
+        if let Some(shared) = of.budget.parts.get(&key) {
+            return Ok(shared);
+        }
+        let mut charge = Charge::none(&of.budget);
+        if !charge.take(size.saturating_add(PER_PART_BYTES)) {
+            self.is_short.set(true);
+            of.refuse();
+            return Err(());
+        }
+        let mut bytes = vec![0; usize::try_from(size).map_err(|_| ())?];
+        let file = self.file.borrow();
+        let is_read = file.as_ref().ok_or(())?.read_exact_at(&mut bytes, offset);
+        is_read.map_err(|_| ())?;
+        let part = Arc::new(Part::new(bytes, charge));
+        of.budget.parts.share(key, &part);
+        Ok(part)
+    }
+
+    /// Checks the limit on reads of an unknown file.
     fn admit(&self, size: u64) -> Result<(), ()> {
         let cost = size.saturating_add(PER_PART_BYTES);
         if let Some(left) = &mut *self.header_bytes_left.borrow_mut() {
             *left = left.checked_sub(cost).ok_or(())?;
         }
-        self.take(cost).then_some(()).ok_or(())
+        Ok(())
     }
 }
 
-/// For the entries of a part in two maps.
+/// For the entries of a part in tables.
 const PER_PART_BYTES: u64 = 128;
 /// How many earlier parts are checked for the wanted bytes.
 const PARTS_TRIED: usize = 4;
@@ -236,12 +258,11 @@ impl<'i> ReadRef<'i> for &'i Image {
         if self.length < offset.checked_add(size).ok_or(())? {
             return Err(());
         }
-        self.admit(size)?;
-        let part = (&self.parts).read_bytes_at(offset, size)?;
-        let mut known = self.known.borrow_mut();
-        let longest = known.entry(offset).or_default();
-        *longest = size.max(*longest);
-        Ok(part)
+        let part = self.parts.push_get(self.read_part(offset, size)?);
+        // A longer part at this offset would have had the bytes.
+        let index = self.parts.len() - 1;
+        self.known.borrow_mut().insert(offset, (size, index));
+        Ok(&part.bytes)
     }
 
     /// A string. The bytes after it are read too, since strings lie side by side.
@@ -259,42 +280,6 @@ impl<'i> ReadRef<'i> for &'i Image {
 
 const USUAL_STRING_BYTES: u64 = 4 << 10;
 const MAX_STRING_BYTES: u64 = 64 << 10;
-
-/// The file behind an image, until it is closed.
-struct Source {
-    file: SharedFile,
-    length: u64,
-    position: u64,
-}
-
-impl ReadCacheOps for Source {
-    fn len(&mut self) -> Result<u64, ()> {
-        Ok(self.length)
-    }
-
-    fn seek(&mut self, position: u64) -> Result<u64, ()> {
-        self.position = position;
-        Ok(position)
-    }
-
-    fn read(&mut self, room: &mut [u8]) -> Result<usize, ()> {
-        let file = lock(&self.file);
-        let read = file.as_ref().ok_or(())?.read_at(room, self.position);
-        let read = read.map_err(|_| ())?;
-        self.position += read as u64;
-        Ok(read)
-    }
-
-    fn read_exact(&mut self, room: &mut [u8]) -> Result<(), ()> {
-        let file = lock(&self.file);
-        let read = file.as_ref().ok_or(())?.read_exact_at(room, self.position);
-        read.map_err(|_| ())
-    }
-}
-
-fn lock(file: &SharedFile) -> std::sync::MutexGuard<'_, Option<File>> {
-    file.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 #[cfg(test)]
 mod tests {
@@ -319,5 +304,26 @@ mod tests {
         assert_eq!(sum(&first), sum(&second));
         assert_eq!(sum(&other), None);
         assert_eq!(budget.refused()[0].path, other);
+    }
+
+    // CT-18
+    #[test]
+    fn readers_of_a_file_share_large_parts() {
+        let room = tempfile::tempdir().expect("a directory");
+        let path = room.path().join("a");
+        let bytes: Vec<u8> = (0..100_000_u32).map(|at| at as u8).collect();
+        std::fs::write(&path, &bytes).expect("a file");
+        let budget = Budget::new(200_000);
+        let open = || Image::open(&path, &budget).expect("it opens");
+        let read = |image: &Image| image.read_bytes_at(0, 100_000).map(<[u8]>::to_vec);
+        let (first, second) = (open(), open());
+        assert_eq!(read(&first).as_ref(), Ok(&bytes));
+        assert_eq!(read(&second).as_ref(), Ok(&bytes));
+        // Another part has no room until both readers are gone.
+        assert!(open().read_bytes_at(1, 99_999).is_err());
+        drop(first);
+        assert!(open().read_bytes_at(1, 99_999).is_err());
+        drop(second);
+        assert!(open().read_bytes_at(1, 99_999).is_ok());
     }
 }
