@@ -73,7 +73,8 @@ impl LeafWait {
     }
 }
 
-fn phrase(kind: LeafKind) -> &'static str {
+/// The kind on pages.
+pub fn phrase(kind: LeafKind) -> &'static str {
     match kind {
         LeafKind::Io => "input of a descriptor",
         LeafKind::Output => "room for output of a descriptor",

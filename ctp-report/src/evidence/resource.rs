@@ -10,6 +10,9 @@ use crate::text::{self, units};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitsFor {
     /// The kind.
+    #[serde(skip)]
+    pub wait: WaitKind,
+    /// The kind, as a word.
     pub kind: &'static str,
     /// The resources, by the numbers of the program.
     pub resources: Vec<u64>,
@@ -48,6 +51,7 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
     all.dedup();
     let same = |a: &Thing, b: &Thing| a.0 == b.0;
     let of = |group: &[Thing]| WaitsFor {
+        wait: group[0].0,
         kind: word(group[0].0),
         resources: match group[0].0 {
             // Deadlines are not resources.
@@ -66,6 +70,11 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
 type Thing = (WaitKind, u64, Option<CoroutineId>);
 
 impl WaitsFor {
+    /// The kind on pages, as `a readable fd`.
+    pub fn phrase(&self) -> &'static str {
+        phrase(self.wait)
+    }
+
     /// Formats `fd readable: 17, 19, 20 .. 66`.
     pub fn describe(&self) -> String {
         match self.kind {

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::record::SiteId;
+use ctp_trace::record::{LeafKind, SiteId};
 use serde::Serialize;
 
 use crate::names::chains::{AllFunctions, Awaits};
@@ -25,6 +25,9 @@ pub struct Branch {
     pub functions: Vec<Label>,
     /// The library function in which the branch waits, if known.
     pub within: Option<String>,
+    /// What its leaf future waits for.
+    #[serde(skip)]
+    pub kind: LeafKind,
     /// How long the oldest coroutine has waited for the branch, through all polls. `None` if that is not
     /// known.
     #[serde(skip_serializing_if = "Option::is_none")]

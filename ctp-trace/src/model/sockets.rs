@@ -33,6 +33,11 @@ impl SocketWaits {
 }
 
 impl TraceModel {
+    /// What the leaf future at a site waits for.
+    pub fn leaf_kind_at(&self, site: SiteId) -> LeafKind {
+        self.socket_waits.kind(site)
+    }
+
     /// What the leaf future waits for that the coroutine awaits. Unknown if the program announced the
     /// wait, which says more, and for a wait with branches of several kinds.
     pub fn leaf_kind(&self, coroutine: &Coroutine) -> LeafKind {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::awaited::built_in_package_with_frame_pointers;
-use crate::support::{record, record_built, record_with, report_json};
+use crate::support::{record, record_built, record_with, report, report_json};
 
 const VERDICTS: &str = include_str!("../../../docs/verdicts.md");
 const VERDICTS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
@@ -104,7 +104,7 @@ fn names_of_births(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 /// Programs whose leaf futures only chains distinguish.
-const CHAINED: [&str; 16] = [
+const CHAINED: [&str; 17] = [
     "zoo_full_channels",
     "zoo_own_queue",
     "zoo_select_idle",
@@ -121,6 +121,7 @@ const CHAINED: [&str; 16] = [
     "zoo_shared_queue",
     "zoo_opposite_locks",
     "zoo_ask_ring",
+    "zoo_half_frame",
 ];
 
 /// Compares the stuck, busy and broken coroutines of the report with the program's account.
@@ -159,12 +160,26 @@ fn check_with(program: &str, arguments: &[&str]) {
         "busy",
         &by_name(list(&json["busy"]), &names),
     );
+    check_first_lines(directory.path(), &json);
     let broken = list(&json["trace"]["broken"]).iter();
     let broken: Vec<String> = broken.map(|broken| text(&broken["name"])).collect();
     let known: Vec<&str> = with_fate(&truth, "broken")
         .map(|[_, name, _]| *name)
         .collect();
     assert_eq!(broken, known, "{program}");
+}
+
+/// Checks that the first ten lines of the page name the place of a stuck group.
+fn check_first_lines(directory: &Path, json: &Value) {
+    let page = report(directory, &["--stuck"]).stdout;
+    let page = String::from_utf8(page).expect("text");
+    let first: Vec<&str> = page.lines().take(10).collect();
+    let mut stuck = list(&json["stuck"]).iter().peekable();
+    let is_named = |group: &Value| {
+        let at = format!(":{}", group["line"]);
+        first.iter().any(|line| line.contains(&at))
+    };
+    assert!(stuck.peek().is_none() || stuck.any(is_named), "{page}");
 }
 
 fn is_empty(json: &Value) -> bool {
@@ -246,13 +261,19 @@ programs! {
     zoo_service zoo_closed_early zoo_hang_after_load zoo_both_send zoo_no_progress
     zoo_event_loop
     zoo_second_connection zoo_second_permit zoo_silent_client zoo_shared_queue zoo_opposite_locks
-    zoo_ask_ring
+    zoo_ask_ring zoo_half_frame
 }
 
 // CT-15
 #[test]
 fn services_that_can_answer_are_not_stuck() {
     check_with("zoo_ask_ring", &["answered"]);
+}
+
+// CT-15
+#[test]
+fn frames_that_arrive_whole_leave_nothing_stuck() {
+    check_with("zoo_half_frame", &["whole"]);
 }
 
 #[test]

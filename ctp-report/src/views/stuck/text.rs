@@ -1,5 +1,6 @@
 //! The page of `--stuck`: each group with its verdict, evidence and proof.
 
+mod awaited;
 mod closings;
 mod cycles;
 mod fields;
@@ -84,10 +85,8 @@ fn summary(page: &mut Page, shown: &Shown, threshold: Nanos) -> io::Result<()> {
         }
         page.gap()?;
     } else if let Some(still) = still {
-        let caveat =
-            text::capitalized(&still) + "; a program that has nothing to do looks the same.";
+        let caveat = text::capitalized(&still) + "; an idle program looks the same.";
         page.sentence("", "", &caveat)?;
-        page.gap()?;
     }
     Ok(())
 }
@@ -158,8 +157,12 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
     let coroutines = units::counted(model::count(groups) as u64, "coroutine");
     let sites = units::counted(groups.len() as u64, "site");
     let verdict = groups[0].group_verdict.verdict;
-    let rest = format!(" {coroutines}, {sites}");
-    page.spread_headline(verdict, &rest, groups[0].group_verdict.confidence)?;
+    let confidence = groups[0].group_verdict.confidence;
+    let counts = format!(" {coroutines}, {sites}");
+    let taken = [verdict, &counts, confidence].map(text::columns);
+    let room = text::EDGE.saturating_sub(taken.iter().sum::<usize>() + 2);
+    let rest = counts + &awaited::in_headline(groups, room);
+    page.spread_headline(verdict, &rest, confidence)?;
     page.sentence("  ", "  ", &reasons::section(groups))?;
     page.gap()?;
     groups

@@ -46,6 +46,7 @@ fn branches(context: &Context, members: &[Member]) -> Vec<Branch> {
     branches
         .map(|branch| Branch {
             waited_ns: since.get(&branch.site).map(|since| since.until(end).0),
+            kind: model.trace_model.leaf_kind_at(branch.site),
             longest_ns: past(branch.site).map(|past| past.longest.0),
             ..branch.clone()
         })

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use ctp_trace::record::Nanos;
+use ctp_trace::record::{LeafKind, Nanos};
 use ctp_trace::verdict::Fact;
 
 use super::{reasons, threads};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
-use crate::evidence::leaf_wait::LeafWait;
+use crate::evidence::leaf_wait::{self, LeafWait};
 use crate::evidence::resource::WaitsFor;
 use crate::names::branches::Branch;
 use crate::names::label;
@@ -25,14 +25,23 @@ type Field = (&'static str, String);
 /// The width of the value of a field, in columns.
 const ROOM: usize = 80;
 
-/// `Interval::tick (longest 51 ms)       for 44 ms`: a branch, and how long it has waited.
+/// `Timeout: a lock (longest 51 ms)       for 3 s`: a branch, and how long it has waited.
 pub(super) fn branch_line(branch: &Branch) -> String {
     let longest = branch.longest_ns.map(units::duration_ns);
     let longest = longest.map(|longest| format!(" (longest {longest})"));
-    let what = branch.describe() + &longest.unwrap_or_default();
+    let longest = longest.unwrap_or_default();
+    let kind = match branch.kind {
+        kind if !branch.functions.is_empty() || kind == LeafKind::Unknown => String::new(),
+        kind => format!(": {}", leaf_wait::phrase(kind)),
+    };
+    let what = branch.describe() + &kind;
     match branch.waited_ns.map(units::duration_ns) {
-        Some(age) => spread_field(&what, &format!("for {age}")),
-        None => what,
+        Some(age) => {
+            let age = format!("for {age}");
+            let room = ROOM.saturating_sub(text::columns(&longest) + text::columns(&age) + 2);
+            spread_field(&(text::cut_middle(&what, room) + &longest), &age)
+        }
+        None => what + &longest,
     }
 }
 
