@@ -1,10 +1,10 @@
-//! Linker names to names for people: Rust (both manglings), C++ and its coroutines.
+//! Demangles the symbol names of the linker: Rust (both manglings), C++ and its coroutines.
 
 use std::fmt::Write as _;
 
 use crate::tidy::tidy;
 
-/// The name for people behind a linker name; a name that is not mangled is only tidied.
+/// The readable name for a symbol name of the linker. A name that is not mangled is only tidied.
 ///
 /// ```
 /// let legacy = "_ZN1a10read_frame28_$u7b$$u7b$closure$u7d$$u7d$17h762df075a0f448f8E";

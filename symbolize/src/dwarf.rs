@@ -173,14 +173,13 @@ impl<'i> Place<'_, 'i> {
         located
     }
 
-    /// Whether there is memory for what a lookup makes of the units there.
+    /// Whether the budget has room for the tables that a lookup makes from the units at the address.
     fn is_affordable(&self) -> bool {
-        let functions = || {
-            let found = self.info.context.find_dwarf_and_unit(self.address.0);
-            self.info.split.answer(found, self.images)
-        };
-        let costs = &self.info.costs;
-        costs.admit(self.address, &self.info.sections, functions)
+        let info = self.info;
+        info.costs.admit(self.address, &info.sections, || {
+            let found = info.context.find_dwarf_and_unit(self.address.0);
+            info.split.answer(found, self.images)
+        })
     }
 
     fn locate(&self, frame: &addr2line::Frame<'_, Reader<'i>>, known: &Known) -> Located {

@@ -101,12 +101,14 @@ impl Mappings {
     /// The mapping that contains the address.
     ///
     /// A recording may hold several: libraries come and go while a program runs.
-    /// If they do not mean the same code, no guess is made.
+    /// If the mappings disagree about the code at the address, this is an error rather than a guess.
     pub(crate) fn find(&self, address: Avma) -> Result<&Mapping, Miss> {
-        let all = || self.all_with(address);
-        let found = all().max_by_key(|mapping| mapping.reliability());
-        let found = found.ok_or(Miss::NoModule(address))?;
-        match all().find(|other| !other.agrees_with(found)) {
+        let found = self
+            .all_with(address)
+            .max_by_key(|mapping| mapping.reliability())
+            .ok_or(Miss::NoModule(address))?;
+        let mut all = self.all_with(address);
+        match all.find(|other| !other.agrees_with(found)) {
             None => Ok(found),
             Some(other) => Err(Miss::Ambiguous {
                 address,

@@ -33,7 +33,7 @@ impl Name {
     }
 }
 
-/// Behind the last `::` that is not in brackets.
+/// The part of a path after the last `::` outside of brackets.
 fn last_part(name: &str) -> &str {
     let mut depth = 0i32;
     let mut start = 0;
@@ -48,7 +48,7 @@ fn last_part(name: &str) -> &str {
     &name[start..]
 }
 
-/// Without generic arguments and parameters.
+/// The name without generic arguments and parameters.
 fn plain(part: &str) -> &str {
     part.split(['<', '(', ':']).next().unwrap_or(part)
 }

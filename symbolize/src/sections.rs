@@ -70,7 +70,7 @@ impl<'i> Sections<'i> {
         }
     }
 
-    /// The same, with the places of variables.
+    /// Like [`whole`](Self::whole), and also the sections with the locations of variables.
     pub(crate) fn with_variables(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
         use gimli::SectionId as Id;
         let mut whole = self.whole();
@@ -113,7 +113,7 @@ impl<'i> Sections<'i> {
     }
 }
 
-/// The others are not looked into, neither for functions nor for lines.
+/// Whether lookups of functions or lines read this section.
 fn is_needed(id: gimli::SectionId) -> bool {
     use gimli::SectionId as Id;
     matches!(
@@ -139,7 +139,8 @@ fn can_hold(compressed: u64, uncompressed: u64) -> bool {
     uncompressed / MAX_PER_BYTE <= compressed
 }
 
-/// The most bytes that a byte of deflate unpacks to. Debug info stays far below, in any format.
+/// The maximum number of bytes that one byte of deflate unpacks to. Debug info stays far below that, in
+/// any format.
 const MAX_PER_BYTE: u64 = 1032;
 
 #[cfg(test)]

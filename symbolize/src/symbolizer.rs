@@ -39,7 +39,7 @@ pub struct Resolved {
     pub offset: u64,
 }
 
-/// Resolves the addresses of a process at a time; [`turn_to`](Self::turn_to) changes the process.
+/// Resolves addresses of one process at a time; [`turn_to`](Self::turn_to) switches to another process.
 ///
 /// Every file is opened at most once, even if several processes map the file. Every address of a process is resolved
 /// at most once.
@@ -166,15 +166,21 @@ fn stated<'m>(
 }
 
 fn shown(located: Vec<Located>) -> Vec<Frame> {
-    let outermost = located.len().saturating_sub(1);
-    let frame = |(depth, located): (usize, Located)| Frame {
+    let mut frames: Vec<Frame> = located.into_iter().map(inlined_frame).collect();
+    if let Some(outermost) = frames.last_mut() {
+        outermost.inlined = false;
+    }
+    frames
+}
+
+fn inlined_frame(located: Located) -> Frame {
+    Frame {
         function: located.name.map(Name::into_shown),
         file: located.file,
         line: located.line,
         column: located.column,
-        inlined: depth < outermost,
-    };
-    located.into_iter().enumerate().map(frame).collect()
+        inlined: true,
+    }
 }
 
 /// The distinct files of all mappings, opened on first use, and the mappings of the present process.

@@ -102,7 +102,7 @@ impl<P: Platform> Probe<P> {
     ///
     /// The trace reports the holder at the end of the recording as the cause for coroutines that
     /// [wait](crate::Wait::lock) for the lock. So record only resources that nothing but the holder
-    /// can give back: a lock, but not a semaphore that others may increment. The readers of a lock
+    /// can release: a lock, but not a semaphore that others may increment. The readers of a lock
     /// that can be shared call [`acquired_shared`](Probe::acquired_shared) instead.
     ///
     /// If a guard moves to another coroutine, or out of a coroutine that ends, call
@@ -148,8 +148,8 @@ impl<P: Platform> Probe<P> {
         );
     }
 
-    /// Records that the resource is given back; use a name of the same type. Call this just before
-    /// the release, so that the next event of that lock is recorded later. A resource that was not
+    /// Records that the resource is released; use a name of the same type. Call this just before the
+    /// release, so that the next event of that lock is recorded later. A resource that was not
     /// [`acquired`](Probe::acquired) during the recording is ignored.
     #[inline]
     #[track_caller]

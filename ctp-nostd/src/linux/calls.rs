@@ -75,7 +75,7 @@ pub fn acquired_shared_at(resource: impl Into<Resource>, place: &'static Locatio
     }
 }
 
-/// Records that such a resource, named by the same type, is about to be given back. See
+/// Records that such a resource, named by the same type, is about to be released. See
 /// [`Probe::released`].
 #[inline]
 #[track_caller]

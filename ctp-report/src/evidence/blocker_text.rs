@@ -2,7 +2,7 @@
 
 use ctp_trace::verdict::{Caveat, NO_CAVEAT};
 
-use crate::evidence::blockers::{Activity, KeptBy, UNKNOWN_HOLDER};
+use crate::evidence::blockers::{Activity, PREVIOUS_HOLDER, ShownBlocker, UNKNOWN_HOLDER};
 use crate::evidence::last_waker::LastWaker;
 use crate::text::{self, units};
 
@@ -17,7 +17,7 @@ pub type Field = (&'static str, String);
 
 /// The fields for the blockers and for the number of `others`. With `says_more`, they include the
 /// activity of each blocker.
-pub fn fields(all: &[KeptBy], others: usize, says_more: bool) -> Vec<Field> {
+pub fn fields(all: &[ShownBlocker], others: usize, says_more: bool) -> Vec<Field> {
     let mut fields = Vec::new();
     for blocker in all.iter().take(MAX_SHOWN) {
         fields.push((field(blocker), text::cut_middle(&subject(blocker), ROOM)));
@@ -28,53 +28,55 @@ pub fn fields(all: &[KeptBy], others: usize, says_more: bool) -> Vec<Field> {
     fields
 }
 
-fn field(blocker: &KeptBy) -> &'static str {
+fn field(blocker: &ShownBlocker) -> &'static str {
     match blocker.how {
         "holder" | UNKNOWN_HOLDER => "held by",
         "host" => "polled by",
         "inside" => "it polls",
         "ahead" => "behind",
-        "former" => "left by",
+        PREVIOUS_HOLDER => "released",
         _ => "that is",
     }
 }
 
-/// Formats `id 7 main_loop, taken at main.rs:40, 2.9 s ago`.
-fn subject(blocker: &KeptBy) -> String {
+/// Formats `id 7 main_loop, taken at main.rs:40, 2.9 s ago`. For a released lock: `by id 7 main_loop at
+/// main.rs:40, 2.9 s ago`.
+fn subject(blocker: &ShownBlocker) -> String {
     let subject = match (blocker.id, blocker.tid) {
         (Some(id), _) => format!("id {id} {}", blocker.name).trim_end().to_owned(),
         (None, Some(tid)) if blocker.how != UNKNOWN_HOLDER => {
             format!("tid {tid}, which ran no coroutine")
         }
-        (None, _) => "one that is not known".to_owned(),
+        (None, _) => "an unknown coroutine".to_owned(),
     };
     let on = blocker.tid.filter(|_| blocker.how == UNKNOWN_HOLDER);
     let on = on.map(|tid| format!(" on tid {tid}")).unwrap_or_default();
-    let at = blocker.taken_at.as_ref();
-    let how = match blocker.how {
-        "former" => "given back",
-        _ => "taken",
-    };
-    let at = at.map(|at| format!(", {how} at {at}{on}"));
-    let at = at.unwrap_or_default();
     let ago = blocker
         .taken_ns
         .map(|ns| format!(", {} ago", units::duration_ns(ns)));
-    subject + &at + &ago.unwrap_or_default()
+    let ago = ago.unwrap_or_default();
+    let at = blocker.taken_at.as_ref();
+    if blocker.how == PREVIOUS_HOLDER {
+        let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+        return format!("by {subject}{at}{ago}");
+    }
+    let at = at.map(|at| format!(", taken at {at}{on}"));
+    subject + &at.unwrap_or_default() + &ago
 }
 
 /// Formats the first blocker as `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has
 /// run for 2.9 s`.
-pub fn in_a_clause(all: &[KeptBy], others: usize) -> String {
+pub fn in_a_clause(all: &[ShownBlocker], others: usize) -> String {
     let first = all.first().map(|blocker| format!("; {}", clause(blocker)));
     let others = and_others(all, 1, others).map(|others| format!("; {others}"));
     first.unwrap_or_default() + &others.unwrap_or_default()
 }
 
 /// Formats `and by 1 other` for blockers that are not listed.
-fn and_others(all: &[KeptBy], reported: usize, others: usize) -> Option<String> {
+fn and_others(all: &[ShownBlocker], reported: usize, others: usize) -> Option<String> {
     let more = all.len().saturating_sub(reported) + others;
-    let by = if field(all.first()?).ends_with("by") {
+    let first = all.first()?;
+    let by = if first.how == PREVIOUS_HOLDER || field(first).ends_with("by") {
         "and by"
     } else {
         "and"
@@ -83,13 +85,13 @@ fn and_others(all: &[KeptBy], reported: usize, others: usize) -> Option<String> 
 }
 
 /// A line for each blocker.
-pub fn lines(all: &[KeptBy]) -> Vec<String> {
+pub fn lines(all: &[ShownBlocker]) -> Vec<String> {
     let mut lines: Vec<String> = all.iter().take(MAX_SHOWN).map(clause).collect();
     lines.extend(and_others(all, MAX_SHOWN, 0));
     lines
 }
 
-fn clause(blocker: &KeptBy) -> String {
+fn clause(blocker: &ShownBlocker) -> String {
     let does = does(blocker)
         .map(|does| format!(", {does}"))
         .unwrap_or_default();
@@ -97,7 +99,7 @@ fn clause(blocker: &KeptBy) -> String {
 }
 
 /// The field for a blocker and its subject.
-pub fn reported(blocker: &KeptBy) -> (&'static str, String) {
+pub fn reported(blocker: &ShownBlocker) -> (&'static str, String) {
     (
         field(blocker),
         text::cut_middle(&subject(blocker), ROOM - 12),
@@ -113,10 +115,10 @@ pub fn caveat(caveat: Option<Caveat>) -> Option<&'static str> {
 }
 
 /// The activity of a blocker.
-pub fn does(blocker: &KeptBy) -> Option<String> {
+pub fn does(blocker: &ShownBlocker) -> Option<String> {
     if let Some(ns) = blocker.ended_ns {
         let ago = units::duration_ns(ns);
-        return Some(format!("which ended {ago} ago without giving it back"));
+        return Some(format!("which ended {ago} ago without releasing it"));
     }
     activity(&blocker.activity)
 }
@@ -124,7 +126,9 @@ pub fn does(blocker: &KeptBy) -> Option<String> {
 /// Formats `which waits for user: 3 at main.rs:40, for 2.9 s`.
 pub fn activity(activity: &Activity) -> Option<String> {
     if activity.does == Some("woke") {
-        return Some("whose wake it had: it ran, and has not taken it".to_owned());
+        return Some(
+            "after which this waiter was woken and ran, but did not take the lock".to_owned(),
+        );
     }
     let long = units::duration_ns(activity.does_ns?);
     let at = activity.waits_at.as_ref();
@@ -143,8 +147,8 @@ pub fn done_by(waker: &LastWaker) -> String {
     activity.unwrap_or_else(|| "which has ended".to_owned())
 }
 
-/// Formats `3 coroutines that go on only after that: ids 4, 5, 6`.
-pub fn behind(ids: &[u32], is_fully_described: bool) -> Option<String> {
+/// Formats `3 coroutines: ids 4, 5, 6`.
+pub fn blocked(ids: &[u32], is_fully_described: bool) -> Option<String> {
     let listed = if is_fully_described {
         ids.iter()
             .map(u32::to_string)
@@ -153,15 +157,9 @@ pub fn behind(ids: &[u32], is_fully_described: bool) -> Option<String> {
     } else {
         text::few(ids)
     };
-    let message = match ids.len() {
-        0 => return None,
-        1 => format!("1 coroutine that goes on only after that: id {listed}"),
-        more => {
-            let more = units::grouped(more as u64);
-            format!("{more} coroutines that go on only after that: ids {listed}")
-        }
-    };
-    Some(message)
+    let count = units::counted(ids.len() as u64, "coroutine");
+    let id = if ids.len() == 1 { "id" } else { "ids" };
+    (!ids.is_empty()).then(|| format!("{count}: {id} {listed}"))
 }
 
 /// How certain it is that the blocked coroutines cannot continue.

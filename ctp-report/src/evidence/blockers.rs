@@ -12,20 +12,23 @@ use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::Names;
 
-/// Value of [`KeptBy::how`] for a holder of which only the thread is known.
+/// Value of [`ShownBlocker::how`] for a holder of which only the thread is known.
 pub const UNKNOWN_HOLDER: &str = "unknown-holder";
+
+/// Value of [`ShownBlocker::how`] for the coroutine or thread that released the lock last.
+pub const PREVIOUS_HOLDER: &str = "previous-holder";
 
 /// A coroutine or thread that blocks a waiting coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct KeptBy {
+pub struct ShownBlocker {
     /// Relation to the waiting coroutine:
-    /// - `holder` holds its lock.
-    /// - `unknown-holder` holds its lock, but only the thread that acquired the lock is known.
-    /// - `ahead` waits first for its lock, which readers hold.
-    /// - `former` held its lock, which is free now.
-    /// - `awaited` is a coroutine of which it awaits the end.
-    /// - `host` would have to poll it.
-    /// - `inside` is polled by it.
+    /// - `holder` holds the awaited lock.
+    /// - `unknown-holder` holds the awaited lock, but only the thread that acquired the lock is known.
+    /// - `ahead` is first in the queue of the awaited lock, which readers hold.
+    /// - `previous-holder` released the awaited lock, which is free now.
+    /// - `awaited` has to end: the waiting coroutine joins it.
+    /// - `host` has to poll the waiting coroutine.
+    /// - `inside` is polled by the waiting coroutine.
     pub how: &'static str,
     /// The id of the coroutine, if known.
     pub id: Option<u32>,
@@ -47,7 +50,7 @@ pub struct KeptBy {
 /// The current activity of a coroutine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Activity {
-    /// `waits`, `runs`, or `born` if the coroutine never ran. For a `former` holder also `woke`: the
+    /// `waits`, `runs`, or `born` if the coroutine never ran. For a `previous-holder` also `woke`: the
     /// waiting coroutine was woken and ran after the release.
     pub does: Option<&'static str>,
     /// What the coroutine waits for, if recorded.
@@ -65,7 +68,7 @@ const MAX_SHOWN: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
     /// The coroutines. Each is blocked by the next.
-    pub steps: Vec<Kept>,
+    pub steps: Vec<BlockedStep>,
     /// The end of the line.
     pub ends: LineEnd,
     /// The ids of a cycle: each coroutine waits for the next, and the last for the first.
@@ -75,11 +78,11 @@ pub struct Line {
 
 /// A waiting coroutine and its blockers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct BlockedStep {
     /// The id of the waiting coroutine.
     pub id: u32,
     /// The blockers.
-    pub by: Vec<KeptBy>,
+    pub by: Vec<ShownBlocker>,
     /// Why the blockers are not certain, as a word.
     pub caveat: Option<&'static str>,
     /// The same caveat, for pages.
@@ -104,11 +107,11 @@ pub enum LineEnd {
 /// Follows the blockers from a coroutine step by step. `None` if the coroutine has no known blocker.
 pub fn line(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) -> Option<Line> {
     let (path, ends, cycle) = path(blocks, coroutine.id);
-    let steps: Vec<Kept> = path
+    let steps: Vec<BlockedStep> = path
         .iter()
         .filter_map(|id| {
             let caveat = blocks.of(*id)?.caveat;
-            Some(Kept {
+            Some(BlockedStep {
                 id: id.0,
                 by: of(model, names, blocks, model.trace_model.get(*id)?),
                 caveat: caveat.map(Caveat::word),
@@ -145,13 +148,18 @@ fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u
 
 /// The known blockers of a coroutine. Blockers that ended come last, because another coroutine may hold
 /// their lock since.
-pub fn of(model: &Model, names: &Names, blocks: &Blocks, coroutine: &Coroutine) -> Vec<KeptBy> {
+pub fn of(
+    model: &Model,
+    names: &Names,
+    blocks: &Blocks,
+    coroutine: &Coroutine,
+) -> Vec<ShownBlocker> {
     let blockers = blocks
         .of(coroutine.id)
         .into_iter()
         .flat_map(|block| &block.by);
-    let mut all: Vec<KeptBy> = blockers
-        .map(|blocker| kept_by(model, names, coroutine, blocker))
+    let mut all: Vec<ShownBlocker> = blockers
+        .map(|blocker| shown(model, names, coroutine, blocker))
         .collect();
     all.sort_by_key(|blocker| blocker.ended_ns.is_some());
     all
@@ -177,14 +185,14 @@ fn subject(blocker: &Blocker) -> (Option<CoroutineId>, Option<u64>) {
     }
 }
 
-fn kept_by(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> KeptBy {
+fn shown(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> ShownBlocker {
     let (how, holding) = match blocker {
         Blocker::Holder(holding) if holding.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(holding)),
         Blocker::Holder(holding) => ("holder", Some(holding)),
         Blocker::Host(_) => ("host", None),
         Blocker::Ahead { .. } => ("ahead", None),
         Blocker::Inside(_) => ("inside", None),
-        Blocker::PreviousHolder(holding) => ("former", Some(holding)),
+        Blocker::PreviousHolder(holding) => (PREVIOUS_HOLDER, Some(holding)),
         _ => ("awaited", None),
     };
     let end = model.trace_model.end_of(coroutine.process);
@@ -193,7 +201,7 @@ fn kept_by(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocke
         .and_then(|id| model.trace_model.get(id))
         .filter(|other| other.is_alive());
     let id = blocker.coroutine().or(holding.and_then(by));
-    KeptBy {
+    ShownBlocker {
         how,
         id: id.map(|id| id.0),
         name: id.map_or_else(String::new, |id| name(model, names, id, holding)),

@@ -14,7 +14,7 @@ use crate::text::{self, units};
 
 /// A coroutine that blocks the thread of other coroutines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ThreadKeptBy {
+pub struct ThreadBlocker {
     /// The id.
     pub id: u32,
     /// The name.
@@ -52,7 +52,7 @@ impl Busy {
         model: &Model,
         names: &Names,
         all: impl IntoIterator<Item = &'c Coroutine>,
-    ) -> Vec<ThreadKeptBy> {
+    ) -> Vec<ThreadBlocker> {
         let mut counts: BTreeMap<CoroutineId, usize> = BTreeMap::new();
         for coroutine in all {
             let blocker = thread(coroutine).and_then(|thread| self.0.get(&thread));
@@ -70,12 +70,12 @@ impl Busy {
     }
 }
 
-impl ThreadKeptBy {
-    /// Formats `is kept by id 6 hog, for 4.7 s`.
-    pub fn keeps(&self) -> String {
+impl ThreadBlocker {
+    /// Formats `is blocked by id 6 hog, for 4.7 s`.
+    pub fn blocks(&self) -> String {
         let subject = format!("id {} {}", self.id, text::cut_middle(&self.name, 40));
         let long = units::duration_ns(self.runs_ns);
-        format!("is kept by {subject}, for {long}")
+        format!("is blocked by {subject}, for {long}")
     }
 }
 
@@ -89,9 +89,9 @@ fn blocker(
     names: &Names,
     coroutine: &Coroutine,
     count: usize,
-) -> Option<ThreadKeptBy> {
+) -> Option<ThreadBlocker> {
     let end = model.trace_model.end_of(coroutine.process);
-    Some(ThreadKeptBy {
+    Some(ThreadBlocker {
         id: coroutine.id.0,
         name: names.of_coroutine(model, coroutine),
         tid: coroutine.last?.tid,

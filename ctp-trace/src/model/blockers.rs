@@ -186,7 +186,7 @@ impl TraceModel {
         if held
             .holders
             .iter()
-            .any(|holder| self.may_be_given_back(holder))
+            .any(|holder| self.may_be_released(holder))
         {
             return None;
         }
@@ -209,7 +209,7 @@ impl TraceModel {
 
     /// Whether a release may be missing because recording was stopped. A holder that has not run since
     /// then cannot have released the lock.
-    fn may_be_given_back(&self, holding: &Holding) -> bool {
+    fn may_be_released(&self, holding: &Holding) -> bool {
         let last_ran = match (holding.ended, holding.by) {
             (Some(ended), _) => Some(ended),
             (None, Waker::Coroutine(id)) => self

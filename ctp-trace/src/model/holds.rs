@@ -158,7 +158,7 @@ impl Holds {
         }
         for holding in held.take_those_until(thread_event.at) {
             self.count(holding.by, resource, -1);
-            self.given_back_by(hold.by, &holding, thread_event.process);
+            self.released_by(hold.by, &holding, thread_event.process);
         }
     }
 
@@ -272,7 +272,7 @@ impl Holds {
 
     /// A lock was released by another coroutine or thread than the one that acquired it. If the acquirer
     /// ends next, it was dropped along with the lock; otherwise the lock was handed over.
-    fn given_back_by(&mut self, by: Waker, holding: &Holding, process: ProcessId) {
+    fn released_by(&mut self, by: Waker, holding: &Holding, process: ProcessId) {
         match holding.by {
             _ if by == Waker::Foreign || holding.by == Waker::Foreign => {}
             Waker::Coroutine(id) if holding.ended.is_none() => {

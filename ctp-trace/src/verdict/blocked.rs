@@ -24,9 +24,7 @@ impl Case<'_> {
         let caveat = caveat.or((age < SURE_AFTER).then_some(Caveat::Recent));
         let (verdict, reason) = match block_cause {
             BlockCause::Cycle => (Verdict::Deadlock, Reason::Deadlock { caveat }),
-            BlockCause::Ended(holder) => {
-                (Verdict::Stuck, Reason::NeverGivenBack { holder, caveat })
-            }
+            BlockCause::Ended(holder) => (Verdict::Stuck, Reason::NeverReleased { holder, caveat }),
             BlockCause::Unclaimed => (Verdict::Stuck, Reason::Unclaimed { caveat }),
             BlockCause::Behind(root) => (Verdict::Stuck, Reason::Behind { root, caveat }),
         };

@@ -69,7 +69,7 @@ pub enum Reason {
         caveat: Option<Caveat>,
     },
     /// The holder of the awaited lock has ended without releasing it.
-    NeverGivenBack {
+    NeverReleased {
         /// The coroutine that took the lock.
         holder: CoroutineId,
         /// The caveat; `None` if this is certain.
@@ -163,7 +163,7 @@ impl Reason {
         match self {
             Reason::Closed { caveat, .. }
             | Reason::Deadlock { caveat }
-            | Reason::NeverGivenBack { caveat, .. }
+            | Reason::NeverReleased { caveat, .. }
             | Reason::Unclaimed { caveat }
             | Reason::Behind { caveat, .. }
             | Reason::Looked { caveat, .. } => caveat,

@@ -81,7 +81,7 @@ fn a_reader_that_ended_blocks_the_writer() {
     recording.waits(1, 13, WaitKind::Timer, 0);
     recording.wants(3, 20, A);
     let holder = CoroutineId(2);
-    let reason = Reason::NeverGivenBack {
+    let reason = Reason::NeverReleased {
         holder,
         caveat: None,
     };

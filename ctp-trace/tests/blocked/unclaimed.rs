@@ -16,7 +16,7 @@ const UNCLAIMED: (Verdict, Confidence, Reason) = (
 );
 
 /// Coroutine 1 had the lock; coroutines 2 and 3 wait for it.
-fn given_back() -> Recording {
+fn released() -> Recording {
     let mut recording = Recording::of(3);
     recording.takes(1, 10, A);
     recording.wants(2, 20, A);
@@ -34,13 +34,13 @@ fn stuck(recording: &Recording) -> Vec<u32> {
 // CT-15
 #[test]
 fn a_release_without_a_wake_leaves_waiters_stuck() {
-    assert_eq!(stuck(&given_back()), [2, 3]);
-    let mut again = given_back();
+    assert_eq!(stuck(&released()), [2, 3]);
+    let mut again = released();
     again.woken(2, 31);
     again.runs(2, 32);
     again.wants(2, 33, A);
     assert_eq!(stuck(&again), [2, 3], "ran without taking the lock");
-    let mut late = given_back();
+    let mut late = released();
     late.wants(1, 9_500, A);
     assert_eq!(stuck(&late), [2, 3], "coroutine 1 began to wait recently");
 }
@@ -48,7 +48,7 @@ fn a_release_without_a_wake_leaves_waiters_stuck() {
 // CT-15
 #[test]
 fn a_woken_waiter_may_take_the_lock() {
-    let mut woken = given_back();
+    let mut woken = released();
     woken.woken(3, 31);
     assert_eq!(stuck(&woken), []);
     woken.runs(3, 32);
@@ -60,12 +60,12 @@ fn a_woken_waiter_may_take_the_lock() {
 // CT-15
 #[test]
 fn a_waiter_that_another_thread_wakes_takes_no_lock() {
-    let mut timed_out = given_back();
+    let mut timed_out = released();
     timed_out.woken_by(3, 31, 9);
     timed_out.runs(3, 32);
     timed_out.waits(3, 33, WaitKind::Timer, 0);
     assert_eq!(stuck(&timed_out), [2]);
-    let mut handed_over = given_back();
+    let mut handed_over = released();
     handed_over.woken_by(3, 31, SHARED);
     handed_over.runs(3, 32);
     handed_over.ends(3, 33);
@@ -85,14 +85,14 @@ fn a_lock_without_waiters_was_taken_silently() {
 // CT-15
 #[test]
 fn taken_closed_or_just_released_is_not_unclaimed() {
-    let mut taken = given_back();
+    let mut taken = released();
     taken.takes(1, 40, A);
     assert_eq!(stuck(&taken), []);
-    let mut recent = given_back();
+    let mut recent = released();
     recent.takes(1, 40, A);
     recent.gives(1, 9_500, A);
     assert_eq!(stuck(&recent), []);
-    let mut closed = given_back();
+    let mut closed = released();
     closed.thread_event(
         9_500,
         Act::Close(Close {
@@ -107,7 +107,7 @@ fn taken_closed_or_just_released_is_not_unclaimed() {
 // CT-24
 #[test]
 fn a_lost_record_may_hide_an_acquisition() {
-    let mut lost = given_back();
+    let mut lost = released();
     lost.thread_event(5_000, Act::Loss(1));
     assert_eq!(stuck(&lost), []);
 }

@@ -213,7 +213,7 @@ proptest! {
     #[test]
     fn certain_verdicts_have_complete_evidence(evidence in any_evidence()) {
         let judgement = judge(&evidence, THRESHOLD);
-        if let Reason::Deadlock { caveat } | Reason::NeverGivenBack { caveat, .. }
+        if let Reason::Deadlock { caveat } | Reason::NeverReleased { caveat, .. }
             | Reason::Unclaimed { caveat } | Reason::Behind { caveat, .. } = judgement.reason
         {
             let blocked = evidence.resource.blocked.unwrap();

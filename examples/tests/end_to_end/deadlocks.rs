@@ -22,7 +22,7 @@ fn cycle(json: &Value) -> Vec<[String; 4]> {
     list(&deadlock["cycle"])
         .iter()
         .map(|value| {
-            let by = &value["kept_by"][0];
+            let by = &value["blockers"][0];
             [&value["name"], &by["name"], &by["how"], &by["taken_at"]]
                 .map(|value| value.as_str().unwrap_or_default().to_owned())
         })
@@ -79,18 +79,18 @@ fn why_shows_the_whole_cycle() {
     record(directory.path(), "zoo_deadlock_tokio", &[]);
     let cycle = &report_json(directory.path(), &["--stuck"])["deadlocks"][0]["cycle"];
     let id = cycle[0]["id"].to_string();
-    let kept = &report_json(directory.path(), &["--why", &id])["why"]["kept"];
+    let blocked = &report_json(directory.path(), &["--why", &id])["why"]["blocked"];
     let name = |step: &Value| {
         step["by"][0]["name"]
             .as_str()
             .unwrap_or_default()
             .to_owned()
     };
-    let mut names: Vec<String> = list(&kept["steps"]).iter().map(name).collect();
+    let mut names: Vec<String> = list(&blocked["steps"]).iter().map(name).collect();
     assert_eq!(names.last().map(String::as_str), cycle[0]["name"].as_str());
     names.sort();
     assert_eq!(names, ["diner-0", "diner-1", "diner-2"]);
-    assert_eq!(kept["ends"], "cycle");
+    assert_eq!(blocked["ends"], "cycle");
 }
 
 // CT-15, CT-24
@@ -145,8 +145,8 @@ fn waiters_for_an_unclaimed_lock_are_likely_stuck() {
     let groups = list(&json["stuck"]).iter();
     let reported: BTreeSet<_> = groups
         .map(|group| {
-            let by = &group["kept_by"][0];
-            let is_match = by["how"] == "former" && by["name"] == "background";
+            let by = &group["blockers"][0];
+            let is_match = by["how"] == "previous-holder" && by["name"] == "background";
             (group["count"].as_u64(), is_match, by["does"] == "woke")
         })
         .collect();

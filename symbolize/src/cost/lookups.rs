@@ -11,10 +11,10 @@ const INLINED: u64 = 96;
 const RANGE: u64 = 64;
 /// Calls that are inlined into each other are read by recursion.
 const MAX_INLINING_DEPTH: usize = 128;
-/// Charged at once.
+/// Bytes that are charged in one step.
 const PORTION: u64 = 1 << 20;
 
-/// Rows, and the path of each file, which is a text of its own.
+/// Charges the rows, and the path of each file, which is kept as a string of its own.
 pub(super) fn charge_lines(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> Option<()> {
     let Some(program) = unit.line_program.clone() else {
         return Some(());
@@ -24,7 +24,7 @@ pub(super) fn charge_lines(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> 
     let header = program.header();
     for file in header.file_names() {
         let directory = file.directory(header).map_or(Ok(0), length);
-        // Behind a path that cannot be read no other is read.
+        // The parser stops at a path that it cannot read.
         let (Ok(directory), Ok(name)) = (directory, length(file.path_name())) else {
             break;
         };

@@ -9,7 +9,7 @@ use crate::file::image::Account;
 use crate::sections::Reader;
 
 const FILE: u64 = 160;
-/// For each byte of a table of abbreviations.
+/// The charge for each byte of a table of abbreviations.
 const ABBREVIATION_BYTE: u64 = 16;
 /// A longer header of a line program is not parsed: to do that takes a hundred times its length.
 const MAX_LINE_HEADER_BYTES: u64 = 256 << 10;
@@ -56,7 +56,8 @@ fn skip_abbreviations(table: &mut Reader<'_>) -> gimli::Result<()> {
     Ok(())
 }
 
-/// Looked up without parsing the unit, which would parse that header too.
+/// Whether the header of the unit's line program is short enough to be parsed. The unit itself is not
+/// parsed for this, because that would parse the header too.
 pub(super) fn is_line_header_short(sections: &Dwarf<'_>, header: &UnitHeader<Reader<'_>>) -> bool {
     let offset = line_program_of(sections, header);
     let length = offset.and_then(|offset| line_header_bytes(sections, offset).ok());
@@ -76,7 +77,8 @@ fn line_program_of(sections: &Dwarf<'_>, header: &UnitHeader<Reader<'_>>) -> Opt
     None
 }
 
-/// Laid out as in DWARF 5, section 6.2.4, and in the versions before.
+/// The length that the header of a line program states for itself, as in DWARF 5, section 6.2.4, and
+/// in earlier versions.
 fn line_header_bytes(sections: &Dwarf<'_>, offset: usize) -> gimli::Result<u64> {
     let mut program = *sections.debug_line.reader();
     program.skip(offset)?;

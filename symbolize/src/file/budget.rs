@@ -81,10 +81,10 @@ impl Budget {
     }
 }
 
-/// No reader needs a longer list.
+/// The maximum number of files that are listed as refused.
 const MAX_REFUSED: usize = 4096;
 
-/// Memory taken from a budget, which is given back on drop.
+/// Memory taken from a budget, which is returned on drop.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,

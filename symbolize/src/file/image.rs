@@ -53,7 +53,7 @@ pub(crate) struct Image {
 /// What is charged for a file. The file is listed as refused when a part does not fit.
 pub(crate) struct Account {
     charge: RefCell<Charge>,
-    of: ImageFile,
+    image_file: ImageFile,
 }
 
 impl Account {
@@ -62,14 +62,14 @@ impl Account {
     pub(crate) fn take(&self, bytes: u64) -> bool {
         let is_taken = self.charge.borrow_mut().take(bytes);
         if !is_taken {
-            self.of.refuse();
+            self.image_file.refuse();
         }
         is_taken
     }
 
     /// Notes that the file was not read, or only in part.
     pub(crate) fn refuse(&self) {
-        self.of.refuse();
+        self.image_file.refuse();
     }
 }
 
@@ -82,23 +82,23 @@ impl Image {
             let too_large = "too large";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, too_large));
         }
-        let of = ImageFile {
+        let image_file = ImageFile {
             path: path.to_owned(),
             identity: Identity::of(&metadata),
             budget: Arc::clone(budget),
         };
-        Ok(Self::new(file, of, Some(MAX_HEADER_BYTES)))
+        Ok(Self::new(file, image_file, Some(MAX_HEADER_BYTES)))
     }
 
-    fn new(file: File, of: ImageFile, header_bytes_left: Option<u64>) -> Self {
+    fn new(file: File, image_file: ImageFile, header_bytes_left: Option<u64>) -> Self {
         Self {
             parts: FrozenVec::new(),
             known: RefCell::default(),
             file: RefCell::new(Some(file)),
-            length: of.identity.bytes,
+            length: image_file.identity.bytes,
             header_bytes_left: RefCell::new(header_bytes_left),
             is_short: Cell::new(false),
-            account: of.account(),
+            account: image_file.account(),
         }
     }
 
@@ -109,7 +109,7 @@ impl Image {
 
     /// The file, to open it again later.
     pub(crate) fn file(&self) -> &ImageFile {
-        &self.account.of
+        &self.account.image_file
     }
 
     /// The account that this file is charged to while the image is kept.
@@ -138,11 +138,11 @@ impl Image {
     /// The CRC-32 of the whole file; the bytes are not kept. `None` if the file is too large or
     /// cannot be read.
     pub(crate) fn checksum(&self) -> Option<u32> {
-        let of = &self.account.of;
-        let sum = of
+        let image_file = &self.account.image_file;
+        let sum = image_file
             .budget
             .checksums
-            .get(of.identity, || self.compute_checksum());
+            .get(image_file.identity, || self.compute_checksum());
         if sum == Err(NoChecksum::TooLong) {
             self.account.refuse();
         }
@@ -175,20 +175,20 @@ impl Image {
 
     /// The bytes that another reader of the file keeps, or a new copy.
     fn read_part(&self, offset: u64, size: u64) -> Result<Arc<Part>, ()> {
-        let of = &self.account.of;
+        let image_file = &self.account.image_file;
         let key = PartKey {
-            file: of.identity,
+            file: image_file.identity,
             offset,
             size,
         };
         self.admit(size)?;
-        if let Some(shared) = of.budget.parts.get(&key) {
+        if let Some(shared) = image_file.budget.parts.get(&key) {
             return Ok(shared);
         }
-        let mut charge = Charge::none(&of.budget);
+        let mut charge = Charge::none(&image_file.budget);
         if !charge.take(size.saturating_add(PER_PART_BYTES)) {
             self.is_short.set(true);
-            of.refuse();
+            image_file.refuse();
             return Err(());
         }
         let mut bytes = vec![0; usize::try_from(size).map_err(|_| ())?];
@@ -196,7 +196,7 @@ impl Image {
         let is_read = file.as_ref().ok_or(())?.read_exact_at(&mut bytes, offset);
         is_read.map_err(|_| ())?;
         let part = Arc::new(Part::new(bytes, charge));
-        of.budget.parts.share(key, &part);
+        image_file.budget.parts.share(key, &part);
         Ok(part)
     }
 
@@ -229,7 +229,7 @@ impl ImageFile {
     pub(crate) fn account(&self) -> Account {
         Account {
             charge: RefCell::new(Charge::none(&self.budget)),
-            of: self.clone(),
+            image_file: self.clone(),
         }
     }
 

@@ -223,15 +223,15 @@ impl Group {
     }
 
     /// Whether busy threads alone may explain the verdict: it rests only on elapsed time, and
-    /// other coroutines kept the threads for at least 90 % of that time.
+    /// other coroutines blocked the threads for at least 90 % of that time.
     pub fn is_delayed_by_busy_threads(&self) -> bool {
-        let blockers = &self.evidence.thread_kept_by;
-        let kept: usize = blockers.iter().map(|blocker| blocker.count).sum();
+        let blockers = &self.evidence.thread_blockers;
+        let delayed: usize = blockers.iter().map(|blocker| blocker.count).sum();
         self.group_verdict.is_by_time()
-            && self.members.count == kept
+            && self.members.count == delayed
             && blockers
                 .iter()
-                .all(|thread_kept_by| self.members.oldest_ns / 10 * 9 <= thread_kept_by.runs_ns)
+                .all(|blocker| self.members.oldest_ns / 10 * 9 <= blocker.runs_ns)
     }
 
     /// The count and the function: `3 x read_frame`.

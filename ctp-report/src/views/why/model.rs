@@ -10,7 +10,7 @@ use ctp_trace::record::{Event, Nanos, Record, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
-use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
+use crate::evidence::busy_threads::{Busy, ThreadBlocker};
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::{Member, blockers, missing_wakes, resource};
 use crate::load::Model;
@@ -41,13 +41,13 @@ pub struct Why {
     pub closed: Option<Closed>,
     /// The coroutine that blocks this coroutine, the blocker of that coroutine, and so on, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kept: Option<blockers::Line>,
+    pub blocked: Option<blockers::Line>,
     /// The coroutine that woke this coroutine last, if it waits and no blocker is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_waker: Option<LastWaker>,
     /// The coroutine that keeps the thread on which this coroutine was last seen.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread_kept_by: Option<ThreadKeptBy>,
+    pub thread_blocker: Option<ThreadBlocker>,
     /// What made the coroutine ready, if it has not run since. If a coroutine did, the links lead to
     /// that coroutine.
     pub ready: Option<Ready>,
@@ -158,8 +158,8 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         .map_or(end_of_run(coroutine, end), |cause| cause.at);
     let wait = coroutine.suspend();
     let ready_for = pending.map(|cause| cause.at.max(wait.map_or(cause.at, |wait| wait.at)));
-    let kept = blockers::line(model, names, &model.trace_model.blocks(), coroutine);
-    let is_waker_of_interest = kept.is_none() && pending.is_none();
+    let blocked = blockers::line(model, names, &model.trace_model.blocks(), coroutine);
+    let is_waker_of_interest = blocked.is_none() && pending.is_none();
     Some(Why {
         id,
         name: names.of_coroutine(model, coroutine),
@@ -179,8 +179,8 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         last_waker: wait
             .filter(|_| is_waker_of_interest)
             .and_then(|_| last_waker::of(model, names, coroutine)),
-        kept,
-        thread_kept_by: busy.thread_blockers(model, names, [*coroutine]).pop(),
+        blocked,
+        thread_blocker: busy.thread_blockers(model, names, [*coroutine]).pop(),
         ready: pending.map(|cause| reporter.ready(cause, end)),
         queued_ns: ready_for.map_or(0, |since| since.until(end).0),
         end_ns: end.0,
@@ -391,9 +391,9 @@ mod tests {
             links: vec![link.clone(), link],
             wait: Wait::default(),
             closed: None,
-            kept: None,
+            blocked: None,
             last_waker: None,
-            thread_kept_by: None,
+            thread_blocker: None,
             ready: None,
             queued_ns: 1,
             end_ns: 0,

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::evidence::blockers::{Kept, Line, LineEnd};
+use crate::evidence::blockers::{BlockedStep, Line, LineEnd};
 use crate::evidence::{blocker_text, missing_wakes};
 use crate::text::{self, Page, units};
 use crate::views::why::model::{Closed, Link, Origin, Ready, Why};
@@ -28,13 +28,13 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
         self::link(page, link, next)?;
     }
     now(page, why)?;
-    kept(page, why)?;
+    blocked(page, why)?;
     if let Some(waker) = &why.last_waker {
         let subject = format!("{} the last time,", waker.subject());
         below(page, "woken by", &[subject, blocker_text::done_by(waker)])?;
     }
-    if let Some(by) = &why.thread_kept_by {
-        below(page, "", &[format!("its thread {}", by.keeps())])?;
+    if let Some(by) = &why.thread_blocker {
+        below(page, "", &[format!("its thread {}", by.blocks())])?;
     }
     page.gap()?;
     page.line(&summary(why))
@@ -156,8 +156,8 @@ fn state(why: &Why) -> String {
 }
 
 /// Writes the chain of blockers. Each step describes the coroutine named in the step before.
-fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
-    let Some(Line { steps, ends, cycle }) = &why.kept else {
+fn blocked(page: &mut Page, why: &Why) -> io::Result<()> {
+    let Some(Line { steps, ends, cycle }) = &why.blocked else {
         return Ok(());
     };
     for (i, step) in steps.iter().enumerate() {
@@ -172,7 +172,7 @@ fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
 }
 
 /// Writes the blockers of a step, each with what it does, or with the text `instead`.
-fn blockers(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<()> {
+fn blockers(page: &mut Page, step: &BlockedStep, instead: Option<String>) -> io::Result<()> {
     let reported = &step.by[..step.by.len().min(blocker_text::MAX_SHOWN)];
     for (i, blocker) in reported.iter().enumerate() {
         let (how, subject) = blocker_text::reported(blocker);

@@ -29,13 +29,13 @@ reasons! {
         may_be_doubted: true,
         ..of("deadlock", Verdict::Deadlock, Basis::Blocker)
     },
-    Reason::NeverGivenBack { .. } => Description {
+    Reason::NeverReleased { .. } => Description {
         when: "waits for a lock whose holder ended without releasing it",
         may_be_doubted: true,
         sentence: "it waits for a lock whose holder ended without releasing it; {caveat of blocker}",
         several: Some("they wait for locks whose holders ended without releasing them; \
             {caveat of blocker}"),
-        ..of("never-given-back", Verdict::Stuck, Basis::Blocker)
+        ..of("never-released", Verdict::Stuck, Basis::Blocker)
     },
     Reason::Behind { .. } => Description {
         when: "can continue only after a coroutine that is STUCK or in a DEADLOCK",

@@ -10,7 +10,7 @@ fn a_lock_of_an_ended_holder_blocks_forever() {
     recording.ends(1, 15);
     recording.wants(2, 20, A);
     let holder = CoroutineId(1);
-    let certain = Reason::NeverGivenBack {
+    let certain = Reason::NeverReleased {
         holder,
         caveat: None,
     };
@@ -41,7 +41,7 @@ fn a_thread_may_have_taken_the_lock_of_a_dropped_future() {
         .map(|entry| entry.2)
         .collect();
     let (holder, caveat) = (CoroutineId(1), Some(Caveat::Moved));
-    assert_eq!(caveats, [Reason::NeverGivenBack { holder, caveat }]);
+    assert_eq!(caveats, [Reason::NeverReleased { holder, caveat }]);
 }
 
 // CT-15
@@ -71,5 +71,5 @@ fn an_ended_nested_future_may_have_moved_the_lock() {
         .collect();
     let holder = CoroutineId(3);
     let caveat = Some(Caveat::Moved);
-    assert_eq!(caveats, [Reason::NeverGivenBack { holder, caveat }]);
+    assert_eq!(caveats, [Reason::NeverReleased { holder, caveat }]);
 }

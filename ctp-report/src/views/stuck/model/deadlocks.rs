@@ -8,7 +8,7 @@ use ctp_trace::verdict::{Caveat, Judgement, Reason};
 use serde::Serialize;
 
 use super::Context;
-use crate::evidence::blockers::{self, KeptBy};
+use crate::evidence::blockers::{self, ShownBlocker};
 use crate::evidence::proof::{self, Step};
 use crate::evidence::{Member, resource};
 use crate::load::Model;
@@ -28,7 +28,7 @@ pub struct Deadlock {
     /// The coroutines. Each waits for the next, and the last waits for the first.
     pub cycle: Vec<Link>,
     /// Ids of other coroutines that wait for the cycle, directly or through others.
-    pub behind: Vec<u32>,
+    pub blocks: Vec<u32>,
     /// The records that prove the cycle, by time.
     pub proof: Vec<Step>,
     /// The judgement of the first coroutine.
@@ -58,7 +58,7 @@ pub struct Link {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub woken_ns: Option<u64>,
     /// The coroutines that block this coroutine, among them the next of the cycle.
-    pub kept_by: Vec<KeptBy>,
+    pub blockers: Vec<ShownBlocker>,
     /// The site of the wait, for the source excerpt.
     #[serde(skip)]
     pub site: ctp_trace::record::SiteId,
@@ -103,7 +103,7 @@ fn deadlock(
             .min()
             .unwrap_or_default(),
         cycle: members.iter().map(|member| link(context, member)).collect(),
-        behind: context.behind.of_roots(cycle.iter().copied()),
+        blocks: context.behind.of_roots(cycle.iter().copied()),
         proof: proof(context, &members, caveat),
         judged: judgement,
         doubted: caveat,
@@ -136,7 +136,7 @@ fn link(context: &Context, coroutine: &Coroutine) -> Link {
             .until(end)
             .0,
         woken_ns: unpolled(blocks, coroutine).map(|wake| coroutine.wakes.at(&wake).until(end).0),
-        kept_by: blockers::of(model, names, blocks, coroutine),
+        blockers: blockers::of(model, names, blocks, coroutine),
         site: wait.site,
     }
 }
@@ -171,7 +171,7 @@ impl Behind {
     }
 }
 
-/// Collects the proof: each lock taken and not given back, each wait since then, and the end.
+/// Collects the proof: each lock that was acquired and not released, each wait since then, and the end.
 fn proof(context: &Context, members: &[&Coroutine], caveat: Option<Caveat>) -> Vec<Step> {
     let Context { model, names, .. } = *context;
     let mut steps = Vec::new();
@@ -232,6 +232,6 @@ fn end(
     } else {
         "no wake, "
     };
-    let what = format!("{wake}no run, nothing given back since; {losses}");
+    let what = format!("{wake}no run, no release since; {losses}");
     Some(proof::at_the_end(context.model, worst, what))
 }

@@ -6,8 +6,8 @@ use ctp_trace::verdict::Reason;
 use serde::Serialize;
 
 use super::{Context, oldest};
-use crate::evidence::blockers::{self, KeptBy};
-use crate::evidence::busy_threads::ThreadKeptBy;
+use crate::evidence::blockers::{self, ShownBlocker};
+use crate::evidence::busy_threads::ThreadBlocker;
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords};
 use crate::evidence::proof::{self, Proof};
@@ -26,13 +26,13 @@ pub struct Evidence {
     pub closed_by: Vec<ClosedBy>,
     /// The coroutines that block the oldest member, if recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub kept_by: Vec<KeptBy>,
+    pub blockers: Vec<ShownBlocker>,
     /// How many other coroutines block the other members.
     #[serde(skip_serializing_if = "is_default")]
-    pub kept_by_others: usize,
-    /// The coroutines that keep the threads on which members were last seen.
+    pub other_blockers: usize,
+    /// The busy coroutines on the threads where members last ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub thread_kept_by: Vec<ThreadKeptBy>,
+    pub thread_blockers: Vec<ThreadBlocker>,
     /// Where the thread of the oldest member is, by inspections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadInspection>,
@@ -41,7 +41,7 @@ pub struct Evidence {
     pub roots: Vec<u32>,
     /// Ids of the coroutines that wait for a member, directly or through others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub behind: Vec<u32>,
+    pub blocks: Vec<u32>,
     /// The usual waker at the place of the group, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual_waker: Option<UsualWaker>,
@@ -77,12 +77,12 @@ impl Evidence {
         Evidence {
             usual: usual::usual(model, &context.levels, oldest),
             closed_by: missing_wakes::closed_by(model, names, &context.closings, all()),
-            kept_by: blockers::of(model, names, &context.blocks, oldest),
-            kept_by_others: blockers::others(&context.blocks, oldest, all()),
-            thread_kept_by: context.busy.thread_blockers(model, names, all()),
+            blockers: blockers::of(model, names, &context.blocks, oldest),
+            other_blockers: blockers::others(&context.blocks, oldest, all()),
+            thread_blockers: context.busy.thread_blockers(model, names, all()),
             thread: context.inspection_of(oldest).cloned(),
             roots: roots(members),
-            behind: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
+            blocks: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
             usual_waker: usual_waker::of(model, names, oldest),
             last_waker: last_waker::of(model, names, oldest),
             other_last_wakers: last_waker::others(oldest, all()),

@@ -32,7 +32,7 @@ impl Relations {
         let mut relations = Relations::default();
         for group in groups.iter().filter(|group| group.verdict().is_stuck()) {
             let evidence = &group.evidence;
-            let blockers = evidence.kept_by.iter().filter_map(|blocker| blocker.id);
+            let blockers = evidence.blockers.iter().filter_map(|blocker| blocker.id);
             let waker = evidence.last_waker.iter().map(|waker| waker.id);
             relations.named.extend(blockers.chain(waker));
             relations.named.extend(&evidence.roots);

@@ -73,8 +73,8 @@ fn cycle(page: &mut Page, deadlock: &Deadlock, names: &Names, view: &StuckView) 
     }
     last.iter()
         .try_for_each(|link| self::link(page, link, names))?;
-    if let Some(behind) = blocker_text::behind(&deadlock.behind, view.all_ids) {
-        page.sentence("  behind them: ", &" ".repeat(15), &behind)?;
+    if let Some(blocked) = blocker_text::blocked(&deadlock.blocks, view.all_ids) {
+        page.sentence("  they block ", &" ".repeat(13), &blocked)?;
         page.gap()?;
     }
     proof(page, &deadlock.proof, view)
@@ -93,7 +93,7 @@ fn ends<'t, T>(all: &'t [T], view: &StuckView) -> (&'t [T], usize, &'t [T]) {
 
 /// The reason: `deadlock: each waits for a lock that the next one holds, ..; no wake since`.
 fn why(deadlock: &Deadlock) -> String {
-    let holds = |link: &Link| link.kept_by.first().is_some_and(|by| by.how == "holder");
+    let holds = |link: &Link| link.blockers.first().is_some_and(|by| by.how == "holder");
     let what = match (&deadlock.cycle[..], deadlock.cycle.iter().all(holds)) {
         ([_], true) => "it waits for a lock that it holds itself",
         ([_], false) => "it waits for itself",
@@ -113,7 +113,7 @@ fn why(deadlock: &Deadlock) -> String {
 
 /// Whether the coroutine waits behind another in the queue of a lock that readers hold.
 fn is_behind(link: &Link) -> bool {
-    link.kept_by.first().is_some_and(|by| by.how == "ahead")
+    link.blockers.first().is_some_and(|by| by.how == "ahead")
 }
 
 /// Writes a coroutine of the cycle: where and for what it waits, and what blocks it.
@@ -133,8 +133,8 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     let waits = spread_field(&link.waits_for, &since);
     items(page, "waits for", "", &[waits])?;
     // The next coroutine of the cycle has its own entry. Only other blockers are described here.
-    let has_others = 1 < link.kept_by.len();
-    for (name, message) in blocker_text::fields(&link.kept_by, 0, has_others) {
+    let has_others = 1 < link.blockers.len();
+    for (name, message) in blocker_text::fields(&link.blockers, 0, has_others) {
         items(page, name, "", &[message])?;
     }
     if let Some(ns) = link.woken_ns {

@@ -54,12 +54,12 @@ pub(super) fn fields(group: &Group, view: &StuckView) -> Vec<Field> {
     fields.extend(reasons::resumed_at(group));
     fields.extend(wait_fields(group));
     fields.extend(blocker_text::fields(
-        &group.evidence.kept_by,
-        group.evidence.kept_by_others,
+        &group.evidence.blockers,
+        group.evidence.other_blockers,
         true,
     ));
-    let behind = blocker_text::behind(&group.evidence.behind, view.all_ids);
-    fields.extend(behind.map(|behind| ("behind", behind)));
+    let blocked = blocker_text::blocked(&group.evidence.blocks, view.all_ids);
+    fields.extend(blocked.map(|blocked| ("blocks", blocked)));
     fields.push(("state", group.group_verdict.state.to_owned()));
     fields.extend(reasons::usual(group).map(|usual| ("usually", usual)));
     fields.extend(thread_fields(group));
@@ -100,11 +100,11 @@ fn thread_fields(group: &Group) -> Vec<Field> {
         _ => "last thread",
     };
     let threads = format!("tid {}", text::few(&group.members.threads));
-    let kept = reasons::thread_kept(group).map(|kept| ("", kept));
+    let occupied = reasons::thread_blockers(group).map(|occupied| ("", occupied));
     let inspection = group.evidence.thread.iter();
     [(name, threads)]
         .into_iter()
-        .chain(kept)
+        .chain(occupied)
         .chain(inspection.map(|found| ("thread", threads::describe(found))))
         .collect()
 }

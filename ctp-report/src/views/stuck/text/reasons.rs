@@ -18,12 +18,12 @@ pub fn section(groups: &[&Group]) -> String {
     let are_delayed = groups
         .iter()
         .all(|group| group.is_delayed_by_busy_threads());
-    let kept = match (are_delayed, model::count(groups)) {
+    let delay = match (are_delayed, model::count(groups)) {
         (false, _) => "",
-        (true, 1) => "; but another coroutine keeps its thread: see BUSY",
-        (true, _) => "; but other coroutines keep their threads: see BUSY",
+        (true, 1) => "; but another coroutine blocks its thread: see BUSY",
+        (true, _) => "; but other coroutines block their threads: see BUSY",
     };
-    reason(groups) + kept
+    reason(groups) + delay
 }
 
 /// The range of times that the coroutines of the groups have been in their state.
@@ -224,45 +224,45 @@ pub fn waiting(group: &Group) -> String {
     let words = awaits.map(|awaits| awaits.describe(group.place.code.file.as_deref()));
     let by = words.and_then(|words| words.into_iter().next());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
-    let kept = thread_kept(group).filter(|_| !is_kept_by_blocker(group));
-    let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
+    let thread = thread_blockers(group).filter(|_| !is_blocker_on_thread(group));
+    let thread = thread.map(|text| format!("; {text}")).unwrap_or_default();
     format!(
-        "{what} {at}{within}{by}({}{kept}{})",
+        "{what} {at}{within}{by}({}{thread}{})",
         detail(group),
         lost(group)
     )
 }
 
-/// Whether the coroutine that blocks the group also keeps its thread. That is then written once.
-fn is_kept_by_blocker(group: &Group) -> bool {
+/// Whether the coroutine that blocks the group also blocks its thread. That is then written once.
+fn is_blocker_on_thread(group: &Group) -> bool {
     let blocker = group
         .evidence
-        .kept_by
+        .blockers
         .first()
         .and_then(|blocker| blocker.id);
     let of_thread = group
         .evidence
-        .thread_kept_by
+        .thread_blockers
         .first()
         .map(|blocker| blocker.id);
-    group.evidence.thread_kept_by.len() == 1 && blocker == of_thread
+    group.evidence.thread_blockers.len() == 1 && blocker == of_thread
 }
 
-/// Says what keeps the thread: `its thread is kept by id 6 hog, for 4.7 s`.
-pub fn thread_kept(group: &Group) -> Option<String> {
-    let [first, others @ ..] = &group.evidence.thread_kept_by[..] else {
+/// Formats `its thread is blocked by id 6 hog, for 4.7 s`.
+pub fn thread_blockers(group: &Group) -> Option<String> {
+    let [first, others @ ..] = &group.evidence.thread_blockers[..] else {
         return None;
     };
     let owner = match (group.members.count, first.count) {
         (1, _) => "its thread".to_owned(),
-        (all, kept) if all == kept => "their thread".to_owned(),
-        (_, kept) => format!("the thread of {}", units::grouped(kept as u64)),
+        (all, blocked) if all == blocked => "their thread".to_owned(),
+        (_, blocked) => format!("the thread of {}", units::grouped(blocked as u64)),
     };
     let others = match others.len() as u64 {
         0 => String::new(),
         more => format!(", and others by {}", units::counted(more, "other")),
     };
-    Some(format!("{owner} {}{others}", first.keeps()))
+    Some(format!("{owner} {}{others}", first.blocks()))
 }
 
 /// Says how many records were lost during the wait: a closing may be among them.
@@ -345,7 +345,7 @@ fn woken(group: &Group) -> String {
 /// Whether the resource says more than usual waits do: a blocker is known, or the resource is a lock.
 fn is_blocker_known(group: &Group) -> bool {
     let is_lock = |waits: &WaitsFor| waits.kind == "lock";
-    !group.evidence.kept_by.is_empty() || group.members.waits_for.first().is_some_and(is_lock)
+    !group.evidence.blockers.is_empty() || group.members.waits_for.first().is_some_and(is_lock)
 }
 
 /// Adds the resource and its holder: `lock: 0x7f001040, for 2.9 s; held by id 7 main_loop`.
@@ -353,8 +353,9 @@ fn with_resource(group: &Group, how_long: &str) -> String {
     let announced = group.members.waits_for.first().map(WaitsFor::describe);
     let what = announced.or_else(|| of_children(group));
     let what = what.map(|what| what + ", ");
-    let kept = blocker_text::in_a_clause(&group.evidence.kept_by, group.evidence.kept_by_others);
-    format!("{}{how_long}{kept}", what.unwrap_or_default())
+    let blockers =
+        blocker_text::in_a_clause(&group.evidence.blockers, group.evidence.other_blockers);
+    format!("{}{how_long}{blockers}", what.unwrap_or_default())
 }
 
 /// The awaited children, if a group waits for the end of a task.
