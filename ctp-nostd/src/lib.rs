@@ -1,4 +1,4 @@
-//! The probe: records what each coroutine does in shared memory, without std.
+//! The probe: records in shared memory what each coroutine does, without std.
 //!
 //! A program with its own scheduler, an async program, or a bare-metal task loop links this crate.
 //! When `ctp-record` starts the program, the probe writes each step of each coroutine into memory

@@ -192,7 +192,7 @@ impl Harvest {
     ) -> PassOutcome {
         let mut pass = Pass::over(region, outside, sink);
         let was_full = region.is_full();
-        region.header.rein_in(region.stations.len() as u32);
+        region.header.limit_claims(region.stations.len() as u32);
         self.discover(region);
         self.find_clock(&mut pass);
         let now_ns = self.horizon.now_ns();

@@ -1,4 +1,5 @@
-//! What leaf futures announce before they return `Pending`, until the suspend that carries it.
+//! Announcements: what a leaf future waits for, kept from before it returns `Pending` until the suspend
+//! that records it.
 //!
 //! ```text
 //!   current coroutine   {an announcement exists 1 | its coroutine word 32}

@@ -59,8 +59,9 @@ impl<P: Platform> Probe<P> {
         owner_bits: u64,
         payload: impl Fn() -> Payload,
     ) -> u64 {
-        let at_once = |local| self.reserve_fast::<MODE>(local, || self.ns_at_once::<MODE>());
-        let Some((at_ns, place)) = local::<P>().and_then(at_once) else {
+        let reserved = local::<P>()
+            .and_then(|local| self.reserve_fast::<MODE>(local, || self.ns_at_once::<MODE>()));
+        let Some((at_ns, place)) = reserved else {
             return self.emit_record_slowly(owner_bits, payload());
         };
         if let Some(place) = place {

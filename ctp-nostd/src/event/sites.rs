@@ -51,11 +51,10 @@ impl<P: Platform> Probe<P> {
     /// where the branches are not known.
     #[cfg(feature = "alloc")]
     pub(crate) fn branches(&self, site: u32, set: &Set) -> u32 {
-        let intern = || {
+        CHAINS.id(branches::hash(site, set) >> 16, self.attachment, || {
             let id = branches::intern(self.region.chains, self.attach_id, site, set);
             self.count_if_unnamed(id)
-        };
-        CHAINS.id(branches::hash(site, set) >> 16, self.attachment, intern)
+        })
     }
 
     /// The site word for a wait at `site` that began at the end of this chain. The chain was found

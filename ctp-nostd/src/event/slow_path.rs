@@ -160,16 +160,16 @@ impl<P: Platform> StationHandle<P> {
         (more != 0 && !is_published).then(|| head.wrapping_add(more.into()))
     }
 
-    /// On the slow path, the two events still share a time where only the clock needed the kernel.
-    /// Otherwise they follow one after the other.
+    /// The slow path of a switch. If only the clock needed a system call, the two events still share a
+    /// time. Otherwise they follow one after the other.
     #[cold]
     #[inline(never)]
     pub fn switch_slowly(&self, next: &Self, payloads: [EventPayload; 2]) {
-        let take = |local| {
+        let reserved = local::<P>().and_then(|local| {
             let lane = self.probe.cached_ring_now(local)?;
             self.reserve_pair(next, local, lane, || Some(P::now_ns()))
-        };
-        if let Some(reserved) = local::<P>().and_then(take) {
+        });
+        if let Some(reserved) = reserved {
             return self.emit_pair::<ANY>(next, &reserved, || payloads);
         }
         let [waits, runs] = payloads;
@@ -220,8 +220,8 @@ impl<P: Platform> Probe<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<ReservedRecord<'static>>) {
-        let with_ring = |local| Some((local, self.ring(local)?));
-        let Some((local, ring)) = local::<P>().and_then(with_ring) else {
+        let own_ring = local::<P>().and_then(|local| Some((local, self.ring(local)?)));
+        let Some((local, ring)) = own_ring else {
             return (now(), None);
         };
         let (at_ns, place) = ring.reserve(now);

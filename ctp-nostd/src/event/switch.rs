@@ -1,5 +1,5 @@
-//! A coroutine waits, and another runs in its place, at the same time. The two events share a
-//! single read of the clock, of the control word, and of the thread's lane.
+//! A switch: one coroutine suspends and another runs in its place, at the same time. The two events
+//! share a single read of the clock, of the control word, and of the thread's lane.
 //!
 //! The steps are those of `fast_path.rs`, each for both events. A handler may come between any two
 //! of them.

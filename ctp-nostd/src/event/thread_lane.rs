@@ -177,15 +177,14 @@ impl<P: Platform> Probe<P> {
             has_exited: P::has_exited,
             introduce: |number| self.introduce(number as u32, thread),
         };
-        let latest = |number| {
-            let ring = self.region.ring(number as u32);
-            ring.map_or(0, |ring| ring.latest_at())
-        };
         let pool = self.region.pool();
         let number = if !self.region.is_overwritten {
             request.claim(pool)
         } else if attempts.is_multiple_of(OLDEST_RETRY_EVERY) {
-            request.claim_oldest(pool, latest)
+            request.claim_oldest(pool, |number| {
+                let ring = self.region.ring(number as u32);
+                ring.map_or(0, |ring| ring.latest_at())
+            })
         } else {
             None
         };
@@ -234,7 +233,7 @@ impl<P: Platform> Probe<P> {
         self.leave_lane(local);
     }
 
-    /// Gives back the lane, unless a handler has done so since.
+    /// Makes the lane available to other threads, unless a handler has done so since.
     fn leave_lane(&self, local: &Local) {
         let word = local.lane.swap(self.blocked_word(), Ordering::Relaxed);
         local.own_ring.forget();
@@ -267,13 +266,16 @@ fn count_event(number: u32) -> u32 {
 /// first, because that loss has used up the room found before.
 pub(crate) fn refresh_room(local: &Local, ring: Ring<'static>) {
     let room = ring.room();
-    let has_loss = || local.lane.load(Ordering::Relaxed) & u64::from(OVERRUN) != 0;
-    if !has_loss() {
+    if !has_unrecorded_loss(local) {
         local.own_ring.has_room(ring, room);
     }
-    if has_loss() {
+    if has_unrecorded_loss(local) {
         local.own_ring.has_no_room(); // a handler's
     }
+}
+
+fn has_unrecorded_loss(local: &Local) -> bool {
+    local.lane.load(Ordering::Relaxed) & u64::from(OVERRUN) != 0
 }
 
 /// The next record that finds room follows a record of the loss.

@@ -61,8 +61,8 @@ impl Wakers {
         is_recorded: bool,
         site: SiteWord,
     ) -> Option<&WrappedRef> {
-        let is_same = |wrapped: &WrappedRef| wrapped.is_around(inner);
-        if !self.0.as_ref().is_some_and(is_same) || !is_recorded {
+        let wrapped = self.0.as_ref();
+        if !wrapped.is_some_and(|wrapped| wrapped.is_around(inner)) || !is_recorded {
             self.renew(inner, task, site);
         }
         self.0.as_ref()

@@ -92,7 +92,7 @@ impl<P: Platform> Coroutine<P> {
         mute
     }
 
-    /// The trace of a coroutine that has moved into a station.
+    /// The trace of a coroutine that owns a station now.
     pub(super) fn of(handle: StationHandle<P>) -> Self {
         let mute = Self::mute();
         mute.fill(handle);
@@ -194,12 +194,11 @@ impl<P: Platform> Coroutine<P> {
             return self.switch_under(control, handle, wait, next, next_handle);
         }
         let site = handle.probe.site(wait.place);
-        let waits = || {
+        handle.switch::<MODE>(next_handle, local, || {
             let (code, seen) = (wait.code(), self.wake_seen());
-            EventPayload::wait(site, code, wait.resource, self.addr(), seen)
-        };
-        let runs = || EventPayload::run(next.wake_seen());
-        handle.switch::<MODE>(next_handle, local, || [waits(), runs()]);
+            let waits = EventPayload::wait(site, code, wait.resource, self.addr(), seen);
+            [waits, EventPayload::run(next.wake_seen())]
+        });
     }
 
     /// The coroutine replaces a coroutine that is not recorded.

@@ -25,7 +25,7 @@ pub struct Waker<P: 'static> {
     probe: Option<&'static Probe<P>>,
 }
 
-/// The coroutine to wake: an occupant of a station.
+/// The coroutine to wake: an owner of a station.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     station: &'static Station,
@@ -201,13 +201,13 @@ impl Target {
         }
     }
 
-    /// Counts the wake. Nothing if the station has another occupant by now.
+    /// Counts the wake. `None` if the station belongs to another coroutine by now.
     #[inline(always)]
     fn advance(&self) -> Option<u32> {
         wake::advance(&self.station.wake, self.generation)
     }
 
-    /// Stores source and time of the wake, unless the next occupant has moved in.
+    /// Stores source and time of the wake, unless the station belongs to another coroutine by now.
     #[inline(always)]
     fn is_woken(&self, by: u32, at_ns: u64) {
         if self.is_there() {

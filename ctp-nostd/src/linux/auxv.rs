@@ -38,12 +38,15 @@ fn from_kernel(kind: usize) -> Option<usize> {
     let file = openat(CWD, c"/proc/self/auxv", flags, Mode::empty()).ok()?;
     let mut vector = [0; 1024];
     let length = read(&file, &mut vector).ok()?;
-    let word = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).ok();
     let mut pairs = vector.get(..length)?.chunks_exact(2 * WORD_BYTES);
     pairs.find_map(|pair| {
         let (name, value) = pair.split_at_checked(WORD_BYTES)?;
         (word(name)? == kind).then(|| word(value))?
     })
+}
+
+fn word(bytes: &[u8]) -> Option<usize> {
+    bytes.try_into().map(usize::from_ne_bytes).ok()
 }
 
 /// libc's function, where the program is linked with a libc that has it.

@@ -54,11 +54,11 @@ impl Settings {
         let Some(equals) = entry.iter().position(|&byte| byte == b'=') else {
             return;
         };
-        let value = || Vec::from_slice(&entry[equals + 1..]).ok();
+        let value = &entry[equals + 1..];
         match &entry[..equals] {
-            b"CTP_SHM_PATH" => self.shm_path = value(),
-            b"CTP_SOCK_PATH" => self.sock_path = value(),
-            b"CTP_MAX_STATIONS" => self.max_stations = value(),
+            b"CTP_SHM_PATH" => self.shm_path = Vec::from_slice(value).ok(),
+            b"CTP_SOCK_PATH" => self.sock_path = Vec::from_slice(value).ok(),
+            b"CTP_MAX_STATIONS" => self.max_stations = Vec::from_slice(value).ok(),
             _ => {}
         }
     }

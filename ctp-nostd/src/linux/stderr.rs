@@ -16,7 +16,8 @@ pub(super) fn write_line(line: &[u8]) {
 }
 
 /// Whether the program may have been started with this descriptor. A descriptor that is closed on
-/// exec was opened by the program itself, after it closed its stderr: the file is not for messages.
+/// exec was opened by the program itself, after it closed its stderr, so that file must not get
+/// messages.
 fn is_inherited(fd: BorrowedFd<'_>) -> bool {
     fcntl_getfd(fd).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
 }

@@ -5,7 +5,7 @@
 //! there:
 //!
 //! ```text
-//!   probe, any number                        recorder
+//!   probe, in any number of threads          recorder
 //!   A1 head -> taken           (relaxed)     F1 the last event of its coroutine has been read
 //!   A2 tail -> put             (acquire)     F2 ring[tail mod length] = station      (relaxed)
 //!      none left if taken = put              F3 tail += 1        (release, pairs with A2)
@@ -19,7 +19,7 @@
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Probe: claims a station that was never used. Returns nothing, and counts a refusal, if all are
+/// Probe: claims a station that was never used. Returns `None`, and counts a refusal, if all are
 /// taken.
 ///
 /// This must not be an unconditional add: a counter that runs past the maximum wraps to 0 after
@@ -64,9 +64,9 @@ pub fn put_back(tail: &AtomicU32, ring: &[AtomicU32], station: u32) {
     }
 }
 
-/// Recorder: resets a count that a v1 peer, which adds without a bound, has driven past the
-/// maximum. The excess is counted as refused.
-pub fn rein_in(count: &AtomicU32, max: u32, refused: &AtomicU32) {
+/// Recorder: resets a count that is past the maximum, as happens with v1 peers, which add without a
+/// bound. The excess is counted as refused.
+pub fn limit_claims(count: &AtomicU32, max: u32, refused: &AtomicU32) {
     if count.load(Ordering::Relaxed) > max {
         let claimed = count.swap(max, Ordering::AcqRel);
         refused.fetch_add(claimed.saturating_sub(max), Ordering::Relaxed);

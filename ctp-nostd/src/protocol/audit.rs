@@ -42,8 +42,8 @@ impl Station {
     /// The first nonzero free byte of cTP v1, by the word that contains it: the name of the word,
     /// the slot if it is in a slot, and its value.
     pub fn first_used(&self) -> Option<(&'static str, Option<usize>, u64)> {
-        let is_free = |name: &str| !["probe_id", "birth_ts", "is_dead", "slots"].contains(&name);
-        let line = self.fields().filter(|(name, _)| is_free(name));
+        const USED: [&str; 4] = ["probe_id", "birth_ts", "is_dead", "slots"];
+        let line = self.fields().filter(|(name, _)| !USED.contains(name));
         let line = line.map(|(name, word)| (name, None, word));
         let slots = self.slots.iter().enumerate().flat_map(|(index, slot)| {
             let words = slot.fields().filter_map(free_of_slot);

@@ -134,6 +134,8 @@ fn fetch_per_station(station: &Station, n: u64) -> Fetched {
 
 /// How far the newest sequence number is ahead of the target number.
 fn newest(station: &Station, target: u64) -> i64 {
-    let ahead = |seq: u64| seq.wrapping_sub(target) as i64;
-    station.seqs().into_iter().map(ahead).max().unwrap_or(-1)
+    let seqs = station.seqs().into_iter();
+    seqs.map(|seq| seq.wrapping_sub(target) as i64)
+        .max()
+        .unwrap_or(-1)
 }

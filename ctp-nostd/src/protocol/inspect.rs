@@ -177,15 +177,18 @@ pub struct Counters {
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
-        let sum = |total: &mut u32, more: u32| *total = total.saturating_add(more);
-        sum(&mut self.refused, other.refused);
-        sum(&mut self.unnamed, other.unnamed);
-        sum(&mut self.laneless, other.laneless);
-        sum(&mut self.unreached, other.unreached);
-        sum(&mut self.wakes_sent, other.wakes_sent);
-        sum(&mut self.wakes_would_block, other.wakes_would_block);
-        sum(&mut self.wakes_failed, other.wakes_failed);
-        sum(&mut self.wakes_rescued, other.wakes_rescued);
+        for (total, more) in [
+            (&mut self.refused, other.refused),
+            (&mut self.unnamed, other.unnamed),
+            (&mut self.laneless, other.laneless),
+            (&mut self.unreached, other.unreached),
+            (&mut self.wakes_sent, other.wakes_sent),
+            (&mut self.wakes_would_block, other.wakes_would_block),
+            (&mut self.wakes_failed, other.wakes_failed),
+            (&mut self.wakes_rescued, other.wakes_rescued),
+        ] {
+            *total = total.saturating_add(more);
+        }
     }
 }
 
@@ -234,9 +237,9 @@ impl Header {
         self.wakes_rescued.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Recorder: resets a count beyond the maximum, see [`alloc::rein_in`].
-    pub fn rein_in(&self, max: u32) {
-        alloc::rein_in(&self.allocated_count, max, &self.refused);
+    /// Recorder: resets a count beyond the maximum, see [`alloc::limit_claims`].
+    pub fn limit_claims(&self, max: u32) {
+        alloc::limit_claims(&self.allocated_count, max, &self.refused);
     }
 }
 

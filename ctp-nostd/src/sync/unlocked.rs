@@ -1,6 +1,5 @@
-//! Read-modify-write steps that only one thread and its own signal handlers take. No other thread
-//! writes the word, so the instruction needs no lock prefix. A handler cannot split a single
-//! instruction.
+//! Read-modify-write instructions without a lock prefix, for words that only one thread and its own
+//! signal handlers write. A handler cannot split a single instruction.
 #![allow(unsafe_code, reason = "an instruction that no intrinsic offers")]
 
 use crate::sync::{AtomicU32, AtomicU64};

@@ -313,7 +313,7 @@ fn next_owner_continues_the_event_numbers() {
         ids.push(task.id());
         stale = task.waker();
         drop(task);
-        region.header.rein_in(0); // the station is free again
+        region.header.limit_claims(0); // the station is free again
     }
     assert!(ids.is_sorted_by(|a, b| a < b), "no id is used twice");
 }

@@ -46,11 +46,11 @@ fn nothing_is_handed_out_twice(claim: Claim) {
             start(ours),
             start(|allocator, _| allocator.move_in(Some(allocator.count.fetch_add(1, Relaxed)))),
         ];
-        alloc::rein_in(&allocator.count, STATIONS, &allocator.refused);
+        alloc::limit_claims(&allocator.count, STATIONS, &allocator.refused);
         for thread in threads {
             thread.join().expect("nothing is handed out twice");
         }
-        alloc::rein_in(&allocator.count, STATIONS, &allocator.refused);
+        alloc::limit_claims(&allocator.count, STATIONS, &allocator.refused);
         assert_eq!(allocator.count.load(Relaxed), STATIONS);
         assert_eq!(
             allocator.refused.load(Relaxed),
@@ -229,7 +229,7 @@ fn identity_is_read_whole_or_not_at_all() {
         };
         let station = &region.stations[0];
         drop(Probe::<Board>::new(region, 1).born("first"));
-        region.header.rein_in(0); // the station is free again
+        region.header.limit_claims(0); // the station is free again
         let probe = thread::spawn(move || drop(Probe::<Board>::new(region, 2).born("second")));
         let found = station.identity();
         let whole = |attach_id: u32, is_dead: bool| Identity {

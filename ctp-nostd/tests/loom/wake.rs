@@ -1,4 +1,4 @@
-//! Counting wakes, with a scheduler with a queue for a single coroutine.
+//! Counting wakes: the recorder never states that a woken coroutine was not woken.
 
 use ctp_nostd::wake;
 use ctp_trace::verdict::wakes_since;

@@ -216,9 +216,10 @@ impl Branches {
 
     /// A bit for each branch that has wakers.
     fn alive(&self) -> u32 {
-        let has_clones = |(_, branch): &(usize, &Branch)| get(&branch.clones) != 0;
-        let alive = self.all.iter().enumerate().filter(has_clones);
-        alive.fold(0, |bits, (number, _)| bits | 1 << number)
+        let all = self.all.iter().enumerate();
+        all.fold(0, |bits, (number, branch)| {
+            bits | u32::from(get(&branch.clones) != 0) << number
+        })
     }
 }
 

@@ -105,13 +105,14 @@ fn leaf_chain(probe: &Probe<Linux>, here: Position, caller: usize, site: u32) ->
     for address in addresses {
         digest.add(address, MAX_ADDRESSES);
     }
-    let chain = || Chain {
+    let Some(hash) = digest.end(false, addresses.len()) else {
+        return 0;
+    };
+    probe.chain(hash, || Chain {
         site,
         is_whole: false,
         addresses: addresses.into_iter().collect(),
-    };
-    let hash = digest.end(false, addresses.len());
-    hash.map_or(0, |hash| probe.chain(hash, chain))
+    })
 }
 
 /// The site where the waker is called, up to the function that polls the current traced future, or

@@ -1,4 +1,4 @@
-//! The hold of a traced future on the data that its wakers share.
+//! A traced future's reference to the data that its wakers share.
 #![allow(
     unsafe_code,
     reason = "a waker is made of a pointer, which is followed"

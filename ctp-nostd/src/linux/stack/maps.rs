@@ -94,12 +94,15 @@ fn parse(line: &[u8]) -> Option<Entry> {
     let mut next = || str::from_utf8(fields.next()?).ok();
     let (start, end) = next()?.split_once('-')?;
     let (access, _offset, device, inode) = (next()?, next()?, next()?, next()?);
-    let address = |digits| usize::from_str_radix(digits, 16).ok();
     Some(Entry {
         addresses: address(start)?..address(end)?,
         is_private_memory: ["rw-p", "rwxp"].contains(&access) && device == "00:00" && inode == "0",
         is_without_access: access.starts_with("---"),
     })
+}
+
+fn address(digits: &str) -> Option<usize> {
+    usize::from_str_radix(digits, 16).ok()
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) fn any_guard(memory: Range<usize>) -> bool {
     any(memory, |entry| entry & GUARD != 0) == Some(true)
 }
 
-/// Whether an entry satisfies the predicate; nothing if the entries cannot all be read.
+/// Whether an entry satisfies the predicate; `None` if the entries cannot all be read.
 fn any(memory: Range<usize>, matches: impl Fn(u64) -> bool) -> Option<bool> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = openat(CWD, c"/proc/self/pagemap", flags, Mode::empty()).ok()?;

@@ -127,10 +127,9 @@ impl<'m> Pool<'m> {
 
     /// How many lanes were ever taken, by binary search.
     pub(crate) fn used(&self) -> usize {
-        let of = |lanes: &[Lane]| lanes.partition_point(is_used);
-        match of(self.long) {
+        match self.long.partition_point(is_used) {
             long if long < self.long.len() => long,
-            long => long.saturating_add(of(self.short)),
+            long => long.saturating_add(self.short.partition_point(is_used)),
         }
     }
 }
@@ -154,7 +153,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
         let found = if pool.count() <= used {
             self.check_used(pool, used, CHECKS_PER_ATTEMPT, &mut turn)
         } else if used <= FEW_LANES {
-            self.given_back(pool, used)
+            self.known_free(pool, used)
         } else {
             self.check_used(pool, used, turn.checks(), &mut turn)
         };
@@ -172,7 +171,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
     }
 
     /// Takes the first lane, of those in use, that is free without a check.
-    fn given_back(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
+    fn known_free(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
         let mut free = (0..used).filter(|number| {
             pool.get(*number)
                 .is_some_and(|lane| self.is_known_free(lane))
