@@ -17,8 +17,8 @@ mod families;
 mod few_families;
 mod flight;
 mod full_channels;
+mod further_wakes;
 pub mod gaps;
-mod givers;
 mod holds;
 mod inspections;
 mod judging;
@@ -229,9 +229,10 @@ impl TraceModel {
     /// When the process ended, or the recording of it, or when the process dropped its coroutines. The
     /// ages of its coroutines are measured from there.
     pub fn end_of(&self, process: ProcessId) -> Nanos {
-        let ended = || self.ended_early(process).map(|end| end.at);
         let dropped = self.shutdowns.of(process);
-        dropped.or_else(ended).unwrap_or_else(|| self.end_at())
+        dropped
+            .or_else(|| Some(self.ended_early(process)?.at))
+            .unwrap_or_else(|| self.end_at())
     }
 
     /// How the process ended, if it ended before the recording.
@@ -289,7 +290,7 @@ impl TraceModel {
             .iter()
             .map(|coroutine| coroutine.account.lost());
         let seen = all.fold(0u64, u64::saturating_add);
-        seen.saturating_add(self.totals().lost_by_the_dead)
+        seen.saturating_add(self.totals().lost_by_ended)
     }
 
     /// The coroutines with contradicting events, by id; at most a thousand.

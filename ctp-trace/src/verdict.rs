@@ -208,11 +208,11 @@ impl Case<'_> {
             threads,
             ..
         } = self.evidence;
-        let is_held = |since: Nanos| self.threshold <= since.until(*end);
+        let held_for = threads.held_since.map(|since| since.until(*end));
         SURE_AFTER <= ready.until(*end)
             && ENOUGH <= past.queued
             && !wake.is_some_and(|wake| wake.close_call)
-            && !threads.held_since.is_some_and(is_held)
+            && held_for.is_none_or(|held_for| held_for < self.threshold)
             && self
                 .overtaken_since(ready, threads.overtaker_on_thread)
                 .is_some()
@@ -320,10 +320,9 @@ impl Case<'_> {
     /// Coroutines that were ready earlier may be ahead of this coroutine in the queue, however many they
     /// are.
     fn overtaken_since(&self, ready: Nanos, overtaker: Option<Overtaker>) -> Option<Overtaker> {
-        let is_later = |overtaker: &Overtaker| {
+        overtaker.filter(|overtaker| {
             ready <= overtaker.ready && self.threshold <= ready.until(overtaker.ready)
-        };
-        overtaker.filter(is_later)
+        })
     }
 }
 

@@ -47,8 +47,9 @@ impl Payload {
     pub(crate) fn parts(&self) -> impl Iterator<Item = (&[u8], Sort)> {
         let last = (self.bytes.len(), Sort::Text);
         let mut begin = 0;
-        let part = move |(end, sort)| (&self.bytes[std::mem::replace(&mut begin, end)..end], sort);
-        let parts = self.cuts.iter().copied().chain([last]).map(part);
+        let ends = self.cuts.iter().copied().chain([last]);
+        let parts = ends
+            .map(move |(end, sort)| (&self.bytes[std::mem::replace(&mut begin, end)..end], sort));
         parts.filter(|(part, _)| !part.is_empty())
     }
 }

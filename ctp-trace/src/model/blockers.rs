@@ -37,16 +37,14 @@ impl TraceModel {
 
     /// Coroutines by the id that programs know; empty if no coroutine waits for another.
     pub fn awaited(&self) -> Vec<((ProcessId, u64), CoroutineId)> {
-        let all = || self.coroutines.all().iter();
-        let waits = |coroutine: &Coroutine| {
-            coroutine
-                .suspend()
-                .is_some_and(|event| event.wait == WaitKind::Coroutine)
-        };
-        if !all().any(waits) {
+        let all = self.coroutines.all();
+        let mut waits = all.iter().filter_map(Coroutine::suspend);
+        if !waits.any(|event| event.wait == WaitKind::Coroutine) {
             return Vec::new();
         }
-        let alive = all().filter(|coroutine| coroutine.is_alive() && coroutine.probe_id != 0);
+        let alive = all
+            .iter()
+            .filter(|coroutine| coroutine.is_alive() && coroutine.probe_id != 0);
         alive
             .map(|alive| ((alive.process, alive.probe_id), alive.id))
             .collect()
@@ -132,13 +130,12 @@ impl TraceModel {
     /// until they complete.
     fn running_around(&self, coroutine: &Coroutine, others: &Others) -> Option<Block> {
         let (since, tid) = (coroutine.runs_since()?, coroutine.last?.tid);
-        let is_polled = |id: &&CoroutineId| {
-            let wait = self.get(**id).and_then(Coroutine::suspend);
-            wait.is_some_and(|wait| wait.tid == tid && since <= wait.at)
-        };
         let inside = others.inside.get(&coroutine.id)?.iter();
         let by: Vec<_> = inside
-            .filter(is_polled)
+            .filter(|id| {
+                let wait = self.get(**id).and_then(Coroutine::suspend);
+                wait.is_some_and(|wait| wait.tid == tid && since <= wait.at)
+            })
             .copied()
             .map(Blocker::Inside)
             .collect();

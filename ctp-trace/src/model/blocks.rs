@@ -38,8 +38,9 @@ impl Block {
 
     /// Whether all blockers must release the awaited lock, because they are its readers.
     fn needs_all(&self) -> bool {
-        let is_reader = |blocker: &Blocker| matches!(blocker, Blocker::Holder(held) if held.shared);
-        1 < self.by.len() && self.by.iter().all(is_reader)
+        let mut all = self.by.iter();
+        1 < self.by.len()
+            && all.all(|blocker| matches!(blocker, Blocker::Holder(held) if held.shared))
     }
 
     /// The blocker that alone keeps the coroutine from continuing: the only blocker, or the first that
@@ -235,9 +236,10 @@ impl TraceModel {
 
     /// The common evidence about the members of a cycle.
     fn cycle_evidence(&self, cycle: &[CoroutineId], blocks: &Blocks) -> Option<BlockEvidence> {
-        let members = || cycle.iter().filter_map(|id| self.get(*id));
-        let since = members().map(|member| blocks.since(member)).max()?;
-        let ran_again = members().find_map(|member| self.ran_after(member, since));
+        let members: Vec<_> = cycle.iter().filter_map(|id| self.get(*id)).collect();
+        let since = members.iter().map(|member| blocks.since(member)).max()?;
+        let mut ran_again = members.iter();
+        let ran_again = ran_again.find_map(|member| self.ran_after(member, since));
         Some(BlockEvidence {
             block_cause: BlockCause::Cycle,
             since,

@@ -188,10 +188,13 @@ impl Select {
 
     /// Whether a branch is gone although the poll was for another branch: the only wake was for that one.
     fn has_dropped_a_branch(&self, now: &[Waiting], event: &Event) -> bool {
-        let is_missing = |branch: &Waiting| now.iter().all(|now| now.site != branch.site);
-        let has_ended = |now: &Waiting| now.since == event.at && self.branch(now.site).is_some();
-        event.wake_seen.wrapping_sub(self.wake_seen) == 1
-            && self.branches.iter().any(is_missing)
-            && now.iter().any(has_ended)
+        let is_any_missing = self
+            .branches
+            .iter()
+            .any(|branch| now.iter().all(|now| now.site != branch.site));
+        let has_any_ended = now
+            .iter()
+            .any(|now| now.since == event.at && self.branch(now.site).is_some());
+        event.wake_seen.wrapping_sub(self.wake_seen) == 1 && is_any_missing && has_any_ended
     }
 }

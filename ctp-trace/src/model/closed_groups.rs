@@ -1,12 +1,12 @@
-//! Coroutines that only each other can wake.
+//! Finds closed groups: coroutines that only coroutines of the same group can wake.
 //!
 //! An example is a pool of permits from which each worker takes a second permit while it keeps the first.
 //! In the end all workers wait for their second permit. The program does not say which coroutines hold
 //! permits. But only workers have ever released permits, and all workers wait for permits.
 //!
 //! The coroutines that may end a wait are those of the families that have ended waits at its site. A
-//! family is closed if all of its coroutines wait for something that only closed families give. A
-//! coroutine may have passed a permit to its children, so a family with an open descendant is open too.
+//! family is closed if only closed families can end the waits of all of its coroutines. A coroutine may
+//! have passed a permit to its children, so a family with an open descendant is open too.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,9 @@ struct Dependencies {
 }
 
 impl Dependencies {
-    fn add(&mut self, family: FamilyId, giver: FamilyId) {
-        let dependents = self.dependents.entry(giver).or_default();
+    /// Notes that `family` may continue once `other` does.
+    fn add(&mut self, family: FamilyId, other: FamilyId) {
+        let dependents = self.dependents.entry(other).or_default();
         if !dependents.contains(&family) {
             dependents.push(family);
         }
@@ -62,13 +63,11 @@ impl TraceModel {
             return ClosedGroups::default();
         }
         let open = self.dependencies(&alive, living).into_open();
-        let is_closed = |coroutine: &&Coroutine| {
-            let givers = self.givers(coroutine, living);
-            let is_open = |family: &FamilyId| open.contains(family);
-            givers.is_some_and(|givers| !givers.iter().any(is_open))
-                && !is_open(&coroutine.family.unwrap_or_default())
-        };
-        let closed = alive.into_iter().filter(is_closed);
+        let closed = alive.into_iter().filter(|coroutine| {
+            let waking = self.waking_families(coroutine, living);
+            waking.is_some_and(|waking| !waking.iter().any(|family| open.contains(family)))
+                && !open.contains(&coroutine.family.unwrap_or_default())
+        });
         closed.map(|coroutine| coroutine.id).collect()
     }
 
@@ -76,10 +75,10 @@ impl TraceModel {
         let mut dependencies = Dependencies::default();
         for coroutine in alive {
             let family = coroutine.family.unwrap_or_default();
-            match self.givers(coroutine, living) {
-                Some(givers) => givers
+            match self.waking_families(coroutine, living) {
+                Some(waking) => waking
                     .iter()
-                    .for_each(|giver| dependencies.add(family, *giver)),
+                    .for_each(|other| dependencies.add(family, *other)),
                 None => _ = dependencies.open.insert(family),
             }
         }
@@ -93,21 +92,21 @@ impl TraceModel {
 
     /// The families of which some coroutine may end the wait. `None` if these are not all known, or if
     /// the coroutine may continue otherwise.
-    fn givers(&self, coroutine: &Coroutine, living: &Living) -> Option<&[FamilyId]> {
+    fn waking_families(&self, coroutine: &Coroutine, living: &Living) -> Option<&[FamilyId]> {
         let wait = coroutine.suspend()?;
         let kind = self.leaf_kind(coroutine);
         let number = self.places.find_number(wait.site, wait.wait)?;
         let stats = self.places.get(number);
-        let givers = stats.all_givers().filter(|all| !all.is_empty())?;
+        let waking = stats.all_waking_families().filter(|all| !all.is_empty())?;
         let may_wait = waits_for_others(coroutine, kind) && self.is_only_wait(coroutine);
         let is_known = self.has_all_wakes(coroutine) && !stats.approximate;
-        // A family may get new coroutines if some have ended. These do not give what they have not taken,
-        // and they are not a task that is awaited already.
+        // A family may get new coroutines if some have ended. New coroutines cannot release what they
+        // have not taken, and they are not a task that is awaited already.
         let may_be_new = kind != LeafKind::Task && !living.have_visitors_ended(number, stats);
-        let are_here = givers.iter().all(|giver| {
-            living.has(*giver) && (!may_be_new || living.is_complete(*giver, &self.families))
+        let are_here = waking.iter().all(|family| {
+            living.has(*family) && (!may_be_new || living.is_complete(*family, &self.families))
         });
-        (may_wait && is_known && are_here).then_some(givers)
+        (may_wait && is_known && are_here).then_some(waking)
     }
 
     /// Whether the coroutine waits for nothing else.

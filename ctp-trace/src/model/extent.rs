@@ -13,7 +13,7 @@ pub(super) struct Extent {
     complete_until: Nanos,
     /// The final account.
     pub(super) end: Option<End>,
-    /// Processes that ended before the recording.
+    /// Processes that ended before the recording did.
     pub(super) ends: Map<ProcessId, ProcessEnd>,
     /// Present in the trace of a flight recorder.
     pub(super) window: Option<Window>,

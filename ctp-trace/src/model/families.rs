@@ -97,8 +97,7 @@ impl Families {
         stem: NameId,
         count: u64,
     ) -> FamilyId {
-        let generation = |id: &FamilyId| self.all[id.0 as usize].generation;
-        let parent = parent.filter(|id| generation(id) + 1 < GENERATIONS);
+        let parent = parent.filter(|id| self.generation(*id) + 1 < GENERATIONS);
         let key = Key {
             parent,
             spawn_site: group_key.spawn_site,
@@ -138,9 +137,8 @@ impl Families {
         if self.all.len() == MAX_FAMILIES {
             return FamilyId::default();
         }
-        let generation = |id: FamilyId| self.all[id.0 as usize].generation + 1;
         self.all.push(Family {
-            generation: key.parent.map_or(0, generation),
+            generation: key.parent.map_or(0, |id| self.generation(id) + 1),
             parent: key.parent,
             spawn_site: key.spawn_site,
             stem: key.stem,
@@ -156,8 +154,17 @@ impl Families {
 
     /// The family with the family of its parents, the latter with that of theirs, and so on.
     pub(super) fn ancestry(&self, id: FamilyId) -> impl Iterator<Item = (FamilyId, FamilyId)> {
-        let above = |id: FamilyId| Some((id, self.get(id)?.parent?));
-        std::iter::successors(above(id), move |(_, parent)| above(*parent))
+        std::iter::successors(self.with_parent(id), |(_, parent)| {
+            self.with_parent(*parent)
+        })
+    }
+
+    fn generation(&self, id: FamilyId) -> u8 {
+        self.all[id.0 as usize].generation
+    }
+
+    fn with_parent(&self, id: FamilyId) -> Option<(FamilyId, FamilyId)> {
+        Some((id, self.get(id)?.parent?))
     }
 
     /// Counts coroutines with an unknown parent.

@@ -166,13 +166,13 @@ impl TraceModel {
             return Vec::new();
         };
         let known: Vec<CoroutineId> = callers.known().collect();
-        let makes_room = |sender: &CoroutineId| {
+        let are_woken_by_reader = known.iter().all(|sender| {
             let woken_by = self.callers.0.get(sender);
             let is_by_reader =
                 woken_by.is_some_and(|callers| callers.known().any(|caller| caller == reader.id));
             is_by_reader && self.get(*sender).is_some_and(Coroutine::is_alive)
-        };
-        if known.iter().all(makes_room) {
+        });
+        if are_woken_by_reader {
             known
         } else {
             Vec::new()

@@ -1,4 +1,4 @@
-//! Whether what a coroutine waits for may still come, although other waits at its line have ended since.
+//! Whether a waiting coroutine may still be woken: whether what woke it before can do so again.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::families::FamilyId;
 use super::full_channels::is_never_woken;
 use super::living::Living;
 use super::site::SiteStats;
-use crate::record::{CoroutineId, LeafKind, ProcessId, SiteId};
+use crate::record::{LeafKind, ProcessId, SiteId};
 
 /// Where coroutines wait for messages.
 #[derive(Clone, Debug, Default)]
@@ -28,41 +28,40 @@ impl TraceModel {
     pub fn families_of_wakers(&self, coroutine: &Coroutine) -> &[FamilyId] {
         let wait = coroutine.suspend();
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
-        stats.map_or(&[], |stats| stats.givers.known())
+        stats.map_or(&[], |stats| stats.waking_families.known())
     }
 
     /// Whether a thread without a coroutine, or a coroutine that may continue, has woken the coroutine
     /// before.
-    pub(super) fn has_giver(&self, coroutine: &Coroutine) -> bool {
+    pub(super) fn may_be_woken_again(&self, coroutine: &Coroutine) -> bool {
         let Some(call) = coroutine.wakes.call else {
             return false;
         };
-        let may_give = |id: CoroutineId| {
-            self.get(id)
-                .is_some_and(|giver| self.may_give(giver, coroutine))
-        };
+        let mut callers = self.callers.of(coroutine.id);
         !call.may_be_from_coroutine
             || self.callers.has_more(coroutine.id)
-            || self.callers.of(coroutine.id).any(may_give)
+            || callers.any(|id| {
+                let caller = self.get(id);
+                caller.is_some_and(|caller| self.may_wake_again(caller, coroutine))
+            })
     }
 
-    /// Whether the giver may wake the coroutine again: it has not ended, and does not wait for that
-    /// coroutine only.
-    fn may_give(&self, giver: &Coroutine, coroutine: &Coroutine) -> bool {
-        let is_from_coroutine = giver
+    /// Whether the caller of an earlier wake may wake the coroutine again: the caller has not ended, and
+    /// does not itself wait for that coroutine only.
+    fn may_wake_again(&self, caller: &Coroutine, coroutine: &Coroutine) -> bool {
+        let is_from_coroutine = caller
             .wakes
             .call
             .is_some_and(|call| call.may_be_from_coroutine);
-        let is_of_this = |id: CoroutineId| id == coroutine.id;
-        let waits_for_this = giver.suspend().is_some()
+        let waits_for_coroutine = caller.suspend().is_some()
             && is_from_coroutine
-            && !self.callers.has_more(giver.id)
-            && self.callers.of(giver.id).all(is_of_this);
-        giver.is_alive() && !is_never_woken(giver) && !waits_for_this
+            && !self.callers.has_more(caller.id)
+            && self.callers.of(caller.id).all(|id| id == coroutine.id);
+        caller.is_alive() && !is_never_woken(caller) && !waits_for_coroutine
     }
 
-    /// Whether each wait at the coroutine's site was ended by a coroutine of its family, which gives what
-    /// it has taken there.
+    /// Whether each wait at the coroutine's site was ended by a coroutine of its family, which returned
+    /// what it had taken there, such as a permit.
     pub(super) fn are_ended_by_peers(
         &self,
         coroutine: &Coroutine,
@@ -71,15 +70,15 @@ impl TraceModel {
     ) -> bool {
         let family = coroutine.family.unwrap_or_default();
         let number = self.places.find_number(stats.site, stats.wait);
-        let are_peers = stats.all_givers() == Some(&[family]);
-        let take = living.is_complete(family, &self.families)
+        let are_peers = stats.all_waking_families() == Some(&[family]);
+        let have_taken = living.is_complete(family, &self.families)
             || number.is_some_and(|number| living.have_visitors_ended(number, stats));
-        are_peers && take
+        are_peers && have_taken
     }
 
-    /// Whether a coroutine that may have the awaited lock waits for a message, as a worker does that keeps
-    /// the lock of a shared queue while it waits for its next job. It went on from a wait at the same site,
-    /// or waits where most runs begin that release the lock.
+    /// Whether a coroutine that may hold the awaited lock waits for a message. An example is a worker that
+    /// keeps the lock of a shared queue while it waits for its next job. Such a coroutine continued from a
+    /// wait at the same site, or waits where most runs begin that release the lock.
     pub(super) fn is_held_while_idle(
         &self,
         coroutine: &Coroutine,
@@ -91,11 +90,14 @@ impl TraceModel {
             return false;
         };
         let from = self.usual_origins(self.places.get(number));
-        let is_usual =
-            |site: SiteId, from: &u32| self.lines.are_alike(site, self.places.get(*from).site);
+        let usual: Vec<SiteId> = from
+            .iter()
+            .map(|from| self.places.get(*from).site)
+            .collect();
         message_waits.0.iter().any(|other| {
+            let mut usual = usual.iter();
             let may_have_lock = other.resumed_at == Some(number)
-                || from.iter().any(|from| is_usual(other.site, from));
+                || usual.any(|from| self.lines.are_alike(other.site, *from));
             other.process == coroutine.process && may_have_lock
         })
     }
@@ -116,7 +118,9 @@ impl TraceModel {
 
     /// The numbers of the sites from which at least every second run ended a wait at this site.
     pub(super) fn usual_origins(&self, stats: &SiteStats) -> Vec<u32> {
-        let waits = |site: u32| self.places.get(site).waits.count();
-        stats.woken_from.usual(waits).collect()
+        let usual = stats
+            .woken_from
+            .usual(|site| self.places.get(site).waits.count());
+        usual.collect()
     }
 }

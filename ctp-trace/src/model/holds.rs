@@ -141,8 +141,10 @@ impl Holds {
             return;
         };
         held.free_at = held.free_at.max(thread_event.at);
-        let is_own = |holding: &Holding| holding.by == hold.by && holding.at <= thread_event.at;
-        if let Some(own) = held.holders.iter().rposition(is_own) {
+        let mut holders = held.holders.iter();
+        let own =
+            holders.rposition(|holding| holding.by == hold.by && holding.at <= thread_event.at);
+        if let Some(own) = own {
             held.holders.remove(own);
             held.shared &= !held.is_free();
             held.given = held.is_free().then(|| Holding {

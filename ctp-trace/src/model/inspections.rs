@@ -181,11 +181,12 @@ impl InspectedProcess {
     /// Takes over the threads as this inspection found them.
     fn take_threads(&mut self) {
         let number = self.times.len() - 1;
-        let call = |thread: &InspectedThread| (thread.syscall, thread.switches);
         let now = self.by_thread.threads.iter().map(|(tid, known)| {
             let before = self.threads.get(tid);
-            let thread = known.latest.clone();
-            (*tid, Inspected::after(before, thread, number, call))
+            let inspected = Inspected::after(before, known.latest.clone(), number, |thread| {
+                (thread.syscall, thread.switches)
+            });
+            (*tid, inspected)
         });
         self.threads = now.collect();
     }
@@ -194,12 +195,11 @@ impl InspectedProcess {
     /// the program.
     fn leave_out_workers(&mut self) {
         let threads = &self.threads;
-        let is_worker = |task: &InspectedTask| {
-            let thread = threads.get(&task.polled_by);
-            task.kind == TaskKind::Blocking
-                && thread.is_some_and(|thread| thread.latest.role.is_worker())
-        };
-        self.tasks.retain(|_, task| !is_worker(&task.latest));
+        self.tasks.retain(|_, task| {
+            let thread = threads.get(&task.latest.polled_by);
+            task.latest.kind != TaskKind::Blocking
+                || thread.is_none_or(|thread| !thread.latest.role.is_worker())
+        });
     }
 
     /// The time from the end of the inspection with this index to the start of the last.

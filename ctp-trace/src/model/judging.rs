@@ -84,7 +84,7 @@ impl<'m> Context<'m> {
         (evidence.resource.blocked, evidence.resource.full) = (blocked, full);
         let readers = self.senders.get(&coroutine.id);
         evidence.resource.no_reader = readers.is_some_and(Vec::is_empty);
-        evidence.resource.has_giver = model.has_giver(coroutine);
+        evidence.resource.may_be_woken_again = model.may_be_woken_again(coroutine);
         evidence.resource.in_closed_group = self.closed_groups.contains(&coroutine.id);
         evidence.threads.parked = self
             .parked
@@ -96,19 +96,20 @@ impl<'m> Context<'m> {
 
     /// Judges the coroutines again that are blocked by stuck ones.
     fn judge_behind(&self, judged: &mut Judged) {
-        let behind = |id: &CoroutineId| {
+        let behind = judged.keys().filter_map(|id| {
             let coroutine = self.model.get(*id)?;
             let blocked = self.model.behind(coroutine, &self.blocks, judged)?;
             Some((*id, self.judged(coroutine, Some(blocked), None)))
-        };
-        let behind: Vec<_> = judged.keys().filter_map(behind).collect();
+        });
+        let behind: Vec<_> = behind.collect();
         judged.extend(behind);
     }
 
     /// Judges the coroutines again that wait for room in channels with stuck readers.
     fn judge_senders(&self, judged: &mut Judged) {
-        let is_stuck = |judgement: &Judgement| judgement.verdict.is_stuck();
-        let stuck = judged.iter().filter(|(_, judgement)| is_stuck(judgement));
+        let stuck = judged
+            .iter()
+            .filter(|(_, judgement)| judgement.verdict.is_stuck());
         let stuck: BTreeSet<CoroutineId> = stuck.map(|(id, _)| *id).collect();
         let mut full = self.model.full_channels(&self.senders, &stuck);
         full.retain(|id, _| !stuck.contains(id));
@@ -127,12 +128,12 @@ impl TraceModel {
         let full = self.full_channels(&context.senders, &BTreeSet::new());
         let all = self.coroutines();
         let alive = all.iter().filter(|coroutine| coroutine.is_alive());
-        let by_itself = |coroutine: &&Coroutine| {
+        let judged = alive.map(|coroutine| {
             let blocked = self.block_evidence(coroutine, &context.blocks);
             let full = full.get(&coroutine.id).copied();
             (coroutine.id, context.judged(coroutine, blocked, full))
-        };
-        let mut judged: Judged = alive.map(by_itself).collect();
+        });
+        let mut judged: Judged = judged.collect();
         context.judge_behind(&mut judged);
         context.judge_senders(&mut judged);
         judged.into_iter().collect()
@@ -203,7 +204,7 @@ impl TraceModel {
             full: None,
             no_reader: false,
             in_closed_group: false,
-            has_giver: false,
+            may_be_woken_again: false,
             looked: self.look_evidence(coroutine),
             empty: self
                 .empty_evidence(coroutine)

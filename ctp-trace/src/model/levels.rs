@@ -5,7 +5,7 @@
 
 use super::TraceModel;
 use super::coroutine::{Coroutine, Total};
-use super::givers::MessageWaits;
+use super::further_wakes::MessageWaits;
 use super::lines::LineId;
 use super::living::Living;
 use super::named::{ByName, GroupKey, Named};
@@ -111,13 +111,12 @@ impl TraceModel {
             return self.past_in_summary(coroutine, closest, levels);
         }
         let is_for_lock = wait.wait == WaitKind::Lock;
-        let is_first = |past: &Past| {
+        let mut coarser = self.coarser(coroutine, wait, levels).into_iter();
+        let first = coarser.find(|past| {
             // Waits for other things say nothing about a lock.
             let is_of_others = matches!(past.level, Level::Coroutine | Level::Name);
             ENOUGH <= past.waits && !(is_for_lock && is_of_others)
-        };
-        let coarser = self.coarser(coroutine, wait, levels);
-        let first = coarser.into_iter().find(is_first);
+        });
         self.with_earlier(coroutine, closest, first.unwrap_or(closest), levels)
     }
 
@@ -179,9 +178,11 @@ impl TraceModel {
 
     /// The longest common calls with enough waits.
     fn inner_calls_of<'a>(&self, wait: &Event, levels: &'a Levels) -> Option<&'a EndedWaits> {
-        let key = |(process, calls): (ProcessId, &[u64])| (process, calls.into(), wait.wait);
         let all = self.lines.inner_calls(wait.site);
-        let mut matching = all.filter_map(|calls| levels.inner_calls.get(&key(calls)));
+        let mut matching = all.filter_map(|(process, calls)| {
+            let key = (process, calls.into(), wait.wait);
+            levels.inner_calls.get(&key)
+        });
         matching.find(|ended| ENOUGH <= ended.waits.count())
     }
 

@@ -110,13 +110,13 @@ impl Looks {
             return;
         };
         let first = looked.first;
-        let is_no_way_back = |first: &Look| {
+        let settled = first.filter(|first| {
             matches!(
                 first.seen,
                 Seen::Closed | Seen::NumberClosed | Seen::Unwatched(_) | Seen::ClosedAtFirst
             )
-        };
-        if let Some(first) = first.filter(is_no_way_back) {
+        });
+        if let Some(first) = settled {
             let longest = self.longest.entry(suspend.site).or_default();
             *longest = first.at.until(at).max(*longest);
         }

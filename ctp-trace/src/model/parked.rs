@@ -5,7 +5,7 @@ use super::coroutine::Coroutine;
 use super::full_channels::is_never_woken;
 use super::levels::Levels;
 use crate::hash::Map;
-use crate::record::{CoroutineId, LeafKind, Nanos, ProcessId, Threads, WaitKind};
+use crate::record::{LeafKind, Nanos, ProcessId, Threads, WaitKind};
 use crate::verdict::{BEYOND_LONGEST, ENOUGH, FAR_BEYOND, ParkedEvidence, State};
 
 /// The observations of processes in which no thread could continue by itself.
@@ -152,25 +152,26 @@ impl TraceModel {
         parked: &ParkedProcess,
         levels: &Levels,
     ) -> Option<ParkedEvidence> {
-        let may_wake = |id: CoroutineId| {
-            let other = self.get(id).filter(|_| id != coroutine.id);
-            other.is_some_and(|other| other.is_alive() && !is_never_woken(other))
-        };
-        let has_work = parked.is_blocked || self.callers.of(coroutine.id).any(may_wake);
+        let mut callers = self.callers.of(coroutine.id);
+        let has_work = parked.is_blocked
+            || callers.any(|id| {
+                let other = self.get(id).filter(|_| id != coroutine.id);
+                other.is_some_and(|other| other.is_alive() && !is_never_woken(other))
+            });
         let before_lock = parked.are_before_locks && self.leaf_kind(coroutine) == LeafKind::Lock;
-        let is_given_inside = has_work && self.is_given_by_coroutines(coroutine, levels);
-        let counts = !parked.sleeps || before_lock || !parked.may_get_work && is_given_inside;
+        let is_inside = has_work && self.is_ended_by_coroutines(coroutine, levels);
+        let counts = !parked.sleeps || before_lock || !parked.may_get_work && is_inside;
         counts.then_some(parked.evidence)
     }
 
     /// Whether only coroutines have ended waits like this, if it is for messages. A thread that has sent
     /// some may send more. A lock that is kept during a wait for messages is released after that.
-    fn is_given_by_coroutines(&self, coroutine: &Coroutine, levels: &Levels) -> bool {
+    fn is_ended_by_coroutines(&self, coroutine: &Coroutine, levels: &Levels) -> bool {
         let wait = coroutine.suspend();
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
-        let givers = stats.and_then(|stats| stats.givers.all());
+        let families = stats.and_then(|stats| stats.waking_families.all());
         match self.leaf_kind(coroutine) {
-            LeafKind::Message => givers.is_some_and(|givers| !givers.is_empty()),
+            LeafKind::Message => families.is_some_and(|families| !families.is_empty()),
             LeafKind::Lock => !self.is_held_while_idle(coroutine, levels.message_waits()),
             _ => true,
         }

@@ -105,10 +105,12 @@ impl TraceModel {
     pub fn shutdowns(&self) -> Shutdowns {
         let bursts = self.drops.0.iter();
         let ends = bursts.filter(|(process, burst)| self.is_the_end(**process, burst));
-        let before = |first: Nanos| Nanos(first.0.saturating_sub(DESTRUCTORS.0));
         Shutdowns {
             ends: ends
-                .map(|(process, burst)| (*process, before(burst.first)))
+                .map(|(process, burst)| {
+                    let before = burst.first.0.saturating_sub(DESTRUCTORS.0);
+                    (*process, Nanos(before))
+                })
                 .collect(),
             undone: Map::default(),
         }

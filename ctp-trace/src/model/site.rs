@@ -47,7 +47,7 @@ pub struct SiteStats {
     /// From where the coroutines ran that ended the waits.
     pub(super) woken_from: WokenFrom,
     /// The families of the coroutines that ended waits.
-    pub(super) givers: FewFamilies,
+    pub(super) waking_families: FewFamilies,
 }
 
 impl SiteStats {
@@ -70,13 +70,13 @@ impl SiteStats {
         if let Some(from) = call.from {
             self.woken_from.add(from);
         }
-        self.givers.add(call.caller_family);
+        self.waking_families.add(call.caller_family);
     }
 
     /// The families of all coroutines that ended waits here. `None` if these are not all known.
-    pub(super) fn all_givers(&self) -> Option<&[FamilyId]> {
+    pub(super) fn all_waking_families(&self) -> Option<&[FamilyId]> {
         let are_known = self.wakers.count() == self.waits.count();
-        self.givers.all().filter(|_| are_known)
+        self.waking_families.all().filter(|_| are_known)
     }
 
     /// The history of the site, for the rule.

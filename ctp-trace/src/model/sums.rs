@@ -25,7 +25,7 @@ impl Sums {
 
     /// Adds the totals of a coroutine that is about to be forgotten.
     pub(super) fn forget(&mut self, coroutine: &Coroutine) {
-        let lost = &mut self.totals.lost_by_the_dead;
+        let lost = &mut self.totals.lost_by_ended;
         *lost = lost.saturating_add(coroutine.account.lost());
         let summed_up = &mut self.totals.summed_up_of_the_dead;
         *summed_up = summed_up.saturating_add(coroutine.account.summed_up());
@@ -44,7 +44,7 @@ impl Sums {
         totals.coroutines = totals.coroutines.saturating_add(ended_sums.coroutines);
         for (sum, events) in [
             (&mut totals.summed_up_of_the_dead, ended_sums.events),
-            (&mut totals.lost_by_the_dead, ended_sums.lost),
+            (&mut totals.lost_by_ended, ended_sums.lost),
             (&mut totals.filtered, ended_sums.filtered),
         ] {
             *sum = sum.saturating_add(events);

@@ -83,10 +83,11 @@ impl TraceModel {
         let Waker::Coroutine(id) = hold.by else {
             return None;
         };
-        let of = |wait, arg| closings::resource(thread_event.process, wait, arg);
+        let process = thread_event.process;
+        let released = closings::resource(process, hold.wait, hold.arg);
         self.coroutines
             .known(id)?
             .waits
-            .take(|wait, arg| of(wait, arg) == of(hold.wait, hold.arg))
+            .take(|wait, arg| closings::resource(process, wait, arg) == released)
     }
 }

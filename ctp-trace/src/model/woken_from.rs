@@ -1,4 +1,5 @@
-//! From where the coroutines ran that ended the waits at a site: the sites at which they had waited.
+//! Counts from where the waits at a site are ended: the sites at which the waking coroutines had waited
+//! before they ran.
 
 use std::num::NonZeroU32;
 

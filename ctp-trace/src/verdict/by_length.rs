@@ -1,5 +1,5 @@
-//! Waits that nothing but their length speaks against: compared with earlier waits, and with the lives of
-//! similar coroutines.
+//! Judges waits by their length alone: compared with earlier waits, and with the lives of similar
+//! coroutines.
 
 use super::Evidence;
 use super::evidence::{
@@ -124,7 +124,7 @@ impl Case<'_> {
     fn is_of_its_own(&self) -> bool {
         match self.evidence.wait.leaf {
             LeafKind::Timer => true,
-            LeafKind::Message => self.evidence.resource.has_giver,
+            LeafKind::Message => self.evidence.resource.may_be_woken_again,
             _ => false,
         }
     }
@@ -163,11 +163,11 @@ impl Case<'_> {
     /// all wait here. Or they seldom wait here, and not for their next work. Otherwise the coroutine waits,
     /// for the given reason.
     fn against_other_lives(&self, otherwise: Reason) -> (Verdict, Reason) {
-        let is_rare = |lives: &LivesEvidence| {
-            !self.may_lack_work() && self.outlives_others() && lives.are_rare_here()
-        };
         let lives = self.evidence.lives;
-        let lives = lives.filter(|lives| lives.are_exceeded_by(self.age) || is_rare(lives));
+        let lives = lives.filter(|lives| {
+            lives.are_exceeded_by(self.age)
+                || !self.may_lack_work() && self.outlives_others() && lives.are_rare_here()
+        });
         match lives {
             Some(lives) => self.unless_explained(Reason::BeyondLives(lives)),
             None => (Verdict::Waiting, otherwise),

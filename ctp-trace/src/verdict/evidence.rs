@@ -113,7 +113,7 @@ pub struct ResourceEvidence {
     /// families wait for each other likewise.
     pub in_closed_group: bool,
     /// A thread, or a coroutine that may continue, has woken the coroutine before.
-    pub has_giver: bool,
+    pub may_be_woken_again: bool,
     /// What the recorder noticed about the resource from outside, if that was remarkable.
     pub looked: Option<LookEvidence>,
     /// The latest observation from outside, if it found nothing to read where the coroutine waits to

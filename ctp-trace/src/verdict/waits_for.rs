@@ -61,8 +61,8 @@ pub(crate) fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
         }
     }
     let mut stay: BTreeSet<_> = waits.keys().copied().collect();
-    let is_free = |id: &CoroutineId| !waits.contains_key(id);
-    let mut free: Vec<_> = waiters.keys().copied().filter(is_free).collect();
+    let blockers = waiters.keys().copied();
+    let mut free: Vec<_> = blockers.filter(|id| !waits.contains_key(id)).collect();
     while let Some(id) = free.pop() {
         let held_up = waiters.get(&id).into_iter().flatten();
         for waiter in held_up {

@@ -13,8 +13,8 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventCounts, EventKind, Nanos, Wake, Waker};
 
 /// The size is checked once per this many records, which take less than a hundred bytes each.
-const RECORDS_A_LOOK: usize = 64;
-const _: () = assert!(MAX_ROWS.is_multiple_of(RECORDS_A_LOOK));
+const RECORDS_PER_CHECK: usize = 64;
+const _: () = assert!(MAX_ROWS.is_multiple_of(RECORDS_PER_CHECK));
 
 /// The block being written.
 pub(crate) struct Encoder {
@@ -22,7 +22,7 @@ pub(crate) struct Encoder {
     /// The latest rows, which are not in the columns yet.
     pending: Rows,
     /// Records until the next check of the size.
-    until_look: usize,
+    until_check: usize,
     pub(super) predictor: RowPredictor,
     pub(super) expected: Expected,
     site_args: Map<SiteArg, u64>,
@@ -35,7 +35,7 @@ impl Encoder {
         Encoder {
             columns: Default::default(),
             pending: Rows::default(),
-            until_look: RECORDS_A_LOOK,
+            until_check: RECORDS_PER_CHECK,
             predictor: RowPredictor::new(),
             expected: Expected::default(),
             site_args: Map::default(),
@@ -52,14 +52,14 @@ impl Encoder {
         let hits = match event.kind {
             EventKind::Run => self.hits(event, EventKind::Run),
             EventKind::Suspend => self.hits(event, EventKind::Suspend),
-            kind => self.hits_of_few(event, kind),
+            kind => self.hits_of_rare_kind(event, kind),
         };
         let control = event.kind.code() | self.coroutine(event.coroutine) | hits;
         self.row(control, event.at);
     }
 
     #[inline(never)]
-    fn hits_of_few(&mut self, event: &Event, kind: EventKind) -> u8 {
+    fn hits_of_rare_kind(&mut self, event: &Event, kind: EventKind) -> u8 {
         self.hits(event, kind)
     }
 
@@ -156,12 +156,12 @@ impl Encoder {
     /// Must be called once after each record.
     #[inline]
     pub(crate) fn is_full(&mut self) -> bool {
-        self.until_look -= 1;
-        self.until_look == 0 && self.is_full_now()
+        self.until_check -= 1;
+        self.until_check == 0 && self.is_full_now()
     }
 
     fn is_full_now(&mut self) -> bool {
-        self.until_look = RECORDS_A_LOOK;
+        self.until_check = RECORDS_PER_CHECK;
         self.pending.settle(&mut self.columns);
         let records = self.rows() + self.columns[Column::Act.index()].len();
         let bytes = self.columns.iter().map(Vec::len).sum::<usize>();
@@ -171,7 +171,7 @@ impl Encoder {
     /// Appends the block to `out` and starts the next block.
     pub(crate) fn finish(&mut self, out: &mut Payload) {
         self.pending.settle(&mut self.columns);
-        self.until_look = RECORDS_A_LOOK;
+        self.until_check = RECORDS_PER_CHECK;
         for (number, column) in (1..).zip(&mut self.columns) {
             if !column.is_empty() {
                 out.cut(Sort::Text);

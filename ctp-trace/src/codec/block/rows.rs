@@ -1,4 +1,5 @@
-//! Rows that are in no column yet. Each is stored in a word, and the columns take many at once.
+//! The latest rows of a block, before they are split into columns. Each row is a word, and many rows are
+//! split at once, because that is faster.
 
 use super::{COLUMNS, Column};
 use crate::codec::varint::{put_uint, zigzag};

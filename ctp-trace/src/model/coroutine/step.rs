@@ -15,7 +15,7 @@ pub struct Totals {
     /// Events in the trace.
     pub events: u64,
     /// Events known to be missing, of coroutines that have ended.
-    pub lost_by_the_dead: u64,
+    pub lost_by_ended: u64,
     /// Events that only an aggregate includes, of coroutines that have ended.
     pub summed_up_of_the_dead: u64,
     /// Events that a filter kept out, of coroutines with final counts.
@@ -132,10 +132,13 @@ impl Coroutine {
     /// whether there was one. A future that yields or sets a timer has asked for its next poll.
     #[inline]
     fn may_be_polled_unasked(&self, from: &Event) -> bool {
-        let is_later = |count| wakes_since(count, from.wake_seen).is_some_and(|wakes| 0 < wakes);
         let is_recorded = self.kind == CoroutineKind::Future && self.wakes.word.is_some();
         let asks = matches!(from.wait, WaitKind::Yield | WaitKind::Timer);
-        is_recorded && !asks && !self.wakes.counts().any(is_later)
+        let mut wakes = self
+            .wakes
+            .counts()
+            .filter_map(|count| wakes_since(count, from.wake_seen));
+        is_recorded && !asks && wakes.all(|wakes| wakes == 0)
     }
 
     #[inline]

@@ -1,3 +1,5 @@
+//! Which coroutine holds a lock, also if records arrive late or are missing.
+
 use super::*;
 
 const LOCK: u64 = 0x1000;
@@ -20,17 +22,17 @@ fn reported(at: u64, arg: u64, by: Waker) -> (ThreadEvent, Hold) {
     (thread_event, hold)
 }
 
-fn takes(holds: &mut Holds, at: u64, by: Waker) {
+fn acquires(holds: &mut Holds, at: u64, by: Waker) {
     let (thread_event, hold) = reported(at, LOCK, by);
     holds.acquire(&thread_event, &hold, None);
 }
 
-fn gives(holds: &mut Holds, at: u64, by: Waker) {
+fn releases(holds: &mut Holds, at: u64, by: Waker) {
     let (thread_event, hold) = reported(at, LOCK, by);
     holds.release(&thread_event, &hold, NameId::default());
 }
 
-fn happens(holds: &mut Holds, id: u32, at: u64, kind: EventKind) {
+fn records(holds: &mut Holds, id: u32, at: u64, kind: EventKind) {
     let event = Event {
         coroutine: CoroutineId(id),
         at: Nanos(at),
@@ -49,21 +51,21 @@ fn holders(holds: &Holds) -> Vec<(Waker, u64)> {
 #[test]
 fn last_acquirer_holds_lock_despite_late_records() {
     let mut holds = Holds::default();
-    takes(&mut holds, 10, waker_of(1));
-    takes(&mut holds, 30, waker_of(2));
-    gives(&mut holds, 20, waker_of(1));
+    acquires(&mut holds, 10, waker_of(1));
+    acquires(&mut holds, 30, waker_of(2));
+    releases(&mut holds, 20, waker_of(1));
     assert_eq!(holders(&holds), [(waker_of(2), 30)]);
-    gives(&mut holds, 40, waker_of(2));
-    takes(&mut holds, 35, waker_of(3));
+    releases(&mut holds, 40, waker_of(2));
+    acquires(&mut holds, 35, waker_of(3));
     assert_eq!(holders(&holds), [], "that is over");
 }
 
 #[test]
 fn reentrant_lock_needs_equally_many_releases() {
     let mut holds = Holds::default();
-    takes(&mut holds, 10, waker_of(1));
-    takes(&mut holds, 11, waker_of(1));
-    gives(&mut holds, 12, waker_of(1));
+    acquires(&mut holds, 10, waker_of(1));
+    acquires(&mut holds, 11, waker_of(1));
+    releases(&mut holds, 12, waker_of(1));
     assert_eq!(holders(&holds), [(waker_of(1), 10)]);
     let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
     assert!(!held.expect("a held lock").shared);
@@ -76,12 +78,12 @@ fn lock_stays_shared_until_free() {
         let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
         held.is_some_and(|held| held.shared)
     };
-    takes(&mut holds, 10, waker_of(1));
-    takes(&mut holds, 11, waker_of(2));
-    gives(&mut holds, 12, waker_of(1));
+    acquires(&mut holds, 10, waker_of(1));
+    acquires(&mut holds, 11, waker_of(2));
+    releases(&mut holds, 12, waker_of(1));
     assert!(is_shared(&holds));
-    gives(&mut holds, 13, waker_of(2));
-    takes(&mut holds, 14, waker_of(3));
+    releases(&mut holds, 13, waker_of(2));
+    acquires(&mut holds, 14, waker_of(3));
     assert!(!is_shared(&holds));
 }
 
@@ -90,11 +92,11 @@ fn too_many_holders_are_not_reported() {
     let mut holds = Holds::default();
     let ids = 1..=100_000;
     ids.clone()
-        .for_each(|id| takes(&mut holds, id.into(), waker_of(id)));
+        .for_each(|id| acquires(&mut holds, id.into(), waker_of(id)));
     assert_eq!(holders(&holds), []);
     ids.clone()
-        .for_each(|id| gives(&mut holds, 200_000, waker_of(id)));
-    takes(&mut holds, 200_001, waker_of(7));
+        .for_each(|id| releases(&mut holds, 200_000, waker_of(id)));
+    acquires(&mut holds, 200_001, waker_of(7));
     assert_eq!(holders(&holds), [(waker_of(7), 200_001)]);
     assert!(holds.are_recorded(ProcessId(0)) && holds.own.len() == 1);
 }
@@ -105,7 +107,7 @@ fn many_deaths_with_a_lock_are_fast() {
     for id in 1..=100_000 {
         let (thread_event, hold) = reported(1, u64::from(id) << 32, waker_of(id));
         holds.acquire(&thread_event, &hold, None);
-        happens(&mut holds, id, 2, EventKind::Death);
+        records(&mut holds, id, 2, EventKind::Death);
     }
     let ended = holds.of.values().flat_map(|held| &held.holders);
     assert_eq!(ended.filter(|ended| ended.ended.is_some()).count(), 100_000);
@@ -114,13 +116,13 @@ fn many_deaths_with_a_lock_are_fast() {
 #[test]
 fn lock_released_elsewhere_is_moved_unless_acquirer_dies() {
     let mut holds = Holds::default();
-    takes(&mut holds, 10, waker_of(1));
-    gives(&mut holds, 11, Waker::Thread(7));
-    happens(&mut holds, 1, 12, EventKind::Death);
+    acquires(&mut holds, 10, waker_of(1));
+    releases(&mut holds, 11, Waker::Thread(7));
+    records(&mut holds, 1, 12, EventKind::Death);
     assert!(holds.are_recorded(ProcessId(0)), "it was dropped");
-    takes(&mut holds, 20, waker_of(2));
-    gives(&mut holds, 21, waker_of(3));
-    happens(&mut holds, 2, 22, EventKind::Run);
+    acquires(&mut holds, 20, waker_of(2));
+    releases(&mut holds, 21, waker_of(3));
+    records(&mut holds, 2, 22, EventKind::Run);
     assert!(!holds.are_recorded(ProcessId(0)));
     assert!(holds.are_recorded(ProcessId(1)));
 }
@@ -128,21 +130,21 @@ fn lock_released_elsewhere_is_moved_unless_acquirer_dies() {
 #[test]
 fn lock_released_after_acquirer_death_is_moved() {
     let mut holds = Holds::default();
-    takes(&mut holds, 10, waker_of(1));
-    happens(&mut holds, 1, 12, EventKind::Death);
+    acquires(&mut holds, 10, waker_of(1));
+    records(&mut holds, 1, 12, EventKind::Death);
     let ended = |holds: &Holds| {
         let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
         held.and_then(|held| held.holders[0].ended)
     };
     assert_eq!(ended(&holds), Some(Nanos(12)));
-    gives(&mut holds, 20, waker_of(3));
+    releases(&mut holds, 20, waker_of(3));
     assert!(!holds.are_recorded(ProcessId(0)));
 }
 
 #[test]
 fn returned_guard_has_unknown_holder() {
     let mut holds = Holds::default();
-    takes(&mut holds, 10, waker_of(1));
+    acquires(&mut holds, 10, waker_of(1));
     let death = Event {
         coroutine: CoroutineId(1),
         at: Nanos(12),
@@ -152,7 +154,7 @@ fn returned_guard_has_unknown_holder() {
     };
     holds.event(&Coroutine::named(CoroutineId(1)), &death);
     assert_eq!(holders(&holds), [(Waker::Foreign, 10)]);
-    gives(&mut holds, 20, waker_of(3));
+    releases(&mut holds, 20, waker_of(3));
     assert_eq!(holders(&holds), []);
     assert!(
         holds.are_recorded(ProcessId(0)),
@@ -163,7 +165,7 @@ fn returned_guard_has_unknown_holder() {
 #[test]
 fn million_locks_are_bounded_and_held_locks_stay() {
     let mut holds = Holds::default();
-    takes(&mut holds, 1, waker_of(1));
+    acquires(&mut holds, 1, waker_of(1));
     for at in 2..1_000_000 {
         let (thread_event, hold) = reported(at, at << 32, waker_of(2));
         holds.acquire(&thread_event, &hold, None);

@@ -15,7 +15,7 @@ use crate::verdict::{Needs, WaitsFor, deadlocks, remaining};
 /// them.
 #[derive(Debug, Default)]
 pub(super) struct Blocked {
-    /// Those tasks of which one must continue first.
+    /// For each blocked task, the tasks of which one must continue first.
     edges: BTreeMap<TaskId, Vec<TaskId>>,
     /// Tasks that wait only for resources with a single, exclusive holder.
     exclusive: BTreeSet<TaskId>,

@@ -1,6 +1,7 @@
 //! System calls in which a thread usually waits.
 
-/// Calls that end at once are left out, as are those that wait for a disk only.
+/// In alphabetical order, for the search. Calls that end at once are left out, and also calls that wait
+/// for a disk only.
 const WAITING_CALLS: &[&str] = &[
     "accept",
     "accept4",

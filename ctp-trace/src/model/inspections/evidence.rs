@@ -149,7 +149,7 @@ fn is_weaker(now: BlockedEvidence, new: BlockedEvidence) -> bool {
     now == BlockedEvidence::No || (now == likely && new == certain)
 }
 
-/// The evidence of a task if all that it waits for are stuck.
+/// The evidence of a task if all tasks that it waits for are stuck.
 fn behind(
     judged: &[JudgedTask],
     at: &BTreeMap<TaskId, usize>,
@@ -160,12 +160,14 @@ fn behind(
     let verdicts: Vec<Verdict> = blockers
         .map(|id| Some(judged[*at.get(id)?].judgement.verdict))
         .collect::<Option<_>>()?;
-    let is_certain = |verdict: &Verdict| matches!(verdict, Verdict::Stuck | Verdict::Deadlock);
+    let are_certain = verdicts
+        .iter()
+        .all(|verdict| matches!(verdict, Verdict::Stuck | Verdict::Deadlock));
     verdicts
         .iter()
         .all(|verdict| verdict.is_stuck())
         .then(|| BlockedEvidence::Behind {
-            is_certain: blocked.is_exclusive(waiter) && verdicts.iter().all(is_certain),
+            is_certain: blocked.is_exclusive(waiter) && are_certain,
         })
 }
 
@@ -222,11 +224,11 @@ impl InspectedProcess {
         if task.kind == TaskKind::Blocking {
             return PollingThread::Runs;
         }
-        let is_polling = |known: &&Inspected<InspectedThread>| {
+        let polling = self.threads.values().find(|known| {
             let thread = &known.latest;
             thread.polls == Some(task.id) || (task.polled_by != 0 && thread.tid == task.polled_by)
-        };
-        match self.threads.values().find(is_polling) {
+        });
+        match polling {
             None => PollingThread::Unknown,
             Some(known) if self.is_blocked_poll(known) && self.is_core_file() => {
                 PollingThread::InCall
@@ -256,17 +258,19 @@ impl InspectedProcess {
         if workers.iter().all(|known| known.latest.is_stopped()) {
             return WorkerEvidence::Unknown;
         }
-        let is_parked = |known: &&Inspected<InspectedThread>| {
-            known.latest.role == ThreadRole::Parked
-                && MIN_OBSERVATION_GAP <= self.since(known.in_state_since)
-        };
         if workers.iter().any(|known| self.is_blocked_poll(known)) {
             WorkerEvidence::Blocked
-        } else if workers.iter().all(is_parked) {
+        } else if workers.iter().all(|known| self.is_parked(known)) {
             WorkerEvidence::Parked
         } else {
             WorkerEvidence::Active
         }
+    }
+
+    /// Whether the worker has been parked since an earlier inspection.
+    fn is_parked(&self, known: &Inspected<InspectedThread>) -> bool {
+        known.latest.role == ThreadRole::Parked
+            && MIN_OBSERVATION_GAP <= self.since(known.in_state_since)
     }
 }
 

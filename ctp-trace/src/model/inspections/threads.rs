@@ -115,8 +115,9 @@ impl InspectedThreads {
 
 impl KnownThread {
     fn after(before: Option<&Self>, latest: InspectedThread, number: usize) -> Self {
-        let call = |thread: &InspectedThread| (thread.syscall, thread.is_running);
-        let alike = before.filter(|before| call(&before.latest) == call(&latest));
+        let alike = before.filter(|Self { latest: before, .. }| {
+            (before.syscall, before.is_running) == (latest.syscall, latest.is_running)
+        });
         let unmoved = alike.filter(|before| before.latest.switches == latest.switches);
         KnownThread {
             unmoved_since: unmoved.map_or(number, |before| before.unmoved_since),

@@ -27,8 +27,8 @@ impl Filtering {
             self.forgotten += 1;
         }
         self.changes.push(*control);
-        let is_replaced = |old: &Control| control.pid == 0 || old.pid == control.pid;
-        self.current.retain(|old| !is_replaced(old));
+        self.current
+            .retain(|old| control.pid != 0 && old.pid != control.pid);
         if self.current.len() < MAX_CHANGES {
             self.current.push(*control);
         }
@@ -59,12 +59,13 @@ impl Filtering {
 
     /// Whether this change alters what is kept, for any process that it concerns.
     fn differs_after(&self, change: &Control) -> bool {
-        let differs = |before: &Control| what_is_kept(before) != what_is_kept(change);
-        let of_all = || self.of(0).copied().unwrap_or_default();
-        match change.pid {
-            0 => differs(&of_all()) || self.current.iter().any(differs),
-            pid => differs(&self.of(pid).copied().unwrap_or_else(of_all)),
-        }
+        let kept = what_is_kept(change);
+        let before = match change.pid {
+            0 if self.current.iter().any(|old| what_is_kept(old) != kept) => return true,
+            0 => self.of(0),
+            pid => self.of(pid).or_else(|| self.of(0)),
+        };
+        what_is_kept(&before.copied().unwrap_or_default()) != kept
     }
 
     /// The latest change for this process, or for all (0).

@@ -60,8 +60,9 @@ impl Losses {
     }
 
     pub(in crate::model) fn since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
-        let is_later = |loss: &&ThreadLoss| loss.process == process && since < loss.at;
-        self.latest.iter().filter(is_later).copied().collect()
+        let latest = self.latest.iter();
+        let later = latest.filter(|loss| loss.process == process && since < loss.at);
+        later.copied().collect()
     }
 
     /// Whether any thread of the process has lost records since this time.

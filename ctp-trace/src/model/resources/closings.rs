@@ -63,7 +63,7 @@ impl Closings {
     ) -> BTreeMap<CoroutineId, (u64, Closing)> {
         let mut sorted: Vec<_> = self.log.iter().collect();
         sorted.sort_by_key(|(resource, closing)| (*resource, closing.at));
-        let of = |coroutine: &Coroutine| {
+        let lost = coroutines.iter().filter_map(|coroutine| {
             let suspend = coroutine.suspend()?;
             let known = self
                 .set_aside
@@ -74,8 +74,8 @@ impl Closings {
                 None => first(&sorted, coroutine.process, suspend)?,
             };
             Some((coroutine.id, (suspend.n, closing)))
-        };
-        coroutines.iter().filter_map(of).collect()
+        });
+        lost.collect()
     }
 }
 
@@ -89,8 +89,8 @@ impl Close {
 fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -> Option<Closing> {
     let requested = resource(process, suspend.wait, suspend.arg)?;
     let after = Some(suspend.at).filter(|_| suspend.wait != WaitKind::Coroutine);
-    let is_before = |entry: Resource, at| (entry, Some(at)) <= (requested, after);
-    let place = sorted.partition_point(|(entry, closing)| is_before(*entry, closing.at));
+    let place =
+        sorted.partition_point(|(entry, closing)| (*entry, Some(closing.at)) <= (requested, after));
     let (found, closing) = sorted.get(place)?;
     (*found == requested).then_some(*closing)
 }

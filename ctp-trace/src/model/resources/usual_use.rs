@@ -61,8 +61,8 @@ impl UsualUse {
     /// The longest time that a wait at the same site, or for a resource closed at the same site,
     /// continued after the close. Zero if none is known.
     pub(in crate::model) fn longest(&self, waits_at: SiteId, closed_at: SiteId) -> Nanos {
-        let of = |place| self.longest.get(&place).copied().unwrap_or_default();
-        of(waits_at).max(of(closed_at))
+        let known = [waits_at, closed_at].map(|site| self.longest.get(&site).copied());
+        known.into_iter().flatten().max().unwrap_or_default()
     }
 }
 
