@@ -204,14 +204,15 @@ impl Target for CoreFile {
     }
 
     fn stack_pointers(&self) -> Vec<StackPointer> {
-        let pointer = |thread: &ThreadSample| match &thread.state {
+        let threads = self.facts.threads.iter();
+        let pointers = threads.filter_map(|thread| match &thread.state {
             ThreadState::Blocked { registers, .. } => Some(StackPointer {
                 tid: thread.tid,
                 address: registers.sp,
             }),
             _ => None,
-        };
-        self.facts.threads.iter().filter_map(pointer).collect()
+        });
+        pointers.collect()
     }
 
     fn epoll_interests(&self) -> Vec<EpollInterest> {

@@ -254,9 +254,10 @@ fn module_of(file: &str) -> Option<String> {
     let (_, in_registry) = file.split_once("/registry/src/")?;
     let (_, in_index) = in_registry.split_once('/')?;
     let (package, module) = in_index.split_once("/src/")?;
-    let mut version = package.rmatch_indices('-').map(|(at, _)| at);
-    let is_version = |at: &usize| package[at + 1..].starts_with(|next: char| next.is_ascii_digit());
-    let name = &package[..version.find(is_version)?];
+    let mut hyphens = package.rmatch_indices('-').map(|(at, _)| at);
+    let before_version =
+        hyphens.find(|at| package[at + 1..].starts_with(|next: char| next.is_ascii_digit()))?;
+    let name = &package[..before_version];
     let module = module.strip_suffix(".rs")?;
     let module = module.strip_suffix("/mod").unwrap_or(module);
     let path = match module {

@@ -1,4 +1,4 @@
-//! Whether futures of unknown types have registered a waker, by an account of all wakers of the task.
+//! Whether futures of unknown types have registered a waker, found by counting all wakers of the task.
 //!
 //! A future may register its waker anywhere, such as in a static variable. So a future has none only if
 //! every waker of the task is found elsewhere, and nothing that the future leads to contains one.

@@ -150,11 +150,10 @@ pub(super) fn are_variables_present(view: &View<'_>, contents: Value) -> bool {
 /// Whether no more variables were moved than there are senders. A program usually drops its own sender before it
 /// reads from a channel, to learn when all others are dropped.
 fn may_lack_senders_only(view: &View<'_>, contents: Value, variables: &[Member]) -> bool {
-    let is_sender = |member: &&Member| {
-        let layout = view.types.layout(member.of);
-        layout.is_some_and(|layout| layout.path == SENDER)
-    };
-    let senders = variables.iter().filter(is_sender).count();
+    let layouts = variables
+        .iter()
+        .filter_map(|member| view.types.layout(member.of));
+    let senders = layouts.filter(|layout| layout.path == SENDER).count();
     moved(view, contents).is_some_and(|moved| moved <= senders)
 }
 

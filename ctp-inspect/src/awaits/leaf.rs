@@ -93,9 +93,12 @@ impl LeafReader<'_> {
     /// The deadline of a timer in `CLOCK_MONOTONIC`.
     fn deadline(&self, sleep: Value) -> Option<Nanos> {
         // The place differs between versions of tokio.
-        let within = |name| self.view.member(self.view.member(sleep, name)?, "deadline");
-        let own = self.view.member(sleep, "deadline");
-        let deadline = own.or_else(|| ["inner", "entry"].into_iter().find_map(within))?;
+        let outer = ["inner", "entry"].map(|name| self.view.member(sleep, name));
+        let deadline = [Some(sleep)]
+            .into_iter()
+            .chain(outer)
+            .flatten()
+            .find_map(|value| self.view.member(value, "deadline"))?;
         let deadlines = find(self.view, deadline, "::Timespec", 0)?;
         let &[deadline] = deadlines.as_slice() else {
             return None;

@@ -73,12 +73,12 @@ fn all_handles(view: &View<'_>, handles: &[Value]) -> Option<Handles> {
 /// bytes behind.
 fn own_oneshot(view: &View<'_>, future: Value, handles: &[Value]) -> Option<Handles> {
     let senders = owned_of(view, future, "tokio::sync::oneshot::Sender")?;
-    let of_sender = |handle: &&Value| {
+    let of_senders = handles.iter().filter(|handle| {
         senders
             .iter()
             .any(|sender| is_within(view, *sender, handle.address))
-    };
-    let has_sender = handles.iter().filter(of_sender).count() == 1;
+    });
+    let has_sender = of_senders.count() == 1;
     let first = *handles.first()?;
     let is_pair = has_sender && strong_count(view, first)? == 2;
     is_pair.then(|| handles_at(view, first, handles)).flatten()
@@ -96,11 +96,11 @@ fn handles_at(view: &View<'_>, first: Value, handles: &[Value]) -> Option<Handle
 
 /// Those of these `Arc`s that lead to the value around an address.
 fn handles_of(view: &View<'_>, counted: &[Value], at: u64) -> Vec<Value> {
-    let leads_there = |handle: &&Value| {
+    let handles = counted.iter().filter(|handle| {
         let target = view.target(**handle);
         target.is_some_and(|target| is_within(view, target, at))
-    };
-    counted.iter().filter(leads_there).copied().collect()
+    });
+    handles.copied().collect()
 }
 
 fn strong_count(view: &View<'_>, handle: Value) -> Option<u64> {

@@ -19,14 +19,23 @@ pub(crate) fn find(
     path_end: &str,
     references: u32,
 ) -> Option<Vec<Value>> {
-    let is_match = |layout: &Type| layout.path.ends_with(path_end);
-    search(view, from, &is_match, &is_followed, references)
+    find_where(
+        view,
+        from,
+        &|layout| layout.path.ends_with(path_end),
+        references,
+    )
 }
 
 /// The parts of a type, by its path, that a value owns, also in boxes and in futures. `None` if the search was cut.
 pub(crate) fn owned_of(view: &View<'_>, from: Value, path: &str) -> Option<Vec<Value>> {
-    let is_match = |layout: &Type| layout.path == path;
-    search(view, from, &is_match, &is_box, MAX_PARTS as u32)
+    search(
+        view,
+        from,
+        &|layout| layout.path == path,
+        &is_box,
+        MAX_PARTS as u32,
+    )
 }
 
 /// The same, with types that match. The parts of a match are not searched.
@@ -76,8 +85,13 @@ fn search(
 
 /// The bodies of async functions and blocks that a value owns, also in boxes. `None` if the search was cut.
 pub(crate) fn owned_bodies(view: &View<'_>, from: Value) -> Option<Vec<Value>> {
-    let is_match = |layout: &Type| is_body(&layout.path);
-    search(view, from, &is_match, &is_box, MAX_PARTS as u32)
+    search(
+        view,
+        from,
+        &|layout| is_body(&layout.path),
+        &is_box,
+        MAX_PARTS as u32,
+    )
 }
 
 /// The parts of these types that a value owns, also in boxes, but not inside the bodies of async functions.

@@ -126,9 +126,13 @@ impl<'s> WakerSearch<'s> {
         Some(())
     }
 
+    fn word_of(&self, value: Value, member: &str) -> Option<u64> {
+        let member = self.view.member(value, member)?;
+        self.view.pages.word(member.address)
+    }
+
     fn visit_waker(&mut self, waker: Value) -> Option<()> {
-        let word = |name| self.view.pages.word(self.view.member(waker, name)?.address);
-        let (data, vtable) = (word("data")?, word("vtable")?);
+        let (data, vtable) = (self.word_of(waker, "data")?, self.word_of(waker, "vtable")?);
         if vtable != 0 && self.owner.is_woken_by(data) {
             self.found.wakers.insert(waker.address);
             return Some(());

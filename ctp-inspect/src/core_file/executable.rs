@@ -28,8 +28,10 @@ pub fn mapped(
     let base = base(&header, &loaded, headers)?;
     let first = loaded.iter().find(|segment| segment.offset == 0)?;
     let start = base.wrapping_add(first.address);
-    let at_start = |offset, buffer: &mut [u8]| in_core(start.wrapping_add(offset), buffer);
-    let id_in_memory = elf::build_id(&at_start, true);
+    let id_in_memory = elf::build_id(
+        &|offset, buffer| in_core(start.wrapping_add(offset), buffer),
+        true,
+    );
     let is_other = id_in_memory.is_some() && id_in_memory != elf::build_id(&read, false);
     let has_data = loaded
         .iter()

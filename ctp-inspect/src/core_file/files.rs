@@ -38,8 +38,7 @@ impl MappedFiles {
     pub fn open(&mut self, path: &[u8], at: &Path, build_id: Option<&[u8]>, is_given: bool) {
         let file = symbolize::open_regular(at).ok();
         let found = file.as_ref().and_then(|file| {
-            let read = |offset, buffer: &mut [u8]| read_file(file, offset, buffer);
-            elf::build_id(&read, false)
+            elf::build_id(&|offset, buffer| read_file(file, offset, buffer), false)
         });
         let is_same = match build_id {
             Some(expected) => found.as_deref() == Some(expected),

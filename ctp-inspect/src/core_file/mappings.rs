@@ -10,26 +10,29 @@ use crate::target::mapping::{self, Mapping};
 /// The mappings with memory in the core file, or with none that changed.
 pub fn in_core(memory: &[Segment], facts: &Facts) -> Vec<Mapping> {
     let segments = memory.iter().filter(|segment| 0 < segment.memory_bytes);
-    let mapping = |segment: &Segment| {
-        let file = facts.file_at(segment.address);
-        let origin = match file {
-            Some(file) => of_file(file, segment.address, facts),
-            None if segment.address == facts.vdso => Mapping {
-                path: b"[vdso]".to_vec(),
-                ..Mapping::default()
-            },
-            None => Mapping::default(),
-        };
-        Some(Mapping {
-            start: segment.address,
-            end: segment.address.checked_add(segment.memory_bytes)?,
-            is_readable: segment.has(PF_R),
-            is_writable: segment.has(PF_W),
-            is_executable: segment.has(PF_X),
-            ..origin
-        })
+    segments
+        .filter_map(|segment| mapping(segment, facts))
+        .collect()
+}
+
+fn mapping(segment: &Segment, facts: &Facts) -> Option<Mapping> {
+    let file = facts.file_at(segment.address);
+    let origin = match file {
+        Some(file) => of_file(file, segment.address, facts),
+        None if segment.address == facts.vdso => Mapping {
+            path: b"[vdso]".to_vec(),
+            ..Mapping::default()
+        },
+        None => Mapping::default(),
     };
-    segments.filter_map(mapping).collect()
+    Some(Mapping {
+        start: segment.address,
+        end: segment.address.checked_add(segment.memory_bytes)?,
+        is_readable: segment.has(PF_R),
+        is_writable: segment.has(PF_W),
+        is_executable: segment.has(PF_X),
+        ..origin
+    })
 }
 
 /// The file of a mapping. Files have numbers here, because their inodes are not in the core file.

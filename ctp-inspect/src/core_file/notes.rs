@@ -114,7 +114,7 @@ fn mapped_files(contents: &[u8]) -> Option<Vec<MappedFile>> {
     let page_bytes = fields.u64(8)?;
     let paths = contents.get(16_usize.checked_add(count.checked_mul(24)?)?..)?;
     let paths = paths.split(|&byte| byte == 0);
-    let file = |(index, path): (usize, &[u8])| {
+    let files = paths.take(count).enumerate().filter_map(|(index, path)| {
         let at = 16 + 24 * index;
         Some(MappedFile {
             start: fields.u64(at)?,
@@ -122,14 +122,8 @@ fn mapped_files(contents: &[u8]) -> Option<Vec<MappedFile>> {
             offset: fields.u64(at + 16)?.checked_mul(page_bytes)?,
             path: path.to_vec(),
         })
-    };
-    let files = paths.take(count).enumerate().map(file);
-    Some(
-        files
-            .flatten()
-            .filter(|file| file.start < file.end)
-            .collect(),
-    )
+    });
+    Some(files.filter(|file| file.start < file.end).collect())
 }
 
 #[cfg(test)]

@@ -59,8 +59,9 @@ impl Futures {
                 header: task.address,
                 poll: task.vtable.poll,
             };
-            let number = |header| numbers.get(&header).copied();
-            let mut awaits = self.awaits.of(future, target, &number);
+            let mut awaits = self
+                .awaits
+                .of(future, target, &|header| numbers.get(&header).copied());
             for gap in std::mem::take(&mut awaits.gaps) {
                 *gaps.entry(gap).or_insert(0) += 1;
             }
@@ -82,8 +83,9 @@ impl Futures {
         numbers: &HashMap<u64, TaskId>,
         (ids, new): (&mut TraceIds, &mut Vec<AwaitStack>),
     ) -> Option<(RootFuture, AwaitStackId)> {
-        let number = |header| numbers.get(&header).copied();
-        let mut root = self.awaits.of_block_on(frames, target, &number)?;
+        let mut root = self
+            .awaits
+            .of_block_on(frames, target, &|header| numbers.get(&header).copied())?;
         let frames = std::mem::take(&mut root.awaits.frames);
         let stack = self.number(frames, ids, new);
         Some((root, stack))

@@ -65,8 +65,10 @@ impl<'t> Holders<'t> {
     /// the task awaits, and the others by where they lie.
     pub fn of(&self, task: &FoundTask, registered: &[RegisteredWaker]) -> Vec<WakerHolder> {
         let mut candidates = Candidates::default();
-        let known = |waker: &RegisteredWaker| Some((waker.at, holder_of(waker)?));
-        let known: Vec<_> = registered.iter().filter_map(known).collect();
+        let known = registered
+            .iter()
+            .filter_map(|waker| Some((waker.at, holder_of(waker)?)));
+        let known: Vec<_> = known.collect();
         for waker in &task.waker_addresses {
             let known = known.iter().find(|(at, _)| *at == Some(*waker));
             match known {

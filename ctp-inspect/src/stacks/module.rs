@@ -87,8 +87,9 @@ impl Module {
 
     /// The table in the debug info of the file. Is read when first needed.
     pub fn in_file(&self, target: &dyn Target) -> Option<&FileFrames> {
-        let read = || FileFrames::read(target, target.mapping_at(self.header)?);
-        self.in_file.get_or_init(read).as_ref()
+        self.in_file
+            .get_or_init(|| FileFrames::read(target, target.mapping_at(self.header)?))
+            .as_ref()
     }
 
     /// The index of the table.

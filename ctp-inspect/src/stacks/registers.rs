@@ -76,7 +76,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Nothing else is known.
+    /// Registers of which only program counter and stack pointer are known.
     pub fn new(processor: Processor, pc: u64, sp: u64) -> Self {
         Registers {
             processor,

@@ -1,9 +1,9 @@
 //! [`frame_end`]: finds the end of a frame that is relative to an unknown frame pointer.
 //!
-//! The kernel does not give the frame pointer of a blocked thread. The return address of the function
-//! is on the stack, though, and before it lies a call of this very function. Old stack contents could
-//! have such a word too, so the code at the beginning of the function must agree: it says how much
-//! room the function makes. Without such code, the word must be the only such word.
+//! The kernel does not give the frame pointer of a blocked thread. But the return address of the
+//! function is on the stack, and the code before that address is a call of the function. Old stack
+//! contents could have such a word too, so the code at the beginning of the function must agree: it
+//! says how much room the function makes. Without such code, the word must be the only such word.
 
 use crate::stacks::call::{self, Call};
 use crate::stacks::prologue;
@@ -18,12 +18,11 @@ const MAX_BYTES: u64 = 64 << 10;
 /// The end of the frame; `None` if unknown.
 pub fn frame_end(window: &StackWindow<'_>, rules: &Rules, registers: &Registers) -> Option<u64> {
     let slot_offset = rules.return_slot_by_frame_pointer(registers)?;
-    let slot_of = |end: u64| end.checked_add_signed(slot_offset);
     let target = window.target;
     let bytes = prologue::frame_bytes(target, registers.processor, rules.function);
     if let Some(predicted) = bytes.and_then(|bytes| registers.sp.checked_add(bytes)) {
-        let call = call_at(window, rules, registers, slot_of(predicted)?);
-        if call != Call::Other {
+        let slot = predicted.checked_add_signed(slot_offset)?;
+        if call_at(window, rules, registers, slot) != Call::Other {
             return Some(predicted);
         }
     }

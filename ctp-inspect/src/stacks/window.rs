@@ -28,7 +28,7 @@ impl<'t> StackWindow<'t> {
         }
     }
 
-    /// Whether this address lies in the used part, or directly behind it.
+    /// Whether this address lies in the used part, or is the first address after it.
     pub fn contains(&self, address: u64) -> bool {
         (self.start..=self.end).contains(&address)
     }

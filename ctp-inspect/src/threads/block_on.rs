@@ -50,10 +50,11 @@ const MAX_FRAMES: usize = 32;
 impl BlockOnPart {
     /// What a function has to do with `block_on`, by its path without generic parameters.
     pub fn of(path: &str) -> Self {
-        let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
         if path.ends_with("::block_on") {
             BlockOnPart::Drives
-        } else if !path.contains("::") || (begins(PARKING) && !begins(POLLING)) {
+        } else if !path.contains("::")
+            || (begins_with(path, PARKING) && !begins_with(path, POLLING))
+        {
             BlockOnPart::Parks
         } else {
             BlockOnPart::Other
@@ -61,19 +62,22 @@ impl BlockOnPart {
     }
 }
 
+fn begins_with(path: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|begin| path.starts_with(begin))
+}
+
 /// The frames in which the innermost `block_on` of a parked thread keeps its future, by the functions of
 /// each frame, innermost first. Empty if the thread is not parked in `block_on`.
 pub fn frames(functions: &[Vec<BlockOnPart>]) -> Range<usize> {
-    let is = |frame: &[BlockOnPart], part| frame.contains(&part);
-    let innermost = functions
-        .iter()
-        .position(|frame| is(frame, BlockOnPart::Drives) || is(frame, BlockOnPart::Other));
+    let innermost = functions.iter().position(|frame| {
+        frame.contains(&BlockOnPart::Drives) || frame.contains(&BlockOnPart::Other)
+    });
     let Some(innermost) = innermost.filter(|&at| is_parked_in(&functions[at])) else {
         return 0..0;
     };
     let around = functions[innermost..].iter().take(MAX_FRAMES);
     let count = around
-        .take_while(|frame| !is(frame, BlockOnPart::Other))
+        .take_while(|frame| !frame.contains(&BlockOnPart::Other))
         .count();
     innermost..innermost + count.max(1)
 }

@@ -67,12 +67,16 @@ impl Mark {
             return Some(Mark::Park);
         }
         let path = path.strip_prefix("tokio::runtime::")?;
-        let fits = |pattern: &str| match pattern.strip_suffix('*') {
-            Some(start) => path.starts_with(start),
-            None => path == pattern,
-        };
-        let mark = MARKS.iter().find(|(pattern, _)| fits(pattern));
+        let mark = MARKS.iter().find(|(pattern, _)| fits(pattern, path));
         mark.map(|(_, mark)| *mark)
+    }
+}
+
+/// Whether a path is the pattern, or begins with the pattern up to a final `*`.
+fn fits(pattern: &str, path: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => path.starts_with(start),
+        None => path == pattern,
     }
 }
 

@@ -60,10 +60,10 @@ impl FrameMarks {
         let frames = resolved
             .map(|resolved| &resolved.frames[..])
             .unwrap_or_default();
-        let names = || frames.iter().filter_map(|frame| frame.function.as_deref());
-        let paths = names().map(function_path);
+        let names = frames.iter().filter_map(|frame| frame.function.as_deref());
+        let paths = names.clone().map(function_path);
         let functions = FrameFunctions {
-            marks: names().filter_map(Mark::of).collect(),
+            marks: names.filter_map(Mark::of).collect(),
             block_on: paths.map(|path| BlockOnPart::of(&path)).collect(),
             // Symbols have no files.
             has_inlined: frames.iter().any(|frame| frame.file.is_some()),

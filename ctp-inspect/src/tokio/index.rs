@@ -76,8 +76,9 @@ impl VtableIndex {
 
 /// The smallest range that contains the data of these modules.
 fn data_of(modules: &[Module]) -> Range<u64> {
-    let data = || modules.iter().flat_map(|module| &module.data);
-    let start = data().map(|range| range.start).min().unwrap_or_default();
-    let end = data().map(|range| range.end).max().unwrap_or_default();
+    let data = modules.iter().flat_map(|module| &module.data);
+    let start = data.clone().map(|range| range.start).min();
+    let start = start.unwrap_or_default();
+    let end = data.map(|range| range.end).max().unwrap_or_default();
     start..end
 }

@@ -99,10 +99,10 @@ pub fn check(candidates: Headers, reader: &HeaderReader<'_>, stacks: &StackRange
 /// Whether the neighbours of a task, as they are known, point back.
 fn has_agreement(header: &TaskHeader, tasks: &Headers) -> bool {
     let [previous, next] = header.neighbours;
-    let known = |address| tasks.get(&address);
-    (previous == 0 || known(previous).is_some_and(|task| is_before(task, header)))
+    let (before, after) = (tasks.get(&previous), tasks.get(&next));
+    (previous == 0 || before.is_some_and(|task| is_before(task, header)))
         && (next == 0
-            || known(next).is_some_and(|task| {
+            || after.is_some_and(|task| {
                 is_before(header, task) || is_removed_between(header, task, tasks)
             }))
 }

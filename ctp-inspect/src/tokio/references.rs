@@ -176,17 +176,15 @@ pub fn wakers(found: &HashMap<u64, References>) -> HashMap<u64, Vec<u64>> {
         .values()
         .map(|references| references.after_vtable.len())
         .sum();
-    let of = |references: &References| {
-        if after < before {
+    let wakers = found.iter().map(|(task, references)| {
+        let addresses = if after < before {
             references.before_vtable.clone()
         } else {
             references.after_vtable.clone()
-        }
-    };
-    found
-        .iter()
-        .map(|(task, references)| (*task, of(references)))
-        .collect()
+        };
+        (*task, addresses)
+    });
+    wakers.collect()
 }
 
 /// Excludes most words that are no address of a task, without a search.

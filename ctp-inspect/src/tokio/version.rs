@@ -39,8 +39,8 @@ fn version(bytes: &[u8]) -> Option<String> {
         .position(|window| window == AFTER)?;
     let text = std::str::from_utf8(&head[..end]).ok()?;
     let (major, rest) = text.split_once('.')?;
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let is_version = is_number(major) && rest.bytes().all(|b| b.is_ascii_graphic() && b != b'/');
+    let is_number = !major.is_empty() && major.bytes().all(|b| b.is_ascii_digit());
+    let is_version = is_number && rest.bytes().all(|b| b.is_ascii_graphic() && b != b'/');
     is_version.then(|| text.to_owned())
 }
 

@@ -171,17 +171,15 @@ impl<'u> Search<'_, 'u> {
 
     /// The type of a variable, or of the variable of which this is a copy in an inlined function.
     fn type_of(&self, entry: &Die<'u>) -> Option<Entry> {
-        let from = |offset| Entry {
+        let from = Entry {
             unit: self.number,
-            offset,
+            offset: entry.offset().0,
         };
         if let Some(of) = entry.attr_value(gimli::DW_AT_type) {
-            return self
-                .module
-                .resolve(from(entry.offset().0), Target::of(&of)?);
+            return self.module.resolve(from, Target::of(&of)?);
         }
         let origin = Target::of(&entry.attr_value(gimli::DW_AT_abstract_origin)?)?;
-        let origin = self.module.resolve(from(entry.offset().0), origin)?;
+        let origin = self.module.resolve(from, origin)?;
         let of = self.module.with_entry(origin, |_, _, entry| {
             Target::of(&entry.attr_value(gimli::DW_AT_type)?)
         });

@@ -128,15 +128,12 @@ impl Module {
     /// the expansion of a macro, that is where the macro is called. `None` if unknown or ambiguous.
     pub(super) fn awaited_place(&self, of: &str, awaited: TypeRef) -> Option<(String, u32)> {
         let name = self.layout(awaited)?.name;
-        let is_awaited = |body, of: Option<Target>| {
-            let found = self.resolve(body, of?)?;
-            let layout = self.layout(TypeRef::new(awaited.module, found))?;
-            (layout.name == name).then_some(())
-        };
         let declarations = self.declarations(of, AWAITED).into_iter();
-        let places = declarations
-            .filter(|(body, found)| is_awaited(*body, found.of).is_some())
-            .map(|(_, found)| (found.file, found.line));
+        let places = declarations.filter_map(|(body, found)| {
+            let of = self.resolve(body, found.of?)?;
+            let layout = self.layout(TypeRef::new(awaited.module, of))?;
+            (layout.name == name).then_some((found.file, found.line))
+        });
         let places: BTreeSet<_> = places.collect();
         let is_certain = places.len() == 1;
         places.into_iter().next().filter(|_| is_certain)

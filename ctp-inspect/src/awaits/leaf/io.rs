@@ -69,8 +69,7 @@ impl LeafReader<'_> {
 
     /// Whether only types of tokio are between an operation and its stream.
     fn is_of_tokio(&self, operation: Value) -> bool {
-        let is_end = |of: &Type| of.path.ends_with(STREAM) || is_foreign(&of.path);
-        let ends = find_where(self.view, operation, &is_end, MAX_REFERENCES);
+        let ends = find_where(self.view, operation, &is_stream_or_foreign, MAX_REFERENCES);
         ends.is_some_and(|ends| ends.iter().all(|end| !is_foreign(&self.view.path(*end))))
     }
 
@@ -133,6 +132,10 @@ impl LeafReader<'_> {
             .ok()
             .filter(|number| *number <= i32::MAX as u32)
     }
+}
+
+fn is_stream_or_foreign(of: &Type) -> bool {
+    of.path.ends_with(STREAM) || is_foreign(&of.path)
 }
 
 /// Whether a type is neither of tokio nor of the standard library.
