@@ -1,4 +1,5 @@
-//! Where programs connect: the directory with the sockets, the peers' credentials, and requests in vain.
+//! Where programs connect: the directory with the sockets, the peers' credentials, and requests that were
+//! refused.
 
 pub mod alarms;
 pub mod credentials;

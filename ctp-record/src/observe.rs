@@ -129,7 +129,7 @@ impl Looks {
         is_still: impl Fn(StationPlace, &DescriptorWait) -> bool,
         now: impl Fn() -> Nanos,
     ) -> Vec<Look> {
-        let observation = |(place, wait): (StationPlace, DescriptorWait)| {
+        let observations = waits.into_iter().filter_map(|(place, wait)| {
             let pid = pid_of(wait.process)?;
             let state = descriptor::state_of(pid, wait.fd);
             Some(Observation {
@@ -138,9 +138,8 @@ impl Looks {
                 pid,
                 state,
             })
-        };
-        let mut observations: Vec<Observation> =
-            waits.into_iter().filter_map(observation).collect();
+        });
+        let mut observations: Vec<Observation> = observations.collect();
         self.confirm(&mut observations);
         let tables = tables_for(&observations);
         let watched = watched_for(&observations, now());

@@ -213,8 +213,9 @@ impl Session<'_> {
     /// did not report it.
     pub fn faulting_tid(&self) -> u64 {
         let of_the_program = self.crashes.latest_in(|pid| pid == self.running.pid());
-        let of_others = || self.crashes.latest_in(|pid| self.processes.has_met(pid));
-        of_the_program.or_else(of_others).map_or(0, u64::from)
+        let tid =
+            of_the_program.or_else(|| self.crashes.latest_in(|pid| self.processes.has_met(pid)));
+        tid.map_or(0, u64::from)
     }
 
     /// Adds a watermark if all events before `at` have been read.
@@ -222,8 +223,8 @@ impl Session<'_> {
         // The program may have ended since `at`: time after its end is not waiting time.
         let at = at.min(self.so_far.liveness.last_alive());
         let latest = self.regions.latest_event();
-        let is_due = |watermark: &mut Watermark| watermark.is_due(at, latest);
-        if !found.is_behind() && self.watermark.as_mut().is_some_and(is_due) {
+        let watermark = self.watermark.as_mut().filter(|_| !found.is_behind());
+        if watermark.is_some_and(|watermark| watermark.is_due(at, latest)) {
             self.output.take(Record::Watermark(at));
         }
     }

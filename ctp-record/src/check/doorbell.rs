@@ -1,4 +1,5 @@
-//! The doorbell: armed until a program takes the flag, then left off for a while.
+//! Checks that programs ring the doorbell: arms the doorbell until a program takes the flag, then leaves
+//! it off for a while.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -11,7 +12,7 @@ use crate::memory::clock::monotonic_ns;
 use crate::session::wait;
 
 /// Rounds for which the doorbell stays off after a ring, so that rings without need are noticed.
-const AWAKE_LOOKS: u32 = 10;
+const AWAKE_ROUNDS: u32 = 10;
 
 /// Observations of the flag and of the bytes sent with it.
 #[derive(Debug, Default)]
@@ -40,7 +41,7 @@ impl Doorbell {
             self.note_unrung(latest);
         } else {
             self.awake += 1;
-            if self.awake >= AWAKE_LOOKS {
+            if self.awake >= AWAKE_ROUNDS {
                 self.arm(region);
             }
         }

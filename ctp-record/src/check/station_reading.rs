@@ -30,7 +30,8 @@ pub struct StationReading {
     pub fell: Option<Fall>,
     /// Nothing changed during the reading, so that all values were valid at the same time.
     pub still: bool,
-    /// Complete events with their index, ordered by index. For D1 without the oldest, and only if the station was still.
+    /// Complete events with their index, ordered by index. In dialect D1 the oldest is left out, and all are left out if
+    /// the station changed during the reading.
     pub events: Vec<(u64, Epoch)>,
     /// The first of the free bytes that is in use: word, slot, value.
     pub used: Option<(&'static str, Option<usize>, u64)>,

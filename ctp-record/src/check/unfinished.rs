@@ -141,8 +141,9 @@ impl Unfinished {
         if !self.readings.is_multiple_of(THREADS_EVERY) {
             return;
         }
-        let is_late = |suspect: &&mut Suspect| suspect.since.elapsed() > TIMEOUT;
-        let mut late: Vec<_> = self.suspects.values_mut().filter(is_late).collect();
+        let suspects = self.suspects.values_mut();
+        let late = suspects.filter(|suspect| TIMEOUT < suspect.since.elapsed());
+        let mut late: Vec<_> = late.collect();
         if late.is_empty() || !attached.iter().all(|pid| process::is_alive(*pid)) {
             return;
         }

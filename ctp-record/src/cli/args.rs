@@ -223,8 +223,9 @@ impl Args {
     }
 
     fn launch(self, flight: Option<Flight>) -> Launch {
-        let usual = || capacity::buffer(capacity::memory_bytes());
-        let buffer = self.buffer.unwrap_or_else(usual);
+        let buffer = self
+            .buffer
+            .unwrap_or_else(|| capacity::buffer(capacity::memory_bytes()));
         Launch {
             command: self.command,
             stations: self.stations,

@@ -141,8 +141,10 @@ pub enum Verbosity {
 impl Config {
     /// The backlog with the limit of the user, else of this machine.
     pub(crate) fn backlog(&self) -> Backlog {
-        let usual = || capacity::backlog(capacity::memory_bytes());
-        Backlog::of(self.backlog_bytes.unwrap_or_else(usual))
+        let bytes = self
+            .backlog_bytes
+            .unwrap_or_else(|| capacity::backlog(capacity::memory_bytes()));
+        Backlog::of(bytes)
     }
 }
 

@@ -36,8 +36,10 @@ pub(crate) fn shell_word(path: &Path) -> String {
     let Some(name) = path.to_str().filter(|name| !name.contains(is_unsafe)) else {
         return in_escapes(path.as_os_str().as_bytes());
     };
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    if name.chars().all(plain) {
+    if name
+        .chars()
+        .all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c))
+    {
         name.to_owned()
     } else {
         format!("'{}'", name.replace('\'', r"'\''"))

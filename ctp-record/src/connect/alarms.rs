@@ -1,6 +1,6 @@
-//! False alarms. A program may ring, connect or write in an endless loop, or hold more connections than there are
-//! descriptors. The recorder then ignores all events for a while at a time, so that the program costs it some passes
-//! a second instead of a whole processor.
+//! Limits what a program costs that wakes the recorder for nothing: by ringing, connecting or writing in an endless
+//! loop, or by more connections than there are descriptors. The recorder then ignores all events for a while at a
+//! time, and makes some passes a second instead of occupying a whole processor.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use ctp_trace::format::MAGIC;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
@@ -61,11 +61,10 @@ fn is_left_draft(directory: impl AsFd, name: &OsStr) -> bool {
 
 /// Whether this is a trace of this user that no recorder is writing.
 pub fn is_trace_of_ours(directory: impl AsFd, name: &OsStr) -> bool {
-    let is_trace = |file: &File| {
+    file_of_ours(directory, name).is_some_and(|file| {
         let is_empty = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
-        !is_empty && begins_as_a_trace(file)
-    };
-    file_of_ours(directory, name).is_some_and(|file| is_trace(&file) && is_free(&file))
+        !is_empty && begins_as_a_trace(&file) && is_free(&file)
+    })
 }
 
 fn is_free(file: &File) -> bool {
@@ -76,12 +75,12 @@ fn is_free(file: &File) -> bool {
 fn file_of_ours(directory: impl AsFd, name: &OsStr) -> Option<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(directory, name, flags, Mode::empty()).map(File::from);
-    let is_file_of_ours = |stat: Stat| {
-        let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
-        is_file && stat.st_uid == geteuid().as_raw()
-    };
-    file.ok()
-        .filter(|file| fstat(file).is_ok_and(is_file_of_ours))
+    file.ok().filter(|file| {
+        fstat(file).is_ok_and(|stat| {
+            let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
+            is_file && stat.st_uid == geteuid().as_raw()
+        })
+    })
 }
 
 fn begins_as_a_trace(file: &File) -> bool {
@@ -96,8 +95,10 @@ fn names_a_dead_owner(name: &OsStr, prefix: &str) -> bool {
         return false;
     };
     let (pid, number) = rest.split_once('-').unwrap_or((rest, "0"));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number(number) && is_number(pid) && pid.parse().is_ok_and(has_exited)
+    let are_numbers = [pid, number]
+        .iter()
+        .all(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    are_numbers && pid.parse().is_ok_and(has_exited)
 }
 
 /// Whether no process has this id. False for numbers that are no process ids, such as dates.
@@ -119,13 +120,10 @@ fn remove_socket(parent: &Path, name: &OsStr) -> rustix::io::Result<()> {
         return Ok(());
     }
     let names = names_in(&directory)?;
-    let is_known = |name: &CString| {
-        [SOCK, CONTROL]
-            .map(str::as_bytes)
-            .contains(&name.to_bytes())
-    };
+    let known = [SOCK, CONTROL].map(str::as_bytes);
+    let are_known = names.iter().all(|name| known.contains(&name.to_bytes()));
     let has_listener = names.iter().any(|name| name.to_bytes() == SOCK.as_bytes());
-    if !names.iter().all(is_known) || (has_listener && !is_dead_socket(&directory)) {
+    if !are_known || (has_listener && !is_dead_socket(&directory)) {
         return Ok(());
     }
     for name in &names {

@@ -30,7 +30,7 @@ const MAX_CALLERS: usize = 8;
 
 impl ControlServer {
     /// Accepts pending connections and passes each to `watch`.
-    pub fn let_in(
+    pub fn accept_callers(
         &mut self,
         mut accept: impl FnMut() -> Option<UnixStream>,
         mut watch: impl FnMut(&UnixStream),

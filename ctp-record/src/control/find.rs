@@ -135,8 +135,9 @@ fn is_recorder(peer: Peer, owner: u32, recorder: u32) -> bool {
     let is_named_so = peer
         .pid
         .is_none_or(|pid| pid == recorder || namespace::own_number(pid) == Some(recorder));
-    let is_like_us = || geteuid().is_root() && peer.pid.is_some_and(process::runs_this_program);
-    peer.uid == owner && is_named_so && (is_trusted(peer.uid) || is_like_us())
+    let is_trusted = is_trusted(peer.uid)
+        || geteuid().is_root() && peer.pid.is_some_and(process::runs_this_program);
+    peer.uid == owner && is_named_so && is_trusted
 }
 
 /// This user and root are trusted.

@@ -171,8 +171,9 @@ pub fn in_a_sentence(facts: &Facts) -> String {
 /// The result of a snapshot, and the command that shows it.
 pub fn of_a_snapshot(facts: &Facts) -> String {
     let fact = |name| fact(facts, name);
-    let ns = |name| fact(name).parse::<u64>().unwrap_or(0);
-    let seconds = ns("at_ns").saturating_sub(ns("since_ns")) as f64 / 1e9;
+    let [at_ns, since_ns] =
+        ["at_ns", "since_ns"].map(|name| fact(name).parse::<u64>().unwrap_or(0));
+    let seconds = at_ns.saturating_sub(since_ns) as f64 / 1e9;
     let file = fact("snapshot");
     let mut text = format!(
         "wrote {}: {} events of the last {seconds:.1} s, {} earlier in totals only, {} lost\n",

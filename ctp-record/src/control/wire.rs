@@ -94,8 +94,7 @@ impl Question {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadQuestion> {
         let text = String::from_utf8_lossy(bytes);
         let mut lines = text.lines();
-        let mut line = || lines.next().unwrap_or_default();
-        let (hello, pid, verb) = (line(), line(), line());
+        let [hello, pid, verb] = std::array::from_fn(|_| lines.next().unwrap_or_default());
         if hello != HELLO {
             return Err(BadQuestion::Version(hello.to_owned()));
         }

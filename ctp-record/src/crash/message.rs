@@ -44,15 +44,20 @@ pub fn subscription() -> Vec<u8> {
 
 /// Parses an event; `None` if it is not a core dump.
 pub fn crash(message: &[u8]) -> Option<Crash> {
-    let word = |at: usize| {
-        let bytes = message.get(at..)?.first_chunk()?;
-        Some(u32::from_ne_bytes(*bytes))
-    };
-    let user = [word(NETLINK_HEADER_BYTES)?, word(NETLINK_HEADER_BYTES + 4)?];
-    (user == PROCESS_EVENTS && word(HEADERS_BYTES)? == CORE_DUMP).then_some(Crash {
-        process: word(PROCESS_AT)?,
-        thread: word(THREAD_AT)?,
+    let user = [
+        word(message, NETLINK_HEADER_BYTES)?,
+        word(message, NETLINK_HEADER_BYTES + 4)?,
+    ];
+    let what = word(message, HEADERS_BYTES)?;
+    (user == PROCESS_EVENTS && what == CORE_DUMP).then_some(Crash {
+        process: word(message, PROCESS_AT)?,
+        thread: word(message, THREAD_AT)?,
     })
+}
+
+fn word(message: &[u8], at: usize) -> Option<u32> {
+    let bytes = message.get(at..)?.first_chunk()?;
+    Some(u32::from_ne_bytes(*bytes))
 }
 
 #[cfg(all(test, target_endian = "little"))]

@@ -119,11 +119,10 @@ impl Attribution {
     }
 
     fn only(&self, at: u64, station: u32, uses: u32, bits: u32) -> Option<usize> {
-        let is_use = |station_use: &&StationUse| {
-            station_use.uses % (1 << bits) == uses && station_use.is_in_use_at(at)
-        };
         let born = self.born_by(at, station);
-        let mut fitting = maybe_in_use_at(born, at).iter().filter(is_use);
+        let mut fitting = maybe_in_use_at(born, at).iter().filter(|station_use| {
+            station_use.uses % (1 << bits) == uses && station_use.is_in_use_at(at)
+        });
         let found = fitting.next()?;
         fitting.next().is_none().then_some(found.which)
     }

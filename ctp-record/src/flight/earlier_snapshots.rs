@@ -1,6 +1,6 @@
 //! Snapshots of earlier recordings at the paths of this recording's snapshots.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -40,17 +40,15 @@ fn numbered(output: &Path) -> Vec<Location> {
         return Vec::new();
     };
     let prefix = output.file_name().unwrap_or_default().as_bytes();
-    let is_snapshot = |found: &[u8]| found.strip_prefix(prefix).is_some_and(is_number);
-    let location = |found: &CString| {
-        let name = OsStr::from_bytes(found.as_bytes());
-        let path = output.with_file_name(name);
-        Location::new(directory.clone(), name.to_owned(), path)
-    };
-    let found = names_in(&directory).unwrap_or_default();
-    found
-        .iter()
-        .filter(|found| is_snapshot(found.as_bytes()))
-        .map(location)
+    let names = names_in(&directory).unwrap_or_default();
+    let snapshots = names.iter().map(|name| name.as_bytes());
+    let snapshots = snapshots.filter(|name| name.strip_prefix(prefix).is_some_and(is_number));
+    snapshots
+        .map(|name| {
+            let name = OsStr::from_bytes(name);
+            let path = output.with_file_name(name);
+            Location::new(directory.clone(), name.to_owned(), path)
+        })
         .collect()
 }
 

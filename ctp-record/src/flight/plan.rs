@@ -115,14 +115,10 @@ fn known_coroutines(input: &SnapshotInput) -> (Vec<SnapshotCoroutine>, Vec<Attri
     let living = input.parts.iter().flat_map(|part| &part.living);
     let all = living.chain(&input.departed).map(Arc::clone);
     let coroutines: Vec<SnapshotCoroutine> = all.map(SnapshotCoroutine::new).collect();
-    let of_part = |number| {
+    let attributions = input.parts.iter().map(|part| {
         let all = coroutines.iter().map(SnapshotCoroutine::state).enumerate();
-        Attribution::new(all.filter(move |(_, state)| state.memory == number))
-    };
-    let attributions = input
-        .parts
-        .iter()
-        .map(|part| of_part(part.number))
-        .collect();
+        Attribution::new(all.filter(|(_, state)| state.memory == part.number))
+    });
+    let attributions = attributions.collect();
     (coroutines, attributions)
 }

@@ -186,7 +186,7 @@ impl FlightRecorder {
         let thread = thread::Builder::new().name("snapshot".into());
         // The reply is sent to the thread after its start: if the thread cannot start, the reply is needed here.
         let (hand_over, handed) = channel::<Reply>();
-        let write = move || {
+        let started = thread.spawn(move || {
             scheduling_priority::step_back();
             let written = file::write(input, &path);
             count.fetch_add(written.is_ok().into(), Ordering::Relaxed);
@@ -198,8 +198,7 @@ impl FlightRecorder {
             if let Ok(reply) = handed.recv() {
                 reply.answer(&messages::answer(&path, &written));
             }
-        };
-        let started = thread.spawn(write);
+        });
         let started = started.map_err(|error| TraceError::Output(output, error));
         match (&started, reply) {
             // The thread takes the reply, since it waits for it.

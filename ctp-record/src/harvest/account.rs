@@ -1,4 +1,4 @@
-//! The closing account of a coroutine.
+//! The closing account of a coroutine: how many events it had, and how many were recorded or lost.
 
 use ctp_nostd::Region;
 use ctp_nostd::layout::Station;

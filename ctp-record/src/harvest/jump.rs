@@ -81,26 +81,26 @@ impl Cell {
     }
 
     fn first_unread(&self, station: &Station, end: u64) -> u64 {
-        let is_unread = |n: &u64| match self.dialect().fetch(station, *n) {
+        let before = (1..=READABLE).map(|back| end.wrapping_sub(back));
+        let unread = before.take_while(|n| match self.dialect().fetch(station, *n) {
             Fetched::Whole(epoch) => self.last_ts < epoch.timestamp,
             _ => false,
-        };
-        let before = (1..=READABLE).map(|back| end.wrapping_sub(back));
-        before.take_while(is_unread).last().unwrap_or(end)
+        });
+        unread.last().unwrap_or(end)
     }
 }
 
 /// The event number of each slot that was ever written.
 fn events_held(dialect: Dialect, station: &Station) -> impl Iterator<Item = u64> {
-    let event = move |(index, seq): (usize, u64)| match dialect {
+    let seqs = station.seqs().into_iter().enumerate();
+    seqs.filter_map(move |(index, seq)| match dialect {
         _ if seq == 0 => None,
         Dialect::PerStation => Some(seq.wrapping_sub(1)),
         Dialect::PerSlot => {
             let whole = seq.wrapping_add(seq % 2);
             (whole != 0).then(|| event_of(index, whole))
         }
-    };
-    station.seqs().into_iter().enumerate().filter_map(event)
+    })
 }
 
 fn time_of(dialect: Dialect, station: &Station, n: u64) -> u64 {

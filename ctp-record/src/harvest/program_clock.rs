@@ -65,12 +65,14 @@ impl Harvest {
     fn fitting_clock(&self, peer: Peer, written_ns: u64, pass: &mut Pass<'_>) -> i64 {
         let (start_ns, now_ns) = self.horizon.of_recorder();
         let possible = start_ns.saturating_sub(LEEWAY_NS)..=now_ns.saturating_add(LEEWAY_NS);
-        let ours = |ahead_ns: i64| written_ns.saturating_add_signed(ahead_ns.saturating_neg());
         let others = pass.outside.clocks_ahead_ns(peer);
-        let clocks = [0].into_iter().chain(others);
-        let fitting = clocks.filter(|ahead_ns| possible.contains(&ours(*ahead_ns)));
-        let nearest = fitting.min_by_key(|ahead_ns| now_ns.abs_diff(ours(*ahead_ns)));
-        nearest.unwrap_or(0)
+        let clocks = [0].into_iter().chain(others).map(|ahead_ns: i64| {
+            let our_ns = written_ns.saturating_add_signed(ahead_ns.saturating_neg());
+            (ahead_ns, our_ns)
+        });
+        let fitting = clocks.filter(|(_, our_ns)| possible.contains(our_ns));
+        let nearest = fitting.min_by_key(|(_, our_ns)| now_ns.abs_diff(*our_ns));
+        nearest.map_or(0, |(ahead_ns, _)| ahead_ns)
     }
 
     fn read_by(&mut self, ahead_ns: i64) {

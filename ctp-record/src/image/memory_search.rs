@@ -59,18 +59,18 @@ fn offsets_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = us
         .filter_map(move |(start, bytes)| (bytes == magic).then_some(start))
 }
 
+fn at_least(memory: &[u8], needed: usize) -> Result<(), Refused> {
+    if memory.len() < needed {
+        Err(Refused::TooShort(memory.len(), needed))
+    } else {
+        Ok(())
+    }
+}
+
 /// Whether a [`Region`](ctp_nostd::Region) of a copy would accept the memory, which begins with the magic.
 /// Also requires the tables of sites and names behind the stations to be complete.
 fn check(memory: &[u8]) -> Result<(), Refused> {
-    let found = memory.len();
-    let at_least = |needed| {
-        if found < needed {
-            Err(Refused::TooShort(found, needed))
-        } else {
-            Ok(())
-        }
-    };
-    at_least(size_of::<Header>())?;
+    at_least(memory, size_of::<Header>())?;
     let version = field(memory, "version") as u32;
     if version != VERSION {
         return Err(Refused::Version(version));
@@ -79,9 +79,12 @@ fn check(memory: &[u8]) -> Result<(), Refused> {
     if stations == 0 {
         return Err(Refused::NoStations);
     }
-    at_least(size_of::<Header>() + stations * size_of::<Station>())?;
+    at_least(
+        memory,
+        size_of::<Header>() + stations * size_of::<Station>(),
+    )?;
     if is_extended(memory) {
-        at_least(field(memory, "file_bytes") as usize)
+        at_least(memory, field(memory, "file_bytes") as usize)
     } else {
         Ok(())
     }

@@ -12,16 +12,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes the program start with this signal ignored.
 pub fn ignore(program: &mut Command, signal: i32) {
-    let ignore = move || {
-        // SAFETY: the signal number is valid, and no handler is installed.
-        match unsafe { libc::signal(signal, libc::SIG_IGN) } {
-            libc::SIG_ERR => Err(io::Error::last_os_error()),
-            _ => Ok(()),
-        }
-    };
     // SAFETY: between fork and exec only async-signal-safe functions may run. `signal` is one of them (POSIX, 2.4.3), and
     // nothing is allocated.
-    unsafe { program.pre_exec(ignore) };
+    unsafe { program.pre_exec(move || set_ignored(signal)) };
+}
+
+fn set_ignored(signal: i32) -> io::Result<()> {
+    // SAFETY: the signal number is valid, and no handler is installed.
+    match unsafe { libc::signal(signal, libc::SIG_IGN) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// Whether we were started with SIGPIPE ignored, as services often are. The standard library ignores the signal before

@@ -116,14 +116,14 @@ impl Signals {
 
     /// The signals since the last call.
     pub fn arrived(&mut self) -> Vec<Arrived> {
-        let origin = |origin: signal_hook::low_level::siginfo::Origin| Arrived {
+        let arrived = self.delivery.pending().map(|origin| Arrived {
             number: origin.signal,
             to_us_alone: matches!(
                 origin.cause,
                 Cause::Sent(Sent::User | Sent::TKill | Sent::Queue)
             ),
-        };
-        self.delivery.pending().map(origin).collect()
+        });
+        arrived.collect()
     }
 }
 

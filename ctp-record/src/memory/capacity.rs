@@ -74,12 +74,13 @@ fn bytes_of_lane(records: u32) -> u64 {
 
 /// The buffer size with which the most threads can have a lane, and the number of those threads.
 pub fn roomiest(memory_bytes: u64) -> (u64, u32) {
-    let threads = |bytes: u64| {
-        let records = (bytes / size_of::<LaneRecord>() as u64) as u32;
-        lanes(records, memory_bytes) + short_lanes(records, memory_bytes)
-    };
     let sizes = MIN_BUFFER_BYTES.ilog2()..=MAX_BUFFER_BYTES.ilog2();
-    let candidates = sizes.map(|bits| (1 << bits, threads(1 << bits)));
+    let candidates = sizes.map(|bits| {
+        let bytes = 1u64 << bits;
+        let records = (bytes / size_of::<LaneRecord>() as u64) as u32;
+        let threads = lanes(records, memory_bytes) + short_lanes(records, memory_bytes);
+        (bytes, threads)
+    });
     candidates
         .max_by_key(|(_, threads)| *threads)
         .unwrap_or_default()

@@ -1,5 +1,5 @@
-//! A thread that copies records out of lanes while the main thread is busy or not scheduled. The thread
-//! works so little that a scheduler runs it as soon as it is ready.
+//! The drainer: a thread that copies records out of lanes while the main thread is busy or not scheduled.
+//! The drainer needs so little processor time that the kernel's scheduler runs it as soon as it is ready.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,13 +69,13 @@ impl Drainer {
         });
     }
 
-    /// Rests until [`go_on`](Self::go_on).
-    pub fn rest(&self) {
+    /// Stops copying until [`resume`](Self::resume).
+    pub fn pause(&self) {
         self.shared.is_awake.store(false, Ordering::Relaxed);
     }
 
     /// Continues to copy records.
-    pub fn go_on(&self) {
+    pub fn resume(&self) {
         self.shared.is_awake.store(true, Ordering::Relaxed);
         self.thread.unpark();
     }

@@ -205,12 +205,12 @@ impl MemorySet {
         for header in self.headers() {
             doorbell::arm(header.tracer_sleeping());
         }
-        self.drainer.iter().for_each(Drainer::rest);
+        self.drainer.iter().for_each(Drainer::pause);
     }
 
     /// Announces that the recorder is awake. Returns true if no doorbell was rung.
     pub fn disarm(&self) -> bool {
-        self.drainer.iter().for_each(Drainer::go_on);
+        self.drainer.iter().for_each(Drainer::resume);
         // Disarm all of them, also after the first that was rung.
         self.headers()
             .map(|header| doorbell::disarm(header.tracer_sleeping()))

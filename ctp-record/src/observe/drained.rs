@@ -80,19 +80,16 @@ impl Process {
     }
 
     fn note(&mut self, inodes: &HashSet<u64>, sockets: &Sockets, at: Nanos) {
-        let to_read = |inode: &u64| match sockets.seen(*inode) {
-            Some(Seen::Readable(amount)) => amount,
-            _ => 0,
-        };
-        let to_send = |inode: &u64| match sockets.unsent(*inode) {
-            MIN_UNSENT_BYTES.. => sockets.unsent(*inode),
-            _ => 0,
-        };
-        let amounts = |amount: &dyn Fn(&u64) -> u64| -> Vec<(u64, u64)> {
-            inodes.iter().map(|inode| (*inode, amount(inode))).collect()
-        };
-        self.to_read.note(amounts(&to_read), at);
-        self.to_send.note(amounts(&to_send), at);
+        let to_read = inodes.iter().map(|inode| match sockets.seen(*inode) {
+            Some(Seen::Readable(amount)) => (*inode, amount),
+            _ => (*inode, 0),
+        });
+        let to_send = inodes.iter().map(|inode| match sockets.unsent(*inode) {
+            bytes @ MIN_UNSENT_BYTES.. => (*inode, bytes),
+            _ => (*inode, 0),
+        });
+        self.to_read.note(to_read.collect(), at);
+        self.to_send.note(to_send.collect(), at);
     }
 
     fn record(&mut self, process: ProcessId, at: Nanos) -> Option<Observation> {

@@ -1,4 +1,4 @@
-//! A wait over several observations: decides which observations are recorded.
+//! Follows a wait over several observations, and decides which observations are recorded.
 
 use ctp_trace::record::{Look, Nanos, Seen};
 
@@ -124,11 +124,8 @@ impl Followed {
 
     /// The latest observation, if there was nothing to read and no record says so yet.
     pub fn unrecorded(&self) -> Option<Look> {
-        let is_recorded = |look: &Look| {
-            self.reported
-                .is_some_and(|reported| reported.last == look.at)
-        };
-        self.empty.filter(|look| !is_recorded(look))
+        let recorded_at = self.reported.map(|reported| reported.last);
+        self.empty.filter(|look| recorded_at != Some(look.at))
     }
 
     /// Whether the latest record says that no epoll watches the descriptor.

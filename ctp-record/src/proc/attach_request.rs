@@ -81,12 +81,11 @@ impl RequestPlaces {
     /// The process has ended, or its memory may not be written.
     pub fn request(&self, paths: &PathBytes) -> io::Result<()> {
         for address in &self.addresses {
-            let at = |offset: usize| address + offset as u64;
             self.memory
-                .write_all_at(paths, at(AttachRequest::PATHS_OFFSET))?;
+                .write_all_at(paths, address + AttachRequest::PATHS_OFFSET as u64)?;
             let number = REQUESTED.to_ne_bytes();
             self.memory
-                .write_all_at(&number, at(AttachRequest::NUMBER_OFFSET))?;
+                .write_all_at(&number, address + AttachRequest::NUMBER_OFFSET as u64)?;
         }
         Ok(())
     }
@@ -120,13 +119,13 @@ impl RequestPlaces {
     }
 
     fn words(&self, offset: usize) -> io::Result<Vec<u32>> {
-        let word = |address: &u64| {
+        let words = self.addresses.iter().map(|address| {
             let mut bytes = [0; 4];
             self.memory
                 .read_exact_at(&mut bytes, address + offset as u64)?;
             Ok(u32::from_ne_bytes(bytes))
-        };
-        self.addresses.iter().map(word).collect()
+        });
+        words.collect()
     }
 }
 

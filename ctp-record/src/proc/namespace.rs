@@ -16,8 +16,8 @@ pub fn own_number(pid: u32) -> Option<u32> {
 
 /// Whether the process's threads have other ids in its own namespace. True unless the kernel denies this.
 pub fn has_own_ids(pid: u32) -> bool {
-    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
-    is_alive(pid) && namespace(&pid.to_string()) != namespace("self")
+    let namespace = fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    is_alive(pid) && namespace != fs::read_link("/proc/self/ns/pid").ok()
 }
 
 /// Our id of the process that has this id in its own namespace and has mapped the file with this inode.

@@ -42,9 +42,11 @@ pub fn open_memory(pid: u32) -> io::Result<File> {
 
 /// Whether the process runs the same program file as this process.
 pub fn runs_this_program(pid: u32) -> bool {
-    let program = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino()));
-    let ours = program("/proc/self/exe");
-    ours.is_ok_and(|ours| program(&format!("/proc/{pid}/exe")).is_ok_and(|other| other == ours))
+    let ours = fs::metadata("/proc/self/exe");
+    let other = fs::metadata(format!("/proc/{pid}/exe"));
+    ours.is_ok_and(|ours| {
+        other.is_ok_and(|other| (other.dev(), other.ino()) == (ours.dev(), ours.ino()))
+    })
 }
 
 /// A path to the file of this descriptor, even if the file has no path of its own.
@@ -97,9 +99,12 @@ pub fn is_asleep((pid, tid): (u32, u32)) -> Option<bool> {
 
 /// Whether the process was started before this process.
 pub fn is_older(pid: u32) -> bool {
-    let started = |pid: u32| -> Option<u64> { fields_of(pid)?.get(STARTED)?.parse().ok() };
     let both = started(pid).zip(started(std::process::id()));
     both.is_some_and(|(other, this)| other < this)
+}
+
+fn started(pid: u32) -> Option<u64> {
+    fields_of(pid)?.get(STARTED)?.parse().ok()
 }
 
 fn is_in_state(pid: u32, is_match: impl FnOnce(&str) -> bool) -> bool {

@@ -106,8 +106,9 @@ fn word(bytes: &[u8]) -> Option<u64> {
 
 /// Whether netlink sees the sockets of this process: it covers the network namespace of this process only.
 fn is_of_our_network(pid: u32) -> bool {
-    let network = |process: &str| fs::read_link(format!("/proc/{process}/ns/net"));
-    match (network("self"), network(&pid.to_string())) {
+    let ours = fs::read_link("/proc/self/ns/net");
+    let theirs = fs::read_link(format!("/proc/{pid}/ns/net"));
+    match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => ours == theirs,
         _ => false,
     }

@@ -115,10 +115,11 @@ fn grant(
     regions: &mut MemorySet,
     calibrator: Option<&Calibrator>,
 ) -> io::Result<()> {
-    let unknown = || io::Error::from(io::ErrorKind::NotFound);
     let socket = request.socket.filter(|socket| rendezvous::is_open(socket));
-    let socket = socket.ok_or_else(unknown)?;
-    let memory = request.pid.ok_or_else(unknown);
+    let socket = socket.ok_or(io::ErrorKind::NotFound)?;
+    let memory = request
+        .pid
+        .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
     let memory = memory
         .and_then(|pid| regions.grant(pid, request.requested))
         .inspect_err(|_| {

@@ -1,6 +1,5 @@
 //! Answers the requests of `ctp-record control` during the recording.
 
-use std::os::unix::net::UnixStream;
 use std::thread::{sleep, yield_now};
 use std::time::{Duration, Instant};
 
@@ -27,12 +26,13 @@ impl Session<'_> {
     /// Accepts callers of the control socket, and answers requests that have arrived.
     pub(super) fn serve(&mut self) {
         let (wait, rendezvous) = (&self.wait, self.rendezvous);
-        let watch = |stream: &UnixStream| {
-            // An unwatched caller is read when the next caller connects.
-            let _ = wait.watch_control(stream);
-        };
-        let accept = || rendezvous.accept_control();
-        self.so_far.control_server.let_in(accept, watch);
+        self.so_far.control_server.accept_callers(
+            || rendezvous.accept_control(),
+            |stream| {
+                // An unwatched caller is read when the next caller connects.
+                let _ = wait.watch_control(stream);
+            },
+        );
         for (question, reply) in self.so_far.control_server.requests() {
             match question {
                 Ok(question) => self.answer_question(question, reply),

@@ -33,10 +33,9 @@ impl Session<'_> {
     fn scan_for_long_runs(&mut self) {
         let begin = processor_time();
         let (regions, inspections) = (&self.regions, &mut self.inspections);
-        let is_same = |place, run| regions.long_run(place, LONG) == Some(run);
         inspections
             .runs
-            .retain(|(place, run)| is_same(*place, *run));
+            .retain(|(place, run)| regions.long_run(*place, LONG) == Some(*run));
         let room = MAX_RUNS - inspections.runs.len();
         let cursor = &mut inspections.cursor;
         let mut found = regions.next_found(cursor, MAX_STATIONS, room, |place| {

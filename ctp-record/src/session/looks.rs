@@ -108,8 +108,9 @@ impl Session<'_> {
     fn waits_to_look_at(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
         let regions = &self.regions;
         let suspects = self.looks.suspects().into_iter().take(MAX_WAITS);
-        let still = |place| Some((place, regions.descriptor_wait(place, LONG)?));
-        let mut waits: Vec<_> = suspects.filter_map(still).collect();
+        let waits =
+            suspects.filter_map(|place| Some((place, regions.descriptor_wait(place, LONG)?)));
+        let mut waits: Vec<_> = waits.collect();
         let cursor = &mut self.looks.cursor;
         let mut others = regions.next_found(cursor, MAX_STATIONS, MAX_WAITS, |place| {
             regions.descriptor_wait(place, LONG)

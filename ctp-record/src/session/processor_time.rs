@@ -9,8 +9,8 @@ impl Session<'_> {
     /// Ends the recording, as the kernel does at the soft limit, when writing the backlog needs all the time
     /// that is left until the hard limit.
     pub(super) fn end_before_time_limit(&mut self) {
-        let is_too_much = |left: u64| left < self.regions.waiting_records();
-        if processor_limit::records_left().is_some_and(is_too_much) {
+        let left = processor_limit::records_left();
+        if left.is_some_and(|left| left < self.regions.waiting_records()) {
             // The recorder catches this signal and ends the recording.
             let _ = kill_process(getpid(), Signal::XCPU);
         }

@@ -199,23 +199,23 @@ fn regions_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memory
 /// Signals that request a snapshot from a flight recorder.
 fn snapshot_signals(launch: &Launch) -> Vec<i32> {
     let triggers = launch.flight.iter().flat_map(|flight| &flight.triggers);
-    let signal = |trigger: &Trigger| match trigger {
+    let signals = triggers.filter_map(|trigger| match trigger {
         Trigger::Signal(signal) => Some(signal.as_raw()),
         Trigger::Exit | Trigger::ExitNonzero | Trigger::Stuck(_) => None,
-    };
-    triggers.filter_map(signal).collect()
+    });
+    signals.collect()
 }
 
 /// The options of the stuck monitor.
 fn monitor_options(launch: &Launch) -> MonitorOptions {
     let triggers = launch.flight.iter().flat_map(|flight| &flight.triggers);
-    let after = |trigger: &Trigger| match trigger {
+    let snapshot_after = triggers.filter_map(|trigger| match trigger {
         Trigger::Stuck(after) => Some(*after),
         _ => None,
-    };
+    });
     MonitorOptions {
         say_after: launch.stuck_after,
-        snapshot_after: triggers.filter_map(after).min(),
+        snapshot_after: snapshot_after.min(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::layout::SLOTS;
-use ctp_nostd::slot::Epoch;
 
 use super::Judged::{self, Broken, Kept, NotSeen};
 use super::Pair;
@@ -35,11 +34,11 @@ fn fall_before(pair: &Pair<'_>) -> Option<Fall> {
 
 /// Two different events with the same number prove that the number was reused in between.
 fn no_repetition(before: &StationReading, now: &StationReading) -> Judged {
-    let is_another = |(n, epoch): &&(u64, Epoch)| {
+    let rewritten = now.events.iter().find(|(n, epoch)| {
         let same = before.events.iter().find(|(known, _)| known == n);
         same.is_some_and(|(_, was)| was != epoch)
-    };
-    match now.events.iter().find(is_another) {
+    });
+    match rewritten {
         Some((n, _)) => Broken(format!("event {n} was written twice")),
         None if before.seqs == now.seqs => NotSeen,
         None => Kept,
@@ -92,17 +91,17 @@ pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
     if !pair.now.still || pair.is_jumbled || pair.now.dialect != Some(Dialect::PerSlot) {
         return NotSeen;
     }
-    let is_odd = |slot: &usize| pair.now.seqs[*slot] % 2 == 1;
-    // A slot that stays odd breaks another rule: only the two newest events count here.
-    let recent = |slot: &usize| {
-        let n = pair.now.event_in(*slot);
-        n.zip(pair.now.newest())
-            .is_some_and(|(n, newest)| newest.saturating_sub(n) <= 1)
-    };
     let left = pair
         .before
         .is_some_and(|before| before.seqs == pair.now.seqs);
-    let odd: Vec<usize> = (0..SLOTS).filter(is_odd).filter(recent).collect();
+    let odd = (0..SLOTS).filter(|slot| pair.now.seqs[*slot] % 2 == 1);
+    // A slot that stays odd breaks another rule: only the two newest events count here.
+    let recent = odd.filter(|slot| {
+        let n = pair.now.event_in(*slot);
+        n.zip(pair.now.newest())
+            .is_some_and(|(n, newest)| newest.saturating_sub(n) <= 1)
+    });
+    let odd: Vec<usize> = recent.collect();
     match odd.as_slice() {
         [a, b, ..] if !left && even(pair) == Kept => {
             Broken(format!("slots {a} and {b} were written at the same time"))

@@ -4,7 +4,6 @@ use ctp_nostd::layout::Interned;
 
 use super::Judged::{self, Broken, Kept, NotSeen};
 use super::Pair;
-use crate::check::station_reading::StationReading;
 
 pub(super) fn id(pair: &Pair<'_>) -> Judged {
     match (pair.now.dialect, pair.now.raw.probe_id) {
@@ -15,10 +14,10 @@ pub(super) fn id(pair: &Pair<'_>) -> Judged {
 }
 
 pub(super) fn is_dead(pair: &Pair<'_>) -> Judged {
-    let station_owner = |reading: &StationReading| (reading.raw.probe_id, reading.raw.generation);
-    let before = pair
-        .before
-        .filter(|before| station_owner(before) == station_owner(pair.now));
+    let before = pair.before.filter(|before| {
+        let (before, now) = (&before.raw, &pair.now.raw);
+        (before.probe_id, before.generation) == (now.probe_id, now.generation)
+    });
     match (pair.now.raw.is_dead, before) {
         (dead @ 2.., _) => Broken(format!("is_dead is {dead}")),
         // The earlier reading may have copied the numbers before the death came.

@@ -13,10 +13,8 @@ const LEEWAY_NS: u64 = 10_000_000;
 
 /// Accepts the clock of the program's time namespace, too.
 pub(super) fn clock(pair: &Pair<'_>) -> Judged {
-    let by_ours = clock_ahead(pair, 0);
-    let by_own = || clock_ahead(pair, pair.ahead_ns);
-    match by_ours {
-        Broken(_) if by_own() == Kept => Kept,
+    match clock_ahead(pair, 0) {
+        Broken(_) if clock_ahead(pair, pair.ahead_ns) == Kept => Kept,
         judged => judged,
     }
 }
@@ -123,8 +121,10 @@ pub(super) fn kind(pair: &Pair<'_>) -> Judged {
         return NotSeen;
     };
     let mut own_part = now.events.iter().filter(|(n, _)| *n >= owner.base_n);
-    let is_wrong = |epoch: &Epoch| epoch.generation != owner.generation || epoch.tail.kind == 0;
-    match own_part.clone().find(|(_, epoch)| is_wrong(epoch)) {
+    let wrong = own_part
+        .clone()
+        .find(|(_, epoch)| epoch.generation != owner.generation || epoch.tail.kind == 0);
+    match wrong {
         Some((n, epoch)) => Broken(format!(
             "event {n} is of generation {} and kind {}, the station of generation {}",
             epoch.generation, epoch.tail.kind, owner.generation

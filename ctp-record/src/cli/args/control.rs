@@ -128,13 +128,14 @@ fn no_verb(words: &[OsString]) -> clap::Error {
 
 /// The absolute path: the recorder may have another working directory, and receives the path in a line of text.
 fn from_here(path: &Path) -> Result<PathBuf, clap::Error> {
-    let refused = |why: &str| wrong_control(ErrorKind::ValueValidation, why);
-    let path = std::path::absolute(path).map_err(|error| refused(&error.to_string()))?;
-    let is_line = |text: &str| !text.contains('\n') && text.len() < MAX_PATH_BYTES;
-    if path.to_str().is_some_and(is_line) {
+    let path = std::path::absolute(path)
+        .map_err(|error| wrong_control(ErrorKind::ValueValidation, error.to_string()))?;
+    let text = path.to_str().filter(|text| !text.contains('\n'));
+    if text.is_some_and(|text| text.len() < MAX_PATH_BYTES) {
         Ok(path)
     } else {
-        Err(refused(
+        Err(wrong_control(
+            ErrorKind::ValueValidation,
             "the path of a snapshot must be a line of UTF-8 of fewer than 4096 bytes",
         ))
     }

@@ -91,12 +91,15 @@ impl MemorySet {
     /// The number of events of this process, or of all, if all are read from slots because the probe has no
     /// lanes.
     pub fn events_without_lanes(&self, pid: Option<u32>) -> Option<u64> {
-        let meant = || self.held.iter().filter(|held| self.is_of(held, pid));
-        let totals = |held: &HeldMemory| held.harvest.totals();
-        let has_lanes = |held: &HeldMemory| held.foreign() < totals(held).coroutines;
-        let events = |held: &HeldMemory| totals(held).events + totals(held).lost;
-        let all = (!meant().any(has_lanes)).then(|| meant().map(events).sum());
-        all.filter(|events| 0 < *events)
+        let mut events = 0;
+        for held in self.held.iter().filter(|held| self.is_of(held, pid)) {
+            let totals = held.harvest.totals();
+            if held.foreign() < totals.coroutines {
+                return None;
+            }
+            events += totals.events + totals.lost;
+        }
+        Some(events).filter(|events| 0 < *events)
     }
 
     /// Whether any events are excluded.

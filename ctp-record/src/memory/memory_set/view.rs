@@ -77,8 +77,10 @@ impl HeldMemory {
     /// Describes processes that attached since the last call, while they are still running.
     pub(super) fn describe_attached(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
         let region = self.memory.region();
-        let pid = |row: usize| region.attaches.get(row)?.pid();
-        while let Some(pid) = pid(self.attached.len()) {
+        while let Some(row) = region.attaches.get(self.attached.len()) {
+            let Some(pid) = row.pid() else {
+                return;
+            };
             let mut writers = Writers::of(processes, self.only_pid);
             self.attached
                 .push(writers.process(Peer::Process(pid), sink));

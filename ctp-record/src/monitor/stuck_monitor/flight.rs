@@ -21,7 +21,8 @@ pub fn judge(
     thresholds: Vec<Nanos>,
     sender: Sender<StuckObservation>,
 ) -> io::Result<()> {
-    let work = move || {
+    let thread = thread::Builder::new().name("stuck-monitor".into());
+    let started = thread.spawn(move || {
         scheduling_priority::step_back();
         let mut watch = Watch::new(&gathered.start, thresholds);
         let plan = Plan::of(&mut gathered);
@@ -34,9 +35,8 @@ pub fn judge(
             cost,
             ..stuck_observation
         });
-    };
-    let thread = thread::Builder::new().name("stuck-monitor".into());
-    thread.spawn(work).map(drop)
+    });
+    started.map(drop)
 }
 
 impl Sink for Watch {

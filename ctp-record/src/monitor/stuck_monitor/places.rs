@@ -43,10 +43,10 @@ impl Places {
 
     /// The offset within the latest module mapped at this address.
     fn in_module(&self, process: ProcessId, address: u64) -> String {
-        let contains = |module: &&Module| {
+        let module = self.modules.iter().rev().find(|module| {
             module.process == process && (module.start..module.end).contains(&address)
-        };
-        let Some(module) = self.modules.iter().rev().find(contains) else {
+        });
+        let Some(module) = module else {
             return format!("{address:#x}");
         };
         let path = Path::new(OsStr::from_bytes(&module.path));
