@@ -120,11 +120,10 @@ impl Input<'_> {
     /// # Errors
     /// If nothing can be read.
     pub fn since(&self) -> Result<Nanos> {
-        let is_row = |record: &Record| matches!(record, Record::Event(_) | Record::EventCounts(_));
         let mut before_rows = self
             .reader()?
             .flatten()
-            .take_while(|record| !is_row(record));
+            .take_while(|record| !matches!(record, Record::Event(_) | Record::EventCounts(_)));
         let since = before_rows.find_map(|record| match record {
             Record::Window(window) => Some(window.since),
             _ => None,

@@ -43,13 +43,15 @@ pub fn write<T>(
     let Some(path) = path else {
         return Ok(write(out)?);
     };
-    let to_file = || -> io::Result<T> {
-        let mut file = BufWriter::new(create(path)?);
-        let written = write(&mut file)?;
-        file.flush()?;
-        Ok(written)
-    };
-    to_file().with_context(|| format!("cannot write {}: name another file", path.display()))
+    write_to(path, write)
+        .with_context(|| format!("cannot write {}: name another file", path.display()))
+}
+
+fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
+    let mut file = BufWriter::new(create(path)?);
+    let written = write(&mut file)?;
+    file.flush()?;
+    Ok(written)
 }
 
 /// Creates the file, or truncates an existing file.

@@ -49,8 +49,8 @@ pub struct Tick {
 impl Scale {
     /// Creates a span of at least a nanosecond. Spans longer than any recording are truncated.
     pub fn new(from: Nanos, to: Nanos) -> Self {
-        let after = |ns| from.0.saturating_add(ns);
-        let to = Nanos(to.0.clamp(after(1), after(MAX_TIME)));
+        let (least, most) = (from.0.saturating_add(1), from.0.saturating_add(MAX_TIME));
+        let to = Nanos(to.0.clamp(least, most));
         Scale { from, to }
     }
 

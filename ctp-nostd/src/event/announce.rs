@@ -96,13 +96,13 @@ pub(crate) fn mark_inner_wait(local: &Local) {
     store_code(local, INNER_WAITS);
 }
 
-/// Takes the announcement: the site, and code and resource of the wait. An announcer that gave its
-/// waker back is gone, if the poll left no `wakers` behind.
+/// Takes the announcement: the site, and code and resource of the wait. If the announcing future has
+/// dropped its waker, and the poll left no `wakers` behind, that future was dropped: there is no wait.
 #[inline]
 pub(crate) fn take(local: &Local, wakers: PollWakers) -> Option<(SiteWord, u8, u64)> {
     let code = match announced(local) {
         INNER_WAITS => None,
-        gone if gone & WAKERLESS != 0 && wakers == PollWakers::Unregistered => None,
+        code if code & WAKERLESS != 0 && wakers == PollWakers::Unregistered => None,
         code => code.checked_sub(1),
     }?;
     store_code(local, 0);

@@ -233,12 +233,13 @@ impl StuckArgs {
 impl FlameArgs {
     /// The requested files. With `json`, JSON replaces folded stacks on standard output.
     pub(super) fn into_view(self, json: bool) -> Option<View> {
-        let is_text = |path: &PathBuf| !(json && output::is_stdout(path));
         let is_requested = self.flame.is_some() || self.folded.is_some();
         is_requested.then(|| {
             View::Flame(FlameView {
                 svg: self.flame,
-                folded: self.folded.filter(is_text),
+                folded: self
+                    .folded
+                    .filter(|path| !(json && output::is_stdout(path))),
                 by: self.by,
                 title: self.title,
             })
@@ -261,10 +262,15 @@ impl ExchangeArgs {
     /// The requested export. Only the `chrome` format can be limited to a time span.
     pub(super) fn into_view(self, time: (Nanos, Option<Nanos>), threshold: Nanos) -> Option<View> {
         let output = self.output.filter(|path| !output::is_stdout(path));
-        let rows = |format, output| View::Export(ExportView { format, output });
         Some(match self.export? {
-            Target::Jsonl => rows(Format::Jsonl, output),
-            Target::Csv => rows(Format::Csv, output),
+            Target::Jsonl => View::Export(ExportView {
+                format: Format::Jsonl,
+                output,
+            }),
+            Target::Csv => View::Export(ExportView {
+                format: Format::Csv,
+                output,
+            }),
             Target::Chrome => View::Tracks(TracksView {
                 time,
                 threshold,

@@ -1,9 +1,7 @@
 //! The fields of JSON documents about inspections: when they were made, and every task and thread.
 
 use ctp_trace::model::InspectionTime;
-use ctp_trace::record::{
-    AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, Resource, TaskWait,
-};
+use ctp_trace::record::{AwaitStack, HeldLock, InspectedTask, Nanos, ProcessId, Resource};
 use serde_json::{Map, Value, json};
 
 use crate::evidence::inspected::threads::ThreadStack;
@@ -93,7 +91,7 @@ fn frame(label: &Label, inlined: bool) -> Map<String, Value> {
 
 /// A core file does not say when it was written, so its deadlines mean nothing.
 fn waits_for(task: &InspectedTask, is_core_file: bool) -> Vec<Value> {
-    let wait = |wait: &TaskWait| {
+    let waits = task.waits.iter().map(|wait| {
         let deadline = match wait.resource {
             Resource::Timer(Nanos(deadline)) if !is_core_file => Some(deadline),
             _ => None,
@@ -104,8 +102,8 @@ fn waits_for(task: &InspectedTask, is_core_file: bool) -> Vec<Value> {
             "deadline_ns": deadline,
             "has_waker": wait.has_waker,
         })
-    };
-    task.waits.iter().map(wait).collect()
+    });
+    waits.collect()
 }
 
 fn held(hold: &HeldLock) -> Value {

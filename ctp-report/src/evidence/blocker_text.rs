@@ -108,10 +108,8 @@ pub fn reported(blocker: &ShownBlocker) -> (&'static str, String) {
 
 /// Why the blocker is not certain, unless the caveat is only about timing.
 pub fn caveat(caveat: Option<Caveat>) -> Option<&'static str> {
-    let is_of_time = |caveat: &Caveat| matches!(caveat, Caveat::CloseCall | Caveat::Recent);
-    caveat
-        .filter(|caveat| !is_of_time(caveat))
-        .map(|caveat| sureness(Some(caveat)))
+    let caveat = caveat.filter(|caveat| !matches!(caveat, Caveat::CloseCall | Caveat::Recent));
+    caveat.map(|caveat| sureness(Some(caveat)))
 }
 
 /// The activity of a blocker.

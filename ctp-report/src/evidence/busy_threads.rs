@@ -34,12 +34,9 @@ pub struct Busy(BTreeMap<(ProcessId, u64), CoroutineId>);
 impl Busy {
     /// Collects the coroutines that have run for longer than the threshold, including ignored coroutines.
     pub fn of<'c>(judged: impl IntoIterator<Item = (&'c Coroutine, Judgement)>) -> Self {
-        let is_busy = |judgement: &Judgement| {
+        let busy = judged.into_iter().filter(|(_, judgement)| {
             judgement.verdict == Verdict::Busy || judgement.reason == Reason::Ignored(Verdict::Busy)
-        };
-        let busy = judged
-            .into_iter()
-            .filter(|(_, judgement)| is_busy(judgement));
+        });
         Busy(
             busy.filter_map(|(coroutine, _)| Some((thread(coroutine)?, coroutine.id)))
                 .collect(),

@@ -1,4 +1,4 @@
-//! What the leaf futures of coroutines wait for that did not announce their waits.
+//! What a coroutine without an announced wait waits for, according to its leaf futures.
 
 use std::collections::{BTreeMap, BTreeSet};
 

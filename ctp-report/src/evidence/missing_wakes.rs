@@ -161,7 +161,7 @@ fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedB
             .called(model.trace_model.name(name))
             .unwrap_or_default(),
     });
-    let ages = || closings.iter().map(|(_, age)| age.0);
+    let ages = closings.iter().map(|(_, age)| age.0);
     let threads: BTreeSet<u64> = closings.iter().map(|(closing, _)| closing.tid).collect();
     let closes: BTreeSet<_> = closings
         .iter()
@@ -174,8 +174,8 @@ fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedB
         threads: threads.into_iter().collect(),
         closes: closes.len(),
         coroutines: closings.len(),
-        oldest_ns: ages().max().unwrap_or_default(),
-        youngest_ns: ages().min().unwrap_or_default(),
+        oldest_ns: ages.clone().max().unwrap_or_default(),
+        youngest_ns: ages.min().unwrap_or_default(),
     }
 }
 

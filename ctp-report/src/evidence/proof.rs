@@ -194,8 +194,9 @@ fn blocker(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocke
         _ => return Vec::new(),
     };
     let acquire = hold(model, names, coroutine, holding, "acquire");
-    let death = |at| step(at, &acquire.by, "death, and no release".to_owned());
-    let death = holding.ended.map(death);
+    let death = holding
+        .ended
+        .map(|at| step(at, &acquire.by, "death, and no release".to_owned()));
     [acquire].into_iter().chain(death).collect()
 }
 
@@ -299,7 +300,7 @@ pub fn missing(model: &Model, coroutine: &Coroutine, since: Nanos) -> String {
 /// for every member. After several wakes the time is unknown: the first wake made the coroutine ready,
 /// but only the time of the latest wake is known.
 pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
-    let ready = |(coroutine, judgement): &Member| {
+    let ready = members.iter().map(|(coroutine, judgement)| {
         let wait = coroutine
             .suspend()
             .filter(|_| judgement.fact == Fact::WokenNotRun)?;
@@ -309,8 +310,8 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
             && coroutine.waits.ran_at.is_none_or(|ran| ran <= woken);
         let since = is_known.then(|| woken.max(wait.at))?;
         Some(since.until(model.trace_model.end_of(coroutine.process)).0)
-    };
-    let all: Option<Vec<u64>> = members.iter().map(ready).collect();
+    });
+    let all: Option<Vec<u64>> = ready.collect();
     all?.into_iter().max()
 }
 

@@ -49,20 +49,18 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
         .collect();
     all.sort_unstable();
     all.dedup();
-    let same = |a: &Thing, b: &Thing| a.0 == b.0;
-    let of = |group: &[Thing]| WaitsFor {
-        wait: group[0].0,
-        kind: word(group[0].0),
-        resources: match group[0].0 {
-            // Deadlines are not resources.
-            WaitKind::Timer | WaitKind::Yield => Vec::new(),
-            _ => group.iter().map(|(_, arg, _)| *arg).collect(),
-        },
-        ids: group.iter().filter_map(|entry| Some(entry.2?.0)).collect(),
-    };
-    all.chunk_by(same)
+    all.chunk_by(|a, b| a.0 == b.0)
         .filter(|group| group[0].0 != WaitKind::Unknown)
-        .map(of)
+        .map(|group| WaitsFor {
+            wait: group[0].0,
+            kind: word(group[0].0),
+            resources: match group[0].0 {
+                // Deadlines are not resources.
+                WaitKind::Timer | WaitKind::Yield => Vec::new(),
+                _ => group.iter().map(|(_, arg, _)| *arg).collect(),
+            },
+            ids: group.iter().filter_map(|entry| Some(entry.2?.0)).collect(),
+        })
         .collect()
 }
 

@@ -52,15 +52,15 @@ impl Finding for Option<Crash> {
             _ => return None,
         };
         let tid = (tid != 0).then_some(tid);
-        let there = |coroutine: &&Coroutine| match tid {
-            Some(tid) => thread(coroutine) == Some(tid),
-            None => !has_left(model, coroutine),
-        };
         let mut running: Vec<&Coroutine> = model.trace_model.coroutines();
         let has_hidden = running.iter().any(|coroutine| {
             coroutine.account.hidden == Some(EventKind::Run) && !has_left(model, coroutine)
         });
-        running.retain(|coroutine| thread(coroutine).is_some() && there(coroutine));
+        running.retain(|coroutine| match (thread(coroutine), tid) {
+            (None, _) => false,
+            (Some(thread), Some(tid)) => thread == tid,
+            (Some(_), None) => !has_left(model, coroutine),
+        });
         running.sort_by_key(|coroutine| std::cmp::Reverse(coroutine.waits.ran_at));
         let suspects = running.into_iter();
         Some(Crash {
@@ -143,7 +143,9 @@ impl Crash {
         };
         match (self.tid, &self.suspects[..]) {
             (_, []) if self.has_hidden => {
-                format!("a filter kept out who ran where, when {signal} came")
+                format!(
+                    "a filter dropped the events that say which coroutine ran when {signal} came"
+                )
             }
             (Some(tid), []) => format!("no coroutine ran on tid {tid} when {signal} came"),
             (Some(tid), [suspect, ..]) => {

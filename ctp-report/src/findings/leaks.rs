@@ -54,8 +54,12 @@ impl Finding for Vec<Leak> {
             .into_iter()
             .map(|((state, ..), all)| leak(model, names, state, &all))
             .collect();
-        let look = |leak: &Leak| (leak.at.clone(), leak.function.clone(), leak.state);
-        duplicates::distinguish(&mut leaks, look, |leak| leak.column, |leak| &mut leak.at);
+        duplicates::distinguish(
+            &mut leaks,
+            |leak| (leak.at.clone(), leak.function.clone(), leak.state),
+            |leak| leak.column,
+            |leak| &mut leak.at,
+        );
         leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
         leaks
     }

@@ -3,7 +3,7 @@
 use ctp_trace::record::{Control, Nanos, SiteId};
 use ctp_trace::verdict::THRESHOLD;
 
-use crate::import::{Fault, Imported};
+use crate::import::Imported;
 use crate::load::Model;
 use crate::names::Names;
 use crate::text::units;
@@ -68,11 +68,11 @@ fn overtaken(model: &Model) -> Option<String> {
 
 /// The line numbers of an imported file that were left out, by fault.
 pub fn line_numbers(imported: &Imported) -> Vec<String> {
-    let of_first = |(fault, lines): (&Fault, &Vec<usize>)| {
+    let faults = imported.left_out.iter().map(|(fault, lines)| {
         let numbers: Vec<String> = lines.iter().map(usize::to_string).collect();
         format!("{}: lines {}", fault.word(), numbers.join(", "))
-    };
-    imported.left_out.iter().map(of_first).collect()
+    });
+    faults.collect()
 }
 
 fn refused(model: &Model) -> Option<String> {
@@ -232,22 +232,23 @@ fn unnamed(model: &Model) -> Option<String> {
     }
 }
 
+fn longest_of_cancelled(model: &Model, names: &Names) -> Option<String> {
+    let (length, site) = longest_cancelled(model)?;
+    let (length, at) = (units::duration(length), names.at(site)?);
+    Some(format!(
+        "; the longest of these waits took {length}, at {at}"
+    ))
+}
+
 /// Notes cancelled coroutines and the longest wait among them, since a clean exit also cancels
 /// coroutines that hang.
 fn cancelled(model: &Model, names: &Names) -> Option<String> {
     let count = model.trace_model.totals().cancelled;
     let cancelled = (0 < count).then(|| units::counted(count, "coroutine"))?;
-    let longest = || {
-        let (length, site) = longest_cancelled(model)?;
-        let (length, at) = (units::duration(length), names.at(site)?);
-        Some(format!(
-            "; the longest of these waits took {length}, at {at}"
-        ))
-    };
     let more = if model.is_by_name() {
         Some("; the totals of the program do not include these waits".to_owned())
     } else {
-        longest()
+        longest_of_cancelled(model, names)
     };
     Some(format!(
         "{cancelled} cancelled while waiting: over, so never listed as stuck{}",

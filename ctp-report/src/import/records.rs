@@ -24,8 +24,8 @@ pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
         started_monotonic_ns: zero,
         ..Start::default()
     };
-    let (births, events, tallies) = coroutines(run, zero);
-    let lost = tallies
+    let (births, events, counts) = coroutines(run, zero);
+    let lost = counts
         .iter()
         .map(|event_counts| event_counts.attempted - event_counts.recorded);
     let end = End {
@@ -48,7 +48,7 @@ pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
     for event in events {
         writer.write(&Record::Event(event))?;
     }
-    for event_counts in tallies {
+    for event_counts in counts {
         writer.write(&Record::EventCounts(event_counts))?;
     }
     Ok(writer.finish(&end)?)
@@ -57,7 +57,7 @@ pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
 /// All coroutines, their events in the order of time, and the event counts of each.
 fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<EventCounts>) {
     let numbering = numbering(run);
-    let (mut births, mut events, mut tallies) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut births, mut events, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     let mut number = 0;
     for of_id in by_id(run) {
         for life in lives(&of_id, numbering) {
@@ -65,13 +65,13 @@ fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<EventCoun
             let coroutine = CoroutineId(number);
             births.push(birth(coroutine, &life[0], zero, numbering));
             let indices = indices(life, numbering);
-            tallies.push(event_counts(coroutine, &indices, life));
+            counts.push(event_counts(coroutine, &indices, life));
             let indexed = indices.into_iter().zip(life);
             events.extend(indexed.map(|(n, line)| event(coroutine, n, line, zero)));
         }
     }
     events.sort_by_key(|event| event.at);
-    (births, events, tallies)
+    (births, events, counts)
 }
 
 /// The event counts of a coroutine. Lines do not record ends, and most coroutines end while running. So

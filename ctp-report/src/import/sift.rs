@@ -32,14 +32,16 @@ fn is_stray(lines: &[Line], at: usize) -> bool {
     let before = &lines[at.saturating_sub(NEIGHBOURS)..at];
     let after = &lines[at + 1..lines.len().min(at + 1 + NEIGHBOURS)];
     let ts = lines[at].ts;
-    let most = |side: &[Line], contradicts: &dyn Fn(&Line) -> bool| {
-        side.len() < 2 * side.iter().filter(|line| contradicts(line)).count()
-    };
     let near = before.iter().chain(after);
     let near = near.filter(|line| line.ts.abs_diff(ts) <= DISORDER_NS);
     near.count() < 2
-        && (most(before, &|line| ts.saturating_add(DISORDER_NS) < line.ts)
-            || most(after, &|line| line.ts.saturating_add(DISORDER_NS) < ts))
+        && (are_most(before, |line| ts.saturating_add(DISORDER_NS) < line.ts)
+            || are_most(after, |line| line.ts.saturating_add(DISORDER_NS) < ts))
+}
+
+/// Whether most of the lines satisfy the predicate.
+fn are_most(lines: &[Line], predicate: impl Fn(&Line) -> bool) -> bool {
+    lines.len() < 2 * lines.iter().filter(|line| predicate(line)).count()
 }
 
 /// The consistent lines of a run.
@@ -60,9 +62,9 @@ pub fn within_run(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
 fn without_edges(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
     let mut by_time: Vec<Line> = run.to_vec();
     by_time.sort_by_key(|line| line.ts);
-    let far = |pair: &[Line]| EDGE_NS < pair[0].ts.abs_diff(pair[1].ts);
-    let first = by_time.windows(2).take(EDGE_LINES).rposition(far);
-    let last = by_time.windows(2).rev().take(EDGE_LINES).rposition(far);
+    let first = by_time.windows(2).take(EDGE_LINES).rposition(have_gap);
+    let mut pairs = by_time.windows(2).rev().take(EDGE_LINES);
+    let last = pairs.rposition(have_gap);
     let (head, tail) = (first.map_or(0, |at| at + 1), last.map_or(0, |at| at + 1));
     if by_time.len() <= 2 * (head + tail) {
         return run.to_vec();
@@ -72,6 +74,10 @@ fn without_edges(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
         run.iter().partition(|line| (from..=to).contains(&line.ts));
     faults.extend(outside.iter().map(|line| (line.number, Fault::Time)));
     inside
+}
+
+fn have_gap(pair: &[Line]) -> bool {
+    EDGE_NS < pair[0].ts.abs_diff(pair[1].ts)
 }
 
 /// Numbers of the lines with a seq outside those of the previous and next line of the same id, if these

@@ -49,11 +49,11 @@ pub struct Leaf {
 /// The waiting leaves, given all leaves with a waker. `last` has the sites of those that were polled
 /// last in some poll.
 pub fn waiting(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> Vec<Leaf> {
-    let waits = |leaf: &&Leaf| {
+    let waiting = leaves.iter().filter(|leaf| {
         let mut lasts = leaves.iter().filter(|leaf| last.contains(&leaf.site));
         lasts.any(|last| !is_over(&leaf.all, &last.all))
-    };
-    leaves.iter().filter(waits).cloned().collect()
+    });
+    waiting.cloned().collect()
 }
 
 /// Whether the leaf is over because the coroutine has gone on to `last`.
@@ -69,8 +69,7 @@ fn is_over(leaf: &AllFunctions, last: &AllFunctions) -> bool {
 }
 
 fn is_same_place(left: &Label, other: &Label) -> bool {
-    let place = |label: &Label| (label.function.clone(), label.file.clone(), label.line);
-    place(left) == place(other)
+    (&left.function, &left.file, left.line) == (&other.function, &other.file, other.line)
 }
 
 /// Whether this is the body of an `async` function or block, and no function that polls.
@@ -92,7 +91,7 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
     };
     let shared = chains.iter().map(|chain| shared_by(first, chain)).min();
     let shared = shared.unwrap_or_default();
-    let branch = |(leaf, awaits): (&Leaf, &Awaits)| {
+    let branches = leaves.iter().zip(&chains).map(|(leaf, awaits)| {
         let inside = awaits.frames.len() - shared;
         Branch {
             site: leaf.site,
@@ -100,8 +99,8 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
             within: awaits.within.clone(),
             ..Branch::default()
         }
-    };
-    let branches = leaves.iter().zip(&chains).map(branch).collect();
+    });
+    let branches = branches.collect();
     let main =
         limited(leaves, &chains).or_else(|| (shared == 0).then(|| first_named(leaves, last)));
     let place = match main {

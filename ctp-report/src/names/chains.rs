@@ -178,13 +178,12 @@ fn end_at_poll(functions: &mut Vec<Label>, user: &UserCode) {
 /// Removes closures that a function passes to what it awaits, as `select!` does.
 fn without_closures(frames: Vec<Label>) -> Vec<Label> {
     let callers: Vec<Option<String>> = frames.iter().map(|frame| frame.function.clone()).collect();
-    let is_part = |i: usize, frame: &Label| match (&frame.function, callers.get(i + 1)) {
-        (Some(function), Some(Some(caller))) => function
-            .strip_prefix("closure in ")
-            .is_some_and(|of| of == caller),
-        _ => false,
-    };
     let frames = frames.into_iter().enumerate();
-    let kept = frames.filter(|(i, frame)| *i == 0 || !is_part(*i, frame));
+    let kept = frames.filter(|(i, frame)| match (&frame.function, callers.get(i + 1)) {
+        (Some(function), Some(Some(caller))) if 0 < *i => {
+            function.strip_prefix("closure in ") != Some(caller)
+        }
+        _ => true,
+    });
     kept.map(|(_, frame)| frame).collect()
 }

@@ -100,13 +100,13 @@ pub fn plain(function: &str) -> Option<String> {
         None => (function, ""),
     };
     let mut depth = 0usize;
-    let mut is_outside = |c: char| {
-        depth += usize::from(c == '<');
+    let path = of.chars().filter(|c| {
+        depth += usize::from(*c == '<');
         let is_outside = depth == 0;
-        depth = depth.saturating_sub(usize::from(c == '>'));
+        depth = depth.saturating_sub(usize::from(*c == '>'));
         is_outside
-    };
-    let path: String = of.chars().filter(|c| is_outside(*c)).collect();
+    });
+    let path: String = path.collect();
     Some((path + method).replace("::::", "::"))
 }
 
@@ -198,9 +198,10 @@ pub fn of_function(found: &Resolved, name: &str) -> Label {
 }
 
 pub fn of_frames(found: &Resolved) -> Label {
-    let name = |frame: &Frame| frame.function.as_deref().map(text::escape);
     let innermost = found.frames.first().map(|frame| at_frame(frame, found));
-    let callers = found.frames.iter().skip(1).filter_map(name).collect();
+    let callers = found.frames.iter().skip(1);
+    let callers = callers.filter_map(|frame| frame.function.as_deref().map(text::escape));
+    let callers = callers.collect();
     Label {
         callers,
         ..innermost.unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use symbolize::{Lookup, Mapping, Miss, Places, Refused, Symbolizer};
+use symbolize::{Lookup, Mapping, Miss, Places, Symbolizer};
 
 use crate::text::{self, units};
 
@@ -59,11 +59,11 @@ impl Misses {
     /// Notes files that would take too much memory.
     pub fn note_refused(&mut self, places: &Places) {
         let refused = places.refused();
-        let named = |file: &Refused| {
+        let named = refused.iter().take(REFUSED_NAMED).map(|file| {
             let path = text::escape(&file.path.to_string_lossy());
             format!("{path} ({})", units::size(file.bytes))
-        };
-        let mut files: Vec<String> = refused.iter().take(REFUSED_NAMED).map(named).collect();
+        });
+        let mut files: Vec<String> = named.collect();
         if REFUSED_NAMED < refused.len() {
             let others = refused.len() - REFUSED_NAMED;
             files.push(units::counted(others as u64, "other file"));

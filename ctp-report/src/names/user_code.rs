@@ -81,12 +81,11 @@ fn source_folder(label: &Label) -> Option<PathBuf> {
 /// Whether a function belongs to a downloaded package other than the probe. Code from a macro of the
 /// package is in a file of the package, but in the crate of the user.
 pub fn is_of_package(label: &Label) -> bool {
-    let is_own = |krate: &str| match &label.absolute {
-        Some(file) => is_in_package(&file.to_string_lossy(), krate),
-        None => true,
-    };
     let krate = crate_of(label).filter(|krate| !UNOWNED.contains(krate));
-    krate.is_some_and(is_own)
+    krate.is_some_and(|krate| {
+        let file = label.absolute.as_ref();
+        file.is_none_or(|file| is_in_package(&file.to_string_lossy(), krate))
+    })
 }
 
 /// Whether the file is in the cargo folder of the crate, such as `tokio-util-0.7.18`.
@@ -122,13 +121,10 @@ const C_MODULES: [&str; 6] = [
 const C_SOURCES: [&str; 3] = ["./nptl/", "./csu/", "../sysdeps/"];
 
 fn is_of_c_library(label: &Label) -> bool {
-    let begins = |with: &[&str], text: &Option<String>| {
-        let text = text.as_deref().unwrap_or_default();
-        with.iter().any(|prefix| text.starts_with(prefix))
-    };
     let file = label.file.as_deref().unwrap_or_default();
-    begins(&C_MODULES, &label.module)
-        || begins(&C_SOURCES, &label.file)
+    let module = label.module.as_deref().unwrap_or_default();
+    C_MODULES.iter().any(|prefix| module.starts_with(prefix))
+        || C_SOURCES.iter().any(|prefix| file.starts_with(prefix))
         || (file.starts_with("./") && file.contains("/../sysdeps/"))
 }
 

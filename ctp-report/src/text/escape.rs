@@ -45,9 +45,11 @@ pub fn escape_bytes(bytes: &[u8]) -> String {
 
 /// Formats a word of a command, in quotes if a shell needs them.
 pub fn shell_word(word: &[u8]) -> String {
-    let plain = |c: &u8| c.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(c);
     let text = escape_bytes(word);
-    if !word.is_empty() && word.iter().all(plain) {
+    let is_plain = word
+        .iter()
+        .all(|c| c.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(c));
+    if !word.is_empty() && is_plain {
         text
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))

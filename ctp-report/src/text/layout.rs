@@ -104,16 +104,17 @@ pub const FEW: usize = 6;
 
 /// Lists the first few of many items and the last, as `17, 19, 20 .. 66`.
 pub fn few<T: ToString>(items: &[T]) -> String {
-    let texts = |items: &[T]| {
-        let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
-        texts.join(", ")
-    };
     match items {
         [head @ .., last] if FEW < items.len() => {
-            format!("{} .. {}", texts(&head[..3]), last.to_string())
+            format!("{} .. {}", listed(&head[..3]), last.to_string())
         }
-        all => texts(all),
+        all => listed(all),
     }
+}
+
+fn listed<T: ToString>(items: &[T]) -> String {
+    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+    texts.join(", ")
 }
 
 #[cfg(test)]

@@ -18,8 +18,11 @@ use crate::document::{self, hints, json::rows_by};
 pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
     let (model, names) = document::read(config)?;
     let charts = model::charts(&model, &names);
-    let fields = || json!({ "by": rows_by(model.trace_model.has_aggregates()), "charts": charts });
-    document::write(config, (&model, &names), out, fields, |page| {
-        text::page(page, &charts, &hints::tool(config))
-    })
+    document::write(
+        config,
+        (&model, &names),
+        out,
+        || json!({ "by": rows_by(model.trace_model.has_aggregates()), "charts": charts }),
+        |page| text::page(page, &charts, &hints::tool(config)),
+    )
 }

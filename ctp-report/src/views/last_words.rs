@@ -22,8 +22,11 @@ pub fn show(config: &Config, all_ids: bool, out: &mut dyn Write) -> Result<()> {
     let all = all_ids || config.json;
     let limit = if all { usize::MAX } else { model::MAX_SHOWN };
     let words = latest.finish(&model, &names, limit);
-    let fields = || json!({ "last_words": words });
-    document::write(config, (&model, &names), out, fields, |page| {
-        text::page(page, &words, limit, model.duration())
-    })
+    document::write(
+        config,
+        (&model, &names),
+        out,
+        || json!({ "last_words": words }),
+        |page| text::page(page, &words, limit, model.duration()),
+    )
 }

@@ -47,10 +47,13 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
     if let Some(path) = &view.svg {
         return draw(config, (&model, view, path), &stacks, out);
     }
-    let fields = || inspection::fields(&model, &groups, &threads);
-    document::write(config, (&model, &names), out, fields, |page| {
-        text::page(page, &stacks, view)
-    })
+    document::write(
+        config,
+        (&model, &names),
+        out,
+        || inspection::fields(&model, &groups, &threads),
+        |page| text::page(page, &stacks, view),
+    )
 }
 
 fn draw(

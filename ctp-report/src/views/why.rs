@@ -6,8 +6,7 @@ pub mod text;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use ctp_trace::TraceModel;
-use ctp_trace::record::{Nanos, Record};
+use ctp_trace::record::Nanos;
 use serde_json::json;
 
 use crate::config::Config;
@@ -23,11 +22,14 @@ use crate::views::why::model::causes::Causes;
 pub fn show(config: &Config, id: u32, threshold: Nanos, out: &mut dyn Write) -> Result<()> {
     let mut causes = Causes::default();
     let mut requested = Question::of(id);
-    let see = |trace_model: &TraceModel, record: &Record| {
-        causes.see(trace_model, record);
-        requested.see(record);
-    };
-    let (model, names) = document::read_with(config, see, |_, _| {})?;
+    let (model, names) = document::read_with(
+        config,
+        |trace_model, record| {
+            causes.see(trace_model, record);
+            requested.see(record);
+        },
+        |_, _| {},
+    )?;
     let members: Vec<Member> = evidence::members(&model.trace_model, threshold).collect();
     let Some(why) = model::why(&model, &names, &causes, &members, id) else {
         bail!(
@@ -35,8 +37,11 @@ pub fn show(config: &Config, id: u32, threshold: Nanos, out: &mut dyn Write) -> 
             requested.why_not(model.trace_model.totals().coroutines)
         );
     };
-    let fields = || json!({ "why": why });
-    document::write(config, (&model, &names), out, fields, |page| {
-        text::page(page, &why)
-    })
+    document::write(
+        config,
+        (&model, &names),
+        out,
+        || json!({ "why": why }),
+        |page| text::page(page, &why),
+    )
 }

@@ -81,6 +81,6 @@ fn filtered_threads_have_no_crash_suspects() {
     let ran = headline("ran_unseen.data");
     assert_eq!(
         ran,
-        "CRASH  a filter kept out who ran where, when SIGSEGV came"
+        "CRASH  a filter dropped the events that say which coroutine ran when SIGSEGV came"
     );
 }

@@ -66,10 +66,10 @@ impl Lines {
     }
 
     /// Whether two sites are the same, or have the same innermost calls.
-    pub(super) fn are_alike(&self, one: SiteId, other: SiteId) -> bool {
-        one == other
+    pub(super) fn are_alike(&self, site: SiteId, other: SiteId) -> bool {
+        site == other
             || self
-                .innermost(one)
+                .innermost(site)
                 .is_some_and(|calls| self.innermost(other) == Some(calls))
     }
 

@@ -135,11 +135,9 @@ fn children(stack: &AwaitStack, at: usize) -> Vec<Range<usize>> {
 
 /// Whether a future is the timer of a timeout.
 fn is_timer_of(timeout: &AwaitFrame, timer: &AwaitFrame) -> bool {
-    let is_named = |frame: &AwaitFrame, end| {
-        let name = frame.name.split('<').next().unwrap_or_default();
-        name.ends_with(end)
-    };
-    is_named(timeout, "::Timeout") && is_named(timer, "::Sleep")
+    let [timeout, timer] =
+        [timeout, timer].map(|frame| frame.name.split('<').next().unwrap_or_default());
+    timeout.ends_with("::Timeout") && timer.ends_with("::Sleep")
 }
 
 /// The frames from the outermost to this one.

@@ -1,7 +1,7 @@
 //! Threads of inspected processes, with the functions on their call stacks.
 
-use ctp_trace::model::{InspectedProcess, InspectedThreads};
-use ctp_trace::record::{InspectedThread, ProcessId, ThreadRole};
+use ctp_trace::model::InspectedProcess;
+use ctp_trace::record::{InspectedThread, ThreadRole};
 
 use crate::load::Model;
 use crate::names::call_stacks::{CallFrame, CallStacks};
@@ -21,7 +21,7 @@ pub struct ThreadStack<'m> {
 /// The threads of all inspected processes, by process and id.
 pub fn threads<'m>(model: &'m Model, stacks: &CallStacks) -> Vec<ThreadStack<'m>> {
     let all = model.trace_model.inspected_threads();
-    let of_process = |(process, threads): (ProcessId, &'m InspectedThreads)| {
+    let stacks = all.flat_map(|(process, threads)| {
         let mut inspected = model.trace_model.inspected();
         let inspected = inspected.find(|(id, _)| *id == process);
         let core_file = inspected
@@ -36,8 +36,8 @@ pub fn threads<'m>(model: &'m Model, stacks: &CallStacks) -> Vec<ThreadStack<'m>
             },
             is_of_core_file: core_file.is_some(),
         })
-    };
-    all.flat_map(of_process).collect()
+    });
+    stacks.collect()
 }
 
 fn is_blocked_poll(inspected: &InspectedProcess, tid: u32) -> bool {

@@ -125,19 +125,17 @@ fn of_kind(kind: &str, all: &[Resource], now: Option<Nanos>) -> Option<String> {
 
 /// `timers, due in 12.0 s .. 58.0 min`
 fn timers(all: &[Resource], now: Nanos) -> String {
-    let deadlines = || {
-        all.iter().filter_map(|member| match member {
-            Resource::Timer(deadline) => Some(*deadline),
-            _ => None,
-        })
-    };
-    let [first, last] = [deadlines().min(), deadlines().max()].map(Option::unwrap_or_default);
-    let due = |deadline: Nanos| units::duration(now.until(deadline));
+    let deadlines = all.iter().filter_map(|member| match member {
+        Resource::Timer(deadline) => Some(*deadline),
+        _ => None,
+    });
+    let [first, last] = [deadlines.clone().min(), deadlines.max()].map(Option::unwrap_or_default);
+    let [due_first, due_last] = [first, last].map(|deadline| units::duration(now.until(deadline)));
     match (first < now, last < now) {
         (true, true) => "timers that were due".to_owned(),
-        (true, false) => format!("timers, some due, the last in {}", due(last)),
-        _ if due(first) == due(last) => format!("timers, due in {}", due(last)),
-        _ => format!("timers, due in {} .. {}", due(first), due(last)),
+        (true, false) => format!("timers, some due, the last in {due_last}"),
+        _ if due_first == due_last => format!("timers, due in {due_last}"),
+        _ => format!("timers, due in {due_first} .. {due_last}"),
     }
 }
 

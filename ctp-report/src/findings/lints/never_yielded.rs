@@ -125,10 +125,10 @@ impl SoleRuns {
         first: FirstRun,
         died: Option<Nanos>,
     ) {
-        let counts = |coroutine: &&Coroutine| {
+        let coroutine = trace_model.get(id).filter(|coroutine| {
             coroutine.kind != CoroutineKind::Thread && !coroutine.account.broken
-        };
-        let Some(coroutine) = trace_model.get(id).filter(counts) else {
+        });
+        let Some(coroutine) = coroutine else {
             return;
         };
         let length = first

@@ -61,15 +61,15 @@ pub struct Figures {
 
 /// Merges names that look the same at a place into a row.
 pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) -> Vec<LintPlace> {
-    let mut called: BTreeMap<(String, SiteId), (Vec<NameId>, Group)> = BTreeMap::new();
+    let mut merged: BTreeMap<(String, SiteId), (Vec<NameId>, Group)> = BTreeMap::new();
     for ((name, site), group) in groups.0 {
         let several = names.function_of_several(site, model.trace_model.name(name), true);
-        let (given, all) = called.entry((several, site)).or_default();
+        let (given, all) = merged.entry((several, site)).or_default();
         given.push(name);
         all.merge(group);
     }
     let is_exact = model.has_all_events() && model.trace_model.totals().filtered == 0;
-    let place = |((_, site), (given, group)): ((String, SiteId), (Vec<NameId>, Group))| {
+    let places = merged.into_iter().map(|((_, site), (given, group))| {
         let first = given.first().copied().unwrap_or_default();
         let name = model.trace_model.name(first);
         let function = names.function_of_several(site, name, 1 < given.len());
@@ -86,8 +86,8 @@ pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) 
             figures: group.figures,
             exact: is_exact && !group.inexact,
         }
-    };
-    called.into_iter().map(place).collect()
+    });
+    places.collect()
 }
 
 /// Coroutines by name and place.

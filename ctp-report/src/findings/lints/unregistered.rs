@@ -1,4 +1,4 @@
-//! Waits without a registered waker.
+//! Waiting coroutines whose latest poll registered no waker.
 
 use ctp_trace::model::TraceModel;
 use ctp_trace::verdict::{Reason, THRESHOLD};

@@ -1,7 +1,7 @@
 //! Statistics by site: how much of the waiting time was spent where.
 
 use ctp_trace::histogram::Histogram;
-use ctp_trace::model::{Coroutine, Named, SiteStats};
+use ctp_trace::model::{Named, SiteStats};
 use ctp_trace::record::{Nanos, SiteId, WaitKind};
 use serde::Serialize;
 
@@ -71,17 +71,16 @@ impl Row {
 /// coroutine, and where the coroutine was spawned.
 pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
     let trace_model = &model.trace_model;
-    let run = |coroutine: &Coroutine| {
+    let all = trace_model.coroutines().into_iter();
+    let first = all.filter(|coroutine| trace_model.resumed_from(coroutine).is_none());
+    let runs = first.filter_map(|coroutine| {
         let length = coroutine
             .runs_since()?
             .until(trace_model.end_of(coroutine.process));
         let spawned = names.at(coroutine.spawn_site).unwrap_or_default();
         Some((length.0, names.of_coroutine(model, coroutine), spawned))
-    };
-    let all = trace_model.coroutines().into_iter();
-    all.filter(|coroutine| trace_model.resumed_from(coroutine).is_none())
-        .filter_map(run)
-        .collect()
+    });
+    runs.collect()
 }
 
 /// Returns the rows in the requested order: a row for each site, or for each name if the trace has
@@ -110,11 +109,15 @@ pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
 }
 
 fn distinguish(rows: &mut [Row]) {
-    let look = |row: &Row| {
-        let (function, awaited_by) = (row.place.function.clone(), row.awaited_by.clone());
-        (row.at(), function, awaited_by, row.waits_for)
-    };
-    duplicates::mark(rows, look, |row| row.place.column, |row| &mut row.place);
+    duplicates::mark(
+        rows,
+        |row| {
+            let (function, awaited_by) = (row.place.function.clone(), row.awaited_by.clone());
+            (row.at(), function, awaited_by, row.waits_for)
+        },
+        |row| row.place.column,
+        |row| &mut row.place,
+    );
 }
 
 fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {

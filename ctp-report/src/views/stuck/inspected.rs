@@ -8,6 +8,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::InspectedJudgement;
 
 use crate::config::{Config, StuckView};
@@ -37,6 +38,12 @@ impl Findings<'_> {
     pub fn is_any_stuck(&self) -> bool {
         let mut groups = self.groups.iter();
         groups.any(|group| group.judgement().verdict.is_stuck())
+    }
+
+    /// The groups with this verdict.
+    pub fn with_verdict(&self, verdict: Verdict) -> impl Iterator<Item = &TaskGroup<'_>> {
+        let groups = self.groups.iter();
+        groups.filter(move |group| group.judgement().verdict == verdict)
     }
 }
 

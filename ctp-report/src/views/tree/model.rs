@@ -119,7 +119,6 @@ impl Branch {
 
 /// Sorts by the number of stuck, then live, then ended coroutines, with descendants.
 fn sorted(mut branches: Vec<Branch>) -> Vec<Branch> {
-    let rank = |branch: &Branch| std::cmp::Reverse(branch.weight);
-    branches.sort_by(|a, b| (rank(a), &a.name).cmp(&(rank(b), &b.name)));
+    branches.sort_by(|a, b| (b.weight, &a.name).cmp(&(a.weight, &b.name)));
     branches
 }

@@ -23,28 +23,22 @@ const MAX_WAITING: usize = 20;
 
 /// Writes the findings, the worst first.
 pub fn page(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Result<()> {
-    let of = |verdict| {
-        let groups = findings.groups.iter();
-        groups.filter(move |group| group.judgement().verdict == verdict)
-    };
     if !findings.is_any_stuck() {
         page.line("Nothing looks stuck.")?;
         page.gap()?;
     }
     stuck(page, findings, view)?;
     busy(page, findings)?;
-    waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>(), findings)
+    let groups = findings.with_verdict(Verdict::Waiting);
+    waiting(page, &groups.collect::<Vec<_>>(), findings)
 }
 
 /// Writes the stuck tasks.
 pub fn stuck(page: &mut Page, findings: &Findings, view: &StuckView) -> io::Result<()> {
-    let of = |verdict| {
-        let groups = findings.groups.iter();
-        groups.filter(move |group| group.judgement().verdict == verdict)
-    };
     for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
         cycles::write(page, findings, verdict)?;
-        let groups: Vec<&TaskGroup> = of(verdict)
+        let groups: Vec<&TaskGroup> = findings
+            .with_verdict(verdict)
             .filter(|group| group.judgement().reason != InspectedReason::Deadlock)
             .collect();
         for section in groups.chunk_by(|a, b| a.judgement().reason == b.judgement().reason) {
@@ -232,8 +226,9 @@ fn behind_busy(findings: &Findings, busy: usize) -> String {
         .threads
         .iter()
         .filter(|member| member.thread.role.is_worker());
-    let is_ready = |group: &&TaskGroup| group.judgement().reason == InspectedReason::BehindBusy;
-    let groups: Vec<&TaskGroup> = findings.groups.iter().filter(is_ready).collect();
+    let groups = findings.groups.iter();
+    let ready = groups.filter(|group| group.judgement().reason == InspectedReason::BehindBusy);
+    let groups: Vec<&TaskGroup> = ready.collect();
     let workers = units::counted(workers.count() as u64, "worker");
     let tasks = match count(&groups) {
         0 => String::new(),

@@ -58,13 +58,14 @@ fn spawner(model: &Model, names: &Names, common_name: &str, parents: &Parents) -
     } else {
         common_name
     };
-    let is_alive = |id: &&CoroutineId| model.trace_model.get(**id).is_some_and(Coroutine::is_alive);
+    let known = parents.keys().filter_map(|id| model.trace_model.get(*id));
+    let alive = known.filter(|parent| parent.is_alive()).count();
     Spawner {
         name: names
             .called(name)
             .unwrap_or_else(|| label::NO_NAME.to_owned()),
         ids: parents.keys().map(|id| id.0).collect(),
-        ended: parents.len() - parents.keys().filter(is_alive).count(),
+        ended: parents.len() - alive,
         children: parents.values().map(|(_, children)| children).sum(),
     }
 }

@@ -41,13 +41,15 @@ fn branches(context: &Context, members: &[Member]) -> Vec<Branch> {
     let (oldest, _) = super::oldest(members);
     let since: BTreeMap<SiteId, Nanos> = model.trace_model.branches(oldest.id).collect();
     let end = model.trace_model.end_of(oldest.process);
-    let past = |site| model.trace_model.past_of_branch(site);
     let branches = names.branches(model.trace_model.place_of(oldest)).iter();
     branches
         .map(|branch| Branch {
             waited_ns: since.get(&branch.site).map(|since| since.until(end).0),
             kind: model.trace_model.leaf_kind_at(branch.site),
-            longest_ns: past(branch.site).map(|past| past.longest.0),
+            longest_ns: model
+                .trace_model
+                .past_of_branch(branch.site)
+                .map(|past| past.longest.0),
             ..branch.clone()
         })
         .collect()

@@ -47,13 +47,13 @@ impl Relations {
     /// The relation of a group.
     pub fn of_group(&self, group: &Group) -> Relation {
         let members = &group.members;
-        let is_together = |(latest, first): &(u64, u64)| {
-            latest.saturating_sub(TOGETHER_NS) <= members.oldest_ns
-                && members.youngest_ns <= first.saturating_add(TOGETHER_NS)
-        };
+        let mut stops = self.stops.iter();
         if members.ids.iter().any(|id| self.named.contains(id)) {
             Relation::Named
-        } else if self.stops.iter().any(is_together) {
+        } else if stops.any(|(latest, first)| {
+            latest.saturating_sub(TOGETHER_NS) <= members.oldest_ns
+                && members.youngest_ns <= first.saturating_add(TOGETHER_NS)
+        }) {
             Relation::StoppedTogether
         } else {
             Relation::Other

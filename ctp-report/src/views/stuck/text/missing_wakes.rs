@@ -25,7 +25,7 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     if !is_recorded || !matches!(fact, Fact::NotWoken | Fact::NoWaker | Fact::Suspended) {
         return Ok(());
     }
-    page.line("  who should have woken them")?;
+    page.line("  what should have woken them")?;
     closed(page, group)?;
     if let Some(waker) = &group.evidence.usual_waker {
         page.line(&usual_waker(&waker.source))?;

@@ -344,8 +344,8 @@ fn woken(group: &Group) -> String {
 
 /// Whether the resource says more than usual waits do: a blocker is known, or the resource is a lock.
 fn is_blocker_known(group: &Group) -> bool {
-    let is_lock = |waits: &WaitsFor| waits.kind == "lock";
-    !group.evidence.blockers.is_empty() || group.members.waits_for.first().is_some_and(is_lock)
+    let first = group.members.waits_for.first();
+    !group.evidence.blockers.is_empty() || first.is_some_and(|waits| waits.kind == "lock")
 }
 
 /// Adds the resource and its holder: `lock: 0x7f001040, for 2.9 s; held by id 7 main_loop`.

@@ -59,8 +59,11 @@ impl Arrows {
 
     fn keep(&mut self, arrow: Arrow) {
         let pair = (arrow.from, arrow.to);
-        let near = |last: &Nanos| last.0.abs_diff(arrow.at.0) < self.separate;
-        if !self.latest.get(&pair).is_some_and(near) {
+        let distance = self
+            .latest
+            .get(&pair)
+            .map(|last| last.0.abs_diff(arrow.at.0));
+        if distance.is_none_or(|distance| self.separate <= distance) {
             self.latest.insert(pair, arrow.at);
             self.all.push(arrow);
         }

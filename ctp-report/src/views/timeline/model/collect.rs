@@ -13,12 +13,12 @@ use crate::time_scale::Scale;
 /// Returns the rows of the selected coroutines, in the order of the selection, and their wakes of
 /// each other.
 pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
-    let members = || selection.groups.iter().flat_map(|group| &group.members);
-    let count = members().count().max(1);
-    let rows: Vec<Row> = members()
-        .map(|member| Row::new(member, scale, count))
-        .collect();
-    let places = members().map(|member| member.id).zip(0..).collect();
+    let members = selection.groups.iter().flat_map(|group| &group.members);
+    let members: Vec<_> = members.collect();
+    let count = members.len().max(1);
+    let rows = members.iter().map(|member| Row::new(member, scale, count));
+    let rows: Vec<Row> = rows.collect();
+    let places = members.iter().map(|member| member.id).zip(0..).collect();
     let awaited = vec![None; rows.len()];
     let mut table = Table {
         rows,

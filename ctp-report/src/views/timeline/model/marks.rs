@@ -56,8 +56,8 @@ impl Marks {
     /// Adds the next mark, unless it lies outside of the shown time or too close to another mark.
     /// Beyond the limit, marks in merged pieces of the track are dropped first.
     pub fn add(&mut self, mark: Mark, scale: &Scale, track: &Track) {
-        let near = |last: &Mark| last.at.0.abs_diff(mark.at.0) < self.separate;
-        if !scale.has(mark.at) || self.all.last().is_some_and(near) {
+        let distance = self.all.last().map(|last| last.at.0.abs_diff(mark.at.0));
+        if !scale.has(mark.at) || distance.is_some_and(|distance| distance < self.separate) {
             return;
         }
         self.all.push(mark);

@@ -81,9 +81,10 @@ impl Row {
 
     /// Whether pieces or marks were merged even for the zoomed-in picture.
     pub fn is_merged(&self) -> bool {
-        let merged = |piece: &Piece| matches!(piece.activity, Activity::Mixed { .. });
-        let thinned = self.wakes.is_thinned() || self.closes.is_thinned();
-        thinned || self.near.pieces().iter().any(merged)
+        let mut pieces = self.near.pieces().iter();
+        self.wakes.is_thinned()
+            || self.closes.is_thinned()
+            || pieces.any(|piece| matches!(piece.activity, Activity::Mixed { .. }))
     }
 
     /// The activities for the zoomed-out picture, and for the zoomed-in picture if that shows more.

@@ -148,21 +148,20 @@ fn wakes(chart: &Chart, all: &[Mark], height: u64) -> String {
 
 /// Draws the closings of awaited resources, from edge to edge.
 fn closes(chart: &Chart, row: &Row, height: u64) -> String {
-    let sign = |mark: &Mark| {
+    let closes = row.closes.all().iter().map(|mark| {
         let message = captions::closed(chart, mark);
         closing(chart.scale.x(mark.at), 0, height, &message)
-    };
-    row.closes.all().iter().map(sign).collect()
+    });
+    closes.collect()
 }
 
 /// Draws the sign of a closed resource: yellow on black, which is visible on every colour.
 pub fn closing(x: u64, y: u64, height: u64, message: &str) -> String {
-    let path = |class| marks(class, &[x], y, height);
     format!(
         "<g class=\"closes\"><title>{}</title>{}{}</g>",
         escape(message),
-        path("under"),
-        path("over")
+        marks("under", &[x], y, height),
+        marks("over", &[x], y, height)
     )
 }
 

@@ -34,11 +34,9 @@ pub fn facts(model: &Model, threads: u64) -> String {
 /// Returns the findings to look at first, each with its class.
 pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
     let groups = &chart.selection.groups;
-    let notable = || {
-        groups
-            .iter()
-            .filter(|group| group.verdict < Verdict::Waiting)
-    };
+    let notable = groups
+        .iter()
+        .filter(|group| group.verdict < Verdict::Waiting);
     let mut found = alarms(chart);
     if chart.selection.stuck() == 0 {
         let known = if chart.model.has_all_events() {
@@ -49,11 +47,12 @@ pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
         found.push(("good", known.to_owned()));
     }
     found.extend(
-        notable()
+        notable
+            .clone()
             .take(MAX_FINDINGS)
             .map(|group| (captions::class(group.verdict), finding(chart, group))),
     );
-    let more = notable().count().saturating_sub(MAX_FINDINGS);
+    let more = notable.count().saturating_sub(MAX_FINDINGS);
     if 0 < more {
         found.push((
             "facts",

@@ -167,10 +167,9 @@ impl Causes {
 
 impl Head {
     fn begin(&mut self, event: &Event) {
-        let is_next = |last: &Event| last.n.checked_add(1) == Some(event.n);
-        let wait = self
-            .last
-            .filter(|last| is_next(last) && last.kind == EventKind::Suspend);
+        let wait = self.last.filter(|last| {
+            last.n.checked_add(1) == Some(event.n) && last.kind == EventKind::Suspend
+        });
         let cause = self.cause.take().filter(|cause| cause.at <= event.at);
         let before = cause.as_ref().and_then(|cause| cause.run.as_ref());
         let run = Rc::new(Run {
