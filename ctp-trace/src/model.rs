@@ -20,6 +20,7 @@ mod full_channels;
 mod further_wakes;
 pub mod gaps;
 mod holds;
+mod idle_locks;
 mod inspections;
 mod judging;
 mod levels;

@@ -1,26 +1,11 @@
 //! Whether a waiting coroutine may still be woken: whether what woke it before can do so again.
 
-use std::collections::BTreeSet;
-
 use super::TraceModel;
 use super::coroutine::Coroutine;
 use super::families::FamilyId;
 use super::full_channels::is_never_woken;
 use super::living::Living;
 use super::site::SiteStats;
-use crate::record::{LeafKind, ProcessId, SiteId};
-
-/// Where coroutines wait for messages.
-#[derive(Clone, Debug, Default)]
-pub(super) struct MessageWaits(BTreeSet<MessageWait>);
-
-/// A place where coroutines wait for messages, and the number of the site where they waited before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct MessageWait {
-    process: ProcessId,
-    site: SiteId,
-    resumed_at: Option<u32>,
-}
 
 impl TraceModel {
     /// The families of coroutines that have ended waits where this coroutine waits, as far as they are
@@ -74,46 +59,6 @@ impl TraceModel {
         let have_taken = living.is_complete(family, &self.families)
             || number.is_some_and(|number| living.have_visitors_ended(number, stats));
         are_peers && have_taken
-    }
-
-    /// Whether a coroutine that may hold the awaited lock waits for a message. An example is a worker that
-    /// keeps the lock of a shared queue while it waits for its next job. Such a coroutine continued from a
-    /// wait at the same site, or waits where most runs begin that release the lock.
-    pub(super) fn is_held_while_idle(
-        &self,
-        coroutine: &Coroutine,
-        message_waits: &MessageWaits,
-    ) -> bool {
-        let wait = coroutine.suspend();
-        let number = wait.and_then(|wait| self.places.find_number(wait.site, wait.wait));
-        let Some(number) = number else {
-            return false;
-        };
-        let from = self.usual_origins(self.places.get(number));
-        let usual: Vec<SiteId> = from
-            .iter()
-            .map(|from| self.places.get(*from).site)
-            .collect();
-        message_waits.0.iter().any(|other| {
-            let mut usual = usual.iter();
-            let may_have_lock = other.resumed_at == Some(number)
-                || usual.any(|from| self.lines.are_alike(other.site, *from));
-            other.process == coroutine.process && may_have_lock
-        })
-    }
-
-    /// The waits for messages, each place once.
-    pub(super) fn message_waits(&self) -> MessageWaits {
-        let all = self.coroutines.all().iter();
-        let waiting = all.filter(|coroutine| self.leaf_kind(coroutine) == LeafKind::Message);
-        let places = waiting.filter_map(|coroutine| {
-            Some(MessageWait {
-                process: coroutine.process,
-                site: coroutine.suspend()?.site,
-                resumed_at: coroutine.waits.resumed_at(),
-            })
-        });
-        MessageWaits(places.collect())
     }
 
     /// The numbers of the sites from which at least every second run ended a wait at this site.

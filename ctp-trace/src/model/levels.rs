@@ -5,7 +5,7 @@
 
 use super::TraceModel;
 use super::coroutine::{Coroutine, Total};
-use super::further_wakes::MessageWaits;
+use super::idle_locks::MessageWaits;
 use super::lines::LineId;
 use super::living::Living;
 use super::named::{ByName, GroupKey, Named};

@@ -104,7 +104,7 @@ fn names_of_births(directory: &Path) -> BTreeMap<u64, String> {
         .collect()
 }
 /// Programs whose leaf futures only chains distinguish.
-const CHAINED: [&str; 17] = [
+const CHAINED: [&str; 18] = [
     "zoo_full_channels",
     "zoo_own_queue",
     "zoo_select_idle",
@@ -122,6 +122,7 @@ const CHAINED: [&str; 17] = [
     "zoo_opposite_locks",
     "zoo_ask_ring",
     "zoo_half_frame",
+    "zoo_full_queue",
 ];
 
 /// Compares the stuck, busy and broken coroutines of the report with the program's account.
@@ -261,7 +262,7 @@ programs! {
     zoo_service zoo_closed_early zoo_hang_after_load zoo_both_send zoo_no_progress
     zoo_event_loop
     zoo_second_connection zoo_second_permit zoo_silent_client zoo_shared_queue zoo_opposite_locks
-    zoo_ask_ring zoo_half_frame
+    zoo_ask_ring zoo_half_frame zoo_full_queue
 }
 
 // CT-15
@@ -274,6 +275,12 @@ fn services_that_can_answer_are_not_stuck() {
 #[test]
 fn frames_that_arrive_whole_leave_nothing_stuck() {
     check_with("zoo_half_frame", &["whole"]);
+}
+
+// CT-15
+#[test]
+fn workers_without_a_job_are_not_stuck() {
+    check_with("zoo_full_queue", &["idle"]);
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! Locks that are kept during a wait for a message, as that of a queue that workers share: a worker keeps
+//! the lock while it waits for its next job, and the others wait for the lock.
+
+use std::collections::BTreeSet;
+
+use super::TraceModel;
+use super::coroutine::Coroutine;
+use super::families::FamilyId;
+use super::site::SiteStats;
+use crate::record::{LeafKind, Nanos, ProcessId, SiteId};
+use crate::verdict::ENOUGH;
+
+/// Maximum number of first waits that are kept.
+const MAX_FIRST: usize = 64;
+
+/// The waits for messages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MessageWaits {
+    /// Each place once.
+    places: BTreeSet<MessageWait>,
+    /// Waits at sites where too few have ended to say where coroutines usually are before.
+    first: Vec<FirstWait>,
+}
+
+/// A place where coroutines wait for messages, and the number of the site where they waited before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct MessageWait {
+    process: ProcessId,
+    site: SiteId,
+    resumed_at: Option<u32>,
+}
+
+/// A wait for a message at a site where few waits have ended.
+#[derive(Clone, Copy, Debug)]
+struct FirstWait {
+    process: ProcessId,
+    family: FamilyId,
+    /// The coroutine's last run.
+    run: (Nanos, Nanos),
+}
+
+impl TraceModel {
+    /// Whether a coroutine that may hold the awaited lock waits for a message. An example is a worker that
+    /// keeps the lock of a shared queue while it waits for its next job. Such a coroutine continued from a
+    /// wait at the same site, or waits where most runs begin that release the lock. Or few coroutines have
+    /// waited there before.
+    pub(super) fn is_held_while_idle(
+        &self,
+        coroutine: &Coroutine,
+        message_waits: &MessageWaits,
+    ) -> bool {
+        let wait = coroutine.suspend();
+        let number = wait.and_then(|wait| self.places.find_number(wait.site, wait.wait));
+        let Some(number) = number else {
+            return false;
+        };
+        let stats = self.places.get(number);
+        let from = self.usual_origins(stats);
+        let usual: Vec<SiteId> = from
+            .iter()
+            .map(|from| self.places.get(*from).site)
+            .collect();
+        let mut first = message_waits.first.iter();
+        let mut places = message_waits.places.iter();
+        places.any(|other| {
+            let mut usual = usual.iter();
+            let may_have_lock = other.resumed_at == Some(number)
+                || usual.any(|from| self.lines.are_alike(other.site, *from));
+            other.process == coroutine.process && may_have_lock
+        }) || first.any(|first| first.may_have_lock(coroutine, stats))
+    }
+
+    /// The waits for messages.
+    pub(super) fn message_waits(&self) -> MessageWaits {
+        let all = self.coroutines.all().iter();
+        let waiting = all.filter(|coroutine| self.leaf_kind(coroutine) == LeafKind::Message);
+        let mut waits = MessageWaits::default();
+        for coroutine in waiting {
+            waits.places.extend(MessageWait::of(coroutine));
+            let first = self.first_wait(coroutine);
+            waits
+                .first
+                .extend(first.filter(|_| waits.first.len() < MAX_FIRST));
+        }
+        waits
+    }
+
+    /// The wait of the coroutine, if few waits have ended at its site.
+    fn first_wait(&self, coroutine: &Coroutine) -> Option<FirstWait> {
+        let wait = coroutine.suspend()?;
+        let ended = self.site(wait.site, wait.wait)?.waits.count();
+        (ended < ENOUGH).then_some(FirstWait {
+            process: coroutine.process,
+            family: coroutine.family?,
+            run: (coroutine.waits.ran_at?, wait.at),
+        })
+    }
+}
+
+impl MessageWait {
+    fn of(coroutine: &Coroutine) -> Option<Self> {
+        Some(MessageWait {
+            process: coroutine.process,
+            site: coroutine.suspend()?.site,
+            resumed_at: coroutine.waits.resumed_at(),
+        })
+    }
+}
+
+impl FirstWait {
+    /// Whether the coroutine of this wait may have taken the lock that `waiter` wants in its last run: its
+    /// family has released the lock before, `waiter` began to wait after that run began, and no wait for
+    /// the lock has ended since the run. `stats` is the history of the waiter's site.
+    fn may_have_lock(&self, waiter: &Coroutine, stats: &SiteStats) -> bool {
+        let (began, ended) = self.run;
+        let since = waiter.suspend().map_or(Nanos(0), |wait| wait.at);
+        self.process == waiter.process
+            && stats.waking_families.known().contains(&self.family)
+            && began <= since
+            && stats.latest_end <= ended
+    }
+}
