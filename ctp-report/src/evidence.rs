@@ -5,6 +5,7 @@ pub mod blocker_text;
 pub mod blockers;
 pub mod busy_threads;
 pub mod inspected;
+pub mod joiners;
 pub mod last_waker;
 pub mod leaf_wait;
 pub mod missing_wakes;

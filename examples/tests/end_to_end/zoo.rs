@@ -295,6 +295,14 @@ fn causes_come_before_victims() {
         panic!("the services and the clients: {json}");
     };
     assert_eq!(list(services).len(), 3, "{json}");
+    let waiting = by_name(list(&json["waiting"]), &names_of_births(directory.path()));
+    let supervisor = &waiting["supervisor"]["ids"];
+    let joined = list(&json["stuck"]).iter().map(|group| &group["joined_by"]);
+    assert_eq!(
+        joined.collect::<Vec<_>>(),
+        [&Value::Null, supervisor],
+        "{json}"
+    );
     let clients = list(clients).iter();
     assert!(clients.map(text).all(|name| name.starts_with("client-")));
 }

@@ -1,6 +1,6 @@
 //! Three services on tokio answer questions, and each asks the next for a part of its answer. A question
 //! of a new kind comes back to the first service, which cannot answer while it waits itself. Clients wait
-//! behind the services. With `answered`, no question comes back, and the clients end.
+//! behind the services, and a supervisor joins the clients. With `answered`, no question comes back, and the clients end.
 
 use std::io;
 use std::time::Duration;
@@ -61,6 +61,21 @@ async fn run_client(
     }
 }
 
+/// Waits for the end of all clients.
+async fn supervise(service: mpsc::Sender<Question>, new_kind: bool, truth: GroundTruth) {
+    let clients = (0..4).map(|number| {
+        let name = format!("client-{number}");
+        let new_kind = (new_kind && number == 2).then_some(50);
+        let client = run_client(name.clone(), service.clone(), new_kind, truth.clone());
+        tokio::spawn(client.traced_as(&name))
+    });
+    let clients: Vec<_> = clients.collect();
+    for client in clients {
+        let _waiting = truth.enter("supervisor", line!() + 1);
+        let _ = client.await;
+    }
+}
+
 fn main() -> io::Result<()> {
     ctp_nostd::attach(); // before the runtime starts its threads
     let new_kind = std::env::args().all(|argument| argument != "answered");
@@ -75,14 +90,10 @@ fn main() -> io::Result<()> {
         let service = serve(SERVICES[number], questions, next, truth.clone());
         runtime.spawn(service.traced_as(SERVICES[number]));
     }
-    for number in 0..4 {
-        let name = format!("client-{number}");
-        let new_kind = (new_kind && number == 2).then_some(50);
-        let client = run_client(name.clone(), senders[0].clone(), new_kind, truth.clone());
-        runtime.spawn(client.traced_as(&name));
-    }
+    let supervisor = supervise(senders[0].clone(), new_kind, truth.clone());
+    runtime.spawn(supervisor.traced_as("supervisor"));
     std::thread::sleep(Duration::from_secs(5));
-    truth.record(|_| true);
+    truth.record(|name| name != "supervisor");
     // Stopping the runtime would cancel the coroutines of interest.
     std::mem::forget(runtime);
     Ok(())

@@ -8,12 +8,14 @@ use serde::Serialize;
 use super::{Context, oldest};
 use crate::evidence::blockers::{self, ShownBlocker};
 use crate::evidence::busy_threads::ThreadBlocker;
+use crate::evidence::joiners;
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords};
 use crate::evidence::proof::{self, Proof};
 use crate::evidence::thread_inspections::ThreadInspection;
 use crate::evidence::usual_waker::{self, UsualWaker};
 use crate::evidence::{Member, is_default};
+use crate::load::Model;
 use crate::views::stuck::model::usual::{self, Usual};
 
 /// What is known of the coroutines around a group, and of the members' past.
@@ -42,6 +44,9 @@ pub struct Evidence {
     /// Ids of the coroutines that wait for a member, directly or through others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u32>,
+    /// Ids of the parents of stuck members that wait for the end of a task, probably of a member.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joined_by: Vec<u32>,
     /// The usual waker at the place of the group, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual_waker: Option<UsualWaker>,
@@ -83,6 +88,7 @@ impl Evidence {
             thread: context.inspection_of(oldest).cloned(),
             roots: roots(members),
             blocks: context.behind.of_roots(all().map(|coroutine| coroutine.id)),
+            joined_by: joined_by(model, members),
             usual_waker: usual_waker::of(model, names, oldest),
             last_waker: last_waker::of(model, names, oldest),
             other_last_wakers: last_waker::others(oldest, all()),
@@ -105,6 +111,13 @@ fn proof(context: &Context, members: &[Member]) -> Proof {
         context.blocks.of(oldest.id),
         context.inspection_of(oldest),
     )
+}
+
+fn joined_by(model: &Model, members: &[Member]) -> Vec<u32> {
+    let stuck = members
+        .iter()
+        .filter(|(_, judgement)| judgement.verdict.is_stuck());
+    joiners::of(&model.trace_model, stuck.map(|(coroutine, _)| *coroutine))
 }
 
 fn roots(members: &[Member]) -> Vec<u32> {

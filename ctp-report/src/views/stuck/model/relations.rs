@@ -10,7 +10,8 @@ const TOGETHER_NS: u64 = 1_000_000_000;
 /// How a group relates to the stuck groups, closest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Relation {
-    /// A stuck group names a member: it waits for this member, or was last woken by it.
+    /// A stuck group names a member: it waits for this member, was last woken by it, or is probably
+    /// joined by it.
     Named,
     /// The group stopped when a stuck group stopped.
     StoppedTogether,
@@ -36,6 +37,7 @@ impl Relations {
             let waker = evidence.last_waker.iter().map(|waker| waker.id);
             relations.named.extend(blockers.chain(waker));
             relations.named.extend(&evidence.roots);
+            relations.named.extend(&evidence.joined_by);
             let members = &group.members;
             relations
                 .stops

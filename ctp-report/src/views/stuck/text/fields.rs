@@ -60,6 +60,10 @@ pub(super) fn fields(group: &Group, view: &StuckView) -> Vec<Field> {
     ));
     let blocked = blocker_text::blocked(&group.evidence.blocks, view.all_ids);
     fields.extend(blocked.map(|blocked| ("blocks", blocked)));
+    if !group.evidence.joined_by.is_empty() {
+        let joiners = text::few(&group.evidence.joined_by);
+        fields.push(("joined by", format!("probably id {joiners}")));
+    }
     fields.push(("state", group.group_verdict.state.to_owned()));
     fields.extend(reasons::usual(group).map(|usual| ("usually", usual)));
     fields.extend(thread_fields(group));
