@@ -55,7 +55,7 @@ const UNIT: u64 = 1024;
 const UNIT_RANGE: u64 = 128;
 const DIRECTORY: u64 = 64;
 const ROW: u64 = 48;
-/// For each byte of the index of addresses.
+/// The charge for each byte of the index of addresses.
 const ARANGES_BYTE: u64 = 8;
 
 /// Units that cover the same address.

@@ -89,7 +89,7 @@ struct Bounded(String);
 /// Longest name that is shown, in bytes; longer names are cut.
 pub(crate) const MAX_NAME_BYTES: usize = 16 * 1024;
 
-/// As much of a name as is shown.
+/// The part of a name that is shown.
 pub(crate) fn bounded(name: &str) -> &str {
     let mut end = name.len().min(MAX_NAME_BYTES);
     while !name.is_char_boundary(end) {

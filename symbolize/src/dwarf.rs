@@ -53,7 +53,7 @@ struct Info<'i> {
     sections: Arc<gimli::Dwarf<Reader<'i>>>,
     context: Context<Reader<'i>>,
     costs: Costs,
-    /// For the parts that `dwz` moved to a supplementary file.
+    /// The costs of the parts that `dwz` moved to a supplementary file.
     _common_costs: Option<Costs>,
     split: Split<'i>,
 }

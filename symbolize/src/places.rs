@@ -144,7 +144,7 @@ impl Places {
     }
 }
 
-/// Without the root, and without what would lead out of a directory.
+/// The path without the root, and without parts that would lead out of a directory.
 fn relative(path: &Path) -> PathBuf {
     use std::path::Component;
     path.components()
@@ -155,7 +155,7 @@ fn relative(path: &Path) -> PathBuf {
         .collect()
 }
 
-/// Without `..` where there is something to go back to.
+/// The path with each `..` resolved that has a parent to go back to.
 fn resolved(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut plain = PathBuf::new();

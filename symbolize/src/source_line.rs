@@ -195,7 +195,7 @@ pub(crate) fn is_same_file(requested: &str, in_dwarf: &str) -> bool {
     }
 }
 
-/// Without what does not change the place: `.`, doubled slashes, a directory followed by `..`.
+/// The components of a path without those that do not change the place: `.`, doubled slashes, a directory followed by `..`.
 fn components(path: &str) -> Vec<&str> {
     let mut kept = Vec::new();
     for component in path.split('/') {

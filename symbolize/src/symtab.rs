@@ -98,7 +98,7 @@ fn read_symbols(image: &Image, symbols: &mut Vec<Symbol>, charge: &mut Charge) -
     true
 }
 
-/// With what the allocator adds to a name, and spare room of the table.
+/// The charge for a symbol, with what the allocator adds to a name, and spare room of the table.
 const PER_SYMBOL_BYTES: u64 = 2 * size_of::<Symbol>() as u64 + 16;
 
 fn function<'i>(

@@ -26,7 +26,7 @@ impl Awaited {
         Self::default()
     }
 
-    /// For a future whose type registers a waker whenever it waits.
+    /// What a future awaits whose type registers a waker whenever it waits.
     pub(super) fn registered(resource: Option<Resource>, waker: Option<Registered>) -> Self {
         Self {
             resource: resource.unwrap_or_default(),

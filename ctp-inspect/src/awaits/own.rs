@@ -94,7 +94,7 @@ fn handles_at(view: &View<'_>, first: Value, handles: &[Value]) -> Option<Handle
     })
 }
 
-/// Those of these `Arc`s that lead to the value around an address.
+/// The `Arc`s, of those counted, that lead to the value around an address.
 fn handles_of(view: &View<'_>, counted: &[Value], at: u64) -> Vec<Value> {
     let handles = counted.iter().filter(|handle| {
         let target = view.target(**handle);

@@ -38,7 +38,7 @@ pub(crate) fn owned_of(view: &View<'_>, from: Value, path: &str) -> Option<Vec<V
     )
 }
 
-/// The same, with types that match. The parts of a match are not searched.
+/// Like [`find`], for types that satisfy a predicate. The parts of a match are not searched.
 pub(crate) fn find_where(
     view: &View<'_>,
     from: Value,

@@ -56,7 +56,7 @@ pub(super) fn holds_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> O
     is_own.then_some(Registered::At(data))
 }
 
-/// The same, of the `AtomicWaker` in a value. `None` also while the waker is replaced.
+/// Whether the `AtomicWaker` in a value holds a waker of the task. `None` also while the waker is replaced.
 pub(super) fn holds_atomic_waker(
     view: &View<'_>,
     value: Value,

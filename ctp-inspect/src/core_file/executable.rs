@@ -40,7 +40,7 @@ pub fn mapped(
     (!is_other && has_data).then(|| mapped.collect())?
 }
 
-/// By how much the addresses in memory differ from those in the file.
+/// The difference between addresses in memory and addresses in the file.
 fn base(header: &Header, loaded: &[&Segment], headers: u64) -> Option<u64> {
     let offset = header.segments_offset();
     let segment = loaded.iter().find(|segment| {

@@ -6,7 +6,7 @@ use crate::core_file::elf::{Fields, Note};
 use crate::stacks::{Processor, Registers};
 use crate::threads::{ThreadSample, ThreadState};
 
-/// More threads are not read.
+/// The maximum number of threads that are read.
 const MAX_THREADS: usize = 1 << 16;
 /// Where registers begin in the note of a thread, and where its id is.
 const REGISTERS: usize = 112;

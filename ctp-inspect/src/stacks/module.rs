@@ -133,7 +133,7 @@ struct Range {
     bytes: u64,
 }
 
-/// By how much the addresses in memory are greater than those in a file that is loaded at an address.
+/// The difference between addresses in memory and addresses in a file that is loaded at an address.
 fn bias(segments: &[ProgramHeader64<object::LittleEndian>], header: u64) -> Option<u64> {
     let endian = object::LittleEndian;
     let first = segments

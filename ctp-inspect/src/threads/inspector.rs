@@ -13,7 +13,7 @@ use crate::threads::polled::{self, PollableTask};
 use crate::threads::role::Activity;
 use crate::threads::{ThreadSample, ThreadState, block_on, in_place, syscall_names};
 
-/// More threads are not inspected.
+/// The maximum number of threads that are inspected.
 const MAX_THREADS: usize = 1 << 14;
 /// How often a thread is asked for again that moves while its stack is read.
 const MAX_ATTEMPTS: usize = 3;

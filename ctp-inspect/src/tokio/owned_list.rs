@@ -50,7 +50,7 @@ impl HeaderReader<'_> {
         self.read_in(None, address)
     }
 
-    /// The same, from the piece as far as it has the words.
+    /// Like [`read`](Self::read), from the piece as far as the piece has the words.
     pub fn read_in(&self, piece: Option<&Piece<'_>>, address: u64) -> Option<TaskHeader> {
         let at = address.checked_add(super::header::VTABLE_OFFSET)?;
         let word = piece.and_then(|piece| piece.word(at));

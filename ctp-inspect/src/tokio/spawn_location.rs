@@ -11,7 +11,7 @@ const MAX_BYTES: u64 = 4096;
 /// Reads spawn locations, each once.
 pub struct SpawnLocations<'t> {
     target: &'t dyn Target,
-    /// By the address of the `Location`.
+    /// The file and line, by the address of the `Location`.
     known: HashMap<u64, Option<(String, u32)>>,
 }
 

@@ -13,7 +13,7 @@ use crate::stacks::Registers;
 
 type Node<'a, 't, 'u> = EntriesTreeNode<'a, 't, DebugReader<'u>>;
 
-/// More variables of a function are not examined.
+/// The maximum number of variables of a function that are examined.
 const MAX_VARIABLES: usize = 8192;
 /// How deep scopes are nested in a function at most.
 const MAX_DEPTH: u32 = 128;

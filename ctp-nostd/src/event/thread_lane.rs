@@ -257,7 +257,7 @@ fn is_none(number: u32) -> bool {
     number & (NONE | OVERRUN) == NONE
 }
 
-/// The same word, after another event.
+/// The lane word of a thread without a lane, after another event.
 fn count_event(number: u32) -> u32 {
     NONE | number.wrapping_add(1) & (NONE - 1)
 }

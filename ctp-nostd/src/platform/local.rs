@@ -38,7 +38,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// Nothing remembered yet.
+    /// A thread of which nothing is remembered yet.
     pub const fn new() -> Self {
         Local {
             identity: AtomicU64::new(0),

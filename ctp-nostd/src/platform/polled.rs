@@ -177,11 +177,11 @@ impl Polled {
 /// What a chain means for the earlier chains of its poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorded {
-    /// There is no other.
+    /// The poll has no other chain.
     Only,
     /// The earlier waits may be over, and this one differs from them.
     Superseding,
-    /// There is another, the first of which has this id.
+    /// The poll has other chains, the first of which has this id.
     After(u32),
 }
 

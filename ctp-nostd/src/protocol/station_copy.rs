@@ -13,7 +13,7 @@ macro_rules! words {
         pub struct StationWords { $($field: $word),+ }
 
         impl StationWords {
-            /// Copies them.
+            /// Copies the words of a station.
             pub fn of(station: &Station) -> Self {
                 StationWords { $($field: station.$field.load(Ordering::Acquire)),+ }
             }

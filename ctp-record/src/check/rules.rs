@@ -34,7 +34,7 @@ pub struct Pair<'p> {
     pub is_jumbled: bool,
     /// CLOCK_MONOTONIC at the start of the program.
     pub started_ns: u64,
-    /// By how many nanoseconds CLOCK_MONOTONIC of the program is ahead of the recorder's.
+    /// The nanoseconds by which CLOCK_MONOTONIC of the program is ahead of the recorder's.
     pub ahead_ns: i64,
     /// Rows of the table of attached processes.
     pub attached: usize,

@@ -64,7 +64,7 @@ enum OwnerState {
 }
 
 impl Threads {
-    /// Without any thread, for the memory with this inode.
+    /// Starts without any thread, for the memory with this inode.
     pub fn of(inode: u64) -> Self {
         Threads {
             inode,

@@ -79,7 +79,7 @@ enum Odd {
 }
 
 impl Unfinished {
-    /// Without observations, for the memory with this inode.
+    /// Starts without observations, for the memory with this inode.
     pub fn of(inode: u64) -> Self {
         Unfinished {
             inode,

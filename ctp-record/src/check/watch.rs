@@ -54,7 +54,7 @@ pub struct Watch<'w> {
     memory: File,
     readings: u32,
     started_ns: u64,
-    /// By how many nanoseconds the program's clock is ahead, if known.
+    /// The nanoseconds by which the program's clock is ahead, if known.
     ahead_ns: Option<i64>,
     latest: Vec<Latest>,
     /// The generation of each station that was handed back.
@@ -219,7 +219,7 @@ impl<'w> Watch<'w> {
     }
 }
 
-/// By how many nanoseconds the clock of the latest event's thread is ahead, while the thread exists.
+/// The nanoseconds by which the clock of the latest event's thread is ahead, while the thread exists.
 fn clock_of_writer(reading: &StationReading) -> Option<i64> {
     let (_, latest) = reading.events.last()?;
     time_namespace::ahead_ns(u32::try_from(latest.tid).ok()?)

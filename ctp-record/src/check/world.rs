@@ -42,7 +42,7 @@ pub struct World {
 }
 
 impl World {
-    /// Without observations, for a memory with this number of stations and this inode.
+    /// Starts without observations, for a memory with this number of stations and this inode.
     pub fn of(max: u32, inode: u64) -> Self {
         World {
             max,

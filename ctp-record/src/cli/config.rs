@@ -130,7 +130,7 @@ pub enum HowLong {
 /// Which messages to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// Only errors.
+    /// Only errors are printed.
     Quiet,
     /// The closing lines, too.
     Normal,

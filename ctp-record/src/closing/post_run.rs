@@ -25,7 +25,7 @@ const MAX_EVENTS: u64 = 10_000_000;
 pub struct StuckSummary {
     /// Coroutines that look stuck.
     pub stuck: usize,
-    /// Coroutines that keep a thread.
+    /// Coroutines that block their thread.
     pub busy: usize,
     /// Missing data that may hide other stuck coroutines.
     pub gaps: Vec<Gap>,
@@ -82,14 +82,14 @@ impl fmt::Display for StuckSummary {
         }
         match (self.stuck, self.busy) {
             (_, 0) => {}
-            (0, 1) => out.write_str(", but 1 coroutine keeps its thread")?,
-            (_, 1) => out.write_str(", 1 keeps its thread")?,
+            (0, 1) => out.write_str(", but 1 coroutine blocks its thread")?,
+            (_, 1) => out.write_str(", 1 blocks its thread")?,
             (0, many) => write!(
                 out,
-                ", but {} coroutines keep their threads",
+                ", but {} coroutines block their threads",
                 grouped(many as u64)
             )?,
-            (_, many) => write!(out, ", {} keep their threads", grouped(many as u64))?,
+            (_, many) => write!(out, ", {} block their threads", grouped(many as u64))?,
         }
         match gaps::caveat(&self.gaps).filter(|_| self.stuck == 0) {
             Some(caveat) if self.busy == 0 => write!(out, ", but {caveat}"),
@@ -113,12 +113,12 @@ mod tests {
             let gaps = Vec::new();
             StuckSummary { stuck, busy, gaps }.to_string()
         };
-        let none = "nothing looks stuck, but 1 coroutine keeps its thread";
+        let none = "nothing looks stuck, but 1 coroutine blocks its thread";
         assert_eq!(message(0, 1), none);
-        let none = "nothing looks stuck, but 2 coroutines keep their threads";
+        let none = "nothing looks stuck, but 2 coroutines block their threads";
         assert_eq!(message(0, 2), none);
         assert_eq!(message(1, 0), "1 coroutine looks stuck");
-        let many = "1 047 coroutines look stuck, 2 keep their threads";
+        let many = "1 047 coroutines look stuck, 2 block their threads";
         assert_eq!(message(1_047, 2), many);
     }
 
@@ -129,10 +129,10 @@ mod tests {
             let gaps = vec![Gap::Unrecorded(1), Gap::Stopped];
             StuckSummary { stuck, busy, gaps }.to_string()
         };
-        let missing = "whether that is so cannot be told: 1 process of the program is not in this \
+        let missing = "this is uncertain: 1 process of the program is not in this \
                        trace, or only in part; recording was stopped for a while";
         assert_eq!(message(0, 0), format!("nothing looks stuck, but {missing}"));
-        let busy = "nothing looks stuck, but 1 coroutine keeps its thread";
+        let busy = "nothing looks stuck, but 1 coroutine blocks its thread";
         assert_eq!(message(0, 1), format!("{busy}; {missing}"));
         assert_eq!(message(1, 0), "1 coroutine looks stuck");
     }
@@ -148,7 +148,7 @@ mod tests {
         let writer = Writer::new(&file, &Start::default()).expect("a writable file");
         writer.finish(&end).expect("a writable file");
         let message = stuck_summary(&file, 9).expect("a regular file").to_string();
-        let caveat = "nothing looks stuck, but whether that is so cannot be told: 9 events that the \
+        let caveat = "nothing looks stuck, but this is uncertain: 9 events that the \
                      trace counts are not in it";
         assert_eq!(message, caveat);
     }

@@ -14,10 +14,10 @@ use crate::cli::size::{self, NoSize};
 /// How far back a snapshot goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// As far as the lanes of threads reach.
+    /// Keeps what fits into the lanes of threads.
     #[default]
     All,
-    /// As far as this many bytes per thread reach.
+    /// Keeps what fits into lanes of this many bytes.
     Bytes(u64),
     /// At most this long.
     Length(Duration),

@@ -50,7 +50,7 @@ pub struct Inspections {
 }
 
 impl Inspections {
-    /// Without inspections yet.
+    /// Starts without inspections.
     pub fn new(clock: Clock) -> Self {
         Inspections {
             next_scan: Instant::now(),

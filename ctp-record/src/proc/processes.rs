@@ -41,7 +41,7 @@ struct Known {
     id: ProcessId,
     /// Its id in its own namespace.
     own_number: u32,
-    /// By how many nanoseconds its clock was ahead of the recorder's when first seen.
+    /// The nanoseconds by which its clock was ahead of the recorder's when first seen.
     ahead_ns: Option<i64>,
     /// Records of this process have been read.
     has_written: bool,
@@ -69,7 +69,7 @@ const MAX_ELSEWHERE: usize = 4096;
 const MAX_SEARCHES: u32 = 1024;
 
 impl Processes {
-    /// Without any process yet. `inode` is that of the memory that every program finds.
+    /// Starts without any process. `inode` is that of the memory that every program finds.
     pub fn new(clock: Clock, launched: u32, inode: u64) -> Self {
         Processes {
             clock,

@@ -17,11 +17,11 @@ const MAX_WATCHED: usize = 16;
 /// Counts of a process's threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCounts {
-    /// Only another thread of the process can wake them.
+    /// The number of threads that only another thread of the process can wake.
     pub parked: u64,
-    /// They sleep for a time.
+    /// The number of threads that sleep for a time.
     pub sleeping: u64,
-    /// They run, or something outside of the process can wake them.
+    /// The number of threads that run, or that something outside of the process can wake.
     pub others: u64,
 }
 

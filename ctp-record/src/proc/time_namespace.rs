@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::proc::process::status_of;
 
-/// By how many nanoseconds the clock of this process is ahead of ours; negative if behind. `None` if unknown, for
+/// The nanoseconds by which the clock of this process is ahead of ours; negative if behind. `None` if unknown, for
 /// example on a kernel without time namespaces.
 pub fn ahead_ns(pid: u32) -> Option<i64> {
     let (own, ours) = (namespace_of(pid)?, namespace_of(std::process::id())?);
@@ -20,13 +20,13 @@ pub fn ahead_ns(pid: u32) -> Option<i64> {
     offset_ns(pid)?.checked_sub(ours_ns)
 }
 
-/// By how many nanoseconds the clock of this process's future children is ahead of ours.
+/// The nanoseconds by which the clock of this process's future children is ahead of ours.
 pub fn of_children_ahead_ns(pid: u32) -> Option<i64> {
     let ours_ns = offset_ns(std::process::id())?;
     parsed(&fs::read_to_string(format!("/proc/{pid}/timens_offsets")).ok()?)?.checked_sub(ours_ns)
 }
 
-/// By how much the clock of this process is ahead of the machine's.
+/// The nanoseconds by which the clock of this process is ahead of the machine's.
 fn offset_ns(pid: u32) -> Option<i64> {
     let namespace = namespace_of(pid)?;
     let mut pid = pid;

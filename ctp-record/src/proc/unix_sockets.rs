@@ -46,7 +46,7 @@ const RECEIVES_NO_MORE: u8 = 1;
 pub struct Answer {
     /// The requested sockets, by inode.
     pub seen: Vec<(u64, Seen)>,
-    /// There are more sockets than were read.
+    /// Whether there are more sockets than were read.
     pub is_cut: bool,
 }
 

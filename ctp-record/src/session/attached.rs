@@ -18,7 +18,7 @@ use crate::monitor::inspections::plan::Plan;
 pub struct Attached {
     /// All processes that the user named.
     pids: Vec<u32>,
-    /// Those with a probe.
+    /// The programs with a probe.
     programs: FoundPrograms,
     ends_at: Option<Instant>,
     /// What the inspections found.

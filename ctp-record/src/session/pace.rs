@@ -15,9 +15,9 @@ pub struct PassOutcome {
     pub lost: bool,
     /// New coroutines need the stations of coroutines that have ended.
     pub short: bool,
-    /// More can be read at once.
+    /// Whether more can be read at once.
     pub is_cut_short: bool,
-    /// There is more, but records must be written first.
+    /// Whether there is more to read, but records must be written first.
     pub is_held: bool,
     /// Records could not be turned into events yet: they wait for other records, or for memory.
     pub has_pending: bool,

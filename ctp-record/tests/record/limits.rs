@@ -328,7 +328,7 @@ fn closings_by_threads_without_a_buffer_may_be_missing() {
         let is_loss = |thread_event: &&ThreadEvent| thread_event.act == Act::Loss(0);
         assert_eq!(lab.trace().thread_events.iter().filter(is_loss).count(), 1);
         let caveat =
-            "cannot be told: records are missing that could explain the state of 1 coroutine";
+            "this is uncertain: records are missing that could explain the state of 1 coroutine";
         assert!(message.contains(caveat), "{message}");
     }
 }

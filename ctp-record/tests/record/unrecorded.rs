@@ -38,7 +38,7 @@ fn forks_that_ended_early_are_counted() {
         assert_eq!(trace.coroutines.len(), 1, "{run}");
         let message = lab.read("stderr");
         assert_eq!(trace.end().unrecorded, 5, "{run}: {message}");
-        let caveat = "nothing looks stuck, but whether that is so cannot be told: 5 processes of";
+        let caveat = "nothing looks stuck, but this is uncertain: 5 processes of";
         assert!(message.contains(caveat), "{run}: {message}");
     }
 }

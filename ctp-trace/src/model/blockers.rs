@@ -50,7 +50,7 @@ impl TraceModel {
             .collect()
     }
 
-    /// For each coroutine, those that run inside it.
+    /// For each coroutine, the coroutines that run inside it.
     fn inside(&self) -> Map<CoroutineId, Vec<CoroutineId>> {
         let mut inside = Map::<_, Vec<_>>::default();
         let alive = self

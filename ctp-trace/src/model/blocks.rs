@@ -17,14 +17,14 @@ use crate::verdict::{
 pub struct Block {
     /// The blockers; several if a lock has several holders.
     pub by: Vec<Blocker>,
-    /// Why the coroutine may continue all the same.
+    /// Why the coroutine may continue although it is blocked.
     pub caveat: Option<Caveat>,
 }
 
 impl Block {
     /// Whether the coroutine itself holds the awaited lock and waits for something else too. Then it
-    /// consists of two futures: the other future continues and releases the lock.
-    fn is_kept_by_other_half(&self, id: CoroutineId) -> bool {
+    /// consists of two futures, and the other future continues and releases the lock.
+    fn has_lock_in_other_half(&self, id: CoroutineId) -> bool {
         let is_more = matches!(
             self.caveat,
             Some(Caveat::OneOfSeveral | Caveat::SeveralWakers)
@@ -178,7 +178,7 @@ impl Blocks {
         let block = self.of(id)?;
         match block.by[..] {
             [Blocker::Inside(_)] => None,
-            [_] if block.is_kept_by_other_half(id) => None,
+            [_] if block.has_lock_in_other_half(id) => None,
             _ if self.cycle.contains_key(&id) => None,
             [blocker] => blocker.alive(),
             _ if block.needs_all() => self.deadlocked(block),
@@ -238,8 +238,8 @@ impl TraceModel {
     fn cycle_evidence(&self, cycle: &[CoroutineId], blocks: &Blocks) -> Option<BlockEvidence> {
         let members: Vec<_> = cycle.iter().filter_map(|id| self.get(*id)).collect();
         let since = members.iter().map(|member| blocks.since(member)).max()?;
-        let mut ran_again = members.iter();
-        let ran_again = ran_again.find_map(|member| self.ran_after(member, since));
+        let mut members = members.into_iter();
+        let ran_again = members.find_map(|member| self.ran_after(member, since));
         Some(BlockEvidence {
             block_cause: BlockCause::Cycle,
             since,
@@ -284,10 +284,10 @@ impl TraceModel {
             return None;
         }
         let (root, caveat) = blocks.root_of(coroutine.id)?;
-        let root_is = judged
+        let root_judgement = judged
             .get(&root)
             .filter(|judged| judged.verdict.is_stuck())?;
-        let is_sure = root_is.confidence == Confidence::Certain;
+        let is_sure = root_judgement.confidence == Confidence::Certain;
         let of_blocker = (!is_sure).then_some(Caveat::BlockerUncertain);
         let since = blocks.since(coroutine);
         Some(BlockEvidence {
@@ -308,7 +308,7 @@ impl TraceModel {
 /// The wait-for graph. A coroutine is in no cycle if a thread, or a coroutine that has ended, blocks it.
 fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
     of.iter()
-        .filter(|(id, block)| !block.is_kept_by_other_half(**id))
+        .filter(|(id, block)| !block.has_lock_in_other_half(**id))
         .filter_map(|(id, block)| Some((*id, needs(block)?)))
         .collect()
 }

@@ -7,7 +7,7 @@ use super::families::FamilyId;
 pub(super) struct FewFamilies {
     known: [FamilyId; Self::MAX_KNOWN],
     len: u8,
-    /// There are other families, or coroutines of which the family is not known.
+    /// Whether there are other families, or coroutines of which the family is not known.
     more: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, LeafKind, PollWakers, WakeCall, Waker};
 use crate::verdict::{FullEvidence, Needs, WaitsFor, remaining};
 
-/// For each coroutine, those that have woken it.
+/// For each coroutine, the coroutines that have woken it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Callers(Map<CoroutineId, KnownCallers>);
 
@@ -21,7 +21,7 @@ pub(super) struct Callers(Map<CoroutineId, KnownCallers>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct KnownCallers {
     first: [CoroutineId; Self::MAX_KNOWN],
-    /// More coroutines than these have woken the coroutine.
+    /// Whether other coroutines have woken the coroutine too.
     more: bool,
 }
 

@@ -131,12 +131,10 @@ fn some(count: u64, gap: fn(u64) -> Gap) -> Option<Gap> {
     (0 < count).then(|| gap(count))
 }
 
-/// The sentence that the absence of stuck coroutines is uncertain, with the reasons; `None` without
-/// gaps.
+/// The sentence that it is uncertain whether nothing is stuck, with the reasons; `None` without gaps.
 pub fn caveat<T: fmt::Display>(gaps: &[T]) -> Option<String> {
     let reasons: Vec<String> = gaps.iter().map(T::to_string).collect();
-    (!reasons.is_empty())
-        .then(|| format!("whether that is so cannot be told: {}", reasons.join("; ")))
+    (!reasons.is_empty()).then(|| format!("this is uncertain: {}", reasons.join("; ")))
 }
 
 impl fmt::Display for Gap {

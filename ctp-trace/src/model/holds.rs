@@ -98,7 +98,7 @@ pub(super) struct Held {
 pub(super) struct Holders<'a> {
     /// The holders that are recorded.
     pub holders: &'a [Holding],
-    /// There are no others.
+    /// Whether these are all holders.
     pub are_known: bool,
     /// The resource has had several holders at once since it was last free.
     pub are_several: bool,

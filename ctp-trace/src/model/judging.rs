@@ -40,7 +40,7 @@ fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overt
 /// The judgements of coroutines that have not ended.
 pub(super) type Judged = BTreeMap<CoroutineId, Judgement>;
 
-/// What the evidence about several coroutines is taken from.
+/// Facts about the whole trace, from which the evidence about each coroutine is taken.
 struct Context<'m> {
     model: &'m TraceModel,
     threshold: Nanos,
@@ -94,7 +94,7 @@ impl<'m> Context<'m> {
         judge(&evidence, self.threshold)
     }
 
-    /// Judges the coroutines again that are blocked by stuck ones.
+    /// Judges again the coroutines that stuck coroutines block.
     fn judge_behind(&self, judged: &mut Judged) {
         let behind = judged.keys().filter_map(|id| {
             let coroutine = self.model.get(*id)?;
@@ -105,7 +105,7 @@ impl<'m> Context<'m> {
         judged.extend(behind);
     }
 
-    /// Judges the coroutines again that wait for room in channels with stuck readers.
+    /// Judges again the coroutines that wait for room in channels with stuck readers.
     fn judge_senders(&self, judged: &mut Judged) {
         let stuck = judged
             .iter()
@@ -159,8 +159,8 @@ impl TraceModel {
         evidence
     }
 
-    /// The branch of a waiting coroutine that has waited the most times as long as usual, if possible of
-    /// those that have work.
+    /// The branch of a waiting coroutine whose wait is the largest multiple of its usual wait. Branches
+    /// that are part of some work come first.
     fn branch_evidence(&self, id: CoroutineId, end: Nanos) -> Option<BranchEvidence> {
         let branches = self.branches.evidence(id).map(|branch| BranchEvidence {
             leaf: self.socket_waits.kind(branch.site),

@@ -51,7 +51,7 @@ struct Held {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     all: u64,
-    /// Those that were born after all of the family that have ended.
+    /// How many coroutines were born after all ended coroutines of the family.
     newest: u64,
 }
 

@@ -9,7 +9,7 @@ use crate::hash::Map;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Living {
     by_family: Map<FamilyId, u64>,
-    /// Those that have waited at each site, by its number.
+    /// How many coroutines have waited at each site, by the number of the site.
     visitors: Map<u32, u64>,
 }
 

@@ -24,7 +24,7 @@ pub(super) enum End {
 
 /// The kernel follows as many links.
 const MAX_LINKS: usize = 40;
-/// More than a path can have.
+/// The maximum number of parents that are visited: more than a path can have.
 const MAX_PARENTS: usize = 4096;
 /// Opens the entry itself, whatever its type, without side effects.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);

@@ -78,7 +78,7 @@ pub struct Event {
     pub n: u64,
     /// Time of the event.
     pub at: Nanos,
-    /// On which thread (the kernel's id on Linux).
+    /// The thread of the event (the kernel's id on Linux).
     pub tid: u64,
     /// What happened.
     pub kind: EventKind,

@@ -13,10 +13,10 @@ use crate::record::{Nanos, TaskState};
 pub struct InspectedEvidence {
     /// What the task is doing.
     pub state: TaskState,
-    /// For how long nothing about the task has changed: from the end of the first such inspection to the
+    /// How long nothing about the task has changed: from the end of the first such inspection to the
     /// start of the last. Zero after a single inspection.
     pub unchanged: Nanos,
-    /// For how long the task has been in this state at every inspection.
+    /// How long the task has been in this state at every inspection.
     pub in_state: Nanos,
     /// The whole process stood still while its memory was copied into a core file, and no thread is about to
     /// wake the task. So nothing can have changed, and a single inspection is enough.
@@ -51,7 +51,7 @@ pub enum LeafEvidence {
         always_registers: bool,
         /// One of them is known to have no waker of the task, and no other is a timer.
         has_no_waker: bool,
-        /// Of one of them it is not known whether it has a waker of the task.
+        /// Whether one of the futures may or may not have a waker of the task.
         is_unsettled: bool,
         /// One of them is a lock, and no task is known to hold it.
         is_held_by_unknown: bool,

@@ -15,7 +15,7 @@ pub type WaitsFor = BTreeMap<CoroutineId, Needs>;
 /// The coroutines that a waiting coroutine waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Those that must continue first; never empty.
+    /// The coroutines that must continue first; never empty.
     pub of: Vec<CoroutineId>,
     /// Whether all of them must continue first, or at least one.
     pub all: bool,

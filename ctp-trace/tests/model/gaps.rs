@@ -57,7 +57,7 @@ fn losses_in_the_end_record_are_gaps() {
     let found = gaps_of(&waiting_for(1, [], end));
     let expected = [Gap::Refused(1_204), Gap::Unrecorded(1), Gap::Nonsense(2)];
     assert_eq!(found, expected);
-    let message = "whether that is so cannot be told: 1 204 coroutines found no station and were not \
+    let message = "this is uncertain: 1 204 coroutines found no station and were not \
                 recorded; 1 process of the program is not in this trace, or only in part; 2 records \
                 made no sense and were left out";
     assert_eq!(gaps::caveat(&found).as_deref(), Some(message));

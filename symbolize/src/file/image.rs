@@ -210,7 +210,7 @@ impl Image {
     }
 }
 
-/// For the entries of a part in tables.
+/// The charge for the entries of a part in tables.
 const PER_PART_BYTES: u64 = 128;
 /// How many earlier parts are checked for the wanted bytes.
 const PARTS_TRIED: usize = 4;

@@ -107,7 +107,7 @@ impl LeafReader<'_> {
         watched.or_else(|| self.borrowed_descriptor(scheduled))
     }
 
-    /// The same, of a stream that the bodies around borrow.
+    /// The descriptor of a stream that the bodies around the future borrow.
     fn borrowed_descriptor(&self, scheduled: u64) -> Option<u32> {
         let mut bodies = self.around.iter().rev();
         bodies.find_map(|(_, body)| {

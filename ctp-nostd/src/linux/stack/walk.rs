@@ -175,7 +175,7 @@ impl RecordsMatch {
     }
 }
 
-/// The same as on x86-64.
+/// As on x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 #[derive(Debug)]
 pub(crate) struct RecordsMatch(usize);
@@ -231,7 +231,7 @@ unsafe fn record(address: usize) -> (usize, usize) {
     (next, returns_to)
 }
 
-/// The same as on x86-64.
+/// As on x86-64.
 ///
 /// # Safety
 /// The two words at `address` are readable.

@@ -21,7 +21,7 @@ pub struct MemoryView {
     pub attached: Vec<ProcessId>,
     /// The sites known so far.
     pub sites: SiteTable,
-    /// By how many nanoseconds the clock of its programs, and the times in its lanes, are ahead of the
+    /// The nanoseconds by which the clock of its programs, and the times in its lanes, are ahead of the
     /// recorder's.
     pub ahead_ns: i64,
     /// The coroutines that have a station.

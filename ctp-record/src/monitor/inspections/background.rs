@@ -67,7 +67,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Without a thread yet. The clock is that of the trace.
+    /// Starts no thread yet. The clock is that of the trace.
     pub fn new(clock: Clock) -> Self {
         let (sender, answers) = channel();
         Background {

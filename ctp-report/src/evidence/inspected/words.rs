@@ -71,7 +71,7 @@ pub fn waits(tasks: &[&InspectedTask], now: Option<Nanos>) -> Vec<String> {
     waits_within(tasks, &(0..usize::MAX), now)
 }
 
-/// The same, of the futures among these frames.
+/// What the futures among these frames wait for, like [`waits`].
 pub fn waits_within(
     tasks: &[&InspectedTask],
     frames: &Range<usize>,

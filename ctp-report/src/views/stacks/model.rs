@@ -27,7 +27,7 @@ pub struct StackGroup {
     pub name: String,
     /// What they do, and the verdict.
     pub state: String,
-    /// More about them, a line each.
+    /// Further facts about the members, a line each.
     pub notes: Vec<String>,
     /// The branches, each with its frames innermost first. The first branch is whole; the others begin
     /// in a function of an earlier branch.

@@ -45,7 +45,7 @@ pub struct Why {
     /// The coroutine that woke this coroutine last, if it waits and no blocker is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_waker: Option<LastWaker>,
-    /// The coroutine that keeps the thread on which this coroutine was last seen.
+    /// The busy coroutine on the thread where this coroutine last ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_blocker: Option<ThreadBlocker>,
     /// What made the coroutine ready, if it has not run since. If a coroutine did, the links lead to

@@ -40,8 +40,8 @@ reasons! {
     Reason::Behind { .. } => Description {
         when: "can continue only after a coroutine that is STUCK or in a DEADLOCK",
         may_be_doubted: true,
-        sentence: "it goes on only after {blockers}; {caveat of blocker}",
-        several: Some("they go on only after {blockers}; {caveat of blocker}"),
+        sentence: "it can continue only after {blockers}; {caveat of blocker}",
+        several: Some("they can continue only after {blockers}; {caveat of blocker}"),
         ..of("behind", Verdict::Stuck, Basis::Blocker)
     },
     Reason::Closed { .. } => Description {

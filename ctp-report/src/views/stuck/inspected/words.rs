@@ -19,7 +19,7 @@ pub fn why(judgement: InspectedJudgement, is_core_file: bool) -> String {
             format!("{lost}, {idle}; the future they await keeps none")
         }
         (InspectedReason::Behind, _) => {
-            "they go on only after tasks that are stuck: see \"behind\"".to_owned()
+            "they can continue only after tasks that are stuck: see \"behind\"".to_owned()
         }
         (InspectedReason::LeafWithoutWaker, _) => format!(
             "the future they await has no waker of theirs, {idle}; only what is named below can still \

@@ -127,7 +127,7 @@ fn link(context: &Context, coroutine: &Coroutine) -> Link {
         at: label.and_then(Label::at),
         waits_for: match coroutine.suspend() {
             Some(wait) => resource::of(model, wait),
-            None => "nothing: it keeps its thread".to_owned(),
+            None => "nothing: it blocks its thread".to_owned(),
         },
         waits_ns: coroutine
             .waits
