@@ -117,7 +117,7 @@ pub const RULES: &[Rule] = &[
         "number by slot: 2 (n div 8) + 2 in slot n mod 8, odd while writing",
     ),
     rule(
-        "no way back",
+        "numbers never fall",
         Scope::Station(numbers::forward),
         "compute seq from the index of the event, never from memory",
     ),
@@ -127,7 +127,7 @@ pub const RULES: &[Rule] = &[
         "event n goes to slot n mod 8, and n grows by one",
     ),
     rule(
-        "even at last",
+        "even when complete",
         Scope::Station(numbers::even),
         "store the even seq with release after the payload",
     ),
@@ -223,12 +223,12 @@ pub const RULES: &[Rule] = &[
         "after each event: full fence, load the flag, swap 1 for 0, send a byte",
     ),
     rule(
-        "bell swallowed",
+        "ring bytes sent",
         Scope::World(program::swallowed),
         "send a byte after each swap of the flag from 1 to 0",
     ),
     rule(
-        "rung without need",
+        "no needless rings",
         Scope::World(program::needless),
         "send a byte only after having swapped the flag from 1 to 0",
     ),

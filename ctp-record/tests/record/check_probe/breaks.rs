@@ -20,12 +20,12 @@ pub const PLAIN: &[Break] = &[
     ("unique ids", "(uint64_t)getpid() << 32 | number", "7"),
     ("no gap", "n / 8 * 2 + 2", "n / 8 * 4 + 2"),
     (
-        "even at last",
+        "even when complete",
         "&s->seq, done, memory",
         "&s->seq, done - (n % 8 == 3), memory",
     ),
     (
-        "no way back",
+        "numbers never fall",
         "usleep(500)) ",
         "usleep(500)) if (i == 200) c[1].n -= 40; else ",
     ),
@@ -86,12 +86,12 @@ pub const PLAIN: &[Break] = &[
     ),
     ("rings", "    ring();\n", ""),
     (
-        "bell swallowed",
+        "ring bytes sent",
         "(void)!send(bell, \"\", 1,",
         "(void)!send(bell, \"\", 0,",
     ),
     (
-        "rung without need",
+        "no needless rings",
         "    ring();\n",
         "    ring(); if (bell >= 0) (void)!send(bell, \"\", 1, MSG_DONTWAIT);\n",
     ),
@@ -105,7 +105,7 @@ pub const EXTENDED: &[Break] = &[
         "(index + 1)",
     ),
     (
-        "no way back",
+        "numbers never fall",
         "n = GET(U64(s, STATION_EVENT_HEAD))",
         "n = t->plain.n++",
     ),
