@@ -94,7 +94,7 @@ pub struct Args {
     #[arg(help_heading = help::MESSAGES, short, long, conflicts_with = "quiet")]
     verbose: bool,
 
-    /// Never make the program ring: for programs that filter their system calls
+    /// Never wake the recorder by a system call: for programs that filter theirs
     #[arg(help_heading = help::REACHED, long = "no-bell")]
     no_doorbell: bool,
 

@@ -64,7 +64,7 @@ pub struct Launch {
     pub stuck_after: Option<Duration>,
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
-    /// Never make the program ring.
+    /// The program never wakes the recorder by a system call.
     pub no_doorbell: bool,
     /// Make the program find the await chain of each wait.
     pub precise_chains: bool,

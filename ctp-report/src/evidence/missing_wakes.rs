@@ -15,8 +15,8 @@ use crate::text::units;
 /// Marks the line of a page to look at first.
 pub const LOOK: &str = "   <== look here";
 
-/// A place that closed what coroutines of a group were waiting for, or a coroutine that ended while they
-/// were waiting for this.
+/// A place that closed what coroutines of a group were waiting for, or a coroutine that ended without
+/// resuming the coroutines of a group that waited for its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClosedBy {
     /// The function, if known.
@@ -29,7 +29,7 @@ pub struct ClosedBy {
     pub threads: Vec<u64>,
     /// The number of closed resources.
     pub closes: usize,
-    /// The number of coroutines that waited for them.
+    /// The number of coroutines that waited for these resources.
     pub coroutines: usize,
     /// Time since the first close.
     pub oldest_ns: u64,

@@ -105,8 +105,8 @@ fn per_slot(life: &[Line]) -> Vec<u64> {
         };
         let gap = widest(life, here, end);
         indices.extend((0..round.len()).map(|i| {
-            let behind_the_gap = if gap <= here + i { missing } else { 0 };
-            first + (i + behind_the_gap) as u64
+            let skipped = if gap <= here + i { missing } else { 0 };
+            first + (i + skipped) as u64
         }));
     }
     indices

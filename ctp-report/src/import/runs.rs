@@ -67,7 +67,7 @@ fn restarts(lines: &[Line]) -> Vec<usize> {
     for (at, line) in lines.iter().enumerate() {
         let before = last.insert(line.probe_id, at);
         if before.is_some_and(|before| begins_again(&lines[before..=at])) {
-            starts.push(deepest_fall(lines, near_latest, at));
+            starts.push(largest_step_back(lines, near_latest, at));
             last = HashMap::from([(line.probe_id, at)]);
             latest = line.ts;
         }
@@ -87,9 +87,9 @@ fn begins_again(lines: &[Line]) -> bool {
     is_far && seq_may_have_restarted && line.ts.saturating_add(PAUSE_NS) <= before.ts
 }
 
-/// The line after `behind`, up to `to`, at which time goes back furthest.
-fn deepest_fall(lines: &[Line], behind: usize, to: usize) -> usize {
-    (behind + 1..=to)
+/// The line after `before`, up to `to`, at which time goes back furthest.
+fn largest_step_back(lines: &[Line], before: usize, to: usize) -> usize {
+    (before + 1..=to)
         .max_by_key(|at| lines[*at - 1].ts.saturating_sub(lines[*at].ts))
         .unwrap_or(to)
 }

@@ -74,13 +74,13 @@ A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.
 If stdout is redirected, a line on the terminal shows the progress; -q hides it.";
 
 /// Heading of options about which events are kept, and until when.
-pub const KEPT: &str = "What is kept";
+pub const KEPT: &str = "What to record";
 /// Heading of options about memory.
-pub const ROOM: &str = "Room for it";
+pub const ROOM: &str = "Memory";
 /// Heading of options about messages on the terminal.
-pub const MESSAGES: &str = "What is said";
+pub const MESSAGES: &str = "Messages";
 /// Heading of options for programs that cannot be recorded in the usual way.
-pub const REACHED: &str = "How the program is reached";
+pub const REACHED: &str = "How to reach the program";
 /// Heading of options that record nothing.
 pub const INSTEAD: &str = "Instead of recording a program";
 
