@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::findings::Finding;
 use crate::load::Model;
-use crate::names::{Names, duplicates};
+use crate::names::{Names, duplicates, label};
 use crate::text::{self, Page, units};
 
 /// Coroutines that were alive at a clean end, in the same state at the same place.
@@ -20,6 +20,9 @@ pub struct Leak {
     pub state: &'static str,
     /// The function of their current or last place, or their name, or the spawning function.
     pub function: String,
+    /// The names that the program gave to them. Empty if `function` says them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// The source file.
     pub file: Option<String>,
     /// Line in that file.
@@ -78,8 +81,13 @@ impl Finding for Vec<Leak> {
         self.iter().try_for_each(|leak| {
             let function = text::cut_middle(&leak.function, 36);
             let count = units::grouped(leak.count as u64);
-            let left = format!("  {count} x {function}  ({})", leak.state);
-            let right = text::cut_middle(leak.at.as_deref().unwrap_or("(place not recorded)"), 44);
+            let named = label::few_names(&leak.names);
+            let named = named.map(|named| format!(", as {}", text::cut(&named, 24)));
+            let named = named.unwrap_or_default();
+            let left = format!("  {count} x {function}  ({}{named})", leak.state);
+            let at = leak.at.as_deref().unwrap_or("(place not recorded)");
+            let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
+            let right = text::cut_middle(at, room.min(44));
             page.line(&text::spread(&left, &right))
         })
     }
@@ -109,9 +117,11 @@ fn key(
 fn leak(model: &Model, names: &Names, state: &'static str, all: &[&Coroutine]) -> Leak {
     let site = model.trace_model.place_of(all[0]);
     let label = names.of(site).cloned().unwrap_or_default();
+    let function = names.of_all(model, site, all.iter().copied());
     Leak {
         state,
-        function: names.of_all(model, site, all.iter().copied()),
+        names: names.given_to_all(model, all.iter().copied(), &function),
+        function,
         at: label.at(),
         file: label.file,
         line: label.line,

@@ -1,5 +1,7 @@
 //! The names under which coroutines are displayed.
 
+use std::collections::BTreeSet;
+
 use ctp_trace::model::Coroutine;
 use ctp_trace::record::SiteId;
 
@@ -30,6 +32,41 @@ impl Names {
     /// The name, if the program chose it, rather than the path of a type.
     pub fn given(&self, name: &str) -> Option<String> {
         self.called(name).filter(|_| !name.contains("::"))
+    }
+
+    /// The names that the program gave to these coroutines, by coroutine. None if they only repeat `shown`.
+    pub fn given_to_all<'c>(
+        &self,
+        model: &Model,
+        all: impl IntoIterator<Item = &'c Coroutine>,
+        shown: &str,
+    ) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let all = all.into_iter();
+        let given: Vec<String> = all
+            .filter(|coroutine| seen.insert(coroutine.name))
+            .filter_map(|coroutine| self.given(model.trace_model.name(coroutine.name)))
+            .collect();
+        let repeats = |name: &String| name == shown || numbered(name) == shown;
+        if given.iter().all(repeats) {
+            Vec::new()
+        } else {
+            given
+        }
+    }
+
+    /// The name that the program gave to coroutines at a site, if `shown` does not repeat it. If their
+    /// names differ, a number at the end is replaced by `*`. Otherwise `..` follows the first name.
+    pub fn given_at(&self, name: &str, names_differ: bool, shown: &str) -> Option<String> {
+        let given = self.given(name).filter(|given| given != shown)?;
+        let stem = numbered(&given);
+        if !names_differ {
+            Some(given)
+        } else if stem == given {
+            Some(format!("{given} .."))
+        } else {
+            Some(stem).filter(|stem| stem != shown)
+        }
     }
 
     /// The displayed name of several coroutines at a place: their function there, or `name`. If their names

@@ -1,5 +1,6 @@
 //! Labels of places, from the trace or from the file of the program.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ctp_trace::model::stem;
@@ -125,6 +126,16 @@ pub fn api(function: &str) -> &str {
 
 /// Stands for a coroutine without a name at an unknown place.
 pub const NO_NAME: &str = "(no name)";
+
+/// Joins up to two names, such as `conn-1, conn-2`, or the numbered stems of more: `conn-*, probe`.
+pub fn few_names(names: &[String]) -> Option<String> {
+    let stems: BTreeSet<String> = names.iter().map(|name| numbered(name)).collect();
+    match names {
+        [] => None,
+        [_] | [_, _] => Some(names.join(", ")),
+        _ => Some(text::few(&stems.into_iter().collect::<Vec<_>>())),
+    }
+}
 
 /// Returns `conn-*` for `conn-17`.
 pub fn numbered(name: &str) -> String {

@@ -284,6 +284,33 @@ fn workers_without_a_job_are_not_stuck() {
 }
 
 #[test]
+fn given_names_appear_on_every_page() {
+    let directory = tempdir().expect("room");
+    let program = built_in_package_with_frame_pointers("ctp-zoo", "zoo_ask_ring");
+    record_built(&[], directory.path(), &program, &[]);
+    let text = [
+        "",
+        "--stuck",
+        "--histogram",
+        "--tree",
+        "--last-words",
+        "--dump",
+    ];
+    let drawn = ["--flame=-", "--folded=-", "--timeline=-", "--export=chrome"];
+    for view in text.into_iter().chain(drawn) {
+        let view: Vec<&str> = Some(view)
+            .filter(|view| !view.is_empty())
+            .into_iter()
+            .collect();
+        let page = report(directory.path(), &view).stdout;
+        let page = String::from_utf8(page).expect("text");
+        for name in ["client-", "supervisor"] {
+            assert!(page.contains(name), "{view:?} without {name}: {page}");
+        }
+    }
+}
+
+#[test]
 fn causes_come_before_victims() {
     let directory = tempdir().expect("room");
     let program = built_in_package_with_frame_pointers("ctp-zoo", "zoo_ask_ring");

@@ -14,6 +14,9 @@ use crate::names::{Names, duplicates};
 pub struct Chart {
     /// The function that waits at the site, or the coroutines' name.
     pub name: String,
+    /// The name that the program gave to the coroutines, unless `name` says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<String>,
     /// The place of the site, or a spawn site of the name.
     pub at: Option<String>,
     /// The column of that place.
@@ -96,12 +99,11 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
 }
 
 fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
+    let given = model.trace_model.name(site.name);
+    let name = names.function_of_several(site.site, given, site.names_differ);
     Chart {
-        name: names.function_of_several(
-            site.site,
-            model.trace_model.name(site.name),
-            site.names_differ,
-        ),
+        given: names.given_at(given, site.names_differ, &name),
+        name,
         at: names.at(site.site),
         column: names.of(site.site).and_then(|label| label.column),
         waits_for: Some(resource::word(site.wait)),
@@ -122,6 +124,7 @@ fn of_name(model: &Model, names: &Names, named: &Named) -> Chart {
             SiteId::default(),
             model.trace_model.name(named.group_key.name),
         ),
+        given: None,
         at: names.at(named.group_key.spawn_site),
         column: names
             .of(named.group_key.spawn_site)

@@ -34,10 +34,13 @@ pub fn page(page: &mut Page, charts: &[Chart], tool: &str) -> io::Result<()> {
 }
 
 fn chart(page: &mut Page, chart: &Chart) -> io::Result<()> {
+    let given = chart.given.as_deref();
+    let given = given.map(|given| format!(", as {}", text::cut(given, 20)));
     let left = format!(
-        "{}  {}",
+        "{}  {}{}",
         text::cut_middle(&chart.name, 40),
-        units::counted(chart.coroutines, "coroutine")
+        units::counted(chart.coroutines, "coroutine"),
+        given.unwrap_or_default()
     );
     let at = chart.at.as_deref().unwrap_or("(place not recorded)");
     page.line(&text::spread(&left, &text::cut_middle(at, 40)))?;

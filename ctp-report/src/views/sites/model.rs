@@ -17,6 +17,9 @@ pub struct Row {
     /// The function that waits, or the name and the place where a coroutine of the name was spawned.
     #[serde(flatten)]
     pub place: CodePlace,
+    /// The name that the program gave to the coroutines, unless `function` says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<String>,
     /// The function that awaits this function, if found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_by: Option<String>,
@@ -129,6 +132,7 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
         .into_iter()
         .for_each(|part| all.merge(part));
     Row {
+        given: names.given_at(name, site.names_differ, &function),
         place: CodePlace::new(function, label),
         awaited_by: names.awaiter(site.site),
         waits_for: resource::word(site.wait),
@@ -168,6 +172,7 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
             within: None,
             ..CodePlace::new(function, label)
         },
+        given: None,
         awaited_by: None,
         waits_for: resource::word(WaitKind::Unknown),
         share: 0.0,

@@ -24,9 +24,14 @@ const fn columns(name: &'static str, place: &'static str) -> [Column; 7] {
     ]
 }
 
-/// The indexes of the columns with names.
+/// The column of given names, before the column of functions, if there are any.
+const NAMES: Column = ("name", Side::Left);
+
+/// The index of the column of functions, or of given names.
 const FUNCTION: usize = 5;
-const SITE: usize = 6;
+
+/// The maximum width of the column of given names.
+const MAX_NAME: usize = 14;
 
 /// How many of the longest runs are listed.
 const MAX_RUNS: usize = 3;
@@ -43,9 +48,19 @@ pub fn table(page: &mut Page, rows: &[Row], by_name: bool) -> io::Result<()> {
     }
     let duplicates = Duplicates::of(rows);
     let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, &duplicates)).collect();
-    fit(&mut cells);
-    let columns = if by_name { &COLUMNS_BY_NAME } else { &COLUMNS };
-    page.lines(&table::lines(columns, &cells))
+    let columns = if by_name { COLUMNS_BY_NAME } else { COLUMNS };
+    let mut columns = columns.to_vec();
+    if rows.iter().any(|row| row.given.is_some()) {
+        columns.insert(FUNCTION, NAMES);
+        let given = rows
+            .iter()
+            .map(|row| row.given.as_deref().unwrap_or_default());
+        for (cells, given) in cells.iter_mut().zip(given) {
+            cells.insert(FUNCTION, text::cut(given, MAX_NAME));
+        }
+    }
+    fit(&columns, &mut cells);
+    page.lines(&table::lines(&columns, &cells))
 }
 
 fn cells(row: &Row, duplicates: &Duplicates) -> Vec<String> {
@@ -71,13 +86,14 @@ fn length(row: &Row, ns: u64) -> String {
 }
 
 /// Shortens the last two columns so that the table fits. Figures are never shortened.
-fn fit(cells: &mut [Vec<String>]) {
-    let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
-    let room = table::room_for_two(&COLUMNS, cells);
-    let function = width(FUNCTION).min((room * 2 / 5).max(room.saturating_sub(width(SITE))));
+fn fit(columns: &[Column], cells: &mut [Vec<String>]) {
+    let (function, site) = (columns.len() - 2, columns.len() - 1);
+    let width = |i: usize| table::width(columns[i].0, cells, i);
+    let room = table::room_for_two(columns, cells);
+    let left = width(function).min((room * 2 / 5).max(room.saturating_sub(width(site))));
     for row in cells {
-        row[FUNCTION] = text::cut_middle(&row[FUNCTION], function);
-        row[SITE] = text::cut_middle(&row[SITE], room.saturating_sub(function));
+        row[function] = text::cut_middle(&row[function], left);
+        row[site] = text::cut_middle(&row[site], room.saturating_sub(left));
     }
 }
 

@@ -9,7 +9,7 @@ use super::{Context, oldest};
 use crate::evidence::Member;
 use crate::evidence::leaf_wait::LeafWait;
 use crate::evidence::resource::{self, WaitsFor};
-use crate::names::{Names, label};
+use crate::names::Names;
 use crate::views::stuck::model::parents::{self, Spawner};
 
 /// The coroutines of a group.
@@ -67,7 +67,7 @@ impl Members {
         Members {
             count: members.len(),
             ids: all().map(|coroutine| coroutine.id.0).collect(),
-            names: given_names(context, members, called),
+            names: names.given_to_all(model, all(), called),
             spawned: spawned(names, oldest.spawn_site),
             spawned_by: parents::of(model, names, all()),
             oldest_ns: ages().max().unwrap_or_default().0,
@@ -85,26 +85,6 @@ impl Members {
                 sum.saturating_add(coroutine.account.lost())
             }),
         }
-    }
-}
-
-/// Returns the distinct names that the program gave, by coroutine id. Empty if they only repeat `called`.
-fn given_names(context: &Context, members: &[Member], called: &str) -> Vec<String> {
-    let Context { model, names, .. } = *context;
-    let mut seen = BTreeSet::new();
-    let fresh = members
-        .iter()
-        .filter(|(coroutine, _)| seen.insert(coroutine.name));
-    let given =
-        fresh.filter_map(|(coroutine, _)| names.given(model.trace_model.name(coroutine.name)));
-    let given: Vec<String> = given.collect();
-    if given
-        .iter()
-        .all(|name| name == called || label::numbered(name) == called)
-    {
-        Vec::new()
-    } else {
-        given
     }
 }
 

@@ -1,6 +1,5 @@
 //! The fields of a group on the page of `--stuck`: name and value, a field per line.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use ctp_trace::record::{LeafKind, Nanos};
@@ -167,7 +166,7 @@ fn spawned(group: &Group) -> Option<Field> {
             Some(function) => format!("{function}  {}", spawned.at),
             None => spawned.at.clone(),
         });
-    match (at, called(&group.members.names)) {
+    match (at, label::few_names(&group.members.names)) {
         (None, names) => Some(("named", text::cut(&names?, ROOM))),
         (Some(at), None) => Some(("spawned at", text::cut_middle(&at, ROOM))),
         (Some(at), Some(names)) => {
@@ -175,15 +174,5 @@ fn spawned(group: &Group) -> Option<Field> {
             let room = ROOM - text::columns(&names);
             Some(("spawned at", text::cut_middle(&at, room) + &names))
         }
-    }
-}
-
-/// Joins up to two names, such as `conn-1, conn-2`, or the numbered stems of more: `conn-*, probe`.
-fn called(names: &[String]) -> Option<String> {
-    let stems: BTreeSet<String> = names.iter().map(|name| label::numbered(name)).collect();
-    match names {
-        [] => None,
-        [_] | [_, _] => Some(names.join(", ")),
-        _ => Some(text::few(&stems.into_iter().collect::<Vec<_>>())),
     }
 }

@@ -226,8 +226,12 @@ pub fn waiting(group: &Group) -> String {
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
     let thread = thread_blockers(group).filter(|_| !is_blocker_on_thread(group));
     let thread = thread.map(|text| format!("; {text}")).unwrap_or_default();
+    let named = label::few_names(&group.members.names);
+    let named = named
+        .map(|named| format!("as {named} "))
+        .unwrap_or_default();
     format!(
-        "{what} {at}{within}{by}({}{thread}{})",
+        "{what} {at}{within}{by}{named}({}{thread}{})",
         detail(group),
         lost(group)
     )
