@@ -60,7 +60,7 @@ impl Text<'_> {
         self.rest = rest;
     }
 
-    /// An opening bracket, a list, the closing bracket.
+    /// Parses an opening bracket, a list, and the closing bracket.
     fn bracketed(&mut self, out: &mut String) -> Option<()> {
         let close = match self.rest.as_bytes().first()? {
             b'<' => '>',
@@ -77,7 +77,7 @@ impl Text<'_> {
         self.rest.starts_with(close).then(|| self.copy(1, out))
     }
 
-    /// A path such as `a::b<C>::{{closure}}`, up to where no further part follows.
+    /// Parses a path such as `a::b<C>::{{closure}}`, up to where no further part follows.
     fn path(&mut self, out: &mut String) -> Option<()> {
         let mut path = Path::default();
         while let Some(next) = self.rest.chars().next() {
@@ -118,7 +118,7 @@ impl Text<'_> {
         self.copy(end, out);
     }
 
-    /// A balanced `{..}`, unchanged.
+    /// Parses a balanced `{..}`, and returns it unchanged.
     fn braces(&mut self) -> Option<&str> {
         let mut open = 0usize;
         let end = self.rest.bytes().position(|byte| {

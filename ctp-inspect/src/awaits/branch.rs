@@ -10,13 +10,13 @@ use crate::types::layout::{Kind, Member, Type};
 
 /// How many futures of a slice or a set are shown.
 pub(super) const MAX_BRANCHES: u64 = 64;
-/// Says that there are more.
+/// The gap to report if there are more branches.
 pub(super) const MORE_BRANCHES: &str = "a future has more branches than are shown";
 /// How deep wrappers are nested at most.
 const MAX_DEPTH: u32 = 16;
 
 impl Walk<'_> {
-    /// A future that is known to run all futures among its members.
+    /// Follows a future that is known to run all futures among its members.
     pub(super) fn follow_all(&mut self, future: Value, layout: &Type, depth: u32) {
         let Some(parts) = future_parts(self.view, future) else {
             self.add_gap("the state of a future cannot be read");
@@ -28,7 +28,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A future around another future, which is not shown.
+    /// Follows the future inside a wrapper. The wrapper itself is not shown.
     pub(super) fn follow_wrapper(&mut self, future: Value, layout: &Type, depth: u32) {
         match future_parts(self.view, future).as_deref() {
             Some(&[inner]) => self.follow(inner, depth),
@@ -37,7 +37,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A future that may have ended already.
+    /// Follows a future that may have ended already.
     pub(super) fn follow_unfinished(&mut self, future: Value, depth: u32) {
         let Some((state, contents)) = self.view.variant_name(future) else {
             self.add_gap("the state of a future cannot be read");
@@ -51,7 +51,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A pointer, a slice, or a future of a type that is not known.
+    /// Follows a pointer, a slice, or a future of a type that is not known.
     pub(super) fn follow_other(&mut self, future: Value, layout: &Type, depth: u32) {
         if layout.path == "core::option::Option" {
             self.follow_wrapper(future, layout, depth);
@@ -107,7 +107,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A closure that is polled. The futures that it captures are its branches.
+    /// Follows a closure that is polled. The futures that the closure captures are its branches.
     pub(super) fn follow_poll_fn(&mut self, future: Value, layout: &Type, depth: u32) {
         let closure = layout
             .members()
@@ -286,7 +286,7 @@ fn disabled_branches(view: &View<'_>, closure: Value, layout: &Type) -> u64 {
         .unwrap_or(0)
 }
 
-/// What references lead to. Boxes stay.
+/// Follows references. Boxes are not followed.
 fn dereferenced(view: &View<'_>, mut value: Value) -> Value {
     for _ in 0..MAX_DEPTH {
         let is_reference = view.layout(value).is_some_and(|of| is_plain_reference(&of));

@@ -7,18 +7,18 @@ use super::module::Unit;
 use crate::stacks::{Registers, StackFrame};
 use crate::target;
 
-/// Says where a variable is.
+/// An expression of the debug info that gives the place of a variable.
 pub(super) type Expression<'u> = gimli::Expression<DebugReader<'u>>;
 
-/// Longer expressions are not evaluated.
+/// The maximum number of operations of an expression that are evaluated.
 const MAX_OPERATIONS: u32 = 256;
 
 /// Where a variable is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VariablePlace {
-    /// In memory, at this address.
+    /// The variable is in memory, at this address.
     Memory(u64),
-    /// Nowhere in memory: its value is this.
+    /// The variable is not in memory, and has this value.
     Value(u64),
 }
 

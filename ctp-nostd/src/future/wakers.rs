@@ -68,7 +68,7 @@ impl Wakers {
         self.0.as_ref()
     }
 
-    /// The executor gives a new waker, or recording has started or stopped.
+    /// Wraps the waker again, because the executor gives another waker, or recording has started or stopped.
     #[cold]
     #[inline(never)]
     fn renew(&mut self, inner: &Waker, task: &Task, site: SiteWord) {

@@ -18,13 +18,13 @@ pub struct Alarms {
 }
 
 impl Alarms {
-    /// A wait has ended. `announced`: the doorbell was armed.
+    /// Notes that a wait has ended. `announced`: the doorbell was armed.
     pub fn waited(&mut self, rang: bool, announced: bool) {
         self.in_a_row = self.in_a_row.saturating_add(rang.into());
         self.is_due = rang && announced;
     }
 
-    /// A pass has ended. The alarm before it was justified if it ended such a sleep and there were events.
+    /// Notes that a pass has ended. The alarm before it was justified if it ended such a sleep and there were events.
     pub fn passed(&mut self, events: u64) {
         if std::mem::take(&mut self.is_due) && events > 0 {
             self.in_a_row = 0;

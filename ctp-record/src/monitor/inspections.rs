@@ -63,7 +63,7 @@ impl Inspections {
         }
     }
 
-    /// From now on, processes are also inspected as planned, with these options. Call this before any
+    /// Also inspects processes as planned from now on, with these options. Call this before any
     /// inspection.
     pub fn follow(&mut self, plan: Plan, inspect: &Inspect) {
         self.background.set_options(inspect);
@@ -76,7 +76,7 @@ impl Inspections {
         next.is_some_and(|next| next <= Instant::now()) && !self.is_working()
     }
 
-    /// A planned inspection begins.
+    /// Notes that a planned inspection begins.
     pub fn begin_planned(&mut self) {
         if let Some(plan) = &mut self.plan {
             plan.begin(Instant::now());

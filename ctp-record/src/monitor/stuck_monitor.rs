@@ -124,7 +124,7 @@ impl StuckMonitor {
         self.next.is_some_and(|next| next <= Instant::now())
     }
 
-    /// A check has started, for which the main thread used this processor time. Judging is counted separately.
+    /// Notes that a check has started, and the processor time of the main thread for it. Judging is counted separately.
     pub fn started(&mut self, took: Duration) {
         self.next = None;
         self.took = took;

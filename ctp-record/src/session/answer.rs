@@ -70,7 +70,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The recording ends when the program has ended, or with `--wait-all` when all its descendants have.
+    /// Checks whether the program has ended, or with `--wait-all` all its descendants: then the recording ends.
     fn over_by_itself(&mut self) -> Option<(Over, Nanos)> {
         let (ended, at) = self.so_far.ended?;
         let over = Over::Ended(ended.exit_reason());

@@ -56,7 +56,7 @@ impl Session<'_> {
         }
     }
 
-    /// The output thread updates the watch as it orders the trace, and judges, too.
+    /// Lets the output thread judge, which updates the watch while it orders the trace.
     fn check_trace(&mut self, at: Nanos) {
         let (Some(stuck_monitor), Store::Trace(output)) =
             (&mut self.stuck_monitor, &mut self.output)

@@ -48,13 +48,13 @@ impl TraceModel {
         None
     }
 
-    /// The records are complete up to this time. In an unfinished recording, ages are measured from
+    /// Notes that the records are complete up to this time. In an unfinished recording, ages are measured from
     /// there.
     pub fn advance_to(&mut self, at: Nanos) {
         self.extent.note_complete_until(at);
     }
 
-    /// A part of the trace could not be read here. Until another record of a coroutine is read, its last
+    /// Notes that a part of the trace could not be read here. Until another record of a coroutine is read, its last
     /// known state may be outdated.
     pub fn damaged(&mut self) {
         self.missing.note_damage();

@@ -26,7 +26,7 @@ impl Extent {
         self.latest = self.latest.max(at);
     }
 
-    /// The records are complete up to this time.
+    /// Notes that the records are complete up to this time.
     #[inline]
     pub(super) fn note_complete_until(&mut self, at: Nanos) {
         self.see(at);

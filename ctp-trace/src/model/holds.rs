@@ -229,7 +229,7 @@ impl Holds {
         }
     }
 
-    /// The coroutine is no longer responsible for the resources that it holds.
+    /// Forgets which resources the coroutine holds, so that its end no longer affects them.
     fn forget(&mut self, id: CoroutineId) {
         let resources: Vec<_> = self.resources_of(id).collect();
         for resource in resources {
@@ -272,7 +272,7 @@ impl Holds {
         !self.moved.contains_key(&process)
     }
 
-    /// A lock was released by another coroutine or thread than the one that acquired it. If the acquirer
+    /// Notes that a lock was released by another coroutine or thread than the one that acquired it. If the acquirer
     /// ends next, it was dropped along with the lock; otherwise the lock was handed over.
     fn released_by(&mut self, by: Waker, holding: &Holding, process: ProcessId) {
         match holding.by {

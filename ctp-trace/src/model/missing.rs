@@ -20,7 +20,7 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// A part of the trace could not be read.
+    /// Notes that a part of the trace could not be read.
     pub(super) fn note_damage(&mut self) {
         self.damaged = true;
         self.accounts.unreadable_parts += 1;

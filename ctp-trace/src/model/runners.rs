@@ -69,7 +69,7 @@ impl OnThread {
 }
 
 impl Runners {
-    /// A thread starts to record what it does, in order.
+    /// Notes that a thread starts to record what it does, in order.
     pub(super) fn begins(&mut self, tid: u64) {
         if self.histories.len() < THREADS {
             self.histories.insert(tid, ());
@@ -79,7 +79,7 @@ impl Runners {
         }
     }
 
-    /// A thread announces its end.
+    /// Notes that a thread announces its end.
     pub(super) fn ends(&mut self, tid: u64) {
         if let Some(thread) = self.threads.get_mut(tid) {
             thread.has_ended = true;

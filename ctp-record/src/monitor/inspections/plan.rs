@@ -26,7 +26,7 @@ impl Plan {
         (self.left != Some(0)).then_some(self.next)
     }
 
-    /// An inspection begins now.
+    /// Notes that an inspection begins now.
     pub fn begin(&mut self, now: Instant) {
         self.left = self.left.map(|left| left.saturating_sub(1));
         self.next = now + self.every;

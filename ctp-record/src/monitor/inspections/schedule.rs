@@ -28,13 +28,13 @@ impl Schedule {
         }
     }
 
-    /// Another coroutine has run for long: begins again.
+    /// Starts again with frequent inspections, because another coroutine has run for long.
     pub fn begin_again(&mut self, now: Instant) {
         self.gap = FIRST_GAP;
         self.next = now.max(self.not_before);
     }
 
-    /// An inspection has ended, which took this processor time.
+    /// Notes that an inspection has ended, and its processor time.
     pub fn inspected(&mut self, now: Instant, took: Duration) {
         self.not_before = now + took * SHARE;
         self.next = if self.gap == FIRST_GAP {

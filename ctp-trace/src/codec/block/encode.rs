@@ -153,7 +153,7 @@ impl Encoder {
         self.columns[Column::Control.index()].len() + self.pending.len()
     }
 
-    /// Must be called once after each record.
+    /// Whether the block is full. Must be called once after each record.
     #[inline]
     pub(crate) fn is_full(&mut self) -> bool {
         self.until_check -= 1;

@@ -21,7 +21,7 @@ pub(in crate::model) struct Joins {
 }
 
 impl Joins {
-    /// A probe may reuse an id, so the new coroutine with this id has not ended.
+    /// Notes that the coroutine with this id has not ended: a probe may reuse the id of an ended coroutine.
     pub(in crate::model) fn born(&mut self, process: ProcessId, probe_id: u64) {
         let joined = resource(process, WaitKind::Coroutine, probe_id);
         joined.map(|joined| self.ended.remove(&joined));
