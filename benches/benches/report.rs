@@ -27,6 +27,7 @@ const SCENES: [(&str, Scene); 3] = [
         Scene {
             events: EVENTS,
             alive: 1_000,
+            sites: 50,
             events_each: 0,
         },
     ),
@@ -35,6 +36,7 @@ const SCENES: [(&str, Scene); 3] = [
         Scene {
             events: EVENTS,
             alive: 100_000,
+            sites: 50,
             events_each: 0,
         },
     ),
@@ -43,6 +45,7 @@ const SCENES: [(&str, Scene); 3] = [
         Scene {
             events: EVENTS,
             alive: 1_000,
+            sites: 50,
             events_each: 10,
         },
     ),

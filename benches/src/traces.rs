@@ -10,8 +10,6 @@ use ctp_trace::record::{
     ProcessId, Record, Site, SiteId, Start, WaitKind, Wake, Waker,
 };
 
-/// Sites where the coroutines wait.
-const SITES: u32 = 50;
 const THREADS: u64 = 8;
 /// Events that a pass finds at a station.
 const BATCH: u64 = 6;
@@ -23,6 +21,8 @@ pub struct Scene {
     pub events: u64,
     /// Coroutines alive at a time.
     pub alive: u32,
+    /// Sites where the coroutines wait.
+    pub sites: u32,
     /// Events of each, birth and death included; 0 for coroutines that never end.
     pub events_each: u64,
 }
@@ -35,6 +35,7 @@ pub fn write(path: &Path, scene: Scene) -> io::Result<()> {
     let writer = Writer::new(BufWriter::new(File::create(path)?), &start(scene))?;
     let mut recording = Recording {
         writer,
+        sites: scene.sites,
         random: Random(0x9E37_79B9_7F4A_7C15),
         clock_ns: 0,
         born: 0,
@@ -74,6 +75,7 @@ struct Alive {
 
 struct Recording {
     writer: Writer<BufWriter<File>>,
+    sites: u32,
     random: Random,
     clock_ns: u64,
     born: u32,
@@ -88,7 +90,7 @@ impl Recording {
             pid: 4321,
             attached: Nanos(0),
         }))?;
-        (1..=SITES).try_for_each(|number| {
+        (1..=self.sites).try_for_each(|number| {
             let (file, line) = (format!("src/part_{}.rs", number % 9), 10 * number);
             self.writer.write(&Record::Site(Site {
                 id: SiteId(number),
@@ -163,7 +165,7 @@ impl Recording {
         };
         if kind == EventKind::Suspend {
             alive.wakes += 1;
-            event.site = SiteId(1 + (alive.station + (alive.n as u32 / 2) % 3) % SITES);
+            event.site = SiteId(1 + (alive.station + (alive.n as u32 / 2) % 3) % self.sites);
             event.wait = WaitKind::Readable;
             event.arg = 10 + u64::from(alive.station);
         }
