@@ -147,7 +147,8 @@ impl Session<'_> {
             let before = self.clock.now();
             let found = self.read();
             self.after_pass(before, found);
-            let happened = self.rest(pace.after(found))?;
+            let can_batch = self.can_batch();
+            let happened = self.rest(pace.after(found, can_batch))?;
             if let Some(over) = self.answer(happened, &mut has_interrupt)? {
                 break over;
             }

@@ -237,6 +237,15 @@ impl<P: Platform> Probe<P> {
         }
     }
 
+    /// Rings if the recorder sleeps until there is a shortage, and there is one.
+    #[inline]
+    pub(crate) fn ring_if_short(&self, is_short: impl FnOnce() -> bool) {
+        let sleeping = &self.region.header.tracer_sleeping;
+        if doorbell::must_ring_for_shortage(sleeping, is_short) {
+            P::ring();
+        }
+    }
+
     /// Is this still the program that attached? False in a fork.
     pub(crate) fn is_live(self) -> bool {
         attachment::<P>() == self.attachment

@@ -226,7 +226,10 @@ impl<P: Platform> Probe<P> {
         };
         let (at_ns, place) = ring.reserve(now);
         match place {
-            Some(_) => refresh_room(local, ring),
+            Some(_) => {
+                refresh_room(local, ring);
+                self.ring_if_short(|| ring.is_filling());
+            }
             None => remember_loss(local),
         }
         (at_ns, place)

@@ -53,6 +53,7 @@ impl<P: Platform> Probe<P> {
         }
         if let Some(ring) = self.region.ring(number.wrapping_sub(1)) {
             refresh_room(local, ring);
+            self.ring_if_short(|| ring.is_filling());
         }
         self.cached_ring::<ANY>(local)
     }
@@ -116,6 +117,7 @@ impl<P: Platform> Probe<P> {
             }
         };
         self.settle(local, number);
+        self.ring_if_short(|| !self.region.is_overwritten || number == NONE);
         number
     }
 

@@ -76,6 +76,7 @@ impl<P: Platform> Probe<P> {
             free,
             ..
         } = self.region;
+        self.ring_if_short(|| self.region.is_short_of_stations());
         let max = stations.len() as u32;
         alloc::take_back(&header.free_head, &header.free_tail, free)
             .filter(|index| *index < max)

@@ -258,6 +258,16 @@ impl Region<'_> {
         (put.wrapping_sub(taken) as usize).saturating_add(fresh)
     }
 
+    /// Recorder: whether so many stations are left that they last for a while.
+    pub fn has_many_stations(&self) -> bool {
+        self.stations.len() / 2 <= self.left()
+    }
+
+    /// Probe: whether the recorder should free stations soon.
+    pub fn is_short_of_stations(&self) -> bool {
+        self.left() < self.stations.len() / 4
+    }
+
     /// Puts back the station with this index after its coroutine has ended and its `next_n` events
     /// have been read. If the coroutine's thread was killed within an event, the head may lag
     /// behind. This resets the head, because the station would otherwise be

@@ -137,3 +137,40 @@ fn a_membarrier_replaces_the_probes_fence() {
 fn without_the_membarrier_a_wake_is_lost() {
     no_wake_is_lost_ordered(false, 0);
 }
+
+/// Two probes emit an event and may meet a shortage, while the recorder goes to sleep until a shortage.
+fn shortage_rings_once(is_short: bool) {
+    check(move || {
+        let doorbell_words = Arc::new(Doorbell::default());
+        let probe = |_| {
+            let doorbell_words = Arc::clone(&doorbell_words);
+            thread::spawn(move || {
+                doorbell_words.publish(doorbell::must_ring);
+                if doorbell::must_ring_for_shortage(&doorbell_words.sleeping, || is_short) {
+                    doorbell_words.rings.fetch_add(1, Relaxed);
+                }
+            })
+        };
+        let probes: Vec<_> = (0..2).map(probe).collect();
+        doorbell::arm_for_shortage(&doorbell_words.sleeping);
+        for probe in probes {
+            probe.join().expect("a probe does not panic");
+        }
+        let rings = doorbell_words.rings.load(Relaxed);
+        assert!(rings <= u32::from(is_short), "{rings}");
+        let is_silent = doorbell::disarm(&doorbell_words.sleeping);
+        assert_eq!(is_silent, rings == 0);
+    });
+}
+
+// CTP-16
+#[test]
+fn a_shortage_rings_once() {
+    shortage_rings_once(true);
+}
+
+// CTP-16
+#[test]
+fn events_do_not_ring_while_the_recorder_waits_for_a_shortage() {
+    shortage_rings_once(false);
+}

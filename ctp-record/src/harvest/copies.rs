@@ -110,17 +110,18 @@ impl Copies {
         });
     }
 
-    /// The records to prefault (see `prefault.rs`): not many more than are `left`.
+    /// The records to prefault (see `prefault.rs`), `elapsed_ms` after the last call: not many more than are `left`.
     pub fn prefault_ranges<'m>(
         &mut self,
         region: &Region<'m>,
+        elapsed_ms: u64,
         left: &mut u64,
     ) -> Vec<PrefaultRange<'m>> {
         let readers = self.readers.iter_mut().enumerate();
         let sound = readers.filter(|(_, reader)| !reader.is_damaged);
         let mut ranges: Vec<_> = sound
             .map(|(index, reader)| {
-                let range = reader.next_prefault(*left);
+                let range = reader.next_prefault(elapsed_ms, *left);
                 *left -= range.end - range.start;
                 (index as u32, range)
             })
@@ -270,8 +271,9 @@ impl LaneReader {
     }
 
     /// The records to prefault for the lane's thread, at most `most`.
-    fn next_prefault(&mut self, most: u64) -> Range<u64> {
-        self.prefault.next(self.limit, self.capacity, most)
+    fn next_prefault(&mut self, elapsed_ms: u64, most: u64) -> Range<u64> {
+        self.prefault
+            .next(self.limit, self.capacity, most, elapsed_ms)
     }
 
     /// Whether the lane has records that were not copied for lack of room.

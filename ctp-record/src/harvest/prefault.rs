@@ -22,8 +22,7 @@ pub(super) const RECORDS_PER_PAGE: u64 = (4096 / size_of::<LaneRecord>()) as u64
 /// Records that are prefaulted in a round at most: at 2 µs a page, this takes a millisecond.
 pub(crate) const MAX_PREFAULT_RECORDS: u64 = 512 * RECORDS_PER_PAGE;
 
-/// A thread that writes this many records between two rounds, usually a millisecond apart, would catch up
-/// with the prefaulting.
+/// A thread that writes this many records in a millisecond would catch up with the prefaulting.
 const TOO_FAST: u64 = MAX_PREFAULT_RECORDS / 2;
 
 /// Lanes to prepare for new threads between two rounds.
@@ -48,11 +47,11 @@ pub(super) struct Prefault {
 const LOOKAHEAD: u64 = 3;
 
 impl Prefault {
-    /// The records to prefault, at most `most`, now that the lane's head has advanced to `head`.
-    pub fn next(&mut self, head: u64, capacity: u64, most: u64) -> Range<u64> {
+    /// The records to prefault, at most `most`, now that the lane's head has advanced to `head` within `elapsed_ms`.
+    pub fn next(&mut self, head: u64, capacity: u64, most: u64, elapsed_ms: u64) -> Range<u64> {
         let advance = head.saturating_sub(self.head);
         self.head = head;
-        let ahead = if advance < TOO_FAST {
+        let ahead = if advance < TOO_FAST.saturating_mul(elapsed_ms) {
             advance * LOOKAHEAD
         } else {
             0
@@ -76,32 +75,34 @@ mod tests {
     #[test]
     fn records_of_the_first_lap_are_prefaulted_once_and_in_time() {
         let mut work = Prefault::default();
-        assert_eq!(work.next(100, CAPACITY, 1_000), 100..400);
-        assert_eq!(work.next(300, CAPACITY, 1_000), 400..900);
-        assert!(work.next(300, CAPACITY, 1_000).is_empty(), "it is idle");
+        assert_eq!(work.next(100, CAPACITY, 1_000, 1), 100..400);
+        assert_eq!(work.next(300, CAPACITY, 1_000, 1), 400..900);
+        assert!(work.next(300, CAPACITY, 1_000, 1).is_empty(), "it is idle");
         assert!(
-            work.next(310, CAPACITY, 1_000).is_empty(),
+            work.next(310, CAPACITY, 1_000, 1).is_empty(),
             "there is enough"
         );
         assert_eq!(
-            work.next(9_000, CAPACITY, 300),
+            work.next(9_000, CAPACITY, 300, 1),
             9_000..9_300,
             "no more is wanted"
         );
         let (most, quick) = (u64::MAX, 9_000 + TOO_FAST);
         assert!(
-            work.next(quick, CAPACITY, most).is_empty(),
+            work.next(quick, CAPACITY, most, 1).is_empty(),
             "it is too quick"
         );
         assert_eq!(
-            work.next(quick + 100, CAPACITY, most),
+            work.next(quick + 100, CAPACITY, most, 1),
             quick + 100..quick + 400
         );
         assert_eq!(
-            work.next(CAPACITY - 9, CAPACITY, most),
+            work.next(CAPACITY - 9, CAPACITY, most, 1),
             CAPACITY - 9..CAPACITY
         );
+        let mut slow = Prefault::default();
+        assert_eq!(slow.next(quick, CAPACITY, 1_000, 50), quick..quick + 1_000);
         let next_lap = CAPACITY + 9;
-        assert!(work.next(next_lap, CAPACITY, most).is_empty());
+        assert!(work.next(next_lap, CAPACITY, most, 1).is_empty());
     }
 }

@@ -3,6 +3,7 @@
 
 use ctp_nostd::Region;
 
+use super::lanes::Lanes;
 use super::{Harvest, Pass};
 
 /// While lanes have more records, all stations are scanned once for this many records per station.
@@ -39,6 +40,20 @@ impl Harvest {
     /// Whether every thread has a lane, so that lanes report every event.
     fn are_all_threads_in_lanes(&self, region: &Region<'_>) -> bool {
         region.header.counters().laneless == 0 && !self.cells.has_plain()
+    }
+
+    /// Whether the memory can be left unread for a short time without a loss: lanes and totals keep all that happens,
+    /// and probes ring when lanes fill up or stations become few. A v1 peer has eight slots for each coroutine, and
+    /// does not ring.
+    pub(crate) fn can_be_left_unread(&self, region: &Region<'_>) -> bool {
+        let has_all_events = match self.summary {
+            Some(_) => true,
+            None => self.flight_memory.is_some() || Lanes::are_used(region),
+        };
+        has_all_events
+            && self.are_all_threads_in_lanes(region)
+            && self.cells.unidentified() == 0
+            && region.has_many_stations()
     }
 
     /// Drains the stations of coroutines that ended, as reported by lanes. New coroutines may be waiting for these

@@ -1,11 +1,17 @@
 //! The drainer: a thread that copies records out of lanes while the main thread is busy or not scheduled.
 //! The drainer needs so little processor time that the kernel's scheduler runs it as soon as it is ready.
+//!
+//! While the recorder sleeps, the drainer waits for the doorbell too, so that a lane that fills up does not wait
+//! until the main thread is scheduled.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
-use std::thread::{self, Thread};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
 use crate::harvest::{Copies, MAX_PREFAULT_RECORDS, PrefaultRange, locked};
 use crate::memory::mapped::Mapped;
@@ -16,14 +22,27 @@ use crate::session::scheduling_priority;
 #[derive(Debug)]
 pub struct Drainer {
     shared: Arc<Shared>,
-    thread: Thread,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
-    jobs: Mutex<Vec<Job>>,
+    jobs: Mutex<Jobs>,
     is_awake: AtomicBool,
     is_over: AtomicBool,
+    /// Pages are to be prefaulted once, during a rest.
+    must_prefault: AtomicBool,
+    /// Becomes readable to end a rest.
+    wake_up: OwnedFd,
+    /// Becomes readable when a program rings; not set before there is a doorbell.
+    doorbell: OnceLock<Arc<OwnedFd>>,
+}
+
+/// All memories to drain.
+#[derive(Debug)]
+struct Jobs {
+    of_memories: Vec<Job>,
+    /// When pages were last prefaulted.
+    prefaulted: Instant,
 }
 
 /// A memory to drain, for as long as it is in use.
@@ -49,42 +68,60 @@ impl Drainer {
     /// Those of the kernel: there are too many threads.
     pub fn start() -> io::Result<Self> {
         let shared = Arc::new(Shared {
+            jobs: Mutex::new(Jobs {
+                of_memories: Vec::new(),
+                prefaulted: Instant::now(),
+            }),
             is_awake: AtomicBool::new(true),
-            ..Shared::default()
+            is_over: AtomicBool::new(false),
+            must_prefault: AtomicBool::new(false),
+            wake_up: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            doorbell: OnceLock::new(),
         });
         let worker = shared.clone();
-        let handle = thread::Builder::new()
+        thread::Builder::new()
             .name("drainer".into())
             .spawn(move || worker.work())?;
-        let thread = handle.thread().clone();
-        Ok(Drainer { shared, thread })
+        Ok(Drainer { shared })
+    }
+
+    /// Also ends a rest when this descriptor becomes readable. Later calls have no effect.
+    pub fn listen_to(&self, doorbell: Arc<OwnedFd>) {
+        self.shared.doorbell.get_or_init(|| doorbell);
     }
 
     /// Adds a memory to drain.
     pub fn add(&self, memory: &Arc<Memory>, copies: &Arc<Mutex<Copies>>) {
-        locked(&self.shared.jobs).push(Job {
+        locked(&self.shared.jobs).of_memories.push(Job {
             memory: Arc::downgrade(memory),
             copies: Arc::downgrade(copies),
             mapped: Mapped::default(),
         });
     }
 
-    /// Stops copying until [`resume`](Self::resume).
+    /// Rests until [`resume`](Self::resume), or until a program rings.
     pub fn pause(&self) {
         self.shared.is_awake.store(false, Ordering::Relaxed);
     }
 
     /// Continues to copy records.
     pub fn resume(&self) {
-        self.shared.is_awake.store(true, Ordering::Relaxed);
-        self.thread.unpark();
+        if !self.shared.is_awake.swap(true, Ordering::Relaxed) {
+            self.shared.end_rest();
+        }
+    }
+
+    /// Prefaults pages that threads will reach soon, and goes on to rest.
+    pub fn prefault(&self) {
+        self.shared.must_prefault.store(true, Ordering::Relaxed);
+        self.shared.end_rest();
     }
 }
 
 impl Drop for Drainer {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
-        self.thread.unpark();
+        self.shared.end_rest();
     }
 }
 
@@ -94,32 +131,63 @@ impl Shared {
         let mut pause = CALM_PAUSE;
         while !self.is_over.load(Ordering::Relaxed) {
             if !self.is_awake.load(Ordering::Relaxed) {
-                thread::park();
+                self.rest();
                 continue;
             }
             thread::sleep(pause);
             // A lane that fills up is more urgent than pages that are not needed yet.
-            if self.copy() == 0 {
-                self.prefault();
+            let mut jobs = locked(&self.jobs);
+            if jobs.copy() == 0 {
+                jobs.prefault();
                 pause = CALM_PAUSE;
             } else {
                 pause = SHORT_PAUSE;
             }
+            drop(jobs);
         }
     }
 
+    /// Waits until [`end_rest`](Self::end_rest), or until a program rings.
+    fn rest(&self) {
+        let doorbell = self
+            .doorbell
+            .get()
+            .map_or(&self.wake_up, |shared| &**shared);
+        let mut both = [&self.wake_up, doorbell].map(|fd| PollFd::new(fd, PollFlags::IN));
+        // An error, such as an interruption, is followed by another call.
+        let _ = poll(&mut both, None);
+        let has_rung = !both[1].revents().is_empty();
+        let _ = rustix::io::read(&self.wake_up, &mut [0; 8]);
+        if has_rung {
+            self.is_awake.store(true, Ordering::Relaxed);
+        }
+        if self.must_prefault.swap(false, Ordering::Relaxed) {
+            locked(&self.jobs).prefault();
+        }
+    }
+
+    fn end_rest(&self) {
+        // This fails only if the descriptor is readable already.
+        let _ = rustix::io::write(&self.wake_up, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Jobs {
     /// Copies what the lanes of all memories hold. Returns how full the fullest lane was, in eighths.
-    fn copy(&self) -> u64 {
-        let mut jobs = locked(&self.jobs);
-        jobs.retain(Job::is_in_use);
-        jobs.iter().filter_map(Job::copy).max().unwrap_or(0)
+    fn copy(&mut self) -> u64 {
+        self.of_memories.retain(Job::is_in_use);
+        let fullest = self.of_memories.iter().filter_map(Job::copy).max();
+        fullest.unwrap_or(0)
     }
 
     /// Prefaults pages that threads will reach soon. The limit is for all memories together.
-    fn prefault(&self) {
+    fn prefault(&mut self) {
+        let elapsed_ms = (self.prefaulted.elapsed().as_millis() as u64).max(1);
         let mut left = MAX_PREFAULT_RECORDS;
-        let mut jobs = locked(&self.jobs);
-        jobs.iter_mut().for_each(|job| job.prefault(&mut left));
+        for job in &mut self.of_memories {
+            job.prefault(elapsed_ms, &mut left);
+        }
+        self.prefaulted = Instant::now();
     }
 }
 
@@ -139,12 +207,12 @@ impl Job {
         Some(locked(&copies).copy(&memory.region(), false))
     }
 
-    /// Prefaults records, at most `left`, from which it subtracts what it has done.
-    fn prefault(&mut self, left: &mut u64) {
+    /// Prefaults records, at most `left`, from which it subtracts what it has done, `elapsed_ms` after the last call.
+    fn prefault(&mut self, elapsed_ms: u64, left: &mut u64) {
         let Some((memory, copies)) = self.parts() else {
             return;
         };
-        let ranges = locked(&copies).prefault_ranges(&memory.region(), left);
+        let ranges = locked(&copies).prefault_ranges(&memory.region(), elapsed_ms, left);
         for PrefaultRange {
             records,
             is_unclaimed,

@@ -14,6 +14,7 @@ mod view;
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
@@ -208,9 +209,39 @@ impl MemorySet {
         self.drainer.iter().for_each(Drainer::pause);
     }
 
+    /// Whether all memories can be left unread for a short time.
+    pub fn can_be_left_unread(&self) -> bool {
+        let mut held = self.held.iter();
+        held.all(|held| held.harvest.can_be_left_unread(&held.memory.region()))
+    }
+
+    /// Announces that the recorder sleeps until a deadline, and that probes ring only at a shortage.
+    pub fn arm_for_shortage(&self) {
+        for header in self.headers() {
+            doorbell::arm_for_shortage(header.tracer_sleeping());
+        }
+        self.drainer.iter().for_each(Drainer::pause);
+    }
+
+    /// Has the drainer end its rest when this descriptor becomes readable, because a program rings.
+    pub fn listen_to(&self, doorbell: Arc<OwnedFd>) {
+        if let Some(drainer) = &self.drainer {
+            drainer.listen_to(doorbell);
+        }
+    }
+
+    /// Has lanes drained while this thread is busy.
+    pub fn start_draining(&self) {
+        self.drainer.iter().for_each(Drainer::resume);
+    }
+
+    /// Has pages of lanes prefaulted, which the drainer does not do by itself while it rests.
+    pub fn prefault(&self) {
+        self.drainer.iter().for_each(Drainer::prefault);
+    }
+
     /// Announces that the recorder is awake. Returns true if no doorbell was rung.
     pub fn disarm(&self) -> bool {
-        self.drainer.iter().for_each(Drainer::resume);
         // Disarm all of them, also after the first that was rung.
         self.headers()
             .map(|header| doorbell::disarm(header.tracer_sleeping()))

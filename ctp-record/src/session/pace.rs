@@ -1,5 +1,5 @@
-//! The time until the next pass: none while events could be lost, long when the program is quiet, and a sleep
-//! until the doorbell rings when it is idle.
+//! The time until the next pass: none while events could be lost, long when the program is quiet or its lanes have
+//! room, and a sleep until the doorbell rings when it is idle.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -28,6 +28,11 @@ impl PassOutcome {
     pub fn is_behind(&self) -> bool {
         self.is_cut_short || self.is_held || self.has_pending
     }
+
+    /// Whether the pass has read everything, and in time: every lane was less than a quarter full.
+    fn is_calm(&self) -> bool {
+        !self.is_behind() && !self.lost && self.most < 2
+    }
 }
 
 impl AddAssign for PassOutcome {
@@ -50,6 +55,11 @@ pub enum Next {
     Again,
     /// Wait for this time, without the doorbell.
     Nap(Duration),
+    /// Sleep for a short time, or until lanes fill up.
+    Batch {
+        /// How many events the pass found.
+        events: u64,
+    },
     /// Arm the doorbell and sleep.
     Sleep,
 }
@@ -76,8 +86,14 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// What to do after this pass.
-    pub fn after(&mut self, found: PassOutcome) -> Next {
+    /// What to do after this pass. `can_batch`: nothing is lost if the memories are not read for a short time.
+    pub fn after(&mut self, found: PassOutcome, can_batch: bool) -> Next {
+        if can_batch && found.is_calm() {
+            return match found.events {
+                0 => Next::Sleep,
+                events => Next::Batch { events },
+            };
+        }
         match found {
             PassOutcome {
                 is_cut_short: true, ..
@@ -126,15 +142,15 @@ mod tests {
             most: 7,
             ..CALM_PASS
         };
-        assert_eq!(pace.after(full), Next::Again);
-        assert_eq!(
-            pace.after(PassOutcome {
-                lost: true,
-                ..CALM_PASS
-            }),
-            Next::Again
-        );
-        let quiet: Vec<Next> = (0..8).map(|_| pace.after(PassOutcome::default())).collect();
+        assert_eq!(pace.after(full, false), Next::Again);
+        assert_eq!(pace.after(full, true), Next::Again);
+        let lossy = PassOutcome {
+            lost: true,
+            ..CALM_PASS
+        };
+        assert_eq!(pace.after(lossy, false), Next::Again);
+        let quiet = (0..8).map(|_| pace.after(PassOutcome::default(), false));
+        let quiet: Vec<Next> = quiet.collect();
         assert_eq!(quiet.last(), Some(&Next::Sleep));
         assert!(quiet.iter().all(|next| *next != Next::Again));
     }
@@ -146,9 +162,26 @@ mod tests {
             most: 4,
             ..CALM_PASS
         };
-        assert_eq!(pace.after(half), Next::Nap(SHORT_PAUSE));
-        assert_eq!(pace.after(CALM_PASS), Next::Nap(SHORT_PAUSE * 2));
-        let calm: Vec<Next> = (0..4).map(|_| pace.after(CALM_PASS)).collect();
+        assert_eq!(pace.after(half, false), Next::Nap(SHORT_PAUSE));
+        assert_eq!(pace.after(CALM_PASS, false), Next::Nap(SHORT_PAUSE * 2));
+        let calm: Vec<Next> = (0..4).map(|_| pace.after(CALM_PASS, false)).collect();
         assert_eq!(calm.last(), Some(&Next::Nap(CALM_PAUSE)));
+    }
+
+    #[test]
+    fn lanes_with_room_are_read_in_batches() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.after(CALM_PASS, true), Next::Batch { events: 1 });
+        assert_eq!(pace.after(PassOutcome::default(), true), Next::Sleep);
+        let quarter_full = PassOutcome {
+            most: 2,
+            ..CALM_PASS
+        };
+        assert!(matches!(pace.after(quarter_full, true), Next::Nap(_)));
+        let pending = PassOutcome {
+            has_pending: true,
+            ..CALM_PASS
+        };
+        assert!(matches!(pace.after(pending, true), Next::Nap(_)));
     }
 }

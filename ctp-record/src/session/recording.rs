@@ -127,6 +127,7 @@ fn begin<'r>(
         stuck_monitor.as_ref(),
     )?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
+    regions.listen_to(wait.readable_when_happened());
     let crashes = Crashes::listen();
     let prepared = Prepared {
         memory: regions.first(),

@@ -15,6 +15,10 @@ const SAFETY_TICK: Duration = Duration::from_secs(1);
 const QUICK_TICK: Duration = Duration::from_millis(8);
 /// How often with so many v1 stations that a pass takes long.
 const CROWDED_TICK: Duration = Duration::from_millis(50);
+/// How long lanes are left to collect events.
+const BATCH_PAUSE: Duration = Duration::from_millis(50);
+/// Fewer events are written to the file before the next batch. More would pay for many small chunks.
+const FEW_EVENTS: u64 = 64;
 const MANY: u32 = 1_000;
 
 impl Session<'_> {
@@ -24,10 +28,39 @@ impl Session<'_> {
     /// Those of the kernel while waiting.
     pub(super) fn rest(&mut self, next: Next) -> io::Result<Happened> {
         match next {
-            Next::Again => self.wait(Duration::ZERO, false),
-            Next::Nap(pause) => self.wait(pause, false),
+            Next::Again => self.nap(Duration::ZERO),
+            Next::Nap(pause) => self.nap(pause),
+            Next::Batch { events } => self.batch(events),
             Next::Sleep => self.sleep(),
         }
+    }
+
+    /// Whether nothing is lost if the memories are not read for a short time. Probes must be able to ring.
+    pub(super) fn can_batch(&mut self) -> bool {
+        !self.options.no_doorbell && !self.is_deaf() && self.regions.can_be_left_unread()
+    }
+
+    /// Waits without the doorbell, while the drainer copies records.
+    fn nap(&mut self, pause: Duration) -> io::Result<Happened> {
+        self.regions.start_draining();
+        self.wait(pause, false)
+    }
+
+    /// Waits while lanes collect events, until a probe reports a shortage or something else happens. The pass before
+    /// found this many events.
+    fn batch(&mut self, events: u64) -> io::Result<Happened> {
+        if events < FEW_EVENTS {
+            self.output.flush(self.regions.totals().lost);
+        }
+        let pause = self.tick().min(BATCH_PAUSE);
+        self.regions.prefault();
+        self.regions.arm_for_shortage();
+        let happened = self.wait(pause, true)?;
+        self.regions.disarm();
+        if happened.rang {
+            self.regions.start_draining();
+        }
+        Ok(happened)
     }
 
     /// Arms the doorbell, reads once more, and waits for a ring.
@@ -91,13 +124,18 @@ impl Session<'_> {
         pauses.into_iter().flatten().fold(tick, Duration::min)
     }
 
-    fn tick_of_regions(&mut self) -> Duration {
+    /// Whether rings of programs may not arrive.
+    fn is_deaf(&mut self) -> bool {
         let connected = self.wait.lines().connected();
-        let deaf = self.regions.counters().wakes_failed > 0 || connected == 0;
+        self.regions.counters().wakes_failed > 0 || connected == 0
+    }
+
+    fn tick_of_regions(&mut self) -> Duration {
+        let is_deaf = self.is_deaf();
         match self.regions.totals().plain {
             MANY.. => CROWDED_TICK,
             1.. => QUICK_TICK,
-            0 if deaf => QUICK_TICK,
+            0 if is_deaf => QUICK_TICK,
             // Deaths dropped by the filter do not ring, but their stations are needed.
             0 if self.regions.are_controlled() => CROWDED_TICK,
             0 => SAFETY_TICK,

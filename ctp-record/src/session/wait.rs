@@ -4,6 +4,7 @@ mod lines;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -36,7 +37,7 @@ pub struct Happened {
 /// The epoll and what it watches.
 #[derive(Debug)]
 pub struct Wait {
-    epoll: OwnedFd,
+    epoll: Arc<OwnedFd>,
     lines: Lines,
     /// Watched processes.
     watched: Vec<(u32, OwnedFd)>,
@@ -76,11 +77,16 @@ impl Wait {
         epoll::add(&epoll, listener, EventData::new_u64(KNOCK), flags)?;
         epoll::add(&epoll, signals, EventData::new_u64(SIGNAL), flags)?;
         Ok(Wait {
-            epoll,
+            epoll: Arc::new(epoll),
             lines: Lines::default(),
             watched: Vec::new(),
             departed: Vec::new(),
         })
+    }
+
+    /// A descriptor that is readable when something has happened.
+    pub fn readable_when_happened(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.epoll)
     }
 
     /// Also waits for this control socket or control connection.

@@ -428,7 +428,7 @@ fn program_that_changed_the_user_gets_a_remedy() {
 // CTP-17, LT-19
 #[test]
 fn no_bell_spares_programs_that_filter_system_calls() {
-    let steps = "truth work before 3 1000 filter work after 5 50000 fork work child 3 1000";
+    let steps = "truth work before 3 1000 filter work after 5 200000 fork work child 3 1000";
     let words: Vec<&str> = steps.split(' ').collect();
     let lab = Lab::new();
     let killed = lab.run(lab.recorder(&[], fixture("family")).args(&words));

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   V1 head -> h, tail -> t     as T1 and T2 of `lane.rs`
-//!   V2 end = the first of: t + length, the end of the lap that h is in, of a stretch (see below)
+//!   V2 end = the first of: t + length, the end of the lap that h is in, of an eighth, of a stretch
+//!      (see below)
 //!   then, for each record, until its position is at `end`:
 //!   T1 head -> h
 //!   T2 h before `end`           overwritten: is the record there of the lap before, and committed?
@@ -15,6 +16,9 @@
 //! until the kernel has found and mapped that page. A read maps all pages around it at once that
 //! exist already, and the recorder makes sure that they exist. So a room ends at the end of such a
 //! stretch, and its second position is read first.
+//!
+//! A room also ends with an eighth of the lane, so that its thread can then ring the doorbell if the
+//! recorder sleeps until a lane fills up (`doorbell.rs`).
 
 use core::hint::black_box;
 use core::ptr;
@@ -27,6 +31,9 @@ use crate::sync::Ordering;
 /// A quarter of what Linux maps at once around an address that is read (`fault_around_bytes`). The
 /// rest may not exist yet when the first quarter is begun.
 const STRETCH_BYTES: usize = 1 << 14;
+
+/// The parts of a lane after which its thread looks whether the recorder has to be woken.
+const EIGHTHS: u64 = 8;
 
 /// Positions in a ring that are known to be free, {end of the room 49 | lap 15}: from the thread's
 /// head on, all in one lap.
@@ -66,6 +73,7 @@ impl<'m> Ring<'m> {
         };
         let left_of_lap = length.wrapping_sub(head & length.wrapping_sub(1));
         let free = length.saturating_sub(used).min(left_of_lap); // V2
+        let free = free.min(self.left_of_eighth(head));
         let is_new = head < length && STRETCH_BYTES < size_of_val(self.records);
         let free = if is_new {
             free.min(self.stretch(head))
@@ -76,6 +84,21 @@ impl<'m> Ring<'m> {
             Some(end) if free > 0 && end >> LAP_SHIFT == 0 => Room::new(end, self.lap(head)),
             _ => Room::NONE,
         }
+    }
+
+    /// The thread: the number of positions from `at` to the end of the eighth of the lane that contains the next
+    /// position. So there are two positions for a caller that takes two.
+    fn left_of_eighth(&self, at: u64) -> u64 {
+        let eighth = (self.length() / EIGHTHS).max(1);
+        1 + eighth - (at.wrapping_add(1) & (eighth - 1))
+    }
+
+    /// The thread: whether an eighth of the lane is full.
+    pub fn is_filling(&self) -> bool {
+        let used = self
+            .head()
+            .wrapping_sub(self.lane.tail.load(Ordering::Relaxed));
+        !self.is_overwritten && self.length() / EIGHTHS <= used
     }
 
     /// Maps the page of the next record, before a thread would have to wait for that.
@@ -152,16 +175,45 @@ mod tests {
 
     // LT-02
     #[test]
-    fn room_ends_with_a_stretch_then_with_the_lap() {
+    fn room_ends_with_an_eighth_and_with_the_lap() {
+        const EIGHTH: u64 = RECORDS / EIGHTHS;
+        let lane = Lane::default();
+        let records: [LaneRecord; RECORDS as usize] =
+            core::array::from_fn(|_| LaneRecord::default());
+        let ring = Ring::new(&lane, &records);
+        assert_eq!(room_at(&ring, RECORDS), EIGHTH);
+        assert_eq!(room_at(&ring, RECORDS + 9), EIGHTH - 9);
+        assert_eq!(room_at(&ring, RECORDS + EIGHTH - 1), EIGHTH + 1);
+        assert_eq!(room_at(&ring, 2 * RECORDS - 1), 1);
+    }
+
+    // LT-02
+    #[test]
+    fn a_lane_is_filling_from_an_eighth_on() {
+        let lane = Lane::default();
+        let records: [LaneRecord; 16] = core::array::from_fn(|_| LaneRecord::default());
+        let ring = Ring::new(&lane, &records);
+        ring.lane.head.store(101, Ordering::Relaxed);
+        ring.release(100);
+        assert!(!ring.is_filling());
+        ring.release(99);
+        assert!(ring.is_filling());
+        assert!(!ring.overwritten(true).is_filling());
+    }
+
+    // LT-02
+    #[test]
+    fn room_ends_with_a_stretch_in_the_first_lap() {
         let lane = Lane::default();
         let records: [LaneRecord; RECORDS as usize] =
             core::array::from_fn(|_| LaneRecord::default());
         let ring = Ring::new(&lane, &records);
         let first = room_at(&ring, 0);
         assert!((2..=STRETCH + 1).contains(&first));
-        assert_eq!(room_at(&ring, first), STRETCH);
-        assert_eq!(room_at(&ring, RECORDS), RECORDS);
-        assert_eq!(room_at(&ring, RECORDS + first), RECORDS - first);
+        assert_eq!(
+            room_at(&ring, first),
+            STRETCH.min(ring.left_of_eighth(first))
+        );
         let for_two = (0..RECORDS - 1).all(|head| 2 <= room_at(&ring, head));
         assert!(for_two, "but for the last of a lap");
     }
