@@ -72,8 +72,8 @@ pub fn must_ring_ordered(sleeping: &AtomicU32) -> bool {
 /// Probe: at a possible shortage, must this caller ring? True for only one caller per sleep.
 #[inline]
 pub fn must_ring_for_shortage(sleeping: &AtomicU32, is_short: impl FnOnce() -> bool) -> bool {
-    let is_asked_for = sleeping.load(Ordering::Relaxed) == UNTIL_SHORTAGE; // B3
-    is_asked_for && is_short() && take(sleeping, UNTIL_SHORTAGE)
+    let is_requested = sleeping.load(Ordering::Relaxed) == UNTIL_SHORTAGE; // B3
+    is_requested && is_short() && take(sleeping, UNTIL_SHORTAGE)
 }
 
 #[cold]

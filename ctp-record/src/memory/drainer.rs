@@ -40,7 +40,7 @@ struct Shared {
 /// All memories to drain.
 #[derive(Debug)]
 struct Jobs {
-    of_memories: Vec<Job>,
+    list: Vec<Job>,
     /// When pages were last prefaulted.
     prefaulted: Instant,
 }
@@ -69,7 +69,7 @@ impl Drainer {
     pub fn start() -> io::Result<Self> {
         let shared = Arc::new(Shared {
             jobs: Mutex::new(Jobs {
-                of_memories: Vec::new(),
+                list: Vec::new(),
                 prefaulted: Instant::now(),
             }),
             is_awake: AtomicBool::new(true),
@@ -92,7 +92,7 @@ impl Drainer {
 
     /// Adds a memory to drain.
     pub fn add(&self, memory: &Arc<Memory>, copies: &Arc<Mutex<Copies>>) {
-        locked(&self.shared.jobs).of_memories.push(Job {
+        locked(&self.shared.jobs).list.push(Job {
             memory: Arc::downgrade(memory),
             copies: Arc::downgrade(copies),
             mapped: Mapped::default(),
@@ -156,9 +156,9 @@ impl Shared {
         let mut both = [&self.wake_up, doorbell].map(|fd| PollFd::new(fd, PollFlags::IN));
         // An error, such as an interruption, is followed by another call.
         let _ = poll(&mut both, None);
-        let has_rung = !both[1].revents().is_empty();
+        let is_notified = !both[1].revents().is_empty();
         let _ = rustix::io::read(&self.wake_up, &mut [0; 8]);
-        if has_rung {
+        if is_notified {
             self.is_awake.store(true, Ordering::Relaxed);
         }
         if self.must_prefault.swap(false, Ordering::Relaxed) {
@@ -175,8 +175,8 @@ impl Shared {
 impl Jobs {
     /// Copies what the lanes of all memories hold. Returns how full the fullest lane was, in eighths.
     fn copy(&mut self) -> u64 {
-        self.of_memories.retain(Job::is_in_use);
-        let fullest = self.of_memories.iter().filter_map(Job::copy).max();
+        self.list.retain(Job::is_in_use);
+        let fullest = self.list.iter().filter_map(Job::copy).max();
         fullest.unwrap_or(0)
     }
 
@@ -184,7 +184,7 @@ impl Jobs {
     fn prefault(&mut self) {
         let elapsed_ms = (self.prefaulted.elapsed().as_millis() as u64).max(1);
         let mut left = MAX_PREFAULT_RECORDS;
-        for job in &mut self.of_memories {
+        for job in &mut self.list {
             job.prefault(elapsed_ms, &mut left);
         }
         self.prefaulted = Instant::now();

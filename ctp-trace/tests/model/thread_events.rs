@@ -16,6 +16,22 @@ fn call(id: u32, count: u32, site: u32) -> Act {
 
 // CT-14
 #[test]
+fn recorded_calls_give_the_delays_of_runs() {
+    use EventKind::{Run, Suspend};
+    let trace_model = trace_model(&[
+        event(1, 0, 10, Suspend),
+        thread_event(15, call(1, 1, 3)),
+        event(1, 1, 20, Run),
+        event(1, 2, 30, Suspend),
+        thread_event(32, call(1, 2, 3)),
+        event(1, 3, 40, Run),
+    ]);
+    let queued = &read_site(&trace_model).queued;
+    assert_eq!((queued.count(), queued.sum()), (2, Nanos(13)));
+}
+
+// CT-14
+#[test]
 fn only_wakes_that_end_a_wait_count_for_the_usual_waker() {
     use EventKind::{Run, Suspend};
     let trace_model = trace_model(&[

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::memory::layout::Lane;
 
-    const RECORDS: u64 = 2048;
+    const RECORDS: u64 = 8192;
     const STRETCH: u64 = (STRETCH_BYTES / size_of::<LaneRecord>()) as u64;
 
     /// The number of free positions from `head` on.

@@ -61,7 +61,7 @@ impl Coroutine {
     pub(in crate::model) fn wake(&mut self, wake: &Wake, places: &mut Places) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_word(wake, suspend);
-        self.waits.count_queueing(Some(*wake), places);
+        self.waits.count_queueing(wake.at, places);
     }
 
     /// Takes an event after a gap, which bounds no span. A gap that a filter left is no loss.
@@ -120,7 +120,10 @@ impl Coroutine {
     fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Activity {
         let may_go_on = self.may_be_polled_unasked(from);
         self.waits.resume(from, run, may_go_on, places);
-        self.waits.count_queueing(self.wakes.word, places);
+        // The word is only read now and then, while each call of `wake()` is in the thread's lane.
+        for woken_at in self.wakes.times() {
+            self.waits.count_queueing(woken_at, places);
+        }
         if let Some(call) = self.wakes.call {
             self.waits.count_waker(&call, places);
         }

@@ -4,7 +4,7 @@ use super::visited::Visited;
 use crate::model::names::NameId;
 use crate::model::site::Places;
 use crate::model::wakers::Woken;
-use crate::record::{Event, Nanos, SiteId, WaitKind, Wake};
+use crate::record::{Event, Nanos, SiteId, WaitKind};
 
 /// The current wait or run of a coroutine, and totals of earlier ones.
 #[derive(Clone, Debug, Default)]
@@ -232,21 +232,21 @@ impl Waits {
         Some((stats.site, stats.wait))
     }
 
-    /// Counts the delay of the latest run, if this wake came during the preceding wait.
+    /// Counts the delay of the latest run, if a wake at `woken_at` came during the preceding wait.
     #[inline]
-    pub(super) fn count_queueing(&mut self, wake: Option<Wake>, places: &mut Places) {
-        let (Some(wake), Some(ran_at)) = (wake, self.ran_at) else {
+    pub(super) fn count_queueing(&mut self, woken_at: Nanos, places: &mut Places) {
+        let Some(ran_at) = self.ran_at else {
             return;
         };
         let Some(resumed) = self.resumed.as_mut().filter(|resumed| !resumed.queued) else {
             return;
         };
-        if resumed.suspended_at < wake.at && wake.at <= ran_at {
+        if resumed.suspended_at < woken_at && woken_at <= ran_at {
             resumed.queued = true;
             places
                 .by_number(resumed.site)
                 .queued
-                .add(wake.at.until(ran_at));
+                .add(woken_at.until(ran_at));
         }
     }
 
