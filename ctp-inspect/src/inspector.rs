@@ -48,7 +48,7 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// Prepares to inspect a process, which has this number in the trace. The types of futures come
+    /// Prepares to inspect `target`. `process` is its number in the trace. The types of futures are read
     /// from the program's file, or from its separate debug file.
     pub fn new(target: Box<dyn Target>, process: ProcessId) -> Self {
         Self::with_places(target, process, Places::recorded())
@@ -124,7 +124,7 @@ impl Inspector {
         Ok(records)
     }
 
-    /// Inspects the threads only, which takes much less time. Nothing is said about tasks.
+    /// Inspects the threads only, which takes much less time. The records say nothing about tasks.
     ///
     /// # Errors
     /// As for [`inspect`](Self::inspect).
@@ -153,7 +153,7 @@ impl Inspector {
         Ok(records)
     }
 
-    /// The numbers of the tasks by address.
+    /// The numbers that the tasks have in the trace, by the address of the task.
     fn numbers_of(&mut self, tasks: &[FoundTask], ids: &mut TraceIds) -> HashMap<u64, TaskId> {
         let numbers = tasks
             .iter()
@@ -204,8 +204,9 @@ impl Inspector {
     }
 }
 
-/// The thread that polls a task: the one that is blocked in a poll, or else the only one that has the
-/// task's address in use.
+/// The id of the thread that polls a task, or 0. `blocked` is a thread that is blocked in a poll of the task.
+/// Without such a thread, a running task is polled by the only thread that has the task's address on its
+/// stack.
 fn polled_by(task: &FoundTask, blocked: Option<&u32>) -> u32 {
     match (blocked, &task.stacks[..]) {
         (Some(tid), _) => *tid,

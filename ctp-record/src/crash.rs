@@ -2,8 +2,8 @@
 //!
 //! The kernel announces on its process connector each thread that is about to dump core, before the process ends and
 //! even if no core is written. The program is not involved: no tracing, no signal handler. Only core dumps are
-//! subscribed to, so that a busy machine sends nothing. This requires Linux 6.6. On an older kernel, or without
-//! permission, nothing arrives, and the trace says that the thread is unknown.
+//! subscribed to, so that starts and ends of processes on a busy machine cause no messages. This requires Linux 6.6.
+//! On an older kernel, or without permission, nothing arrives, and the trace says that the thread is unknown.
 
 mod message;
 
@@ -19,14 +19,16 @@ pub use message::Crash;
 /// Listens for crashes.
 #[derive(Debug)]
 pub struct Crashes {
+    /// The socket of the subscription. `None` if subscribing failed.
     socket: Option<OwnedFd>,
+    /// The latest crashes on the machine, in the order of their announcements.
     heard: Vec<Crash>,
 }
 
 /// The kernel's own address, and the group of the connector's process events.
 const KERNEL: u32 = 0;
 const PROCESS_EVENTS: u32 = 1;
-/// Crashes on the whole machine that are remembered, the latest.
+/// How many crashes are remembered, of any process on the machine. Older crashes are forgotten.
 const MAX_HEARD: usize = 4096;
 /// Maximum number of messages read in a call, to bound its time.
 const MAX_AT_ONCE: usize = 256;
@@ -61,7 +63,7 @@ impl Crashes {
         }
     }
 
-    /// The thread of the latest crash in these processes.
+    /// The id of the thread that crashed last, in a process for which `requested` returns true.
     pub fn latest_in(&self, requested: impl Fn(u32) -> bool) -> Option<u32> {
         let crash = self.heard.iter().rfind(|crash| requested(crash.process));
         crash.map(|crash| crash.thread)

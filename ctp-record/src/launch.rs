@@ -1,7 +1,7 @@
 //! The life of the program under the recorder, with a type for each stage: `Prepared -> Running -> Ended`.
 //!
 //! Memory and socket exist before the program's first instruction, so that the program need not be stopped to attach.
-//! A program that runs already attaches when it notices a request, see [`crate::attach`].
+//! A program that is already running attaches when it notices a request, see [`crate::attach`].
 
 pub mod inherited;
 pub mod interpreter;
@@ -31,12 +31,12 @@ use crate::flight::Reach;
 use crate::memory::shm::Memory;
 use crate::session::processor_limit;
 
-/// Everything that the program needs.
+/// What must exist before the program starts or attaches.
 #[derive(Debug)]
 pub struct Prepared<'r> {
     /// The memory into which the program writes.
     pub memory: &'r Memory,
-    /// The socket at which the program rings.
+    /// The socket at which the program wakes the recorder.
     pub rendezvous: &'r Rendezvous,
 }
 
@@ -51,19 +51,19 @@ pub struct Running {
 #[derive(Debug)]
 enum RunningProcess {
     Launched(Child),
-    /// It ran before the recorder, and has this id.
+    /// The program with this process id was already running when the recorder started.
     Found(u32),
 }
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Known only of a launched program.
+    /// The exit status. `None` for a program that the recorder did not launch.
     status: Option<ExitStatus>,
 }
 
 impl Prepared<'_> {
-    /// Starts the program without a shell, with unchanged arguments, in our terminal and process group.
+    /// Starts the program without a shell, with unchanged arguments, in the recorder's terminal and process group.
     ///
     /// # Errors
     /// The program does not exist or cannot be executed.
@@ -99,7 +99,7 @@ impl Prepared<'_> {
         Ok(Running { process, handle })
     }
 
-    /// Requests the programs with a probe, which run already, to attach.
+    /// Asks the programs in `programs`, which are already running, to attach.
     ///
     /// # Errors
     /// The first process has ended.
@@ -141,10 +141,10 @@ fn handle_of(pid: Pid) -> io::Result<OwnedFd> {
 }
 
 impl Running {
-    /// A process that runs already.
+    /// Opens a handle on a process that is already running.
     ///
     /// # Errors
-    /// It has ended.
+    /// The process has ended.
     pub fn found(pid: u32) -> io::Result<Self> {
         let number = Pid::from_raw(pid as i32).ok_or(Errno::SRCH)?;
         Ok(Running {
@@ -161,15 +161,15 @@ impl Running {
         }
     }
 
-    /// Passes a signal on. Fails if the program has just ended.
+    /// Sends a signal to the program. Has no effect if the program has just ended.
     pub fn signal(&self, signal: Signal) {
         let _ = pidfd_send_signal(&self.handle, signal);
     }
 
-    /// How the program ended, once it has.
+    /// How the program ended. `None` while it runs.
     ///
     /// # Errors
-    /// Those of the kernel.
+    /// A system call fails.
     pub fn ended(&mut self) -> io::Result<Option<Ended>> {
         let status = match &mut self.process {
             RunningProcess::Launched(child) => child.try_wait()?.map(Some),

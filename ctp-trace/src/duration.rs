@@ -16,18 +16,19 @@ const UNITS: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Digits beyond this number after the point are a fraction of a nanosecond in any unit.
+/// The maximum number of digits after the point, without trailing zeros. With more digits, the duration
+/// is no whole number of nanoseconds in any unit.
 const MAX_DIGITS: usize = 18;
 
 /// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadDuration {
-    /// Not a number and a unit.
+    /// The text is not a number and a unit.
     Syntax(String),
-    /// More than 584 years.
+    /// The duration is at least 2^64 nanoseconds, about 584 years.
     TooLong(String),
-    /// Includes a fraction of a nanosecond.
+    /// The duration is no whole number of nanoseconds.
     TooFine(String),
 }
 

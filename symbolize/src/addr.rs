@@ -11,7 +11,7 @@ pub struct Avma(pub u64);
 
 /// Stated virtual memory address: where the ELF file says the code is.
 ///
-/// Symbol tables and DWARF speak of these.
+/// Symbol tables and DWARF contain these addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Svma(pub u64);
 
@@ -19,10 +19,11 @@ pub struct Svma(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileOffset(pub u64);
 
-/// What an address is, which decides the byte that is looked up.
+/// Whether an address is that of an instruction, or one to which a call returns. This decides which byte is looked
+/// up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lookup {
-    /// The address is itself in the code that is meant: a function pointer, a program counter.
+    /// The byte at the address is looked up. For function pointers and program counters.
     Exact,
     /// The address is where a call returns to.
     ///
@@ -31,6 +32,7 @@ pub enum Lookup {
 }
 
 impl Avma {
+    /// The address of the byte that is looked up.
     pub(crate) fn looked_up(self, how: Lookup) -> Self {
         match how {
             Lookup::Exact => self,
@@ -46,9 +48,10 @@ impl Avma {
 }
 
 impl FileOffset {
-    /// `None` if the segment does not load this byte of the file.
+    /// Converts the offset to an address. `None` if the segment does not load this byte of the file.
     ///
-    /// The segment is needed: with lld, `p_vaddr` and `p_offset` of the text differ.
+    /// An offset alone is not enough: in files linked by lld, offset and address differ by another amount in each
+    /// segment.
     pub(crate) fn to_svma(self, segment: &Segment) -> Option<Svma> {
         let into_segment = self.0.checked_sub(segment.file_offset.0)?;
         if segment.file_size <= into_segment {

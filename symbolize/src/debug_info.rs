@@ -33,10 +33,11 @@ self_cell!(
     }
 );
 
-/// The file itself, and each split part.
+/// The debug info in the file itself, and in the split files.
 struct Parts<'i> {
+    /// The first part is the file itself.
     parts: Vec<Part<'i>>,
-    /// For each unit of all parts, the part and the place among the units there.
+    /// By the number of the unit: the index of its part, and its index in the units of that part.
     places: Vec<(usize, usize)>,
     _costs: Costs,
 }
@@ -53,7 +54,7 @@ impl DebugInfo {
     ///
     /// # Errors
     ///
-    /// A [`Miss`] has the reason why the file cannot be read.
+    /// The file cannot be read. The [`Miss`] has the reason.
     pub fn open(mapping: &Mapping, places: &Places) -> Result<Option<Self>, Miss> {
         let module = Module::open(mapping, places)?;
         let Some(image) = module.debug_image() else {
@@ -67,13 +68,13 @@ impl DebugInfo {
         Ok(loaded.ok().map(|loaded| Self { module, loaded }))
     }
 
-    /// How many units there are, those of split parts included.
+    /// The number of units, including those of split parts.
     pub fn unit_count(&self) -> usize {
         self.loaded.with_dependent(|_, parts| parts.places.len())
     }
 
-    /// Passes a unit to `read`, with the number of the part that contains the unit. Offsets in `.debug_info` refer to
-    /// units of the same part. `None` if there is no such unit.
+    /// Calls `read` with the number of the part that contains the unit, and the unit. Returns the result, or `None`
+    /// if there is no unit with this number. Offsets into `.debug_info` are only valid within the same part.
     pub fn with_unit<T>(
         &self,
         number: usize,
@@ -86,11 +87,11 @@ impl DebugInfo {
         })
     }
 
-    /// The address in the file's own tables of an address in a mapping of the file.
+    /// Converts an address in a mapping of the file to the address that the file's tables have for it.
     ///
     /// # Errors
     ///
-    /// The file loads nothing there.
+    /// No segment of the file is loaded at the address.
     pub fn svma(&self, address: Avma, mapping: &Mapping) -> Result<Svma, Miss> {
         self.module.svma(address, mapping)
     }

@@ -1,4 +1,4 @@
-//! The debug info of a module: inlined frames, file, line.
+//! Looks up addresses in the debug info of a module: function names, inlined calls, files and lines.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,18 +25,18 @@ pub(crate) struct Dwarf {
     known: Known,
 }
 
-/// Names and paths made from texts of the debug info, each once. The key is the location of the text in
-/// memory, which is stable: neither the images nor the parsed line tables move.
+/// A cache of names and paths that were made from texts in the debug info. The key is the location of the
+/// text in memory, which is stable: neither the images nor the parsed line tables move.
 #[derive(Default)]
 struct Known {
-    names: RefCell<HashMap<Lying, Name>>,
-    files: RefCell<HashMap<Lying, Arc<str>>>,
+    names: RefCell<HashMap<TextLocation, Name>>,
+    files: RefCell<HashMap<TextLocation, Arc<str>>>,
 }
 
-/// The start of a text in memory, and the length in bytes.
-type Lying = (usize, usize);
+/// The address and the length of a text in memory, in bytes.
+type TextLocation = (usize, usize);
 
-fn lying(text: &[u8]) -> Lying {
+fn location_of(text: &[u8]) -> TextLocation {
     (text.as_ptr().addr(), text.len())
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Located {
 }
 
 impl Dwarf {
-    /// Loads the debug info of the program at this path; `None` if there is none, or none that can be read.
+    /// Loads the debug info of the program at this path. `None` if there is none, or if it cannot be read.
     pub(crate) fn load(
         image: Image,
         supplement: Option<Image>,
@@ -89,21 +89,21 @@ impl Dwarf {
         self.loaded.with_dependent(|_, info| read(&info.sections))
     }
 
-    /// Innermost first; empty where nothing is known.
+    /// The frames at an address, innermost first: inlined calls, then the function. Empty if nothing is known.
     ///
-    /// Damaged data ends the list; the frames up to there are valid.
+    /// If the debug info is damaged, the outer frames may be missing.
     pub(crate) fn frames(&self, address: Svma) -> Vec<Located> {
         // The reader of line tables adds 1 to an address. No code lies at the largest address.
         if address == Svma(u64::MAX) {
             return Vec::new();
         }
         self.loaded.with_dependent(|images, info| {
-            let place = Place {
+            let lookup = AddressLookup {
                 info,
                 images,
                 address,
             };
-            place.frames(&self.known)
+            lookup.frames(&self.known)
         })
     }
 }
@@ -113,7 +113,7 @@ impl Known {
         let mut files = self.files.borrow_mut();
         Arc::clone(
             files
-                .entry(lying(path.as_bytes()))
+                .entry(location_of(path.as_bytes()))
                 .or_insert_with(|| path.into()),
         )
     }
@@ -150,14 +150,14 @@ impl<'i> Info<'i> {
     }
 }
 
-/// An address that is looked up.
-struct Place<'d, 'i> {
+/// The lookup of an address.
+struct AddressLookup<'d, 'i> {
     info: &'d Info<'i>,
     images: &'i Images,
     address: Svma,
 }
 
-impl<'i> Place<'_, 'i> {
+impl<'i> AddressLookup<'_, 'i> {
     fn frames(&self, known: &Known) -> Vec<Located> {
         let mut located = Vec::new();
         if !self.is_affordable() {
@@ -197,12 +197,12 @@ impl<'i> Place<'_, 'i> {
 
     fn name(&self, frame: &addr2line::Frame<'_, Reader<'i>>, known: &Known) -> Option<Name> {
         let function = frame.function.as_ref()?;
-        let lying = lying(function.name.slice());
-        if let Some(known) = known.names.borrow().get(&lying) {
+        let text = location_of(function.name.slice());
+        if let Some(known) = known.names.borrow().get(&text) {
             return Some(known.clone());
         }
         let name = self.name_of(&function.raw_name().ok()?, frame.dw_die_offset);
-        known.names.borrow_mut().insert(lying, name.clone());
+        known.names.borrow_mut().insert(text, name.clone());
         Some(name)
     }
 
@@ -237,7 +237,8 @@ impl<'i> Place<'_, 'i> {
     }
 }
 
-/// An inlined call refers to a function, which may refer to a declaration; damaged data may refer to itself.
+/// How many references are followed to find a name. An inlined call refers to a function, which may refer to a
+/// declaration. Damaged data may refer to itself.
 const MAX_CHAIN: usize = 8;
 
 fn origin<'i>(

@@ -16,7 +16,7 @@ use crate::file::image::Image;
 
 type Reader<'i> = gimli::EndianSlice<'i, LittleEndian>;
 
-/// The unwind table, and the registers of the processor.
+/// The unwind table of a file, and the numbers of the registers that matter.
 pub(crate) struct UnwindTable {
     image: Image,
     index: Section,
@@ -25,10 +25,13 @@ pub(crate) struct UnwindTable {
     registers: Registers,
 }
 
-/// The loaded address, file offset and size of a section.
+/// Where a section is.
 struct Section {
+    /// The address at which the section is loaded, as stated in the file.
     start: u64,
+    /// The offset in the file.
     offset: u64,
+    /// The size in bytes.
     bytes: u64,
 }
 
@@ -76,11 +79,14 @@ impl UnwindTable {
             .unwrap_or(false)
     }
 
-    /// Whether the frame pointer can be followed anywhere in the function with this address.
+    /// Whether the frame pointer can be followed anywhere in the function with this address. `None` if the
+    /// table has no such function, or cannot be read.
     pub(crate) fn ever_follows(&self, address: Svma) -> Option<bool> {
         self.any_row(address, |_| true)
     }
 
+    /// Whether the frame pointer can be followed in any row of the function for which `is_meant` returns
+    /// true. `None` if the table has no such function, or cannot be read.
     fn any_row(
         &self,
         address: Svma,
@@ -135,6 +141,7 @@ impl Section {
 }
 
 impl Registers {
+    /// Whether the frame pointer and the return address are where the ABI has them.
     fn are_kept(self, row: &UnwindTableRow<usize>) -> bool {
         let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else {
             return false;

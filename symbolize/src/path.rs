@@ -4,12 +4,12 @@
 #[derive(Default)]
 pub(crate) struct Path {
     written: String,
-    /// What stands before the next part, unless that part is dropped.
+    /// The text to write before the next part: `::`, or nothing. Not written if the next part is dropped.
     separator: &'static str,
     inner: Inner,
 }
 
-/// Which body inside the written path is meant.
+/// Which code the name refers to: the function that the written path names, or a body inside that function.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Inner {
     /// No inner body: the function that the path names.
@@ -17,11 +17,12 @@ enum Inner {
     Itself,
     /// The body of an `async fn`, or perhaps a closure.
     Body,
+    /// A body of this kind, such as `closure`.
     Named(&'static str),
 }
 
 impl Path {
-    /// Takes the `::` before the next part.
+    /// Notes the `::` before the next part.
     pub(crate) fn separate(&mut self) {
         self.separator = "::";
     }
@@ -30,7 +31,8 @@ impl Path {
         self.written.is_empty() && self.separator.is_empty()
     }
 
-    /// Where the next part goes. A part after a body is an item inside that body (`f::{closure#0}::g`).
+    /// Writes the pending separator, and returns the text to which the caller appends the next part. A part after a
+    /// body is an item inside that body (`f::{closure#0}::g`).
     pub(crate) fn written(&mut self) -> &mut String {
         if self.separator == "::" {
             self.inner = Inner::Itself;
@@ -39,6 +41,7 @@ impl Path {
         &mut self.written
     }
 
+    /// Adds a part in braces, such as `{closure#0}`.
     pub(crate) fn braces(&mut self, braces: &str) {
         match Braces::of(braces) {
             Braces::Shim => {}
@@ -51,6 +54,7 @@ impl Path {
         self.separator = "";
     }
 
+    /// Appends the rewritten path to `out`.
     pub(crate) fn finish(mut self, out: &mut String) {
         self.written.push_str(self.separator);
         match self.inner {
@@ -64,17 +68,17 @@ impl Path {
     }
 }
 
-/// What a part in braces says.
+/// The meaning of a part in braces.
 enum Braces {
     /// The code of an `async fn`.
     AsyncFn,
-    /// This kind of body, for certain.
+    /// A body of this kind.
     Some(&'static str),
     /// A closure, or the code of an `async fn`.
     Unclear,
     /// An adapter made by the compiler around the named function.
     Shim,
-    /// Something that has to stay.
+    /// Something else, which is kept unchanged.
     Other,
 }
 
@@ -89,7 +93,8 @@ impl Braces {
             "async_gen_block" => Self::Some("async gen block"),
             "coroutine" => Self::Some("coroutine"),
             "async_closure" => Self::Some("async closure"),
-            // A second closure directly in a function: an `async fn` has only its body there.
+            // Certainly a closure. The body of an `async fn` is `{closure#0}` in symbol names, and
+            // `{async_fn_env#0}` in debug info.
             "closure" if kind.ends_with("_env") || number != "0" => Self::Some("closure"),
             "closure" => Self::Unclear,
             "vtable.shim" | "shim:vtable" | "shim:reify" | "reify.shim" => Self::Shim,
@@ -98,7 +103,7 @@ impl Braces {
     }
 }
 
-/// What bodies are called that have no name of their own.
+/// The kinds of bodies, as `tidy` writes them before ` in `.
 const KINDS: [&str; 6] = [
     "async block",
     "gen block",

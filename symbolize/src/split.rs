@@ -1,5 +1,5 @@
-//! Debug info that was split off when the program was compiled: `.dwo` files, or all of them in a
-//! package `.dwp` beside the program (DWARF 5, section 7.3).
+//! Debug info that the compiler wrote to separate files: a `.dwo` file for each unit, or a package
+//! `.dwp` next to the program that contains all of them (DWARF 5, section 7.3).
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,10 +15,10 @@ use crate::module::open;
 use crate::places::Places;
 use crate::sections::{Images, Reader, Sections};
 
-/// Where the parts of a program's debug info are.
+/// Finds and loads the split parts of a program's debug info.
 pub(crate) struct Split<'i> {
     package: Option<DwarfPackage<Reader<'i>>>,
-    /// Where the program lies.
+    /// The directory of the program.
     directory: PathBuf,
     places: Places,
 }
@@ -35,7 +35,7 @@ impl<'i> Split<'i> {
         }
     }
 
-    /// Completes a lookup, loading the parts that the lookup requests.
+    /// Completes a lookup of addr2line. Loads the split parts that the lookup requests on the way.
     pub(crate) fn answer<L>(&self, mut result: LookupResult<L>, images: &'i Images) -> L::Output
     where
         L: LookupContinuation<Buf = Reader<'i>>,
@@ -50,7 +50,7 @@ impl<'i> Split<'i> {
         }
     }
 
-    /// The part that was split off a unit; `None` if the unit is complete, or the part is not found.
+    /// The split part that belongs to the unit `skeleton`. `None` if the unit is complete, or the part is not found.
     pub(crate) fn part_of(
         &self,
         skeleton: UnitRef<'_, Reader<'i>>,
@@ -90,7 +90,7 @@ impl<'i> Split<'i> {
             .map(Arc::new)
     }
 
-    /// The part in this file, if the file has the requested part.
+    /// Loads the requested part from the file at `path`. `None` if the file has another part.
     fn load_part(
         &self,
         path: &Path,
@@ -106,12 +106,12 @@ impl<'i> Split<'i> {
         is_requested.then_some(part)
     }
 
-    /// The path as written by the compiler, and the path beside the program.
+    /// The two paths at which the part may be: the path that the compiler recorded, and the directory of the program.
     fn places_of(&self, requested: &SplitDwarfLoad<Reader<'i>>) -> Option<[PathBuf; 2]> {
         let name = path_of(requested.path.as_ref()?);
         let directory = requested.comp_dir.as_ref().map(path_of).unwrap_or_default();
-        let with = self.directory.join(name.file_name()?);
-        Some([self.places.file(&directory.join(&name)), with])
+        let local = self.directory.join(name.file_name()?);
+        Some([self.places.file(&directory.join(&name)), local])
     }
 }
 

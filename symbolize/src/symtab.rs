@@ -1,4 +1,4 @@
-//! The symbol tables of a module: the names where there is no DWARF.
+//! The symbol tables of a module: they give names to functions without DWARF.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::file::image::Image;
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     symbols: Vec<Symbol>,
-    /// The memory that they take.
+    /// The memory that the symbols take, which is charged to the budget.
     _charge: Option<Charge>,
 }
 
@@ -60,7 +60,7 @@ impl SymbolTable {
         self.symbols[..after].last().map(|s| s.start)
     }
 
-    /// The mangled names of the function at this address, best first.
+    /// The mangled names of the function at this address, in the order of preference.
     pub(crate) fn names_at(&self, address: Svma) -> impl Iterator<Item = &str> {
         let after = self.symbols.partition_point(|s| s.start <= address);
         let start = self.start_at(address);
@@ -75,12 +75,12 @@ impl SymbolTable {
 /// How many names of a function are considered. In a hostile table all symbols begin at the same address.
 const MAX_NAMES: usize = 1024;
 
-/// False if there is not enough memory for all of them.
+/// Adds the function symbols of a file. Returns false if the budget has no room for all of them.
 fn read_symbols(image: &Image, symbols: &mut Vec<Symbol>, charge: &mut Charge) -> bool {
     let Ok(object) = object::File::parse(image) else {
         return true;
     };
-    // Read at once, rather than name by name.
+    // Reads each table of names as a whole. Otherwise each name would be a read of its own.
     for names in [".strtab", ".dynstr"] {
         if let Some(section) = object.section_by_name(names) {
             let _ = section.data();
@@ -137,12 +137,14 @@ fn is_code(flags: SectionFlags) -> bool {
     matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
 }
 
-/// `_IO_puts` is `puts` under a name that is not for people; mangled names look alike but are not meant.
+/// Whether a name begins with an underscore and is not mangled. Such a name is often an alias: `_IO_puts` is another
+/// name of `puts`. Names without the underscore are preferred.
 fn is_reserved(name: &str) -> bool {
     name.starts_with('_') && !name.starts_with("_Z") && !name.starts_with("_R")
 }
 
-/// Symbols without a size (assembly) extend to the end of the section at first. Ends each at the next symbol.
+/// Ends each symbol where the next begins, at the latest. This bounds symbols without a size (from assembly), which
+/// until then extend to the end of the section.
 fn bound_sizeless(symbols: &mut [Symbol]) {
     let mut next_start = Svma(u64::MAX);
     let mut current = Svma(u64::MAX);

@@ -33,13 +33,17 @@ pub fn tidy(name: &str) -> String {
 /// How deep brackets may be nested; real type names of futures reach a few dozen.
 const MAX_DEPTH: usize = 200;
 
+/// The part of the name that is still to be parsed, and how many brackets are open there.
+///
+/// Parsing methods return `None` if the name is not understood.
 struct Text<'a> {
     rest: &'a str,
     depth: usize,
 }
 
 impl Text<'_> {
-    /// Copies paths and what is between them, up to a bracket that was not opened here.
+    /// Parses paths and copies the text between them, up to a closing bracket whose opening bracket is not part of
+    /// the list.
     fn list(&mut self, out: &mut String) -> Option<()> {
         while let Some(next) = self.rest.chars().next() {
             match next {
@@ -77,7 +81,7 @@ impl Text<'_> {
         self.rest.starts_with(close).then(|| self.copy(1, out))
     }
 
-    /// Parses a path such as `a::b<C>::{{closure}}`, up to where no further part follows.
+    /// Parses a path such as `a::b<C>::{{closure}}`, up to its last part.
     fn path(&mut self, out: &mut String) -> Option<()> {
         let mut path = Path::default();
         while let Some(next) = self.rest.chars().next() {
@@ -98,7 +102,8 @@ impl Text<'_> {
         Some(())
     }
 
-    /// `<a::S as b::T>` at the start of a path stays; `<a::S>` is only the other mangling's way to say `a::S`.
+    /// Parses the `<…>` at the start of a path. `<a::S as b::T>` is kept. `<a::S>` becomes `a::S`, which the other
+    /// name mangling has there.
     fn qualified(&mut self, path: &mut Path) -> Option<()> {
         let mut text = String::new();
         self.bracketed(&mut text)?;

@@ -8,7 +8,8 @@ use crate::core_file::{CoreFile, files};
 use crate::target::Target as _;
 
 impl CoreFile {
-    /// The files with code. Paths are where the files are now.
+    /// The files with code, each with the path at which it is read. If the executable has moved since the core
+    /// was written, that is its new path.
     pub fn modules(&self, process: ProcessId) -> Vec<Module> {
         let mappings = self.mappings.iter();
         let code = mappings.filter(|mapping| mapping.is_executable && !mapping.path.is_empty());
@@ -24,7 +25,8 @@ impl CoreFile {
     }
 }
 
-/// Relative paths would depend on where the trace is read.
+/// Makes a path absolute, because the trace may be read in another directory. Names in brackets, such as
+/// `[vdso]`, are no paths.
 fn absolute(path: Vec<u8>) -> Vec<u8> {
     if path.starts_with(b"[") {
         return path;

@@ -1,15 +1,16 @@
-//! [`frame_bytes`]: how much room a function makes on the stack, by its first instructions.
+//! [`frame_bytes`]: the size of a function's stack frame, from its first instructions.
 
 use crate::stacks::registers::Processor;
 use crate::target::Target;
 
-/// The code at the beginning of a function that makes room on the stack.
+/// How many bytes of code are read at the beginning of a function.
 const PROLOGUE_BYTES: usize = 48;
 
-/// How many bytes lie between the stack pointer and the end of the frame, in a function that begins by
-/// setting up a frame pointer. `None` if the beginning has anything else.
+/// The size of the frame of a function: the bytes between the stack pointer and the end of the frame, which is
+/// just above the return address. `None` if the function does not begin by setting up a frame pointer, or its
+/// first instructions are not understood.
 ///
-/// Calls within the function do not change that, unless they pass arguments on the stack.
+/// The size stays the same throughout the function, except during a call that passes arguments on the stack.
 pub fn frame_bytes(target: &dyn Target, processor: Processor, function: u64) -> Option<u64> {
     if processor != Processor::X86_64 {
         return None;
@@ -24,7 +25,7 @@ fn x86_frame_bytes(code: &[u8]) -> Option<u64> {
     let code = code.strip_prefix(&[0x55])?; // push rbp
     let mov = [[0x48, 0x89, 0xe5], [0x48, 0x8b, 0xec]]; // mov rbp, rsp
     let mut code = mov.iter().find_map(|mov| code.strip_prefix(mov))?;
-    let mut bytes = 16_u64;
+    let mut bytes = 16_u64; // the return address and the saved rbp
     loop {
         code = match code {
             // push
@@ -45,12 +46,13 @@ fn x86_frame_bytes(code: &[u8]) -> Option<u64> {
     }
 }
 
-/// Sizes are not negative, except by `sub` of a negative number, which gives room back.
+/// Adds the operand of a `sub`. `None` if the operand is negative: then the instruction makes the frame smaller.
 fn plus(bytes: u64, size: i32) -> Option<u64> {
     bytes.checked_add(u64::try_from(size).ok()?)
 }
 
-/// Whether the code may change the stack pointer: it has bytes that could be `sub`, `and` or `lea`.
+/// Whether the code after the known instructions may change the stack pointer: it is empty, or has bytes that could
+/// be `sub`, `and` or `lea` with the stack pointer.
 fn makes_more_room(code: &[u8]) -> bool {
     code.is_empty()
         || code.windows(4).any(|code| {

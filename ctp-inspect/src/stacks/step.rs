@@ -11,7 +11,7 @@ use crate::stacks::window::StackWindow;
 pub enum Step {
     /// The caller.
     Caller {
-        /// The end of the called function's frame.
+        /// The address at which the called function's frame ends (its canonical frame address).
         end: u64,
         /// Registers of the caller.
         registers: Box<Registers>,
@@ -22,7 +22,8 @@ pub enum Step {
     Unknown,
 }
 
-/// The caller of a function with a frame that ends at `end`.
+/// Finds the caller of a function. `registers` are those in the function, `rules` say where it has saved those of
+/// its caller, and `end` is the address at which its frame ends (the canonical frame address of DWARF).
 pub fn caller(
     window: &StackWindow<'_>,
     rules: &Rules,
@@ -66,12 +67,13 @@ pub fn caller(
     }
 }
 
-/// AArch64 has return addresses in a register, so functions that call none may use no stack.
+/// Whether a function may use no stack at all. On AArch64, the return address is in a register, so a function
+/// that calls no other need not save anything.
 fn can_lack_frame(registers: &Registers) -> bool {
     registers.processor == Processor::Aarch64
 }
 
-/// The value of a register in the caller.
+/// The value that a register has in the caller. `None` if unknown.
 fn value(
     window: &StackWindow<'_>,
     rules: &Rules,

@@ -1,7 +1,7 @@
-//! [`PageMap`]: which pages of a process were ever used, by `/proc/PID/pagemap`.
+//! [`PageMap`]: which pages of a process were ever used, according to `/proc/PID/pagemap`.
 //!
-//! Allocators reserve much more memory than programs use. To read such a page takes time, and makes the kernel
-//! add a page of zeros to the process.
+//! Allocators reserve much more memory than programs use. Reading a page that was never used takes time, and makes
+//! the kernel add a page of zeros to the process.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 const IS_PRESENT: u64 = 1 << 63;
 const IS_SWAPPED: u64 = 1 << 62;
 const ENTRY_BYTES: u64 = 8;
-/// Entries that are read at a time.
+/// How many entries are read at a time.
 const PIECE: u64 = 8192;
 
 /// The page map of a process.
@@ -26,7 +26,7 @@ impl PageMap {
     /// Opens the page map of a process.
     ///
     /// # Errors
-    /// The kernel has none, or it may not be read.
+    /// The kernel has no page maps, or this page map may not be read.
     pub fn open(pid: u32) -> io::Result<Self> {
         Ok(PageMap {
             file: File::open(format!("/proc/{pid}/pagemap"))?,
@@ -34,7 +34,8 @@ impl PageMap {
         })
     }
 
-    /// The parts of private memory that were ever used, or for which this is unknown.
+    /// The parts of `range`, which is private memory, that were ever used. If the page map cannot be read, the
+    /// rest of the range is included.
     pub fn populated(&self, range: Range<u64>) -> Vec<Range<u64>> {
         let mut populated = Vec::new();
         let mut buffer = vec![0; (PIECE * ENTRY_BYTES) as usize];
@@ -58,7 +59,7 @@ impl PageMap {
     }
 }
 
-/// Adds a range, which is joined with the last if they adjoin.
+/// Adds a range. If it begins where the last range ends, the last range is extended instead.
 fn add(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,

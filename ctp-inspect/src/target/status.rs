@@ -5,16 +5,16 @@ use std::fs;
 /// The parts of `/proc/PID/status` that decide whether a process can be inspected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The process to which the thread of this id belongs.
+    /// The id of the process. Differs from the id that was read if that is the id of another thread.
     pub process: u32,
-    /// The process has exited, and its parent has not noticed yet.
+    /// The process has exited, and its parent has not waited for it yet.
     pub is_zombie: bool,
     /// The real, effective and saved user ids.
     pub uids: Vec<u32>,
 }
 
 impl Status {
-    /// `None` if no process has this id.
+    /// Reads the status of the process or thread with this id. `None` if there is none.
     pub fn read(pid: u32) -> Option<Self> {
         let text = fs::read(format!("/proc/{pid}/status")).ok()?;
         Some(Self::parse(&String::from_utf8_lossy(&text)))

@@ -1,7 +1,7 @@
 //! [`Mark`]: what a function on a stack says about its thread, by the function's name.
 //!
-//! The names are those of tokio 1.21 to 1.54. Names of threads say nothing: threads of the blocking
-//! pool have the same names as workers.
+//! The names are those of tokio 1.21 to 1.54. The names of threads cannot be used instead: threads of the
+//! blocking pool have the same names as workers.
 
 /// What a function says about the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub enum Mark {
     BlockInPlace,
 }
 
-/// Modules and functions with a mark. The first that fits counts; one that ends with `::` or a part of
-/// a name stands for all that begin like this.
+/// Paths of functions in `tokio::runtime`, with their marks. The first entry that fits decides. An entry that
+/// ends with `*` fits all paths that begin with the text before the `*`.
 const MARKS: &[(&str, Mark)] = &[
     ("task::raw::poll", Mark::Poll),
     ("task::harness::Harness::poll", Mark::Poll),
@@ -100,7 +100,8 @@ fn path(name: &str) -> String {
     without_brackets(owner) + &without_brackets(rest)
 }
 
-/// Where the bracket closes that was open before this text, or the end.
+/// The position of the `>` that closes a bracket which was opened before `text`. The length of `text` if there is
+/// none.
 fn closing(text: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -114,7 +115,7 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// What is before a separator that is not in brackets.
+/// The text before the first `separator` that is not inside brackets.
 fn split_at_depth_0<'t>(text: &'t str, separator: &str) -> Option<&'t str> {
     let mut places = text.match_indices(separator).map(|(at, _)| &text[..at]);
     places.find(|before| {
@@ -122,7 +123,7 @@ fn split_at_depth_0<'t>(text: &'t str, separator: &str) -> Option<&'t str> {
     })
 }
 
-/// The text without `<...>`, and without the `::` before these.
+/// The text without generic arguments (`<...>`), and without a `::` directly before them.
 fn without_brackets(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -134,7 +135,7 @@ fn without_brackets(text: &str) -> String {
     out + rest
 }
 
-/// Whether this `>` belongs to the arrow of a function's type.
+/// Whether the `>` at this position belongs to the arrow in the type of a function.
 fn is_arrow(text: &str, at: usize) -> bool {
     text[..at].ends_with('-')
 }

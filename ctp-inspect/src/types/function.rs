@@ -6,11 +6,11 @@ use symbolize::DebugReader;
 use super::Entry;
 use super::module::{Die, Module, Unit};
 
-/// How deep functions are nested in a unit at most.
+/// The maximum depth of entries in a unit at which functions are searched for.
 const MAX_DEPTH: u32 = 128;
 
 impl Module {
-    /// The function with the code at an address. Functions that were looked up before are remembered.
+    /// The debug entry of the function that contains the code at an address. The result is cached.
     pub(super) fn function_at(&self, address: u64) -> Option<Entry> {
         if let Some(known) = self.functions.borrow().get(&address) {
             return *known;
@@ -28,7 +28,7 @@ impl Module {
     }
 }
 
-/// Where the entry of the function is in a unit.
+/// The offset in the unit of the entry of the function that contains the address.
 fn function_in(unit: Unit<'_>, address: u64) -> gimli::Result<Option<usize>> {
     let mut ranges = unit.unit_ranges()?;
     while let Some(range) = ranges.next()? {
@@ -62,7 +62,7 @@ fn function_below<'u>(
     Ok(None)
 }
 
-/// Whether the code of an entry has an address.
+/// Whether the code of an entry includes this address.
 pub(super) fn contains<'u>(unit: Unit<'u>, entry: &Die<'u>, address: u64) -> gimli::Result<bool> {
     let mut ranges = unit.die_ranges(entry)?;
     while let Some(range) = ranges.next()? {

@@ -34,7 +34,7 @@ pub enum Kind {
     Struct(Vec<Member>),
     /// Any of these members.
     Union(Vec<Member>),
-    /// A variant.
+    /// One of several variants.
     Enum(Enum),
     /// A number with a name for each value.
     Names(Vec<(u64, String)>),
@@ -54,7 +54,8 @@ pub struct Member {
 /// A type with variants. The bodies of async functions are such types too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enum {
-    /// Where the number of the variant is, and its size in bytes; `None` if the only variant needs none.
+    /// The offset and the size, in bytes, of the number that says which variant a value has. `None` if there is
+    /// only one variant, which needs no number.
     pub discriminant: Option<(u64, u64)>,
     /// The variants.
     pub variants: Vec<Variant>,
@@ -63,13 +64,13 @@ pub struct Enum {
 /// A variant of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// Which numbers mean this variant.
+    /// The discriminants of this variant.
     pub numbers: Numbers,
     /// The contents.
     pub member: Member,
     /// Path of the source file in which the variant is declared; empty if unknown.
     pub file: String,
-    /// The line that declares the variant, or of the `.await` in an async function; 0 if unknown.
+    /// The line that declares the variant or, in an async function, the line of the `.await`. 0 if unknown.
     pub line: u32,
 }
 
@@ -85,7 +86,7 @@ pub enum Numbers {
 }
 
 impl Type {
-    /// The members that each value has.
+    /// The members of a struct. Empty for all other types.
     pub fn members(&self) -> &[Member] {
         match &self.kind {
             Kind::Struct(members) => members,
@@ -112,19 +113,19 @@ impl Type {
 }
 
 impl Enum {
-    /// The index of the variant with this number; `None` if the number means none, or if that is not
-    /// certain.
+    /// The index of the variant that has this discriminant. `None` if no variant has it, or if the discriminants
+    /// of some variant are unknown.
     pub fn variant(&self, number: u64) -> Option<usize> {
-        if let Some(index) = self.with(Numbers::Is(number)) {
+        if let Some(index) = self.with_numbers(Numbers::Is(number)) {
             return Some(index);
         }
-        if self.with(Numbers::Unknown).is_some() {
+        if self.with_numbers(Numbers::Unknown).is_some() {
             return None;
         }
-        self.with(Numbers::Others)
+        self.with_numbers(Numbers::Others)
     }
 
-    fn with(&self, numbers: Numbers) -> Option<usize> {
+    fn with_numbers(&self, numbers: Numbers) -> Option<usize> {
         let mut variants = self.variants.iter();
         variants.position(|variant| variant.numbers == numbers)
     }

@@ -34,7 +34,8 @@ impl<P: Platform> Probe<P> {
         SiteWord::from_id(self.intern_site(&Entry::function(addr, name)))
     }
 
-    /// The id in the table of chains of the chain with this hash; `make` creates a new chain.
+    /// The id that the table of chains has for the chain with this hash. If the id is not cached,
+    /// `make` returns the chain, which is then looked up or added. 0 if the table is full.
     #[inline(always)]
     pub(crate) fn chain(&self, hash: u64, make: impl FnOnce() -> Chain) -> u32 {
         CHAINS.id(hash >> 16, self.attachment, || self.intern_chain(&make()))
@@ -57,8 +58,9 @@ impl<P: Platform> Probe<P> {
         })
     }
 
-    /// The site word for a wait at `site` that began at the end of this chain. The chain was found
-    /// before that site was announced.
+    /// The site word for a wait that was announced at `site`, with the chain that the poll found. A
+    /// chain that names another site is replaced by a copy that names `site`. Without a known chain,
+    /// the word is that of `site`.
     pub(crate) fn site_in_chain(&self, site: SiteWord, chain: u32) -> SiteWord {
         let table = self.region.chains;
         let chain = match chain::lookup(table, chain) {
@@ -83,7 +85,7 @@ impl<P: Platform> Probe<P> {
         self.count_if_unnamed(id)
     }
 
-    /// Counts an id of 0, for which a table had no room. Returns the id.
+    /// Returns `id`. An id of 0 means that a table had no room, and is counted in the header.
     pub(crate) fn count_if_unnamed(self, id: u32) -> u32 {
         if id == 0 && self.region.extended {
             self.region.header.unnamed.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,6 @@
-//! The waker with which a traced future is polled. Usually it wraps the executor's waker, for as
-//! long as that stays the same. Without a recorder it is the executor's own.
+//! The waker with which a traced future is polled. Usually this is a wrapper around the executor's
+//! waker. The wrapper is kept until the executor passes another waker. Without a recorder, the future
+//! is polled with the executor's own waker.
 
 mod branches;
 mod callers;
@@ -53,6 +54,8 @@ impl Wakers {
         )
     }
 
+    /// The wrapper around `inner`, created if there is none, `inner` is another waker than before, or
+    /// events are not recorded. `None` without a recorder.
     #[inline(always)]
     fn around(
         &mut self,
@@ -86,9 +89,12 @@ impl Wakers {
     }
 }
 
-/// A waker without data cannot know what to wake. An executor with such a waker, as
-/// [`Waker::noop`], polls at times of its own, so the number of wakers says nothing. Neither does it
-/// where leaf futures may keep wakers from a time without a recorder.
+/// A waker that records wakes of the coroutine, with counted clones if the count means anything. `None`
+/// if the coroutine is not recorded.
+///
+/// The count means nothing in two cases. A waker without data, such as [`Waker::noop`], cannot wake a
+/// particular task, so its executor polls without being woken. And if the coroutine began without a
+/// recorder, leaf futures may keep wakers that were never counted.
 fn trace_of(inner: &Waker, task: &Task) -> Option<linux::Waker> {
     if inner.data().is_null() || !task.is_whole() {
         task.is_recorded().then(|| task.waker())

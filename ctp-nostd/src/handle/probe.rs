@@ -36,8 +36,8 @@ impl<P: Platform> Probe<P> {
         }
     }
 
-    /// Sets whether the recorder's `membarrier` reaches this process, or the recorder is never
-    /// rung. Then events need no fence, see [`crate::doorbell`].
+    /// Sets whether events can do without a fence. They can if the recorder's `membarrier` reaches
+    /// this process, or if the process never wakes the recorder. See [`crate::doorbell`].
     pub fn ordered_by_recorder(self, is_ordered: bool) -> Self {
         let Region {
             extended,
@@ -79,8 +79,8 @@ impl<P: Platform> Probe<P> {
     /// with several descriptors, name the last one that coroutines wait for. The caller is recorded
     /// as the site.
     ///
-    /// The type says what the resource is: an `i32` a descriptor, a `usize` the address of a lock
-    /// or a channel, a `u64` something defined by the program, even if it is an address.
+    /// The type says what the resource is: an `i32` is a descriptor, a `usize` is the address of a
+    /// lock or a channel, and a `u64` is a number that the program defines, even if it is an address.
     #[track_caller]
     pub fn closed(self, resource: impl Into<Resource>) {
         let Resource { kind, number } = resource.into();
@@ -148,8 +148,9 @@ impl<P: Platform> Probe<P> {
         );
     }
 
-    /// Records that the resource is released; use a name of the same type. Call this just before the
-    /// release, so that the next event of that lock is recorded later. A resource that was not
+    /// Records that the resource is released. Pass a value of the same type as to
+    /// [`acquired`](Probe::acquired). Call this just before the release, so that the next event of that
+    /// lock is recorded later. A resource that was not
     /// [`acquired`](Probe::acquired) during the recording is ignored.
     #[inline]
     #[track_caller]

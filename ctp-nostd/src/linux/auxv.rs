@@ -18,9 +18,9 @@ pub(super) const AT_EXECFN: usize = 31;
 
 type Getauxval = unsafe extern "C" fn(c_ulong) -> c_ulong;
 
-/// The value of an entry; nothing if the vector cannot be read or has no such entry.
+/// The value of an entry. `None` if the vector cannot be read or has no such entry.
 ///
-/// libc is asked first: `/proc/self/auxv` belongs to root in a process that is not dumpable.
+/// Prefers libc's copy, because `/proc/self/auxv` belongs to root in a process that is not dumpable.
 pub(super) fn value(kind: usize) -> Option<usize> {
     from_libc(kind).or_else(|| from_kernel(kind))
 }
@@ -49,17 +49,17 @@ fn word(bytes: &[u8]) -> Option<usize> {
     bytes.try_into().map(usize::from_ne_bytes).ok()
 }
 
-/// libc's function, where the program is linked with a libc that has it.
+/// libc's `getauxval`. `None` if the program is not linked with a libc that has the function.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn getauxval() -> Option<Getauxval> {
     let address: *const ();
     // SAFETY: loads one address from the global offset table, which is there in every program.
     unsafe { load_weak!("getauxval", address) };
-    // SAFETY: null becomes nothing; any other address is that of libc's function.
+    // SAFETY: null becomes `None`; any other address is that of libc's function.
     unsafe { core::mem::transmute::<*const (), Option<Getauxval>>(address) }
 }
 
-/// Other targets use the kernel's copy.
+/// On other targets, the vector is read from `/proc/self/auxv`.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn getauxval() -> Option<Getauxval> {
     None

@@ -10,8 +10,8 @@ use crate::handle::coroutine::Origin;
 use crate::platform::Probe;
 use crate::protocol::wait::{Resource, Wait};
 
-/// The attached program, if it is recorded. A fork of an attached program gets memory of its own
-/// here, at the first need.
+/// The probe of this program, if a recorder records the program. In the fork of an attached program,
+/// the first call requests memory for the fork.
 #[inline]
 pub fn probe() -> Option<Probe<Linux>> {
     session::current().map(|session| session.probe)
@@ -75,8 +75,8 @@ pub fn acquired_shared_at(resource: impl Into<Resource>, place: &'static Locatio
     }
 }
 
-/// Records that such a resource, named by the same type, is about to be released. See
-/// [`Probe::released`].
+/// Records that a resource is about to be released. The resource must have the same type and number as
+/// in the call of [`acquired`]. See [`Probe::released`].
 #[inline]
 #[track_caller]
 pub fn released(resource: impl Into<Resource>) {

@@ -1,4 +1,4 @@
-//! Memory as it was mapped. Its bytes become tables of words here.
+//! Turns the bytes of a memory mapping into references to the header and to tables.
 #![allow(
     unsafe_code,
     reason = "the only place where bytes of a mapping become typed references"
@@ -11,9 +11,10 @@ use super::refused::Refused;
 use crate::memory::layout::{Attach, Header, Interned, Lane, LaneRecord, Span, Station};
 use crate::sync::{AtomicU32, Ordering};
 
-/// Memory that the creator promised to be mapped, and shared only through atomics.
+/// A memory mapping. The caller of [`of`](MappedMemory::of) has promised that it stays mapped for `'m`,
+/// and that all other accesses are atomic.
 pub(crate) struct MappedMemory<'m> {
-    /// Aligned like the header.
+    /// The start of the mapping, aligned like the header.
     base: *mut u8,
     bytes: usize,
     mapped: PhantomData<&'m Header>,
@@ -42,7 +43,7 @@ impl<'m> MappedMemory<'m> {
             .ok_or(Refused::TooShort(self.bytes, size_of::<Header>()))
     }
 
-    /// `count` stations behind the header. The header's size keeps them aligned.
+    /// The `count` stations that follow the header. The header's size keeps the stations aligned.
     pub fn stations(&self, count: u32) -> Result<&'m [Station], Refused> {
         let needed_bytes = (count as usize).saturating_add(1).saturating_mul(1024);
         match self.table(size_of::<Header>() as u64, count) {
@@ -68,7 +69,7 @@ impl<'m> MappedMemory<'m> {
         self.table(offset, entries)
     }
 
-    /// `count` entries of `T` from byte `offset` on, or nothing if they do not fit.
+    /// `count` entries of `T` from byte `offset` on. `None` if they do not fit or are not aligned.
     fn table<T: AtomicsOnly>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
         let offset = usize::try_from(offset).ok()?;
         let end = size_of::<T>()

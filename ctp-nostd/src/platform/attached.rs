@@ -63,7 +63,7 @@ impl<T> Attached<T> {
     /// The value, unless the program has forked since.
     #[inline(always)]
     pub fn live(&self) -> Option<&T> {
-        // SAFETY: it came from a `'static` reference.
+        // SAFETY: `present` was made from a `'static` reference.
         let present = unsafe { &*self.present };
         if present.load(Ordering::Acquire) != self.attachment {
             return None;
@@ -107,12 +107,12 @@ impl<T> AttachedOnce<T> {
             return;
         }
         // SAFETY: the cell is not shared between threads (`UnsafeCell` is not `Sync`). A signal
-        // handler that interrupts this thread reads either state or, amid the copy, a `present` word
+        // handler that interrupts this thread reads either state or, during the copy, a `present` word
         // that differs from `attachment`: see below. There is no reference into the cell: `live` and
         // `get` return references to the value only, and there was no value.
         let cell = unsafe { &mut *self.0.get() };
-        // Until `present` is set, it is the word that is always 0, and `attachment` is not 0. So a
-        // handler finds no value until all of it is there.
+        // Until the last line, `present` points to the word that is always 0, and `attachment` is not
+        // 0. So a signal handler finds no value until the value is complete.
         cell.value = attached.value;
         cell.attachment = attached.attachment;
         compiler_fence(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! How a recorder asks a program that runs already to attach: both halves.
+//! How a recorder asks a running program to attach: both halves.
 //!
 //! ```text
 //!   recorder                              probe, when a coroutine is born or runs
@@ -11,13 +11,14 @@
 //! program. Each write is a system call of its own, so step 4 sees the paths of step 2. Nothing
 //! else is ever written into a program from outside.
 //!
-//! A program attaches once in its life. A request that comes later, or while another recorder's
-//! request is pending, is not made: the recorder finds that `number` is not 0.
+//! A program attaches once in its life. A recorder that finds a `number` other than 0 writes nothing:
+//! the program has attached before, or another recorder's request is pending.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-/// The first bytes of a request; their only copy in writable data. The last byte is the version.
+/// The first bytes of a request, by which a recorder finds the request: writable data has no other
+/// copy of them. The last byte is the version.
 pub const MAGIC: [u8; 32] =
     *b"\xc7\x9eCTP attach request\x1b\x02\xd8\xa4\x93\xe6\x71\x0c\xf5\x8a\x4d\x01";
 
@@ -56,7 +57,7 @@ impl AttachRequest {
     pub const PATHS_OFFSET: usize = offset_of!(AttachRequest, memory_path);
 }
 
-/// Both paths as they stand in a request.
+/// The fields `memory_path` and `socket_path` of a request, each filled up with zeros.
 pub type PathBytes = [u8; MEMORY_PATH_BYTES + SOCKET_PATH_BYTES];
 
 /// Recorder: the bytes of both paths. `None` if a path is too long.

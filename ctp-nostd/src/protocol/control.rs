@@ -29,8 +29,8 @@
 //!
 //! **Dropped events** take no number and no time, and are in no slot and no lane. So kept events
 //! are numbered without gaps, and an event that is absent on purpose cannot be taken for lost. A
-//! dropped event is counted in `dropped_filtered`, and `state` records that the coroutine did
-//! something unseen, and what it does now. The next kept event carries [`AFTER_FILTERED`], so
+//! dropped event is counted in `dropped_filtered`, and `state` records its kind, which says what the
+//! coroutine does now. The next kept event carries [`AFTER_FILTERED`], so
 //! readers do not take the time between its neighbours for a single wait or run. If the recording
 //! ends before such an event, only `state` describes the present, and no verdict is built on
 //! earlier events.
@@ -72,7 +72,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// As stored; 0 keeps everything.
+    /// The value for the header's `kind_mask`. 0 keeps all events.
     pub const fn to_word(self) -> u32 {
         let stopped = if self.stopped { STOPPED } else { 0 };
         let runs = (self.without_runs as u32) << EventKind::Run as u32;
@@ -80,7 +80,7 @@ impl Control {
         stopped | runs | suspends | self.only_thread << THREAD_SHIFT
     }
 
-    /// Does this drop any events?
+    /// Whether this filter drops any events.
     pub const fn is_in_force(self) -> bool {
         self.to_word() != 0
     }
@@ -102,8 +102,8 @@ pub fn withdraw(started: &AtomicU32, n: u32) -> bool {
     unlocked::exchange_u32(started, n.wrapping_add(1), n) // K4
 }
 
-/// Probe: does this nonzero word drop an event of this kind? Calls `thread` only if the word
-/// filters by thread.
+/// Probe: whether `word`, which is not 0, drops an event of this kind. Calls `thread`, which returns
+/// the thread id, only if the word filters by thread.
 #[inline(always)]
 pub fn keeps_out(word: u32, kind: EventKind, thread: impl FnOnce() -> u64) -> bool {
     if word & (STOPPED | 1 << kind as u32) != 0 {
@@ -114,9 +114,10 @@ pub fn keeps_out(word: u32, kind: EventKind, thread: impl FnOnce() -> u64) -> bo
     is_step && only != 0 && u64::from(only) != thread()
 }
 
-/// Probe: returns the mark for the kind of an event that is kept; `before` is the `state` from
-/// before the event. If a handler had an event dropped since then, the next event carries that
-/// mark.
+/// Probe: returns the mark that a kept event carries: [`AFTER_FILTERED`] if the event before was
+/// dropped, otherwise 0. `before` is the `state` from before the event, which is reset to 0. If an
+/// event of a signal handler was dropped in the meantime, `state` stays, and the next kept event
+/// carries the mark for that.
 #[inline(always)]
 pub fn take_mark(state: &AtomicU32, before: u32) -> u8 {
     if before != 0 {
@@ -133,8 +134,8 @@ pub fn leave_out(state: &AtomicU32, dropped: &AtomicU32, kind: EventKind) {
     state.store(after, Ordering::Release); // pairs with the load in `hidden_kind`
 }
 
-/// Recorder: is an event of this coroutine being judged again or written? The head may be ahead of
-/// `begun`, which is read first.
+/// Recorder: whether an event of this coroutine is between K2 and K5. `begun` is read first, so the
+/// head may be ahead of that value.
 pub fn is_inside(started: &AtomicU32, head: &AtomicU64) -> bool {
     let started = started.load(Ordering::Acquire); // C3
     let head = head.load(Ordering::Acquire); // C3, pairs with K5
@@ -142,7 +143,7 @@ pub fn is_inside(started: &AtomicU32, head: &AtomicU64) -> bool {
 }
 
 impl Header {
-    /// Are all records suppressed now, both events and thread events?
+    /// Whether recording is stopped: neither events nor thread events are recorded.
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.kind_mask.load(Ordering::Relaxed) & STOPPED != 0
@@ -164,12 +165,12 @@ impl Station {
         leave_out(&self.state, &self.dropped_filtered, kind);
     }
 
-    /// Is an event of this station being written?
+    /// Whether an event of this station is in progress.
     pub fn is_inside(&self) -> bool {
         is_inside(&self.begun, &self.event_head)
     }
 
-    /// Was the latest event a death, whether or not it was dropped?
+    /// Whether the latest event was a death, even if a filter dropped it.
     pub fn has_ended(&self) -> bool {
         let latest = self.slot_of(self.event_head().wrapping_sub(1));
         let (_, kind) = slot::when_and_what(latest);

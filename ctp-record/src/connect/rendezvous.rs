@@ -1,4 +1,5 @@
-//! The socket at which programs ring and the socket for control, in a private directory.
+//! The sockets of the recorder, in a private directory: programs connect to the first to request memory
+//! and to wake the recorder, and `ctp-record control` connects to the second.
 
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder};
@@ -26,23 +27,24 @@ pub struct Rendezvous {
     listener: UnixListener,
     /// The socket of `ctp-record control`, or why there is none.
     control: io::Result<UnixListener>,
-    /// A descriptor that is given up to admit a caller when no other is left.
+    /// A descriptor that is closed when no other is left, so that a connection can be accepted and rejected.
     spare: RefCell<Option<OwnedFd>>,
 }
 
 /// A program that connected.
 #[derive(Debug)]
 pub struct Caller {
-    /// The connection; `None` if no descriptor was left for it. The program then knows that it cannot ring.
+    /// The connection. `None` if no descriptor was left for it. Then the connection was closed, so the program
+    /// knows that it cannot wake the recorder.
     pub socket: Option<OwnedFd>,
-    /// Its process id, if the kernel knows.
+    /// The process id of the program, if the kernel reports one.
     pub pid: Option<u32>,
-    /// Its request, if read before the connection was given up.
+    /// The program's request for memory, if it was read before the connection was closed.
     pub requested: Option<MemoryRequest>,
 }
 
 impl Caller {
-    /// Whether the calling image still runs: its end and an exec close the connection.
+    /// Whether the program that connected still runs. The connection is closed when it ends or calls `exec`.
     pub fn is_connected(&self) -> bool {
         self.socket.as_ref().is_none_or(is_open)
     }
@@ -54,14 +56,14 @@ pub fn is_open(socket: &OwnedFd) -> bool {
     poll(&mut ends, Some(&Timespec::default())) == Ok(0)
 }
 
-/// The request in the first bytes on this connection, if they have arrived.
+/// Reads the request for memory from the first bytes on this connection. `None` if no request has arrived.
 pub fn heard(socket: impl AsFd) -> Option<MemoryRequest> {
     let mut bytes = [0; 64];
     let heard = read(socket, &mut bytes).ok()?;
     MemoryRequest::from_bytes(bytes.get(..heard)?)
 }
 
-/// Name of the socket at which programs ring.
+/// Name of the socket to which programs connect.
 pub const SOCK: &str = "sock";
 /// Name of the socket for control, in the same directory.
 pub const CONTROL: &str = "control";
@@ -83,7 +85,7 @@ impl Rendezvous {
             spare: RefCell::default(),
         };
         rendezvous.listener.set_nonblocking(true)?;
-        rendezvous.have_a_spare();
+        rendezvous.reserve_descriptor();
         Ok(rendezvous)
     }
 
@@ -122,7 +124,7 @@ impl Rendezvous {
 
     /// Accepts the next program that has connected.
     pub fn accept(&self) -> Option<Caller> {
-        self.have_a_spare();
+        self.reserve_descriptor();
         match self.listener.accept() {
             Ok((stream, _)) => {
                 stream.set_nonblocking(true).ok()?;
@@ -132,7 +134,7 @@ impl Rendezvous {
                     requested: None,
                 })
             }
-            Err(error) if is_no_descriptor_left(&error) => self.turn_away(),
+            Err(error) if is_no_descriptor_left(&error) => self.reject_caller(),
             Err(_) => None,
         }
     }
@@ -143,16 +145,17 @@ impl Rendezvous {
         match control.accept() {
             Ok((stream, _)) => may_control(&stream).then_some(stream),
             Err(error) if is_no_descriptor_left(&error) => {
-                self.pick_up(control, |_| ());
+                self.accept_briefly(control, |_| ());
                 None
             }
             Err(_) => None,
         }
     }
 
-    /// Reads the id and the request of a caller and hangs up. A pending connection would keep the recorder awake.
-    fn turn_away(&self) -> Option<Caller> {
-        self.pick_up(&self.listener, |stream| Caller {
+    /// Accepts a program for which no descriptor is left, reads its process id and request, and closes the
+    /// connection.
+    fn reject_caller(&self) -> Option<Caller> {
+        self.accept_briefly(&self.listener, |stream| Caller {
             pid: pid_of(stream),
             requested: stream
                 .set_nonblocking(true)
@@ -162,17 +165,17 @@ impl Rendezvous {
         })
     }
 
-    /// Accepts a caller for a moment, with the spare descriptor. Otherwise the pending connection would keep the
-    /// recorder awake.
-    fn pick_up<T>(&self, listener: &UnixListener, learn: fn(&UnixStream) -> T) -> Option<T> {
+    /// Accepts the next connection with the spare descriptor, and closes the connection after `learn`. If the
+    /// connection stayed pending, it would keep the recorder awake.
+    fn accept_briefly<T>(&self, listener: &UnixListener, learn: fn(&UnixStream) -> T) -> Option<T> {
         drop(self.spare.take()?);
         let learned = listener.accept().ok().map(|(stream, _)| learn(&stream));
-        self.have_a_spare();
+        self.reserve_descriptor();
         learned
     }
 
     /// Opens the spare descriptor again. May fail if another thread took the last descriptor.
-    fn have_a_spare(&self) {
+    fn reserve_descriptor(&self) {
         let spare = &mut *self.spare.borrow_mut();
         if spare.is_none() {
             *spare = self.listener.try_clone().ok().map(OwnedFd::from);
@@ -233,7 +236,7 @@ fn parent() -> PathBuf {
     }
 }
 
-/// 107 bytes less `/ctp-4194304-99/control`.
+/// The kernel's limit for the path of a socket, 107 bytes, less the length of `/ctp-4194304-99/control`.
 const MAX_PARENT_BYTES: usize = 84;
 
 /// A private directory, the socket of programs, and the socket of control.
@@ -271,7 +274,7 @@ fn listen_in(directory: &Path) -> io::Result<(UnixListener, io::Result<UnixListe
     }
 }
 
-/// Removes the path if listening fails.
+/// Creates a socket at `path` that listens without blocking. Removes the path if listening fails.
 fn listen_at(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path).and_then(|listener| {
         listener.set_nonblocking(true)?;

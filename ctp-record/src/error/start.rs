@@ -31,7 +31,8 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// The exit status as in a shell for a program that cannot be executed or a signal, else 1.
+    /// The exit status of the recorder. As in a shell: 127 if the program does not exist, 126 if it cannot
+    /// be executed, 128 and the signal's number after a signal. Otherwise 1.
     pub fn status(&self) -> u8 {
         match self {
             StartError::NoProgram(_)

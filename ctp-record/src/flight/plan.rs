@@ -10,7 +10,8 @@ use super::lane_copy::LaneCopy;
 use super::snapshot_input::SnapshotInput;
 use crate::harvest::LEEWAY_NS;
 
-/// The time that a birth may take, during which a lane has a record and the station is not filled in.
+/// The maximum duration of a birth. During a birth, a lane may have a record of a coroutine whose station is
+/// not filled in yet.
 const MAX_BIRTH_NS: u64 = 10_000_000;
 
 /// The plan of a snapshot.
@@ -20,13 +21,13 @@ pub struct Plan {
     pub since_ns: u64,
     /// The time up to which lanes are complete.
     pub until_ns: u64,
-    /// The date of records without a time.
+    /// The time that is given to records without a time.
     pub dated_ns: u64,
-    /// The latest possible time. A later time is impossible.
+    /// The latest time at which a record can have been written. Later times are errors.
     pub latest_ns: u64,
     /// All known coroutines.
     pub coroutines: Vec<SnapshotCoroutine>,
-    /// By memory: which coroutine had which station.
+    /// Which coroutine used which station when, by memory.
     pub attributions: Vec<Attribution>,
     /// The copies of lanes, by memory.
     pub lanes: Vec<Vec<LaneCopy>>,
@@ -85,7 +86,7 @@ impl Plan {
         match self.attributions[part].owner_of_event(at, payload) {
             RecordOwner::Coroutine(which, Some(n)) => self.coroutines[which].note(n),
             RecordOwner::Coroutine(_, None) | RecordOwner::Later => {}
-            // The coroutine is being born, and will be in the next snapshot.
+            // The coroutine of a recent record may still be in its birth. Then it is in the next snapshot.
             RecordOwner::Unknown => {
                 self.unattributed += u64::from(at < self.until_ns.saturating_sub(MAX_BIRTH_NS))
             }

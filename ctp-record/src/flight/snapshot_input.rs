@@ -20,7 +20,7 @@ use crate::proc::processes::Processes;
 use crate::session::liveness;
 use crate::session::wait;
 
-/// The input of a snapshot, as of one moment.
+/// Everything that a snapshot is made from.
 ///
 /// It is handed to the writing thread as a whole and not changed afterwards.
 #[derive(Debug, Default)]
@@ -31,9 +31,9 @@ pub struct SnapshotInput {
     pub lanes: Vec<Vec<LaneCopy>>,
     /// The time up to which lanes are complete, on the monotonic clock.
     pub until_ns: u64,
-    /// When stations were read afterwards.
+    /// When stations were read, on the monotonic clock.
     pub looked_ns: u64,
-    /// The maximum age of events in nanoseconds.
+    /// The requested length of the window in nanoseconds, if the user requested a length.
     pub length_ns: Option<u64>,
     /// Definitions of processes, modules and sites.
     pub definitions: Vec<Record>,
@@ -68,7 +68,7 @@ pub struct SnapshotInput {
 /// A memory in a snapshot.
 #[derive(Clone, Debug)]
 pub struct SnapshotMemory {
-    /// Its number in the recording.
+    /// The number of the memory in the recording.
     pub number: u32,
     /// The memory, for its tables.
     pub memory: Arc<Memory>,
@@ -104,9 +104,9 @@ impl SnapshotInput {
         }
     }
 
-    /// Gathers the last snapshot when the recording has ended, as of now. Later events of programs that go on
-    /// do not belong to the recording. They overwrite stations first, which hold the fewest events, so
-    /// stations are read before lanes.
+    /// Gathers the last snapshot when the recording has ended, as of now. Programs that continue may still
+    /// write events, which do not belong to the recording. Stations hold fewer events than lanes, so they
+    /// are overwritten first and must be read first.
     pub fn take_last(
         start: &Start,
         regions: &mut MemorySet,
@@ -179,13 +179,13 @@ impl SnapshotInput {
         self.ended.map(|(_, at)| zero_ns.saturating_add(at.0))
     }
 
-    /// The time up to which the snapshot has records. Later readings are dated back to it.
+    /// The time up to which the snapshot has records. Observations that were made later get this time.
     pub fn end_at(&self) -> Nanos {
         let looked = self.nanos(self.looked_ns);
         self.ended.map_or(looked, |(_, at)| at)
     }
 
-    /// What is known without reading memories, of a recording that continues.
+    /// The part of the input that is known without reading memories. The recording is taken to continue.
     pub(super) fn remembered(start: &Start, history: &FlightHistory) -> Self {
         SnapshotInput {
             start: start.clone(),

@@ -10,15 +10,18 @@ use super::cell::Cell;
 use super::lanes::LaneEntry;
 use super::{Harvest, Pass, convert};
 
-/// Which probe writes a station and its slots.
+/// Which kind of probe writes a station and its slots.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
+    /// This project's probe.
     Ours,
+    /// A probe that writes only the fields of plain cTP v1.
     Plain,
 }
 
 impl Harvest {
-    /// Emits event `n` of a station, read from its slot, if it can be an event.
+    /// Emits event `n` of a station, which was read from its slot. Slots with impossible content are only
+    /// counted.
     #[inline(never)]
     pub(super) fn emit_of_slot(
         &mut self,
@@ -50,7 +53,8 @@ impl Harvest {
         self.note_and_emit(index, &event, pass);
     }
 
-    /// Emits the next event of a station, read from this thread's lane, if it can be an event.
+    /// Emits the next event of a station, which was read from the lane of thread `tid`. Records with
+    /// impossible content are only counted.
     #[inline(never)]
     pub(super) fn emit_of_lane(
         &mut self,
@@ -74,7 +78,8 @@ impl Harvest {
         self.note_and_emit(index, &event, pass);
     }
 
-    /// The kind of event `n`. `None` if the event is impossible: then the event is counted and left out.
+    /// Returns `kind` if it is known and event `n` can have happened at this time. Otherwise counts the event
+    /// as quarantined and returns `None`.
     fn credible(
         &mut self,
         index: usize,
@@ -164,7 +169,8 @@ impl Cell {
         event
     }
 
-    /// The wakes seen by a suspend, which are those of the run before: the lane's record does not repeat them.
+    /// How many wakes the coroutine had seen when it suspended. The number is that of the run before, so the
+    /// lane's record does not repeat it.
     #[inline(always)]
     fn wakes_seen_by_suspend(&self, payload: &Payload, pass: &Pass<'_>) -> u16 {
         let is_next = payload.kind & AFTER_FILTERED == 0;
@@ -173,8 +179,8 @@ impl Cell {
     }
 }
 
-/// The wakes seen by a suspend, if its run is missing or was excluded. Returns 0 if the slot is overwritten;
-/// then a later event states its own.
+/// How many wakes the coroutine had seen when it suspended, from the slot of the suspend. Needed if the run
+/// before is missing or was excluded. Returns 0 if the slot has been overwritten.
 #[cold]
 fn wakes_seen_in_slot(cell: &Cell, station: u32, pass: &Pass<'_>) -> u16 {
     let station = &pass.region.stations[station as usize];

@@ -3,7 +3,8 @@
 //! Usually this is the recorder's clock: this project's probe reads the processor's counter, which the
 //! recorder has calibrated. Other probes ask the kernel, and so does this project's probe where the kernel
 //! keeps time without the counter. In a time namespace, the kernel shows such a program another clock.
-//! Nothing in the memory names the clock, but the first time in it fits only one of the possible clocks.
+//! The memory does not say which clock was used. But the first time that a program writes is recent by only
+//! one of the possible clocks.
 
 use std::collections::HashMap;
 
@@ -11,13 +12,14 @@ use ctp_trace::record::ProcessId;
 
 use super::{Harvest, Pass, Peer};
 
-/// Probes may read a coarse clock, and a counter may be ahead of the kernel by a little.
+/// How far a time may lie outside of the recording: probes may read a coarse clock, and a counter may be
+/// slightly ahead of the kernel's clock.
 const LEEWAY_NS: u64 = 10_000_000;
 
 /// The clocks of the processes of a memory, as nanoseconds by which each is ahead of the recorder's.
 #[derive(Debug, Default)]
 pub(super) struct KnownClocks {
-    /// The clock by which the memory is read, once it is known.
+    /// The clock by which all times in the memory are converted, once that clock is known.
     of_memory: Option<i64>,
     of_processes: HashMap<ProcessId, i64>,
 }
@@ -37,9 +39,9 @@ impl Harvest {
         }
     }
 
-    /// Finds the clock of a process when its first coroutine is introduced. `latest_ns` is the latest time in
-    /// its station.
-    /// Returns false if the memory is read by another clock: then the times of this coroutine are wrong.
+    /// Whether the times of the memory are converted by the clock of this process. If not, the times of its
+    /// coroutines are wrong. The first call for a process finds its clock from `latest_ns`, the latest time in
+    /// the station of its first coroutine.
     pub(super) fn is_read_by_clock_of(
         &mut self,
         process: ProcessId,
@@ -75,6 +77,7 @@ impl Harvest {
         nearest.map_or(0, |(ahead_ns, _)| ahead_ns)
     }
 
+    /// Sets the clock by which all times in the memory are converted.
     fn read_by(&mut self, ahead_ns: i64) {
         self.clocks.of_memory = Some(ahead_ns);
         self.horizon.follow_clock(ahead_ns);

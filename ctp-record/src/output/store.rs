@@ -67,14 +67,15 @@ impl Store {
         }
     }
 
-    /// Schedules writing everything taken so far to disk, with the present count of losses.
+    /// Schedules writing all records taken so far to disk. `lost` is the current number of lost events.
     pub fn flush(&mut self, lost: u64) {
         if let Store::Trace(output) = self {
             output.flush(lost);
         }
     }
 
-    /// Lets calls wait while there is much to write.
+    /// Lets calls that add records block while many chunks are still to be written. Call this once no
+    /// program depends on the caller's speed.
     pub fn allow_waiting(&mut self) {
         if let Store::Trace(output) = self {
             output.allow_waiting();

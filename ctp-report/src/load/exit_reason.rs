@@ -4,7 +4,8 @@ use ctp_trace::record::ExitReason;
 
 use crate::load::Model;
 
-/// Describes how the recording ended. The recording of a snapshot has not ended.
+/// Describes how the recording ended, or that it continues: after a snapshot, or while a recorder still
+/// writes the file.
 pub fn exit_description(model: &Model) -> String {
     match model.trace_model.window() {
         Some(window) if window.goes_on => "it goes on (a snapshot)".to_owned(),

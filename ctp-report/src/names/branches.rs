@@ -1,10 +1,12 @@
 //! The branches of a wait: which of several leaf futures the coroutine waits for, and where.
 //!
-//! The trace has the chain of each leaf that had a waker when the poll ended. A leaf may be over: its
-//! future was awaited earlier, and has kept the waker. Where two chains separate in the body of an
-//! `async` function, at different lines, the body has gone on from the one `.await` to the other. So the
-//! leaf that was polled later waits, and the other is over. Where the chains separate elsewhere, such as
-//! in a `select!`, the coroutine waits for both.
+//! The trace has the chain of each leaf that had a waker when the poll ended. The coroutine may no longer
+//! wait for a leaf: its future was awaited earlier, and has kept the waker.
+//!
+//! Two chains are compared from the outermost function inwards, up to the function where they separate. If
+//! they separate at two lines of the same `async` body, that body has continued from an earlier `.await` to a
+//! later `.await`. So the coroutine waits for the leaf that was polled later, and the other is over. If they
+//! separate elsewhere, such as in a `select!`, the coroutine waits for both leaves.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +23,7 @@ pub struct Branch {
     /// The site of the branch alone.
     #[serde(skip)]
     pub site: SiteId,
-    /// The functions of the user inside the place of the wait, innermost first.
+    /// The user's functions that only this branch has, innermost first: those inside the place of the wait.
     pub functions: Vec<Label>,
     /// The library function in which the branch waits, if known.
     pub within: Option<String>,
@@ -46,8 +48,8 @@ pub struct Leaf {
     pub all: AllFunctions,
 }
 
-/// The waiting leaves, given all leaves with a waker. `last` has the sites of those that were polled
-/// last in some poll.
+/// The leaves for which the coroutine still waits. `leaves` are all leaves with a waker, and `last` are the
+/// sites of the leaves that were polled last in some poll.
 pub fn waiting(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> Vec<Leaf> {
     let waiting = leaves.iter().filter(|leaf| {
         let mut lasts = leaves.iter().filter(|leaf| last.contains(&leaf.site));
@@ -56,7 +58,8 @@ pub fn waiting(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> Vec<Leaf> {
     waiting.cloned().collect()
 }
 
-/// Whether the leaf is over because the coroutine has gone on to `last`.
+/// Whether the coroutine no longer waits for `leaf`, because an `async` body has continued to the await of
+/// `last`.
 fn is_over(leaf: &AllFunctions, last: &AllFunctions) -> bool {
     if !leaf.is_whole || !last.is_whole {
         return false;
@@ -72,15 +75,15 @@ fn is_same_place(left: &Label, other: &Label) -> bool {
     (&left.function, &left.file, left.line) == (&other.function, &other.file, other.line)
 }
 
-/// Whether this is the body of an `async` function or block, and no function that polls.
+/// Whether this is the body of an `async` function or block, rather than a closure or a `poll` function.
 fn is_body(label: &Label) -> bool {
     let function = label.function.as_deref().unwrap_or("poll");
     let last = function.rsplit("::").next().unwrap_or(function);
     !function.starts_with("closure") && !last.starts_with("poll") && label.line.is_some()
 }
 
-/// The place of a wait for several leaves, and each branch inside that place. `last` has the leaves that
-/// were polled last in some poll.
+/// The place of a wait for several leaves, and each branch inside that place. `last` are the sites of the
+/// leaves that were polled last in some poll.
 pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awaits, Vec<Branch>) {
     let chains: Vec<Awaits> = leaves
         .iter()
@@ -114,8 +117,8 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
     (place, branches)
 }
 
-/// Which of two leaves a timer limits, if any: the other leaf only sleeps, or both separate in the code
-/// of a timeout.
+/// The index of the leaf whose wait the other leaf, a timer, limits. `None` unless there are two leaves, and
+/// either the other is a `Sleep`, or their chains separate in the code of a timeout.
 fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
     let [left, other] = leaves else {
         return None;
@@ -149,8 +152,8 @@ fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
     }
 }
 
-/// Which of several leaves with nothing in common is named first: the last polled, or any that is no
-/// timer.
+/// The index of the leaf to report if the chains have no function in common: a leaf polled last that is no
+/// timer, or else any leaf that is no timer, or else the first.
 fn first_named(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> usize {
     let found = leaves
         .iter()
@@ -160,7 +163,7 @@ fn first_named(leaves: &[Leaf], last: &BTreeSet<SiteId>) -> usize {
         .unwrap_or(0)
 }
 
-/// Whether the leaf only waits for a time.
+/// Whether the leaf is a timer, by the names of its functions.
 fn is_timer(leaf: &Leaf) -> bool {
     leaf.all.labels.iter().any(|label| {
         let function = label.function.as_deref().unwrap_or_default();

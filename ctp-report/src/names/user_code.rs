@@ -6,7 +6,7 @@ use crate::config::ignore::Ignore;
 use crate::names::Label;
 
 const PROBE: &str = "ctp_nostd";
-/// Crates of the language and of the probe.
+/// Crates that are never code of the user: the standard library and the probe.
 const UNOWNED: [&str; 4] = ["core", "alloc", "std", PROBE];
 /// Folders of downloaded packages, and of the standard library.
 const ELSEWHERE: [&str; 3] = ["registry/src", "git/checkouts", "rustlib/src"];
@@ -22,20 +22,20 @@ pub struct UserCode {
 }
 
 impl UserCode {
-    /// All but libraries, the probe, and what matches `skip`.
+    /// Counts all functions as code of the user except libraries, the probe, and those that match `skip`.
     pub fn new(skip: Ignore) -> Self {
         UserCode { skip, probe: None }
     }
 
-    /// Takes functions of the probe, from whose source file the probe's folder is known.
+    /// Learns the source folder of the probe from `functions`, which belong to the probe.
     pub fn note_probe(&mut self, functions: &[Label]) {
         if self.probe.is_none() {
             self.probe = functions.iter().find_map(source_folder);
         }
     }
 
-    /// Whether a function belongs to the probe. Reduced debug info gives no path of an inlined function,
-    /// but its file.
+    /// Whether a function belongs to the probe, by its crate or its file. Reduced debug info has no path
+    /// (`ctp_nostd::…`) for an inlined function, but its file.
     pub fn is_of_probe(&self, label: &Label) -> bool {
         crate_of(label) == Some(PROBE)
             || self.probe.as_ref().is_some_and(|folder| {
@@ -45,7 +45,7 @@ impl UserCode {
     }
 
     /// Whether a function belongs neither to the standard library, nor to the probe or a downloaded
-    /// package, and is not skipped. A function without a path is known by its file.
+    /// package, and is not skipped. If the function's name has no crate, its file decides.
     pub fn is_of_user(&self, label: &Label) -> bool {
         let is_owned = match crate_of(label) {
             Some(krate) => !UNOWNED.contains(&krate),
@@ -55,8 +55,8 @@ impl UserCode {
         is_owned && !is_elsewhere && !self.is_of_probe(label) && !self.is_skipped(label)
     }
 
-    /// Whether a leaf function is code of the user. A leaf without a source is most likely library
-    /// code, unless its crate is that of the future.
+    /// Whether the function of a leaf future is code of the user. `future` is the type of the traced future.
+    /// A leaf without a source file is most likely library code, unless both are in the same crate.
     pub fn is_leaf_of_user(&self, label: &Label, future: &str) -> bool {
         let is_known = label.absolute.is_some() || crate_of(label) == crate_in(future);
         self.is_of_user(label) && is_known

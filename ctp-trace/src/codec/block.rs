@@ -84,7 +84,7 @@ impl Column {
 /// compared and copied for each event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct SiteArg {
-    /// {wait and marks as in the file 8 | site 32}
+    /// The site in bits 0 to 31; the code of the wait and its marks, as in the file, in bits 32 to 39.
     place: u64,
     arg: u64,
 }
@@ -122,14 +122,16 @@ struct RowPredictor {
     tid: u64,
     /// Index of the state that the previous row changed.
     latest: usize,
-    /// One state per coroutine. The first belongs to none: it predicts the first coroutine of a block.
+    /// One state per coroutine. The state with index 0 belongs to no coroutine: the first coroutine of a
+    /// block is predicted from it.
     states: Vec<Expectation>,
     indices: Map<u32, u32>,
-    /// The latest coroutines with the indices of their states, by the low bits of their numbers.
+    /// A cache of `indices`: the number of a coroutine and the index of its state. The low bits of the
+    /// number select the entry.
     recent: Box<[(u32, u32); RECENT]>,
 }
 
-/// A power of two.
+/// How many entries `recent` has. A power of two, so that the low bits of a number select the entry.
 const RECENT: usize = 1024;
 
 impl RowPredictor {
@@ -155,7 +157,7 @@ impl RowPredictor {
 
     /// The state that predicts events and wakes of `coroutine`.
     ///
-    /// A coroutine that is new to the block is predicted from the coroutine before.
+    /// A coroutine that is new to the block starts with predictions from the coroutine of the previous row.
     #[inline]
     fn state(&mut self, coroutine: u32) -> &mut Expectation {
         let (owner, recent) = self.recent[coroutine as usize % RECENT];
@@ -180,12 +182,13 @@ impl RowPredictor {
     }
 }
 
-/// The entry of an unused place in `recent`: a number that belongs to another place.
+/// An unused entry of `recent` at index `place`: the number in it belongs to another entry, so no
+/// coroutine matches.
 fn unknown(place: usize) -> (u32, u32) {
     (!(place as u32), 0)
 }
 
-/// A kind that a later version added reads as not recorded.
+/// The kind of wait of a code. A kind that a later version added is read as `Unknown`.
 fn wait(code: u8) -> WaitKind {
     WaitKind::of_code(code & !(IDLE | ONE_OF_SEVERAL)).unwrap_or_default()
 }
@@ -205,7 +208,8 @@ fn marks_code(marks: WaitMarks) -> u8 {
     (u8::from(marks.idle) * IDLE) | (u8::from(marks.one_of_several) * ONE_OF_SEVERAL)
 }
 
-/// Codes instead of that of an unknown kind, since 1.6.
+/// Codes that replace the code of an unknown kind of wait if the poll took no waker: no waker is left, or
+/// only a waker of an earlier poll. Files have these codes since version 1.6.
 const UNREGISTERED: u8 = 0x10;
 const EARLIER_WAKER: u8 = 0x11;
 
@@ -225,7 +229,7 @@ fn poll_wakers(kind: u8) -> PollWakers {
     }
 }
 
-/// The marks of an unknown code are not known either.
+/// The marks of a code. If the kind of wait is not known to this version, its marks are ignored.
 fn marks(code: u8) -> WaitMarks {
     let kind = code & !(IDLE | ONE_OF_SEVERAL);
     let wakers = poll_wakers(kind);

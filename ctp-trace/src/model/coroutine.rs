@@ -40,7 +40,7 @@ pub struct Coroutine {
     pub born: Nanos,
     /// The writer of the coroutine's events.
     pub dialect: Dialect,
-    /// Its birth is not known, because the recorder attached later.
+    /// The birth of the coroutine is not known, because the recorder attached later.
     pub lived_before: bool,
     /// The kind of coroutine.
     pub kind: CoroutineKind,
@@ -82,8 +82,8 @@ impl Coroutine {
         self.latest() != Some(EventKind::Death)
     }
 
-    /// The latest known state and its start. If a filter kept later events out, the time of the last
-    /// known event.
+    /// The latest known state, and when that state began. If a filter dropped the event that began the
+    /// state, the time is that of the last known event.
     pub fn state(&self) -> (State, Nanos) {
         let latest = self.last.map_or(self.born, |last| last.at);
         let since = self.suspend().map_or(latest, |_| self.waits.since);
@@ -138,7 +138,7 @@ impl Coroutine {
         }
     }
 
-    /// Whether events between the latest and this one are missing or filtered.
+    /// Whether events between the latest known event and `event` are missing or filtered.
     pub(super) fn is_gap_before(&self, event: &Event) -> bool {
         event.after_filtered
             || self
@@ -161,7 +161,7 @@ impl Coroutine {
         self.wakes.since(self.suspend())
     }
 
-    /// Takes a call of `wake()` that a thread recorded.
+    /// Notes a call of `wake()` for the coroutine that a thread recorded.
     pub(super) fn called(&mut self, call: Woken, places: &mut Places) {
         let suspend = suspend_of(self.last.as_ref(), &self.account);
         self.wakes.note_call(call, suspend);

@@ -10,7 +10,8 @@ use crate::histogram::Histogram;
 use crate::record::{Nanos, SiteId, WaitKind};
 use crate::verdict::{Level, Past};
 
-/// Maximum number of sites. No real program has that many; sites beyond count as the unknown site.
+/// Maximum number of sites. No real program has that many. Waits at further sites count for the
+/// unknown site.
 pub const MAX_SITES: usize = 1 << 17;
 
 /// All waits of one kind at one site.
@@ -30,7 +31,7 @@ pub struct SiteStats {
     pub runs: Histogram,
     /// Known delays between a wake and the following run.
     pub queued: Histogram,
-    /// Known callers that ended the waits.
+    /// How many of the waits ended by a known call of `wake()`, by the origin of the call.
     pub wakers: Wakers,
     /// Coroutines that have waited here.
     pub coroutines: u64,
@@ -44,7 +45,7 @@ pub struct SiteStats {
     pub names_differ: bool,
     /// When the latest wait ended that was followed by a run.
     pub(super) latest_end: Nanos,
-    /// From where the coroutines ran that ended the waits.
+    /// The sites from which the coroutines resumed that ended the waits.
     pub(super) woken_from: WokenFrom,
     /// The families of the coroutines that ended waits.
     pub(super) waking_families: FewFamilies,
@@ -79,7 +80,7 @@ impl SiteStats {
         self.waking_families.all().filter(|_| are_known)
     }
 
-    /// The history of the site, for the rule.
+    /// The history of the site, with which a wait there is compared to find its verdict.
     pub fn past(&self) -> Past {
         Past {
             level: Level::Line,
@@ -111,7 +112,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Number of a site; a new site is added.
+    /// Returns the index in `sites` of the entry for this site and kind of wait. Adds the entry if there
+    /// is none.
     pub(super) fn number(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         let latest = self.sites.get(self.latest as usize);
         if latest.is_none_or(|latest| (latest.site, latest.wait) != (site, wait)) {

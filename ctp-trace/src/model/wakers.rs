@@ -50,14 +50,14 @@ pub struct Wakers {
 }
 
 impl Wakers {
-    /// Waits that were ended by a known call.
+    /// The number of waits that were ended by a known call.
     pub fn count(&self) -> u64 {
         let reported = self.origins.iter().map(|(_, count)| *count);
         reported.fold(self.others, u64::saturating_add)
     }
 
-    /// The origins with a known place, with the number of waits that each ended. If there are many, only
-    /// the first are counted separately.
+    /// The origins whose site is known, each with the number of waits that it ended. Only the first 16
+    /// origins of a site are counted separately.
     pub fn origins(&self) -> impl Iterator<Item = &(WakeOrigin, u64)> {
         let origins = self.origins.iter();
         origins.filter(|(origin, _)| origin.site != SiteId(0))
@@ -82,6 +82,7 @@ impl Woken {
         }
     }
 
+    /// Describes the call of `wake()` in a thread event. `caller` is the coroutine that called, if known.
     pub(super) fn of(
         thread_event: &ThreadEvent,
         call: &WakeCall,

@@ -46,7 +46,8 @@ pub struct EndedSums {
     pub lost: u64,
     /// Events that a filter kept out.
     pub filtered: u64,
-    /// Durations that no total includes.
+    /// How many durations are in no total, because a signal handler had interrupted an update of the
+    /// totals, or the totals of a coroutine are not known.
     pub left_out: u64,
     /// The bounds of the bins.
     pub bins: Bins,

@@ -33,13 +33,13 @@ pub enum Reason {
     Hosts,
     /// The coroutine was running when its thread ended.
     ThreadEnded,
-    /// The coroutine was never run, although this coroutine became ready long after its birth and was
-    /// run.
+    /// The coroutine has never run, although another coroutine became ready long after its birth and has
+    /// run. The value describes the other coroutine.
     Overlooked(Overtaker),
-    /// The coroutine was never run, and neither was any that became ready long after its birth.
+    /// The coroutine has never run, and no coroutine that became ready long after its birth has run either.
     NotOvertaken,
-    /// The coroutine was woken but not run for far longer than any other at the site, although another
-    /// became ready long after it and was run.
+    /// The coroutine was woken and has not run since. This delay is far longer than any earlier delay at
+    /// the site, although another coroutine became ready long after the wake and has run.
     PassedOver {
         /// When the coroutine became ready.
         ready: Nanos,
@@ -87,18 +87,19 @@ pub enum Reason {
         /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
-    /// Two looks of the recorder found this, and the coroutine was not resumed.
+    /// The recorder examined the awaited descriptor twice with the same finding, and the coroutine was not
+    /// resumed.
     Looked {
         /// What was found.
         seen: Seen,
-        /// Time of the first look with this finding.
+        /// When the recorder first had this finding.
         first: Nanos,
         /// The caveat; `None` if this is certain.
         caveat: Option<Caveat>,
     },
     /// The coroutine was not woken, and no waker is left.
     NoWaker,
-    /// No coroutine of the process runs, and each of its threads waits for another.
+    /// No coroutine of the process runs, and each thread of the process waits for another of its threads.
     NoProgress(ParkedEvidence),
     /// The coroutine waits for room in a channel, and the coroutines that it has woken cannot continue
     /// either.
@@ -109,8 +110,8 @@ pub enum Reason {
     Timer(Nanos),
     /// The wait is far longer than usual at this level, while other waits of the level ended.
     FarBeyond(Level),
-    /// A branch of the wait has waited far longer than usual, although the coroutine was polled for
-    /// others.
+    /// A branch of the wait has waited far longer than usual, although the coroutine was polled for other
+    /// branches.
     Branch {
         /// The site of the branch.
         site: SiteId,
@@ -129,8 +130,8 @@ pub enum Reason {
     /// The wait is far longer than usual at this level. Only coroutines of the same spawn site have ended
     /// such waits, and all of those wait here.
     Peers(Level),
-    /// The coroutine waits for room in a channel, far longer than it ever waits, and has woken no coroutine
-    /// that could read from there.
+    /// The coroutine waits for room in a channel, far longer than in any earlier wait, and has woken no
+    /// coroutine that could read from the channel.
     NoReader(Level),
     /// The wait is far longer than usual at this level. Only coroutines of some families have ended such
     /// waits, and all of these wait for each other.
@@ -146,14 +147,16 @@ pub enum Reason {
     /// The wait is far longer than usual at this level, but what usually ends such waits has not run
     /// since either.
     Quiet(Level),
-    /// The wait is far longer than usual at this level, where other waits still end. But it is for a point
-    /// in time, or for a message of a sender that may have none.
+    /// The wait is far longer than usual at this level, where other waits still end. But the coroutine
+    /// waits for a point in time, or for a message from a sender that may have nothing to send.
     NoWork(Level),
-    /// The wait is far longer than usual at this level, which is too coarse to say more.
+    /// The wait is far longer than usual, but only at a level that is too coarse to conclude that the
+    /// coroutine is stuck.
     OnlyCoarse(Level),
     /// Too few waits have ended at every level to say what is usual.
     NoPast,
-    /// The coroutine waits to the end, and its runtime records neither wakes nor the awaited resource.
+    /// The coroutine still waits when the recording ends, and its runtime records neither wakes nor the
+    /// awaited resource.
     Silent,
 }
 
@@ -186,7 +189,7 @@ impl Reason {
         }
     }
 
-    /// The word for the reason, for programs.
+    /// The identifier of the reason in machine-readable output.
     pub fn word(&self) -> &'static str {
         self.describe().word
     }
@@ -222,7 +225,7 @@ impl Reason {
 pub struct Witness {
     /// Time of the event.
     pub at: Nanos,
-    /// What acted.
+    /// What caused the event: other coroutines, a timer, or something outside of the process.
     pub by: &'static str,
     /// What happened; `{time}` stands for [`time`](Self::time).
     pub what: &'static str,

@@ -8,12 +8,12 @@ use crate::addr::{FileOffset, Svma};
 use crate::file::image::Image;
 use crate::module::Segment;
 
-/// How many segments are searched for an address. A linker makes about a dozen.
+/// How many segments are read. Linkers create about a dozen.
 const MAX_SEGMENTS: usize = 1024;
 
-/// Read from the headers and the notes alone.
+/// The build id and the segments. Only the headers and the notes of the file are read for these.
 pub(crate) struct Headers {
-    /// Empty if the file has no build id.
+    /// The bytes of the build id. Empty if the file has none.
     pub(crate) build_id: Vec<u8>,
     /// The segments that are loaded.
     pub(crate) segments: Vec<Segment>,
@@ -71,7 +71,8 @@ fn segment<Elf: FileHeader>(of: &Elf::ProgramHeader, endian: Elf::Endian) -> Seg
     }
 }
 
-/// Notes are read before the file is trusted, so long notes are skipped.
+/// Whether notes of this size are read. They are read before the build id shows that the file is the right one, so
+/// long notes are skipped.
 fn is_short(bytes: impl Into<u64>) -> bool {
     bytes.into() <= 64 << 10
 }

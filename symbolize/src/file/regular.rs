@@ -16,7 +16,8 @@ use rustix::fs::{Mode, OFlags};
 /// If there is no such file, if the file is not regular, or if another process holds a write lease
 /// on it (`WouldBlock`).
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // A device is not even opened. What takes the place of the file after this look is found out below.
+    // Checked first because even opening a device may have effects. The second check finds a file that has been
+    // replaced in the meantime.
     check(&path.metadata()?)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(in_words)?);

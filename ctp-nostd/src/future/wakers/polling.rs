@@ -1,5 +1,5 @@
-//! The poll of a traced future that is in progress in a thread: how far up a chain of callers can
-//! be followed, and which chain was found.
+//! Notes in the thread which traced future is being polled. A clone of its waker during the poll then
+//! finds the chain of callers up to the poll, and the poll returns the chains that were found.
 //!
 //! ```text
 //!   Polling::begin ──> the future's code ──> Waker::clone: Polled::record_chain ──> Polling::end
@@ -12,7 +12,8 @@ use crate::linux::stack::walk::Position;
 use crate::platform::{Local, SavedPoll};
 use crate::protocol::chain::FoundChain;
 
-/// A poll in progress. When it ends, even by a panic, the outer poll continues.
+/// A poll in progress. Dropping this, even by a panic, restores what the thread held for the outer
+/// poll, if there is one.
 #[derive(Debug)]
 pub(crate) struct Polling<L: Fn() -> &'static Local> {
     local: L,
@@ -21,8 +22,9 @@ pub(crate) struct Polling<L: Fn() -> &'static Local> {
 }
 
 impl<L: Fn() -> &'static Local> Polling<L> {
-    /// Starts a poll, by the function at `here`, with this waker. `local` is called again at the
-    /// end, which may be in another thread.
+    /// Starts a poll by the function at `here`. `waker` is the address that identifies the waker of
+    /// the poll. `local` returns the state of the current thread. It is called again when the poll
+    /// ends, which may be in another thread.
     #[inline(always)]
     pub fn begin(local: L, waker: usize, here: &Position) -> Self {
         let before = local().polled.replace(SavedPoll {
@@ -38,12 +40,14 @@ impl<L: Fn() -> &'static Local> Polling<L> {
         }
     }
 
-    /// Ends the poll, and returns the chain that it found.
+    /// Ends the poll. Returns the first and the last chain that were found during the poll.
     #[inline(always)]
     pub fn end(self) -> FoundChain {
         ManuallyDrop::new(self).restore()
     }
 
+    /// Restores the outer poll. If the poll ends in another thread than it began, that thread's words
+    /// belong to another poll and are left as they are.
     #[inline(always)]
     fn restore(&self) -> FoundChain {
         let polled = &(self.local)().polled;

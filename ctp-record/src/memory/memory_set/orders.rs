@@ -1,4 +1,5 @@
-//! Applies commands to the memories that they address: which events of which process are recorded.
+//! Applies commands of `ctp-record control` to the memories of the processes that the commands name. The
+//! orders of a memory say which events are recorded.
 
 use ctp_trace::record::{Control, Nanos};
 
@@ -7,7 +8,7 @@ use super::held_memory::HeldMemory;
 use crate::control::{Orders, Verb};
 
 impl HeldMemory {
-    /// The only process to record, if the orders choose one.
+    /// The id of the only process to record, if the orders name such a process.
     fn only_process_to_record(&self) -> Option<u32> {
         match self.orders.filter.only_process {
             0 => None,
@@ -31,7 +32,7 @@ impl MemorySet {
         self.apply_orders();
     }
 
-    /// The latest change of the filter, for the trace.
+    /// The record of the latest change of the filter, with the time `at`.
     pub fn change(&self, at: Nanos, pid: Option<u32>) -> Control {
         let orders = self.orders_of(pid);
         orders.record(at, self.generation, pid.unwrap_or(0))
@@ -49,8 +50,8 @@ impl MemorySet {
         }
     }
 
-    /// Whether this is the memory of that process. The first memory belongs to all processes without a memory
-    /// of their own.
+    /// Whether process `pid` writes to the memory `held`. The first memory belongs to all processes without a
+    /// memory of their own. Without a `pid`, every memory is meant.
     pub(super) fn is_of(&self, held: &HeldMemory, pid: Option<u32>) -> bool {
         match (pid, held.only_pid) {
             (None, _) => true,
@@ -63,8 +64,8 @@ impl MemorySet {
         self.held.iter().any(|held| held.only_pid == Some(pid))
     }
 
-    /// The memory and station of each coroutine of this process, or of all, that is inside an event. Such an
-    /// event may have been decided by earlier orders.
+    /// The indices of memory and station of each coroutine that is inside an event, in this process or in
+    /// all. Earlier orders may have decided whether such an event is kept.
     pub fn inside(&self, pid: Option<u32>) -> Vec<(usize, usize)> {
         let mut inside = Vec::new();
         for (number, held) in self.held.iter().enumerate() {
@@ -80,7 +81,7 @@ impl MemorySet {
         inside
     }
 
-    /// Removes coroutines that have left their event: their next event obeys the present orders.
+    /// Removes the coroutines that are no longer inside an event. Their next event obeys the current orders.
     pub fn retain_inside(&self, inside: &mut Vec<(usize, usize)>) {
         inside.retain(|(number, index)| {
             let held = self.held.get(*number);
@@ -88,8 +89,8 @@ impl MemorySet {
         });
     }
 
-    /// The number of events of this process, or of all, if all are read from slots because the probe has no
-    /// lanes.
+    /// The number of events of this process, or of all, if the probes write no lanes, so that all events are
+    /// read from slots. `None` if any probe writes lanes, or there are no events.
     pub fn events_without_lanes(&self, pid: Option<u32>) -> Option<u64> {
         let mut events = 0;
         for held in self.held.iter().filter(|held| self.is_of(held, pid)) {
@@ -102,12 +103,12 @@ impl MemorySet {
         Some(events).filter(|events| 0 < *events)
     }
 
-    /// Whether any events are excluded.
+    /// Whether the orders of any memory exclude events.
     pub fn are_controlled(&self) -> bool {
         self.held.iter().any(|held| held.orders.are_in_force())
     }
 
-    /// The orders of this process, or of a process that starts later.
+    /// The orders of process `pid`. Without a `pid`, the orders for processes that start later.
     pub fn orders_of(&self, pid: Option<u32>) -> Orders {
         let mut held = self.held.iter().filter(|_| pid.is_some());
         let found = held.find(|held| self.is_of(held, pid));

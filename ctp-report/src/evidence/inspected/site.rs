@@ -19,7 +19,7 @@ pub struct StackSite {
     pub awaited_by: Vec<String>,
     /// The futures inside the place, without those that contain another. Empty if there are branches.
     pub awaits: Vec<String>,
-    /// The futures of which the place awaits any or all.
+    /// The futures that the place awaits at the same time, such as the branches of a `select!` or `join!`.
     pub branches: Vec<Branch>,
 }
 
@@ -28,7 +28,7 @@ pub struct StackSite {
 pub struct Branch {
     /// The indices of the branch's frames in the stack.
     pub frames: Range<usize>,
-    /// The futures of the branch, each with the one that it awaits behind it.
+    /// The names of the futures of the branch, outermost first.
     pub chain: Vec<String>,
 }
 
@@ -86,9 +86,10 @@ impl Branch {
     }
 }
 
-/// The frame up to which functions are considered for the place: the one that awaits the branches. Where that is
-/// code of a library, as around the handler of a request, and only one branch has code of the program, that branch
-/// is considered as well, up to its own branches.
+/// The index of the innermost frame that may be the place. Without branches, that is the first leaf. With branches,
+/// that is the frame that awaits them. If no frame up to there is code of the program, as around the handler of a
+/// request, and only one branch has code of the program, the search continues in that branch, up to branches of its
+/// own.
 fn focus(stack: &AwaitStack, first_leaf: usize, forks: &[Range<usize>]) -> usize {
     let Some(fork) = forks.first().map(|branch| branch.start - 1) else {
         return first_leaf;
@@ -106,8 +107,8 @@ fn focus(stack: &AwaitStack, first_leaf: usize, forks: &[Range<usize>]) -> usize
     }
 }
 
-/// The frames of each future that the outermost future with several branches awaits. A timeout has a single
-/// branch: its timer is none.
+/// The frames of each future that is awaited by the outermost future with several branches. The timer of a timeout
+/// does not count as a branch.
 fn branches(stack: &AwaitStack) -> Vec<Range<usize>> {
     (0..stack.frames.len())
         .map(|at| children(stack, at))
@@ -115,7 +116,7 @@ fn branches(stack: &AwaitStack) -> Vec<Range<usize>> {
         .unwrap_or_default()
 }
 
-/// The frames of each future directly inside this one.
+/// The frames of each future that the future at `at` awaits directly, except the timer of a timeout.
 fn children(stack: &AwaitStack, at: usize) -> Vec<Range<usize>> {
     let frames = &stack.frames;
     let depth = frames[at].depth;
@@ -140,7 +141,7 @@ fn is_timer_of(timeout: &AwaitFrame, timer: &AwaitFrame) -> bool {
     timeout.ends_with("::Timeout") && timer.ends_with("::Sleep")
 }
 
-/// The frames from the outermost to this one.
+/// The indices of the frames from the outermost to the frame at `at`.
 fn path_to(stack: &AwaitStack, at: usize) -> Vec<usize> {
     let mut path = vec![at];
     let mut depth = stack.frames[at].depth;
@@ -179,7 +180,8 @@ fn with_line(frame: &AwaitFrame) -> String {
     }
 }
 
-/// The name of a task. The workers of tokio are closures of its blocking pool, too.
+/// The name of a task. A task of the blocking pool without a name gets a description instead. The workers of tokio
+/// are tasks of its blocking pool, too.
 pub fn name_of(task: &InspectedTask) -> String {
     if task.kind == TaskKind::Blocking && task.name.is_empty() {
         "(closure of the blocking pool)".to_owned()

@@ -34,13 +34,13 @@ pub fn page(page: &mut Page, charts: &[Chart], tool: &str) -> io::Result<()> {
 }
 
 fn chart(page: &mut Page, chart: &Chart) -> io::Result<()> {
-    let given = chart.given.as_deref();
-    let given = given.map(|given| format!(", as {}", text::cut(given, 20)));
+    let user_name = chart.given.as_deref();
+    let user_name = user_name.map(|name| format!(", as {}", text::cut(name, 20)));
     let left = format!(
         "{}  {}{}",
         text::cut_middle(&chart.name, 40),
         units::counted(chart.coroutines, "coroutine"),
-        given.unwrap_or_default()
+        user_name.unwrap_or_default()
     );
     let at = chart.at.as_deref().unwrap_or("(place not recorded)");
     page.line(&text::spread(&left, &text::cut_middle(at, 40)))?;
@@ -90,7 +90,8 @@ fn side(page: &mut Page, what: &str, caveat: &str, side: &Side) -> io::Result<()
     page.lines(&bars(&side.bins))
 }
 
-/// Says that no duration is known. In an incomplete trace that does not mean that there was none.
+/// The text for a side without durations. If the trace is incomplete (`caveat` is not empty), there may have
+/// been durations that are not recorded.
 fn nothing(caveat: &str) -> &'static str {
     match caveat {
         "" => "no data: none has ended",

@@ -72,7 +72,8 @@ fn of(groups: &[Group], verdict: Verdict) -> impl Iterator<Item = &Group> {
         .filter(move |group| group.verdict() == verdict)
 }
 
-/// Says that nothing looks stuck, or that no coroutine makes progress.
+/// Writes the first sentence: that nothing looks stuck, or that no coroutine makes progress. Writes nothing
+/// if some coroutine is stuck and others make progress.
 fn summary(page: &mut Page, shown: &Shown, threshold: Nanos) -> io::Result<()> {
     let groups = shown.groups;
     let still = no_progress(groups, threshold);
@@ -111,8 +112,9 @@ fn is_unproven(group: &Group) -> bool {
     !reasons::is_as_usual(group) || reasons::is_unexplained(group)
 }
 
-/// Says that no coroutine makes progress, if all have waited for the threshold and only elapsed time
-/// speaks for or against a wait.
+/// Describes a program without progress: `none of the 7 coroutines alive has run for 5.0 s`. `None` unless
+/// all coroutines have waited for at least the threshold, and only the length of some wait says whether it
+/// is stuck.
 fn no_progress(groups: &[Group], threshold: Nanos) -> Option<String> {
     let since = groups.iter().map(|group| group.members.youngest_ns).min()?;
     let all_wait = groups
@@ -275,8 +277,8 @@ const FRAMES: &str =
 const PRECISE: &str =
     "to see where in the function they wait: record with ctp-record --precise-chains";
 
-/// Writes what to type next. `tool` is the command with the trace, and `by_name` says whether the
-/// trace holds totals by name.
+/// Writes the commands that the user may want next. `tool` is the command line with the trace, and `by_name`
+/// says whether the trace holds totals by name.
 pub fn hints(
     page: &mut Page,
     (tool, by_name): (&str, bool),
@@ -299,7 +301,8 @@ pub fn hints(
     page.lines(&text::flow("", "", hints::GAP, &next.collect::<Vec<_>>()))
 }
 
-/// Whether `--precise-chains` could show the place: a waker exists, and may be from an earlier wait.
+/// Whether a recording with `--precise-chains` could show where in the function a stuck group waits. That
+/// option helps only if the wait has a waker.
 fn is_unchained(group: &Group, names: &Names) -> bool {
     let is_kept = matches!(
         group.group_verdict.judged.fact,

@@ -24,13 +24,13 @@ use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, Shown}
 const STYLE: &str = include_str!("../../../assets/timeline.css");
 const SCRIPT: &str = include_str!("../../../assets/timeline.js");
 
-/// The width of the picture, and the left and right edge of the lanes.
+/// The width of the picture, and the left edge, right edge and width of the rows, in SVG units.
 const WIDTH: u64 = 1380;
 const LEFT: u64 = 330;
 const RIGHT: u64 = LEFT + CHART;
 const CHART: u64 = 900;
 
-/// How many bars of a picture have tooltips: the widest.
+/// The maximum number of bars that have tooltips. The widest bars have them.
 const MAX_SHOWN: usize = 4_000;
 
 /// What is drawn.
@@ -53,7 +53,7 @@ pub struct Chart<'a> {
     pub scale: Scale,
     /// The number of threads on which coroutines ran.
     pub threads: u64,
-    /// The threads that recorded events of their own.
+    /// The shown threads that recorded events of their own, such as wakes.
     pub lives: &'a Shown,
 }
 
@@ -114,7 +114,8 @@ fn draw(chart: &Chart, title: Option<&str>) -> String {
     )
 }
 
-/// Draws all rows, with headings if they are grouped. Returns also the lower edge.
+/// Draws all rows below `y`, with headings if they are grouped. Returns the SVG and the y coordinate of the
+/// lower edge.
 fn body(chart: &Chart, mut y: u64) -> (String, u64) {
     let few = chart.rows.len() <= 40;
     let style = row::Style {

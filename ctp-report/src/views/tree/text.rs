@@ -18,13 +18,14 @@ const COLUMNS: [Column; 5] = [
 const NAME: usize = 3;
 const PLACE: usize = 4;
 
-/// The width that is always left for a place.
+/// The minimum width of the column `spawned at`, in characters, if its contents are not narrower.
 const MIN_PLACE_WIDTH: usize = 30;
 
 /// How many rows are shown.
 const MAX_ROWS: usize = 500;
 
-/// Writes each family below its parent. `all_ids` lists the members of each.
+/// Writes a row for each family, below the row of its parent. With `all_ids`, each row is followed by the
+/// ids of the members.
 pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> {
     let mut lines = lines(tree);
     let more = lines.len().saturating_sub(MAX_ROWS);
@@ -50,7 +51,7 @@ pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> 
 
 /// A family, and the branch lines drawn before its name.
 struct Line<'t> {
-    twigs: String,
+    tree_lines: String,
     branch: &'t Branch,
 }
 
@@ -59,7 +60,7 @@ fn lines(tree: &[Branch]) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for root in tree {
         lines.push(Line {
-            twigs: String::new(),
+            tree_lines: String::new(),
             branch: root,
         });
         children(root, "", &mut lines);
@@ -67,22 +68,23 @@ fn lines(tree: &[Branch]) -> Vec<Line<'_>> {
     lines
 }
 
-/// Adds the descendants of `parent`. `before` is the indentation.
+/// Adds the descendants of `parent`. `before` is the text before each of their names: spaces, and the
+/// vertical lines of ancestors with further children.
 fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
     for (i, branch) in parent.children.iter().enumerate() {
-        let (twig, below) = if i + 1 == parent.children.len() {
+        let (connector, below) = if i + 1 == parent.children.len() {
             ("└─ ", "   ")
         } else {
             ("├─ ", "│  ")
         };
-        let twigs = format!("{before}{twig}");
-        lines.push(Line { twigs, branch });
+        let tree_lines = format!("{before}{connector}");
+        lines.push(Line { tree_lines, branch });
         children(branch, &format!("{before}{below}"), lines);
     }
 }
 
 fn cells(line: &Line) -> Vec<String> {
-    let Line { twigs, branch } = line;
+    let Line { tree_lines, branch } = line;
     let note = if branch.is_recursive {
         " (spawn each other)"
     } else {
@@ -92,7 +94,7 @@ fn cells(line: &Line) -> Vec<String> {
         units::grouped(branch.alive),
         units::grouped(branch.stuck),
         units::grouped(branch.ended),
-        format!("{twigs}{}{note}", branch.name),
+        format!("{tree_lines}{}{note}", branch.name),
         branch.spawned_at.clone().unwrap_or_default(),
     ]
 }

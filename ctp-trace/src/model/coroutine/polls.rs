@@ -1,4 +1,4 @@
-//! How a coroutine is polled: after its own wakes, or by others.
+//! How a coroutine is polled: after its own wakes, or by another coroutine inside which it runs.
 
 use crate::record::CoroutineId;
 
@@ -16,18 +16,18 @@ pub(in crate::model) struct Polls {
 }
 
 impl Polls {
-    /// Takes the first known run, with the coroutine inside which it happened. `is_recorded`: everything
-    /// that ran on the thread until then is known.
+    /// Notes the first known run. `host` is the coroutine inside which the run happened, if there is one.
+    /// `is_recorded` says whether everything that ran on the thread until then is known.
     pub(in crate::model) fn enter(&mut self, host: Option<CoroutineId>, is_recorded: bool) {
         self.by_others |= host.is_some();
         self.host = self.host.or(host);
         self.surroundings_unrecorded |= !is_recorded;
     }
 
-    /// Takes the end of a run. `was_unasked`: no wake had led to the run.
+    /// Notes that a run has ended. `was_unwoken` says that no wake had led to the run.
     #[inline]
-    pub(super) fn note_run(&mut self, was_unasked: bool) {
-        self.by_others |= was_unasked;
-        self.when_woken |= !was_unasked;
+    pub(super) fn note_run(&mut self, was_unwoken: bool) {
+        self.by_others |= was_unwoken;
+        self.when_woken |= !was_unwoken;
     }
 }
