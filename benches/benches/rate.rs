@@ -4,9 +4,10 @@
 //! The rates and modes alternate, so that a slow period of the machine affects all of them.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ctp_benches::usage::processor_time_of;
 use ctp_benches::{recorder, this_program};
 use ctp_nostd::{Task, Wait};
 
@@ -77,24 +78,14 @@ fn measure(recorder: &Path, rate: u64, mode: &[&str]) -> f64 {
         .spawn()
         .expect("can run the recorder");
     std::thread::sleep(SETTLE);
-    let (began, before) = (Instant::now(), spent(&child));
+    let (began, before) = (Instant::now(), processor_time_of(child.id()));
     std::thread::sleep(WINDOW);
-    let share = (spent(&child) - before).as_secs_f64() / began.elapsed().as_secs_f64();
+    let share =
+        (processor_time_of(child.id()) - before).as_secs_f64() / began.elapsed().as_secs_f64();
     child.wait().expect("ends by itself");
     // A flight recorder has written nothing.
     let _ = std::fs::remove_file(trace);
     share
-}
-
-/// The processor time of all threads of the recorder.
-fn spent(recorder: &Child) -> Duration {
-    let threads = std::fs::read_dir(format!("/proc/{}/task", recorder.id()));
-    let of_thread = |thread: std::fs::DirEntry| {
-        let stat = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        stat.split(' ').next()?.parse::<u64>().ok()
-    };
-    let threads = threads.expect("the recorder runs").flatten();
-    Duration::from_nanos(threads.filter_map(of_thread).sum())
 }
 
 /// Emits events at a steady rate.

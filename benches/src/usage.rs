@@ -42,6 +42,16 @@ impl Usage {
     }
 }
 
+/// The processor time of all threads of a process that runs.
+pub fn processor_time_of(pid: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
+    let ns = threads.flatten().filter_map(|thread| {
+        let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        stat.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(ns.sum())
+}
+
 fn is_running(child: &mut Child) -> bool {
     match child.try_wait().expect("can be waited for") {
         None => true,
