@@ -4,6 +4,7 @@
 //! While the recorder sleeps, the drainer waits for the doorbell too, so that a lane that fills up does not wait
 //! until the main thread is scheduled.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,8 @@ use crate::session::scheduling_priority;
 #[derive(Debug)]
 pub struct Drainer {
     shared: Arc<Shared>,
+    /// When pages were last requested.
+    requested: Cell<Instant>,
 }
 
 #[derive(Debug)]
@@ -58,6 +61,9 @@ const CALM_PAUSE: Duration = Duration::from_millis(1);
 /// Pause while lanes fill up: a lane of the default size lasts 2 ms at 20 ns an event.
 const SHORT_PAUSE: Duration = Duration::from_micros(300);
 
+/// How often pages are prefaulted during a rest. Each time, the drainer may delay a thread of the program.
+const PREFAULT_EVERY: Duration = Duration::from_millis(200);
+
 /// Processor time that a round may take while lanes fill up.
 const ROUND_NS: u64 = 100_000;
 
@@ -82,7 +88,8 @@ impl Drainer {
         thread::Builder::new()
             .name("drainer".into())
             .spawn(move || worker.work())?;
-        Ok(Drainer { shared })
+        let requested = Cell::new(Instant::now());
+        Ok(Drainer { shared, requested })
     }
 
     /// Also ends a rest when this descriptor becomes readable. Later calls have no effect.
@@ -111,8 +118,12 @@ impl Drainer {
         }
     }
 
-    /// Prefaults pages that threads will reach soon, and goes on to rest.
-    pub fn prefault(&self) {
+    /// Prefaults pages that threads will reach soon, if that is urgent or due, and goes on to rest.
+    pub fn prefault(&self, is_urgent: bool) {
+        if !is_urgent && self.requested.get().elapsed() < PREFAULT_EVERY {
+            return;
+        }
+        self.requested.set(Instant::now());
         self.shared.must_prefault.store(true, Ordering::Relaxed);
         self.shared.end_rest();
     }

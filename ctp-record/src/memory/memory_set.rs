@@ -236,8 +236,11 @@ impl MemorySet {
     }
 
     /// Has pages of lanes prefaulted, which the drainer does not do by itself while it rests.
-    pub fn prefault(&self) {
-        self.drainer.iter().for_each(Drainer::prefault);
+    /// If that is not urgent, only now and then.
+    pub fn prefault(&self, is_urgent: bool) {
+        if let Some(drainer) = &self.drainer {
+            drainer.prefault(is_urgent);
+        }
     }
 
     /// Announces that the recorder is awake. Returns true if no doorbell was rung.

@@ -19,6 +19,8 @@ const CROWDED_TICK: Duration = Duration::from_millis(50);
 const BATCH_PAUSE: Duration = Duration::from_millis(50);
 /// Fewer events are written to the file before the next batch. More would pay for many small chunks.
 const FEW_EVENTS: u64 = 64;
+/// So many events in a batch may use up the pages that were prefaulted for the threads.
+const MANY_EVENTS: u64 = 8_192;
 const MANY: u32 = 1_000;
 
 impl Session<'_> {
@@ -53,7 +55,7 @@ impl Session<'_> {
             self.output.flush(self.regions.totals().lost);
         }
         let pause = self.tick().min(BATCH_PAUSE);
-        self.regions.prefault();
+        self.regions.prefault(MANY_EVENTS <= events);
         self.regions.arm_for_shortage();
         let happened = self.wait(pause, true)?;
         self.regions.disarm();
