@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use ctp_benches::reporter;
 use ctp_benches::traces::{self, Scene};
 use ctp_benches::usage::Usage;
 use ctp_trace::Reader;
@@ -53,12 +54,9 @@ const SCENES: [(&str, Scene); 3] = [
 
 // CT-21
 fn main() {
-    let me = std::env::current_exe().expect("has a path");
-    let reporter = me.with_file_name("../ctp-report");
-    if !reporter.exists() {
-        println!("skipped, build the reporter first: cargo build --release");
+    let Some(reporter) = reporter() else {
         return;
-    }
+    };
     let trace = std::env::temp_dir().join(format!("ctp-bench-{}.data", std::process::id()));
     for (what, scene) in SCENES {
         traces::write(&trace, scene).expect("there is room for a trace");

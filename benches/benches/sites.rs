@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use ctp_benches::reporter;
 use ctp_benches::traces::{self, Scene};
 use ctp_benches::usage::Usage;
 
@@ -15,12 +16,9 @@ const VIEWS: [&[&str]; 3] = [&[], &["--stuck"], &["--flame", "/dev/null"]];
 
 // CT-21
 fn main() {
-    let me = std::env::current_exe().expect("has a path");
-    let reporter = me.with_file_name("../ctp-report");
-    if !reporter.exists() {
-        println!("skipped, build the reporter first: cargo build --release");
+    let Some(reporter) = reporter() else {
         return;
-    }
+    };
     let traces = SITES.map(|sites| {
         let name = format!("ctp-bench-sites-{sites}-{}.data", std::process::id());
         let trace = std::env::temp_dir().join(name);

@@ -99,12 +99,21 @@ pub fn this_program() -> PathBuf {
 
 /// The recorder built beside this program. Prints a message if there is none.
 pub fn recorder() -> Option<PathBuf> {
-    let recorder = this_program().with_file_name("../ctp-record");
-    if !recorder.exists() {
-        println!("skipped, build the recorder first: cargo build --release");
+    tool("ctp-record")
+}
+
+/// The reporter built beside this program. Prints a message if there is none.
+pub fn reporter() -> Option<PathBuf> {
+    tool("ctp-report")
+}
+
+fn tool(name: &str) -> Option<PathBuf> {
+    let tool = this_program().with_file_name(format!("../{name}"));
+    if !tool.exists() {
+        println!("skipped, build {name} first: cargo build --release");
         return None;
     }
-    Some(recorder)
+    Some(tool)
 }
 
 /// An executor's waker that does nothing.

@@ -117,6 +117,7 @@ impl<P: Platform> Probe<P> {
             }
         };
         self.settle(local, number);
+        // Lanes that are overwritten are not drained: only the lack of a lane concerns the recorder.
         self.ring_if_short(|| !self.region.is_overwritten || number == NONE);
         number
     }

@@ -42,8 +42,8 @@ struct FirstWait {
 impl TraceModel {
     /// Whether a coroutine that may hold the awaited lock waits for a message. An example is a worker that
     /// keeps the lock of a shared queue while it waits for its next job. Such a coroutine continued from a
-    /// wait at the same site, or waits where most runs begin that release the lock. Or few coroutines have
-    /// waited there before.
+    /// wait at the same site, or waits where most runs begin that release the lock, or waits where few
+    /// coroutines have waited before.
     pub(super) fn is_held_while_idle(
         &self,
         coroutine: &Coroutine,
