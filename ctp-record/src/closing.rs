@@ -254,11 +254,14 @@ impl<'c> Closing<'c> {
     /// A dump does not contain the time at which it was taken.
     fn end_of_image(&self) -> Option<String> {
         let is_image = matches!(self.end.how, ExitReason::Image) && 0 < self.coroutines();
-        is_image.then(|| {
-            format!(
+        is_image.then(|| match self.end.at.0 {
+            0 => "all times in the image are the same: if the program ran for longer, the timer that its \
+                  now_ns() reads did not run"
+                .to_owned(),
+            at_ns => format!(
                 "the image ends with its last record, {} after the first; later events are unknown",
-                seconds(self.end.at.0)
-            )
+                seconds(at_ns)
+            ),
         })
     }
 

@@ -22,6 +22,13 @@ const KEPT: u64 = 8;
 const ALLOCATED: usize = 0x10;
 const HEADER_BYTES: usize = 1024;
 
+/// A station: its size, and where its times and slots are.
+const STATION_BYTES: usize = 1024;
+const BIRTH_TS: usize = 0x08;
+const WAKE_TS: usize = 0x20;
+const SLOTS: std::ops::Range<usize> = 0x40..0x240;
+const SLOT_BYTES: usize = 64;
+
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/freestanding");
 
 /// The program, the memory that it dumped, and its own output.
@@ -437,6 +444,24 @@ fn initial_memory_is_not_mistaken_for_the_running_program() {
     let end = "the image ends with its last record, ";
     assert!(found.message.contains(end), "{}", found.message);
     assert!(!clean.message.contains("memories"), "{}", clean.message);
+}
+
+#[test]
+fn clock_that_does_not_run_is_reported() {
+    let mut dump = target().dump.clone();
+    let count = u32::from_le_bytes(dump[ALLOCATED..ALLOCATED + 4].try_into().unwrap());
+    let stations = dump[HEADER_BYTES..].chunks_exact_mut(STATION_BYTES);
+    for station in stations.take(count as usize) {
+        station[BIRTH_TS..BIRTH_TS + 8].fill(0);
+        station[WAKE_TS..WAKE_TS + 8].fill(0);
+        for slot in station[SLOTS].chunks_exact_mut(SLOT_BYTES) {
+            slot[..8].fill(0);
+        }
+    }
+    let message = Recorder::given(&dump).trace().message;
+    assert!(message.contains("now_ns() reads did not run"), "{message}");
+    let clean = Recorder::given(&target().dump).trace().message;
+    assert!(!clean.contains("now_ns"), "{clean}");
 }
 
 #[test]
