@@ -10,14 +10,14 @@ pub struct Modules {
     modules: Vec<Module>,
 }
 
-/// A file with code, or the code of an unnamed mapping.
+/// A mapped file with code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
     /// Path of the file, as the kernel prints it.
     pub path: Vec<u8>,
-    /// Where code is, sorted.
+    /// The addresses of code, sorted.
     pub text: Vec<Range<u64>>,
-    /// Where data of the file is that the program may read and not execute, sorted.
+    /// The addresses of data of the file that is readable and not executable, sorted.
     pub data: Vec<Range<u64>>,
 }
 

@@ -48,8 +48,9 @@ impl Piece<'_> {
         offset.is_multiple_of(8).then(|| u64::from_le_bytes(*word))
     }
 
-    /// Calls `found` with address, value, and the value before, of each word that is within `values`, or that
-    /// is within `repeated` and equal to the word before. This loop decides how long an inspection takes.
+    /// Calls `found` for each word within `values`, and for each word within `repeated` that equals the word
+    /// before it. The arguments are the address of the word, its value, and the value of the word before.
+    /// `before` is the word before the piece. Inspections spend most of their time in this loop.
     pub fn each_within_or_repeated(
         &self,
         before: u64,

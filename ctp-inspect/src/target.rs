@@ -36,8 +36,7 @@ pub trait Target {
     /// requested if a page is missing, 0 if the process has exited.
     fn read(&self, address: u64, buffer: &mut [u8]) -> usize;
 
-    /// The parts of private memory that were ever used. What is left out has no value that the program has
-    /// written.
+    /// The parts of private memory that were ever used. The program has written nothing to the rest.
     fn populated(&self, range: Range<u64>) -> Vec<Range<u64>> {
         vec![range]
     }
@@ -51,8 +50,7 @@ pub trait Target {
     /// The process has exited or runs another program by now.
     fn refresh(&mut self) -> Result<(), TargetError>;
 
-    /// The stack pointers of all threads for which the kernel gives one, which it does not for a
-    /// thread that runs.
+    /// The stack pointers of the threads that are not running. The kernel gives none for a running thread.
     fn stack_pointers(&self) -> Vec<StackPointer>;
 
     /// The descriptors that the process watches by epoll. Empty for a core file.
@@ -69,12 +67,12 @@ pub trait Target {
         b""
     }
 
-    /// Where the file of a mapping can be read from here.
+    /// The path at which the calling process can open the file of a mapping.
     fn readable_path(&self, mapping: &Mapping) -> Vec<u8> {
         mapping.path.clone()
     }
 
-    /// Sentences about what is missing.
+    /// What the target cannot provide, as sentences for the report.
     fn gaps(&self) -> Vec<String> {
         Vec::new()
     }

@@ -22,14 +22,14 @@ pub struct Crashes {
     /// The socket of the subscription. `None` if subscribing failed.
     socket: Option<OwnedFd>,
     /// The latest crashes on the machine, in the order of their announcements.
-    heard: Vec<Crash>,
+    latest: Vec<Crash>,
 }
 
 /// The kernel's own address, and the group of the connector's process events.
 const KERNEL: u32 = 0;
 const PROCESS_EVENTS: u32 = 1;
 /// How many crashes are remembered, of any process on the machine. Older crashes are forgotten.
-const MAX_HEARD: usize = 4096;
+const MAX_KEPT: usize = 4096;
 /// Maximum number of messages read in a call, to bound its time.
 const MAX_AT_ONCE: usize = 256;
 
@@ -38,12 +38,12 @@ impl Crashes {
     pub fn listen() -> Self {
         Crashes {
             socket: subscribe().ok(),
-            heard: Vec::new(),
+            latest: Vec::new(),
         }
     }
 
     /// Reads the announcements since the last call.
-    pub fn hear(&mut self) {
+    pub fn read_pending(&mut self) {
         let Some(socket) = &self.socket else { return };
         let mut buffer = [0; 512];
         for _ in 0..MAX_AT_ONCE {
@@ -52,9 +52,9 @@ impl Crashes {
                     let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
                     let is_genuine = from.is_some_and(|from| from.pid() == KERNEL);
                     let crash = message::crash(&buffer[..length.min(buffer.len())]);
-                    self.heard.extend(crash.filter(|_| is_genuine));
-                    let excess = self.heard.len().saturating_sub(MAX_HEARD);
-                    self.heard.drain(..excess);
+                    self.latest.extend(crash.filter(|_| is_genuine));
+                    let excess = self.latest.len().saturating_sub(MAX_KEPT);
+                    self.latest.drain(..excess);
                 }
                 // Some messages were dropped because the buffer was full.
                 Err(Errno::NOBUFS | Errno::INTR) => {}
@@ -65,7 +65,7 @@ impl Crashes {
 
     /// The id of the thread that crashed last, in a process for which `requested` returns true.
     pub fn latest_in(&self, requested: impl Fn(u32) -> bool) -> Option<u32> {
-        let crash = self.heard.iter().rfind(|crash| requested(crash.process));
+        let crash = self.latest.iter().rfind(|crash| requested(crash.process));
         crash.map(|crash| crash.thread)
     }
 }

@@ -189,7 +189,7 @@ impl Session<'_> {
         let (at_ns, events) = (self.clock.now().0, self.regions.events());
         self.so_far.rate.note(at_ns, events);
         self.show_status(at_ns, events);
-        self.crashes.hear();
+        self.crashes.read_pending();
     }
 
     /// Drains everything. Returns the time of the end of the programs, which were known to live until `alive`.
@@ -203,7 +203,7 @@ impl Session<'_> {
         self.regions.finish(&mut self.processes, &mut self.output);
         self.status = None;
         self.dismiss();
-        self.crashes.hear();
+        self.crashes.read_pending();
         match &mut self.so_far.last {
             Some(gathered) => gathered.end(how, alive),
             None => liveness::end(alive, self.regions.latest(), over_by),

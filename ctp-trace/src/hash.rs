@@ -1,9 +1,9 @@
-//! A fast hash for small numbers. Each event looks up one or two.
+//! A fast hash for ids. Decoding an event looks up one or two.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with ids as keys, which no attacker can choose to collide.
+/// A map with ids as keys. Small consecutive ids, which a recorder assigns, do not collide.
 pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 /// Multiplies by an odd number, which spreads neighboring ids over the upper bits.

@@ -37,8 +37,8 @@ self_cell!(
 struct Parts<'i> {
     /// The first part is the file itself.
     parts: Vec<Part<'i>>,
-    /// By the number of the unit: the index of its part, and its index in the units of that part.
-    places: Vec<(usize, usize)>,
+    /// For each unit: the index of its part, and its index in the units of that part.
+    unit_indices: Vec<(usize, usize)>,
     _costs: Costs,
 }
 
@@ -70,7 +70,8 @@ impl DebugInfo {
 
     /// The number of units, including those of split parts.
     pub fn unit_count(&self) -> usize {
-        self.loaded.with_dependent(|_, parts| parts.places.len())
+        self.loaded
+            .with_dependent(|_, parts| parts.unit_indices.len())
     }
 
     /// Calls `read` with the number of the part that contains the unit, and the unit. Returns the result, or `None`
@@ -81,9 +82,9 @@ impl DebugInfo {
         read: impl for<'u> FnOnce(usize, UnitRef<'u, DebugReader<'u>>) -> T,
     ) -> Option<T> {
         self.loaded.with_dependent(|_, parts| {
-            let (part, place) = *parts.places.get(number)?;
+            let (part, index) = *parts.unit_indices.get(number)?;
             let Part { sections, units } = &parts.parts[part];
-            Some(read(part, units[place].unit_ref(sections)))
+            Some(read(part, units[index].unit_ref(sections)))
         })
     }
 
@@ -110,9 +111,11 @@ impl<'i> Parts<'i> {
             .collect();
         parts.insert(0, own);
         let numbered = parts.iter().enumerate();
-        let places = numbered.flat_map(|(part, of)| (0..of.units.len()).map(move |at| (part, at)));
+        let unit_indices = numbered
+            .flat_map(|(index, part)| (0..part.units.len()).map(move |unit| (index, unit)))
+            .collect();
         Some(Self {
-            places: places.collect(),
+            unit_indices,
             parts,
             _costs: costs,
         })

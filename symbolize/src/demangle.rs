@@ -16,7 +16,7 @@ pub fn demangle(name: &str) -> String {
     tidy(&unmangled(name))
 }
 
-/// Demangled, with closures still spelt as the compiler does.
+/// Demangles a symbol name, and leaves closures as the compiler spells them.
 pub(crate) fn unmangled(name: &str) -> String {
     let name = without_clone_suffix(bounded(name));
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
@@ -45,7 +45,8 @@ fn without_clone_suffix(name: &str) -> &str {
     name
 }
 
-/// The body of a C++ coroutine is a separate function, named after the function in the source.
+/// Demangles the body of a C++ coroutine: a separate function, named after the function in the source.
+/// The result is the name of the latter. `None` for other names.
 ///
 /// gcc: `_Z4leafiPZ4leafiE12_Z4leafi.Frame.actor`; clang: `_Z4leafi.resume`.
 fn cpp_coroutine(name: &str) -> Option<String> {
@@ -72,7 +73,8 @@ fn cpp(name: &str) -> Option<String> {
     Some(outside_lambda(&text.0).unwrap_or(text.0))
 }
 
-/// `f()::{lambda(int)#1}::operator()(int) const` is code that was written in `f()`.
+/// The name for code of a lambda: `f()::{lambda(int)#1}::operator()(int) const` becomes `lambda in f()`.
+/// `None` for other names.
 fn outside_lambda(name: &str) -> Option<String> {
     let (outer, rest) = name.split_once("::{lambda(")?;
     let (_, member) = rest.split_once("}::")?;
@@ -83,7 +85,7 @@ fn outside_lambda(name: &str) -> Option<String> {
     (is_call && is_whole).then(|| format!("lambda in {outer}"))
 }
 
-/// A few bytes of mangling can stand for gigabytes of name.
+/// Text with a maximum length: a few bytes of a mangled name can stand for gigabytes.
 struct Bounded(String);
 
 /// Longest name that is shown, in bytes; longer names are cut.
@@ -193,7 +195,7 @@ mod tests {
         assert!(demangle(&"n".repeat(3 * MAX_NAME_BYTES)).len() <= MAX_NAME_BYTES);
     }
 
-    /// As Rust's v0 mangling spells a place (RFC 2603).
+    /// A position in the name, as Rust's v0 mangling encodes it (RFC 2603).
     fn base_62(place: usize) -> String {
         let digits = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
         let mut text = "_".to_owned();

@@ -1,4 +1,4 @@
-//! Why an address has no name: a value with a reason, kept and shown like a name.
+//! [`Miss`]: why no function is known for an address. Callers keep the reason where they would keep the name.
 
 use std::fmt;
 
@@ -54,11 +54,11 @@ pub enum Miss {
         /// What is wrong with the file.
         reason: String,
     },
-    /// The file loads nothing from the place where the mapping says the address is.
+    /// No segment of the file contains the offset at which the mapping has the address.
     NoSegment {
         /// The file.
         path: String,
-        /// Where in the file the address would be.
+        /// The offset in the file that corresponds to the address.
         offset: FileOffset,
     },
 }
@@ -69,10 +69,10 @@ impl Miss {
             Self::NoModule(address) => format!("{address} is in no recorded mapping"),
             Self::Ambiguous {
                 address,
-                first: text,
+                first,
                 other,
             } => {
-                format!("{address} was in {text} and in {other} at different times")
+                format!("{address} was in {first} and in {other} at different times")
             }
             Self::NotAFile { path } if path.is_empty() => "the code is in anonymous memory".into(),
             Self::NotAFile { path } => format!("the code is in {path}, which is not a file"),
@@ -89,12 +89,13 @@ impl Miss {
             }
             Self::NotElf { path, reason } => format!("{path} is not a usable ELF file ({reason})"),
             Self::NoSegment { path, offset } => {
-                format!("{path} loads nothing from offset {offset}")
+                format!("{path} has no segment with offset {offset}")
             }
         }
     }
 
-    fn way_out(&self) -> &'static str {
+    /// The remedy, or why there is none.
+    fn remedy(&self) -> &'static str {
         match self {
             Self::NoModule(_) => {
                 "the address is no code, or in a module loaded after the mappings were recorded"
@@ -102,9 +103,9 @@ impl Miss {
             Self::Ambiguous { .. } => "the recording does not say which was meant",
             Self::NotAFile { .. } => "there is nothing to take names from",
             Self::Deleted { .. } => "record again with the present file",
-            Self::Unreadable { .. } => "put the file that ran there",
+            Self::Unreadable { .. } => "put the recorded program or library at this path",
             Self::BuildIdMismatch { .. } | Self::NotElf { .. } | Self::NoSegment { .. } => {
-                "put the file that ran there, or record again"
+                "put the recorded program or library at this path, or record again"
             }
         }
     }
@@ -112,7 +113,7 @@ impl Miss {
 
 impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.cause(), self.way_out())
+        write!(f, "{}: {}", self.cause(), self.remedy())
     }
 }
 

@@ -45,7 +45,7 @@ struct Registers {
 const WORD_BYTES: i64 = 8;
 
 impl UnwindTable {
-    /// `None` if the file has no table with an index, or is for another processor.
+    /// `None` if the file has no table with an index, or is for neither x86-64 nor AArch64.
     pub(crate) fn of(image: Image) -> Option<Self> {
         let object = object::File::parse(&image).ok()?;
         let (frame_pointer, return_address) = match object.architecture() {
@@ -81,7 +81,7 @@ impl UnwindTable {
 
     /// Whether the frame pointer can be followed anywhere in the function with this address. `None` if the
     /// table has no such function, or cannot be read.
-    pub(crate) fn ever_follows(&self, address: Svma) -> Option<bool> {
+    pub(crate) fn can_follow_somewhere(&self, address: Svma) -> Option<bool> {
         self.any_row(address, |_| true)
     }
 
@@ -146,12 +146,18 @@ impl Registers {
         let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else {
             return false;
         };
-        let lies_at = |register| match row.register(register) {
-            Some(RegisterRule::Offset(from_frame)) => offset.checked_add(from_frame),
-            _ => None,
-        };
+        let [frame_pointer, return_address] = [self.frame_pointer, self.return_address]
+            .map(|saved| offset.checked_add(offset_of(row, saved)?));
         register == self.frame_pointer
-            && lies_at(self.frame_pointer) == Some(0)
-            && lies_at(self.return_address) == Some(WORD_BYTES)
+            && frame_pointer == Some(0)
+            && return_address == Some(WORD_BYTES)
+    }
+}
+
+/// The distance in bytes from the call frame address to the saved value of a register.
+fn offset_of(row: &UnwindTableRow<usize>, register: Register) -> Option<i64> {
+    match row.register(register) {
+        Some(RegisterRule::Offset(bytes)) => Some(bytes),
+        _ => None,
     }
 }

@@ -12,7 +12,7 @@ pub struct Mapping {
     pub start: Avma,
     /// First address after the mapping.
     pub end: Avma,
-    /// Where in the file `start` is.
+    /// The offset in the file of the byte that is mapped at `start`.
     pub file_offset: FileOffset,
     /// The path as the kernel prints it, which may end in ` (deleted)`.
     pub path: Vec<u8>,
@@ -35,7 +35,8 @@ impl Mapping {
             && self.start.to_file_offset(other) == self.file_offset
     }
 
-    /// Among mappings that agree, the best has a build id, or at least states that the file was deleted.
+    /// The rank among mappings that agree: first by a known build id, then by whether the file is marked
+    /// as deleted.
     fn reliability(&self) -> (bool, bool) {
         (!self.build_id.is_empty(), self.is_deleted())
     }
@@ -54,7 +55,7 @@ impl Mapping {
         self.path.ends_with(DELETED)
     }
 
-    /// Whether the path is meant as a path: not `[vdso]`, not a memfd, not nothing.
+    /// Whether the path names a file. False for `[vdso]`, for a memfd, and for an empty path.
     pub(crate) fn is_file(&self) -> bool {
         self.path.starts_with(b"/") && !self.path.starts_with(b"/memfd:")
     }

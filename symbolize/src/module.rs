@@ -186,7 +186,7 @@ impl Module {
 
     /// Whether the frame pointer can be followed anywhere in the function with this address. `None` if unknown.
     pub(crate) fn keeps_frame_pointer(&self, address: Svma) -> Option<bool> {
-        self.unwinding()?.ever_follows(address)
+        self.unwinding()?.can_follow_somewhere(address)
     }
 
     fn unwinding(&self) -> Option<&UnwindTable> {

@@ -59,7 +59,7 @@ impl<'i> Sections<'i> {
         (!self.image.is_short()).then_some(())
     }
 
-    /// The sections of a program or of a debug file. An absent or damaged section is empty.
+    /// Loads the sections of a program or of a debug file. An absent or damaged section is empty.
     pub(crate) fn whole(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
         |id| {
             if is_needed(id) {
@@ -70,7 +70,7 @@ impl<'i> Sections<'i> {
         }
     }
 
-    /// Like [`whole`](Self::whole), and also the sections with the locations of variables.
+    /// Like [`whole`](Self::whole), and also loads the sections with the locations of variables.
     pub(crate) fn with_variables(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
         use gimli::SectionId as Id;
         let mut whole = self.whole();
@@ -80,7 +80,7 @@ impl<'i> Sections<'i> {
         }
     }
 
-    /// The sections of split debug info.
+    /// Loads the sections of split debug info.
     pub(crate) fn split(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
         |id| Ok(id.dwo_name().map_or(self.empty(), |name| self.named(name)))
     }
@@ -93,7 +93,7 @@ impl<'i> Sections<'i> {
         Reader::new(self.bytes(name).unwrap_or_default(), self.endian)
     }
 
-    /// What was read of the file, or a decompressed copy.
+    /// The bytes of a section: as they are in the file, or decompressed.
     fn bytes(&self, name: &str) -> Option<&'i [u8]> {
         let section = self.object.section_by_name(name)?;
         let stored = section.compressed_file_range().ok()?;

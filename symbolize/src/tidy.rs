@@ -102,8 +102,8 @@ impl Text<'_> {
         Some(())
     }
 
-    /// Parses the `<…>` at the start of a path. `<a::S as b::T>` is kept. `<a::S>` becomes `a::S`, which the other
-    /// name mangling has there.
+    /// Parses the `<…>` at the start of a path. `<a::S as b::T>` is kept. `<a::S>` becomes `a::S`, so that both
+    /// manglings of a name lead to the same text.
     fn qualified(&mut self, path: &mut Path) -> Option<()> {
         let mut text = String::new();
         self.bracketed(&mut text)?;

@@ -16,7 +16,7 @@ pub(super) const MORE_BRANCHES: &str = "a future has more branches than are show
 const MAX_DEPTH: u32 = 16;
 
 impl Walk<'_> {
-    /// Follows a future that is known to run all futures among its members.
+    /// Follows a future of a known type that runs all futures among its members, such as `Join`.
     pub(super) fn follow_all(&mut self, future: Value, layout: &Type, depth: u32) {
         let Some(parts) = future_parts(self.view, future) else {
             self.add_gap("the state of a future cannot be read");
@@ -168,12 +168,12 @@ pub(super) fn is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
     if let Some(known) = view.facts.futures.borrow().get(&of) {
         return *known;
     }
-    let is_future = is_new_future(view, of, depth);
+    let is_future = compute_is_future(view, of, depth);
     view.facts.futures.borrow_mut().insert(of, is_future);
     is_future
 }
 
-fn is_new_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
+fn compute_is_future(view: &View<'_>, of: TypeRef, depth: u32) -> bool {
     let Some(layout) = view.types.layout(of).filter(|_| depth < MAX_DEPTH) else {
         return false;
     };

@@ -4,7 +4,7 @@ use super::search::find;
 use super::view::{Value, View, part};
 use crate::types::layout::Kind;
 
-/// What the wakers of the future that is read lead to.
+/// What a waker wakes: the owner of the future that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WakerOwner {
     /// The task with this header.
@@ -41,10 +41,11 @@ impl Registered {
     }
 }
 
-/// How deep the words of a waker are in an `Option<Waker>` at most.
+/// Maximum depth of types between an `Option<Waker>` and its `RawWaker`.
 const MAX_DEPTH: u32 = 8;
 
-/// Whether an `Option<Waker>`, or something around it, holds a waker of this owner. `None` if there is another waker, which may lead to the task, or if the memory cannot be read.
+/// Whether an `Option<Waker>`, or a type around it, holds a waker of this owner. `None` if it holds another
+/// waker, which may wake the owner indirectly, or if the memory cannot be read.
 pub(super) fn holds_waker(view: &View<'_>, value: Value, owner: WakerOwner) -> Option<Registered> {
     let raw = raw_waker(view, value, 0)?;
     let vtable = view.pages.word(view.member(raw, "vtable")?.address)?;
@@ -71,7 +72,7 @@ pub(super) fn holds_atomic_waker(
     holds_waker(view, waker, owner)
 }
 
-/// The words of a waker. In an `Option<Waker>` their place does not depend on the variant.
+/// The `RawWaker` in a value. In an `Option<Waker>`, its address does not depend on the variant.
 fn raw_waker(view: &View<'_>, value: Value, depth: u32) -> Option<Value> {
     let layout = view.layout(value).filter(|_| depth < MAX_DEPTH)?;
     if layout.path == "core::task::wake::RawWaker" {

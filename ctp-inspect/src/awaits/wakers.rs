@@ -1,7 +1,7 @@
-//! [`WakerSearch`]: the wakers of a task in everything that a value leads to.
+//! [`WakerSearch`]: searches a value, and everything that the value points to, for wakers of a task.
 //!
 //! The search knows where values are by their types. Raw pointers may be dangling, and the variables of an async
-//! function may have been moved away, so that the search follows neither. Then the search is not complete.
+//! function may have been moved away. The search follows neither, and is then marked as incomplete.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +23,13 @@ const WAKER_BYTES: u64 = 16;
 /// Searches values for wakers of a task.
 pub(super) struct WakerSearch<'s> {
     view: &'s View<'s>,
-    /// What the wakers lead to.
+    /// What the wakers that are searched for wake.
     owner: WakerOwner,
     /// The tasks, by the addresses of their headers.
     tasks: &'s dyn Fn(u64) -> Option<TaskId>,
     next: Vec<Value>,
-    met: HashSet<Value>,
-    /// What was read: address and size.
+    visited: HashSet<Value>,
+    /// The memory that was read: address and size of each part.
     read: Vec<(u64, u64)>,
     found: FoundWakers,
 }
@@ -54,7 +54,7 @@ impl<'s> WakerSearch<'s> {
             owner,
             tasks,
             next: Vec::new(),
-            met: HashSet::default(),
+            visited: HashSet::default(),
             read: Vec::new(),
             found: FoundWakers::default(),
         }
@@ -64,10 +64,10 @@ impl<'s> WakerSearch<'s> {
     pub(super) fn run(mut self, from: impl IntoIterator<Item = Value>) -> FoundWakers {
         self.next.extend(from);
         while let Some(value) = self.next.pop() {
-            if !self.met.insert(value) {
+            if !self.visited.insert(value) {
                 continue;
             }
-            if MAX_PARTS < self.met.len() {
+            if MAX_PARTS < self.visited.len() {
                 self.found.is_cut = true;
                 break;
             }
@@ -137,7 +137,7 @@ impl<'s> WakerSearch<'s> {
             self.found.wakers.insert(waker.address);
             return Some(());
         }
-        // A waker that is not that of a task may lead to the task.
+        // The waker of another task does not wake this one. A waker that belongs to no task might.
         (self.tasks)(data).map(|_| ())
     }
 
@@ -206,8 +206,8 @@ impl<'s> WakerSearch<'s> {
         if let Some(known) = self.view.facts.plain.borrow().get(&of) {
             return *known;
         }
-        let is_plain = self.is_new_plain(of, depth);
-        // Inside of others, a type may be refused because of its depth only.
+        let is_plain = self.compute_is_plain(of, depth);
+        // A nested type may be refused only because of its depth, which is no property of the type.
         if is_plain || depth == 0 {
             let known = &self.view.facts.plain;
             known.borrow_mut().insert(of, is_plain);
@@ -215,7 +215,7 @@ impl<'s> WakerSearch<'s> {
         is_plain
     }
 
-    fn is_new_plain(&self, of: TypeRef, depth: u32) -> bool {
+    fn compute_is_plain(&self, of: TypeRef, depth: u32) -> bool {
         let Some(layout) = self
             .view
             .types

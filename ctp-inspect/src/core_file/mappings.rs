@@ -7,7 +7,7 @@ use crate::core_file::files::MappedFiles;
 use crate::core_file::notes::{Facts, MappedFile};
 use crate::target::mapping::{self, Mapping};
 
-/// The mappings with memory in the core file, or with none that changed.
+/// The mappings that the core file lists. The memory of unchanged mappings of files may be absent.
 pub fn in_core(memory: &[Segment], facts: &Facts) -> Vec<Mapping> {
     let segments = memory.iter().filter(|segment| 0 < segment.memory_bytes);
     segments

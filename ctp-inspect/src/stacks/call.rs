@@ -1,26 +1,28 @@
-//! [`call_before`]: which function the call before a return address calls, by its machine code.
+//! [`call_before`]: whether the instruction before a return address calls a given function.
 
 use crate::stacks::registers::Processor;
 use crate::target::Target;
 
-/// What is known of the call before a return address.
+/// How the instruction before a return address relates to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Calls exactly this function.
     Direct,
-    /// Calls a function that is not in the instruction.
+    /// Calls a function whose address is not in the instruction, so that it may be any function.
     Indirect,
     /// Calls another function, or is no call.
     Other,
 }
 
-/// The longest call that is known here, in bytes.
+/// The size of the longest supported call instruction, in bytes.
 const MAX_CALL_BYTES: usize = 8;
 /// Jumps to other functions are searched for in this much of a function.
 const JUMP_BYTES: usize = 256;
 
-/// Whether the instruction before a return address calls this function. The kernel calls signal
-/// handlers without an instruction, and lets them return to code that ends the signal.
+/// Decodes the instruction before a return address, to check whether it calls `function`.
+///
+/// The kernel calls signal handlers without a call instruction, and lets them return to code that calls
+/// `rt_sigreturn`. The result for such a return address is [`Call::Indirect`].
 pub fn call_before(
     target: &dyn Target,
     processor: Processor,
@@ -109,8 +111,8 @@ fn indirect_length(operands: &[u8]) -> Option<usize> {
     Some(2 + usize::from(has_index) + distance)
 }
 
-/// Whether a function may end by jumping to another, as in a procedure linkage table, and as
-/// optimisers do with a call that is the last thing a function does.
+/// Whether the function at `from` may jump to `function`: an entry of a procedure linkage table, or a
+/// tail call.
 fn jumps_to(target: &dyn Target, from: u64, function: u64) -> bool {
     let mut code = [0; JUMP_BYTES];
     let read = target.read(from, &mut code);

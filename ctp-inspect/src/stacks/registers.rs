@@ -45,7 +45,7 @@ impl Processor {
         }
     }
 
-    /// Whether functions return with the value of this register that they were called with.
+    /// Whether the register is callee-saved: functions return with the value that they were called with.
     fn is_preserved(self, Register(number): Register) -> bool {
         match self {
             Processor::X86_64 => matches!(number, 3 | 6 | 12..=15),
@@ -53,7 +53,7 @@ impl Processor {
         }
     }
 
-    /// An address without the bits by which AArch64 proves that nothing has changed a return address.
+    /// Removes the authentication code that AArch64 stores in the high bits of a return address.
     pub(super) fn without_signature(self, address: u64) -> u64 {
         match self {
             Processor::X86_64 => address,
@@ -117,7 +117,7 @@ impl Registers {
         }
     }
 
-    /// What a called function leaves as it is: the registers that functions preserve.
+    /// The registers as they are after a call: callee-saved registers keep their values, others are unknown.
     pub(super) fn preserved(&self) -> Self {
         let mut registers = Registers::new(self.processor, self.pc, self.sp);
         for number in 0..REGISTERS as u16 {
@@ -129,7 +129,7 @@ impl Registers {
         registers
     }
 
-    /// The known values of preserved registers.
+    /// The known values of callee-saved registers.
     pub(super) fn saved(&self) -> Vec<u64> {
         self.preserved().others.into_iter().flatten().collect()
     }

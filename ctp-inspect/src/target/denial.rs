@@ -13,13 +13,13 @@ pub enum Denial {
     /// The process belongs to the user with this id.
     OtherUser(u32),
     /// The process cannot be dumped: its executable is not readable, or was started with more rights
-    /// than its user has, or the program asked for that.
+    /// than its user has, or the program has forbidden dumps.
     NotDumpable,
     /// The system restricts reading to parents, or to root: the value of
     /// `/proc/sys/kernel/yama/ptrace_scope`.
     PtraceScope(u32),
-    /// Something else: the process has more capabilities, or a container or security module is in
-    /// the way.
+    /// None of the above: perhaps the process has more capabilities, or a container or security module
+    /// denies access.
     Unknown,
 }
 
@@ -63,8 +63,8 @@ impl fmt::Display for Denial {
                 if *scope == 1 { "its parents and root" } else { "root" }
             ),
             Denial::Unknown => f.write_str(
-                "the system denies reading the process; it may have more capabilities, or a container \
-                 or security module is in the way",
+                "the system denies reading the process: perhaps the process has more capabilities, or a \
+                 container or security module denies access",
             ),
         }
     }

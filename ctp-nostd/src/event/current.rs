@@ -1,10 +1,10 @@
 //! Which coroutine runs on this thread: the last coroutine that was recorded to run here, if its
 //! latest event is a run here.
 //!
-//! A runtime may report that the next coroutine runs before it reports that the previous one waits,
-//! or report that on another thread. Then the coroutine that the thread remembers is already
-//! waiting. Wakes and locks on this thread must not be attributed to it. So its own latest event
-//! decides: while a coroutine runs here, no other thread can write its events.
+//! A runtime may report the run of the next coroutine before it reports the wait of the previous
+//! coroutine, and on another thread. Then the coroutine that this thread remembers is already waiting,
+//! and wakes and locks on this thread must not be attributed to it. So the coroutine's own latest event
+//! decides: while the coroutine runs here, no other thread can write its events.
 
 use crate::memory::layout::{Station, is_use, station_of, uses_of};
 use crate::platform::{Local, Platform, local};
@@ -23,7 +23,7 @@ pub(crate) enum CurrentCoroutine {
 }
 
 impl CurrentCoroutine {
-    /// Asks the thread, and the station of the coroutine that the thread names.
+    /// Reads the coroutine that the thread remembers, and checks the latest event of that coroutine.
     #[inline(always)]
     pub fn find<P: Platform>(stations: &[Station]) -> Self {
         let Some(local) = local::<P>() else {
@@ -49,7 +49,7 @@ impl Station {
     fn is_run_by<P: Platform>(&self, word: u32, local: &Local) -> bool {
         let head = self.event_head.load(Ordering::Acquire); // pairs with E5 of `event/fast_path.rs`
         let latest = &self.slots[slot::index_of(head.wrapping_sub(1))];
-        let (kind, thread) = slot::what_and_where(latest);
+        let (kind, thread) = slot::kind_and_thread(latest);
         let is_own = is_use(self.generation.load(Ordering::Relaxed), uses_of(word));
         let is_latest = self.begun.load(Ordering::Relaxed) == head as u32
             && self.state.load(Ordering::Relaxed) == 0;

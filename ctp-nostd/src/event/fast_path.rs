@@ -187,7 +187,7 @@ impl<P: Platform> StationHandle<P> {
     #[inline(always)]
     pub fn account(&self, n: u64, at: u64, kind: u8, bins: Bins) {
         let before = &self.station.slots[slot::index_of(n.wrapping_sub(1))];
-        let (began_at, before) = slot::when_and_what(before);
+        let (began_at, before) = slot::time_and_kind(before);
         let ns = at.saturating_sub(began_at);
         self.station.account(before, kind, ns, bins);
     }

@@ -104,7 +104,7 @@ impl<P: Platform> StationHandle<P> {
         self.probe.cancel(place, at);
         let station = self.station;
         let latest = station.begun.load(Ordering::Relaxed).wrapping_sub(1);
-        let (latest_at, _) = slot::when_and_what(&station.slots[slot::index_of(latest.into())]);
+        let (latest_at, _) = slot::time_and_kind(&station.slots[slot::index_of(latest.into())]);
         let mut last_ts = station.last_ts.load(Ordering::Relaxed);
         while last_ts < latest_at && !unlocked::exchange(&station.last_ts, last_ts, latest_at) {
             last_ts = station.last_ts.load(Ordering::Relaxed);
@@ -139,7 +139,7 @@ impl<P: Platform> StationHandle<P> {
             while head != complete {
                 if let Some(bins) = self.probe.bins::<ANY>() {
                     let slot = &self.station.slots[slot::index_of(head)];
-                    let (at, kind) = slot::when_and_what(slot);
+                    let (at, kind) = slot::time_and_kind(slot);
                     self.account(head, at, kind, bins);
                 }
                 head = head.wrapping_add(1);

@@ -20,8 +20,8 @@ use crate::protocol::intern::site::SiteWord;
 ///
 /// When a waker is cloned, the functions that await each other are on the stack. In a program
 /// compiled with frame pointers (`-C force-frame-pointers=yes`) that chain is recorded with the
-/// wait, otherwise only the function that clones. A leaf that reads the executor's own data from
-/// the waker finds another waker there.
+/// wait, otherwise only the function that clones. A leaf future must not rely on data that the
+/// executor stores in its waker: it gets the waker of this type instead.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Traced<F> {

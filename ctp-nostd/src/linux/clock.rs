@@ -10,20 +10,22 @@ use crate::protocol::clock;
 pub(super) fn now_ns(header: Option<&Header>) -> u64 {
     header
         .and_then(counted_ns)
-        .unwrap_or_else(|| uncounted_ns(header))
+        .unwrap_or_else(|| fallback_ns(header))
 }
 
 /// Attempts to read a calibration that the recorder may just be replacing.
 const ATTEMPTS: usize = 2;
 
 /// Slow path: there is no calibration, or the recorder is replacing it. In a time namespace, the
-/// kernel's time is of another clock, so the kernel is asked only if there is none.
+/// kernel's time differs from the recorder's. So a calibration that is being replaced is read again
+/// before the kernel is asked.
 #[cold]
-fn uncounted_ns(header: Option<&Header>) -> u64 {
+fn fallback_ns(header: Option<&Header>) -> u64 {
     let again = (0..ATTEMPTS).find_map(|_| header.and_then(counted_ns));
     again.unwrap_or_else(kernel_ns)
 }
 
+/// The time by the processor's counter. `None` without a calibration, or while one is replaced.
 #[inline(always)]
 pub(super) fn counted_ns(header: &Header) -> Option<u64> {
     clock::read(header)?.ns_at(clock::ticks())

@@ -20,8 +20,8 @@ use crate::memory::request::{GRANTED, MemoryRequest};
 /// Longest path of a socket that the kernel takes.
 pub(super) type Path = Vec<u8, 107>;
 
-/// A connection, with an identity that distinguishes it from another file which got its number
-/// after the program closed it.
+/// A connection, with the identity of its file. The program may close the descriptor, and then open
+/// another file that gets the same number.
 #[derive(Debug)]
 pub(super) struct Socket {
     fd: OwnedFd,

@@ -173,7 +173,7 @@ impl Station {
     /// Whether the latest event was a death, even if a filter dropped it.
     pub fn has_ended(&self) -> bool {
         let latest = self.slot_of(self.event_head().wrapping_sub(1));
-        let (_, kind) = slot::when_and_what(latest);
+        let (_, kind) = slot::time_and_kind(latest);
         let kind = u32::from(kind & !AFTER_FILTERED);
         self.hidden_kind().unwrap_or(kind) == EventKind::Death as u32
     }

@@ -50,7 +50,7 @@ pub struct Epoch {
     pub site: u64,
     /// The resource that a suspend waits for.
     pub arg: u64,
-    /// Use of the station that this event belongs to.
+    /// The generation of the station, which identifies the coroutine among all that have used the station.
     pub generation: u32,
     /// The last eight bytes.
     pub tail: Tail,
@@ -107,12 +107,12 @@ pub const fn index_of(n: u64) -> usize {
     (n % SLOTS as u64) as usize
 }
 
-/// Sequence number of a slot while event `n` is written: 1, 3, 5 ... by laps.
+/// Sequence number of a slot while event `n` is written: 1 in the first lap, then 3, 5 and so on.
 const fn writing_seq(n: u64) -> u64 {
     (n / (SLOTS as u64 / 2)) | 1
 }
 
-/// Sequence number of a slot once event `n` is complete: 2, 4, 6 ... by laps.
+/// Sequence number of a slot once event `n` is complete: 2 in the first lap, then 4, 6 and so on.
 pub const fn final_seq(n: u64) -> u64 {
     writing_seq(n) + 1
 }
@@ -171,14 +171,14 @@ pub fn copy(slot: &Slot) -> (u64, Epoch, u64) {
 
 /// Owner: the time and kind of the event in this slot.
 #[inline]
-pub(crate) fn when_and_what(slot: &Slot) -> (u64, u8) {
+pub(crate) fn time_and_kind(slot: &Slot) -> (u64, u8) {
     let tail = slot.tail.load(Ordering::Relaxed);
     (slot.timestamp.load(Ordering::Relaxed), tail as u8)
 }
 
 /// The kind of the event in this slot without the filter mark, and the thread id.
 #[inline]
-pub(crate) fn what_and_where(slot: &Slot) -> (u8, u64) {
+pub(crate) fn kind_and_thread(slot: &Slot) -> (u8, u64) {
     let kind = slot.tail.load(Ordering::Relaxed) as u8 & !AFTER_FILTERED;
     (kind, slot.tid.load(Ordering::Relaxed))
 }

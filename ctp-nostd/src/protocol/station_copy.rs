@@ -1,4 +1,4 @@
-//! Recorder: copies of stations, which no longer change while the program goes on.
+//! Recorder: copies of stations, which stay the same while the program goes on writing to the stations.
 
 use crate::memory::layout::{EXT_REV, SLOTS, Slot, Station};
 use crate::protocol::slot::{self, Epoch};
@@ -45,7 +45,7 @@ words! {
     begun: u32 in AtomicU32,
     dropped_filtered: u32 in AtomicU32,
     dropped_nested: u32 in AtomicU32,
-    // The order that `Station::wakers` and `Station::wakes` ask for.
+    // `Station::wakers` and `Station::wakes` require this order.
     wakers_live: u32 in AtomicU32,
     wake: u32 in AtomicU32,
     waker: u32 in AtomicU32,

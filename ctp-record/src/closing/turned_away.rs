@@ -66,7 +66,8 @@ impl Closing<'_> {
     }
 }
 
-/// Without a descriptor, the recorder could not read the requests: only forks depend on an answer.
+/// Without a free descriptor, the recorder cannot read which kind of process makes a request. Processes
+/// other than forks do without an answer: they share the memory of the program.
 fn for_descriptors(count: u32) -> Option<String> {
     let (subject, forks) = match count {
         0 => return None,

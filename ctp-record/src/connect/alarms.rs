@@ -1,6 +1,6 @@
-//! Limits what a program costs that wakes the recorder for nothing: by ringing, connecting or writing in an endless
-//! loop, or by more connections than there are descriptors. The recorder then ignores all events for a while at a
-//! time, and makes some passes a second instead of occupying a whole processor.
+//! Limits the processor time that a program can cost by waking the recorder without need: by ringing, connecting or
+//! writing in an endless loop, or by more connections than there are descriptors. The recorder then ignores all
+//! requests for a few milliseconds at a time, instead of occupying a whole processor.
 
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ impl Alarms {
         }
     }
 
-    /// The part of a wait of at most this length in which events are ignored.
-    pub fn deaf_for(&self, at_most: Duration) -> Duration {
+    /// How long rings and requests are ignored at the start of a wait of at most this length.
+    pub fn ignore_for(&self, at_most: Duration) -> Duration {
         match self.in_a_row {
             0..MAX_FALSE_ALARMS => Duration::ZERO,
             _ => at_most.min(IGNORED_FOR),
@@ -51,12 +51,12 @@ mod tests {
     fn endless_rings_are_ignored_for_a_while_at_a_time() {
         let mut alarms = Alarms::default();
         for _ in 0..MAX_FALSE_ALARMS {
-            assert_eq!(alarms.deaf_for(LONG), Duration::ZERO);
+            assert_eq!(alarms.ignore_for(LONG), Duration::ZERO);
             alarms.waited(true, true);
             alarms.passed(0);
         }
-        assert_eq!(alarms.deaf_for(LONG), IGNORED_FOR);
-        assert_eq!(alarms.deaf_for(IGNORED_FOR / 8), IGNORED_FOR / 8);
+        assert_eq!(alarms.ignore_for(LONG), IGNORED_FOR);
+        assert_eq!(alarms.ignore_for(IGNORED_FOR / 8), IGNORED_FOR / 8);
     }
 
     // CTP-28
@@ -67,7 +67,7 @@ mod tests {
             alarms.waited(true, false);
             alarms.passed(5);
         }
-        assert_eq!(alarms.deaf_for(LONG), IGNORED_FOR);
+        assert_eq!(alarms.ignore_for(LONG), IGNORED_FOR);
     }
 
     // CTP-15
@@ -80,6 +80,6 @@ mod tests {
             alarms.waited(false, true);
             alarms.passed(0);
         }
-        assert_eq!(alarms.deaf_for(LONG), Duration::ZERO);
+        assert_eq!(alarms.ignore_for(LONG), Duration::ZERO);
     }
 }

@@ -29,15 +29,15 @@ const PRIVATE_DIRECTORY: u32 = 0o040_700;
 pub fn remove_sockets(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if names_a_dead_owner(&name, "ctp-") {
+        if has_ended_owner(&name, "ctp-") {
             // Best effort: what cannot be removed stays.
             let _ = remove_socket(parent, &name);
         }
     }
 }
 
-/// Locks a draft, so that no recorder takes it for left over while it is open, in any pid namespace. If the file
-/// system has no locks, the process id in the name has to do.
+/// Locks an unfinished file while it is open, so that no other recorder removes it. The process id in its name is
+/// not enough: it means nothing in another pid namespace. Where the file system has no locks, the id has to do.
 pub fn claim(draft: &File) {
     let _ = flock(draft, FlockOperation::NonBlockingLockExclusive);
 }
@@ -47,7 +47,7 @@ pub fn remove_drafts(file: &Location) {
     let prefix = format!("{}.new-", file.name().to_string_lossy());
     for name in names_in(file.directory()).unwrap_or_default() {
         let name = OsStr::from_bytes(name.as_bytes());
-        if names_a_dead_owner(name, &prefix) && is_left_draft(file.directory(), name) {
+        if has_ended_owner(name, &prefix) && is_left_draft(file.directory(), name) {
             let _ = unlinkat(file.directory(), name, AtFlags::empty());
         }
     }
@@ -90,7 +90,7 @@ fn begins_as_a_trace(file: &File) -> bool {
 }
 
 /// Whether the name is `PREFIX`, the id of a process that does not exist, and possibly `-N`.
-fn names_a_dead_owner(name: &OsStr, prefix: &str) -> bool {
+fn has_ended_owner(name: &OsStr, prefix: &str) -> bool {
     let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(prefix)) else {
         return false;
     };
@@ -148,9 +148,9 @@ pub fn names_in(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
     Ok(names)
 }
 
-/// Whether no process listens at the socket: a recorder in another namespace has another process id there. A
-/// socket of the wrong type is refused before it disturbs a listener, and with another error than without
-/// a listener.
+/// Whether no process listens at the socket. A listener may be a recorder in another pid namespace, with another
+/// process id there. Connecting does not disturb a listener, because the socket has another type than the
+/// listener's. The error shows whether there is a listener.
 fn is_dead_socket(directory: &OwnedFd) -> bool {
     let path = process::own_descriptor(directory).join("sock");
     let is_socket =
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn only_names_of_recorders_are_leftovers() {
         let (dead, alive) = (dead_pid(), id());
-        let is_left = |name: &str| names_a_dead_owner(OsStr::new(name), "ctp-");
+        let is_left = |name: &str| has_ended_owner(OsStr::new(name), "ctp-");
         assert!(is_left(&format!("ctp-{dead}-0")));
         assert!(is_left(&format!("ctp-{dead}-17")));
         assert!(!is_left(&format!("ctp-{dead}-x")));

@@ -57,10 +57,10 @@ pub fn is_open(socket: &OwnedFd) -> bool {
 }
 
 /// Reads the request for memory from the first bytes on this connection. `None` if no request has arrived.
-pub fn heard(socket: impl AsFd) -> Option<MemoryRequest> {
+pub fn read_request(socket: impl AsFd) -> Option<MemoryRequest> {
     let mut bytes = [0; 64];
-    let heard = read(socket, &mut bytes).ok()?;
-    MemoryRequest::from_bytes(bytes.get(..heard)?)
+    let length = read(socket, &mut bytes).ok()?;
+    MemoryRequest::from_bytes(bytes.get(..length)?)
 }
 
 /// Name of the socket to which programs connect.
@@ -160,7 +160,7 @@ impl Rendezvous {
             requested: stream
                 .set_nonblocking(true)
                 .ok()
-                .and_then(|()| heard(stream)),
+                .and_then(|()| read_request(stream)),
             socket: None,
         })
     }

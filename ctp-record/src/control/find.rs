@@ -131,7 +131,8 @@ fn dial(directory: &OwnedFd) -> rustix::io::Result<UnixStream> {
 
 /// Whether this peer is the recorder with this number and is trustworthy.
 fn is_recorder(peer: Peer, owner: u32, recorder: u32) -> bool {
-    // A process outside our pid namespace has no number here; one in a nested namespace knows itself by another.
+    // A process outside of this pid namespace has no id here. In a nested namespace, its own id differs from its id
+    // here, and the path has its own id.
     let is_named_so = peer
         .pid
         .is_none_or(|pid| pid == recorder || namespace::own_number(pid) == Some(recorder));

@@ -8,7 +8,7 @@ use ctp_trace::escape::{escaped, is_unsafe};
 use super::Orders;
 use crate::cli::words::shell_word;
 
-/// Figures of a running recording, a field for each figure of the answer.
+/// Figures of a running recording. Each field is a line of `ctp-record control PID status`.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     /// The recorder's process id.
@@ -21,7 +21,7 @@ pub struct Status {
     pub failure: Option<String>,
     /// Time since the recording began.
     pub at_ns: u64,
-    /// What is kept.
+    /// Whether recording is stopped, and the filter.
     pub orders: Orders,
     /// Coroutines inside an event that began before the latest command and has not ended.
     pub inside: usize,

@@ -23,7 +23,7 @@ pub const MAX_QUESTION_BYTES: usize = 5120;
 /// What a question asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Reads or changes what is kept.
+    /// Reads or changes what is recorded.
     Verb(Verb),
     /// Takes a snapshot into this file, or into a file that the recorder chooses.
     Snapshot(Option<PathBuf>),

@@ -47,14 +47,14 @@ impl Session<'_> {
     }
 
     fn answer_callers(&mut self, happened: Happened) {
-        if happened.knocked {
+        if happened.connects {
             self.let_in();
         }
         if happened.rang {
             self.reap_replaced();
         }
         // A check whether a process hung up may also have read the request of its new image.
-        if happened.rang || happened.knocked {
+        if happened.rang || happened.connects {
             self.grant_memory();
         }
         if happened.requested {
@@ -146,7 +146,7 @@ impl Session<'_> {
     /// Removes a process, or an image replaced by exec, that was last known to live at `alive`. Returns the
     /// time of its end, which is not before its latest event.
     pub(super) fn reap_process(&mut self, pid: u32, how: ProcessExit, alive: Nanos) -> Nanos {
-        for request in self.wait.lines().forget(pid) {
+        for request in self.wait.connections().forget(pid) {
             self.so_far.turned_away.add_unanswered(request);
         }
         let Some(process) = self.processes.id_of(pid) else {

@@ -23,7 +23,7 @@ impl Session<'_> {
             return;
         };
         if let Some(pid) = caller.pid {
-            if self.wait.lines().has_hung_up(pid) {
+            if self.wait.connections().has_hung_up(pid) {
                 self.reap_process(pid, ProcessExit::Exec, self.so_far.liveness.last_alive());
             }
             let is_connected = || caller.is_connected();
@@ -55,7 +55,7 @@ impl Session<'_> {
     /// nothing of it is recorded, unless it shares the first memory.
     pub(super) fn grant_memory(&mut self) {
         let calibrator = self.calibrator.as_ref();
-        for request in self.wait.lines().requests() {
+        for request in self.wait.connections().requests() {
             if let Err(error) = grant(&request, &mut self.regions, calibrator) {
                 let turned_away = &mut self.so_far.turned_away;
                 turned_away.add(Some(request.requested), &error);
@@ -70,8 +70,8 @@ impl Session<'_> {
         for caller in callers.take(MAX_LATE) {
             self.dismiss_caller(caller);
         }
-        self.wait.lines().hear_all();
-        for request in self.wait.lines().requests() {
+        self.wait.connections().read_all();
+        for request in self.wait.connections().requests() {
             self.so_far.turned_away.add_late(request.requested);
         }
     }
@@ -83,9 +83,9 @@ impl Session<'_> {
                 let error = Errno::MFILE.into();
                 self.so_far.turned_away.add(requested, &error);
             }
-            (Some(socket), _) => match rendezvous::heard(&socket) {
+            (Some(socket), _) => match rendezvous::read_request(&socket) {
                 Some(requested) => self.so_far.turned_away.add_late(requested),
-                None => self.wait.lines().add(socket, caller.pid),
+                None => self.wait.connections().add(socket, caller.pid),
             },
         }
     }

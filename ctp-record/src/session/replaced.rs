@@ -8,7 +8,7 @@ use crate::proc::namespace;
 impl Session<'_> {
     /// Removes images whose connections an exec has closed.
     pub(super) fn reap_replaced(&mut self) {
-        for pid in self.wait.lines().hung_up() {
+        for pid in self.wait.connections().hung_up() {
             if self.is_replaced(pid) {
                 self.reap_process(pid, ProcessExit::Exec, self.so_far.liveness.last_alive());
             }

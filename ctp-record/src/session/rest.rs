@@ -39,7 +39,7 @@ impl Session<'_> {
 
     /// Whether nothing is lost if the memories are not read for a short time. Probes must be able to ring.
     pub(super) fn can_batch(&mut self) -> bool {
-        !self.options.no_doorbell && !self.is_deaf() && self.regions.can_be_left_unread()
+        !self.options.no_doorbell && !self.may_miss_rings() && self.regions.can_be_left_unread()
     }
 
     /// Waits without the doorbell, while the drainer copies records.
@@ -88,20 +88,20 @@ impl Session<'_> {
         Ok(happened)
     }
 
-    /// Waits. After too many false alarms, the first part of the wait ignores all events.
+    /// Waits. After too many false alarms, the first part of the wait ignores rings and requests.
     fn wait(&mut self, at_most: Duration, announced: bool) -> io::Result<Happened> {
-        let deaf = self.so_far.alarms.deaf_for(at_most);
-        std::thread::sleep(deaf);
+        let ignored = self.so_far.alarms.ignore_for(at_most);
+        std::thread::sleep(ignored);
         let mut happened = self.poll()?;
-        if happened == Happened::default() && deaf < at_most {
-            self.wait.sit_out(at_most - deaf)?;
+        if happened == Happened::default() && ignored < at_most {
+            self.wait.wait_at_most(at_most - ignored)?;
             self.so_far
                 .liveness
-                .was_woken(at_most - deaf, self.clock.now());
+                .was_woken(at_most - ignored, self.clock.now());
             happened = self.poll()?;
         }
         self.so_far.alarms.waited(
-            happened.rang || happened.knocked || happened.requested,
+            happened.rang || happened.connects || happened.requested,
             announced,
         );
         Ok(happened)
@@ -127,17 +127,17 @@ impl Session<'_> {
     }
 
     /// Whether rings of programs may not arrive.
-    fn is_deaf(&mut self) -> bool {
-        let connected = self.wait.lines().connected();
+    fn may_miss_rings(&mut self) -> bool {
+        let connected = self.wait.connections().connected();
         self.regions.counters().wakes_failed > 0 || connected == 0
     }
 
     fn tick_of_regions(&mut self) -> Duration {
-        let is_deaf = self.is_deaf();
+        let may_miss_rings = self.may_miss_rings();
         match self.regions.totals().plain {
             MANY.. => CROWDED_TICK,
             1.. => QUICK_TICK,
-            0 if is_deaf => QUICK_TICK,
+            0 if may_miss_rings => QUICK_TICK,
             // Deaths dropped by the filter do not ring, but their stations are needed.
             0 if self.regions.are_controlled() => CROWDED_TICK,
             0 => SAFETY_TICK,

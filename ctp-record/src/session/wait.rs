@@ -1,6 +1,6 @@
 //! Waits with an epoll for the program's end, doorbells, callers and signals.
 
-mod lines;
+mod connections;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,16 +14,16 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_query};
 
 use crate::connect::rendezvous::Caller;
-use lines::Lines;
-pub use lines::Request;
+use connections::Connections;
+pub use connections::Request;
 
 /// What happened while waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Happened {
     /// A program rang, requested memory, or hung up.
     pub rang: bool,
-    /// A program connects.
-    pub knocked: bool,
+    /// A program is connecting.
+    pub connects: bool,
     /// The program ended.
     pub ended: bool,
     /// A signal arrived.
@@ -38,7 +38,7 @@ pub struct Happened {
 #[derive(Debug)]
 pub struct Wait {
     epoll: Arc<OwnedFd>,
-    lines: Lines,
+    connections: Connections,
     /// Watched processes.
     watched: Vec<(u32, OwnedFd)>,
     departed: Vec<u32>,
@@ -56,12 +56,12 @@ pub fn order() {
     let _ = membarrier(MembarrierCommand::GlobalExpedited);
 }
 
-const KNOCK: u64 = 0;
+const LISTENER: u64 = 0;
 const END: u64 = 1;
 const SIGNAL: u64 = 2;
 const CONTROL: u64 = 3;
-/// With the number of a line in the low half.
-const LINE: u64 = 1 << 32;
+/// With the number of a connection in the low half.
+const CONNECTION: u64 = 1 << 32;
 /// With a process id in the low half.
 const PROCESS: u64 = 2 << 32;
 const LOW_HALF: u64 = u32::MAX as u64;
@@ -74,11 +74,11 @@ impl Wait {
     pub fn new(listener: impl AsFd, signals: impl AsFd) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let flags = EventFlags::IN;
-        epoll::add(&epoll, listener, EventData::new_u64(KNOCK), flags)?;
+        epoll::add(&epoll, listener, EventData::new_u64(LISTENER), flags)?;
         epoll::add(&epoll, signals, EventData::new_u64(SIGNAL), flags)?;
         Ok(Wait {
             epoll: Arc::new(epoll),
-            lines: Lines::default(),
+            connections: Connections::default(),
             watched: Vec::new(),
             departed: Vec::new(),
         })
@@ -110,12 +110,12 @@ impl Wait {
     /// Also waits for messages of this caller.
     ///
     /// # Errors
-    /// The caller will not be heard: out of descriptors, or over the kernel's limit of watches.
+    /// Messages of the caller cannot be noticed: out of descriptors, or over the kernel's limit of watches.
     pub fn add(&mut self, caller: Caller) -> io::Result<()> {
         let socket = caller.socket.ok_or(Errno::MFILE)?;
-        let data = EventData::new_u64(LINE | u64::from(self.lines.next()));
+        let data = EventData::new_u64(CONNECTION | u64::from(self.connections.next()));
         epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
-        self.lines.add(socket, caller.pid);
+        self.connections.add(socket, caller.pid);
         Ok(())
     }
 
@@ -150,8 +150,8 @@ impl Wait {
     }
 
     /// The connections.
-    pub fn lines(&mut self) -> &mut Lines {
-        &mut self.lines
+    pub fn connections(&mut self) -> &mut Connections {
+        &mut self.connections
     }
 
     /// The number of watched processes.
@@ -188,7 +188,7 @@ impl Wait {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn sit_out(&self, at_most: Duration) -> io::Result<()> {
+    pub fn wait_at_most(&self, at_most: Duration) -> io::Result<()> {
         let timeout = Timespec {
             tv_sec: at_most.as_secs() as i64,
             tv_nsec: i64::from(at_most.subsec_nanos()),
@@ -202,19 +202,20 @@ impl Wait {
 
     fn note(&mut self, what: u64, happened: &mut Happened) {
         match what {
-            KNOCK => happened.knocked = true,
+            LISTENER => happened.connects = true,
             END => happened.ended = true,
             SIGNAL => happened.signalled = true,
             CONTROL => happened.requested = true,
-            line if line & LINE != 0 => {
+            connection if connection & CONNECTION != 0 => {
                 happened.rang = true;
-                self.lines.hear((line & LOW_HALF) as u32);
+                self.connections
+                    .read_pending((connection & LOW_HALF) as u32);
             }
-            process => self.saw_the_end_of((process & LOW_HALF) as u32),
+            process => self.note_process_end((process & LOW_HALF) as u32),
         }
     }
 
-    fn saw_the_end_of(&mut self, pid: u32) {
+    fn note_process_end(&mut self, pid: u32) {
         // Closing its handle takes it out of the epoll.
         self.watched.retain(|(watched, _)| *watched != pid);
         self.departed.push(pid);

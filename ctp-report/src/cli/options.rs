@@ -81,7 +81,7 @@ pub(super) struct StuckArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Flame graph")]
 pub(super) struct FlameArgs {
-    /// Write a flame graph to this file (- for standard output), with --stacks of what waits where
+    /// Write a flame graph of waits to this file (- for standard output); with --stacks, of the stacks
     #[arg(
         help_heading = VIEWS,
         long,
@@ -112,7 +112,7 @@ pub(super) struct TimelineArgs {
     /// sample of them
     #[arg(help_heading = VIEWS, long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
     pub(super) timeline: Option<PathBuf>,
-    /// Show only this time span, like 1s,5s (or 500ms, for everything after 500 ms)
+    /// Show only this span of the recording: `1s,5s`, or `500ms,` for everything after 500 ms
     #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
     pub(super) time: Option<(Nanos, Option<Nanos>)>,
 }

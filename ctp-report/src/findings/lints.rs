@@ -36,7 +36,8 @@ pub struct Lint {
     pub name: &'static str,
     /// The description for `--help`.
     pub help: &'static str,
-    /// The advice on a page.
+    /// What the coroutines do and what helps, on a page after the name. The command of [`see`](Self::see)
+    /// follows.
     pub advice: &'static str,
     /// The option of the view with more details.
     pub see: Option<&'static str>,

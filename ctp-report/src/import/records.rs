@@ -99,7 +99,7 @@ fn birth(coroutine: CoroutineId, first: &Line, zero: u64, numbering: Numbering) 
     }
 }
 
-/// Keeps the address as a number of the program, because it is not a place in its code.
+/// Keeps the address as the argument of the event: it belongs to the coroutine's frame, not to code.
 fn event(coroutine: CoroutineId, n: u64, line: &Line, zero: u64) -> Event {
     Event {
         coroutine,

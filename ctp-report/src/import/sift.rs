@@ -8,10 +8,12 @@ use super::number::{Numbering, numbering};
 /// Number of neighbours that are compared on each side.
 const NEIGHBOURS: usize = 8;
 
-/// Maximum disorder: lines are written as they are found, not in the order of time.
+/// How far apart in time neighbouring lines may be in the wrong order, in nanoseconds. coroTracer writes
+/// lines in the order in which it finds them.
 pub const DISORDER_NS: u64 = 10_000_000_000;
 
-/// A pause near the edge of a run after which a line or two are not plausible.
+/// One or two lines at the beginning or end of a run are not plausible if at least this many nanoseconds
+/// separate them from all others.
 const EDGE_NS: u64 = 1_000_000_000_000;
 const EDGE_LINES: usize = 2;
 
@@ -80,12 +82,12 @@ fn have_gap(pair: &[Line]) -> bool {
     EDGE_NS < pair[0].ts.abs_diff(pair[1].ts)
 }
 
-/// Numbers of the lines with a seq outside those of the previous and next line of the same id, if these
-/// two are in order.
+/// Line numbers of the lines whose seq is not between those of the previous and the next line of the same
+/// id, although those two are in order.
 fn out_of_line(lines: &[Line], numbering: Numbering) -> Vec<usize> {
     let mut bad: Vec<usize> = by_id(lines)
         .iter()
-        .flat_map(|of_first| of_first.windows(3))
+        .flat_map(|of_id| of_id.windows(3))
         .filter(|three| numbering.contradicts([three[0].seq, three[1].seq, three[2].seq]))
         .map(|three| three[1].number)
         .collect();
@@ -105,6 +107,6 @@ pub fn by_id(lines: &[Line]) -> Vec<Vec<Line>> {
         ids[place].push(*line);
     }
     ids.iter_mut()
-        .for_each(|of_first| of_first.sort_by_key(|line| (line.ts, line.seq)));
+        .for_each(|of_id| of_id.sort_by_key(|line| (line.ts, line.seq)));
     ids
 }

@@ -1,6 +1,6 @@
 //! The tree of families: which kinds of coroutines spawned which. A family has all coroutines with the
-//! same name and spawn site whose parents are of the same family. What a trace records adds up per
-//! family, so the tree stays small however many coroutines there are.
+//! same spawn site, parents of the same family, and names that differ at most in a number. Counts are
+//! kept per family, so the tree stays small however many coroutines there are.
 //!
 //! Coroutines that spawn similar coroutines share a family with their children. Otherwise the tree would
 //! be as deep as the recursion.
@@ -28,7 +28,7 @@ pub struct Family {
     pub parent: Option<FamilyId>,
     /// The name of the first coroutine.
     pub name: NameId,
-    /// The common part of the names.
+    /// The name without its number.
     stem: NameId,
     /// The names of the coroutines differ in their number.
     pub names_differ: bool,
@@ -89,7 +89,7 @@ impl Default for Families {
 }
 
 impl Families {
-    /// Adds coroutines of this name and place with a parent of that family.
+    /// Adds `count` coroutines to the family with this name and place, which is created if it is new.
     fn join(
         &mut self,
         parent: Option<FamilyId>,
@@ -118,7 +118,7 @@ impl Families {
     }
 
     fn add(&mut self, key: Key) -> FamilyId {
-        let id = self.ancestor(&key).unwrap_or_else(|| self.found(&key));
+        let id = self.ancestor(&key).unwrap_or_else(|| self.create(&key));
         if self.index.len() < MAX_FAMILIES {
             self.index.insert(key, id);
         }
@@ -133,7 +133,7 @@ impl Families {
         })
     }
 
-    fn found(&mut self, key: &Key) -> FamilyId {
+    fn create(&mut self, key: &Key) -> FamilyId {
         if self.all.len() == MAX_FAMILIES {
             return FamilyId::default();
         }
@@ -152,7 +152,7 @@ impl Families {
         self.all.get(id.0 as usize)
     }
 
-    /// The family with the family of its parents, the latter with that of theirs, and so on.
+    /// Pairs of a family and its parent family, from this family up to the root.
     pub(super) fn ancestry(&self, id: FamilyId) -> impl Iterator<Item = (FamilyId, FamilyId)> {
         std::iter::successors(self.with_parent(id), |(_, parent)| {
             self.with_parent(*parent)
@@ -172,6 +172,7 @@ impl Families {
         self.parents_unknown = self.parents_unknown.saturating_add(coroutines);
     }
 
+    /// Removes a coroutine from its family.
     fn leave(&mut self, id: Option<FamilyId>) {
         if let Some(id) = id {
             let family = &mut self.all[id.0 as usize];

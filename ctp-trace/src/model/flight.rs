@@ -1,5 +1,5 @@
-//! Totals that stand for events: those from before the window of a flight recorder, and those of a summary. They
-//! count among the usual waits and lives of coroutines with the same name.
+//! Totals in place of events: those from before the window of a flight recorder, and those of a summary. They are
+//! added to what is usual for coroutines with the same name: lengths of waits, and lifetimes.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;

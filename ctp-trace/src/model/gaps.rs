@@ -40,8 +40,8 @@ pub enum Gap {
     UnattributedLosses(u64),
     /// A memory image does not say when it was taken, and has coroutines that have not ended.
     Image,
-    /// This many coroutines have been in their state for long, and records that would explain it are
-    /// missing.
+    /// This many coroutines have been in their state for longer than the threshold, and records that could
+    /// explain their state are missing.
     Lost(u64),
 }
 

@@ -1,5 +1,5 @@
-//! Locks that are kept during a wait for a message, as that of a queue that workers share: a worker keeps
-//! the lock while it waits for its next job, and the others wait for the lock.
+//! Locks that a coroutine holds while it waits for a message. An example is the lock of a queue that
+//! workers share: one worker holds the lock while it waits for a job, and the others wait for the lock.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ const MAX_FIRST: usize = 64;
 pub(super) struct MessageWaits {
     /// Each place once.
     places: BTreeSet<MessageWait>,
-    /// Waits at sites where too few have ended to say where coroutines usually are before.
+    /// Waits at sites with few ended waits, where the usual site before the wait is unknown.
     first: Vec<FirstWait>,
 }
 
@@ -40,10 +40,11 @@ struct FirstWait {
 }
 
 impl TraceModel {
-    /// Whether a coroutine that may hold the awaited lock waits for a message. An example is a worker that
-    /// keeps the lock of a shared queue while it waits for its next job. Such a coroutine continued from a
-    /// wait at the same site, or waits where most runs begin that release the lock, or waits where few
-    /// coroutines have waited before.
+    /// Whether a coroutine that may hold the awaited lock waits for a message. A coroutine may hold the
+    /// lock in each of these cases:
+    /// - Its last run began after a wait at the same site as this wait.
+    /// - It waits where most runs begin that release the lock.
+    /// - It waits at a site with few ended waits, and [`FirstWait::may_have_lock`] is true.
     pub(super) fn is_held_while_idle(
         &self,
         coroutine: &Coroutine,

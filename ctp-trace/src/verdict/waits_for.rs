@@ -47,9 +47,9 @@ pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
     cycles
 }
 
-/// The coroutines that can continue only after others of this set: those of cycles, and those behind
-/// cycles. Found by repeatedly removing every coroutine that waits for a free or removed coroutine, or
-/// only for such coroutines.
+/// The coroutines that can continue only after others of this set: those of cycles, and those that wait
+/// for a cycle. They remain after repeatedly removing every coroutine whose need is met by coroutines
+/// that wait for none or are removed.
 pub(crate) fn remaining(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
     let mut waiters: BTreeMap<CoroutineId, Vec<CoroutineId>> = BTreeMap::new();
     let mut needs = BTreeMap::new();

@@ -1,4 +1,6 @@
-//! Charges the tables made from a unit when an address is looked up: line rows, functions, inlined calls.
+//! Charges the budget for the tables that the first lookup in a unit makes: line rows, functions, inlined calls.
+//!
+//! Each function returns `None` if the budget has no room left.
 
 use gimli::{Abbreviation, EntriesRaw, Reader as _, UnitRef};
 
@@ -9,18 +11,18 @@ use crate::sections::Reader;
 const FUNCTION: u64 = 128;
 const INLINED: u64 = 96;
 const RANGE: u64 = 64;
-/// Calls that are inlined into each other are read by recursion.
+/// The maximum depth of inlined calls inside each other: addr2line reads them by recursion.
 const MAX_INLINING_DEPTH: usize = 128;
 /// Bytes that are charged in one step.
 const PORTION: u64 = 1 << 20;
 
-/// Charges the rows, and the path of each file, which is kept as a string of its own.
+/// Charges the rows of the line table, and the path of each file, which is kept as a separate string.
 pub(super) fn charge_lines(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> Option<()> {
     let Some(program) = unit.line_program.clone() else {
         return Some(());
     };
     let length = |value| unit.attr_string(value).map(|text| text.len() as u64);
-    let own = unit.comp_dir.map_or(0, |text| text.len() as u64);
+    let unit_directory = unit.comp_dir.map_or(0, |text| text.len() as u64);
     let header = program.header();
     for file in header.file_names() {
         let directory = file.directory(header).map_or(Ok(0), length);
@@ -28,7 +30,7 @@ pub(super) fn charge_lines(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> 
         let (Ok(directory), Ok(name)) = (directory, length(file.path_name())) else {
             break;
         };
-        let path = own + directory + name;
+        let path = unit_directory + directory + name;
         account.take(DIRECTORY + 2 * path).then_some(())?;
     }
     let mut portion = Portion(account, 0);
@@ -39,7 +41,7 @@ pub(super) fn charge_lines(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> 
     portion.rest()
 }
 
-/// Functions and inlined calls with their ranges. `None` also if calls are nested too deeply.
+/// Charges functions and inlined calls with their ranges. `None` also if calls are nested too deeply.
 pub(super) fn charge_functions(unit: UnitRef<'_, Reader<'_>>, account: &Account) -> Option<()> {
     let mut portion = Portion(account, 0);
     let mut depths = Vec::new();
@@ -60,7 +62,7 @@ pub(super) fn charge_functions(unit: UnitRef<'_, Reader<'_>>, account: &Account)
         };
         portion.take(cost)?;
         if cost == INLINED {
-            depths.truncate(depths.partition_point(|isize| *isize < depth));
+            depths.truncate(depths.partition_point(|outer| *outer < depth));
             depths.push(depth);
         }
         if MAX_INLINING_DEPTH < depths.len() {
@@ -78,7 +80,7 @@ pub(super) fn charge_functions(unit: UnitRef<'_, Reader<'_>>, account: &Account)
     portion.rest()
 }
 
-/// Whether the attributes could be read.
+/// Charges the address ranges among the attributes of an entry. Returns whether all attributes could be read.
 fn charge_attributes<'i>(
     unit: UnitRef<'_, Reader<'i>>,
     entries: &mut EntriesRaw<'_, Reader<'i>>,

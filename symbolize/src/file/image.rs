@@ -162,7 +162,7 @@ impl Image {
         Some(sum.finalize())
     }
 
-    /// These bytes, if an earlier part contains them.
+    /// Bytes that were read before, as part of a range that begins at or before `offset`.
     fn known(&self, offset: u64, size: u64) -> Option<&[u8]> {
         let end = offset.checked_add(size)?;
         let known = self.known.borrow();
@@ -265,11 +265,12 @@ impl<'i> ReadRef<'i> for &'i Image {
         Ok(&part.bytes)
     }
 
-    /// A string. The bytes after it are read too, since strings lie side by side.
+    /// Reads a string up to the delimiter. Bytes after the string are read too, because strings lie side by
+    /// side.
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'i [u8], ()> {
         let size = range.end.checked_sub(range.start).ok_or(())?;
-        for most in [USUAL_STRING_BYTES, MAX_STRING_BYTES] {
-            let bytes = self.read_bytes_at(range.start, size.min(most))?;
+        for limit in [USUAL_STRING_BYTES, MAX_STRING_BYTES] {
+            let bytes = self.read_bytes_at(range.start, size.min(limit))?;
             if let Some(length) = bytes.iter().position(|byte| *byte == delimiter) {
                 return Ok(&bytes[..length]);
             }

@@ -46,7 +46,8 @@ pub(crate) struct Branches {
     cloned: AtomicU32,
     /// A bit for each branch of which another traced future keeps an older waker.
     kept_inside: AtomicU32,
-    /// A bit for each branch that waits since before this poll, if it still waits at the end.
+    /// A bit for each branch that was awaited after the previous poll and not woken since. The branch has
+    /// stayed if it is still awaited after this poll.
     staying: AtomicU32,
     /// The number of the branch that was cloned last.
     last: AtomicU32,
@@ -97,7 +98,8 @@ impl Branches {
         get(&self.mode) == PRECISE
     }
 
-    /// The latest poll left open where the coroutine waits, with this many wakers.
+    /// Requests precise polls, because the latest poll did not show where the coroutine waits. `wakers` is
+    /// the number of wakers that are left.
     pub fn ask_for_precise_polls(&self, wakers: usize) {
         if wakers != 0 && get(&self.mode) == USUAL {
             set(&self.mode, PRECISE);
@@ -107,7 +109,7 @@ impl Branches {
         }
     }
 
-    /// A leaf has woken the waker that it replaced.
+    /// Ends precise polls for good, because a leaf has woken the waker that it replaced.
     #[cold]
     pub fn end_precise_polls(&self) {
         set(&self.mode, NEVER_PRECISE);
@@ -121,15 +123,15 @@ impl Branches {
         set(&self.staying, get(&self.staying) & !woken);
     }
 
-    /// In a precise poll, a leaf with this chain clones the waker. Returns the number of the clone's
-    /// branch, or `None` if there is no number left.
+    /// Precise poll: notes that a leaf with this chain clones the waker. Returns the number of the
+    /// clone's branch, or `None` if there is no number left.
     pub fn clone_of(&self, chain: u32) -> Option<usize> {
         let number = self.note(chain)?;
         self.add_clone(number);
         Some(number)
     }
 
-    /// In another poll, a leaf with this chain clones the waker.
+    /// Usual poll: notes that a leaf with this chain clones the waker.
     pub fn note(&self, chain: u32) -> Option<usize> {
         let number = self.find(chain).or_else(|| self.claim(chain))?;
         set(&self.cloned, get(&self.cloned) | 1 << number);
@@ -156,32 +158,32 @@ impl Branches {
         Some(number)
     }
 
-    /// A waker of this branch is cloned.
+    /// Notes that a waker of this branch is cloned.
     #[inline]
     pub fn add_clone(&self, number: usize) {
         self.all[number].clones.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A waker of this branch is dropped, or used up.
+    /// Notes that a waker of this branch is dropped, or consumed by a call.
     #[inline]
     pub fn drop_clone(&self, number: usize) {
         self.all[number].clones.fetch_sub(1, Ordering::Release); // pairs with `claim`
     }
 
-    /// A waker of this branch is called.
+    /// Notes that a waker of this branch is called.
     #[inline]
     pub fn wake(&self, number: usize) {
         self.woken.fetch_or(1 << number, Ordering::Relaxed);
     }
 
-    /// The branch that was cloned last waits, although its clone is dropped: a traced future keeps
-    /// the waker of an earlier poll.
+    /// Notes that the branch that was cloned last waits although its clone is dropped, because a traced
+    /// future inside it keeps the waker of an earlier poll.
     pub fn keep_last(&self) {
         let last = 1 << get(&self.last) & get(&self.cloned);
         set(&self.kept_inside, get(&self.kept_inside) | last);
     }
 
-    /// All waits of this poll so far are over.
+    /// Forgets the branches of this poll so far, whose waits are over.
     #[cold]
     pub fn forget_poll(&self) {
         set(&self.cloned, 0);

@@ -1,15 +1,14 @@
-//! Storage for the threads' latest walks: a fixed number of entries in the program. Thread-local
-//! memory is too scarce for them: a plugin that is loaded late gets little (`dlopen` refuses more
-//! than libc has set aside).
+//! Storage for the latest stack walks of each thread: a static array of entries. Thread-local memory
+//! is too scarce for them: a plugin that is loaded late gets little (`dlopen` refuses more than libc
+//! has set aside).
 //!
 //! ```text
 //!   unused: owner = 0 ──> a thread's: owner = its id ──> the thread has exited: the next thread's
 //! ```
-//! A thread claims an entry once, when it first walks, and again in a fork, where another thread
-//! may have claimed its entry: that entry's owner is a thread of the parent, which may not exist.
-//! If all entries are taken by living threads, the thread has none, and walks each time. A kept
-//! walk is valid only on the stack of the thread that kept it, so a thread clears the walks in an
-//! entry that it claims.
+//! A thread claims an entry when it first walks its stack. In a fork, the entries belong to threads
+//! of the parent, so the thread claims an entry again. If all entries are taken by living threads,
+//! the thread has none, and keeps no walks. A kept walk is valid only on the stack of the thread that
+//! kept it, so a thread clears the walks in an entry that it claims.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,7 +21,7 @@ use crate::protocol::chain::MAX_ADDRESSES;
 /// Addresses to record for a wake, each of which costs more than a nanosecond. Where little is
 /// inlined, more functions lie between the waking code and the waker.
 pub(crate) const MAX_WAKE_ADDRESSES: usize = if cfg!(debug_assertions) { 12 } else { 8 };
-/// Records that a walk passes for that: the first address needs no record.
+/// Frame records that the walk for a wake follows: the first address needs no record.
 const WAKE_RECORDS: usize = MAX_WAKE_ADDRESSES - 1;
 const CLONE_RECORDS: usize = MAX_ADDRESSES - 1;
 
@@ -32,8 +31,8 @@ const ENTRIES: usize = 128;
 /// How many owners a thread checks for exit, each with a system call.
 const MAX_CHECKED: usize = 4;
 
-/// In the word of a thread, {attachment 32 | number of its entry + 1, 32}: there was no entry for
-/// the thread.
+/// Value of the low half of [`Polled::walks`] if there was no entry for the thread. The word is
+/// {attachment 32 | index of the entry + 1, 32}.
 const NONE: u32 = u32::MAX;
 
 /// The latest walks of a thread.
@@ -87,25 +86,27 @@ impl Walks {
         self.wake.forget();
     }
 
-    fn is_taken(&self, from: u32, by: u32) -> bool {
+    /// Changes the owner, if the owner is `from`. Returns whether it was.
+    fn take(&self, from: u32, by: u32) -> bool {
         let relaxed = Ordering::Relaxed;
         let taken = self.owner.compare_exchange(from, by, relaxed, relaxed);
         taken.is_ok()
     }
 }
 
-/// Claims an entry: the entry that is this thread's already (claimed by an interrupting handler, or by
-/// an earlier thread with the same id), or an unused entry, or the entry of an exited thread.
+/// Claims an entry and returns its index. The entry may be this thread's already, claimed by an
+/// interrupting handler or by an earlier thread with the same id. Otherwise it is an unused entry, or
+/// that of an exited thread.
 fn claim(all: &[Walks], thread: u32, has_exited: impl Fn(u32) -> bool) -> Option<usize> {
     let owner = |index: &usize| all[*index].owner.load(Ordering::Relaxed);
     let mut free = (0..all.len()).filter(|index| [0, thread].contains(&owner(index)));
-    let free = free.find(|index| owner(index) == thread || all[*index].is_taken(0, thread));
+    let free = free.find(|index| owner(index) == thread || all[*index].take(0, thread));
     let begin = thread as usize;
     let mut others = (begin..begin + MAX_CHECKED).map(|index| index % all.len());
     free.or_else(|| {
         others.find(|index| {
             let before = owner(index);
-            has_exited(before) && all[*index].is_taken(before, thread)
+            has_exited(before) && all[*index].take(before, thread)
         })
     })
 }

@@ -149,7 +149,7 @@ pub fn holder_word(holder: &WakerHolder) -> &'static str {
         WakerHolder::Own => "waker of its own",
         WakerHolder::Thread(_) => "thread",
         WakerHolder::Memory(_) => "object of unknown type",
-        _ => "one of several places",
+        _ => "one of several holders",
     }
 }
 

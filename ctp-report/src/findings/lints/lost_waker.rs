@@ -12,7 +12,7 @@ use crate::text::units::duration_ns;
 pub const LINT: Lint = Lint {
     name: "lost-waker",
     help: "It waits, and none of its wakers is left",
-    advice: "wait, and no waker of theirs is left: see",
+    advice: "wait although none of their wakers is left; for details:",
     see: Some("--stuck"),
     of_parts: true,
     start: || Box::new(LostWaker),

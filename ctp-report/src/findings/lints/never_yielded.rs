@@ -14,8 +14,8 @@ use crate::text::units::{duration_ns, grouped};
 pub const LINT: Lint = Lint {
     name: "never-yielded",
     help: "It ran for long without a wait, until it or the recording ended",
-    advice: "ran for long without any wait, so that no other could have their \
-             thread; await something in between, or use a thread of its own for that",
+    advice: "ran for long without a wait, so no other coroutine could run on their \
+             thread; add an await, or move the work to a thread of its own",
     see: None,
     of_parts: false,
     start: || Box::new(SoleRuns::default()),

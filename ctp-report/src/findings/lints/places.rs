@@ -59,20 +59,20 @@ pub struct Figures {
     pub still_run: u64,
 }
 
-/// Merges names that look the same at a place into a row.
+/// Makes a row of each place and name. Names at a place that differ only in their number share a row.
 pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) -> Vec<LintPlace> {
     let mut merged: BTreeMap<(String, SiteId), (Vec<NameId>, Group)> = BTreeMap::new();
     for ((name, site), group) in groups.0 {
-        let several = names.function_of_several(site, model.trace_model.name(name), true);
-        let (given, all) = merged.entry((several, site)).or_default();
-        given.push(name);
+        let common = names.function_of_several(site, model.trace_model.name(name), true);
+        let (own_names, all) = merged.entry((common, site)).or_default();
+        own_names.push(name);
         all.merge(group);
     }
     let is_exact = model.has_all_events() && model.trace_model.totals().filtered == 0;
-    let places = merged.into_iter().map(|((_, site), (given, group))| {
-        let first = given.first().copied().unwrap_or_default();
+    let places = merged.into_iter().map(|((_, site), (own_names, group))| {
+        let first = own_names.first().copied().unwrap_or_default();
         let name = model.trace_model.name(first);
-        let function = names.function_of_several(site, name, 1 < given.len());
+        let function = names.function_of_several(site, name, 1 < own_names.len());
         let label = names.of(site).cloned().unwrap_or_default();
         LintPlace {
             lint,

@@ -19,8 +19,8 @@ use crate::text::units::grouped;
 pub const LINT: Lint = Lint {
     name: "self-wakes",
     help: "More than half of its wakes came from itself, in runs that ended in a wait",
-    advice: "most wakes are their own, so they yield or poll again rather than wait; \
-             leave the waker with what they wait for, or suspend with Wait::to_yield()",
+    advice: "most of their wakes come from themselves: they yield or poll again instead of \
+             waiting; register the waker with the awaited resource, or suspend with Wait::to_yield()",
     see: None,
     of_parts: false,
     start: || Box::new(OwnWakes::default()),

@@ -12,8 +12,8 @@ use crate::evidence::members;
 pub const LINT: Lint = Lint {
     name: "unregistered",
     help: "Its last poll registered no waker, as std::future::pending() does",
-    advice: "wait, and their last poll registered no waker: only a fault if not meant, as by \
-             std::future::pending()",
+    advice: "wait, and their last poll registered no waker, so nothing can wake them; this is a bug \
+             unless intended, as with std::future::pending()",
     see: None,
     of_parts: true,
     start: || Box::new(Unregistered),

@@ -101,12 +101,12 @@ impl<'a> Decoder<'a> {
     }
 
     fn row(&mut self) -> Result<Record, Malformed> {
-        let record = self.kind_of_row()?;
+        let record = self.record_of_row()?;
         self.row += 1;
         Ok(record)
     }
 
-    fn kind_of_row(&mut self) -> Result<Record, Malformed> {
+    fn record_of_row(&mut self) -> Result<Record, Malformed> {
         let control = self.column(Column::Control).byte()?;
         match control & KIND {
             WAKE => self.wake(control),
@@ -137,7 +137,7 @@ impl<'a> Decoder<'a> {
             marks: marks(site_arg.code()),
             arg: site_arg.arg,
             wake_seen: seen.try_into().map_err(|_| TOO_LARGE)?,
-            after_filtered: self.is_after_filtered()?,
+            after_filtered: self.take_after_filtered()?,
         };
         self.predictor.tid = tid;
         let state = self.predictor.state(coroutine.0);
@@ -211,7 +211,8 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn is_after_filtered(&mut self) -> Result<bool, Malformed> {
+    /// Returns whether the current row is the next entry of the column, and moves to the entry after it.
+    fn take_after_filtered(&mut self) -> Result<bool, Malformed> {
         let is_match = self.after_filtered == Some(self.row);
         if is_match {
             self.after_filtered = self.next_row(Column::AfterFiltered)?;
@@ -269,7 +270,7 @@ impl<'a> Decoder<'a> {
             SiteId(small(
                 u64::from(predicted.site().0).wrapping_add_signed(site),
             )?),
-            // As an event encodes it, since events cannot carry codes of later versions.
+            // Events do not keep codes of later versions, so the table has the codes that events have.
             known_code(wait(code), marks(code)),
             predicted.arg.wrapping_add_signed(arg),
         );

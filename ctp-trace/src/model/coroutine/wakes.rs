@@ -8,8 +8,8 @@ use crate::verdict::{WakeEvidence, wakes_since};
 /// A wake this close to the start of a run may have come before or after the count was read.
 const CLOSE_CALL: Nanos = Nanos(1_000_000);
 
-/// A larger number of wakes is indistinguishable from wakes before the wait: a coroutine keeps only half
-/// of the count.
+/// A larger number of wakes is indistinguishable from wakes before the wait: a suspend has only the low 16
+/// bits of the count.
 const MANY_WAKES: u64 = 1 << 15;
 
 /// The known wakes and wakers of a coroutine.
@@ -53,9 +53,10 @@ impl Wakes {
         }
     }
 
-    /// The wake word as of the current wait, instead of this word from after the recording: that of the
-    /// latest call since the last run, or without a call the wakes that the coroutine knew. If calls
-    /// are not recorded, the time of the word stays, which leaves open whether there was a wake.
+    /// Corrects a wake word that was read after the recording, to the state during the current wait.
+    /// Count and time are those of the latest recorded call since the last run. Without such a call,
+    /// the count is what the coroutine had seen. If calls are not recorded, the time of the word stays,
+    /// which leaves open whether there was a wake.
     pub(in crate::model) fn as_of_wait(&self, word: &Wake, wait: &Event, has_calls: bool) -> Wake {
         let is_later =
             |call: &Woken| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);

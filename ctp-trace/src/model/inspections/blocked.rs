@@ -67,8 +67,8 @@ impl Blocked {
         blocked
     }
 
-    /// Adds what the task waits for: everything, if the holder of each such thing is known, and else the
-    /// locks with known holders.
+    /// Adds what the task waits for. If a holder is known for everything that the task waits for, all of
+    /// it is added, otherwise only the locks with known holders.
     fn add(
         &mut self,
         process: &InspectedProcess,
@@ -111,7 +111,7 @@ impl Blocked {
         }
     }
 
-    /// Notes the tasks that wait for members of cycles. They need not be certain.
+    /// Notes the tasks that wait for members of cycles. This alone does not make their verdict certain.
     fn note_behind(&mut self, stay: &BTreeSet<TaskId>) {
         for id in stay {
             let behind = BlockedEvidence::Behind { is_certain: false };
@@ -153,8 +153,8 @@ impl Blocked {
     }
 }
 
-/// The tasks of which one must continue before the future can, and whether they are a single, exclusive
-/// holder. `None` if something else can let the future continue.
+/// The tasks of which one must continue before the future can, and whether it is a single task that holds
+/// the resource exclusively. `None` if something else can let the future continue.
 fn blockers(
     process: &InspectedProcess,
     holders: &Holders,

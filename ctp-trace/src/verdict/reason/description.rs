@@ -28,7 +28,7 @@ pub enum Basis {
 /// `docs/verdicts.md` are generated from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
-    /// The word for programs.
+    /// The word that identifies the reason in JSON documents.
     pub word: &'static str,
     /// The basis of the verdict.
     pub basis: Basis,
@@ -89,7 +89,7 @@ macro_rules! blanks {
 }
 
 blanks! {
-    /// The word for programs.
+    /// The word that identifies the reason.
     Word: "word",
     /// How long the state has lasted.
     Age: "age",

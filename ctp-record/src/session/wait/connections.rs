@@ -17,28 +17,28 @@ pub struct Request<'l> {
     pub requested: MemoryRequest,
 }
 
-/// All connections by number. After a process hung up, one of its connections is remembered until the process is
-/// forgotten.
+/// The connections by number. If a process hung up, one of its closed connections is kept until
+/// [`forget`](Connections::forget).
 #[derive(Debug, Default)]
-pub struct Lines {
-    all: BTreeMap<u32, Line>,
+pub struct Connections {
+    all: BTreeMap<u32, Connection>,
     next: u32,
     /// Processes with a connection that hung up recently.
     hung_up: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Line {
+struct Connection {
     /// `None` after the process hung up.
     socket: Option<OwnedFd>,
     pid: Option<u32>,
     /// The pending request.
     requested: Option<MemoryRequest>,
-    /// A message has arrived.
-    spoke: bool,
+    /// A message has arrived. Only the first message can be a request.
+    has_message: bool,
 }
 
-impl Lines {
+impl Connections {
     /// The number of the next connection.
     pub fn next(&self) -> u32 {
         self.next
@@ -46,30 +46,32 @@ impl Lines {
 
     /// Adds a connection.
     pub fn add(&mut self, socket: OwnedFd, pid: Option<u32>) {
-        let line = Line {
+        let connection = Connection {
             socket: Some(socket),
             pid,
             requested: None,
-            spoke: false,
+            has_message: false,
         };
-        self.all.insert(self.next, line);
+        self.all.insert(self.next, connection);
         self.next = self.next.wrapping_add(1);
     }
 
     /// The number of open connections.
     pub fn connected(&self) -> usize {
-        let lines = self.all.values();
-        lines.filter(|line| line.socket.is_some()).count()
+        let connections = self.all.values();
+        connections
+            .filter(|connection| connection.socket.is_some())
+            .count()
     }
 
     /// Reads what was sent on this connection.
-    pub fn hear(&mut self, number: u32) {
-        let Some(line) = self.all.get_mut(&number) else {
+    pub fn read_pending(&mut self, number: u32) {
+        let Some(connection) = self.all.get_mut(&number) else {
             return;
         };
-        line.hear();
-        if line.socket.is_none() {
-            self.hung_up.extend(line.pid);
+        connection.read_pending();
+        if connection.socket.is_none() {
+            self.hung_up.extend(connection.pid);
             self.remember_once();
         }
     }
@@ -77,24 +79,28 @@ impl Lines {
     /// Limits what a process that connects and hangs up in a loop leaves behind.
     fn remember_once(&mut self) {
         let mut remembered = HashSet::new();
-        self.all.retain(|_, line| {
-            let mut is_first = || line.pid.is_some_and(|pid| remembered.insert(pid));
-            line.socket.is_some() || line.requested.is_some() || is_first()
+        self.all.retain(|_, connection| {
+            let mut is_first = || connection.pid.is_some_and(|pid| remembered.insert(pid));
+            connection.socket.is_some() || connection.requested.is_some() || is_first()
         });
     }
 
     /// Reads what was sent on all connections.
-    pub fn hear_all(&mut self) {
-        self.all.values_mut().for_each(Line::hear);
+    pub fn read_all(&mut self) {
+        self.all.values_mut().for_each(Connection::read_pending);
     }
 
     /// Whether this process closed all its connections. If such a process connects again, an exec has closed them and
     /// a new image runs.
     pub fn has_hung_up(&mut self, pid: u32) -> bool {
         let mut hung_up = false;
-        for line in self.all.values_mut().filter(|line| line.pid == Some(pid)) {
-            line.hear();
-            if line.socket.is_some() {
+        for connection in self
+            .all
+            .values_mut()
+            .filter(|connection| connection.pid == Some(pid))
+        {
+            connection.read_pending();
+            if connection.socket.is_some() {
                 return false;
             }
             hung_up = true;
@@ -114,11 +120,11 @@ impl Lines {
     #[must_use = "unanswered requests are counted"]
     pub fn forget(&mut self, pid: u32) -> Vec<MemoryRequest> {
         let mut unanswered = Vec::new();
-        self.all.retain(|_, line| {
-            let is_other = line.pid != Some(pid);
+        self.all.retain(|_, connection| {
+            let is_other = connection.pid != Some(pid);
             if !is_other {
-                line.hear();
-                unanswered.extend(line.requested);
+                connection.read_pending();
+                unanswered.extend(connection.requested);
             }
             is_other
         });
@@ -127,27 +133,27 @@ impl Lines {
 
     /// The requests since the last call.
     pub fn requests(&mut self) -> impl Iterator<Item = Request<'_>> {
-        self.all.values_mut().filter_map(|line| {
-            let requested = line.requested.take()?;
+        self.all.values_mut().filter_map(|connection| {
+            let requested = connection.requested.take()?;
             Some(Request {
-                socket: line.socket.as_ref(),
-                pid: line.pid,
+                socket: connection.socket.as_ref(),
+                pid: connection.pid,
                 requested,
             })
         })
     }
 }
 
-impl Line {
-    fn hear(&mut self) {
+impl Connection {
+    fn read_pending(&mut self) {
         let Some(socket) = &self.socket else { return };
         let mut bytes = [0; 4096];
         match read(socket, &mut bytes) {
-            Ok(heard @ 1..) => {
-                if !self.spoke {
-                    self.requested = MemoryRequest::from_bytes(&bytes[..heard]);
+            Ok(length @ 1..) => {
+                if !self.has_message {
+                    self.requested = MemoryRequest::from_bytes(&bytes[..length]);
                 }
-                self.spoke = true;
+                self.has_message = true;
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             // A process that hung up without a message has not requested memory and is not counted. Examples are
@@ -166,33 +172,37 @@ mod tests {
     use super::*;
 
     /// Adds a connection that is closed at the other end.
-    fn hangs_up(lines: &mut Lines, pid: Option<u32>) {
+    fn hangs_up(connections: &mut Connections, pid: Option<u32>) {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
-        let number = lines.next();
-        lines.add(ours.into(), pid);
+        let number = connections.next();
+        connections.add(ours.into(), pid);
         drop(theirs);
-        lines.hear(number);
+        connections.read_pending(number);
     }
 
     // CTP-33
     #[test]
     fn closed_connections_are_kept_once_per_process() {
-        let mut lines = Lines::default();
+        let mut connections = Connections::default();
         for _ in 0..10 {
-            hangs_up(&mut lines, Some(7));
-            hangs_up(&mut lines, None);
+            hangs_up(&mut connections, Some(7));
+            hangs_up(&mut connections, None);
         }
-        hangs_up(&mut lines, Some(8));
-        assert_eq!(lines.all.len(), 2);
-        assert!(lines.has_hung_up(7) && lines.has_hung_up(8));
-        assert_eq!(lines.connected(), 0);
+        hangs_up(&mut connections, Some(8));
+        assert_eq!(connections.all.len(), 2);
+        assert!(connections.has_hung_up(7) && connections.has_hung_up(8));
+        assert_eq!(connections.connected(), 0);
     }
 
     /// Adds a connection on which a process has sent a request and then hung up.
-    fn requested_and_hung_up(lines: &mut Lines, pid: Option<u32>, requested: MemoryRequest) {
+    fn requested_and_hung_up(
+        connections: &mut Connections,
+        pid: Option<u32>,
+        requested: MemoryRequest,
+    ) {
         let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
         ours.set_nonblocking(true).expect("a socket");
-        lines.add(ours.into(), pid);
+        connections.add(ours.into(), pid);
         theirs
             .write_all(requested.bytes())
             .expect("room in the socket");
@@ -201,51 +211,53 @@ mod tests {
     // CTP-32
     #[test]
     fn a_request_is_kept_after_the_process_hangs_up() {
-        for looks in 0..4 {
-            let mut lines = Lines::default();
-            requested_and_hung_up(&mut lines, Some(7), MemoryRequest::Own);
-            requested_and_hung_up(&mut lines, None, MemoryRequest::OwnOrShared);
-            (0..looks).for_each(|_| lines.hear_all());
-            hangs_up(&mut lines, Some(7));
-            lines.hear_all();
-            let requested: Vec<MemoryRequest> =
-                lines.requests().map(|request| request.requested).collect();
+        for reads in 0..4 {
+            let mut connections = Connections::default();
+            requested_and_hung_up(&mut connections, Some(7), MemoryRequest::Own);
+            requested_and_hung_up(&mut connections, None, MemoryRequest::OwnOrShared);
+            (0..reads).for_each(|_| connections.read_all());
+            hangs_up(&mut connections, Some(7));
+            connections.read_all();
+            let requested: Vec<MemoryRequest> = connections
+                .requests()
+                .map(|request| request.requested)
+                .collect();
             assert_eq!(
                 requested,
                 [MemoryRequest::Own, MemoryRequest::OwnOrShared],
-                "{looks}"
+                "{reads}"
             );
-            assert_eq!(lines.requests().count(), 0, "each is returned once");
+            assert_eq!(connections.requests().count(), 0, "each is returned once");
         }
     }
 
     // CTP-32
     #[test]
     fn forgetting_a_process_returns_the_requests() {
-        for looks in 0..4 {
-            let mut lines = Lines::default();
-            requested_and_hung_up(&mut lines, Some(7), MemoryRequest::Own);
-            requested_and_hung_up(&mut lines, Some(8), MemoryRequest::Own);
-            (0..looks).for_each(|_| lines.hear_all());
-            assert_eq!(lines.forget(7), [MemoryRequest::Own], "{looks}");
-            assert_eq!(lines.forget(7), []);
-            lines.hear_all();
-            assert_eq!(lines.requests().count(), 1, "of the other process");
+        for reads in 0..4 {
+            let mut connections = Connections::default();
+            requested_and_hung_up(&mut connections, Some(7), MemoryRequest::Own);
+            requested_and_hung_up(&mut connections, Some(8), MemoryRequest::Own);
+            (0..reads).for_each(|_| connections.read_all());
+            assert_eq!(connections.forget(7), [MemoryRequest::Own], "{reads}");
+            assert_eq!(connections.forget(7), []);
+            connections.read_all();
+            assert_eq!(connections.requests().count(), 1, "of the other process");
         }
     }
 
     // CTP-33
     #[test]
     fn a_process_hangs_up_with_the_last_connection() {
-        let mut lines = Lines::default();
+        let mut connections = Connections::default();
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         ours.set_nonblocking(true).expect("a socket");
-        lines.add(ours.into(), Some(7));
-        hangs_up(&mut lines, Some(7));
-        assert_eq!(lines.hung_up(), []);
+        connections.add(ours.into(), Some(7));
+        hangs_up(&mut connections, Some(7));
+        assert_eq!(connections.hung_up(), []);
         drop(theirs);
-        lines.hear(0);
-        assert_eq!(lines.hung_up(), [7]);
-        assert_eq!(lines.hung_up(), [], "returned once");
+        connections.read_pending(0);
+        assert_eq!(connections.hung_up(), [7]);
+        assert_eq!(connections.hung_up(), [], "returned once");
     }
 }
