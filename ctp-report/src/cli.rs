@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   ctp-report                            where coroutines waited, from ./ctp.data
   ctp-report --allow self-wakes         the same without the self-wakes lint
-  ctp-report --stuck                    what is stuck: at which line, on what, since when
+  ctp-report --stuck                    what is stuck: at which line, on what, for how long
   ctp-report --stuck --fail             the same as a check: exit status 3 if anything is stuck,
                                         4 if the trace is too incomplete to say
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
@@ -88,7 +88,7 @@ const GENERAL: &str = "General options";
 #[command(
     name = "ctp-report",
     version,
-    about = "Reports what is stuck, where, since when and on what, from a recorded trace",
+    about = "Reports what is stuck, where, for how long and on what, from a recorded trace",
     before_help = EXAMPLES,
     after_help = AFTER,
     max_term_width = 100

@@ -1,5 +1,5 @@
-//! Reads a trace and reports which coroutines are stuck, at which line, on what, since when and how
-//! certainly, and where coroutines spent their time.
+//! Reads a trace and reports which coroutines are stuck, at which line, on what, for how long
+//! and how certainly, and where coroutines spent their time.
 //!
 //! The modules below are in reading order; each imports only from modules after it.
 //! - `cli` parses the command line into a [`Config`], and `run` calls the requested view.

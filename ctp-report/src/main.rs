@@ -1,4 +1,4 @@
-//! `ctp-report`: reads a trace and reports what is stuck, where, since when and on what.
+//! `ctp-report`: reads a trace and reports what is stuck, where, for how long and on what.
 #![forbid(unsafe_code)]
 
 use std::io::{self, BufWriter, Write};

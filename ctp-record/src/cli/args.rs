@@ -39,7 +39,7 @@ pub struct Args {
     #[command(subcommand)]
     subcommand: Option<Sub>,
 
-    /// The trace; an earlier trace is kept as FILE.old
+    /// The trace file; an earlier trace is kept as FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "ctp.data")]
     output: PathBuf,
 
@@ -64,7 +64,7 @@ pub struct Args {
     )]
     snapshot_on: Vec<Trigger>,
 
-    /// Go on until all descendants of the program have ended
+    /// Record until all descendants of the program have ended
     #[arg(help_heading = help::KEPT, long)]
     wait_all: bool,
 
@@ -73,7 +73,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STATIONS)))]
     stations: u32,
 
-    /// A thread's history, up to 256M; 0: 8 events a coroutine [default: up to 16M]
+    /// Each thread's history, up to 256M; 0: keep none [default: up to 16M]
     #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::buffer)]
     buffer: Option<u64>,
 
@@ -94,15 +94,15 @@ pub struct Args {
     #[arg(help_heading = help::MESSAGES, short, long, conflicts_with = "quiet")]
     verbose: bool,
 
-    /// Never wake the recorder by a system call: for programs that filter theirs
+    /// Never wake the recorder by a system call: for programs with a seccomp filter
     #[arg(help_heading = help::REACHED, long = "no-bell")]
     no_doorbell: bool,
 
-    /// Find what each wait awaits, level by level; the program clones wakers
+    /// Find every branch of a wait, as in select!; each poll then clones wakers
     #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["no_doorbell", "image"])]
     precise_chains: bool,
 
-    /// Hand the memory over by descriptor (to another user or a container)
+    /// Pass the memory by descriptor, not by path: to another user or a container
     #[arg(help_heading = help::REACHED, long)]
     inherit_fd: bool,
 

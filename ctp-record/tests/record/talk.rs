@@ -115,7 +115,7 @@ fn help_begins_with_examples_and_fits_a_terminal() {
     assert!(help.contains(usage), "{help}");
     let control = says(&["control", "--help"]);
     assert!(control.lines().all(|line| line.len() <= 100), "{control}");
-    assert!(help.contains("A thread's history, up to 256M"), "{help}");
+    assert!(help.contains("Each thread's history, up to 256M"), "{help}");
     assert!(help.lines().all(|line| line.len() <= 100), "{help}");
 }
 

@@ -129,7 +129,7 @@ pub(super) struct PlacesArgs {
     /// Also look for separate debug info here, as in /usr/lib/debug; may be repeated
     #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     pub(super) debug_dir: Vec<PathBuf>,
-    /// Name waits by the callers of functions that match, by name or file:line; may be repeated
+    /// For waits in functions that match, by name or file:line, name the caller; may be repeated
     #[arg(long, value_name = "REGEX", conflicts_with_all = NAMELESS)]
     pub(super) skip: Vec<Regex>,
     /// Memory limit for all programs and their debug info, like 1G; by default 256M

@@ -19,8 +19,8 @@ pub fn tool(config: &Config) -> String {
 /// Suggests a view of where the time went. A trace with totals has too few events for a flame graph.
 pub fn how_to_see(tool: &str, by_name: bool) -> String {
     if by_name {
-        format!("how long each took: {tool} --histogram")
+        format!("as a histogram: {tool} --histogram")
     } else {
-        format!("to see it: {tool} --flame flame.svg")
+        format!("as a flame graph: {tool} --flame flame.svg")
     }
 }

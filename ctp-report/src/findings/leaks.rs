@@ -75,7 +75,7 @@ impl Finding for Vec<Leak> {
         let count: usize = self.iter().map(|leak| leak.count).sum();
         page.gap()?;
         page.line(&format!(
-            "LEAKS {} alive at a clean end (ctp-report --stuck tells which could not go on)",
+            "LEAKS {} alive at a clean end (ctp-report --stuck lists those that could not continue)",
             units::counted(count as u64, "coroutine")
         ))?;
         self.iter().try_for_each(|leak| {

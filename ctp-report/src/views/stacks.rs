@@ -27,8 +27,8 @@ pub fn show(config: &Config, view: &StacksView, out: &mut dyn Write) -> Result<(
     let model = input.model(|_, _| {}, |_, _| {})?;
     if model.trace_model.inspected_threads().next().is_none() {
         bail!(
-            "the trace has no stacks: `ctp-record -p PID` records the stacks of a running process, \
-             and a recording those of threads that a coroutine keeps for long"
+            "the trace has no stacks: `ctp-record -p PID` records those of a running process; a recording \
+             of a program has the stack of a thread only if a coroutine blocked the thread for long"
         );
     }
     let mut names = document::names(config, &input, &model);

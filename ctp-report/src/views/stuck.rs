@@ -1,4 +1,4 @@
-//! `--stuck`: which coroutines are stuck, where, since when and on what.
+//! `--stuck`: which coroutines are stuck, where, for how long and on what.
 
 mod inspected;
 pub mod json;

@@ -10,12 +10,12 @@ Examples:
   ctp-record --flight-recorder=30s -- ./app      the last 30 s, written when it ends
   ctp-record --stuck-after 2s -- ./app   report stuck coroutines while it runs
   ctp-record --inherit-fd -- sudo ./app  hand the memory over by descriptor, not by path
-  ctp-record --check-probe -- ./app      check its probe against the protocol
+  ctp-record --check-probe -- ./app      check the program's probe against the protocol
   ctp-record control 1234 snapshot       write what a flight recorder has now
-  ctp-record control 1234 stop           keep no events of process 1234 for now; then start
+  ctp-record control 1234 stop           keep no events of process 1234, until `control 1234 start`
   ctp-record -p 4127                     look into a running process: stuck tasks, blocked threads;
                                          with a probe, record it until Ctrl-C
-  ctp-record -p 4127 -d 30s --every 5s   the same again and again
+  ctp-record -p 4127 -d 30s --every 5s   look every 5 s, for 30 s
   ctp-record --core core.4127            look into a core file
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
 
@@ -33,45 +33,55 @@ ctp-record [OPTIONS] -- PROGRAM [ARGS]...
 /// Notes that belong to no single option.
 pub const AFTER: &str = "\
 Options come before the program's name, or before `--`; all later words belong to the program.
-Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it cannot be
-executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
-rule is broken. It is an error if the trace or the final snapshot cannot be written, or, for a
-flight recorder without a final snapshot, if none of the requested snapshots could be written.
-Ctrl-C goes to the program; recording goes on until it ends. A second Ctrl-C ends the recording.
-INT, TERM, HUP, QUIT, USR1 and USR2 sent to ctp-record alone are passed on to the program.
-Any other signal that would end ctp-record (ALRM; XCPU at its ulimit -t) ends the recording instead,
-except those of faults (SEGV, ILL): the trace is written to its end, and the program goes on without
-being recorded.
-Meanwhile `ctp-report --stuck`, in another terminal, shows what is stuck so far.
-Up to 128 threads of a process have a full buffer at a time, more if --buffer is below 8M (1024 with
-1M or less, where memory allows). Up to 4096 more get a short buffer of at most 64K; all short
-buffers together take no more memory than the full ones.
-A program that locks its memory (mlockall) after attaching locks this memory, too: use for example
---buffer 64K -n 1000.
-With --no-bell a thread still calls gettid at its first event, and does not reuse the buffer of a
-thread that ended without releasing its buffer.
-A flight recorder writes nothing while the program runs. For each thread it keeps what --buffer
-holds, but nothing older than DURATION; --flight-recorder=SIZE is the same as --flight-recorder
---buffer SIZE.
-Totals of earlier events are exact. Snapshots while the program goes on are FILE.1, FILE.2
-and so on; those of an earlier recording are kept as FILE.1.old, FILE.2.old and so on. A signal that
-requests a snapshot (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
---stuck-after reports each place once, and again when twice as many are stuck there. Places with
-BUSY coroutines are reported, too, with the thread that they block. LIKELY marks what may still
-change. With stuck:2s a snapshot is taken whenever stuck coroutines would be reported, 16 at most;
-BUSY causes none.
--p needs no probe: it reads the memory of the process, which is neither stopped nor changed. It may
-look into processes of the same user that allow it (root: into all). Then: ctp-report --stuck.
-If the process has a probe and was not recorded before, -p also asks the probe to record, by a
-write to the memory that the probe keeps for that; recording goes on until Ctrl-C or -d.
-Coroutines that live already are recorded from their next run on; programs that it starts are not
-recorded. --no-attach only looks.
-With --interrupt, ptrace stops each running thread for some microseconds, because only a thread that
-stands still has a stack that can be read. A call that the thread begins just then may give EINTR.
---core reads a core file of the kernel or of gcore in the same way. It shows one moment, so
-that it is unknown which timers were due, and for how long a thread was in a call.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.
-If stdout is redirected, a line on the terminal shows the progress; -q hides it.";
+While a recording runs, `ctp-report --stuck` in another terminal shows what is stuck so far.
+If stdout is redirected, a line on the terminal shows the progress; -q hides it.
+
+Exit status:
+  That of the program: 128+n if signal n ended it, 126 or 127 if it cannot be executed.
+  2 for wrong usage. 1 for an error of the recorder: the trace or the final snapshot cannot be
+  written, or, for a flight recorder without a final snapshot, no requested snapshot was written.
+  With --check-probe: 0, or 3 if a rule is broken.
+
+Signals:
+  Ctrl-C goes to the program; recording goes on until it ends. A second Ctrl-C ends the recording.
+  INT, TERM, HUP, QUIT, USR1 and USR2 sent to ctp-record alone are passed on to the program.
+  Other signals that would end ctp-record (ALRM; XCPU at its ulimit -t) end the recording: the trace
+  is completed, and the program goes on unrecorded. Those of faults (SEGV, ILL) end ctp-record.
+
+Buffers:
+  Up to 128 threads of a process have a full buffer at a time, more if --buffer is below 8M (1024
+  with 1M or less, where memory allows). Up to 4096 more get a short buffer of at most 64K; all
+  short buffers together take no more memory than the full ones.
+  A program that calls mlockall after attaching locks the buffers, too: make them small, for example
+  with --buffer 64K -n 1000.
+  With --no-bell a thread still calls gettid at its first event, and does not reuse the buffer of a
+  thread that ended without releasing its buffer.
+
+Flight recorder:
+  Writes nothing while the program runs. For each thread it keeps what --buffer holds, but nothing
+  older than DURATION; --flight-recorder=SIZE is the same as --flight-recorder --buffer SIZE.
+  Totals of earlier events are exact. Snapshots while the program runs are FILE.1, FILE.2 and so on;
+  those of an earlier recording are kept as FILE.1.old, FILE.2.old and so on. A signal that requests
+  a snapshot (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
+
+Stuck coroutines while the program runs:
+  --stuck-after reports each place once, and again when twice as many are stuck there. Places with
+  BUSY coroutines are reported, too, with the thread that they block. LIKELY marks what may still
+  change. With --snapshot-on stuck:2s, a snapshot is taken whenever stuck coroutines would be
+  reported, 16 at most; BUSY causes none.
+
+Running processes and core files:
+  -p needs no probe: it reads the memory of the process, which is neither stopped nor changed. It
+  may look into processes of the same user that allow it (root: into all). Then: ctp-report --stuck.
+  If the process has a probe and was not recorded before, -p also requests that the probe attaches,
+  by a write to the memory that the probe keeps for that; recording goes on until Ctrl-C or -d.
+  Coroutines that live already are recorded from their next run on; programs that it starts are not
+  recorded. --no-attach only looks.
+  With --interrupt, ptrace stops each running thread for some microseconds, because the stack of a
+  running thread cannot be read. A system call that the thread is just beginning may give EINTR.
+  --core reads a core file of the kernel or of gcore in the same way. It shows a single moment:
+  which timers were due, and for how long a thread was in a call, is unknown.";
 
 /// Heading of options about which events are kept, and until when.
 pub const KEPT: &str = "What to record";

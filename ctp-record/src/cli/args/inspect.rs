@@ -62,7 +62,7 @@ pub struct InspectArgs {
           conflicts_with_all = NOT_WITH_PID, value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
 
-    /// Look into a core file as into a process; --elf gives its program
+    /// Look into a core file; --elf names its program if that has moved
     #[arg(help_heading = help::INSTEAD, long, value_name = "FILE",
           conflicts_with_all = NOT_WITH_CORE)]
     core: Option<PathBuf>,

@@ -286,14 +286,14 @@ pub fn hints(
     names: &Names,
     view: &StuckView,
 ) -> io::Result<()> {
-    let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
+    let check = (!view.fail).then(|| format!("for scripts: {tool} --stuck --fail"));
     let rebuild = groups
         .iter()
         .any(|group| names.is_frameless(group.place.site))
         .then(|| FRAMES.to_owned());
     let is_unchained = groups.iter().any(|group| is_unchained(group, names));
     let precise = is_unchained.then(|| PRECISE.to_owned());
-    let next = gate
+    let next = check
         .into_iter()
         .chain([hints::how_to_see(tool, by_name)])
         .chain(rebuild)

@@ -299,8 +299,8 @@ fn row(group: &TaskGroup, findings: &Findings) -> String {
 
 /// Writes what to type next.
 pub fn hints(page: &mut Page, tool: &str, view: &StuckView) -> io::Result<()> {
-    let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
+    let check = (!view.fail).then(|| format!("for scripts: {tool} --stuck --fail"));
     let stacks = format!("every task and thread: {tool} --stacks");
-    let next: Vec<String> = gate.into_iter().chain([stacks]).collect();
+    let next: Vec<String> = check.into_iter().chain([stacks]).collect();
     page.lines(&text::flow("", "", GAP, &next))
 }
