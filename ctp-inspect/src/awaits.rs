@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use ctp_trace::record::{AwaitFrame, HeldLock, Resource, TaskId, TaskWait};
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::target::Target;
 use crate::tokio::header::VTABLE_OFFSET;
@@ -122,10 +122,10 @@ impl RegisteredWaker {
 const MAX_READINGS: u32 = 3;
 
 impl Awaits {
-    /// Reads debug info from files in `places`. Opens none yet.
-    pub fn new(places: Places) -> Self {
+    /// Reads debug info from files in `search_paths`. Opens none yet.
+    pub fn new(search_paths: SearchPaths) -> Self {
         Self {
-            types: Types::new(places),
+            types: Types::new(search_paths),
             descriptors: RefCell::default(),
             facts: TypeFacts::default(),
             pages: PagePool::default(),

@@ -1,6 +1,6 @@
 //! [`CoreFile`]: a process as it was when its core file was written.
 //!
-//! A core file has all registers of all threads, and one moment: it can be inspected once.
+//! A core file has all registers of all threads. It shows a single moment, so one inspection is enough.
 
 mod elf;
 mod executable;

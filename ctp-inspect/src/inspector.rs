@@ -15,7 +15,7 @@ use ctp_trace::record::{
     TaskState,
 };
 
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::finder::{Finder, Found, FoundTask};
 use crate::inspector::changes::Changes;
@@ -51,11 +51,15 @@ impl Inspector {
     /// Prepares to inspect `target`. `process` is its number in the trace. The types of futures are read
     /// from the program's file, or from its separate debug file.
     pub fn new(target: Box<dyn Target>, process: ProcessId) -> Self {
-        Self::with_places(target, process, Places::recorded())
+        Self::with_search_paths(target, process, SearchPaths::recorded())
     }
 
-    /// Like [`new`](Self::new), but looks for files with debug info in `places`.
-    pub fn with_places(target: Box<dyn Target>, process: ProcessId, places: Places) -> Self {
+    /// Like [`new`](Self::new), but looks for files with debug info in `search_paths`.
+    pub fn with_search_paths(
+        target: Box<dyn Target>,
+        process: ProcessId,
+        search_paths: SearchPaths,
+    ) -> Self {
         Inspector {
             target,
             process,
@@ -63,8 +67,8 @@ impl Inspector {
             stacks: StackRanges::default(),
             identities: Identities::default(),
             changes: Changes::default(),
-            threads: ThreadInspector::new(places.clone()),
-            futures: Futures::new(places),
+            threads: ThreadInspector::new(search_paths.clone()),
+            futures: Futures::new(search_paths),
             inspections: 0,
         }
     }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use ctp_trace::record::{LeafKind, Module, ProcessId};
-use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, Symbolizer};
+use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, Symbolizer};
 
 /// Maximum number of addresses of a chain that are examined.
 const MAX_ADDRESSES: usize = 32;
@@ -137,9 +137,9 @@ pub struct LeafFunctions {
 impl LeafFunctions {
     /// Opens nothing yet.
     #[must_use]
-    pub fn new(places: Places) -> Self {
+    pub fn new(search_paths: SearchPaths) -> Self {
         Self {
-            symbolizer: Symbolizer::with_places(Vec::new(), places),
+            symbolizer: Symbolizer::with_search_paths(Vec::new(), search_paths),
             present: None,
         }
     }
@@ -147,7 +147,7 @@ impl LeafFunctions {
     /// What the leaf future of an await chain with these addresses waits for, the innermost first. The
     /// modules are those of all processes.
     pub fn kind(&mut self, process: ProcessId, addresses: &[u64], modules: &[Module]) -> LeafKind {
-        self.turn_to(process, modules);
+        self.set_mappings(process, modules);
         let mut kind = LeafKind::Unknown;
         // The first address is in the probe.
         for &address in addresses.iter().skip(1).take(MAX_ADDRESSES) {
@@ -169,14 +169,14 @@ impl LeafFunctions {
         kind
     }
 
-    fn turn_to(&mut self, process: ProcessId, modules: &[Module]) {
+    fn set_mappings(&mut self, process: ProcessId, modules: &[Module]) {
         let present = Some((process, modules.len()));
         if self.present == present {
             return;
         }
         self.present = present;
         let modules = modules.iter().filter(|module| module.process == process);
-        self.symbolizer.turn_to(modules.map(mapping).collect());
+        self.symbolizer.set_mappings(modules.map(mapping).collect());
     }
 }
 

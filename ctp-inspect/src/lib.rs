@@ -33,7 +33,7 @@ pub mod types;
 pub use core_file::CoreFile;
 pub use inspector::{Inspector, TraceIds};
 pub use leaf_functions::LeafFunctions;
-pub use symbolize::Places;
+pub use symbolize::SearchPaths;
 pub use target::denial::Denial;
 pub use target::error::TargetError;
 pub use target::image::MemoryImage;

@@ -23,7 +23,7 @@ use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 
 use foldhash::HashMap;
-use symbolize::{Avma, Places};
+use symbolize::{Avma, SearchPaths};
 
 use crate::stacks::StackFrame;
 use crate::target::Target;
@@ -49,7 +49,7 @@ struct Entry {
 
 /// The types of a process. Modules are opened when an address in them is first looked up.
 pub struct Types {
-    places: Places,
+    search_paths: SearchPaths,
     modules: RefCell<Modules>,
     layouts: RefCell<HashMap<TypeRef, Option<Rc<Type>>>>,
     awaited_places: RefCell<HashMap<(TypeRef, TypeRef), Option<AwaitedPlace>>>,
@@ -74,10 +74,10 @@ struct Modules {
 const MAX_LAYOUTS: usize = 400_000;
 
 impl Types {
-    /// Reads debug info from files in `places`. Opens none yet.
-    pub fn new(places: Places) -> Self {
+    /// Reads debug info from files in `search_paths`. Opens none yet.
+    pub fn new(search_paths: SearchPaths) -> Self {
         Self {
-            places,
+            search_paths,
             modules: RefCell::default(),
             layouts: RefCell::default(),
             awaited_places: RefCell::default(),
@@ -233,7 +233,11 @@ impl Types {
         if let Some(number) = self.modules.borrow().by_path.get(&mapping.path) {
             return *number;
         }
-        let opened = Module::open(&in_symbolize(target, mapping), &mapping.path, &self.places);
+        let opened = Module::open(
+            &in_symbolize(target, mapping),
+            &mapping.path,
+            &self.search_paths,
+        );
         let modules = &mut *self.modules.borrow_mut();
         let number = match opened {
             Ok(module) => {

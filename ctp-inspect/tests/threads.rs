@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use ctp_inspect::threads::inspector::ThreadInspector;
 use ctp_inspect::threads::polled::PollableTask;
-use ctp_inspect::{CoreFile, Inspector, Places, ProcessTarget, Target as _, TraceIds};
+use ctp_inspect::{CoreFile, Inspector, ProcessTarget, SearchPaths, Target as _, TraceIds};
 use ctp_trace::record::{InspectedThread, ProcessId, Record, TaskId, ThreadRole};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -221,7 +221,7 @@ fn threads_have_roles_and_tasks() {
         std::thread::spawn(move || block_single_thread(name, blocker))
     });
     let places: Vec<_> = (0..BLOCKERS).map(|_| receiver.recv().unwrap()).collect();
-    let mut inspector = ThreadInspector::new(Places::recorded());
+    let mut inspector = ThreadInspector::new(SearchPaths::recorded());
     let Some(threads) = inspect(&mut inspector, &places) else {
         return;
     };

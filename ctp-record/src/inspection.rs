@@ -11,7 +11,7 @@ pub mod subject;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ctp_inspect::{Places, TargetError, TraceIds};
+use ctp_inspect::{SearchPaths, TargetError, TraceIds};
 use ctp_trace::record::{End, ExitReason, Record};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -46,11 +46,11 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
         stderr::say(&closing::opening(&names, inspect, false));
     }
     let command = command_line::of(inspect.pids[0]);
-    let places = places(&inspect.debug_directories);
+    let search_paths = search_paths(&inspect.debug_directories);
     let mut first = Collected::default();
     let mut processes = Processes::new(clock, inspect.pids[0], 0);
     for subject in &mut subjects {
-        subject.describe(&places, &mut processes, &mut first);
+        subject.describe(&search_paths, &mut processes, &mut first);
     }
     let mut ids = TraceIds::default();
     first.0.extend(inspect_first(&mut subjects, &mut ids)?);
@@ -74,10 +74,10 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
 const MAX_DEBUG_INFO_BYTES: u64 = 1 << 30;
 
 /// Where files with debug info are looked for.
-pub fn places(directories: &[PathBuf]) -> Places {
-    let places = Places::recorded().with_most_bytes(MAX_DEBUG_INFO_BYTES);
+pub fn search_paths(directories: &[PathBuf]) -> SearchPaths {
+    let search_paths = SearchPaths::recorded().with_max_bytes(MAX_DEBUG_INFO_BYTES);
     let directories = directories.iter().cloned();
-    directories.fold(places, Places::with_debug_directory)
+    directories.fold(search_paths, SearchPaths::with_debug_directory)
 }
 
 /// Records that are written later.

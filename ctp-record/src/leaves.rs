@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ctp_inspect::{LeafFunctions, Places};
+use ctp_inspect::{LeafFunctions, SearchPaths};
 use ctp_trace::record::{Chain, Leaf, Module, ProcessId, Record, Site, SiteId};
 
 /// Maximum number of chains that wait to be examined; later ones stay unknown.
@@ -139,8 +139,8 @@ impl Thread {
 
 /// Examines chains until the recording ends.
 fn examine_all(requests: &Receiver<Request>, answers: &Sender<Vec<Leaf>>) {
-    let places = Places::recorded().with_most_bytes(MAX_BYTES);
-    let mut functions = LeafFunctions::new(places);
+    let search_paths = SearchPaths::recorded().with_max_bytes(MAX_BYTES);
+    let mut functions = LeafFunctions::new(search_paths);
     let mut modules = Vec::new();
     while let Ok(mut request) = requests.recv() {
         modules.append(&mut request.modules);

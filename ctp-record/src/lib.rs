@@ -36,5 +36,5 @@ pub use flight::{FlightHistory, RecordingEnd, SnapshotSummary, last_snapshot_of,
 pub use memory::shm::Memory;
 pub use output::backlog;
 pub use proc::maps;
-pub use run::{complain, run};
+pub use run::{print_error, run};
 pub use session::pace;

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use ctp_record::{Args, answer, complain, run};
+use ctp_record::{Args, answer, print_error, run};
 
 fn main() -> ExitCode {
     let config = match Args::from_command_line().and_then(Args::into_config) {
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match run(&config) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             ExitCode::from(error.status())
         }
     }

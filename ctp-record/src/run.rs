@@ -29,6 +29,6 @@ pub fn run(config: &Config) -> Result<u8, Error> {
 }
 
 /// Prints an error.
-pub fn complain(error: &Error) {
+pub fn print_error(error: &Error) {
     stderr::say(&format!("ctp-record: {error}\n"));
 }

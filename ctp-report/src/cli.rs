@@ -19,7 +19,7 @@ use crate::config::ignore::Ignore;
 use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
 use options::{
-    ExchangeArgs, FlameArgs, PlacesArgs, SitesArgs, StuckArgs, Target, TimelineArgs, ViewArgs,
+    ExchangeArgs, FlameArgs, SitesArgs, StuckArgs, SymbolArgs, Target, TimelineArgs, ViewArgs,
 };
 
 const EXAMPLES: &str = "\
@@ -107,7 +107,7 @@ struct Cli {
     #[command(flatten)]
     stuck: StuckArgs,
     #[command(flatten)]
-    places: PlacesArgs,
+    symbols: SymbolArgs,
     /// Trace to read: from ctp-record, or coroTracer JSON lines (- for standard input)
     #[arg(help_heading = GENERAL, short, long, value_name = "FILE", default_value = DEFAULT_INPUT)]
     input: PathBuf,
@@ -242,7 +242,7 @@ impl Cli {
     /// Rejects options that `jsonl` and `csv` ignore: these formats have all events, and no names.
     fn check_rows(&self) -> Result<(), clap::Error> {
         let is_rows = matches!(self.exchange.export, Some(Target::Jsonl | Target::Csv));
-        let text = match (self.timeline.time, self.places.are_given()) {
+        let text = match (self.timeline.time, self.symbols.are_given()) {
             (Some(_), _) => "--time is only for --timeline and --export chrome",
             (_, true) => {
                 "--symfs, --debug-dir and --max-module find names, which jsonl and csv do not contain"
@@ -276,16 +276,16 @@ impl Cli {
             clap::ColorChoice::Never => ColorChoice::Never,
         };
         let json = self.json;
-        let skip = Ignore(std::mem::take(&mut self.places.skip));
-        let (most_module, most_memory) = (self.places.max_module, self.max_memory);
-        let places = std::mem::take(&mut self.places).into_places();
+        let skip = Ignore(std::mem::take(&mut self.symbols.skip));
+        let (max_module, max_memory) = (self.symbols.max_module, self.max_memory);
+        let search_paths = std::mem::take(&mut self.symbols).into_search_paths();
         Config {
             input: self.trace.take().unwrap_or_else(|| self.input.clone()),
             run: self.exchange.run,
-            places,
+            search_paths,
             skip,
-            most_module,
-            most_memory,
+            max_module,
+            max_memory,
             view: self.into_view(),
             json,
             detail,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anstream::ColorChoice;
 use ctp_trace::record::Nanos;
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::config::ignore::Ignore;
 
@@ -21,14 +21,14 @@ pub struct Config {
     /// Run of an imported file, counted from 1. `None` is the last.
     pub run: Option<usize>,
     /// Where to look for programs, sources and debug info.
-    pub places: Places,
+    pub search_paths: SearchPaths,
     /// Functions that do not count as code of the user.
     pub skip: Ignore,
     /// Memory limit in bytes for all programs and their debug info together. `None` is the default
     /// limit, or what remains of the report's memory if that is less.
-    pub most_module: Option<u64>,
+    pub max_module: Option<u64>,
     /// Memory limit in bytes for the report. `None` derives the limit from the size of the trace.
-    pub most_memory: Option<u64>,
+    pub max_memory: Option<u64>,
     /// What to show.
     pub view: View,
     /// Whether to print JSON instead of text.

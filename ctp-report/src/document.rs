@@ -16,7 +16,7 @@ use ctp_trace::escape::escaped;
 use ctp_trace::model::Span;
 use ctp_trace::record::Record;
 use serde_json::Value;
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::config::Config;
 use crate::findings::{ON_EVERY_PAGE, notes};
@@ -53,7 +53,7 @@ pub fn read_with(
 /// Finds the functions on the call stacks of inspected threads. The reasons for missing names are added
 /// to `names`.
 pub fn call_stacks(config: &Config, input: &Input, model: &Model, names: &mut Names) -> CallStacks {
-    let mut stacks = CallStacks::resolve(model, &places(config, input));
+    let mut stacks = CallStacks::resolve(model, &search_paths(config, input));
     names.add_misses(std::mem::take(&mut stacks.misses));
     stacks
 }
@@ -61,16 +61,16 @@ pub fn call_stacks(config: &Config, input: &Input, model: &Model, names: &mut Na
 /// Finds the names of the places in a trace. The default memory limit for this is at most the memory
 /// that the trace left.
 pub fn names(config: &Config, input: &Input, model: &Model) -> Names {
-    Names::resolve(model, &places(config, input), &config.skip)
+    Names::resolve(model, &search_paths(config, input), &config.skip)
 }
 
-fn places(config: &Config, input: &Input) -> Places {
-    let places = config.places.clone();
-    if config.most_module.is_some() {
-        return places;
+fn search_paths(config: &Config, input: &Input) -> SearchPaths {
+    let search_paths = config.search_paths.clone();
+    if config.max_module.is_some() {
+        return search_paths;
     }
-    let most = places.most_bytes().min(input.allowance().left());
-    places.with_most_bytes(most)
+    let max_bytes = search_paths.max_bytes().min(input.allowance().left());
+    search_paths.with_max_bytes(max_bytes)
 }
 
 /// Writes a page below the header of every page, or a JSON document with `fields` added to the common

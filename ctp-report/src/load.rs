@@ -68,8 +68,8 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
             name(path)
         );
     }
-    let mut allowance = Allowance::new(config.most_memory, opened.stored());
-    allowance.enforce(config.most_module.unwrap_or_default());
+    let mut allowance = Allowance::new(config.max_memory, opened.stored());
+    allowance.enforce(config.max_module.unwrap_or_default());
     let (bytes, imported) = if is_of_lines {
         let imported = import(opened, config.run, &mut allowance);
         imported.with_context(|| name(path))?

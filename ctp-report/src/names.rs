@@ -15,7 +15,7 @@ pub mod user_code;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
-use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, SourceLine, Symbolizer};
+use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, SourceLine, Symbolizer};
 
 use crate::config::ignore::Ignore;
 use crate::load::Model;
@@ -47,12 +47,12 @@ pub struct Names {
 }
 
 impl Names {
-    /// Looks up all places of the trace, in files at the given `places`. Functions that match `skip` do
+    /// Looks up all places of the trace, in files at the given `search_paths`. Functions that match `skip` do
     /// not count as code of the user.
-    pub fn resolve(model: &Model, places: &Places, skip: &Ignore) -> Self {
+    pub fn resolve(model: &Model, search_paths: &SearchPaths, skip: &Ignore) -> Self {
         let mut names = Names {
             sources: Sources {
-                places: places.clone(),
+                search_paths: search_paths.clone(),
                 recorded_unix_ns: model.start.started_unix_ns,
                 ..Sources::default()
             },
@@ -60,7 +60,7 @@ impl Names {
         };
         let mut user = UserCode::new(skip.clone());
         let lasts = model.last_branches();
-        let mut symbolizer = Symbolizer::with_places(Vec::new(), places.clone());
+        let mut symbolizer = Symbolizer::with_search_paths(Vec::new(), search_paths.clone());
         let mut modules: BTreeMap<ProcessId, Vec<Mapping>> = BTreeMap::new();
         for module in &model.modules {
             let of_process = modules.entry(module.process).or_default();
@@ -72,13 +72,13 @@ impl Names {
         }
         for (process, sites) in sites {
             let modules = modules.remove(&process).unwrap_or_default();
-            symbolizer.turn_to(modules.clone());
+            symbolizer.set_mappings(modules.clone());
             names.resolve_process(&mut symbolizer, &modules, &sites);
             let leaves = resolve_chains(&mut symbolizer, &sites, &model.chains, &mut user);
             names.place_chains(&mut symbolizer, &sites, &leaves, &user);
             names.place_branches(model, &lasts, &leaves, &user);
         }
-        names.misses.note_refused(places);
+        names.misses.note_refused(search_paths);
         names.user = user;
         if model.start.precise_chains || names.awaits.is_empty() {
             names.unchained.clear();
@@ -188,8 +188,9 @@ impl Names {
             self.labels.insert(site.id, label);
         }
         if unnamed {
-            let places = &self.sources.places;
-            self.misses.note_unreadable(symbolizer, modules, places);
+            let search_paths = &self.sources.search_paths;
+            self.misses
+                .note_unreadable(symbolizer, modules, search_paths);
         }
     }
 

@@ -98,6 +98,22 @@ pub use wakers::{WakeOrigin, Wakers, Woken};
 
 /// The state derived from a trace, updated record by record. Each part takes the records that concern
 /// it.
+///
+/// ```
+/// use ctp_trace::record::{End, Start};
+/// use ctp_trace::verdict::THRESHOLD;
+/// use ctp_trace::{Reader, TraceModel, Writer};
+///
+/// let bytes = Writer::new(Vec::new(), &Start::default())?.finish(&End::default())?;
+/// let mut model = TraceModel::new();
+/// for record in Reader::new(&bytes)? {
+///     model.consume(&record?);
+/// }
+/// for (id, judgement) in model.judge(THRESHOLD) {
+///     println!("{id:?}: {:?}", judgement.verdict);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TraceModel {
     extent: Extent,

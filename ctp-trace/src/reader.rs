@@ -23,6 +23,24 @@ use crate::source::Source;
 ///
 /// An item that is an error stands for a part that is missing; the next item follows that part. The
 /// reader never panics, whatever the bytes are, and holds the records of a single chunk in memory.
+///
+/// ```
+/// use ctp_trace::record::{End, Start};
+/// use ctp_trace::{Completeness, Reader, Writer};
+///
+/// let bytes = Writer::new(Vec::new(), &Start::default())?.finish(&End::default())?;
+/// let mut reader = Reader::new(&bytes)?;
+/// for record in &mut reader {
+///     match record {
+///         Ok(record) => println!("{record:?}"),
+///         Err(missing) => eprintln!("{missing}"),
+///     }
+/// }
+/// if let Completeness::Truncated { offset, .. } = reader.completeness() {
+///     eprintln!("the trace is cut off at byte {offset}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Reader<'a> {
     chunks: Chunks<'a>,
     start: Start,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, SourceLine, Symbolizer};
+use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, SourceLine, Symbolizer};
 
 const BASE: u64 = 0x7f00_0000_0000;
 /// The number of addresses that are looked up in a file.
@@ -18,7 +18,7 @@ pub fn elf_lookup(bytes: &[u8]) {
         path: path.as_os_str().as_encoded_bytes().to_vec(),
         ..mapping(bytes.len())
     };
-    look_up(mapping, Places::recorded());
+    look_up(mapping, SearchPaths::recorded());
     fs::remove_file(path).expect("the file is still there");
 }
 
@@ -34,11 +34,11 @@ pub(crate) fn mapping(length: usize) -> Mapping {
 }
 
 /// Looks up addresses throughout the mapping, and lines. Returns the names of all functions found.
-pub(crate) fn look_up(mapping: Mapping, places: Places) -> BTreeSet<String> {
+pub(crate) fn look_up(mapping: Mapping, search_paths: SearchPaths) -> BTreeSet<String> {
     let Avma(end) = mapping.end;
     let length = (end - BASE) as usize;
     let mut named = BTreeSet::new();
-    let mut symbolizer = Symbolizer::with_places(vec![mapping], places);
+    let mut symbolizer = Symbolizer::with_search_paths(vec![mapping], search_paths);
     for offset in (0..length).step_by(length / LOOKUPS + 1) {
         let address = Avma(BASE + offset as u64);
         symbolizer.keeps_frame_pointer(address);

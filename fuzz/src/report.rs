@@ -10,7 +10,7 @@ use ctp_report::{
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::elf::own_path;
 use crate::trace::file;
@@ -36,10 +36,10 @@ fn config(input: &Path, view: View, json: bool) -> Config {
     Config {
         input: input.to_owned(),
         run: None,
-        places: Places::recorded(),
+        search_paths: SearchPaths::recorded(),
         skip: Default::default(),
-        most_module: None,
-        most_memory: None,
+        max_module: None,
+        max_memory: None,
         view,
         json,
         detail: Detail::Verbose,

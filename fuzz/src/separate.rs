@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use symbolize::{Mapping, Places};
+use symbolize::{Mapping, SearchPaths};
 
 use crate::elf::{look_up, mapping, own_path};
 
@@ -43,7 +43,7 @@ pub fn functions_of(bytes: &[u8]) -> BTreeSet<String> {
         path: b"/app".to_vec(),
         ..mapping(files[PROGRAM].len())
     };
-    let functions = look_up(mapping, Places::below(root.clone()));
+    let functions = look_up(mapping, SearchPaths::below(root.clone()));
     fs::remove_dir_all(root).expect("the directory is still there");
     functions
 }

@@ -8,7 +8,7 @@ use crate::cost::Costs;
 use crate::error::Miss;
 use crate::mapping::Mapping;
 use crate::module::Module;
-use crate::places::Places;
+use crate::search_paths::SearchPaths;
 use crate::sections::{Images, Reader, Sections};
 use crate::split::Split;
 
@@ -17,7 +17,7 @@ pub type DebugReader<'i> = Reader<'i>;
 
 /// The debug info of a module.
 ///
-/// The sections are in memory, which is charged to the budget of the [`Places`]. The debug info may be in the file
+/// The sections are in memory, which is charged to the budget of the [`SearchPaths`]. The debug info may be in the file
 /// itself, in a separate file, or split into `.dwo` and `.dwp` files.
 pub struct DebugInfo {
     module: Module,
@@ -55,13 +55,13 @@ impl DebugInfo {
     /// # Errors
     ///
     /// The file cannot be read. The [`Miss`] has the reason.
-    pub fn open(mapping: &Mapping, places: &Places) -> Result<Option<Self>, Miss> {
-        let module = Module::open(mapping, places)?;
+    pub fn open(mapping: &Mapping, search_paths: &SearchPaths) -> Result<Option<Self>, Miss> {
+        let module = Module::open(mapping, search_paths)?;
         let Some(image) = module.debug_image() else {
             return Ok(None);
         };
         let loaded = Loaded::try_new(Images::default(), |images| {
-            let split = Split::of(module.path(), places, images);
+            let split = Split::of(module.path(), search_paths, images);
             let sections = Sections::of(image, images).ok_or(())?;
             Parts::load(&sections, &split, images).ok_or(())
         });

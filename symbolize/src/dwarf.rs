@@ -15,7 +15,7 @@ use crate::demangle::{bounded, unmangled};
 use crate::file::image::Image;
 use crate::name::Name;
 use crate::path::with_last_body;
-use crate::places::Places;
+use crate::search_paths::SearchPaths;
 use crate::sections::{Images, Reader, Sections};
 use crate::split::Split;
 use crate::tidy::tidy;
@@ -73,10 +73,10 @@ impl Dwarf {
         image: Image,
         supplement: Option<Image>,
         program: &Path,
-        places: &Places,
+        search_paths: &SearchPaths,
     ) -> Option<Self> {
         let loaded = Loaded::try_new(Images::default(), |images| {
-            let split = Split::of(program, places, images);
+            let split = Split::of(program, search_paths, images);
             Info::load(image, supplement, split, images).ok_or(())
         });
         Some(Self {

@@ -50,7 +50,7 @@
 //!
 //! # What you provide, and what this crate provides
 //!
-//! You provide the mappings, taken while the process was alive, and the files, at their recorded paths or elsewhere ([`Places`]).
+//! You provide the mappings, taken while the process was alive, and the files, at their recorded paths or elsewhere ([`SearchPaths`]).
 //! Debug info may be in the file, in a separate file (found by build id or `.gnu_debuglink`, including parts that
 //! `dwz` moved), or split (`.dwo`, `.dwp`).
 //!
@@ -61,7 +61,7 @@
 //! proves a chain of callers that was found by frame pointers.
 //!
 //! Only regular files are opened, without waiting. The build id is compared first; then the needed parts are read,
-//! within a memory budget that all files share ([`Places::with_most_bytes`]). Parts are read and not mapped, because
+//! within a memory budget that all files share ([`SearchPaths::with_max_bytes`]). Parts are read and not mapped, because
 //! truncating a mapped file kills the process that reads from the mapping.
 //!
 //! This crate does not read `/proc`, unwind stacks, or use the network.
@@ -81,7 +81,7 @@ mod mapping;
 mod module;
 mod name;
 mod path;
-mod places;
+mod search_paths;
 mod sections;
 mod separate;
 mod source_line;
@@ -98,7 +98,7 @@ pub use file::budget::Refused;
 pub use file::regular::open_regular;
 pub use mapping::Mapping;
 pub use path::enclosing;
-pub use places::Places;
+pub use search_paths::SearchPaths;
 pub use source_line::{FunctionAt, SourceLine};
 pub use symbolizer::{Frame, Resolved, Symbolizer};
 pub use tidy::tidy;

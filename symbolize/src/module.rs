@@ -19,7 +19,7 @@ use crate::file::image::{Image, ImageFile};
 use crate::frame_pointer::UnwindTable;
 use crate::mapping::Mapping;
 use crate::name::Name;
-use crate::places::Places;
+use crate::search_paths::SearchPaths;
 use crate::separate;
 use crate::symtab::SymbolTable;
 
@@ -43,7 +43,7 @@ pub(crate) struct Module {
     file: ImageFile,
     /// The recorded path of the file.
     recorded: PathBuf,
-    places: Places,
+    search_paths: SearchPaths,
     separate: OnceCell<Option<ImageFile>>,
     segments: Vec<Segment>,
     dwarf: OnceCell<Option<Dwarf>>,
@@ -54,7 +54,7 @@ pub(crate) struct Module {
 
 impl Module {
     /// Reads the file of a mapping and checks that it is the file that was mapped.
-    pub(crate) fn open(mapping: &Mapping, places: &Places) -> Result<Self, Miss> {
+    pub(crate) fn open(mapping: &Mapping, search_paths: &SearchPaths) -> Result<Self, Miss> {
         let path = mapping.shown_path();
         if !mapping.is_file() {
             return Err(Miss::NotAFile { path });
@@ -64,25 +64,25 @@ impl Module {
         if mapping.is_deleted() && !is_provable {
             return Err(Miss::Deleted { path });
         }
-        let opened = Self::open_live(mapping, places);
+        let opened = Self::open_live(mapping, search_paths);
         match opened {
             Err(_) if mapping.is_deleted() => Err(Miss::Deleted { path }),
             opened => opened,
         }
     }
 
-    fn open_live(mapping: &Mapping, places: &Places) -> Result<Self, Miss> {
+    fn open_live(mapping: &Mapping, search_paths: &SearchPaths) -> Result<Self, Miss> {
         let recorded = PathBuf::from(OsStr::from_bytes(mapping.live_path()));
-        let here = places.file(&recorded);
+        let here = search_paths.file(&recorded);
         let path = here.to_string_lossy().into_owned();
-        let (image, headers) = open(&here, &path, places)?;
+        let (image, headers) = open(&here, &path, search_paths)?;
         check_build_id(&headers.build_id, &mapping.build_id, &path)?;
         Ok(Self {
             name: path.rsplit('/').next().unwrap_or(&path).into(),
             path,
             file: image.file().clone(),
             recorded,
-            places: places.clone(),
+            search_paths: search_paths.clone(),
             separate: OnceCell::new(),
             segments: code_first(headers.segments),
             dwarf: OnceCell::new(),
@@ -162,8 +162,8 @@ impl Module {
     fn load_dwarf(&self) -> Option<Dwarf> {
         let image = self.debug_image()?;
         let object = object::File::parse(&image).ok()?;
-        let supplement = separate::supplement(&object, &image.file().path, &self.places);
-        Dwarf::load(image, supplement, &self.file.path, &self.places)
+        let supplement = separate::supplement(&object, &image.file().path, &self.search_paths);
+        Dwarf::load(image, supplement, &self.file.path, &self.search_paths)
     }
 
     /// The file with the debug info: the module itself or a separate file.
@@ -203,7 +203,7 @@ impl Module {
                 let object = object::File::parse(&image).ok()?;
                 let is_moved = !object.has_debug_symbols();
                 is_moved.then(|| {
-                    separate::find(&object, &self.file.path, &self.recorded, &self.places)
+                    separate::find(&object, &self.file.path, &self.recorded, &self.search_paths)
                 })?
             })
             .as_ref()
@@ -216,14 +216,18 @@ impl Module {
                 .into_iter()
                 .filter_map(|file| file?.reopen().ok())
                 .collect();
-            SymbolTable::load(images, self.places.budget())
+            SymbolTable::load(images, self.search_paths.budget())
         })
     }
 }
 
 /// Opens an ELF file and reads the headers. Errors name the file `path`.
-pub(crate) fn open(file: &Path, path: &str, places: &Places) -> Result<(Image, Headers), Miss> {
-    let image = Image::open(file, places.budget()).map_err(|error| match error.kind() {
+pub(crate) fn open(
+    file: &Path,
+    path: &str,
+    search_paths: &SearchPaths,
+) -> Result<(Image, Headers), Miss> {
+    let image = Image::open(file, search_paths.budget()).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => not_elf(path, &reason(&error)),
         _ => Miss::Unreadable {
             path: path.to_owned(),

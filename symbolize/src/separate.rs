@@ -10,24 +10,24 @@ use object::Object;
 
 use crate::file::image::{Image, ImageFile};
 use crate::module::open;
-use crate::places::Places;
+use crate::search_paths::SearchPaths;
 
 /// The separate debug file of a binary with this path and this recorded path.
 pub(crate) fn find<'i>(
     binary: &object::File<'i, &'i Image>,
     here: &Path,
     recorded: &Path,
-    places: &Places,
+    search_paths: &SearchPaths,
 ) -> Option<ImageFile> {
     let build_id = binary.build_id().ok().flatten().unwrap_or_default();
     let link = binary.gnu_debuglink().ok().flatten();
-    let by_id = places.by_build_id(build_id).into_iter();
-    let by_link = link.map(|(name, _)| places.by_link(name, here, recorded));
+    let by_id = search_paths.by_build_id(build_id).into_iter();
+    let by_link = link.map(|(name, _)| search_paths.by_link(name, here, recorded));
     let crc = link.map(|(_, crc)| crc);
     by_id
         .chain(by_link.into_iter().flatten())
         .filter(|path| path != here)
-        .find_map(|path| proven(path, build_id, crc, places))
+        .find_map(|path| proven(path, build_id, crc, search_paths))
         .map(|image| image.file().clone())
 }
 
@@ -36,20 +36,25 @@ pub(crate) fn find<'i>(
 pub(crate) fn supplement<'i>(
     debug: &object::File<'i, &'i Image>,
     here: &Path,
-    places: &Places,
+    search_paths: &SearchPaths,
 ) -> Option<Image> {
     let (name, build_id) = debug.gnu_debugaltlink().ok().flatten()?;
-    let by_name = places.by_name(Path::new(OsStr::from_bytes(name)), here);
-    let by_id = places.by_build_id(build_id);
+    let by_name = search_paths.by_name(Path::new(OsStr::from_bytes(name)), here);
+    let by_id = search_paths.by_build_id(build_id);
     by_name
         .into_iter()
         .chain(by_id)
-        .find_map(|path| proven(path, build_id, None, places))
+        .find_map(|path| proven(path, build_id, None, search_paths))
 }
 
 /// The file at this path, if the build id matches, or without a build id the checksum of the file.
-fn proven(path: PathBuf, build_id: &[u8], crc: Option<u32>, places: &Places) -> Option<Image> {
-    let (image, headers) = open(&path, "", places).ok()?;
+fn proven(
+    path: PathBuf,
+    build_id: &[u8],
+    crc: Option<u32>,
+    search_paths: &SearchPaths,
+) -> Option<Image> {
+    let (image, headers) = open(&path, "", search_paths).ok()?;
     let is_proven = if build_id.is_empty() {
         crc.is_some() && crc == image.checksum()
     } else {

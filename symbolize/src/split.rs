@@ -12,7 +12,7 @@ use gimli::{DwarfPackage, UnitRef};
 use crate::cost::admit_abbreviations;
 use crate::file::image::Image;
 use crate::module::open;
-use crate::places::Places;
+use crate::search_paths::SearchPaths;
 use crate::sections::{Images, Reader, Sections};
 
 /// Finds and loads the split parts of a program's debug info.
@@ -20,18 +20,18 @@ pub(crate) struct Split<'i> {
     package: Option<DwarfPackage<Reader<'i>>>,
     /// The directory of the program.
     directory: PathBuf,
-    places: Places,
+    search_paths: SearchPaths,
 }
 
 impl<'i> Split<'i> {
     /// Prepares to read the split debug info of the program at this path.
-    pub(crate) fn of(program: &Path, places: &Places, images: &'i Images) -> Self {
+    pub(crate) fn of(program: &Path, search_paths: &SearchPaths, images: &'i Images) -> Self {
         let mut package = program.as_os_str().to_owned();
         package.push(".dwp");
         Self {
-            package: load_package(Path::new(&package), places, images),
+            package: load_package(Path::new(&package), search_paths, images),
             directory: program.parent().unwrap_or(Path::new("/")).to_owned(),
-            places: places.clone(),
+            search_paths: search_paths.clone(),
         }
     }
 
@@ -82,8 +82,8 @@ impl<'i> Split<'i> {
         });
         packed
             .or_else(|| {
-                let places = self.places_of(requested)?.into_iter();
-                places
+                let candidates = self.paths_of(requested)?.into_iter();
+                candidates
                     .filter_map(|path| self.load_part(&path, requested, images))
                     .next()
             })
@@ -97,7 +97,7 @@ impl<'i> Split<'i> {
         requested: &SplitDwarfLoad<Reader<'i>>,
         images: &'i Images,
     ) -> Option<gimli::Dwarf<Reader<'i>>> {
-        let file = Sections::of(trusted(path, &self.places)?, images)?;
+        let file = Sections::of(trusted(path, &self.search_paths)?, images)?;
         let mut part = gimli::Dwarf::load(file.split()).ok()?;
         file.close()?;
         admit_abbreviations(&mut part, file.account())?;
@@ -107,11 +107,11 @@ impl<'i> Split<'i> {
     }
 
     /// The two paths at which the part may be: the path that the compiler recorded, and the directory of the program.
-    fn places_of(&self, requested: &SplitDwarfLoad<Reader<'i>>) -> Option<[PathBuf; 2]> {
+    fn paths_of(&self, requested: &SplitDwarfLoad<Reader<'i>>) -> Option<[PathBuf; 2]> {
         let name = path_of(requested.path.as_ref()?);
         let directory = requested.comp_dir.as_ref().map(path_of).unwrap_or_default();
         let local = self.directory.join(name.file_name()?);
-        Some([self.places.file(&directory.join(&name)), local])
+        Some([self.search_paths.file(&directory.join(&name)), local])
     }
 }
 
@@ -121,18 +121,18 @@ fn path_of(text: &Reader<'_>) -> PathBuf {
 
 fn load_package<'i>(
     path: &Path,
-    places: &Places,
+    search_paths: &SearchPaths,
     images: &'i Images,
 ) -> Option<DwarfPackage<Reader<'i>>> {
-    let file = Sections::of(trusted(path, places)?, images)?;
+    let file = Sections::of(trusted(path, search_paths)?, images)?;
     let package = DwarfPackage::load(file.split(), file.empty()).ok()?;
     file.close()?;
     Some(package)
 }
 
 /// Opens split debug info, which has no build id. Callers check the id of each part instead.
-fn trusted(path: &Path, places: &Places) -> Option<Image> {
-    let (image, _) = open(path, "", places).ok()?;
+fn trusted(path: &Path, search_paths: &SearchPaths) -> Option<Image> {
+    let (image, _) = open(path, "", search_paths).ok()?;
     image.trust();
     Some(image)
 }

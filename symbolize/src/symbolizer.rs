@@ -10,7 +10,7 @@ use crate::error::Miss;
 use crate::mapping::{Mapping, Mappings};
 use crate::module::Module;
 use crate::name::Name;
-use crate::places::Places;
+use crate::search_paths::SearchPaths;
 use crate::source_line::{self, FunctionAt, SourceLine};
 
 /// A function at an address.
@@ -39,7 +39,7 @@ pub struct Resolved {
     pub offset: u64,
 }
 
-/// Resolves addresses of one process at a time; [`turn_to`](Self::turn_to) switches to another process.
+/// Resolves addresses of one process at a time; [`set_mappings`](Self::set_mappings) switches to another process.
 ///
 /// Every file is opened at most once, even if several processes map the file. Every address of a process is resolved
 /// at most once.
@@ -53,26 +53,26 @@ pub struct Symbolizer {
 impl Symbolizer {
     /// Opens nothing yet.
     pub fn new(mappings: Vec<Mapping>) -> Self {
-        Self::with_places(mappings, Places::recorded())
+        Self::with_search_paths(mappings, SearchPaths::recorded())
     }
 
-    /// Like [`new`](Self::new), but looks for files in `places`.
-    pub fn with_places(mappings: Vec<Mapping>, places: Places) -> Self {
+    /// Like [`new`](Self::new), but looks for files in `search_paths`.
+    pub fn with_search_paths(mappings: Vec<Mapping>, search_paths: SearchPaths) -> Self {
         let mut symbolizer = Self {
-            modules: Modules::in_places(places),
+            modules: Modules::in_places(search_paths),
             mappings: Mappings::new(Vec::new()),
             answers: HashMap::new(),
             functions: HashMap::new(),
         };
-        symbolizer.turn_to(mappings);
+        symbolizer.set_mappings(mappings);
         symbolizer
     }
 
     /// Switches to another process, with these mappings.
-    pub fn turn_to(&mut self, mappings: Vec<Mapping>) {
+    pub fn set_mappings(&mut self, mappings: Vec<Mapping>) {
         self.mappings = Mappings::new(mappings);
         self.answers.clear();
-        if self.modules.turn_to(&self.mappings) {
+        if self.modules.set_mappings(&self.mappings) {
             self.functions.clear();
         }
     }
@@ -187,24 +187,24 @@ fn inlined_frame(located: Located) -> Frame {
 struct Modules {
     by_path: HashMap<Vec<u8>, Builds>,
     in_order: Vec<Mapping>,
-    places: Places,
+    search_paths: SearchPaths,
 }
 
 /// By build id: two builds may have had the same path during a recording.
 type Builds = HashMap<Vec<u8>, OnceCell<Result<Module, Miss>>>;
 
 impl Modules {
-    fn in_places(places: Places) -> Self {
+    fn in_places(search_paths: SearchPaths) -> Self {
         Self {
             by_path: HashMap::new(),
             in_order: Vec::new(),
-            places,
+            search_paths,
         }
     }
 
     /// Adds the files of these mappings, which become the present ones. Returns whether the files differ from the
     /// previous ones.
-    fn turn_to(&mut self, mappings: &Mappings) -> bool {
+    fn set_mappings(&mut self, mappings: &Mappings) -> bool {
         let mut seen = HashSet::new();
         let in_order = mappings
             .iter()
@@ -223,7 +223,7 @@ impl Modules {
 
     fn open(&self, mapping: &Mapping) -> Result<&Module, &Miss> {
         self.by_path[&mapping.path][&mapping.build_id]
-            .get_or_init(|| Module::open(mapping, &self.places))
+            .get_or_init(|| Module::open(mapping, &self.search_paths))
             .as_ref()
     }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::{ProgramOutput, TestDir, build_id};
-use symbolize::{Avma, Lookup, Miss, Places, Symbolizer};
+use symbolize::{Avma, Lookup, Miss, SearchPaths, Symbolizer};
 
 /// Runs a tool of binutils. Returns false and prints the reason if the tool is absent or fails.
 fn run(tool: &str, words: &[&Path]) -> bool {
@@ -46,8 +46,11 @@ fn link(program: &Path, debug: &Path) -> bool {
 }
 
 /// The line of a function, which symbol tables do not have.
-fn line_of_hidden(reported: &ProgramOutput, places: Places) -> Result<Option<u32>, Miss> {
-    let mut symbolizer = Symbolizer::with_places(reported.mappings.clone(), places);
+fn line_of_hidden(
+    reported: &ProgramOutput,
+    search_paths: SearchPaths,
+) -> Result<Option<u32>, Miss> {
+    let mut symbolizer = Symbolizer::with_search_paths(reported.mappings.clone(), search_paths);
     let found = symbolizer.resolve(reported.address("hidden"), Lookup::Exact);
     let frame = found.map_err(Miss::clone)?.frames[0].clone();
     assert_eq!(frame.function.is_some(), frame.line.is_some(), "{frame:?}");
@@ -83,7 +86,7 @@ fn a_linked_debug_file_names_a_stripped_program() {
             return;
         }
         assert_eq!(
-            line_of_hidden(&reported, Places::recorded()),
+            line_of_hidden(&reported, SearchPaths::recorded()),
             Ok(Some(4)),
             "{place}"
         );
@@ -103,12 +106,12 @@ fn a_build_id_names_a_stripped_program() {
         return;
     }
     assert_eq!(
-        line_of_hidden(&reported, Places::recorded()),
+        line_of_hidden(&reported, SearchPaths::recorded()),
         Ok(None),
         "the program is stripped"
     );
-    let places = Places::recorded().with_debug_directory(directory);
-    assert_eq!(line_of_hidden(&reported, places), Ok(Some(4)));
+    let search_paths = SearchPaths::recorded().with_debug_directory(directory);
+    assert_eq!(line_of_hidden(&reported, search_paths), Ok(Some(4)));
 }
 
 // LT-22
@@ -145,10 +148,10 @@ fn a_pipe_or_an_endless_debug_file_does_not_block() {
         .open(&debug)
         .and_then(|file| file.set_len(8 << 40))
         .unwrap();
-    assert_eq!(line_of_hidden(&reported, Places::recorded()), Ok(None));
+    assert_eq!(line_of_hidden(&reported, SearchPaths::recorded()), Ok(None));
     fs::remove_file(&debug).unwrap();
     if run("mkfifo", &[&debug]) {
-        assert_eq!(line_of_hidden(&reported, Places::recorded()), Ok(None));
+        assert_eq!(line_of_hidden(&reported, SearchPaths::recorded()), Ok(None));
     }
 }
 
@@ -176,8 +179,8 @@ fn a_debug_file_of_another_build_gives_no_name() {
         .unwrap();
     bytes[at] ^= 1;
     fs::write(&place, bytes).unwrap();
-    let places = Places::recorded().with_debug_directory(directory);
-    assert_eq!(line_of_hidden(&reported, places), Ok(None));
+    let search_paths = SearchPaths::recorded().with_debug_directory(directory);
+    assert_eq!(line_of_hidden(&reported, search_paths), Ok(None));
 }
 
 #[test]
@@ -191,11 +194,14 @@ fn without_a_build_id_the_checksum_decides() {
     if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
         return;
     }
-    assert_eq!(line_of_hidden(&reported, Places::recorded()), Ok(Some(4)));
+    assert_eq!(
+        line_of_hidden(&reported, SearchPaths::recorded()),
+        Ok(Some(4))
+    );
     let mut bytes = fs::read(&debug).unwrap();
     bytes.push(0);
     fs::write(&debug, bytes).unwrap();
-    assert_eq!(line_of_hidden(&reported, Places::recorded()), Ok(None));
+    assert_eq!(line_of_hidden(&reported, SearchPaths::recorded()), Ok(None));
 }
 
 // LT-22
@@ -253,24 +259,27 @@ fn files_of_another_machine_are_read_below_a_root() {
     let whole = root.join(program.strip_prefix("/").unwrap());
     fs::create_dir_all(whole.parent().unwrap()).unwrap();
     fs::rename(&program, &whole).unwrap();
-    let missing = line_of_hidden(&reported, Places::recorded());
+    let missing = line_of_hidden(&reported, SearchPaths::recorded());
     assert!(
         matches!(missing, Err(Miss::Unreadable { .. })),
         "{missing:?}"
     );
     assert_eq!(
-        line_of_hidden(&reported, Places::below(root.clone())),
+        line_of_hidden(&reported, SearchPaths::below(root.clone())),
         Ok(Some(4))
     );
 
     let by_name = root.join(program.file_name().unwrap());
     fs::rename(&whole, &by_name).unwrap();
     assert_eq!(
-        line_of_hidden(&reported, Places::below(root.clone())),
+        line_of_hidden(&reported, SearchPaths::below(root.clone())),
         Ok(Some(4))
     );
     let installed = root.join("usr/lib/debug");
     if move_debug_info(&by_name, &by_id(&installed, &by_name)) {
-        assert_eq!(line_of_hidden(&reported, Places::below(root)), Ok(Some(4)));
+        assert_eq!(
+            line_of_hidden(&reported, SearchPaths::below(root)),
+            Ok(Some(4))
+        );
     }
 }

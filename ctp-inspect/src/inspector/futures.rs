@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ctp_trace::record::{AwaitFrame, AwaitStack, AwaitStackId, TaskId};
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::awaits::{Awaits, RootFuture, TaskAwaits, TaskFuture};
 use crate::finder::FoundTask;
@@ -35,10 +35,10 @@ pub struct FoundFutures {
 }
 
 impl Futures {
-    /// Reads debug info from files in `places`.
-    pub fn new(places: Places) -> Self {
+    /// Reads debug info from files in `search_paths`.
+    pub fn new(search_paths: SearchPaths) -> Self {
         Self {
-            awaits: Awaits::new(places),
+            awaits: Awaits::new(search_paths),
             stacks: HashMap::new(),
         }
     }

@@ -19,7 +19,7 @@ pub struct Mapping {
     pub is_executable: bool,
     /// The memory is shared with whatever else maps the file.
     pub is_shared: bool,
-    /// Where in the file `start` is.
+    /// The offset in the file of the byte that is mapped at `start`.
     pub file_offset: u64,
     /// Device and inode of the file; the inode is 0 for memory without a file.
     pub file: (u32, u64),

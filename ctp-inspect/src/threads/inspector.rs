@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ctp_trace::record::{InspectedThread, ProcessId, TaskId, ThreadRole};
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::stacks::{Registers, Stack, StackFrame, Unwinder, WithStack};
 use crate::target::Target;
@@ -60,11 +60,11 @@ pub struct ParkedThread<'i> {
 }
 
 impl ThreadInspector {
-    /// Reads the names of functions from files in `places`. Opens none yet.
-    pub fn new(places: Places) -> Self {
+    /// Reads the names of functions from files in `search_paths`. Opens none yet.
+    pub fn new(search_paths: SearchPaths) -> Self {
         ThreadInspector {
             unwinder: Unwinder::default(),
-            marks: FrameMarks::new(places),
+            marks: FrameMarks::new(search_paths),
             code: Vec::new(),
             known: HashMap::new(),
             block_in_place: None,
@@ -79,7 +79,7 @@ impl ThreadInspector {
         process: ProcessId,
         tasks: &[PollableTask],
     ) -> InspectedThreads {
-        self.turn_to(target);
+        self.set_mappings(target);
         let ids = target.thread_ids();
         let mut inspected = InspectedThreads {
             gaps: gap_of_many(ids.len()).into_iter().collect(),
@@ -164,14 +164,14 @@ impl ThreadInspector {
     }
 
     /// Forgets what was read from files that the process no longer has.
-    fn turn_to(&mut self, target: &dyn Target) {
+    fn set_mappings(&mut self, target: &dyn Target) {
         let mappings = target.mappings().iter();
         let code = || mappings.clone().filter(|mapping| mapping.is_executable);
         if !self.code.iter().eq(code()) {
             self.code = code().cloned().collect();
             self.unwinder.forget();
             self.block_in_place = None;
-            self.marks.turn_to(target);
+            self.marks.set_mappings(target);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use symbolize::{Avma, Lookup, Places, Symbolizer};
+use symbolize::{Avma, Lookup, SearchPaths, Symbolizer};
 
 use crate::stacks::StackFrame;
 use crate::target::Target;
@@ -27,21 +27,21 @@ pub struct FrameFunctions {
 }
 
 impl FrameMarks {
-    /// Reads debug info from files in `places`. Opens none yet.
-    pub fn new(places: Places) -> Self {
+    /// Reads debug info from files in `search_paths`. Opens none yet.
+    pub fn new(search_paths: SearchPaths) -> Self {
         FrameMarks {
-            symbolizer: Symbolizer::with_places(Vec::new(), places),
+            symbolizer: Symbolizer::with_search_paths(Vec::new(), search_paths),
             known: HashMap::new(),
         }
     }
 
     /// Takes over the files that the process has mapped.
-    pub fn turn_to(&mut self, target: &dyn Target) {
+    pub fn set_mappings(&mut self, target: &dyn Target) {
         let mappings = target.mappings().iter();
         let code = mappings.filter(|mapping| mapping.is_executable);
         // The process may see other files than this program, and its executable may have been deleted.
         let readable = code.map(|mapping| mapping.in_symbolize(target.readable_path(mapping)));
-        self.symbolizer.turn_to(readable.collect());
+        self.symbolizer.set_mappings(readable.collect());
         self.known.clear();
     }
 

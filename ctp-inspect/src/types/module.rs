@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
 use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitRef};
-use symbolize::{Avma, DebugInfo, DebugReader, Mapping, Places, Svma};
+use symbolize::{Avma, DebugInfo, DebugReader, Mapping, SearchPaths, Svma};
 
 use super::index::Index;
 use super::layout::Type;
@@ -33,11 +33,15 @@ pub(super) struct Module {
 
 impl Module {
     /// Reads the debug info of the file of a mapping; otherwise a sentence that says why not.
-    pub(super) fn open(mapping: &Mapping, shown: &[u8], places: &Places) -> Result<Self, String> {
+    pub(super) fn open(
+        mapping: &Mapping,
+        shown: &[u8],
+        search_paths: &SearchPaths,
+    ) -> Result<Self, String> {
         let path = String::from_utf8_lossy(shown);
-        match DebugInfo::open(mapping, places) {
+        match DebugInfo::open(mapping, search_paths) {
             Err(miss) => Err(miss.to_string()),
-            Ok(None) if !places.refused().is_empty() => Err(format!(
+            Ok(None) if !search_paths.refused().is_empty() => Err(format!(
                 "the debug info of {path} does not fit into the memory for debug info"
             )),
             Ok(None) => Err(format!(

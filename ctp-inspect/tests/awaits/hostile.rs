@@ -9,7 +9,7 @@ use ctp_inspect::{EpollInterest, Mapping, ProcessTarget, StackPointer, Target};
 use ctp_trace::record::Nanos;
 use object::{Object, ObjectSection};
 use proptest::prelude::*;
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::program::{Program, build};
 
@@ -140,7 +140,7 @@ fn assert_sound(found: &TaskAwaits, header: u64, target: &dyn Target) {
 #[test]
 fn damaged_memory_yields_fewer_facts() {
     let program = Program::run(&build(&[], "debug"));
-    let awaits = Awaits::new(Places::recorded());
+    let awaits = Awaits::new(SearchPaths::recorded());
     let futures = futures(&program);
     for seed in 0..200 {
         let target = Damaged::of(&program, seed, 2 + seed % 40);
@@ -180,7 +180,7 @@ fn damaged_debug_info_yields_fewer_facts() {
         for mapping in target.mappings.iter_mut().filter(|mapping| mapping.path.ends_with(b"/awaiting")) {
             mapping.path = copy.to_str().unwrap().into();
         }
-        let awaits = Awaits::new(Places::recorded());
+        let awaits = Awaits::new(SearchPaths::recorded());
         for future in &futures {
             let found = awaits.of(*future, &target, &|_| None);
             assert_sound(&found, future.header, &target);

@@ -17,7 +17,7 @@ use ctp_inspect::{Inspector, ProcessTarget, Target, TraceIds};
 use ctp_trace::record::{AwaitStackId, InspectedTask, ProcessId, Record, Resource, TaskId};
 use expected::{EXPECTED, Expected};
 use program::{Program, build};
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 /// The program with everything that was found in its tasks.
 struct Inspected {
@@ -29,7 +29,7 @@ struct Inspected {
 fn inspect(args: &[&str], profile: &str) -> Inspected {
     let program = Program::run(&build(args, profile));
     let target = ProcessTarget::open(program.process.id()).unwrap();
-    let awaits = Awaits::new(Places::recorded());
+    let awaits = Awaits::new(SearchPaths::recorded());
     awaits.begin(&target);
     let tasks = program.headers.iter().map(|(name, &header)| {
         let poll = target.word(target.word(header + 16).unwrap()).unwrap();

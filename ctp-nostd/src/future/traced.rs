@@ -36,13 +36,21 @@ pub struct Traced<F> {
 /// Adds [`traced`](TracedExt::traced) to every future.
 pub trait TracedExt: Future + Sized {
     /// Records the life of this future. Its name is the name of its type; the caller is the spawn
-    /// site. Costs nothing without a recorder.
+    /// site. Without a recorder, a poll costs one or two branches.
+    ///
+    /// ```
+    /// use ctp_nostd::TracedExt as _;
+    ///
+    /// # fn spawn(_: impl Future<Output = u32>) {}
+    /// spawn(async { 7 }.traced());
+    /// ```
     #[track_caller]
     fn traced(self) -> Traced<Self> {
         Traced::new(self, type_name::<Self>(), Location::caller())
     }
 
-    /// Like [`traced`](TracedExt::traced), under this name.
+    /// Like [`traced`](TracedExt::traced), under this name. Use few different names: each takes an
+    /// entry of the table of names.
     #[track_caller]
     fn traced_as(self, name: &str) -> Traced<Self> {
         Traced::new(self, name, Location::caller())

@@ -19,6 +19,43 @@ pub fn probe() -> Option<Probe<Linux>> {
 
 /// Announces what the coroutine that runs on this thread waits for. A leaf future calls this before
 /// it returns `Pending`. See [`Probe::waits_for`].
+///
+/// ```
+/// use std::pin::Pin;
+/// use std::task::{Context, Poll};
+///
+/// struct Received<'c> {
+///     channel: &'c Channel,
+///     wait: ctp_nostd::Wait,
+/// }
+///
+/// impl Channel {
+///     #[track_caller] // the report shows the line of the caller
+///     fn receive(&self) -> Received<'_> {
+///         let address = std::ptr::from_ref(self).addr();
+///         Received { channel: self, wait: ctp_nostd::Wait::channel(address) }
+///     }
+/// }
+///
+/// impl Future for Received<'_> {
+///     type Output = u32;
+///     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<u32> {
+///         match self.channel.take_or_register(context.waker()) {
+///             Some(message) => Poll::Ready(message),
+///             None => {
+///                 ctp_nostd::waits_for(self.wait);
+///                 Poll::Pending
+///             }
+///         }
+///     }
+/// }
+/// # struct Channel;
+/// # impl Channel {
+/// #     fn take_or_register(&self, _: &std::task::Waker) -> Option<u32> { None }
+/// # }
+/// # let polled = std::pin::pin!(Channel.receive()).poll(&mut Context::from_waker(std::task::Waker::noop()));
+/// # assert!(polled.is_pending());
+/// ```
 #[inline]
 pub fn waits_for(wait: Wait) {
     if let Some(probe) = probe() {
@@ -40,6 +77,16 @@ pub fn closed(resource: impl Into<Resource>) {
 /// Records that the coroutine that runs on this thread, or else the thread, holds a resource from
 /// now on. The type says what it is: the address of a lock (`usize`), or something defined by the
 /// program (`u64`). See [`Probe::acquired`].
+///
+/// ```
+/// # let lock = std::sync::Mutex::new(0);
+/// let address = std::ptr::from_ref(&lock).addr(); // the same as in `Wait::lock`
+/// let guard = lock.lock();
+/// ctp_nostd::acquired(address); // just after the lock was taken
+/// // ...
+/// ctp_nostd::released(address); // just before the lock is released
+/// drop(guard);
+/// ```
 #[inline]
 #[track_caller]
 pub fn acquired(resource: impl Into<Resource>) {
@@ -94,6 +141,18 @@ pub fn thread_ends() {
 
 impl Task {
     /// Records the birth of a coroutine; the caller is the spawn site.
+    ///
+    /// ```
+    /// use ctp_nostd::{Task, Wait};
+    ///
+    /// let trace = Task::born("session");
+    /// let waker = trace.waker();
+    /// trace.run();
+    /// trace.suspend(Wait::readable(17));
+    /// waker.wake(); // before the coroutine is queued
+    /// trace.run();
+    /// drop(trace); // the coroutine ended
+    /// ```
     #[track_caller]
     pub fn born(name: &str) -> Task {
         Task::born_as(name, Kind::Unknown, Location::caller())

@@ -7,7 +7,7 @@ use ctp_inspect::{CoreFile, Inspector, Target as _, TraceIds};
 use ctp_trace::record::{Nanos, Process, ProcessId, Record};
 
 use super::account::Account;
-use super::{closing, finish, places};
+use super::{closing, finish, search_paths};
 use crate::cli::config::{Config, Core, Verbosity};
 use crate::cli::stderr;
 use crate::closing::start_and_end::start_of;
@@ -60,8 +60,8 @@ fn records_of(target: CoreFile, core: &Core) -> Result<Vec<Record>, ctp_inspect:
         attached: Nanos(0),
     })];
     records.extend(target.modules(PROCESS).into_iter().map(Record::Module));
-    let places = places(&core.debug_directories);
-    let mut inspector = Inspector::with_places(Box::new(target), PROCESS, places);
+    let search_paths = search_paths(&core.debug_directories);
+    let mut inspector = Inspector::with_search_paths(Box::new(target), PROCESS, search_paths);
     records.extend(inspector.inspect(&mut TraceIds::default())?);
     Ok(records)
 }

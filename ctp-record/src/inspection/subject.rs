@@ -1,6 +1,6 @@
 //! A process that is looked into.
 
-use ctp_inspect::{Inspector, Places, ProcessTarget, TargetError, TraceIds};
+use ctp_inspect::{Inspector, ProcessTarget, SearchPaths, TargetError, TraceIds};
 use ctp_trace::escape::escaped_bytes;
 use ctp_trace::record::{ProcessId, Record};
 
@@ -47,11 +47,17 @@ impl Subject {
     }
 
     /// Describes the process and its files in the trace, before its first inspection.
-    /// Debug info is also looked for in `places`.
-    pub fn describe(&mut self, places: &Places, processes: &mut Processes, sink: &mut dyn Sink) {
+    /// Debug info is also looked for in `search_paths`.
+    pub fn describe(
+        &mut self,
+        search_paths: &SearchPaths,
+        processes: &mut Processes,
+        sink: &mut dyn Sink,
+    ) {
         let id: ProcessId = processes.meet(self.pid, sink);
         if let Some(target) = self.target.take() {
-            let inspector = Inspector::with_places(Box::new(target), id, places.clone());
+            let inspector =
+                Inspector::with_search_paths(Box::new(target), id, search_paths.clone());
             self.inspector = Some(inspector);
         }
     }

@@ -108,7 +108,7 @@ impl Memory {
 
     /// Frees the pages behind the header, also for a fork that still shares them. The fork is not recorded
     /// there, and whatever it finishes there belongs to an exited process.
-    pub fn give_back_all_but_header(self) {
+    pub fn free_all_but_header(self) {
         let (begin, end) = (HEADER_BYTES as u64, self.map.len() as u64);
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         // If this fails, the kernel frees the pages when no process maps them any more.

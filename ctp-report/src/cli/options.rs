@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use ctp_trace::record::Nanos;
 use regex_lite::Regex;
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use super::values;
 use crate::config::ignore::Ignore;
@@ -122,7 +122,7 @@ const NAMELESS: [&str; 1] = ["dump"];
 
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Symbols")]
-pub(super) struct PlacesArgs {
+pub(super) struct SymbolArgs {
     /// Look for programs, sources and debug info in this directory, by path or by name
     #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     pub(super) symfs: Option<PathBuf>,
@@ -137,19 +137,21 @@ pub(super) struct PlacesArgs {
     pub(super) max_module: Option<u64>,
 }
 
-impl PlacesArgs {
+impl SymbolArgs {
     pub(super) fn are_given(&self) -> bool {
         let is_elsewhere = self.symfs.is_some() || !self.debug_dir.is_empty();
         is_elsewhere || self.max_module.is_some() || !self.skip.is_empty()
     }
 
-    pub(super) fn into_places(self) -> Places {
-        let places = self.symfs.map_or_else(Places::recorded, Places::below);
+    pub(super) fn into_search_paths(self) -> SearchPaths {
+        let search_paths = self
+            .symfs
+            .map_or_else(SearchPaths::recorded, SearchPaths::below);
         let directories = self.debug_dir.into_iter();
-        let places = directories.fold(places, Places::with_debug_directory);
+        let search_paths = directories.fold(search_paths, SearchPaths::with_debug_directory);
         match self.max_module {
-            Some(bytes) => places.with_most_bytes(bytes),
-            None => places,
+            Some(bytes) => search_paths.with_max_bytes(bytes),
+            None => search_paths,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::record::ProcessId;
-use symbolize::{Avma, Lookup, Mapping, Miss, Places, Symbolizer};
+use symbolize::{Avma, Lookup, Mapping, Miss, SearchPaths, Symbolizer};
 
 use super::{in_module, label, mapping};
 use crate::load::Model;
@@ -22,17 +22,17 @@ pub struct CallStacks {
 }
 
 impl CallStacks {
-    /// Looks up the call stacks of all threads, in files at the given `places`.
-    pub fn resolve(model: &Model, places: &Places) -> Self {
+    /// Looks up the call stacks of all threads, in files at the given `search_paths`.
+    pub fn resolve(model: &Model, search_paths: &SearchPaths) -> Self {
         let mut stacks = CallStacks::default();
-        let mut symbolizer = Symbolizer::with_places(Vec::new(), places.clone());
+        let mut symbolizer = Symbolizer::with_search_paths(Vec::new(), search_paths.clone());
         for (process, inspected) in model.trace_model.inspected_threads() {
             let modules = model.modules.iter();
             let modules: Vec<_> = modules
                 .filter(|module| module.process == process)
                 .map(mapping)
                 .collect();
-            symbolizer.turn_to(modules.clone());
+            symbolizer.set_mappings(modules.clone());
             for known in inspected.threads.values() {
                 let addresses = &known.latest.addresses;
                 stacks.add(&mut symbolizer, (process, &modules), addresses);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use symbolize::{Lookup, Mapping, Miss, Places, Symbolizer};
+use symbolize::{Lookup, Mapping, Miss, SearchPaths, Symbolizer};
 
 use crate::text::{self, units};
 
@@ -34,14 +34,14 @@ impl Misses {
         &mut self,
         symbolizer: &mut Symbolizer,
         modules: &[Mapping],
-        places: &Places,
+        search_paths: &SearchPaths,
     ) {
         for module in modules {
             if let Err(miss) = symbolizer.resolve(module.start, Lookup::Exact) {
                 self.note(miss);
             }
         }
-        self.note_refused(places);
+        self.note_refused(search_paths);
         // The kernel lists the program before its libraries.
         let program = modules
             .iter()
@@ -57,8 +57,8 @@ impl Misses {
     }
 
     /// Notes files that would take too much memory.
-    pub fn note_refused(&mut self, places: &Places) {
-        let refused = places.refused();
+    pub fn note_refused(&mut self, search_paths: &SearchPaths) {
+        let refused = search_paths.refused();
         let named = refused.iter().take(REFUSED_NAMED).map(|file| {
             let path = text::escape(&file.path.to_string_lossy());
             format!("{path} ({})", units::size(file.bytes))
@@ -70,7 +70,7 @@ impl Misses {
         }
         self.reasons.retain(|reason| !reason.contains(REFUSED));
         if !files.is_empty() {
-            let limit = units::size(places.most_bytes());
+            let limit = units::size(search_paths.max_bytes());
             let files = files.join(", ");
             self.reasons.insert(format!(
                 "names are missing: {files} {REFUSED}: all programs and their debug info may take \

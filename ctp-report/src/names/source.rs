@@ -5,7 +5,7 @@ mod files;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use symbolize::Places;
+use symbolize::SearchPaths;
 
 use crate::names::Label;
 use crate::text;
@@ -18,7 +18,7 @@ const ABOVE: u32 = 2;
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// Where to look for files.
-    pub places: Places,
+    pub search_paths: SearchPaths,
     /// Start of the recording, or 0 if unknown.
     pub recorded_unix_ns: u64,
     /// Files that were read.
@@ -47,7 +47,7 @@ fn show(number: u32, source: &str, marked: bool) -> String {
 impl Sources {
     /// Reads the line and the lines above. `None` if the file is shorter, and so has changed.
     fn read(&self, path: &Path, line: u32) -> Option<Vec<String>> {
-        let file = self.files.open(&self.places.file(path))?;
+        let file = self.files.open(&self.search_paths.file(path))?;
         let first = line.saturating_sub(ABOVE).max(1);
         let numbered = (first..=line).zip(file.lines_from(first));
         let numbered: Vec<(u32, &str)> = numbered.collect();

@@ -25,7 +25,7 @@ impl OrphanHeaders {
         let header = memory.header_alone();
         self.headers.extend(header);
         if let Some(memory) = Arc::into_inner(memory) {
-            memory.give_back_all_but_header();
+            memory.free_all_but_header();
         }
         if self.headers.len() > MAX_HEADERS
             && let Some(oldest) = self.headers.pop_front()

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use ctp_inspect::{Inspector, Places, ProcessTarget, TargetError, TraceIds};
+use ctp_inspect::{Inspector, ProcessTarget, SearchPaths, TargetError, TraceIds};
 use ctp_trace::record::{Inspection, InspectionEnd, ProcessId, Record};
 
 use crate::cli::config::Inspect;
@@ -39,7 +39,7 @@ pub enum Scope {
 #[derive(Clone, Debug)]
 struct Options {
     interrupts: bool,
-    places: Places,
+    search_paths: SearchPaths,
 }
 
 /// The result of a request.
@@ -74,7 +74,7 @@ impl Background {
             clock,
             options: Options {
                 interrupts: false,
-                places: Places::recorded(),
+                search_paths: SearchPaths::recorded(),
             },
             requests: None,
             answers,
@@ -87,7 +87,7 @@ impl Background {
     pub fn set_options(&mut self, inspect: &Inspect) {
         self.options = Options {
             interrupts: inspect.interrupts,
-            places: inspection::places(&inspect.debug_directories),
+            search_paths: inspection::search_paths(&inspect.debug_directories),
         };
     }
 
@@ -199,9 +199,13 @@ impl Worker {
         if self.options.interrupts {
             target = target.interrupting();
         }
-        let places = self.options.places.clone();
+        let search_paths = self.options.search_paths.clone();
         let target = Box::new(target);
-        Ok(Inspector::with_places(target, request.process, places))
+        Ok(Inspector::with_search_paths(
+            target,
+            request.process,
+            search_paths,
+        ))
     }
 }
 

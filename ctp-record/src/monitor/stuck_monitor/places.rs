@@ -11,12 +11,12 @@ use ctp_trace::record::{Module, Place, ProcessId, Record, Site, SiteId};
 
 /// The sites and modules recorded so far.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct StuckPlaces {
     sites: HashMap<SiteId, Site>,
     modules: Vec<Module>,
 }
 
-impl Places {
+impl StuckPlaces {
     pub fn note(&mut self, record: &Record) {
         match record {
             Record::Site(site) => drop(self.sites.insert(site.id, site.clone())),
@@ -65,8 +65,8 @@ fn in_words(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn places(place: Place) -> Places {
-        let mut places = Places::default();
+    fn places(place: Place) -> StuckPlaces {
+        let mut places = StuckPlaces::default();
         places.note(&Record::Module(Module {
             start: 0x7000,
             end: 0x9000,

@@ -7,7 +7,7 @@ use ctp_trace::record::{CoroutineId, Nanos, Record, SiteId, Start};
 use ctp_trace::verdict::{Confidence, Judgement, Verdict};
 
 use super::StuckObservation;
-use super::places::Places;
+use super::places::StuckPlaces;
 use crate::harvest::IdleReport;
 use crate::memory::clock::processor_time;
 
@@ -64,7 +64,7 @@ impl Finding {
 #[derive(Debug)]
 pub struct Watch {
     trace_model: TraceModel,
-    places: Places,
+    places: StuckPlaces,
     thresholds: Vec<Nanos>,
 }
 
@@ -73,7 +73,7 @@ impl Watch {
     pub fn new(start: &Start, thresholds: Vec<Nanos>) -> Self {
         let mut watch = Watch {
             trace_model: TraceModel::new(),
-            places: Places::default(),
+            places: StuckPlaces::default(),
             thresholds,
         };
         watch.take(&Record::Start(start.clone()));

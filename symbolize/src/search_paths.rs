@@ -1,4 +1,4 @@
-//! Where the files of a recording lie: as recorded, or below a directory, with their debug info.
+//! [`SearchPaths`]: where the files of a recording are read from, and how much memory they may take.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,13 +12,13 @@ const INSTALLED: &str = "/usr/lib/debug";
 
 /// Where to look for binaries and for their separate debug files, and how much memory those may take.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct SearchPaths {
     root: Option<PathBuf>,
     debug: Vec<PathBuf>,
     budget: Arc<Budget>,
 }
 
-impl Default for Places {
+impl Default for SearchPaths {
     fn default() -> Self {
         Self {
             root: None,
@@ -28,14 +28,14 @@ impl Default for Places {
     }
 }
 
-impl Places {
-    /// Files lie where they were recorded, separate debug files below `/usr/lib/debug`.
+impl SearchPaths {
+    /// Reads files from their recorded paths, and separate debug files from below `/usr/lib/debug`.
     pub fn recorded() -> Self {
         Self::default()
     }
 
-    /// Everything lies below this directory, by its recorded path or just by its name; nothing
-    /// elsewhere is looked at.
+    /// Reads all files from below this directory, by the recorded path or else by the name alone. No
+    /// file outside of the directory is read.
     pub fn below(root: PathBuf) -> Self {
         Self {
             root: Some(root),
@@ -43,19 +43,19 @@ impl Places {
         }
     }
 
-    /// Limits the memory for all files together, instead of 256 MiB.
+    /// Limits the memory for all files together to this number of bytes. The default is 256 MiB.
     ///
     /// Clones share the budget.
     #[must_use]
-    pub fn with_most_bytes(self, bytes: u64) -> Self {
+    pub fn with_max_bytes(self, bytes: u64) -> Self {
         Self {
             budget: Budget::new(bytes),
             ..self
         }
     }
 
-    /// The most memory that all files together may take.
-    pub fn most_bytes(&self) -> u64 {
+    /// The maximum memory for all files together, in bytes.
+    pub fn max_bytes(&self) -> u64 {
         self.budget.limit()
     }
 
@@ -75,7 +75,7 @@ impl Places {
         self
     }
 
-    /// Where a file with this recorded path is to be found, if anywhere.
+    /// The path from which the file with this recorded path is read. There may be no file at that path.
     pub fn file(&self, recorded: &Path) -> PathBuf {
         let Some(root) = &self.root else {
             return recorded.to_owned();
@@ -112,14 +112,14 @@ impl Places {
             return Vec::new();
         };
         let directory = here.parent().unwrap_or(Path::new("/"));
-        let mut places = vec![directory.join(link), directory.join(".debug").join(link)];
+        let mut candidates = vec![directory.join(link), directory.join(".debug").join(link)];
         let recorded = relative(recorded.parent().unwrap_or(Path::new("/")));
         let installed = self.debug_directories().into_iter();
-        places.extend(installed.map(|installed| installed.join(&recorded).join(link)));
-        places
+        candidates.extend(installed.map(|installed| installed.join(&recorded).join(link)));
+        candidates
     }
 
-    /// The file with this name as seen from the file `here`, unless the name leads out of the places.
+    /// The file with this name as seen from the file `here`, unless the name leads out of the search paths.
     pub(crate) fn by_name(&self, name: &Path, here: &Path) -> Option<PathBuf> {
         if name.is_absolute() {
             return Some(self.file(name));
@@ -175,26 +175,27 @@ mod tests {
 
     #[test]
     fn a_build_id_is_a_directory_and_a_name() {
-        let places = Places::recorded().with_debug_directory("/d".into());
-        let found = places.by_build_id(&[0xab, 0xcd, 0x01]);
+        let search_paths = SearchPaths::recorded().with_debug_directory("/d".into());
+        let found = search_paths.by_build_id(&[0xab, 0xcd, 0x01]);
         let expected =
             ["/d", "/usr/lib/debug"].map(|text| format!("{text}/.build-id/ab/cd01.debug"));
         assert_eq!(found, expected.map(PathBuf::from));
-        assert_eq!(places.by_build_id(&[]), Vec::<PathBuf>::new());
+        assert_eq!(search_paths.by_build_id(&[]), Vec::<PathBuf>::new());
     }
 
     #[test]
     fn recorded_paths_stay_below_the_root() {
-        let places = Places::below("/r".into());
-        let file = places.file(Path::new("/usr/../../etc/app"));
+        let search_paths = SearchPaths::below("/r".into());
+        let file = search_paths.file(Path::new("/usr/../../etc/app"));
         assert_eq!(file, Path::new("/r/usr/etc/app"));
     }
 
     #[test]
     fn a_link_is_a_name_without_directories() {
-        let places = Places::below("/r".into());
+        let search_paths = SearchPaths::below("/r".into());
         let by_link = |link: &str| {
-            let found = places.by_link(link.as_bytes(), Path::new("/r/app"), Path::new("/app"));
+            let found =
+                search_paths.by_link(link.as_bytes(), Path::new("/r/app"), Path::new("/app"));
             found.into_iter().next()
         };
         let expected = Some(PathBuf::from("/r/passwd"));
@@ -206,9 +207,9 @@ mod tests {
 
     #[test]
     fn names_in_files_stay_below_the_root() {
-        let places = Places::below("/r".into()).with_debug_directory("/d".into());
+        let search_paths = SearchPaths::below("/r".into()).with_debug_directory("/d".into());
         let by_name = |name: &str, here: &str| {
-            let found = places.by_name(Path::new(name), Path::new(here));
+            let found = search_paths.by_name(Path::new(name), Path::new(here));
             found.map(|path| path.to_string_lossy().into_owned())
         };
         assert_eq!(by_name("/x.dwz", "/r/bin/app").as_deref(), Some("/r/x.dwz"));
