@@ -168,7 +168,8 @@ impl WritableMemory {
         parts
     }
 
-    /// Memory that is shared may have been written by another process.
+    /// Adds a mapping, or the used parts of a private mapping. Shared memory is added as a whole, because
+    /// another process may have written to it.
     fn add(&mut self, target: &dyn Target, mapping: &Mapping) {
         if mapping.is_shared {
             self.ranges.push(mapping.range());

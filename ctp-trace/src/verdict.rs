@@ -197,9 +197,9 @@ impl Case<'_> {
         }
     }
 
-    /// Passed over for certain: the delay is long, enough delays are known, the wake came after its last
-    /// run and is not consumed, its thread is free and passed it over too, and its runtime records its
-    /// own queue.
+    /// Whether the coroutine was passed over for certain: its delay is long, and enough delays are known.
+    /// The wake came after its last run and is not consumed. Its thread is free and passed it over too.
+    /// Its runtime records its own queue.
     fn is_surely_passed_over(&self, ready: Nanos) -> bool {
         let Evidence {
             wake,
@@ -220,8 +220,9 @@ impl Case<'_> {
             && self.is_in_a_recorded_queue()
     }
 
-    /// Wakers are counted for futures that a program polls without recording its queues. Such a
-    /// coroutine may be part of another future, which polls it in its own time.
+    /// Whether the runtime records its own queue. Wakers are counted only for futures that a program polls
+    /// without recording its queues. Such a coroutine may be part of another future, which polls it at
+    /// times of its own.
     fn is_in_a_recorded_queue(&self) -> bool {
         self.evidence.polls.wakers.is_none()
     }

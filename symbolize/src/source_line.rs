@@ -131,7 +131,8 @@ fn prefer<T>(found: &mut Vec<T>, test: impl Fn(&T) -> bool) {
     }
 }
 
-/// `{async_fn#0}`, which is all that reduced debug info says about an inlined body.
+/// Whether a name is only that of a body, such as `{async_fn#0}`: reduced debug info has no more about an
+/// inlined body.
 fn is_nameless(name: &Name) -> bool {
     matches!(name, Name::Short(short) if short.starts_with('{'))
 }
@@ -181,7 +182,8 @@ fn is_dependency(file: &str) -> bool {
     places.iter().any(|place| file.contains(place))
 }
 
-/// Compares whole components from the end, as far as the shorter, relative path goes.
+/// Whether both paths may be of the same file: their components are equal from the end, as far as a relative path
+/// goes.
 pub(crate) fn is_same_file(requested: &str, in_dwarf: &str) -> bool {
     let (mut texts, mut other) = (components(requested), components(in_dwarf));
     if texts.is_empty() || other.is_empty() {

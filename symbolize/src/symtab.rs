@@ -132,7 +132,8 @@ fn function<'i>(
     })
 }
 
-/// Checks the flags, since the type of a code section differs in a separate debug file, where it has no bytes.
+/// Whether a section has code, by its flags. The type of the section would not do: it differs in a separate debug
+/// file, where the section has no bytes.
 fn is_code(flags: SectionFlags) -> bool {
     matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
 }

@@ -137,7 +137,8 @@ fn kind_of(layout: &Type) -> Owned {
     }
 }
 
-/// A receiver counts as a guard: senders need room as others need the lock of a guard.
+/// Whether a type is a guard. A receiver counts as a guard, because senders wait for room as others wait
+/// for the lock of a guard.
 fn is_guard(layout: &Type) -> bool {
     kind_of(layout) != Owned::Nothing
 }

@@ -163,7 +163,8 @@ impl Search<'_> {
     }
 }
 
-/// References, boxes and `Arc`s, and not raw pointers, which may be dangling.
+/// Whether pointers of this type are followed: references, boxes and `Arc`s are. Raw pointers are not,
+/// because they may be dangling.
 fn is_followed(layout: &Type) -> bool {
     let is_shared = matches!(layout.path.as_str(), "alloc::sync::Arc" | "alloc::rc::Rc");
     let is_pointer = matches!(layout.kind, Kind::Pointer(_)) || layout.member("vtable").is_some();

@@ -239,7 +239,7 @@ impl<'s> WakerSearch<'s> {
     }
 }
 
-/// The shared state of a runtime, which leads to all tasks and changes all the time.
+/// Whether a type is the shared state of a runtime, which leads to all tasks and changes all the time.
 fn is_runtime(path: &str) -> bool {
     path.starts_with("tokio::runtime::scheduler::") || path.starts_with("tokio::runtime::handle::")
 }

@@ -103,7 +103,7 @@ impl<'t> ReferenceSearch<'t> {
         }
     }
 
-    /// The references to the task of which a word is the address.
+    /// The collection of references to the task whose address is `word`.
     fn references_to(
         &mut self,
         CollectedWord { at, word }: CollectedWord,

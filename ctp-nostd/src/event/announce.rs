@@ -151,8 +151,9 @@ pub(crate) fn mark_dropped_waker(local: &Local, clones: usize) -> bool {
     is_fewer
 }
 
-/// Another wait follows, which may have been announced already; that announcement stays. If the
-/// announcer most likely has no waker, but may have one, the next announcement gets a mark.
+/// Forgets an announcement of a leaf that has no waker left, because another wait follows. That wait
+/// may have been announced already; its announcement stays. If the announcer most likely has no
+/// waker, but may have one, the next announcement gets a mark.
 #[cfg(feature = "alloc")]
 #[cold]
 pub(crate) fn forget_superseded(local: &Local) {
@@ -175,7 +176,8 @@ fn change(local: &Local, to: impl FnOnce(u64) -> u64) {
     }
 }
 
-/// A future that is polled twice in one run counts as a single wait.
+/// Whether the wait was announced before in this run: a future that is polled twice counts as a single
+/// wait.
 fn is_same_wait(local: &Local, site: SiteWord, wait: &Wait) -> bool {
     local.announced_site.load(Ordering::Relaxed) == site.0
         && local.announced_arg.load(Ordering::Relaxed) == wait.resource

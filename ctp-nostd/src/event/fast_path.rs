@@ -143,7 +143,8 @@ impl<P: Platform> StationHandle<P> {
         control::enter(&station.begun, n as u32)
     }
 
-    /// E4. `mark` is added to the kind: were earlier events dropped?
+    /// Writes the event to its slot and lane (E4). `mark` is added to the kind, and says whether
+    /// earlier events were dropped.
     #[inline(always)]
     pub fn write(&self, started: &StartedEvent, mark: u8, payload: &EventPayload) {
         let StartedEvent { n, at, thread, .. } = *started;
@@ -169,7 +170,7 @@ impl<P: Platform> StationHandle<P> {
         }
     }
 
-    /// E5, of an event that is not nested: `n` is in its slot and in its lane.
+    /// Publishes event `n`, which is in its slot and in its lane (E5). The event is not nested.
     #[inline(always)]
     pub fn complete<const MODE: RecordingMode>(&self, n: u64, at: u64, kind: u8) {
         if let Some(bins) = self.probe.bins::<MODE>() {
@@ -183,7 +184,7 @@ impl<P: Platform> StationHandle<P> {
         }
     }
 
-    /// Event `n` ended a wait or a run, which the previous event began.
+    /// Adds the wait or run that event `n` ended, and that the previous event began, to the totals.
     #[inline(always)]
     pub fn account(&self, n: u64, at: u64, kind: u8, bins: Bins) {
         let before = &self.station.slots[slot::index_of(n.wrapping_sub(1))];

@@ -44,7 +44,8 @@ impl<P: Platform> StationHandle<P> {
         }
     }
 
-    /// K4 of `control.rs`, and the steps after it.
+    /// Judges a started event again, because the control word has changed: K4 of `control.rs`, and
+    /// the steps after it.
     #[cold]
     #[inline(never)]
     pub fn judge_again(&self, started: StartedEvent, payload: EventPayload) {
@@ -96,8 +97,8 @@ impl<P: Platform> StationHandle<P> {
         }
     }
 
-    /// A handler has started and ended an event in the meantime: the caller starts its event again,
-    /// after that one.
+    /// Undoes the start of an event, because a handler has recorded an event in the meantime. The
+    /// caller then starts its event again, after that of the handler.
     #[cold]
     #[inline(never)]
     pub fn restart_after_handler(&self, place: Option<ReservedRecord<'static>>, at: u64) {
@@ -111,7 +112,7 @@ impl<P: Platform> StationHandle<P> {
         }
     }
 
-    /// A filter came into force after the event had its position in the lane.
+    /// Drops an event that has a position in the lane already, because a filter came into force.
     fn leave_out_late(&self, kind: EventKind, started: StartedEvent) {
         self.probe.cancel(started.place, started.at);
         self.station.leave_out(kind);
@@ -160,8 +161,8 @@ impl<P: Platform> StationHandle<P> {
         (more != 0 && !is_published).then(|| head.wrapping_add(more.into()))
     }
 
-    /// The slow path of a switch. If only the clock needed a system call, the two events still share a
-    /// time. Otherwise they follow one after the other.
+    /// Records a switch on the slow path. If only the clock needed a system call, the two events still
+    /// share a time. Otherwise they are recorded one after the other.
     #[cold]
     #[inline(never)]
     pub fn switch_slowly(&self, next: &Self, payloads: [EventPayload; 2]) {
@@ -177,7 +178,8 @@ impl<P: Platform> StationHandle<P> {
         next.event_slowly(runs);
     }
 
-    /// A handler has recorded an event of the waiting coroutine.
+    /// Records a switch anew, as two events, because a handler has recorded an event of the waiting
+    /// coroutine in the meantime.
     #[cold]
     #[inline(never)]
     pub fn restart_switch(
@@ -193,8 +195,8 @@ impl<P: Platform> StationHandle<P> {
         next.event_slowly(runs);
     }
 
-    /// The waiting coroutine has started its event. Since then a handler has recorded an event of
-    /// the next coroutine, or the control word has changed.
+    /// Completes a switch as two events. The waiting coroutine has started its event, and since then a
+    /// handler has recorded an event of the next coroutine, or the control word has changed.
     #[cold]
     #[inline(never)]
     pub fn split_switch(

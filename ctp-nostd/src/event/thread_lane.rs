@@ -139,7 +139,7 @@ impl<P: Platform> Probe<P> {
         number
     }
 
-    /// A handler that comes from here on finds no lane, and takes none.
+    /// Blocks handlers: a handler that interrupts the thread from here on finds no lane, and takes none.
     fn block_handlers(&self, local: &Local) {
         local.lane.store(self.blocked_word(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
@@ -281,7 +281,8 @@ fn has_unrecorded_loss(local: &Local) -> bool {
     local.lane.load(Ordering::Relaxed) & u64::from(OVERRUN) != 0
 }
 
-/// The next record that finds room follows a record of the loss.
+/// Remembers that a record was lost, so that a record of the loss precedes the next record that finds
+/// room.
 #[cold]
 pub(crate) fn remember_loss(local: &Local) {
     local.lane.fetch_or(OVERRUN.into(), Ordering::Relaxed);

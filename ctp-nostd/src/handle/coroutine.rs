@@ -178,7 +178,7 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// The switch of a coroutine that is recorded.
+    /// Records a switch from this coroutine, which is recorded.
     #[inline(never)]
     fn switch_as<const MODE: RecordingMode>(&self, wait: Wait, next: &Self) {
         let (Some(handle), Some(next_handle)) = (self.handle.get(), next.handle.live()) else {
@@ -201,14 +201,14 @@ impl<P: Platform> Coroutine<P> {
         });
     }
 
-    /// The coroutine replaces a coroutine that is not recorded.
+    /// Records only the run: the coroutine replaces a coroutine that is not recorded.
     #[cold]
     #[inline(never)]
     fn runs_alone(&self) {
         self.run();
     }
 
-    /// The next coroutine is not recorded so far.
+    /// Records a switch to a coroutine that is not recorded so far, as two calls.
     #[cold]
     #[inline(never)]
     fn switch_to_unrecorded(&self, wait: Wait, next: &Self) {
@@ -216,7 +216,7 @@ impl<P: Platform> Coroutine<P> {
         next.run();
     }
 
-    /// The switch under a filter: both events are judged by the same control word.
+    /// Records a switch under a filter. Both events are judged by the same control word.
     #[cold]
     #[inline(never)]
     fn switch_under(
@@ -292,7 +292,7 @@ impl<P: Platform> Coroutine<P> {
         self.knowledge.get() == Knowledge::WholeLife
     }
 
-    /// The coroutine has returned a value that may hold a lock guard; its death records this.
+    /// Notes that the coroutine has returned a value that may hold a lock guard. Its death records this.
     #[cfg(feature = "linux")]
     pub(crate) fn mark_lock_returned(&self) {
         self.may_return_lock.set(true);
@@ -366,8 +366,8 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// Usually the current word is the same as before, and a load is cheaper than storing the same
-    /// value.
+    /// Makes this coroutine the thread's current coroutine, and remembers the coroutine that was
+    /// current before. Usually that is the same as last time, and a load is cheaper than a store.
     #[inline(always)]
     fn set_current(&self, local: &Local, handle: &StationHandle<P>) {
         let running = local.current.load(Ordering::Relaxed) as u32;
@@ -377,7 +377,8 @@ impl<P: Platform> Coroutine<P> {
         local.current.store(handle.word.into(), Ordering::Relaxed);
     }
 
-    /// The outer coroutine continues to run. If this coroutine did not run here, nothing changes.
+    /// Makes the outer coroutine the thread's current coroutine again. Does nothing if this coroutine
+    /// did not run here.
     #[inline(always)]
     fn clear_current(&self, handle: &StationHandle<P>, local: Option<&Local>) {
         let Some(local) = local else { return };
@@ -388,7 +389,7 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// Tells the outer coroutine, which polled this coroutine, that this coroutine waits.
+    /// Notes for the outer coroutine, which polled this coroutine, that this coroutine waits.
     #[inline(always)]
     fn announce_to_outer(&self, local: Option<&Local>) {
         if let Some(local) = local.filter(|_| self.previous.get() != 0) {

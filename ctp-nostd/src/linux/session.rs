@@ -75,7 +75,7 @@ pub(super) fn is_first_attempt() -> bool {
     ATTACHMENTS.fetch_add(1, Ordering::Relaxed) == 0
 }
 
-/// From now on the words of this page say whether this process is attached.
+/// Uses the words of this page from now on to find out whether this process is attached.
 pub(super) fn use_page(page: &'static ForkWords) {
     STATE
         .fork_words

@@ -118,23 +118,23 @@ impl Polled {
         Recorded::Only
     }
 
-    /// All wakers of the polled future are gone, so every earlier wait of this poll is over. A
-    /// waker that is taken later in this poll belongs to a new wait. If none is taken, the wait is
-    /// unknown.
+    /// Notes that all wakers of the polled future were dropped, so every earlier wait of this poll is
+    /// over. A waker that is taken later in this poll belongs to a new wait. If none is taken, the
+    /// wait is unknown.
     #[cold]
     pub fn all_wakers_dropped(&self) {
         self.found
             .fetch_or(WAKER_DROPPED | LAST_WAKER_DROPPED, Ordering::Relaxed);
     }
 
-    /// A waker was dropped that existed when a wait was announced in this poll. A waker that is
-    /// taken later most likely belongs to the next wait.
+    /// Notes that a waker was dropped that existed when a wait was announced in this poll. A waker
+    /// that is taken later most likely belongs to the next wait.
     #[cold]
     pub fn waker_dropped(&self) {
         self.found.fetch_or(WAKER_DROPPED, Ordering::Relaxed);
     }
 
-    /// One of several wakers was dropped.
+    /// Notes that one of several wakers was dropped.
     #[inline]
     pub fn some_waker_dropped(&self) {
         self.found.fetch_or(SOME_WAKER_DROPPED, Ordering::Relaxed);

@@ -194,9 +194,9 @@ impl<'m> Latched<'m> {
     }
 }
 
-/// An update by a duration that is shorter or longer than all before. It computes the sums again,
-/// so that its arguments fit into registers: arguments passed in memory would be written there by
-/// every update.
+/// Updates both copies by a duration that is shorter or longer than all before. The sums are computed
+/// again, so that the arguments fit into registers: arguments passed in memory would be written there
+/// by every update.
 #[cold]
 #[inline(never)]
 fn update_beyond(latch: &AtomicU32, a: &Aggregate, b: &Aggregate, ns: u64, bins: Bins) {

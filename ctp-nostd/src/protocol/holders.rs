@@ -83,14 +83,14 @@ impl Holders {
         before & COUNTED == 0 && self.is_first(before)
     }
 
-    /// No other clone was left, so the new clone should be counted.
+    /// Whether no other clone was left, so that the new clone should be counted.
     #[cold]
     fn is_first(&self, before: u64) -> bool {
         fence(Ordering::Acquire); // pairs with H4, H6 and H9
         self.left(before) == 0
     }
 
-    /// The station now counts the clones.
+    /// Notes that the station counts the clones from now on.
     pub fn set_counted(&self) {
         self.word.fetch_or(COUNTED, Ordering::Relaxed); // H3
     }

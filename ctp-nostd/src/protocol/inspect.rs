@@ -198,17 +198,18 @@ impl Header {
         &self.tracer_sleeping
     }
 
-    /// The program may run under a system call filter: the probe should make no system calls.
+    /// Whether the probe should make no system calls, because the program may run under a system call
+    /// filter.
     pub fn forbids_calls(&self) -> bool {
         self.features.load(Ordering::Relaxed) & FEATURE_NO_CALLS != 0
     }
 
-    /// The await chain of each wait is requested, although this costs clones of wakers.
+    /// Whether the await chain of each wait is requested, although this costs clones of wakers.
     pub fn wants_precise_chains(&self) -> bool {
         self.features.load(Ordering::Relaxed) & FEATURE_PRECISE_CHAINS != 0
     }
 
-    /// The recorder issues a `membarrier` before each sleep.
+    /// Whether the recorder issues a `membarrier` before each sleep.
     pub fn declares_barrier(&self) -> bool {
         self.recorder_barrier.load(Ordering::Relaxed) == 1
     }

@@ -141,7 +141,7 @@ fn is_recorder(peer: Peer, owner: u32, recorder: u32) -> bool {
     peer.uid == owner && is_named_so && is_trusted
 }
 
-/// This user and root are trusted.
+/// Whether this user is trusted: the calling user and root are.
 fn is_trusted(uid: u32) -> bool {
     uid == 0 || uid == geteuid().as_raw()
 }

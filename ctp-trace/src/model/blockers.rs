@@ -282,7 +282,7 @@ impl TraceModel {
 }
 
 impl Coroutine {
-    /// The coroutine waits, and was woken since its last run began.
+    /// Whether the coroutine waits, and was woken since its last run began.
     fn is_woken(&self) -> bool {
         self.wake_evidence().is_some_and(|wake| wake.woken)
     }

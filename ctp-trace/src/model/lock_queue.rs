@@ -96,7 +96,7 @@ impl Held {
     }
 }
 
-/// A channel may lie where a lock does.
+/// Whether the wait may be for a lock. A wait for a channel at the address of a lock is not.
 pub(super) fn is_lock(wait: WaitKind) -> bool {
     matches!(wait, WaitKind::Lock | WaitKind::User)
 }

@@ -175,7 +175,8 @@ impl TraceModel {
         }
     }
 
-    /// Takes an event after the first drop, except the end of a coroutine that was running.
+    /// Takes an event after the first drop, except the end of a coroutine that was running. Returns whether
+    /// the event was taken.
     fn is_undone(&mut self, event: &Event) -> bool {
         let coroutine = self.coroutines.of(event.coroutine);
         let Some(first) = self.shutdowns.of(coroutine.process) else {

@@ -186,16 +186,16 @@ impl Case<'_> {
         }
     }
 
-    /// Until the last observation, the wait was normal. A healthy wait of that length is proven, and the
-    /// time since then is too short to conclude more.
+    /// Whether the wait was normal at the last observation, and the time since then is too short to
+    /// conclude more. The observation proves that a healthy wait can be that long.
     fn is_empty_still(&self, empty: &EmptyEvidence) -> bool {
         let Evidence { since, end, .. } = *self.evidence;
         let proven = since.until(empty.at).0.saturating_mul(BEYOND_LONGEST);
         since <= empty.at && (empty.at.until(end) <= LOOK_HOLDS || self.age.0 <= proven)
     }
 
-    /// The lock was acquired recently, and no acquirer started to wait at least the threshold after this
-    /// coroutine.
+    /// Whether the lock was acquired recently, and no acquirer started to wait at least the threshold after
+    /// this coroutine.
     fn is_turn_to_come(&self, turn: &TurnEvidence) -> bool {
         let Evidence { since, end, .. } = *self.evidence;
         turn.taken.until(end) < self.threshold

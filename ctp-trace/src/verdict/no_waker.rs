@@ -4,9 +4,10 @@ use super::{Case, Reason, SURE_AFTER, Verdict, stuck_if};
 use crate::record::{LeafKind, PollWakers};
 
 impl Case<'_> {
-    /// The latest poll registered no waker, as that of `std::future::pending()`. A program may mean
-    /// that, so this is no sign of a fault. If a waker of an earlier poll was left at first, it may be that
-    /// of a wait that is over: a task that was joined drops it a moment after its end.
+    /// Whether the latest poll registered no waker, as that of `std::future::pending()`. A program may
+    /// intend that, so this is no sign of a fault. If a waker of an earlier poll was left at first, that
+    /// waker may belong to a wait that is over: a task that was joined drops the waker shortly after its
+    /// end.
     pub(super) fn is_unregistered(&self) -> bool {
         let polls = &self.evidence.polls;
         let is_unknown = self.evidence.wait.leaf == LeafKind::Unknown;

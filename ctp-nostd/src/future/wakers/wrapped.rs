@@ -68,7 +68,7 @@ impl Wrapped {
         }
     }
 
-    /// The executor gives another waker from now on.
+    /// Notes that the executor uses another waker from now on.
     pub fn retire(&self) {
         self.is_latest.store(false, Ordering::Relaxed);
     }
@@ -192,8 +192,8 @@ impl Wrapped {
         }
     }
 
-    /// A waker is dropped. In the current poll it may belong to a leaf which has announced its wait
-    /// and is dropped itself, as in a `select!` that another branch ends.
+    /// Notes that a waker is dropped. The waker may belong to a leaf which has announced its wait in the
+    /// current poll, and which is dropped itself, as in a `select!` that another branch ends.
     #[inline]
     pub fn mark_announcement_uncertain(&self) {
         if self.is_polled_here() {
@@ -201,8 +201,8 @@ impl Wrapped {
         }
     }
 
-    /// A clone is about to be dropped. If it is the last, all earlier waits of this poll are over,
-    /// as after an `.await` that was ready but took a waker.
+    /// Notes that a clone is about to be dropped. If that is the last clone, all earlier waits of this
+    /// poll are over, as after an `.await` that was ready but took a waker.
     #[inline]
     pub fn before_clone_dropped(&self) {
         if !self.is_polled_here() {
@@ -268,8 +268,8 @@ impl Wrapped {
         &FUNCTIONS
     }
 
-    /// A waker of this branch is called. A leaf that wakes the waker which it replaces would do so in
-    /// each precise poll.
+    /// Notes that a waker of this branch is called. If that happens within the poll, precise polls end:
+    /// a leaf that wakes the waker which it replaces would do so in each.
     #[inline]
     pub fn wake_branch(&self, number: usize) {
         self.branches.wake(number);

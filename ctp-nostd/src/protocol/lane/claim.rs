@@ -249,7 +249,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
     }
 }
 
-/// The thread gives back the lane, and writes no more into it.
+/// Thread: releases the lane, and writes no more into it.
 pub fn give_back(lane: &Lane) {
     lane.thread.store(GIVEN_BACK, Ordering::Release); // pairs with the exchange of `take`
 }

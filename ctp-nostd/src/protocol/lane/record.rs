@@ -172,7 +172,7 @@ impl Payload {
     }
 }
 
-/// Few probes store addresses, which leave no room for more of `n`.
+/// Whether a site word is an address. Few probes store addresses, which leave no room for more of `n`.
 #[cold]
 const fn is_address(site: u64) -> bool {
     site & IS_ID == 0 && low_bits(site, WAIT_SHIFT) != 0
