@@ -3,10 +3,14 @@
 //! Only functions of libraries count, from the innermost outwards to the first of the program itself: a
 //! program may give its own functions any name.
 
+mod place;
+
 use std::borrow::Cow;
 
 use ctp_trace::record::{LeafKind, Module, ProcessId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, SearchPaths, Symbolizer};
+
+pub use place::ChainPlace;
 
 /// Maximum number of addresses of a chain that are examined.
 const MAX_ADDRESSES: usize = 32;

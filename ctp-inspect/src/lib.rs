@@ -32,7 +32,7 @@ pub mod types;
 
 pub use core_file::CoreFile;
 pub use inspector::{Inspector, TraceIds};
-pub use leaf_functions::LeafFunctions;
+pub use leaf_functions::{ChainPlace, LeafFunctions};
 pub use symbolize::SearchPaths;
 pub use target::denial::Denial;
 pub use target::error::TargetError;

@@ -1,15 +1,16 @@
 //! Finds what the leaf futures of the recorded await chains wait for, by the functions in the program's
-//! debug info or symbols.
+//! debug info or symbols, and which branches of waits are copies of the same code.
 //!
 //! Reading them takes long for a large program, so that is done on a thread of its own, and only once
 //! some coroutine has waited for a second, or may have waited for so long for a branch of a `select!`.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ctp_inspect::{LeafFunctions, SearchPaths};
-use ctp_trace::record::{Chain, Leaf, Module, ProcessId, Record, Site, SiteId};
+use ctp_inspect::{ChainPlace, LeafFunctions, SearchPaths};
+use ctp_trace::record::{Branches, Chain, Leaf, LeafKind, Module, ProcessId, Record, Site, SiteId};
 
 /// Maximum number of chains that wait to be examined; later ones stay unknown.
 const MAX_PENDING: usize = 1 << 14;
@@ -35,6 +36,8 @@ pub struct Leaves {
 struct Request {
     modules: Vec<Module>,
     chains: Vec<(ProcessId, Chain)>,
+    /// The branches of waits. Their chains are in this request or an earlier one.
+    branches: Vec<SiteId>,
 }
 
 /// The thread that examines chains.
@@ -53,7 +56,7 @@ impl Leaves {
             Record::Module(module) => self.pending.modules.push(module.clone()),
             Record::Site(Site { id, process, .. }) => self.latest_site = Some((*id, *process)),
             Record::Chain(chain) => self.note_chain(chain),
-            Record::Branches(_) => _ = self.first_branches.get_or_insert_with(Instant::now),
+            Record::Branches(branches) => self.note_branches(branches),
             _ => {}
         }
     }
@@ -67,6 +70,13 @@ impl Leaves {
         }
     }
 
+    fn note_branches(&mut self, branches: &Branches) {
+        self.first_branches.get_or_insert_with(Instant::now);
+        if self.pending.branches.len() < MAX_PENDING {
+            self.pending.branches.extend(&branches.sites);
+        }
+    }
+
     /// Whether a coroutine may have waited for a branch for a second, even if it was polled for others.
     pub fn may_have_long_branches(&self) -> bool {
         self.first_branches.is_some_and(|at| JUDGED <= at.elapsed())
@@ -74,7 +84,7 @@ impl Leaves {
 
     /// Has the chains examined that were noted since the previous call.
     pub fn request(&mut self) {
-        if self.pending.chains.is_empty() {
+        if self.pending.chains.is_empty() && self.pending.branches.is_empty() {
             return;
         }
         if self.thread.is_none() {
@@ -139,18 +149,73 @@ impl Thread {
 
 /// Examines chains until the recording ends.
 fn examine_all(requests: &Receiver<Request>, answers: &Sender<Vec<Leaf>>) {
-    let search_paths = SearchPaths::recorded().with_max_bytes(MAX_BYTES);
-    let mut functions = LeafFunctions::new(search_paths);
-    let mut modules = Vec::new();
-    while let Ok(mut request) = requests.recv() {
-        modules.append(&mut request.modules);
-        let chains = request.chains.iter();
-        let leaves = chains.map(|(process, chain)| Leaf {
-            site: chain.site,
-            kind: functions.kind(*process, &chain.addresses, &modules),
-        });
-        if answers.send(leaves.collect()).is_err() {
+    let mut examiner = Examiner::new();
+    while let Ok(request) = requests.recv() {
+        if answers.send(examiner.examine(request)).is_err() {
             return;
         }
+    }
+}
+
+/// Examines await chains.
+struct Examiner {
+    functions: LeafFunctions,
+    modules: Vec<Module>,
+    /// The chains so far. Those of branches are removed.
+    chains: HashMap<SiteId, (ProcessId, Chain)>,
+    /// The first branch at each place.
+    branches: HashMap<(ProcessId, LeafKind, ChainPlace), SiteId>,
+}
+
+impl Examiner {
+    fn new() -> Self {
+        let search_paths = SearchPaths::recorded().with_max_bytes(MAX_BYTES);
+        Examiner {
+            functions: LeafFunctions::new(search_paths),
+            modules: Vec::new(),
+            chains: HashMap::new(),
+            branches: HashMap::new(),
+        }
+    }
+
+    fn examine(&mut self, mut request: Request) -> Vec<Leaf> {
+        self.modules.append(&mut request.modules);
+        let (functions, modules) = (&mut self.functions, &self.modules);
+        let chains = request.chains.iter();
+        let kinds = chains.map(|(process, chain)| Leaf {
+            site: chain.site,
+            kind: functions.kind(*process, &chain.addresses, modules),
+            same_as: SiteId(0),
+        });
+        let mut leaves: Vec<Leaf> = kinds
+            .filter(|leaf| leaf.kind != LeafKind::Unknown)
+            .collect();
+        for (process, chain) in request.chains {
+            self.chains.insert(chain.site, (process, chain));
+        }
+        leaves.extend(
+            request
+                .branches
+                .iter()
+                .filter_map(|site| self.branch(*site)),
+        );
+        leaves
+    }
+
+    /// Examines a branch, once.
+    fn branch(&mut self, site: SiteId) -> Option<Leaf> {
+        let (process, chain) = self.chains.remove(&site)?;
+        let (functions, modules) = (&mut self.functions, &self.modules);
+        let kind = functions.kind(process, &chain.addresses, modules);
+        let place = functions.place(process, &chain, modules);
+        let same_as = place.map_or(site, |place| {
+            let place = (process, kind, place);
+            *self.branches.entry(place).or_insert(site)
+        });
+        Some(Leaf {
+            site,
+            kind,
+            same_as,
+        })
     }
 }

@@ -12,6 +12,9 @@ const ALONE: SiteId = SiteId(5);
 /// Waits for the body of a frame, beside ticks.
 const BODY: SiteId = SiteId(6);
 const BODY_SELECT: SiteId = SiteId(7);
+/// Copies of the branches, each of which the `select!` polls in one of its orders.
+const COPIES: [SiteId; 2] = [SiteId(8), SiteId(9)];
+const COPIED_SELECT: SiteId = SiteId(10);
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
 
 /// A coroutine that waits for frames beside ticks.
@@ -34,6 +37,7 @@ impl Host {
             (SELECT[0], [FRAME, TICK]),
             (SELECT[1], [TICK, FRAME]),
             (BODY_SELECT, [BODY, TICK]),
+            (COPIED_SELECT, COPIES),
         ];
         for (site, sites) in orders {
             trace_model.consume(&Record::Branches(Branches {
@@ -41,7 +45,14 @@ impl Host {
                 sites: sites.to_vec(),
             }));
         }
-        trace_model.consume(&Record::Leaf(Leaf { site: FRAME, kind }));
+        for (site, kind) in [(FRAME, kind), (TICK, LeafKind::Timer), (BODY, LeafKind::Io)] {
+            let same_as = site;
+            trace_model.consume(&Record::Leaf(Leaf {
+                site,
+                kind,
+                same_as,
+            }));
+        }
         let events = 0;
         Host {
             trace_model,
@@ -207,4 +218,98 @@ fn wait_elsewhere_ends_all_branches() {
     assert_eq!(host.trace_model.branches(CoroutineId(1)).count(), 0);
     host.poll(4_200, 0, 0b01);
     assert_eq!(host.judge(4_300).verdict, Verdict::Waiting);
+}
+
+/// Ticks each 100 ms up to this time. The order of the branches changes, and the code of each order is a
+/// copy. The frame stays.
+fn tick_in_copies(host: &mut Host, end: u64) {
+    for at in (200..=end).step_by(100) {
+        let is_copy = at / 100 % 2 == 0;
+        host.event(at, EventKind::Run, SiteId(0), 0);
+        let site = if is_copy { COPIED_SELECT } else { SELECT[1] };
+        // The frame is the second branch of one order, and the first of the other.
+        let departed = if is_copy { 0b10 } else { 0b01 };
+        host.event(at, EventKind::Suspend, site, departed << 8);
+    }
+}
+
+/// The recorder has found that the copies are at the same places.
+fn examined(host: &mut Host, same_as: [SiteId; 2]) {
+    let places = [FRAME, TICK].map(|site| (site, site));
+    for (site, same_as) in places
+        .into_iter()
+        .chain([(COPIES[0], same_as[0]), (COPIES[1], same_as[1])])
+    {
+        let kind = if same_as == FRAME {
+            LeafKind::Reply
+        } else {
+            LeafKind::Timer
+        };
+        host.trace_model.consume(&Record::Leaf(Leaf {
+            site,
+            kind,
+            same_as,
+        }));
+    }
+}
+
+// CT-15
+#[test]
+fn branch_waits_through_copies_of_its_code() {
+    for is_examined_first in [true, false] {
+        let mut host = Host::new();
+        host.receive_frames();
+        if is_examined_first {
+            examined(&mut host, [FRAME, TICK]);
+        }
+        tick_in_copies(&mut host, 5_000);
+        host.receive_elsewhere(4_000);
+        if !is_examined_first {
+            examined(&mut host, [FRAME, TICK]);
+        }
+        let judgement = host.judge(5_050);
+        assert_eq!(judgement.verdict, Verdict::MaybeStuck, "{judgement:?}");
+        assert_eq!(judgement.age, Nanos(4_960_000_000));
+        let ages: Vec<_> = host.trace_model.branches(CoroutineId(1)).collect();
+        assert!(ages.contains(&(TICK, Nanos(5_000_000_000))), "{ages:?}");
+    }
+}
+
+// CT-15
+#[test]
+fn branches_at_different_places_are_no_copies() {
+    let mut host = Host::new();
+    host.receive_frames();
+    examined(&mut host, COPIES);
+    tick_in_copies(&mut host, 5_000);
+    host.receive_elsewhere(4_000);
+    assert_eq!(host.judge(5_050).verdict, Verdict::Waiting);
+}
+
+#[test]
+fn copies_of_branches_are_a_single_place() {
+    let mut host = Host::new();
+    examined(&mut host, [FRAME, TICK]);
+    host.receive_frames();
+    tick_in_copies(&mut host, 1_000);
+    let copied = host.trace_model.site(COPIED_SELECT, WaitKind::Unknown);
+    assert_eq!(copied.map(|site| site.waits.count()), None);
+}
+
+#[test]
+fn branches_of_one_wait_are_no_copies_of_each_other() {
+    let mut host = Host::new();
+    examined(&mut host, [FRAME, FRAME]);
+    host.event(100, EventKind::Run, SiteId(0), 0);
+    host.event(100, EventKind::Suspend, COPIED_SELECT, 0);
+    host.event(200, EventKind::Run, SiteId(0), 0);
+    host.event(200, EventKind::Suspend, COPIED_SELECT, 0b01);
+    let ages: Vec<_> = host.trace_model.branches(CoroutineId(1)).collect();
+    assert_eq!(
+        ages,
+        [
+            (COPIES[0], Nanos(100_000_000)),
+            (COPIES[1], Nanos(200_000_000))
+        ]
+    );
 }

@@ -34,7 +34,13 @@ impl Program {
             (JOIN, LeafKind::Task),
             (UNKNOWN, LeafKind::Semaphore),
         ];
-        let leaf = |(site, kind)| Record::Leaf(Leaf { site, kind });
+        let leaf = |(site, kind)| {
+            Record::Leaf(Leaf {
+                site,
+                kind,
+                ..Leaf::default()
+            })
+        };
         let begin = |tid| {
             Record::ThreadEvent(ThreadEvent {
                 process: ProcessId(1),

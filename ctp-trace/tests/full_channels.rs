@@ -76,7 +76,13 @@ fn sent(from: u32, to: u32) -> Record {
 
 fn judged(records: &[Vec<Record>]) -> Vec<&'static str> {
     let mut trace_model = TraceModel::new();
-    let leaf = |site, kind| Record::Leaf(Leaf { site, kind });
+    let leaf = |site, kind| {
+        Record::Leaf(Leaf {
+            site,
+            kind,
+            ..Leaf::default()
+        })
+    };
     let leaves = [
         leaf(ROOM, LeafKind::Room),
         leaf(MESSAGE, LeafKind::Message),

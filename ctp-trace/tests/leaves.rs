@@ -49,7 +49,11 @@ fn sockets(at: u64, undrained: u64, unsent: u64) -> Record {
 /// Judges a coroutine that waits from 1 s on, while another at its site goes on until this time.
 fn judged(kind: LeafKind, others_until: u64, observations: &[Record]) -> (Verdict, Reason) {
     let mut trace_model = TraceModel::new();
-    let leaf = Record::Leaf(Leaf { site: SITE, kind });
+    let leaf = Record::Leaf(Leaf {
+        site: SITE,
+        kind,
+        ..Leaf::default()
+    });
     let end = Record::End(End {
         at: ms(END),
         ..End::default()
@@ -169,7 +173,15 @@ fn a_lock_that_is_kept_during_a_wait_for_work_is_idle() {
             ..Event::default()
         });
         let run = event(2, 200, 1_001, EventKind::Run);
-        [run, suspend, Record::Leaf(Leaf { site, kind })]
+        [
+            run,
+            suspend,
+            Record::Leaf(Leaf {
+                site,
+                kind,
+                ..Leaf::default()
+            }),
+        ]
     };
     let word = |kind| judged(LeafKind::Lock, 1_000, &next(kind)).1.word();
     assert_eq!(word(LeafKind::Message), "quiet");

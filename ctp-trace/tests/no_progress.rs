@@ -175,7 +175,11 @@ fn a_sleeping_thread_may_give_work_after_the_load_is_over() {
 
 fn leaf(runs: u32, kind: LeafKind) -> Record {
     let site = SiteId(READ.0 + runs - 1);
-    Record::Leaf(Leaf { site, kind })
+    Record::Leaf(Leaf {
+        site,
+        kind,
+        ..Leaf::default()
+    })
 }
 
 // CT-15

@@ -437,5 +437,5 @@ fn unannounced<P: Platform>(
         0 => otherwise,
         id => SiteWord::from_id(id),
     };
-    (site, found.wakers.code() | mark, found.stayed)
+    (site, found.wakers.code() | mark, found.argument)
 }

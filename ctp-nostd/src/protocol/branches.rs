@@ -4,7 +4,8 @@
 //! The first chain is that of the leaf which was polled last; the others are in the order of their
 //! ids. So the random order of a `select!` gives no more sets than it has branches. In the event of
 //! the wait, the argument has a bit for each branch, in this order: it has waited since before this
-//! poll.
+//! poll. From bit 8 on, the argument has a bit for each branch of the previous wait, in the order of
+//! that set: none of its wakers was called, but it is no branch of this wait.
 
 use heapless::Vec;
 
@@ -29,6 +30,8 @@ const _: () = assert!(MAX_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
 pub(crate) struct Set {
     /// The others first, then the last polled.
     branches: Vec<(u32, bool), MAX_BRANCHES>,
+    /// A bit for each branch of the previous wait that was not woken, and is in this set no more.
+    departed: u64,
 }
 
 #[cfg(feature = "alloc")]
@@ -64,11 +67,21 @@ impl Set {
         self.branches.is_empty()
     }
 
-    /// A bit for each branch that has stayed.
-    pub fn stayed(&self) -> u64 {
+    /// Notes the previous wait, in which the branches that have departed are marked.
+    pub fn note_departed(&mut self, before: &Set) {
+        self.departed = before.marks();
+    }
+
+    /// The argument of the wait.
+    pub fn argument(&self) -> u64 {
+        self.marks() | self.departed << MAX_BRANCHES
+    }
+
+    /// A bit for each branch that is marked.
+    fn marks(&self) -> u64 {
         let bits = self.iter().enumerate();
-        bits.fold(0, |word, (index, (_, has_stayed))| {
-            word | u64::from(has_stayed) << index
+        bits.fold(0, |word, (index, (_, is_marked))| {
+            word | u64::from(is_marked) << index
         })
     }
 }
@@ -151,14 +164,14 @@ mod tests {
     fn order_of_branches_before_the_last_is_irrelevant() {
         let [left, right] = [[9, 4, 6], [4, 9, 6]].map(|chains| {
             let set = set(&chains.map(|chain| (chain, chain == 9)));
-            (set.iter().collect::<Vec<_, 3>>(), set.stayed())
+            (set.iter().collect::<Vec<_, 3>>(), set.argument())
         });
         assert_eq!(&left.0[..], [(6, false), (4, false), (9, true)]);
         assert_eq!(left.1, 0b100);
         assert_eq!(left, right);
         assert_eq!(set(&[(7, true)]).single(), Some(7));
-        assert_eq!(set(&[(7, true)]).stayed(), 1);
-        assert!(set(&[]).is_empty() && set(&[]).stayed() == 0);
+        assert_eq!(set(&[(7, true)]).argument(), 1);
+        assert!(set(&[]).is_empty() && set(&[]).argument() == 0);
     }
 
     #[test]

@@ -186,8 +186,8 @@ pub(crate) struct FoundWait {
     pub chain: u32,
     /// The coroutine waits for several leaf futures.
     pub is_one_of_several: bool,
-    /// A bit for each branch that has waited since before the poll.
-    pub stayed: u64,
+    /// The argument of a wait with branches.
+    pub argument: u64,
     /// The wakers with which the poll left the coroutine.
     pub wakers: PollWakers,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ctp_trace::record::{Leaf, LeafKind, ProcessId, Record, Threads};
+use ctp_trace::record::{Leaf, ProcessId, Record, Threads};
 use ctp_trace::verdict::THRESHOLD;
 
 use super::Session;
@@ -89,10 +89,8 @@ impl Session<'_> {
 
     /// Records what the leaf futures of await chains wait for.
     fn record_leaves(&mut self, found: Vec<Leaf>) {
-        let known = found
-            .into_iter()
-            .filter(|leaf| leaf.kind != LeafKind::Unknown);
-        known.for_each(|leaf| self.output.take(Record::Leaf(leaf)));
+        let leaves = found.into_iter().map(Record::Leaf);
+        leaves.for_each(|leaf| self.output.take(leaf));
     }
 
     /// Records the latest observations at the end.

@@ -169,7 +169,7 @@ fields!(Sockets {
     unsent,
 });
 
-fields!(Leaf { site, kind });
+fields!(Leaf { site, kind } later { same_as });
 
 codes!(LeafKind {
     0 => Unknown,

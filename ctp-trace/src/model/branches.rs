@@ -2,26 +2,33 @@
 //! usually waits.
 //!
 //! The place of such a wait is the set of its branches. The probe records a set once for each branch
-//! that was polled last; here they are the same place.
+//! that was polled last, and for each copy of the code that the compiler made; here they are the same
+//! place.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod deferred;
+mod same_places;
+mod select;
+mod sets;
+
+use std::collections::BTreeSet;
 
 use super::coroutine::Waits;
 use crate::hash::Map;
 use crate::histogram::Histogram;
-use crate::record::{self, CoroutineId, Event, EventKind, LeafKind, Nanos, SiteId, WaitKind};
+use crate::record::{self, CoroutineId, Event, EventKind, Leaf, LeafKind, Nanos, SiteId, WaitKind};
 use crate::verdict::{BranchEvidence, Past};
+use deferred::DeferredPolls;
+use select::{EndedWait, PollEnd, Select, Waiting};
+use sets::Sets;
 
 /// The sites with branches, and the branches of the coroutines that wait there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Branches {
-    sites: Map<SiteId, Vec<SiteId>>,
-    /// The site that stands for each set.
-    sets: BTreeMap<BTreeSet<SiteId>, SiteId>,
-    /// The site that stands for each site.
-    unified: Map<SiteId, SiteId>,
+    sets: Sets,
     waiting: Map<CoroutineId, Select>,
-    /// The waits of each branch that are over.
+    /// Later polls of these coroutines.
+    deferred: DeferredPolls,
+    /// The waits at the place of each branch that are over.
     ended: Map<SiteId, EndedWaits>,
 }
 
@@ -32,41 +39,50 @@ struct EndedWaits {
     latest_end: Nanos,
 }
 
-/// The branches for which a coroutine waits.
-#[derive(Clone, Debug, Default)]
-struct Select {
-    branches: Vec<Waiting>,
-    /// The wakes that the coroutine knew.
-    wake_seen: u16,
-}
+impl EndedWaits {
+    fn add(&mut self, wait: &EndedWait) {
+        self.lengths.add(wait.length);
+        self.latest_end = self.latest_end.max(wait.end);
+    }
 
-/// A branch for which a coroutine waits.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    site: SiteId,
-    since: Nanos,
-    /// The wait began when the future of the branch was dropped while it waited elsewhere.
-    is_restarted: bool,
+    fn past(&self) -> Past {
+        Past {
+            waits: self.lengths.count(),
+            p99: self.lengths.bound(99).unwrap_or_default(),
+            longest: self.lengths.max().unwrap_or_default(),
+            active: self.latest_end,
+            ..Past::default()
+        }
+    }
 }
 
 impl Branches {
     pub(super) fn define(&mut self, branches: &record::Branches) {
-        let set: BTreeSet<SiteId> = branches.sites.iter().copied().collect();
-        let first = *self.sets.entry(set).or_insert(branches.site);
-        self.unified.insert(branches.site, first);
-        self.sites.insert(branches.site, branches.sites.clone());
+        self.sets.define(branches);
+    }
+
+    /// Takes what is known of the place of a branch. Waits for a copy ended when the coroutine was polled
+    /// by another copy, so their lengths say nothing.
+    pub(super) fn note_leaf(&mut self, leaf: &Leaf) {
+        if leaf.same_as == SiteId(0) {
+            return;
+        }
+        if leaf.same_as != leaf.site {
+            self.ended.remove(&leaf.site);
+        }
+        self.sets.note_place(leaf.site, leaf.same_as);
     }
 
     /// The event as the other parts of the model get it: at the site that stands for its set, and
     /// without the argument that concerns the branches.
     #[inline]
     pub(super) fn unify(&self, event: &Event) -> Event {
-        if self.unified.is_empty() {
+        if self.sets.is_empty() {
             return *event;
         }
         let is_open = event.kind == EventKind::Suspend && event.wait == WaitKind::Unknown;
-        match self.unified.get(&event.site).filter(|_| is_open) {
-            Some(&site) => Event {
+        match self.sets.unified(event.site).filter(|_| is_open) {
+            Some(site) => Event {
                 site,
                 arg: 0,
                 ..*event
@@ -79,51 +95,85 @@ impl Branches {
     /// branch. `missed`: events before this one are missing.
     #[inline]
     pub(super) fn event(&mut self, event: &Event, waits: &Waits, missed: bool) {
-        if self.sites.is_empty() {
+        if self.sets.is_empty() {
             return;
         }
+        self.update();
         if missed {
-            self.waiting.remove(&event.coroutine);
+            self.forget(event.coroutine);
         }
         match event.kind {
-            EventKind::Suspend => self.suspend(event, waits),
-            EventKind::Death => {
-                self.waiting.remove(&event.coroutine);
+            EventKind::Suspend => {
+                self.suspend(event.coroutine, PollEnd::new(event, waits.ran_at));
             }
+            EventKind::Death => self.forget(event.coroutine),
             EventKind::Run | EventKind::Birth => {}
         }
     }
 
-    fn suspend(&mut self, event: &Event, waits: &Waits) {
-        let before = self.waiting.remove(&event.coroutine).unwrap_or_default();
-        let is_open = event.wait == WaitKind::Unknown;
-        let sites = self.sites.get(&event.site).filter(|_| is_open);
-        let branches = before.polled(sites.into_iter().flatten(), event);
-        for branch in &before.branches {
-            let goes_on = branches.iter().any(|now| {
-                now.site == branch.site && now.since == branch.since && now.since < event.at
-            });
-            if let Some(ran_at) = waits.ran_at.filter(|_| !goes_on) {
-                let ended = self.ended.entry(branch.site).or_default();
-                ended.lengths.add(branch.since.until(ran_at));
-                ended.latest_end = ended.latest_end.max(ran_at);
-            }
+    /// Takes the end of a poll, or keeps it until its branches have been examined.
+    fn suspend(&mut self, coroutine: CoroutineId, end: PollEnd) {
+        if !self.sets.is_open(end.site) && !self.deferred.has(coroutine) {
+            self.poll(coroutine, &end);
+        } else if self.deferred.add(coroutine, end) {
+            self.take_deferred(coroutine);
         }
-        if !branches.is_empty() {
-            let wake_seen = event.wake_seen;
-            let select = Select {
-                branches,
-                wake_seen,
-            };
-            self.waiting.insert(event.coroutine, select);
+    }
+
+    /// Takes into account which places are known now.
+    #[inline]
+    pub(super) fn update(&mut self) {
+        if self.sets.update() {
+            self.take_settled();
+        }
+    }
+
+    /// Takes the kept polls that have no branch which is not examined.
+    #[cold]
+    fn take_settled(&mut self) {
+        let sets = &self.sets;
+        let settled = self.deferred.all_of(|end| sets.is_settled(end.site));
+        settled
+            .into_iter()
+            .for_each(|coroutine| self.take_deferred(coroutine));
+    }
+
+    /// Takes all kept polls: no more places are examined.
+    pub(super) fn finish(&mut self) {
+        self.sets.update();
+        let all = self.deferred.all_of(|_| true);
+        all.into_iter()
+            .for_each(|coroutine| self.take_deferred(coroutine));
+    }
+
+    fn take_deferred(&mut self, coroutine: CoroutineId) {
+        for end in self.deferred.take(coroutine) {
+            self.poll(coroutine, &end);
+        }
+    }
+
+    fn forget(&mut self, coroutine: CoroutineId) {
+        self.take_deferred(coroutine);
+        self.waiting.remove(&coroutine);
+    }
+
+    fn poll(&mut self, coroutine: CoroutineId, end: &PollEnd) {
+        if end.is_precise() {
+            self.sets.separate(end.site);
+        }
+        let before = self.waiting.remove(&coroutine).unwrap_or_default();
+        let now = before.after(end, &self.sets);
+        for wait in before.ended(&now, end, &self.sets) {
+            self.ended.entry(wait.place).or_default().add(&wait);
+        }
+        if !now.branches.is_empty() {
+            self.waiting.insert(coroutine, now);
         }
     }
 
     /// The branches of a waiting coroutine that have a past.
     pub(super) fn evidence(&self, coroutine: CoroutineId) -> impl Iterator<Item = BranchEvidence> {
-        let select = self.waiting.get(&coroutine).into_iter();
-        let branches = select.flat_map(|select| &select.branches);
-        branches.filter_map(|branch| {
+        self.branches(coroutine).filter_map(|branch| {
             Some(BranchEvidence {
                 site: branch.site,
                 leaf: LeafKind::Unknown,
@@ -136,65 +186,25 @@ impl Branches {
 
     /// The waits of a branch that are over.
     pub(super) fn past(&self, site: SiteId) -> Option<Past> {
-        let EndedWaits {
-            lengths,
-            latest_end,
-        } = self.ended.get(&site)?;
-        Some(Past {
-            waits: lengths.count(),
-            p99: lengths.bound(99).unwrap_or_default(),
-            longest: lengths.max().unwrap_or_default(),
-            active: *latest_end,
-            ..Past::default()
-        })
+        self.ended.get(&site).map(EndedWaits::past)
     }
 
     /// Since when a coroutine has waited for each branch.
     pub(super) fn waiting(&self, coroutine: CoroutineId) -> impl Iterator<Item = (SiteId, Nanos)> {
-        let select = self.waiting.get(&coroutine).into_iter();
-        let branches = select.flat_map(|select| &select.branches);
-        branches.map(|branch| (branch.site, branch.since))
-    }
-}
-
-impl Select {
-    /// The branches after a poll that ended with this event, at these sites.
-    fn polled<'a>(&self, sites: impl Iterator<Item = &'a SiteId>, event: &Event) -> Vec<Waiting> {
-        let stays = |index: usize| index < 64 && event.arg >> index & 1 != 0;
-        let mut now: Vec<Waiting> = sites
-            .enumerate()
-            .map(
-                |(index, &site)| match self.branch(site).filter(|_| stays(index)) {
-                    Some(same) => *same,
-                    None => Waiting {
-                        site,
-                        since: event.at,
-                        is_restarted: false,
-                    },
-                },
-            )
-            .collect();
-        if self.has_dropped_a_branch(&now, event) {
-            let new = now.iter_mut();
-            let new = new.filter(|branch| self.branch(branch.site).is_none());
-            new.for_each(|branch| branch.is_restarted = true);
-        }
-        now
+        self.branches(coroutine)
+            .map(|branch| (branch.site, branch.since))
     }
 
-    fn branch(&self, site: SiteId) -> Option<&Waiting> {
-        self.branches.iter().find(|branch| branch.site == site)
-    }
-
-    /// Whether a branch is gone although the poll was for another branch: the only wake was for that one.
-    fn has_dropped_a_branch(&self, now: &[Waiting], event: &Event) -> bool {
-        let is_any_missing = self
-            .branches
-            .iter()
-            .any(|branch| now.iter().all(|now| now.site != branch.site));
-        let has_any_ended = now
-            .iter()
-            .any(|now| now.since == event.at && self.branch(now.site).is_some());
-        event.wake_seen.wrapping_sub(self.wake_seen) == 1 && is_any_missing && has_any_ended
+    /// The branches of a waiting coroutine, at the sites that stand for their places.
+    fn branches(&self, coroutine: CoroutineId) -> impl Iterator<Item = Waiting> {
+        let before = self.waiting.get(&coroutine).cloned().unwrap_or_default();
+        let deferred = self.deferred.of(coroutine).iter();
+        let select = deferred.fold(before, |before, end| before.after(end, &self.sets));
+        let mut places = BTreeSet::new();
+        let branches = select.branches.into_iter().map(|branch| Waiting {
+            site: self.sets.place(branch.site),
+            ..branch
+        });
+        branches.filter(move |branch| places.insert(branch.site))
     }
 }

@@ -3,7 +3,7 @@
 use super::TraceModel;
 use super::span::Span;
 use crate::record::{
-    Aggregate, Birth, Control, CoroutineId, Event, EventCounts, EventKind, Nanos, ProcessEnd,
+    Aggregate, Birth, Control, CoroutineId, End, Event, EventCounts, EventKind, Nanos, ProcessEnd,
     ProcessExit, ProcessId, Record, Wake,
 };
 
@@ -35,14 +35,17 @@ impl TraceModel {
             Record::Look(look) => self.looks.note(look),
             Record::Threads(threads) => self.note_threads(threads),
             Record::Sockets(sockets) => self.socket_waits.note_sockets(sockets),
-            Record::Leaf(leaf) => self.socket_waits.note_leaf(leaf),
+            Record::Leaf(leaf) => {
+                self.socket_waits.note_leaf(leaf);
+                self.branches.note_leaf(leaf);
+            }
             Record::Inspection(_)
             | Record::AwaitStack(_)
             | Record::InspectedTask(_)
             | Record::InspectedThread(_)
             | Record::InspectionEnd(_) => self.inspections.consume(record),
             Record::Watermark(at) => self.advance_to(*at),
-            Record::End(end) => self.extent.end = Some(*end),
+            Record::End(end) => self.note_end(end),
             _ => {}
         }
         None
@@ -52,6 +55,12 @@ impl TraceModel {
     /// there.
     pub fn advance_to(&mut self, at: Nanos) {
         self.extent.note_complete_until(at);
+        self.branches.update();
+    }
+
+    fn note_end(&mut self, end: &End) {
+        self.extent.end = Some(*end);
+        self.branches.finish();
     }
 
     /// Notes that a part of the trace could not be read here. Until another record of a coroutine is read, its last

@@ -85,7 +85,13 @@ fn dump_site(record: &Record) -> String {
             let sites: Vec<u32> = branches.sites.iter().map(|site| site.0).collect();
             format!("branches {} {sites:?}", branches.site.0)
         }
-        Record::Leaf(leaf) => format!("leaf {} kind={:?}", leaf.site.0, leaf.kind),
+        Record::Leaf(leaf) => {
+            let place = match leaf.same_as.0 {
+                0 => String::new(),
+                same_as => format!(" same_as={same_as}"),
+            };
+            format!("leaf {} kind={:?}{place}", leaf.site.0, leaf.kind)
+        }
         _ => unreachable!("not about a site: {record:?}"),
     }
 }

@@ -13,7 +13,7 @@ mod looks;
 mod since_1_2;
 mod since_1_6;
 
-use branches::branches;
+use branches::{branches, copies};
 use chains::{chains, precise_chains};
 use holds::{holds, shared_holds};
 use inspection::{inspection, recorded_task};
@@ -59,6 +59,7 @@ pub const ALL: &[(&str, Make)] = &[
     ("v1.6-leaves.ctp", leaves),
     ("v1.6-shared.ctp", shared_holds),
     ("v1.6-branches.ctp", branches),
+    ("v1.6-copies.ctp", copies),
 ];
 
 /// The example in the format document: a coroutine that waits forever.

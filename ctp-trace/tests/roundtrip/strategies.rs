@@ -144,10 +144,11 @@ fn leaf() -> impl Strategy<Value = Record> {
         LeafKind::Task,
         LeafKind::Output,
     ]);
-    (any_u32(), kind).prop_map(|(site, kind)| {
+    (any_u32(), kind, any_u32()).prop_map(|(site, kind, same_as)| {
         Record::Leaf(Leaf {
             site: SiteId(site),
             kind,
+            same_as: SiteId(same_as),
         })
     })
 }

@@ -14,7 +14,9 @@
 //! At the end of the poll, the coroutine waits for the branches that are cloned and alive. A branch
 //! has *stayed* if the coroutine waited for it after the previous poll too, and none of its wakers
 //! was called in between. So a branch that never makes progress is seen to wait, however often
-//! another branch ends.
+//! another branch ends. A branch has *departed* if the coroutine waited for it after the previous poll,
+//! none of its wakers was called, and now it waits for no branch with that chain. The compiler may
+//! duplicate the code of a `select!`, so the same leaf may have another chain in the next poll.
 //!
 //! A poll is precise if the recording asks for it (`--precise-chains`), or once a poll of this
 //! future left the place of the wait open: several clones were left, several leaves cloned, or none
@@ -30,6 +32,9 @@ use crate::protocol::branches::{MAX_BRANCHES, Set};
 
 /// A future with more wakers than this is polled as usual.
 const MAX_WAKERS: usize = 64;
+
+/// A bit for each branch.
+const ALL: u32 = (1 << MAX_BRANCHES) - 1;
 
 /// How the next poll is done.
 const USUAL: u32 = 0;
@@ -51,6 +56,9 @@ pub(crate) struct Branches {
     staying: AtomicU32,
     /// The number of the branch that was cloned last.
     last: AtomicU32,
+    /// {the last branch 24 | a bit for each branch 8} of the wait after the previous poll; 0 if the
+    /// number of such a branch has been taken for another chain.
+    before: AtomicU32,
     all: [Branch; MAX_BRANCHES],
 }
 
@@ -88,6 +96,7 @@ impl Branches {
             kept_inside: AtomicU32::new(0),
             staying: AtomicU32::new(0),
             last: AtomicU32::new(0),
+            before: AtomicU32::new(0),
             all: [const { Branch::new() }; MAX_BRANCHES],
         }
     }
@@ -148,14 +157,22 @@ impl Branches {
     /// Takes a branch that no waker and no recent poll uses.
     fn claim(&self, chain: u32) -> Option<usize> {
         let used = get(&self.cloned) | get(&self.staying);
-        let number = (0..MAX_BRANCHES)
-            .find(|&number| {
-                used & 1 << number == 0 && self.all[number].clones.load(Ordering::Acquire) == 0
-            })
-            .filter(|_| chain != 0)?;
+        let before = get(&self.before) & ALL;
+        let number = self.unused(used | before).or_else(|| {
+            set(&self.before, 0);
+            self.unused(used)
+        });
+        let number = number.filter(|_| chain != 0)?;
         set(&self.all[number].chain, chain);
         self.woken.fetch_and(!(1 << number), Ordering::Relaxed);
         Some(number)
+    }
+
+    /// A branch without wakers, other than those with a bit in `used`.
+    fn unused(&self, used: u32) -> Option<usize> {
+        (0..MAX_BRANCHES).find(|&number| {
+            used & 1 << number == 0 && self.all[number].clones.load(Ordering::Acquire) == 0
+        })
     }
 
     /// Notes that a waker of this branch is cloned.
@@ -196,24 +213,43 @@ impl Branches {
         } else {
             get(&self.cloned)
         };
-        let stayed = get(&self.staying) & waiting;
         // Only the wakers of a precise poll show whether a branch is woken.
-        let may_stay = if was_precise {
-            waiting & self.alive()
+        let (departed, may_stay) = if was_precise {
+            (get(&self.staying) & !waiting, waiting & self.alive())
         } else {
-            0
+            (0, 0)
         };
+        let last = get(&self.last);
+        let mut found = self.set_of(waiting, last, get(&self.staying) & waiting);
+        if departed != 0 {
+            self.note_departed(departed, &mut found);
+        }
         set(&self.staying, may_stay);
+        set(&self.before, waiting | last << MAX_BRANCHES);
         set(&self.cloned, 0);
-        let mut found = Set::default();
-        let last = get(&self.last) as usize;
+        found
+    }
+
+    /// Notes which branches of the previous wait have departed.
+    #[cold]
+    fn note_departed(&self, departed: u32, found: &mut Set) {
+        let before = get(&self.before);
+        let before = self.set_of(before & ALL, before >> MAX_BRANCHES, departed);
+        found.note_departed(&before);
+    }
+
+    /// The branches with a bit in `branches`, of which `last` was polled last. Those with a bit in `marks`
+    /// are marked.
+    fn set_of(&self, branches: u32, last: u32, marks: u32) -> Set {
+        let mut set = Set::default();
+        let last = last as usize;
         let others = (0..MAX_BRANCHES).filter(|number| *number != last);
         for number in others.chain([last]) {
-            if waiting & 1 << number != 0 {
-                found.insert(get(&self.all[number].chain), stayed & 1 << number != 0);
+            if branches & 1 << number != 0 {
+                set.insert(get(&self.all[number].chain), marks & 1 << number != 0);
             }
         }
-        found
+        set
     }
 
     /// A bit for each branch that has wakers.
@@ -277,6 +313,20 @@ mod tests {
         branches.drop_clone(lock);
         branches.begin_poll();
         assert_eq!(chains(&branches.end_poll(true)), [], "not polled");
+    }
+
+    #[test]
+    fn branch_that_was_not_woken_has_departed_with_its_chain() {
+        let (branches, mut kept) = (Branches::new(true), [None; 10]);
+        poll(&branches, &mut kept, &[5, 6]);
+        branches.wake(kept[5].expect("a clone"));
+        // The leaf with chain 6 now has chain 8, and that with chain 5 has chain 7.
+        let set = poll(&branches, &mut kept, &[8, 7]);
+        assert_eq!(chains(&set), [(7, false), (8, false)]);
+        assert_eq!(set.argument(), 0b01 << MAX_BRANCHES, "6 was polled last");
+        branches.wake(kept[8].expect("a clone"));
+        let set = poll(&branches, &mut kept, &[7, 8]);
+        assert_eq!(set.argument(), 0b10, "no branch has departed");
     }
 
     #[test]

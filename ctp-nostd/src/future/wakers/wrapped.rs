@@ -153,7 +153,7 @@ impl Wrapped {
         FoundWait {
             chain: probe.map_or(0, |probe| probe.branches(self.site, set)),
             is_one_of_several: true,
-            stayed: set.stayed(),
+            argument: set.argument(),
             ..FoundWait::default()
         }
     }

@@ -16,7 +16,11 @@ pub fn joiner() -> Vec<u8> {
     let join = t.source(MAIN, 12);
     let job = t.source(MAIN, 20);
     for (site, kind) in [(join, LeafKind::Task), (job, LeafKind::Message)] {
-        t.add(Record::Leaf(Leaf { site, kind }));
+        t.add(Record::Leaf(Leaf {
+            site,
+            kind,
+            ..Leaf::default()
+        }));
     }
     let parent = t.born("batch", spawn, MS);
     t.run(parent, 2 * MS, TID);

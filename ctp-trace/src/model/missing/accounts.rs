@@ -39,6 +39,7 @@ impl TraceModel {
         let accounts = &mut self.missing.accounts;
         accounts.stated_lost = reader.stated_lost();
         accounts.unknown_chunks = reader.passed_over();
+        self.branches.finish();
     }
 
     /// The stated counts that exceed what was read. If parts of the trace are known to be missing, they

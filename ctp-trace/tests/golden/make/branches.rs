@@ -27,6 +27,38 @@ pub(super) fn branches() -> Vec<u8> {
     written(&Start::default(), &records, &End::default())
 }
 
+/// A coroutine waits for two branches, and then for copies of them that the compiler has made.
+pub(super) fn copies() -> Vec<u8> {
+    let mut records = vec![Record::Process(Process {
+        id: ProcessId(1),
+        pid: 700,
+        ..Process::default()
+    })];
+    records.extend((1..=6).map(site));
+    records.extend((1..=4).map(|id| chain(id, 0x5555_5555_5000 + 16 * u64::from(id))));
+    for (set, [last, other]) in [(5, [2, 1]), (6, [3, 4])] {
+        records.push(Record::Branches(Branches {
+            site: SiteId(set),
+            sites: vec![SiteId(last), SiteId(other)],
+        }));
+    }
+    for (site, same_as) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
+        records.push(Record::Leaf(Leaf {
+            site: SiteId(site),
+            kind: [LeafKind::Timer, LeafKind::Io][same_as as usize - 1],
+            same_as: SiteId(same_as),
+        }));
+    }
+    records.push(Record::Birth(Birth {
+        coroutine: CoroutineId(1),
+        process: ProcessId(1),
+        name: "app::serve".into(),
+        ..Birth::default()
+    }));
+    records.extend([suspend(1, 5, 0), suspend(2, 6, 0b01 << 8)]);
+    written(&Start::default(), &records, &End::default())
+}
+
 fn site(id: u32) -> Record {
     Record::Site(Site {
         id: SiteId(id),

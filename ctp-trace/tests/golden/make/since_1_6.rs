@@ -81,6 +81,7 @@ pub(super) fn leaves() -> Vec<u8> {
         Record::Leaf(Leaf {
             site: SiteId(id),
             kind,
+            ..Leaf::default()
         })
     };
     let sockets = |at, undrained, unsent| {

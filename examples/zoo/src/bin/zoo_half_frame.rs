@@ -1,7 +1,9 @@
 //! Sessions on tokio read frames from their clients in a `select!` beside a tick, which drops the future
-//! that reads. The frames of two clients arrive in halves: a tick in between loses the first half. The
-//! session then takes the second half for the header of a long frame, and the client waits for its answer.
-//! With `whole`, all frames arrive whole.
+//! that reads. The branches are polled in random order, for which the compiler duplicates their code.
+//!
+//! The frames of two clients arrive in halves: a tick in between loses the first half. The session then
+//! takes the second half for the header of a long frame, and the client waits for its answer. With
+//! `whole`, all frames arrive whole.
 
 use std::io;
 use std::time::Duration;
@@ -30,7 +32,6 @@ async fn serve(mut stream: TcpStream, name: String, truth: GroundTruth) -> io::R
     loop {
         let _waiting = truth.enter(&name, line!() + 1);
         let is_frame = tokio::select! {
-            biased;
             frame = read_frame(&mut stream) => frame.map(|_| true)?,
             _ = tick.tick() => false,
         };

@@ -44,8 +44,12 @@ pub(super) fn branches_fields(branches: &Branches) -> Vec<Field> {
 }
 
 pub(super) fn leaf_fields(leaf: &Leaf) -> Vec<Field> {
-    vec![
+    let mut fields = vec![
         ("site", leaf.site.0.into()),
         ("kind", leaf.kind.word().into()),
-    ]
+    ];
+    if leaf.same_as.0 != 0 {
+        fields.push(("same_as", leaf.same_as.0.into()));
+    }
+    fields
 }
