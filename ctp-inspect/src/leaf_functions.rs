@@ -78,6 +78,8 @@ const LEAVES: &[(&str, LeafKind)] = &[
     ("tokio_util::time::delay_queue::", LeafKind::Message),
     ("futures_util::lock::mutex::", LeafKind::Lock),
     ("tokio::runtime::task::join::", LeafKind::Task),
+    ("tokio::util::idle_notified_set::", LeafKind::Task),
+    ("tokio::task::join_set::", LeafKind::Task),
     (
         "tokio::runtime::task::harness::can_read_output",
         LeafKind::Task,
@@ -317,6 +319,9 @@ mod tests {
             kind(&["core::task::wake::Waker::clone", join]),
             LeafKind::Task
         );
+        let of_set = "tokio::util::idle_notified_set::IdleNotifiedSet<T>::pop_notified";
+        let next = "tokio::task::join_set::JoinSet<T>::join_next::{{closure}}";
+        assert_eq!(kind(&[of_set, next]), LeafKind::Task);
         assert_eq!(kind(&["app::tokio::net::Socket::read"]), LeafKind::Unknown);
     }
 
