@@ -231,7 +231,7 @@ fn is_of_library(function: &str) -> bool {
 }
 
 /// A function's name with its path. Line tables alone do not give the path of an inlined function, but the
-/// file of a package says which module it is in.
+/// file of a package says which module it is in. The standard library counts as a single module.
 fn with_path<'a>(function: &'a str, file: Option<&str>) -> Cow<'a, str> {
     let is_complete = function
         .split('<')
@@ -241,11 +241,12 @@ fn with_path<'a>(function: &'a str, file: Option<&str>) -> Cow<'a, str> {
         return function.into();
     }
     match file {
-        Some(file) if !is_of_standard_library(file) => match module_of(file) {
+        Some(file) if is_of_standard_library(file) => format!("core::{function}").into(),
+        Some(file) => match module_of(file) {
             Some(module) => format!("{module}::{function}").into(),
             None => format!("program::{function}").into(),
         },
-        _ => function.into(),
+        None => function.into(),
     }
 }
 
@@ -351,8 +352,14 @@ mod tests {
                 "poll<F>",
                 Some("/rustc/59807616/library/core/src/future.rs")
             ),
-            "poll<F>"
+            "core::poll<F>"
         );
+        let cloned = with_path(
+            "map<&core::task::wake::Waker, fn(&core::task::wake::Waker)>",
+            Some("/rustc/59807616/library/core/src/option.rs"),
+        );
+        let notified = "tokio::sync::notify::NotifiedProject::poll_notified";
+        assert_eq!(kind(&[&cloned, notified]), LeafKind::Notification);
         assert_eq!(with_path(acquire, Some("/home/a/app/src/main.rs")), acquire);
     }
 
