@@ -68,7 +68,13 @@ fn is_over(leaf: &AllFunctions, last: &AllFunctions) -> bool {
     let mut separate = pairs.filter(|(left, other)| !is_same_place(left, other));
     separate
         .next()
-        .is_some_and(|(left, other)| left.function == other.function && is_body(left))
+        .is_some_and(|(left, other)| is_same_function(left, other) && is_body(left))
+}
+
+/// Whether two labels are of the same function. Line tables give the same name to all `async` bodies, so
+/// the files have to be the same too.
+fn is_same_function(left: &Label, other: &Label) -> bool {
+    (&left.function, &left.absolute) == (&other.function, &other.absolute)
 }
 
 fn is_same_place(left: &Label, other: &Label) -> bool {
@@ -301,6 +307,18 @@ mod tests {
         let (at, branches) = place(&[frame, sleep], &last, &UserCode::default());
         assert_eq!(at.functions()[0], "app::read_frame");
         assert_eq!(branches.len(), 2);
+    }
+
+    // CT-13
+    #[test]
+    fn async_bodies_without_paths_differ_by_their_files() {
+        let tick = leaf(1, &[("{async_fn#0}", 445), ("app::serve", 23)]);
+        let mut read = leaf(2, &[("{async_fn#0}", 13), ("app::serve", 23)]);
+        read.all.labels[0].absolute = Some("/app/src/frames.rs".into());
+        assert_eq!(sites(&[tick, read], &[2]), [1, 2]);
+        let later = leaf(2, &[("{async_fn#0}", 450), ("app::serve", 23)]);
+        let earlier = leaf(1, &[("{async_fn#0}", 445), ("app::serve", 23)]);
+        assert_eq!(sites(&[earlier, later], &[2]), [2]);
     }
 
     #[test]
