@@ -3,13 +3,17 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use rustix::param::clock_ticks_per_second;
 
 /// Processor time and peak memory of a process so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// Seconds of processor time.
+    /// Seconds of processor time, of all threads.
     pub seconds: f64,
+    /// Seconds from the start to the end, measured by a clock.
+    pub elapsed_seconds: f64,
     /// The most memory at a time, in KiB.
     pub peak_kib: u64,
 }
@@ -17,12 +21,14 @@ pub struct Usage {
 impl Usage {
     /// Runs a command. The usage is that of the last sample before the end, at most 2 ms earlier.
     pub fn of(command: &mut Command) -> Self {
+        let began = Instant::now();
         let mut child = command.spawn().expect("can run the program");
         let mut usage = Usage::default();
         while is_running(&mut child) {
             usage = Usage::so_far(child.id()).unwrap_or(usage);
             std::thread::sleep(Duration::from_millis(2));
         }
+        usage.elapsed_seconds = began.elapsed().as_secs_f64();
         usage
     }
 
@@ -33,14 +39,26 @@ impl Usage {
         let line = status
             .lines()
             .find_map(|line| line.strip_prefix("VmHWM:"))?;
-        let times = fs::read_to_string(proc.join("schedstat")).ok()?;
-        let ns: f64 = times.split(' ').next()?.parse().ok()?;
         Some(Usage {
-            seconds: ns / 1e9,
+            seconds: processor_seconds(&fs::read_to_string(proc.join("stat")).ok()?)?,
             peak_kib: line.trim().trim_end_matches(" kB").parse().ok()?,
+            ..Usage::default()
         })
     }
 }
+
+/// The processor time of all threads of a process, also of those that have ended, according to `/proc/PID/stat`
+/// (`proc_pid_stat(5)`).
+fn processor_seconds(stat: &str) -> Option<f64> {
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    let mut times = behind_name.split_whitespace().skip(USER_TIME - STATE);
+    let [user, system] = [times.next()?, times.next()?].map(str::parse::<u64>);
+    Some((user.ok()? + system.ok()?) as f64 / clock_ticks_per_second() as f64)
+}
+
+/// The numbers of fields of `/proc/PID/stat`.
+const STATE: usize = 3;
+const USER_TIME: usize = 14;
 
 /// The processor time of all threads of a process that runs.
 pub fn processor_time_of(pid: u32) -> Duration {

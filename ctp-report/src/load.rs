@@ -4,6 +4,7 @@ pub mod exit_reason;
 pub mod memory;
 mod model;
 mod opened;
+pub mod read_ahead;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with ids as keys. Small consecutive ids, which a recorder assigns, do not collide.
-pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+/// A map with ids as keys. Small consecutive ids, which a recorder assigns, do not collide. Those of a malicious trace
+/// may, which takes time and changes no result.
+pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 /// Multiplies by an odd number, which spreads neighboring ids over the upper bits.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct IdHasher(u64);
+pub struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {

@@ -12,7 +12,8 @@
 //! - [`Composer`] and [`ChunkWriter`], the halves of a writer, for writing with two threads,
 //! - [`format`](mod@format), the document that defines each byte of the file,
 //! - [`TraceModel`], which takes the records, and [`verdict`], the rule that decides what is stuck,
-//! - [`escape`], the rule for printing text of unknown origin, and [`quantity`], for printing numbers.
+//! - [`escape`], the rule for printing text of unknown origin, and [`quantity`], for printing numbers,
+//! - [`hash`], a map by id.
 //!
 //! With the feature `output`, the crate also finds the place of an output file without following links
 //! or files that another user planted.
@@ -41,7 +42,7 @@ pub mod histogram;
 
 mod duration;
 mod error;
-mod hash;
+pub mod hash;
 
 pub mod quantity;
 
@@ -54,5 +55,5 @@ pub use duration::BadDuration;
 pub use error::Error;
 pub use model::TraceModel;
 pub use reader::{Completeness, Reader};
-pub use source::Source;
+pub use source::{Source, read_file_at};
 pub use writer::{Composer, Writer};

@@ -129,6 +129,28 @@ impl<'a> Reader<'a> {
         self.passed_over
     }
 
+    /// The records of the next chunk that has any, for callers that handle many at a time. If the iterator has
+    /// returned some of a chunk, these are the others. `None` at the end of the trace.
+    pub fn next_records(&mut self) -> Option<Result<Vec<Record>, Error>> {
+        loop {
+            let records: Vec<Record> = std::mem::take(&mut self.records).collect();
+            if !records.is_empty() {
+                return Some(Ok(records));
+            }
+            if let Err(error) = self.open_next()? {
+                return Some(Err(error));
+            }
+        }
+    }
+
+    /// Decodes the next chunk. `None` if there is none.
+    fn open_next(&mut self) -> Option<Result<(), Error>> {
+        if self.ended {
+            return None;
+        }
+        Some(self.chunks.next()?.and_then(|chunk| self.open(&chunk)))
+    }
+
     fn open(&mut self, chunk: &Chunk) -> Result<(), Error> {
         self.passed_over += u64::from(!is_known(chunk.kind));
         let records = records(chunk).map_err(|Malformed(what)| Error::CorruptChunk {
@@ -149,10 +171,7 @@ impl Iterator for Reader<'_> {
             if let Some(record) = self.records.next() {
                 return Some(Ok(record));
             }
-            if self.ended {
-                return None;
-            }
-            if let Err(error) = self.chunks.next()?.and_then(|chunk| self.open(&chunk)) {
+            if let Err(error) = self.open_next()? {
                 return Some(Err(error));
             }
         }

@@ -1,5 +1,9 @@
 //! Sources of a trace's bytes: memory, or a file that is read in parts.
 
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt as _;
+
 /// Bytes with random access.
 pub trait Source: Send {
     /// The number of bytes. A file may be shorter by the time it is read.
@@ -14,6 +18,21 @@ pub trait Source: Send {
     fn next_data(&self, offset: u64) -> u64 {
         offset
     }
+}
+
+/// Fills `room` with the bytes of a file at `offset` and returns their number, as [`Source::read_at`] does. The file
+/// keeps its position.
+pub fn read_file_at(file: &File, offset: u64, room: &mut [u8]) -> usize {
+    let mut read = 0;
+    while read < room.len() {
+        match file.read_at(&mut room[read..], offset + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    read
 }
 
 impl Source for &[u8] {

@@ -43,10 +43,19 @@ pub struct Lint {
     pub see: Option<&'static str>,
     /// Whether the lint also applies to a trace with unreadable parts.
     pub of_parts: bool,
-    /// Starts the detection.
-    pub start: fn() -> Box<dyn Watch>,
+    /// How the coroutines are found.
+    pub detection: Detection,
     /// Describes the coroutines of a place.
     pub message: fn(&LintPlace) -> String,
+}
+
+/// How the coroutines of a lint are found.
+#[derive(Debug)]
+pub enum Detection {
+    /// By what a trace has of them, while it is read.
+    WhileReading(fn() -> Box<dyn Watch>),
+    /// By the trace model at the end.
+    AtTheEnd(fn(&TraceModel) -> Groups),
 }
 
 /// Detects a lint while a trace is read.
@@ -68,19 +77,30 @@ impl Serialize for Lint {
 }
 
 /// Detects all lints except the allowed lints.
-pub struct Watches(Vec<(&'static Lint, Box<dyn Watch>)>);
+pub struct Watches {
+    lints: Vec<&'static Lint>,
+    while_reading: Vec<(&'static str, Box<dyn Watch>)>,
+}
 
 impl Watches {
     /// Starts the detection. `allowed` are names of lints.
     pub fn start(allowed: &[String]) -> Self {
         let lints = LINTS.into_iter();
         let lints = lints.filter(|lint| !allowed.iter().any(|name| name == lint.name));
-        Watches(lints.map(|lint| (lint, (lint.start)())).collect())
+        let lints: Vec<_> = lints.collect();
+        let while_reading = lints.iter().filter_map(|lint| match lint.detection {
+            Detection::WhileReading(start) => Some((lint.name, start())),
+            Detection::AtTheEnd(_) => None,
+        });
+        Watches {
+            while_reading: while_reading.collect(),
+            lints,
+        }
     }
 
     /// Takes a record, before the trace model does.
     pub fn see(&mut self, trace_model: &TraceModel, record: &Record) {
-        for (_, watch) in &mut self.0 {
+        for (_, watch) in &mut self.while_reading {
             match record {
                 Record::Event(event) => watch.event(trace_model, event),
                 Record::ThreadEvent(thread_event) => watch.thread_event(trace_model, thread_event),
@@ -90,19 +110,30 @@ impl Watches {
     }
 
     /// The places that were found, by lint, those with most coroutines first.
-    pub fn finish(self, model: &Model, names: &Names) -> Vec<LintPlace> {
+    pub fn finish(mut self, model: &Model, names: &Names) -> Vec<LintPlace> {
         let is_whole = model.damage.is_empty();
         let mut found = Vec::new();
-        for (lint, watch) in self
-            .0
-            .into_iter()
-            .filter(|pair| is_whole || pair.0.of_parts)
-        {
-            let mut places = places::named(model, names, lint, watch.finish(&model.trace_model));
+        for lint in std::mem::take(&mut self.lints) {
+            if !is_whole && !lint.of_parts {
+                continue;
+            }
+            let groups = self.groups(lint, &model.trace_model);
+            let mut places = places::named(model, names, lint, groups);
             places.sort_by_key(|place| std::cmp::Reverse(place.coroutines));
             found.extend(places);
         }
         found
+    }
+
+    /// The coroutines that were found, each lint once.
+    fn groups(&mut self, lint: &Lint, trace_model: &TraceModel) -> Groups {
+        if let Detection::AtTheEnd(find) = lint.detection {
+            return find(trace_model);
+        }
+        let mut watches = self.while_reading.iter();
+        let place = watches.position(|(name, _)| *name == lint.name);
+        let watch = place.map(|place| self.while_reading.swap_remove(place).1);
+        watch.map_or_else(Groups::default, |watch| watch.finish(trace_model))
     }
 }
 

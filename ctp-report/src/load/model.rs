@@ -1,20 +1,22 @@
 //! The contents of a whole trace: its tables, its trace model, and what is missing.
 
 pub mod awaited;
+mod bounds;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use ctp_trace::model::{Gap, Span, TraceModel};
 use ctp_trace::record::{
-    AwaitFrame, Branches, Chain, CoroutineId, ExitReason, HeldLock, InspectedTask, InspectedThread,
-    Module, Nanos, Place, Process, Record, Site, SiteId, Start, TaskWait, WakerHolder,
+    Branches, Chain, CoroutineId, ExitReason, Module, Nanos, Process, Record, Site, SiteId, Start,
 };
 use ctp_trace::{Completeness, Reader};
 
 use crate::import::Imported;
 use crate::load::memory::Allowance;
 use crate::load::model::awaited::Awaited;
+use crate::load::model::bounds::RECORD_BYTES;
+use crate::load::read_ahead::{self, Decoded};
 use crate::text;
 
 /// A trace, read to its end.
@@ -67,21 +69,9 @@ impl Model {
             trace_model,
             ..Model::default()
         };
-        for record in reader.by_ref() {
-            match record {
-                Ok(mut record) => {
-                    bound_names(&mut record);
-                    allowance.count(weight(&record))?;
-                    before(&model.trace_model, &record);
-                    model.take(record, &mut each);
-                }
-                Err(error) => {
-                    allowance.count(RECORD_BYTES)?;
-                    model.trace_model.damaged();
-                    model.damage.push(error.to_string());
-                }
-            }
-        }
+        read_ahead::for_each(&mut reader, |chunk| {
+            model.take_chunk(chunk, allowance, &mut before, &mut each)
+        })?;
         if let Completeness::Truncated {
             offset,
             lost_so_far,
@@ -95,22 +85,54 @@ impl Model {
         Ok(model)
     }
 
-    fn take(&mut self, record: Record, each: &mut impl FnMut(&TraceModel, &Span)) {
-        if let Some(span) = self.trace_model.consume(&record) {
+    fn take_chunk(
+        &mut self,
+        chunk: &mut Decoded,
+        allowance: &mut Allowance,
+        before: &mut impl FnMut(&TraceModel, &Record),
+        each: &mut impl FnMut(&TraceModel, &Span),
+    ) -> Result<()> {
+        match chunk {
+            Ok(records) => {
+                for record in records {
+                    bounds::admit(record, allowance)?;
+                    before(&self.trace_model, record);
+                    self.take(record, each);
+                }
+            }
+            Err(error) => {
+                allowance.count(RECORD_BYTES)?;
+                self.trace_model.damaged();
+                self.damage.push(error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn take(&mut self, record: &Record, each: &mut impl FnMut(&TraceModel, &Span)) {
+        if let Some(span) = self.trace_model.consume(record) {
             each(&self.trace_model, &span);
         }
+        if !bounds::is_event(record) {
+            self.keep(record);
+        }
+    }
+
+    /// Keeps a record that the trace model does not keep.
+    fn keep(&mut self, record: &Record) {
         match record {
-            Record::Start(start) => self.start = start,
-            Record::Process(process) => self.processes.push(process),
-            Record::Module(module) => self.modules.push(module),
+            Record::Start(start) => self.start = start.clone(),
+            Record::Process(process) => self.processes.push(process.clone()),
+            Record::Module(module) => self.modules.push(module.clone()),
             Record::Site(site) => {
-                self.sites.insert(site.id, site);
+                self.sites.insert(site.id, site.clone());
             }
             Record::Chain(chain) => {
-                self.chains.insert(chain.site, chain);
+                self.chains.insert(chain.site, chain.clone());
             }
             Record::Branches(branches) => {
-                self.branches.insert(branches.site, branches);
+                self.branches.insert(branches.site, branches.clone());
             }
             _ => {}
         }
@@ -274,76 +296,3 @@ impl Model {
             && !self.trace_model.is_approximate()
     }
 }
-
-/// Truncates names that are too long to be shown, since each may be kept many times.
-fn bound_names(record: &mut Record) {
-    match record {
-        Record::Birth(birth) => text::bound(&mut birth.name),
-        Record::EndedSums(ended_sums) => text::bound(&mut ended_sums.name),
-        Record::AwaitStack(stack) => {
-            for frame in &mut stack.frames {
-                text::bound(&mut frame.name);
-                text::bound(&mut frame.file);
-            }
-        }
-        Record::InspectedTask(task) => text::bound(&mut task.name),
-        Record::InspectedThread(thread) => text::bound(&mut thread.name),
-        Record::Module(module) => module.path.truncate(MAX_PATH_BYTES),
-        Record::Site(site) => match &mut site.place {
-            Place::Source { file: name, .. } | Place::Function { name, .. } => text::bound(name),
-            _ => {}
-        },
-        _ => {}
-    }
-}
-
-/// The approximate memory for a record that is kept.
-fn weight(record: &Record) -> u64 {
-    let more = match record {
-        Record::Start(start) => start
-            .argv
-            .iter()
-            .map(|argv| argv.len() + ARGUMENT_BYTES)
-            .sum(),
-        Record::Module(module) => module.path.len() + module.build_id.len(),
-        Record::Birth(birth) => birth.name.len(),
-        Record::Chain(chain) => chain.addresses.len() * size_of::<u64>(),
-        Record::Branches(branches) => branches.sites.len() * size_of::<SiteId>(),
-        Record::Site(site) => match &site.place {
-            Place::Source { file, .. } => file.len(),
-            Place::Function { name, .. } => name.len(),
-            _ => 0,
-        },
-        Record::EndedSums(ended_sums) => ended_sums.name.len(),
-        Record::AwaitStack(stack) => {
-            let frames = stack.frames.iter();
-            frames
-                .map(|frame| size_of::<AwaitFrame>() + frame.name.len() + frame.file.len())
-                .sum()
-        }
-        Record::InspectedTask(task) => weight_of_task(task),
-        Record::InspectedThread(thread) => {
-            size_of::<InspectedThread>() + thread.name.len() + thread.addresses.len() * 8
-        }
-        Record::InspectionEnd(end) => (end.ended.len() + end.ended_threads.len()) * 4,
-        _ => 0,
-    };
-    RECORD_BYTES + more as u64
-}
-
-fn weight_of_task(task: &InspectedTask) -> usize {
-    size_of::<InspectedTask>()
-        + task.name.len()
-        + task.waker_holders.len() * size_of::<WakerHolder>()
-        + task.waits.len() * size_of::<TaskWait>()
-        + task
-            .holds
-            .iter()
-            .map(|hold| size_of::<HeldLock>() + hold.variable.len())
-            .sum::<usize>()
-}
-
-const RECORD_BYTES: u64 = 64;
-/// The longest path that Linux can open, plus ` (deleted)`, which the kernel may append.
-const MAX_PATH_BYTES: usize = 4096 + 16;
-const ARGUMENT_BYTES: usize = 24;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -163,19 +163,7 @@ impl Source for &TraceFile {
     fn read_at(&self, offset: u64, room: &mut [u8]) -> usize {
         let rest = self.length.saturating_sub(offset);
         let requested = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
-        let mut read = 0;
-        while read < requested {
-            match self
-                .file
-                .read_at(&mut room[read..requested], offset + read as u64)
-            {
-                Ok(0) => break,
-                Ok(more) => read += more,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
-        }
-        read
+        ctp_trace::read_file_at(&self.file, offset, &mut room[..requested])
     }
 
     fn next_data(&self, offset: u64) -> u64 {

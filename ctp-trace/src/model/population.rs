@@ -13,6 +13,7 @@ use crate::record::{Birth, CoroutineId, ProcessId};
 pub(super) struct Population {
     coroutines: Vec<Coroutine>,
     index: Map<CoroutineId, u32>,
+    recent: RecentPlaces,
     /// Index of the coroutine that was last accessed mutably, because consecutive records often concern
     /// the same coroutine. It never points into the unchanged part.
     latest: usize,
@@ -21,6 +22,32 @@ pub(super) struct Population {
     unchanged: usize,
     /// Coroutines by process. Built on first use: most programs never execute another image.
     by_process: Option<BTreeSet<(ProcessId, CoroutineId)>>,
+}
+
+/// A cache of the index: places in the vector, selected by the low bits of an id. A place counts only if the
+/// coroutine there has the id, so the entries of moved and removed coroutines need no care.
+#[derive(Clone, Debug)]
+struct RecentPlaces(Box<[u32; RECENT]>);
+
+const RECENT: usize = 1024;
+
+impl Default for RecentPlaces {
+    fn default() -> Self {
+        RecentPlaces(Box::new([0; RECENT]))
+    }
+}
+
+impl RecentPlaces {
+    #[inline]
+    fn of(&self, id: CoroutineId) -> usize {
+        self.0[id.0 as usize % RECENT] as usize
+    }
+
+    #[inline]
+    fn note(&mut self, id: CoroutineId, at: usize) {
+        // Ids have 32 bits, so the place fits.
+        self.0[id.0 as usize % RECENT] = at as u32;
+    }
 }
 
 impl Population {
@@ -40,10 +67,20 @@ impl Population {
 
     #[inline]
     fn find_or_add(&mut self, id: CoroutineId) -> usize {
-        match self.index.get(&id) {
+        let recent = self.recent.of(id);
+        if self
+            .coroutines
+            .get(recent)
+            .is_some_and(|found| found.id == id)
+        {
+            return self.change(recent);
+        }
+        let at = match self.index.get(&id) {
             Some(at) => self.change(*at as usize),
             None => self.add(id),
-        }
+        };
+        self.recent.note(id, at);
+        at
     }
 
     /// The coroutine with this id, if known and not forgotten.

@@ -62,6 +62,10 @@ impl OnThread {
     /// Removes a coroutine, which need not be the innermost: a scheduler may run the next coroutine
     /// before the previous has recorded its suspend.
     fn leave(&mut self, coroutine: CoroutineId) {
+        if self.inside.last() == Some(&coroutine) {
+            self.inside.pop();
+            return;
+        }
         if let Some(depth) = self.inside.iter().rposition(|id| *id == coroutine) {
             self.inside.remove(depth);
         }

@@ -4,7 +4,7 @@ use ctp_trace::model::TraceModel;
 use ctp_trace::verdict::{Fact, THRESHOLD};
 
 use super::places::{Groups, LintPlace};
-use super::{Lint, Watch};
+use super::{Detection, Lint};
 use crate::evidence::members;
 use crate::text::units::duration_ns;
 
@@ -15,7 +15,7 @@ pub const LINT: Lint = Lint {
     advice: "wait although none of their wakers is left; for details:",
     see: Some("--stuck"),
     of_parts: true,
-    start: || Box::new(LostWaker),
+    detection: Detection::AtTheEnd(find),
     message: longest,
 };
 
@@ -28,18 +28,13 @@ pub(super) fn longest(place: &LintPlace) -> String {
     }
 }
 
-/// Needs only the trace model at the end.
-struct LostWaker;
-
-impl Watch for LostWaker {
-    /// Excludes coroutines that are not stuck: another coroutine may poll them without a waker.
-    fn finish(self: Box<Self>, trace_model: &TraceModel) -> Groups {
-        let mut groups = Groups::default();
-        for (coroutine, judged) in members(trace_model, THRESHOLD) {
-            if judged.fact == Fact::NoWaker && judged.verdict.is_stuck() {
-                groups.add_waiting(coroutine, judged.age);
-            }
+/// Excludes coroutines that are not stuck: another coroutine may poll them without a waker.
+fn find(trace_model: &TraceModel) -> Groups {
+    let mut groups = Groups::default();
+    for (coroutine, judged) in members(trace_model, THRESHOLD) {
+        if judged.fact == Fact::NoWaker && judged.verdict.is_stuck() {
+            groups.add_waiting(coroutine, judged.age);
         }
-        groups
     }
+    groups
 }

@@ -1,13 +1,12 @@
 //! Coroutines that ran for long and never waited: their first run was their only run.
 
-use std::collections::HashMap;
-
+use ctp_trace::hash::Map;
 use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{CoroutineId, CoroutineKind, Event, EventKind, Nanos};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 use super::places::{Figures, Groups, LintPlace};
-use super::{Lint, Watch};
+use super::{Detection, Lint, Watch};
 use crate::text::units::{duration_ns, grouped};
 
 /// Detects long first runs by the events of coroutines.
@@ -18,7 +17,7 @@ pub const LINT: Lint = Lint {
              thread; add an await, or move the work to a thread of its own",
     see: None,
     of_parts: false,
-    start: || Box::new(SoleRuns::default()),
+    detection: Detection::WhileReading(|| Box::new(SoleRuns::default())),
     message,
 };
 
@@ -34,9 +33,9 @@ fn message(place: &LintPlace) -> String {
 /// First runs in progress, and the groups of those that ended.
 #[derive(Debug, Default)]
 pub struct SoleRuns {
-    going_on: HashMap<CoroutineId, FirstRun>,
+    going_on: Map<CoroutineId, FirstRun>,
     /// The coroutine with a first run in progress on each thread.
-    threads: HashMap<u64, CoroutineId>,
+    threads: Map<u64, CoroutineId>,
     over: Groups,
 }
 

@@ -4,15 +4,14 @@
 //! are counted only if they are recorded. So if more than half
 //! of all wakes are found to be own wakes, that is certain.
 
-use std::collections::HashMap;
-
+use ctp_trace::hash::Map;
 use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::{
     Act, CoroutineId, Event, EventKind, SiteId, ThreadEvent, WaitKind, WakeCall, Waker,
 };
 
 use super::places::{Figures, Groups, LintPlace};
-use super::{Lint, Watch};
+use super::{Detection, Lint, Watch};
 use crate::text::units::grouped;
 
 /// Detects self-wakes by the records of wakes.
@@ -23,7 +22,7 @@ pub const LINT: Lint = Lint {
              waiting; register the waker with the awaited resource, or suspend with Wait::to_yield()",
     see: None,
     of_parts: false,
-    start: || Box::new(OwnWakes::default()),
+    detection: Detection::WhileReading(|| Box::new(OwnWakes::default())),
     message,
 };
 
@@ -45,7 +44,7 @@ const PLACES: usize = 8;
 /// The wakes of living coroutines, and the groups of ended coroutines.
 #[derive(Debug, Default)]
 pub struct OwnWakes {
-    alive: HashMap<CoroutineId, RoundCounts>,
+    alive: Map<CoroutineId, RoundCounts>,
     over: Groups,
     /// The number of coroutines that woke themselves in their current run.
     pending: usize,

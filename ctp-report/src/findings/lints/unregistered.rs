@@ -5,7 +5,7 @@ use ctp_trace::verdict::{Reason, THRESHOLD};
 
 use super::lost_waker::longest;
 use super::places::Groups;
-use super::{Lint, Watch};
+use super::{Detection, Lint};
 use crate::evidence::members;
 
 /// Detects waits without a waker by the rule for verdicts.
@@ -16,21 +16,16 @@ pub const LINT: Lint = Lint {
              unless intended, as with std::future::pending()",
     see: None,
     of_parts: true,
-    start: || Box::new(Unregistered),
+    detection: Detection::AtTheEnd(find),
     message: longest,
 };
 
-/// Needs only the trace model at the end.
-struct Unregistered;
-
-impl Watch for Unregistered {
-    fn finish(self: Box<Self>, trace_model: &TraceModel) -> Groups {
-        let mut groups = Groups::default();
-        for (coroutine, judged) in members(trace_model, THRESHOLD) {
-            if judged.reason == Reason::Unregistered {
-                groups.add_waiting(coroutine, judged.age);
-            }
+fn find(trace_model: &TraceModel) -> Groups {
+    let mut groups = Groups::default();
+    for (coroutine, judged) in members(trace_model, THRESHOLD) {
+        if judged.reason == Reason::Unregistered {
+            groups.add_waiting(coroutine, judged.age);
         }
-        groups
     }
+    groups
 }

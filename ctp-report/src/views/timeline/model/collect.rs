@@ -1,6 +1,7 @@
 //! The second pass over the trace: collects the events of the shown coroutines.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use ctp_trace::Reader;
 use ctp_trace::record::{Act, CoroutineId, EventKind, Nanos, Record, ThreadEvent, Waker};
@@ -8,11 +9,12 @@ use ctp_trace::record::{Act, CoroutineId, EventKind, Nanos, Record, ThreadEvent,
 use super::arrows::{Arrow, Arrows};
 use super::row::Row;
 use super::selection::Selection;
+use crate::load::read_ahead;
 use crate::time_scale::Scale;
 
 /// Returns the rows of the selected coroutines, in the order of the selection, and their wakes of
 /// each other.
-pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
+pub fn collect(mut reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
     let members = selection.groups.iter().flat_map(|group| &group.members);
     let members: Vec<_> = members.collect();
     let count = members.len().max(1);
@@ -26,9 +28,12 @@ pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec
         awaited,
         arrows: Arrows::default(),
     };
-    for record in reader.flatten() {
-        table.take(&record, scale);
-    }
+    let Ok(()) = read_ahead::for_each(&mut reader, |chunk| {
+        for record in chunk.iter().flatten() {
+            table.take(record, scale);
+        }
+        Ok::<_, Infallible>(())
+    });
     table.rows.iter_mut().for_each(|row| row.finish(scale));
     (table.rows, table.arrows)
 }
