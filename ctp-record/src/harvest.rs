@@ -168,6 +168,11 @@ impl Harvest {
             lanes: self.lanes.count(),
             crowded_out,
             damaged_lanes: self.lanes.damaged(),
+            finished: if self.is_controlled {
+                0
+            } else {
+                self.totals.finished
+            },
             ..self.totals
         }
     }

@@ -1,16 +1,15 @@
 //! Counts the stuck and busy coroutines of the trace that was just written. Uses the same records and the same
 //! rule as the report, so that both always agree.
 //!
-//! The trace is read back. Counting while the program runs would need a model of every coroutine, which costs
+//! The trace is read back if any coroutine may be stuck. Counting while the program runs would need a model of every coroutine, which costs
 //! the recorder time and memory.
 
 use std::fmt;
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
 
 use ctp_trace::model::{Gap, gaps};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
-use ctp_trace::{Reader, TraceModel};
+use ctp_trace::{Reader, Source, TraceModel, read_file_at};
 
 use crate::cli::words::grouped;
 
@@ -33,19 +32,20 @@ pub struct StuckSummary {
 
 /// Counts the stuck and busy coroutines of a trace of this many events. `None` if reading it back would take too
 /// long or is impossible (a pipe).
-pub fn stuck_summary(mut trace: &File, events: u64) -> Option<StuckSummary> {
+pub fn stuck_summary(trace: &File, events: u64) -> Option<StuckSummary> {
     let metadata = trace.metadata().ok()?;
     let is_large = MAX_BYTES < metadata.len() || MAX_EVENTS < events;
     if !metadata.is_file() || is_large {
         return None;
     }
-    let mut bytes = Vec::new();
-    trace.rewind().ok()?;
-    trace.read_to_end(&mut bytes).ok()?;
-    let mut trace_model = read(&bytes, TraceModel::new())?;
+    let written = WrittenTrace {
+        file: trace,
+        length: metadata.len(),
+    };
+    let mut trace_model = read(written, TraceModel::new())?;
     let shutdowns = trace_model.shutdowns();
     if !shutdowns.is_empty() {
-        trace_model = read(&bytes, TraceModel::before(shutdowns))?;
+        trace_model = read(written, TraceModel::before(shutdowns))?;
     }
     let all = trace_model.judge(THRESHOLD);
     let count = |has_verdict: fn(Verdict) -> bool| {
@@ -60,9 +60,26 @@ pub fn stuck_summary(mut trace: &File, events: u64) -> Option<StuckSummary> {
     })
 }
 
+/// The file of the trace, of which one chunk at a time is in memory.
+#[derive(Clone, Copy)]
+struct WrittenTrace<'f> {
+    file: &'f File,
+    length: u64,
+}
+
+impl Source for WrittenTrace<'_> {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, room: &mut [u8]) -> usize {
+        read_file_at(self.file, offset, room)
+    }
+}
+
 /// Reads the trace into the model.
-fn read(bytes: &[u8], mut trace_model: TraceModel) -> Option<TraceModel> {
-    let mut reader = Reader::new(bytes).ok()?;
+fn read(trace: WrittenTrace<'_>, mut trace_model: TraceModel) -> Option<TraceModel> {
+    let mut reader = Reader::of(trace).ok()?;
     for record in reader.by_ref() {
         match record {
             Ok(record) => drop(trace_model.consume(&record)),

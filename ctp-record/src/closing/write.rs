@@ -32,7 +32,7 @@ pub fn close(
             // A pipe or a device has no size and cannot be read back.
             let file = metadata.filter(std::fs::Metadata::is_file);
             closing.written.bytes = file.map(|metadata| metadata.len());
-            closing.stuck_summary = closing.stuck_summary_of(trace, closing.end.events);
+            closing.stuck_summary = closing.stuck_summary(trace);
         }
         say(&closing, verbosity);
     }
@@ -40,6 +40,35 @@ pub fn close(
 }
 
 impl Closing<'_> {
+    /// The stuck and busy coroutines of a recording. The trace is read only if any coroutine may be stuck.
+    fn stuck_summary(&self, trace: &File) -> Option<StuckSummary> {
+        if self.have_all_finished() {
+            return Some(StuckSummary::default());
+        }
+        self.stuck_summary_of(trace, self.end.events)
+    }
+
+    /// Whether each coroutine ended in a run of its own, and nothing that the trace should have is missing. Such a
+    /// trace has no stuck coroutine, and no gap that may hide one.
+    fn have_all_finished(&self) -> bool {
+        let (end, totals) = (&self.end, &self.totals);
+        let missing = [
+            end.lost,
+            end.refused,
+            end.unrecorded,
+            end.quarantined,
+            totals.filtered,
+            totals.summed_up,
+        ];
+        u64::from(totals.finished) == end.coroutines
+            && missing.iter().all(|count| *count == 0)
+            && self.damaged == 0
+            && totals.damaged_lanes == 0
+            && totals.doubtful == 0
+            && self.foreign == 0
+            && self.written.bytes.is_some()
+    }
+
     /// The stuck and busy coroutines of a trace of this many events, unless there is no time to read it back.
     pub fn stuck_summary_of(&self, trace: &File, events: u64) -> Option<StuckSummary> {
         let has_time = !self.written.is_out_of_time && processor_limit::has_time_to_read_back();
@@ -51,5 +80,50 @@ impl Closing<'_> {
 pub fn say(closing: &Closing<'_>, verbosity: Verbosity) {
     if verbosity > Verbosity::Quiet {
         stderr::say(&closing.text(verbosity == Verbosity::Verbose));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::path::Path;
+
+    use ctp_nostd::inspect::Counters;
+
+    use super::*;
+    use crate::closing::Written;
+    use crate::harvest::Totals;
+
+    /// A recording of four coroutines, of which this many ended in a run of their own.
+    fn closing(finished: u32, lost: u64) -> Closing<'static> {
+        let end = End {
+            coroutines: 4,
+            lost,
+            ..End::default()
+        };
+        Closing {
+            totals: Totals {
+                finished,
+                coroutines: 4,
+                ..Totals::default()
+            },
+            written: Written {
+                bytes: Some(1),
+                ..Written::default()
+            },
+            ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
+        }
+    }
+
+    // CTP-21
+    #[test]
+    fn finished_coroutines_need_no_second_reading() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let unreadable = OpenOptions::new().write(true).open(file.path());
+        let unreadable = unreadable.expect("a file that can only be written");
+        let summary = |finished, lost| closing(finished, lost).stuck_summary(&unreadable);
+        assert_eq!(summary(4, 0), Some(StuckSummary::default()));
+        assert_eq!(summary(3, 0), None, "one may be stuck");
+        assert_eq!(summary(4, 1), None, "an event of one is missing");
     }
 }

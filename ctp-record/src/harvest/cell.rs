@@ -38,8 +38,7 @@ pub(super) struct Cell {
     wakes: Option<WakeState>,
     /// A v1 peer's death has been recorded.
     is_death_emitted: bool,
-    /// The coroutine's death has been read.
-    has_ended: bool,
+    phase: Phase,
     /// The wakes that its latest run had seen; `None` after missing events.
     wakes_seen: Option<u16>,
     /// An earlier value of the head. Events before it that lanes do not bring in time are read from slots.
@@ -55,6 +54,29 @@ pub(super) struct Cell {
     pub(super) filtered: u64,
     /// Events that followed excluded events. In the trace, each gap of excluded events takes an index.
     pub(super) breaks: u64,
+}
+
+/// What the latest events of a coroutine say of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// It waits or was never run, or its latest events are missing.
+    #[default]
+    Waits,
+    /// It runs.
+    Runs,
+    /// Its death ended a run.
+    EndedInRun,
+    /// It died otherwise: it was dropped during a wait, or events before its death are missing.
+    Ended,
+}
+
+impl Phase {
+    fn after_missing_events(self) -> Self {
+        match self {
+            Phase::Waits | Phase::Runs => Phase::Waits,
+            Phase::EndedInRun | Phase::Ended => Phase::Ended,
+        }
+    }
 }
 
 /// Events that a coroutine can have between two visits; more means damaged words.
@@ -183,7 +205,12 @@ impl Cell {
 
     /// Whether the coroutine's death has been read.
     pub fn has_ended(&self) -> bool {
-        self.has_ended
+        matches!(self.phase, Phase::EndedInRun | Phase::Ended)
+    }
+
+    /// Whether the coroutine's death has been read and is known to have ended a run.
+    pub fn has_ended_in_run(&self) -> bool {
+        self.phase == Phase::EndedInRun
     }
 
     pub fn generation(&self) -> u32 {
@@ -193,7 +220,7 @@ impl Cell {
     /// The number of its live wakers, if the coroutine is alive and the probe counts wakers.
     pub fn wakers(&self, station: &Station) -> Option<u32> {
         let wakers = station.wakers(self.generation)?;
-        (!self.has_ended && self.plain.is_none()).then_some(wakers)
+        (!self.has_ended() && self.plain.is_none()).then_some(wakers)
     }
 
     /// Whether totals were ever emitted.
@@ -282,8 +309,19 @@ impl Cell {
         self.skip(1)
     }
 
+    /// Notes the coroutine's death. The station of a v1 peer is never used again.
+    fn end(&mut self) {
+        if self.plain.is_none() {
+            self.phase = match self.phase {
+                Phase::Runs => Phase::EndedInRun,
+                _ => Phase::Ended,
+            };
+        }
+    }
+
     fn skip(&mut self, events: u64) -> bool {
         self.wakes_seen = None;
+        self.phase = self.phase.after_missing_events();
         self.next_n = self.next_n.wrapping_add(events);
         self.unrecorded = self.unrecorded.wrapping_add(events);
         true
@@ -299,6 +337,7 @@ impl Cell {
 
     /// Notes that event `n` was read and becomes no record.
     pub(super) fn discard(&mut self, n: u64) {
+        self.phase = self.phase.after_missing_events();
         self.next_n = n.wrapping_add(1);
         self.unrecorded = self.unrecorded.wrapping_add(1);
     }
@@ -315,8 +354,11 @@ impl Cell {
         self.next_n = n.wrapping_add(1);
         self.recorded += 1;
         self.breaks += u64::from(after_filtered);
-        if kind == EventKind::Death {
-            self.has_ended = self.plain.is_none();
+        match kind {
+            EventKind::Run => self.phase = Phase::Runs,
+            EventKind::Suspend => self.phase = Phase::Waits,
+            EventKind::Death => self.end(),
+            EventKind::Birth => {}
         }
         self.last_ts = at_ns;
         Event {

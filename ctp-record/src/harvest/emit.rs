@@ -103,6 +103,7 @@ impl Harvest {
         self.latest.note_event(event.at);
         self.totals.events += 1;
         if event.kind == EventKind::Death {
+            self.totals.finished += u32::from(self.cells[index].has_ended_in_run());
             self.cells.note_ended(index);
         }
         pass.sink.take_event(event);

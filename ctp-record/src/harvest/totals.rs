@@ -15,6 +15,9 @@ pub struct Totals {
     pub quarantined: u64,
     /// Coroutines that have a number in the trace.
     pub coroutines: u32,
+    /// Coroutines that ended in a run of their own, so that they cannot be stuck. 0 if events may have been
+    /// excluded. The other coroutines live, or were dropped while they waited.
+    pub finished: u32,
     /// Coroutines of plain v1 peers.
     pub plain: u32,
     /// Coroutines that were left out because the trace had no number left.
@@ -40,6 +43,7 @@ impl AddAssign for Totals {
         self.summed_up = self.summed_up.saturating_add(other.summed_up);
         self.quarantined += other.quarantined;
         self.coroutines += other.coroutines;
+        self.finished += other.finished;
         self.plain += other.plain;
         self.refused = self.refused.saturating_add(other.refused);
         self.unnamed += other.unnamed;

@@ -55,6 +55,29 @@ fn all_events_of_a_coroutine_are_read_in_order() {
     assert!(life.windows(2).all(|pair| pair[0].at < pair[1].at));
 }
 
+// CTP-21
+#[test]
+fn only_coroutines_that_ended_in_a_run_are_finished() {
+    let mut test_memory = TestMemory::new();
+    let finished = |test_memory: &mut TestMemory| {
+        test_memory.pass();
+        test_memory.totals().finished
+    };
+    let [ended, dropped, never_run, lives] =
+        ["ended", "dropped", "never run", "lives"].map(|name| test_memory.born(name));
+    steps(&ended, 3);
+    steps(&dropped, 4);
+    steps(&lives, 3);
+    assert_eq!(finished(&mut test_memory), 0);
+    drop(dropped);
+    drop(never_run);
+    assert_eq!(finished(&mut test_memory), 0);
+    drop(ended);
+    assert_eq!(finished(&mut test_memory), 1);
+    test_memory.finish();
+    assert_eq!(test_memory.totals().finished, 1);
+}
+
 // CT-15
 #[test]
 fn run_and_suspend_state_the_wakes_that_the_run_had_seen() {
