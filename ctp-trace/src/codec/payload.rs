@@ -5,7 +5,8 @@ use std::io;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{CParameter, ParamSwitch};
 
-/// On the streams of `tests/size.rs`, level 3 saves less than 2 percent.
+/// On the streams of `tests/size.rs`, level 3 saves less than 2 percent. Level -1 takes 7 of 38 instructions an event
+/// less, and makes the file 12 to 16 percent longer.
 const LEVEL: i32 = 1;
 /// The largest step that zstd accepts.
 const MAX_AT_A_STEP: u32 = 1 << 17;
