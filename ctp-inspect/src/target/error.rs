@@ -17,7 +17,7 @@ pub enum TargetError {
     Kernel,
     /// The process may not be read.
     Denied(Denial),
-    /// A 32-bit program. The layouts of such programs are not known.
+    /// A 32-bit program, for which inspections are not implemented.
     Narrow,
     /// Another error of the system.
     Io(io::Error),

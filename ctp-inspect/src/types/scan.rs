@@ -1,5 +1,5 @@
-//! Scans the debug info of a compilation unit once, and adds what types are searched by to the [`Index`]: functions
-//! that poll, vtables, task cells and namespaces.
+//! Scans the debug info of a compilation unit once, and fills the [`Index`] by which types are found: functions that
+//! poll, vtables, task cells and namespaces.
 
 use gimli::{AttributeValue, DwTag, EntriesRaw};
 use symbolize::DebugReader;
@@ -158,7 +158,7 @@ fn add(number: usize, unit: Unit<'_>, tag: DwTag, found: Found<'_>, index: &mut 
     }
 }
 
-/// Notes whether panics unwind: each way has a crate of the standard library of its own.
+/// Notes whether panics unwind or abort: the standard library has a crate for each.
 fn add_panic_runtime(found: &Found<'_>, index: &mut Index) {
     let name = String::from_utf8_lossy(found.name.unwrap_or_default());
     if name.contains("library/panic_unwind/") {

@@ -4,12 +4,12 @@ use ctp_trace::record::ExitReason;
 
 use crate::load::Model;
 
-/// Describes how the recording ended, or that it continues: after a snapshot, or while a recorder still
+/// Describes how the recording ended, or that it has not ended: after a snapshot, or while a recorder still
 /// writes the file.
 pub fn exit_description(model: &Model) -> String {
     match model.trace_model.window() {
-        Some(window) if window.goes_on => "it goes on (a snapshot)".to_owned(),
-        _ if model.goes_on => "it goes on (still recorded)".to_owned(),
+        Some(window) if window.goes_on => "not yet (a snapshot)".to_owned(),
+        _ if model.goes_on => "not yet (still recorded)".to_owned(),
         _ => ended(model.exit_reason()),
     }
 }

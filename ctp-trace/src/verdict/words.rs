@@ -95,9 +95,9 @@ impl Verdict {
 /// The certainty of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// The records allow no other interpretation, if each means what the call that wrote it says.
+    /// The records allow no other interpretation, provided that the program called the probe as documented.
     Certain,
-    /// Nothing usual explains the records.
+    /// The records have no usual explanation, such as a long but normal wait.
     Likely,
     /// The records do not decide.
     Open,

@@ -47,7 +47,7 @@ impl SharedParts {
         kept.get(key)?.upgrade()
     }
 
-    /// Lets other readers have a part, if the part is large.
+    /// Makes a part available to other readers, if the part is large.
     pub(crate) fn share(&self, key: PartKey, part: &Arc<Part>) {
         if key.size < MIN_SHARED_BYTES {
             return;

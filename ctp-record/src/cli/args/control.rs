@@ -21,7 +21,7 @@ they affect all processes it records, including later processes. The PID of the 
 acts like that of the recorder if that process is not recorded itself. Only the same user may do
 this, or root with the same ctp-record.
 
-EXPR selects the events to keep; all others are counted as filtered, which is not lost:
+EXPR selects the events to keep. All others are counted as filtered, not as lost:
   kind=run,suspend   events of these kinds. Births and deaths are always kept
   tid=N              runs and suspends on the thread with this id, as in the trace
   pid=N              events of the process with this id
@@ -33,8 +33,9 @@ Only recordings with --flight-recorder take snapshots.
 
 Stop and filter answer when they are in force: the trace has no later event that they drop. What
 coroutines wait for meanwhile is unknown, and no verdict is based on what came before.
-Programs with a v1 probe, and other probes without control, are recorded on. A stop fails if events
-of such a process keep coming. Whether a process obeys a filter is not checked.
+Programs with a v1 probe, or with another probe that does not support control, are recorded
+regardless. A stop fails if events of such a process keep coming. Whether a process obeys a filter
+is not checked.
 
 Exit status: 0, 1 for an error, 2 for wrong usage.";
 

@@ -45,8 +45,8 @@ fn end(limit: u64) -> ! {
     // If standard error is closed, only the exit status reports this.
     let _ = writeln!(
         io::stderr(),
-        "ctp-report: the requested view takes more than {} MiB of memory, far more than its \
-         size suggests: allow more with --max-memory, or record again",
+        "ctp-report: the requested view takes more than {} MiB of memory, far more than the size of \
+         the trace suggests: allow more with --max-memory, or record again",
         limit >> 20
     );
     process::exit(1)
