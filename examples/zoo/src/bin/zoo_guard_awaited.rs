@@ -19,8 +19,9 @@ type Session = Rc<Mutex<u64>>;
 async fn renew(session: Session, truth: GroundTruth) {
     let mut uses = session.lock().expect("no panic while locked");
     *uses += 1;
-    let _waiting = truth.enter("renewer", line!() + 1);
-    sleep(Duration::from_millis(5)).await;
+    let _waiting = truth.enter("renewer", line!() + 2);
+    // Longer than the thread may be held up before the other task runs.
+    sleep(Duration::from_secs(1)).await;
 }
 
 async fn touch(session: Session) {
