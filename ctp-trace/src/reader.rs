@@ -1,9 +1,9 @@
 //! Decodes the bytes of a trace to records.
 
-use std::vec;
+use std::collections::VecDeque;
 
 use crate::codec::block;
-use crate::codec::chunk::{Chunk, Chunks};
+use crate::codec::chunk::{Chunk, ChunkDecompressor, Chunks};
 use crate::codec::definition::{self, Births};
 use crate::codec::fields::Codec;
 use crate::codec::header;
@@ -44,7 +44,10 @@ use crate::source::Source;
 pub struct Reader<'a> {
     chunks: Chunks<'a>,
     start: Start,
-    records: vec::IntoIter<Record>,
+    records: VecDeque<Record>,
+    /// Memory for the records of the next block.
+    spare: Vec<Record>,
+    decompressor: ChunkDecompressor,
     ended: bool,
     passed_over: u64,
 }
@@ -84,15 +87,18 @@ impl<'a> Reader<'a> {
         let header_bytes = header::decode(&header[..read])?;
         let mut chunks = Chunks::new(Box::new(source), header_bytes as u64);
         let offset = chunks.offset;
+        let mut decompressor = ChunkDecompressor::default();
         let start = chunks
             .next()
-            .and_then(first)
+            .and_then(|chunk| first(chunk, &mut decompressor))
             .ok_or(Error::NoStart { offset })?;
-        let records = vec![Record::Start(start.clone())].into_iter();
+        let records = VecDeque::from([Record::Start(start.clone())]);
         Ok(Reader {
             chunks,
             start,
             records,
+            spare: Vec::new(),
+            decompressor,
             ended: false,
             passed_over: 0,
         })
@@ -133,13 +139,20 @@ impl<'a> Reader<'a> {
     /// returned some of a chunk, these are the others. `None` at the end of the trace.
     pub fn next_records(&mut self) -> Option<Result<Vec<Record>, Error>> {
         loop {
-            let records: Vec<Record> = std::mem::take(&mut self.records).collect();
-            if !records.is_empty() {
-                return Some(Ok(records));
+            if !self.records.is_empty() {
+                return Some(Ok(std::mem::take(&mut self.records).into()));
             }
             if let Err(error) = self.open_next()? {
                 return Some(Err(error));
             }
+        }
+    }
+
+    /// Takes back records of [`next_records`](Self::next_records), whose memory is used for later ones. The kernel may
+    /// need longer for fresh memory than the decoder for the records in it.
+    pub fn reuse(&mut self, records: Vec<Record>) {
+        if self.spare.capacity() < records.capacity() {
+            self.spare = records;
         }
     }
 
@@ -153,13 +166,49 @@ impl<'a> Reader<'a> {
 
     fn open(&mut self, chunk: &Chunk) -> Result<(), Error> {
         self.passed_over += u64::from(!is_known(chunk.kind));
-        let records = records(chunk).map_err(|Malformed(what)| Error::CorruptChunk {
-            offset: chunk.offset,
-            what,
-        })?;
+        let taken = std::mem::take(&mut self.records).into();
+        self.reuse(taken);
+        let records = self
+            .records(chunk)
+            .map_err(|Malformed(what)| Error::CorruptChunk {
+                offset: chunk.offset,
+                what,
+            })?;
         self.ended = chunk.kind == END;
-        self.records = records.into_iter();
+        self.records = records.into();
         Ok(())
+    }
+
+    /// The records of a chunk; none for a type that a later version added.
+    fn records(&mut self, chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
+        if !is_known(chunk.kind) {
+            return Ok(Vec::new());
+        }
+        let payload = chunk.payload(&mut self.decompressor)?;
+        match chunk.kind {
+            PROCESS => each_plain(payload, Record::Process),
+            MODULE => each_plain(payload, Record::Module),
+            SITE => each_plain(payload, Record::Site),
+            BIRTH => births(payload),
+            PROCESS_END => each_plain(payload, Record::ProcessEnd),
+            AGGREGATE => each_plain(payload, Record::Aggregate),
+            CONTROL => each_plain(payload, Record::Control),
+            FLIGHT => each(payload, definition::flight),
+            CHAIN => each_plain(payload, Record::Chain),
+            LOOK => each_plain(payload, Record::Look),
+            BRANCHES => each_plain(payload, Record::Branches),
+            THREADS => each_plain(payload, Record::Threads),
+            SOCKETS => each_plain(payload, Record::Sockets),
+            LEAF => each_plain(payload, Record::Leaf),
+            INSPECTION => each(payload, inspection::record),
+            WATERMARK => each_plain(payload, Record::Watermark),
+            BLOCK => block::decode(payload, std::mem::take(&mut self.spare)),
+            END => {
+                let end = Plain.get(&mut Input::new(payload))?;
+                Ok(vec![Record::End(end)])
+            }
+            _ => Err(Malformed("a second start")),
+        }
     }
 }
 
@@ -168,7 +217,7 @@ impl Iterator for Reader<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(record) = self.records.next() {
+            if let Some(record) = self.records.pop_front() {
                 return Some(Ok(record));
             }
             if let Err(error) = self.open_next()? {
@@ -178,41 +227,11 @@ impl Iterator for Reader<'_> {
     }
 }
 
-fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
+fn first(chunk: Result<Chunk, Error>, decompressor: &mut ChunkDecompressor) -> Option<Start> {
     let chunk = chunk.ok().filter(|chunk| chunk.kind == START)?;
-    Plain.get(&mut Input::new(&chunk.payload().ok()?)).ok()
-}
-
-/// The records of a chunk; none for a type that a later version added.
-fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
-    if !is_known(chunk.kind) {
-        return Ok(Vec::new());
-    }
-    let payload = chunk.payload()?;
-    match chunk.kind {
-        PROCESS => each_plain(&payload, Record::Process),
-        MODULE => each_plain(&payload, Record::Module),
-        SITE => each_plain(&payload, Record::Site),
-        BIRTH => births(&payload),
-        PROCESS_END => each_plain(&payload, Record::ProcessEnd),
-        AGGREGATE => each_plain(&payload, Record::Aggregate),
-        CONTROL => each_plain(&payload, Record::Control),
-        FLIGHT => each(&payload, definition::flight),
-        CHAIN => each_plain(&payload, Record::Chain),
-        LOOK => each_plain(&payload, Record::Look),
-        BRANCHES => each_plain(&payload, Record::Branches),
-        THREADS => each_plain(&payload, Record::Threads),
-        SOCKETS => each_plain(&payload, Record::Sockets),
-        LEAF => each_plain(&payload, Record::Leaf),
-        INSPECTION => each(&payload, inspection::record),
-        WATERMARK => each_plain(&payload, Record::Watermark),
-        BLOCK => block::decode(&payload),
-        END => {
-            let end = Plain.get(&mut Input::new(&payload))?;
-            Ok(vec![Record::End(end)])
-        }
-        _ => Err(Malformed("a second start")),
-    }
+    Plain
+        .get(&mut Input::new(chunk.payload(decompressor).ok()?))
+        .ok()
 }
 
 fn is_known(kind: u16) -> bool {

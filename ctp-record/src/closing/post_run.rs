@@ -80,9 +80,14 @@ impl Source for WrittenTrace<'_> {
 /// Reads the trace into the model.
 fn read(trace: WrittenTrace<'_>, mut trace_model: TraceModel) -> Option<TraceModel> {
     let mut reader = Reader::of(trace).ok()?;
-    for record in reader.by_ref() {
-        match record {
-            Ok(record) => drop(trace_model.consume(&record)),
+    while let Some(chunk) = reader.next_records() {
+        match chunk {
+            Ok(records) => {
+                for record in &records {
+                    trace_model.consume(record);
+                }
+                reader.reuse(records);
+            }
             Err(_) => trace_model.damaged(),
         }
     }

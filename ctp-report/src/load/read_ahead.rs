@@ -28,8 +28,15 @@ pub fn for_each<E>(
     }
     while let Some(mut decoded) = reader.next_records() {
         each(&mut decoded)?;
+        give_back(reader, decoded);
     }
     Ok(())
+}
+
+fn give_back(reader: &mut Reader<'_>, taken: Decoded) {
+    if let Ok(records) = taken {
+        reader.reuse(records);
+    }
 }
 
 /// Returns `None`, and has read nothing, if there can be no second thread.
@@ -54,11 +61,10 @@ fn on_two_threads<E>(
     })
 }
 
-/// Decodes chunks until the end of the trace, or until no more are wanted. Frees the memory of taken chunks, since
-/// the other thread has more to do.
+/// Decodes chunks until the end of the trace, or until no more are wanted, into the memory of chunks that were taken.
 fn decode(reader: &mut Reader<'_>, chunks: &SyncSender<Decoded>, taken: &Receiver<Decoded>) {
     while let Some(decoded) = reader.next_records() {
-        taken.try_iter().for_each(drop);
+        taken.try_iter().for_each(|taken| give_back(reader, taken));
         if chunks.send(decoded).is_err() {
             return;
         }

@@ -10,7 +10,7 @@ use crate::format::{
     CHUNK_HEADER_BYTES, CHUNK_MARK, COMPRESSED, MAX_PAYLOAD_BYTES, SMALL_PAYLOAD_BYTES,
 };
 
-pub(crate) use read::{Chunk, Chunks};
+pub(crate) use read::{Chunk, ChunkDecompressor, Chunks};
 
 /// Offset of the checksum, at the end of the chunk header.
 const CRC: usize = CHUNK_HEADER_BYTES - 4;

@@ -12,24 +12,25 @@ use crate::record::{
     CoroutineId, Event, EventCounts, EventKind, Nanos, Record, SiteId, Wake, Waker,
 };
 
-/// The rows of a block, in order.
-pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
+/// The rows of a block, in order, in the memory of `room`.
+pub(crate) fn decode(payload: &[u8], mut room: Vec<Record>) -> Result<Vec<Record>, Malformed> {
     let mut decoder = Decoder::new(payload)?;
     let rows = decoder.column(Column::Control).len();
     let thread_events = decoder.column(Column::Act).len();
     if rows.saturating_add(thread_events) > MAX_ROWS {
         return Err(Malformed("it has too many rows"));
     }
-    let mut records = Vec::with_capacity(rows + thread_events);
+    room.clear();
+    room.reserve_exact(rows + thread_events);
     while let Some(record) = decoder.record()? {
-        records.push(record);
+        room.push(record);
     }
     let next = [decoder.after_filtered, decoder.hidden, decoder.wakers];
     let is_pending = next.iter().any(Option::is_some);
     if is_pending || decoder.columns.iter().any(|column| !column.is_empty()) {
         return Err(Malformed("a column is too long"));
     }
-    Ok(records)
+    Ok(room)
 }
 
 pub(super) struct Decoder<'a> {

@@ -1,6 +1,6 @@
 //! Finds the chunks of a file.
 
-use std::borrow::Cow;
+use std::io;
 
 use zstd::bulk::Decompressor;
 
@@ -136,16 +136,19 @@ impl Chunk {
         })
     }
 
-    /// The payload, decompressed.
-    pub(crate) fn payload(&self) -> Result<Cow<'_, [u8]>, Malformed> {
+    /// The payload, decompressed into the memory of `decompressor`.
+    pub(crate) fn payload<'p>(
+        &'p self,
+        decompressor: &'p mut ChunkDecompressor,
+    ) -> Result<&'p [u8], Malformed> {
         let stored = &self.frame[CHUNK_HEADER_BYTES..];
         if self.flags & !CHUNK_FLAGS != 0 {
             return Err(Malformed("it has unknown flags"));
         }
         let payload = if self.flags & COMPRESSED == 0 {
-            Cow::Borrowed(stored)
+            stored
         } else {
-            Cow::Owned(decompress(stored, self.raw_bytes)?)
+            decompressor.decompress(stored, self.raw_bytes)?
         };
         if payload.len() != self.raw_bytes {
             return Err(Malformed("its length is wrong"));
@@ -154,10 +157,30 @@ impl Chunk {
     }
 }
 
-fn decompress(stored: &[u8], raw_bytes: usize) -> Result<Vec<u8>, Malformed> {
-    Decompressor::new()
-        .and_then(|mut decompressor| decompressor.decompress(stored, raw_bytes))
-        .map_err(|_| Malformed("it cannot be decompressed"))
+/// A decompressor and its output, kept from chunk to chunk: making them takes as long as decompressing a small chunk.
+#[derive(Default)]
+pub(crate) struct ChunkDecompressor {
+    /// Made for the first chunk that is compressed.
+    zstd: Option<Decompressor<'static>>,
+    output: Vec<u8>,
+}
+
+impl ChunkDecompressor {
+    fn decompress(&mut self, stored: &[u8], raw_bytes: usize) -> Result<&[u8], Malformed> {
+        self.output.clear();
+        self.output.reserve_exact(raw_bytes);
+        self.decompress_into_output(stored)
+            .map_err(|_| Malformed("it cannot be decompressed"))?;
+        Ok(&self.output)
+    }
+
+    fn decompress_into_output(&mut self, stored: &[u8]) -> io::Result<usize> {
+        let zstd = match &mut self.zstd {
+            Some(zstd) => zstd,
+            none => none.insert(Decompressor::new()?),
+        };
+        zstd.decompress_to_buffer(stored, &mut self.output)
+    }
 }
 
 /// A chunk header with plausible sizes.
