@@ -5,7 +5,7 @@
 //!   platform/attached.rs              is the coroutine recorded?
 //!   event/fast_path.rs                does a filter keep the event? E1 to E6 call the files below
 //!   event/sites.rs                    the site of the line that waits
-//!   event/lane_record.rs              E2: which ring has this thread?
+//!   event/lane_record.rs              E2: which ring belongs to this thread?
 //!   protocol/lane/own_ring.rs         E2: that ring, from a cache
 //!   protocol/lane/room.rs             E2: takes a position in the lane
 //!   protocol/lane/reserved_record.rs  E4: writes the record there, and commits it

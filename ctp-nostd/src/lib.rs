@@ -19,7 +19,7 @@
 //! ```
 //! Arrows 1, 2, 3 and 5 are the events birth, run, suspend and death of [`slot::EventKind`]. Arrow
 //! 4 only increments a count ([`wake`]). The count shows whether a suspended coroutine was not
-//! woken, or was woken and did not run. Call it *before* the coroutine is made ready.
+//! woken, or was woken and did not run. Call `wake` *before* the coroutine is made ready.
 //!
 //! For your own scheduler (feature `linux`), the spawn and await sites are the lines of the user's
 //! code:
@@ -80,8 +80,8 @@
 //!
 //! - [`closed`](Probe::closed) records where a descriptor, lock or channel is closed. The trace
 //!   then has the line after which no wake was possible.
-//! - [`acquired`](Probe::acquired), [`acquired_shared`](Probe::acquired_shared) and [`released`](Probe::released) record lock holders. The trace
-//!   then has the holder that keeps a coroutine waiting.
+//! - [`acquired`](Probe::acquired), [`acquired_shared`](Probe::acquired_shared) and [`released`](Probe::released)
+//!   record lock holders. The trace then names the holder that keeps a coroutine waiting.
 //! - [`thread_ends`](Probe::thread_ends) hands the thread's buffer to the next thread at once.
 //!
 //! The probe provides memory that is consistent at every instant ([`layout`]), an exact count of

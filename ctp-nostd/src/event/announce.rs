@@ -1,10 +1,9 @@
-//! Announcements: what a leaf future waits for, kept from before it returns `Pending` until the suspend
-//! that records it.
+//! Announcements: what a leaf future waits for. An announcement is kept from before the leaf returns
+//! `Pending` until the suspend event that records the wait.
 //!
 //! ```text
-//!   current coroutine   {an announcement exists 1 | its coroutine word 32}
-//!   announcement        its site, its resource, {wakers at that time 32 | marks | code of its wait
-//!   + 1}
+//!   current coroutine   {an announcement exists 1 | coroutine word 32}
+//!   announcement        site, resource, {wakers at the announcement 32 | marks | code of the wait + 1}
 //! ```
 //! Without the flag in the first word there is no announcement, whatever the other words hold. So a
 //! coroutine that starts to run, or leaves, only stores the current coroutine. If a signal handler
@@ -88,8 +87,8 @@ fn store_code(local: &Local, code: u64) {
     local.announced_code.store(code, Ordering::Relaxed);
 }
 
-/// Records that a coroutine waits which was polled inside of the coroutine that runs here. The
-/// outer coroutine can continue by that wait too, whatever else it announces.
+/// Records that an inner coroutine, which the coroutine that runs here has polled, waits. The end
+/// of that wait can continue the outer coroutine too, whatever else the outer coroutine announces.
 #[cold]
 pub(crate) fn mark_inner_wait(local: &Local) {
     begin(local);
@@ -138,8 +137,8 @@ pub(crate) fn mark_wakerless(local: &Local) {
     change(local, |code| code | WAKERLESS);
 }
 
-/// Records that one of `clones` wakers is dropped. True if fewer are left than at the announcement.
-/// A leaf that takes a new waker and drops its old waker does not reduce the number.
+/// Records that one of `clones` wakers is dropped. Returns true if fewer are left than at the
+/// announcement. A leaf that takes a new waker and drops its old waker does not reduce the number.
 #[cfg(feature = "alloc")]
 #[inline]
 pub(crate) fn mark_dropped_waker(local: &Local, clones: usize) -> bool {
@@ -151,8 +150,8 @@ pub(crate) fn mark_dropped_waker(local: &Local, clones: usize) -> bool {
     is_fewer
 }
 
-/// Forgets an announcement of a leaf that has no waker left, because another wait follows. That wait
-/// may have been announced already; its announcement stays. If the announcer most likely has no
+/// Forgets an announcement of a leaf that has no waker left, because another wait follows. If that
+/// wait has been announced already, its announcement stays. If the announcer most likely has no
 /// waker, but may have one, the next announcement gets a mark.
 #[cfg(feature = "alloc")]
 #[cold]

@@ -87,8 +87,8 @@ impl<P: Platform> StationHandle<P> {
         self.event::<MODE>(local, EventPayload::wait_of(site, code, arg, addr));
     }
 
-    /// K1 of `control.rs`: does this control word keep such an event? If not, the event is counted
-    /// as dropped.
+    /// K1 of `control.rs`: does this control word keep an event of this kind? If not, the event is
+    /// counted as dropped.
     #[inline(always)]
     pub fn keeps(&self, control: u32, kind: EventKind) -> bool {
         let is_kept = control == 0 || !self.probe.keeps_out(control, kind);
@@ -99,7 +99,7 @@ impl<P: Platform> StationHandle<P> {
     }
 
     /// Publishes the next event, which the filter keeps, in the station and in the thread's lane.
-    /// The head is stored last: what the head counts is in both.
+    /// The head is stored last: every event that the head counts is in both.
     #[inline(always)]
     pub fn event<const MODE: RecordingMode>(&self, local: Option<&Local>, payload: EventPayload) {
         let Some(started) = local.and_then(|local| self.begin::<MODE>(local)) else {
@@ -135,7 +135,7 @@ impl<P: Platform> StationHandle<P> {
         (is_alone && self.station.state.load(Ordering::Relaxed) == 0).then_some(n)
     }
 
-    /// E3. Returns false if a handler came between.
+    /// E3. Returns false if a handler has recorded an event in between.
     #[inline(always)]
     pub fn enter(&self, n: u64, at: u64) -> bool {
         let station = self.station;
@@ -201,7 +201,7 @@ impl<P: Platform> Probe<P> {
         self.region.header.kind_mask.load(Ordering::Relaxed)
     }
 
-    /// Does this nonzero word drop such an event?
+    /// Does this nonzero control word drop an event of this kind on the calling thread?
     #[inline(always)]
     pub(crate) fn keeps_out(&self, word: u32, kind: EventKind) -> bool {
         control::keeps_out(word, kind, || self.thread())
@@ -213,7 +213,7 @@ impl<P: Platform> Probe<P> {
         P::thread_in(self.attachment)
     }
 
-    /// The time, if that takes no call.
+    /// The time, or `None` if reading the clock takes a call.
     #[inline(always)]
     pub(crate) fn ns_at_once<const MODE: RecordingMode>(&self) -> Option<u64> {
         let Region {
@@ -238,7 +238,7 @@ impl<P: Platform> Probe<P> {
         }
     }
 
-    /// Rings if the recorder sleeps until there is a shortage, and there is one.
+    /// Rings if the recorder sleeps until there is a shortage, and `is_short` returns true.
     #[inline]
     pub(crate) fn ring_if_short(&self, is_short: impl FnOnce() -> bool) {
         let sleeping = &self.region.header.tracer_sleeping;

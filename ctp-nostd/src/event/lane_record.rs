@@ -20,8 +20,8 @@ impl<P: Platform> Probe<P> {
         Some((at_ns, ring.place_in(room, at)))
     }
 
-    /// The ring of this thread with its known room, or the knowledge that there are no lanes. In
-    /// both cases the thread's id is known too.
+    /// The ring of this thread with its known room; `Some(None)` if there are no lanes; `None` if
+    /// neither is known. In the first two cases the thread's id is known too.
     #[inline(always)]
     pub(crate) fn cached_ring<const MODE: RecordingMode>(
         &self,

@@ -48,8 +48,8 @@ impl<P: Platform> Probe<P> {
         self.count_if_unnamed(id)
     }
 
-    /// The id in the table of chains of this set of branches. `site` is the id of the site to report
-    /// where the branches are not known.
+    /// The id of this set of branches in the table of chains, 0 if the table is full. `site` is the
+    /// id of the site to report where the branches are not known.
     #[cfg(feature = "alloc")]
     pub(crate) fn branches(&self, site: u32, set: &Set) -> u32 {
         CHAINS.id(branches::hash(site, set) >> 16, self.attachment, || {

@@ -23,8 +23,8 @@ use crate::protocol::lane::{Payload, ReservedRecord, ThreadEventKind};
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{Ordering, unlocked};
 
-/// Maximum number of levels of nested events of a coroutine: with the outermost event, and the one before it, as
-/// many as there are slots.
+/// Maximum number of nested events of a coroutine. Together with the outermost event and the event before that,
+/// they fill all slots.
 const MAX_DEPTH: u32 = SLOTS as u32 - 2;
 
 impl<P: Platform> StationHandle<P> {
@@ -65,7 +65,7 @@ impl<P: Platform> StationHandle<P> {
         self.probe.call_recorder::<ANY>();
     }
 
-    /// Starts the next event; nothing if the nesting is too deep.
+    /// Starts the next event. Returns `None` if the nesting is too deep.
     fn begin_slowly(&self) -> Option<StartedEvent> {
         let station = self.station;
         loop {
@@ -118,9 +118,9 @@ impl<P: Platform> StationHandle<P> {
         self.station.leave_out(kind);
     }
 
-    /// Counts an event that is dropped because of too deep nesting, and returns nothing. A deeper
-    /// nesting cannot happen; then another writer has overwritten one of the words, and the count
-    /// continues from the head.
+    /// Counts an event that is dropped because the nesting is too deep, and returns `None`. A
+    /// greater depth is possible only if another writer has overwritten one of the two words. Then
+    /// `begun` is set to the head, and the caller tries again.
     fn reject_too_deep(&self, depth: u32, head: u64) -> Option<()> {
         let station = self.station;
         if depth == MAX_DEPTH + 1 {
@@ -178,8 +178,8 @@ impl<P: Platform> StationHandle<P> {
         next.event_slowly(runs);
     }
 
-    /// Records a switch anew, as two events, because a handler has recorded an event of the waiting
-    /// coroutine in the meantime.
+    /// Records a switch again, as two events, because a handler has recorded an event of the
+    /// waiting coroutine in the meantime.
     #[cold]
     #[inline(never)]
     pub fn restart_switch(

@@ -18,9 +18,9 @@ const NONE: u32 = 1 << 30;
 /// A thread without a lane repeats its request after this many events.
 const RETRY_EVERY: u32 = 256;
 
-/// Where lanes are overwritten, only every so many of these requests is made. A request there makes
-/// few checks too, but reads the time of the latest record in each long lane. That takes longer
-/// than the events between two requests, and many of those lanes are being written by other
+/// Where lanes are overwritten, only one in this many repeated requests is made. Such a request
+/// makes few checks too, but reads the time of the latest record in each long lane. That takes
+/// longer than the events between two requests, and many of those lanes are being written by other
 /// threads.
 const OLDEST_RETRY_EVERY: u32 = 16;
 
@@ -96,8 +96,9 @@ impl<P: Platform> Probe<P> {
         is_recorded.ok().map(|_| ring)
     }
 
-    /// Requests a lane: returns its number plus 1; [`NONE`] if there was none for the thread, which
-    /// is counted; 0 where there are no lanes, which is counted if the recorder made some.
+    /// Requests a lane, and returns its number plus 1. Returns [`NONE`] if there was no lane for
+    /// the thread, and 0 if there are no lanes. A thread without a lane is counted if the recorder
+    /// made lanes.
     #[cold]
     fn claim_lane(&self, local: &Local) -> u32 {
         let thread = P::thread_in(self.attachment);
@@ -143,7 +144,7 @@ impl<P: Platform> Probe<P> {
     fn block_handlers(&self, local: &Local) {
         local.lane.store(self.blocked_word(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        local.own_ring.forget(); // a handler's, from just before
+        local.own_ring.forget(); // a handler may have set it just before
     }
 
     /// Unblocks handlers. Returns false if a handler of another attachment has changed the word.
@@ -159,7 +160,7 @@ impl<P: Platform> Probe<P> {
     }
 
     /// Sets the lane of a thread with [blocked](Self::blocked_word) handlers. A handler in a fork
-    /// has another attachment, is not blocked, and may have set a ring during this.
+    /// has another attachment, is not blocked, and may have set a ring in the meantime.
     fn settle(&self, local: &Local, number: u32) {
         match self.region.ring(number.wrapping_sub(1)) {
             Some(ring) => local.own_ring.set(ring, self.ring_mark),
@@ -194,7 +195,8 @@ impl<P: Platform> Probe<P> {
         number.map(|number| number as u32 + 1)
     }
 
-    /// Writes into a lane that it belongs to this thread from here on. False if there is no room.
+    /// Writes a record into a lane: from here on, the lane belongs to this thread. Returns false if
+    /// there is no room.
     fn introduce(&self, index: u32, thread: u64) -> bool {
         let Some(ring) = self.region.ring(index) else {
             return false;
@@ -218,8 +220,8 @@ impl<P: Platform> Probe<P> {
 
     /// Announces that this thread is about to end: its lane is available to other threads at once.
     /// Without this call, the lane becomes available when the thread is known to have exited. Do
-    /// not call it in a signal handler that returns into one of these calls: the event in progress
-    /// would be recorded in a lane that may belong to another thread by then.
+    /// not call this function in a signal handler that has interrupted a call of the probe: the
+    /// event in progress would be recorded in a lane that may belong to another thread by then.
     pub fn thread_ends(self) {
         let Some(local) = local::<P>().filter(|_| self.is_live()) else {
             return;
@@ -273,7 +275,7 @@ pub(crate) fn refresh_room(local: &Local, ring: Ring<'static>) {
         local.own_ring.has_room(ring, room);
     }
     if has_unrecorded_loss(local) {
-        local.own_ring.has_no_room(); // a handler's
+        local.own_ring.has_no_room(); // a handler has lost a record
     }
 }
 

@@ -8,7 +8,8 @@ use crate::linux::Task;
 use crate::protocol::chain::FoundWait;
 use crate::protocol::intern::site::SiteWord;
 
-/// Without the feature `alloc`, the data of a waker has no place, and wakes are not recorded.
+/// Without the feature `alloc`, there is no place for the data of a waker, and wakes are not
+/// recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {}
 

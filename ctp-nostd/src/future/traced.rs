@@ -75,7 +75,7 @@ impl<F: Future> Traced<F> {
     }
 
     /// The id that [`Wait::coroutine`](crate::Wait::coroutine) takes, for coroutines that wait for
-    /// the end of this future; 0 if it is not recorded. Ask before the future is spawned.
+    /// the end of this future; 0 if it is not recorded. Call this before the future is spawned.
     pub fn id(&self) -> u64 {
         self.task.id()
     }
@@ -115,7 +115,7 @@ impl<F: Future> Future for Traced<F> {
     }
 }
 
-/// A poll. A poll that completes or panics is the last: dropping the trace records the coroutine's
+/// A poll. A poll that completes or panics is the last: dropping the task records the coroutine's
 /// death, and a later poll records nothing.
 struct Run<'t> {
     task: &'t mut Task,

@@ -14,7 +14,7 @@ use crate::protocol::slot::EventKind;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The program did not say.
+    /// The program did not name a kind.
     #[default]
     Unknown = 0,
     /// A future that is polled.

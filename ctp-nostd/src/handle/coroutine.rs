@@ -45,11 +45,11 @@ pub struct Coroutine<P: Platform> {
     seen: Cell<u32>,
     /// The coroutine has returned a value that may hold its lock guards.
     may_return_lock: Cell<bool>,
-    /// How much the trace can know.
+    /// How much of the coroutine's life is recorded.
     knowledge: Cell<Knowledge>,
     /// The fields that an event needs come first in the handle.
     handle: AttachedOnce<StationHandle<P>>,
-    /// Where the coroutine was spawned, if it is not recorded but can be.
+    /// Where the coroutine was spawned, if it is not recorded yet.
     origin: Cell<Option<Origin>>,
 }
 
@@ -119,7 +119,7 @@ impl<P: Platform> Coroutine<P> {
         self.runs();
     }
 
-    /// Like [`run`](Self::run), and returns the cause of this run; nothing without a recorder.
+    /// Like [`run`](Self::run), and returns the cause of this run; `None` without a recorder.
     #[inline(always)]
     pub(crate) fn runs(&self) -> Option<RunCause> {
         match self.handle.live() {
@@ -129,7 +129,7 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// A coroutine that was born without a recorder runs.
+    /// Records a run of a coroutine that was born without a recorder.
     #[cold]
     #[inline(never)]
     fn run_late(&self) -> Option<RunCause> {
@@ -274,12 +274,13 @@ impl<P: Platform> Coroutine<P> {
     }
 
     /// Returns a handle that records wakes of this coroutine, from any thread. From the first waker
-    /// on, the trace can say that a coroutine was not woken.
+    /// on, the trace can say that the coroutine was not woken.
     pub fn waker(&self) -> Waker<P> {
         let Some(handle) = self.handle.live() else {
             return Waker::mute();
         };
-        // An earlier waker may wake the coroutine without a record.
+        // Otherwise, a waker that was made before the recording may wake the coroutine without a
+        // record.
         if self.is_whole() {
             let flags = handle.station.flags.load(Ordering::Relaxed) | FLAG_RECORDS_WAKES;
             handle.station.flags.store(flags, Ordering::Relaxed);
@@ -304,7 +305,8 @@ impl<P: Platform> Coroutine<P> {
         self.handle.live().is_some()
     }
 
-    /// Like [`waker`](Coroutine::waker), of a coroutine with counted wakers.
+    /// Like [`waker`](Coroutine::waker), and marks that the wakers of this coroutine are counted.
+    /// `None` if the coroutine is not recorded.
     #[cfg(feature = "alloc")]
     pub(crate) fn counted_waker(&self) -> Option<Waker<P>> {
         let waker = self.waker();
@@ -326,7 +328,7 @@ impl<P: Platform> Coroutine<P> {
         core::ptr::from_ref(self).addr() as u64
     }
 
-    /// Makes this coroutine the current one on this thread, which discards earlier announcements.
+    /// Makes this coroutine the thread's current coroutine, which discards earlier announcements.
     #[inline(always)]
     fn enter(&self, handle: &StationHandle<P>, local: Option<&Local>) -> RunCause {
         if let Some(local) = local {
@@ -345,8 +347,8 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// This coroutine leaves, and the next one takes its place. Usually both run inside of the same
-    /// outer coroutine, or of none.
+    /// Makes `next` the current coroutine of this thread in place of this coroutine. Usually both
+    /// run inside of the same outer coroutine, or of none.
     #[inline(always)]
     fn replace_current(
         &self,
@@ -372,7 +374,7 @@ impl<P: Platform> Coroutine<P> {
     fn set_current(&self, local: &Local, handle: &StationHandle<P>) {
         let running = local.current.load(Ordering::Relaxed) as u32;
         if running != self.previous.get() && running != handle.word {
-            self.previous.set(running); // it is never the previous of itself
+            self.previous.set(running); // no coroutine is its own previous coroutine
         }
         local.current.store(handle.word.into(), Ordering::Relaxed);
     }

@@ -71,13 +71,13 @@ impl<P: Platform> Probe<P> {
         announce::announce(local, self.site(wait.place), &wait);
     }
 
-    /// Records that a resource is closed for which coroutines may wait. Nothing that still comes
-    /// from the resource will resume them, so they wait for ever unless they are woken now.
+    /// Records that a resource, for which coroutines may wait, is closed. From now on, the resource
+    /// resumes none of these coroutines, so they wait for ever unless they are woken now.
     ///
-    /// Call it just before the call that closes or frees the resource: afterwards its number may
+    /// Call this just before the call that closes or frees the resource: afterwards its number may
     /// belong to another resource, and the record would affect the wrong coroutines. For a file
-    /// with several descriptors, name the last one that coroutines wait for. The caller is recorded
-    /// as the site.
+    /// with several descriptors, name the last descriptor that coroutines wait for. The caller is
+    /// recorded as the site.
     ///
     /// The type says what the resource is: an `i32` is a descriptor, a `usize` is the address of a
     /// lock or a channel, and a `u64` is a number that the program defines, even if it is an address.
@@ -115,7 +115,8 @@ impl<P: Platform> Probe<P> {
     }
 
     /// Like [`acquired`](Self::acquired), at this site. Meant for callers that are not user code,
-    /// such as a future that takes a lock and was made at a user's line, as its [`Wait`] was.
+    /// such as a future that takes a lock. Pass the user's line that made the future, as for its
+    /// [`Wait`].
     #[inline]
     pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
         self.emit_hold(ThreadEventKind::Acquire, 0, resource.into(), place);
@@ -123,9 +124,9 @@ impl<P: Platform> Probe<P> {
 
     /// Like [`acquired`](Self::acquired), for a holder of a lock that others may hold at the same
     /// time, such as a reader of an `RwLock`. Each holder calls [`released`](Self::released). The
-    /// trace then reports a deadlock through readers, and does not take the lock for free while a
-    /// reader holds it. Whatever waits for the lock while only readers hold it is assumed to need
-    /// all of them to release the lock, directly or behind a writer in the queue.
+    /// trace then reports a deadlock through readers, and does not consider the lock free while a
+    /// reader holds it. A coroutine that waits for the lock while only readers hold it is assumed
+    /// to need all of them to release the lock, directly or behind a writer in the queue.
     #[inline]
     #[track_caller]
     pub fn acquired_shared(self, resource: impl Into<Resource>) {

@@ -76,8 +76,8 @@ impl<P: Platform> Waker<P> {
 
     /// Records that the coroutine is about to be made ready; the caller is the site of the wake.
     /// Call this *before* the coroutine is queued: the other order would report a woken coroutine
-    /// as not woken (see [`crate::wake`]). A coroutine that uses up a wake without being suspended,
-    /// such as a permit, must [run](crate::Coroutine::run) again.
+    /// as not woken (see [`crate::wake`]). A coroutine that consumes a wake, such as a permit,
+    /// without being suspended must [run](crate::Coroutine::run) again.
     #[inline]
     #[track_caller]
     pub fn wake(&self) {

@@ -22,8 +22,8 @@ use crate::memory::Region;
 use crate::memory::request::MemoryRequest;
 use crate::protocol::attach_request::AttachRequest;
 
-/// Where a recorder asks this program to attach while it runs. The recorder finds it by its first
-/// bytes, so it must be there even where nothing else of the probe is used.
+/// Where a recorder asks this program to attach while it runs. The recorder finds this static by
+/// its first bytes, so the static must exist even if nothing else of the probe is used.
 #[used]
 pub(super) static REQUEST: AttachRequest = AttachRequest::new();
 
@@ -40,7 +40,7 @@ struct Recorder<'r> {
 /// Attaches to the recorder that launched this program; does nothing without a recorder. Returns
 /// true if events are recorded from now on.
 ///
-/// Call it first thing in `main`, before there are threads. A second call changes nothing. If
+/// Call this first thing in `main`, before there are threads. A second call changes nothing. If
 /// attaching to the recorder fails, one line on stderr says why, and the program runs untraced.
 pub fn attach() -> bool {
     if session::has_attached() {
@@ -106,7 +106,7 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
     if let Ok(shared) = &shared
         && recorder.is_at_start
     {
-        join_barrier(&shared.region); // before the recorder learns of this process, see there
+        join_barrier(&shared.region); // before the recorder learns of this process, see `join_barrier`
     }
     let socket = Socket::dial(path);
     let (mapping, attach_id) = match shared {
@@ -130,7 +130,7 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
     let result = memory::fork_words_page().and_then(|page| {
         session::use_page(page);
         let connection = Connection {
-            // With threads, the kernel takes too long for that.
+            // With threads, the kernel takes too long for `join_barrier`.
             is_ordered: recorder.is_at_start && join_barrier(&mapping.region),
             mapping,
             attach_id,
@@ -146,20 +146,20 @@ fn open(recorder: &Recorder<'_>) -> Result<(), NotAttached> {
     })
 }
 
-/// This process stays unrecorded for a reason of its own. A request that cannot be answered makes
-/// the recorder count the process.
+/// Makes the recorder count this process, which stays unrecorded for a reason of its own: sends a
+/// request that cannot be answered.
 fn request_unusable(path: &[u8]) {
     if let Some(socket) = Socket::dial(path) {
         socket.request_unusable();
     }
 }
 
-/// The first process uses the memory that all processes can find. A further process asks for its
-/// own, and shares the first memory if it gets none.
+/// The first process uses the memory that all processes can find. A further process asks for memory
+/// of its own, and shares the first memory if it gets none.
 fn choose(shared: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) {
     let region = shared.region;
     if !region.extended {
-        // No reader interprets the id; it only separates the ids of several processes.
+        // No reader interprets the id; it only keeps the probe ids of several processes apart.
         return (
             shared,
             rustix::process::getpid().as_raw_nonzero().get() as u16,
@@ -181,7 +181,8 @@ fn choose(shared: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16
     }
 }
 
-/// This process's row in the table of processes that share a memory, counted from 1.
+/// This process's row in the table of processes that share a memory, counted from 1; 0 if the table
+/// is full.
 fn row_in(region: &Region<'_>) -> u16 {
     let row = region
         .attaches

@@ -63,9 +63,9 @@ pub fn waits_for(wait: Wait) {
     }
 }
 
-/// Records that a resource is closed for which coroutines may wait. The type says what it is: a
-/// descriptor (`i32`), the address of a lock or a channel (`usize`), or something defined by the
-/// program (`u64`). See [`Probe::closed`].
+/// Records that a resource, for which coroutines may wait, is closed. The type says what the
+/// resource is: a descriptor (`i32`), the address of a lock or a channel (`usize`), or something
+/// defined by the program (`u64`). See [`Probe::closed`].
 #[inline]
 #[track_caller]
 pub fn closed(resource: impl Into<Resource>) {
@@ -75,8 +75,8 @@ pub fn closed(resource: impl Into<Resource>) {
 }
 
 /// Records that the coroutine that runs on this thread, or else the thread, holds a resource from
-/// now on. The type says what it is: the address of a lock (`usize`), or something defined by the
-/// program (`u64`). See [`Probe::acquired`].
+/// now on. The type says what the resource is: the address of a lock (`usize`), or something
+/// defined by the program (`u64`). See [`Probe::acquired`].
 ///
 /// ```
 /// # let lock = std::sync::Mutex::new(0);

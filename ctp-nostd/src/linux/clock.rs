@@ -25,7 +25,8 @@ fn fallback_ns(header: Option<&Header>) -> u64 {
     again.unwrap_or_else(kernel_ns)
 }
 
-/// The time by the processor's counter. `None` without a calibration, or while one is replaced.
+/// The time by the processor's counter. `None` without a calibration, or while the calibration is
+/// being replaced.
 #[inline(always)]
 pub(super) fn counted_ns(header: &Header) -> Option<u64> {
     clock::read(header)?.ns_at(clock::ticks())

@@ -78,8 +78,8 @@ impl Settings {
         }
     }
 
-    /// Reads `/proc/self/environ` in pieces. An entry longer than the buffer is not one of the
-    /// three.
+    /// Reads `/proc/self/environ` in pieces. An entry longer than the buffer is none of the three
+    /// variables.
     fn read_initial(&mut self) {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let Ok(file) = openat(CWD, c"/proc/self/environ", flags, Mode::empty()) else {

@@ -86,7 +86,7 @@ fn map(file: &OwnedFd, bytes: usize) -> Result<(*mut c_void, usize), Errno> {
     let (none, shared) = (ProtFlags::empty(), MapFlags::SHARED);
     // SAFETY: a new mapping at an address chosen by the kernel touches no memory that is in use.
     let base = unsafe { mmap(ptr::null_mut(), bytes, none, shared, file, 0)? };
-    // SAFETY: of the mapping just made, which nothing uses yet.
+    // SAFETY: affects only the mapping just made, which nothing uses yet.
     let accessible =
         unsafe { munlock(base, bytes).and_then(|()| mprotect(base, bytes, READ_WRITE)) };
     if let Err(error) = accessible {
@@ -97,7 +97,7 @@ fn map(file: &OwnedFd, bytes: usize) -> Result<(*mut c_void, usize), Errno> {
     // A core dump of the program would otherwise contain all of it, even untouched pages: a
     // gigabyte. The recorder has the content anyway. A kernel that does not know this advice may
     // refuse it.
-    // SAFETY: of the mapping just made; changes nothing that the program can see.
+    // SAFETY: affects only the mapping just made; changes nothing that the program can see.
     let _ = unsafe { madvise(base, bytes, Advice::LinuxDontDump) };
     Ok((base, bytes))
 }

@@ -62,7 +62,8 @@ static STATE: SessionState = SessionState {
     clock: AtomicPtr::new(ptr::null_mut()),
 };
 static NOT_ATTACHED: ForkWords = ForkWords::new();
-/// Attachments of this process and its ancestors; inherited by a fork, never restarted.
+/// Number of attempts to attach of this process and its ancestors. A fork inherits the count, which
+/// is never reset.
 static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
 /// Whether this process, or one of its ancestors, has attached.
@@ -175,7 +176,7 @@ fn attach_fork(page: &ForkWords) -> Option<&'static Session> {
         return None;
     }
     if parent.forbids_calls {
-        // A fork would have to make system calls.
+        // Attaching the fork would take system calls.
         if page.follower.swap(ForkWords::NEVER, Ordering::Relaxed) != ForkWords::NEVER {
             parent.probe.region.header.count_unreached();
         }
@@ -205,7 +206,7 @@ fn attach_with_own_memory(page: &ForkWords, parent: &Session) -> Option<&'static
     let socket = Socket::dial(&parent.path);
     let (mapping, attach_id) = request_own(MemoryRequest::Own, socket.as_ref(), parent.limit)
         .inspect_err(|reason| {
-            // This fork still shares its parent's memory.
+            // Counted in the parent's memory, which this fork still shares.
             if *reason == NoOwnMemory::Unreached {
                 of_parent.header.count_unreached();
             }
@@ -245,7 +246,7 @@ fn wait_for_follower(page: &ForkWords) -> Option<&'static Session> {
     None
 }
 
-/// Together, longer than the answer timeout.
+/// Number of pauses, which together are longer than the answer timeout.
 const PAUSES: u32 = 6_000;
 const PAUSE: Timespec = Timespec {
     tv_sec: 0,
@@ -259,13 +260,13 @@ pub(super) struct Connection {
     pub socket: Option<Socket>,
     /// The recorder's socket, for the request of a fork.
     pub path: Path,
-    /// Largest number of stations to use, also of a fork.
+    /// Largest number of stations to use, also in a fork.
     pub limit: u32,
     /// The result of [`join_barrier`], or false.
     pub is_ordered: bool,
 }
 
-/// Publishes the session, after which there are events.
+/// Publishes the session. From then on, events are recorded.
 pub(super) fn start_session(page: &ForkWords, connection: Connection) -> Result<(), Errno> {
     let Connection {
         mapping,
@@ -294,11 +295,11 @@ pub(super) fn start_session(page: &ForkWords, connection: Connection) -> Result<
     Ok(())
 }
 
-/// Has the recorder declared that it issues a `membarrier` before each sleep, and does that reach
-/// this process? Registering is cheap only while there is one thread, and no other process reads
-/// this process's memory. Otherwise the kernel waits for all processors, which takes 5 to 30 ms.
-/// The recorder starts to read as soon as a process has connected. A second registration costs
-/// nothing.
+/// Registers this process for the recorder's `membarrier`, if the recorder has declared that it
+/// issues one before each sleep. Returns whether that barrier reaches this process. Registering is
+/// cheap only while there is one thread, and no other process reads this process's memory.
+/// Otherwise the kernel waits for all processors, which takes 5 to 30 ms. The recorder starts to
+/// read as soon as a process has connected. A second registration costs nothing.
 pub(super) fn join_barrier(region: &Region<'_>) -> bool {
     region.extended
         && region.header.declares_barrier()

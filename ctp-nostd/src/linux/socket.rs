@@ -78,7 +78,7 @@ impl Socket {
     }
 
     /// Requests memory for this process, and waits a bounded time. After that the recorder can no
-    /// longer send an answer, so that it knows the outcome.
+    /// longer send an answer, so that the recorder knows the outcome.
     pub fn request_memory(&self, request: MemoryRequest) -> Result<OwnedFd, NoOwnMemory> {
         send(&self.fd, request.bytes(), QUIETLY).map_err(|_| NoOwnMemory::Unreached)?;
         self.await_answer();
@@ -96,7 +96,7 @@ impl Socket {
         }
     }
 
-    /// Waits until the deadline, however many signals arrive.
+    /// Waits for an answer until the deadline, however many signals arrive.
     fn await_answer(&self) {
         let end_ns = kernel_ns().saturating_add(ANSWER_TIMEOUT_NS);
         let mut answer = [PollFd::new(&self.fd, PollFlags::IN)];
@@ -127,12 +127,12 @@ impl Socket {
         }
     }
 
-    /// Closes the descriptor in a fork, which has a copy and no use for it.
+    /// Closes the descriptor in a fork, which has a copy but does not need it.
     pub fn close_in_a_fork(&self) {
         if self.is_own_socket() {
             // SAFETY: this closes the process's copy of its own descriptor. Any other user of the
-            // inherited session finds by the identity that it is no longer that socket, and leaves
-            // it alone.
+            // inherited session finds by the identity that the number no longer belongs to that
+            // socket, and leaves the number alone.
             unsafe { rustix::io::close(self.fd.as_raw_fd()) };
         }
     }

@@ -12,9 +12,10 @@
 //! signal handler on an alternate stack, lies in another mapping. Such a stack is not walked: the
 //! program may unmap it at any time.
 //!
-//! A mapping alone proves that for the main thread, whose stack the kernel never merges with other
-//! memory. Other anonymous mappings are merged if they touch, so one line of `/proc/self/maps` may hold
-//! a coroutine's stack, unrelated memory, and a thread's stack. Therefore two more things are checked:
+//! For the main thread, a single mapping of the stack pointer and the anchor proves that the stack is
+//! its own: the kernel never merges the initial stack with other memory. Other anonymous mappings are
+//! merged if they touch, so one line of `/proc/self/maps` may hold a coroutine's stack, unrelated
+//! memory, and a thread's stack. Therefore two more things are checked:
 //!
 //! - The thread's stack is guarded: below the stack pointer there is a mapping without access, or a
 //!   guard region. Together with the single mapping this suffices for every stack that has a guard.

@@ -143,7 +143,8 @@ macro_rules! layout {
 
 layout! {
         /// Start of the memory. The first 0x18 bytes are cTP v1; the rest is the extension.
-        // One field per word of `LAYOUT.md`, so that a test can compare them. This explains the size.
+        // One field per word of `LAYOUT.md`, so that a test can compare them. Hence the length of
+        // this struct.
     #[derive(Default)]
     pub struct Header, 1024, align 1024 {
         0x000 magic: AtomicU64,

@@ -165,8 +165,8 @@ impl<'m> Region<'m> {
         self.header.allocated_count.load(Ordering::Acquire)
     }
 
-    /// Stations that were handed out, which are all there is to read. Reading more would only make
-    /// the kernel allocate pages.
+    /// Stations that were handed out. Only these need to be read: reading more would make the
+    /// kernel allocate pages.
     pub fn allocated(&self) -> &'m [Station] {
         let count = self.header.allocated_count.load(Ordering::Acquire) as usize;
         &self.stations[..count.min(self.stations.len())]

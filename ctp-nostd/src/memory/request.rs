@@ -11,7 +11,8 @@
 //! asks, so the recorder counts it as not recorded. All other bytes on the socket only mean "check
 //! for new events".
 
-/// The bytes of a request. They differ from the doorbell, which is single bytes of one value.
+/// The bytes of a request. They differ from the bytes of the doorbell, which all have the same
+/// value.
 pub const REQUEST: [u8; 8] = *b"CTPmem1\n";
 /// Follows [`REQUEST`] if the process falls back to the first memory when it is denied its own. A
 /// recorder that does not know this byte ignores it.
@@ -58,7 +59,7 @@ impl MemoryRequest {
         }
     }
 
-    /// Parses the first bytes of a connection; nothing if they are no request.
+    /// Parses the first bytes of a connection; `None` if they are no request.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(&REQUEST)?;
         Some(match rest.first() {

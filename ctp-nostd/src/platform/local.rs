@@ -38,7 +38,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// A thread of which nothing is remembered yet.
+    /// The initial state of a thread.
     pub const fn new() -> Self {
         Local {
             identity: AtomicU64::new(0),

@@ -5,7 +5,7 @@
 pub(crate) type RecordingMode = u8;
 
 /// The mode of most recordings: history in lanes that are not overwritten, without aggregates,
-/// under a recorder that orders events and its own sleep.
+/// under a recorder that orders events and its own sleep (see [`crate::doorbell`]).
 pub(crate) const USUAL: RecordingMode = 0;
 /// Like [`USUAL`], but lanes are overwritten, and there are aggregates.
 pub(crate) const USUAL_FLIGHT: RecordingMode = 1;

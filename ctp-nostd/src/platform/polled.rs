@@ -18,7 +18,7 @@ pub(crate) struct Polled {
     base: AtomicUsize,
     /// The first chain that was found; in the upper half the last chain, if the poll found several.
     /// Carries [`WAKER_DROPPED`], [`LAST_WAKER_DROPPED`] and [`SOME_WAKER_DROPPED`], and
-    /// [`WAKER_TAKEN`] instead of a chain if a waker was taken whose chain is not known.
+    /// [`WAKER_TAKEN`] instead of a chain if the chain of a taken waker is not known.
     found: AtomicU64,
     /// Return address of the latest clone of a traced future's waker, see
     /// `future/wakers/functions.rs`.
@@ -73,9 +73,9 @@ impl Polled {
         }
     }
 
-    /// Whether a future that is polled with this waker is polled by another future within the
-    /// traced future, which wakes it by wakers of its own. False if no traced future is polled
-    /// here.
+    /// Whether this waker is not that of the innermost traced future: a future between the traced
+    /// future and the leaf polls the leaf with a waker of its own. False if no traced future is
+    /// polled here.
     #[inline]
     pub fn is_by_another(&self, waker: usize) -> bool {
         ![0, waker].contains(&self.waker.load(Ordering::Relaxed))
@@ -179,14 +179,14 @@ impl Polled {
 pub(crate) enum Recorded {
     /// The poll has no other chain.
     Only,
-    /// The earlier waits may be over, and this one differs from them.
+    /// The waits of the earlier chains may be over, and this chain belongs to another wait.
     Superseding,
     /// The poll has other chains, the first of which has this id.
     After(u32),
 }
 
-/// Set in `found`: the chains found are most likely of waits that are over, if the final wait takes
-/// a waker afterwards. Ids of chains are smaller.
+/// Set in `found`: the waits of the chains found so far are most likely over, if the final wait
+/// takes a waker afterwards. Ids of chains are smaller.
 const WAKER_DROPPED: u64 = (chain::WAKER_DROPPED as u64) << 32;
 
 /// Set in `found`: those waits are over, even if no waker is taken afterwards.

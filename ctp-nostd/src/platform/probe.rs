@@ -18,7 +18,8 @@ pub struct Probe<P> {
     pub(crate) attachment: u32,
     pub(crate) attach_id: u16,
     pub(crate) mode: RecordingMode,
-    /// The recorder orders events and its own sleep, so events need no fence.
+    /// The recorder orders events and its own sleep (see [`crate::doorbell`]), so events need no
+    /// fence.
     pub(crate) is_ordered: bool,
     /// Identifies a thread's ring as belonging to this attachment.
     pub(crate) ring_mark: RingMark,

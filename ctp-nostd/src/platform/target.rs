@@ -67,8 +67,7 @@ pub unsafe trait Platform: 'static {
     fn now_ns() -> u64;
 
     /// Like [`now_ns`](Platform::now_ns), but only if that needs no more than this header;
-    /// otherwise nothing. An event tries this first, because a call makes the code around it
-    /// slower.
+    /// otherwise `None`. An event tries this first, because a call makes the code around it slower.
     #[inline]
     fn ns_at_once(header: &Header) -> Option<u64> {
         let _ = header;
@@ -123,7 +122,7 @@ pub unsafe trait Platform: 'static {
     }
 
     /// Whether a recorder has asked the program to attach while it runs. Then coroutines that are
-    /// not recorded try that when they run.
+    /// not recorded try to attach the program when they run.
     #[doc(hidden)]
     #[inline(always)]
     fn is_attach_requested() -> bool {

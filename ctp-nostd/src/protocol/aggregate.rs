@@ -14,15 +14,15 @@
 //!   U6 latch = 4k + 4        (release)          else again, a few times; then BUSY
 //! ```
 //! A writer that dies within an update leaves one copy whole, and the latch says which. So no wide
-//! atomic write is needed, and no reader holds up the writer.
+//! atomic write is needed, and no reader delays the writer.
 //!
-//! An event is added before the head counts it, and events that a signal handler records within it
-//! are left to it (E5 of `event/fast_path.rs`, `event/slow_path.rs`). So no handler comes between
-//! these steps. If the latch is nevertheless not a multiple of four, an update is in progress, and
-//! the aggregate is left alone.
+//! An event is added before the head counts the event. Events that a signal handler records within
+//! another event are added by that other event (E5 of `event/fast_path.rs`, `event/slow_path.rs`).
+//! So no handler comes between these steps. If the latch is nevertheless not a multiple of four, an
+//! update is in progress, and the aggregate is left alone.
 //!
-//! The two copies, of which readers take the copy that is not being written, are the idea of
-//! DTrace's principal buffers and of the Linux kernel's `seqcount_latch`.
+//! DTrace's principal buffers and the Linux kernel's `seqcount_latch` have the same idea: two
+//! copies, of which readers take the copy that is not being written.
 
 use crate::memory::layout::{Aggregate, Header, Station};
 use crate::protocol::slot::{AFTER_FILTERED, EventKind};
@@ -177,7 +177,7 @@ impl<'m> Latched<'m> {
         self.latch.store(idle, Ordering::Relaxed);
     }
 
-    /// Reader: returns the statistics, or nothing if the writer interfered in every try.
+    /// Reader: returns the statistics, or `None` if the writer interfered in every try.
     pub fn read(&self) -> Option<Durations> {
         (0..TRIES).find_map(|_| self.read_once())
     }
@@ -304,8 +304,8 @@ impl Station {
         durations.add(ns, bins);
     }
 
-    /// Recorder: is the coroutine's latest event counted, with more events to come? False after a
-    /// death, and for a probe that keeps no aggregates, which leaves zeros there.
+    /// Recorder: whether the probe keeps aggregates of this coroutine, and the coroutine has not
+    /// ended. A probe that keeps no aggregates leaves zeros in their words.
     pub fn is_counting(&self) -> bool {
         let Aggregate { count, min, .. } = &self.waiting_a;
         let is_kept = min.load(Ordering::Relaxed) != 0 || count.load(Ordering::Relaxed) != 0;

@@ -7,9 +7,9 @@
 //!   3 number = 1                          4 number != 0: reads the paths and attaches, once
 //!   6 reads the outcome                   5 outcome = ATTACHED or FAILED
 //! ```
-//! The recorder writes through `/proc/PID/mem`, which the kernel permits to whatever may trace the
-//! program. Each write is a system call of its own, so step 4 sees the paths of step 2. Nothing
-//! else is ever written into a program from outside.
+//! The recorder writes through `/proc/PID/mem`, which the kernel permits to a process that may
+//! trace the program. Each write is a system call of its own, so step 4 sees the paths of step 2.
+//! Nothing else is ever written into a program from outside.
 //!
 //! A program attaches once in its life. A recorder that finds a `number` other than 0 writes nothing:
 //! the program has attached before, or another recorder's request is pending.

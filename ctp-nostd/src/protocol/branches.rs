@@ -2,10 +2,11 @@
 //! the same time. Each set is stored once, in the table of chains. Both halves.
 //!
 //! The first chain is that of the leaf which was polled last; the others are in the order of their
-//! ids. So the random order of a `select!` gives no more sets than it has branches. In the event of
-//! the wait, the argument has a bit for each branch, in this order: it has waited since before this
-//! poll. From bit 8 on, the argument has a bit for each branch of the previous wait, in the order of
-//! that set: none of its wakers was called, but it is no branch of this wait.
+//! ids. So the random order of a `select!` gives no more sets than the `select!` has branches. In
+//! the event of the wait, the argument has a bit for each branch, in this order: 1 if the branch has
+//! waited since before this poll. From bit 8 on, the argument has a bit for each branch of the
+//! previous wait, in the order of that set: 1 if none of the wakers of the branch was called, but
+//! the branch is not in this wait.
 
 use heapless::Vec;
 
@@ -30,7 +31,7 @@ const _: () = assert!(MAX_BRANCHES * size_of::<u64>() <= TEXT_BYTES);
 pub(crate) struct Set {
     /// The others first, then the last polled.
     branches: Vec<(u32, bool), MAX_BRANCHES>,
-    /// A bit for each branch of the previous wait that was not woken, and is in this set no more.
+    /// A bit for each branch of the previous wait that was not woken, and is no longer in this set.
     departed: u64,
 }
 
@@ -67,7 +68,7 @@ impl Set {
         self.branches.is_empty()
     }
 
-    /// Notes the previous wait, in which the branches that have departed are marked.
+    /// Notes the branches that have departed, which are marked in the set of the previous wait.
     pub fn note_departed(&mut self, before: &Set) {
         self.departed = before.marks();
     }

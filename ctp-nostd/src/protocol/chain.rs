@@ -102,8 +102,8 @@ impl Chain {
 pub(crate) struct FoundChain {
     /// Id in the table of chains, 0 for none.
     pub chain: u32,
-    /// The last chain found, if the same poll found others; else 0. Carries `WAKER_DROPPED` and
-    /// `LAST_WAKER_DROPPED` until `settled` removes them.
+    /// The last chain found, if the same poll found others; else 0. Carries `WAKER_DROPPED`,
+    /// `LAST_WAKER_DROPPED` and `SOME_WAKER_DROPPED` until `settled` removes them.
     pub last: u32,
     /// The wakers with which the poll left the coroutine.
     pub wakers: PollWakers,
@@ -121,7 +121,7 @@ pub(crate) enum PollWakers {
     /// The poll took no waker, but a waker of an earlier poll is left.
     #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "not counted"))]
     Earlier,
-    /// The poll took no waker, and none is left.
+    /// The poll took no waker, or dropped all wakers afterwards, and none is left.
     Unregistered,
 }
 
@@ -179,7 +179,7 @@ impl FoundChain {
     }
 }
 
-/// Where the wait is in which a poll has ended.
+/// The wait in which a poll has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundWait {
     /// Id in the table of chains, of a chain or of a set of branches; 0 if not known.

@@ -1,5 +1,5 @@
-//! The processor's counter as a clock: the recorder calibrates it against CLOCK_MONOTONIC, and
-//! probes convert. Both halves.
+//! The processor's counter as a clock: the recorder calibrates the counter against CLOCK_MONOTONIC,
+//! and probes convert ticks to nanoseconds. Both halves.
 //!
 //! ```text
 //!   recorder                                probe
@@ -20,15 +20,15 @@ use crate::sync::{AtomicU64, Ordering, fence};
 pub struct Calibration {
     /// Counter at that moment.
     pub ticks: u64,
-    /// Time at that moment.
+    /// Time at that moment, nanoseconds of CLOCK_MONOTONIC.
     pub ns: u64,
     /// Nanoseconds per tick, times 2^64: less than 1 ns per tick. 0: no calibration.
     pub mult: u64,
 }
 
 impl Calibration {
-    /// Converts a counter value to a time. Returns nothing for a value before the line's own
-    /// moment, for example if the counter restarted while the machine slept.
+    /// Converts a counter value to a time. Returns `None` for a value before the moment of the
+    /// calibration, for example if the counter restarted while the machine slept.
     #[inline(always)]
     pub fn ns_at(&self, ticks: u64) -> Option<u64> {
         let since = u128::from(ticks.checked_sub(self.ticks)?);
@@ -54,7 +54,7 @@ pub fn withdraw(header: &Header) {
     publish(header, &Calibration::default());
 }
 
-/// Probe: returns the current calibration, unless there is none or it is just changing.
+/// Probe: returns the current calibration; `None` without one, or while the recorder replaces it.
 #[inline(always)]
 pub fn read(header: &Header) -> Option<Calibration> {
     if !HAS_COUNTER {
@@ -78,8 +78,8 @@ fn line_of(header: &Header, index: u32) -> &[AtomicU64; 4] {
     &header.clock_lines[index as usize % 2]
 }
 
-/// False on other processors: such a program may run in an emulator, under a recorder that has a
-/// counter.
+/// Whether this target has the counter. A program for another target may run in an emulator, under
+/// a recorder that has a counter.
 const HAS_COUNTER: bool = cfg!(any(target_arch = "x86_64", target_arch = "x86", loom));
 
 /// Reads the counter. Only the recorder knows whether it runs at the same rate on all processors.

@@ -1,4 +1,5 @@
-//! Control: the recorder stops, filters and resumes recording while events flow. Both halves.
+//! Control: the recorder stops, filters and resumes recording while the program emits events. Both
+//! halves.
 //!
 //! ```text
 //!   probe, at each event                          recorder
@@ -16,8 +17,8 @@
 //!
 //! As in [`crate::doorbell`], K3 shrinks to a compiler fence where C2 is followed by `membarrier`.
 //! A process that the kernel did not register for `membarrier` is outside this argument. For such a
-//! process the recorder waits a millisecond, which no memory model guarantees to suffice but every
-//! store buffer meets.
+//! process the recorder waits a millisecond. No memory model guarantees that this suffices, but
+//! every store buffer drains within that time.
 //!
 //! K4 does not take the event back if a signal handler has recorded an event of the same coroutine
 //! since K2. In that case the handler's event was judged by an older word after K2, C3 waits for
@@ -27,13 +28,12 @@
 //! version. The word 0 means no control: one load, one branch. The other words of the header only
 //! show the current state to observers, and no probe reads them.
 //!
-//! **Dropped events** take no number and no time, and are in no slot and no lane. So kept events
-//! are numbered without gaps, and an event that is absent on purpose cannot be taken for lost. A
-//! dropped event is counted in `dropped_filtered`, and `state` records its kind, which says what the
-//! coroutine does now. The next kept event carries [`AFTER_FILTERED`], so
-//! readers do not take the time between its neighbours for a single wait or run. If the recording
-//! ends before such an event, only `state` describes the present, and no verdict is built on
-//! earlier events.
+//! **Dropped events** take no number and no time, and are in no slot and no lane. So kept events are
+//! numbered without gaps, and an event that is absent on purpose cannot be mistaken for a lost
+//! event. A dropped event is counted in `dropped_filtered`, and `state` records its kind, which says
+//! what the coroutine does now. The next kept event carries [`AFTER_FILTERED`], so readers do not
+//! take the time between its neighbours for a single wait or run. If the recording ends before such
+//! an event, only `state` describes the present, and no verdict is built on earlier events.
 //!
 //! **Births and deaths** pass every filter, but are dropped while recording is stopped. During that
 //! time the station itself records the birth, and `is_dead` the death. Threads do not record wakes
@@ -52,7 +52,7 @@ const KIND: u32 = 7;
 
 /// Bit of `kind_mask`: all events are dropped. Bit k: events of kind k are dropped.
 const STOPPED: u32 = 1;
-/// Upper bits of `kind_mask`: the only thread with runs and suspends that are kept, or 0.
+/// Upper bits of `kind_mask`: the only thread from which runs and suspends are kept, or 0.
 const THREAD_SHIFT: u32 = 8;
 /// Thread ids in `kind_mask` are smaller than this.
 pub const THREAD_LIMIT: u32 = 1 << (u32::BITS - THREAD_SHIFT);

@@ -12,7 +12,7 @@ use crate::memory::{MappedMemory, Refused, Region};
 use crate::protocol::aggregate::Bins;
 use crate::sync::{AtomicU32, Ordering};
 
-/// Sites, chains, and names that a recording has room for, each.
+/// Number of sites that a recording has room for, and likewise of chains and of names.
 pub const ENTRIES: u32 = 4096;
 const PAGE_BYTES: u64 = 4096;
 /// Processes that can attach to a recording.

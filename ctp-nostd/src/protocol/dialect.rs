@@ -8,7 +8,7 @@
 //! | seq of event n | n + 1 | 2 (n div 8) + 2 |
 //!
 //! Numbers are compared by their distance. So a corrupt number, near 2^64 or far behind, blocks its
-//! slot only until its writer comes round again.
+//! slot only until the writer writes that slot again.
 
 use crate::memory::layout::{SLOTS, Station};
 use crate::protocol::slot::{self, Epoch, Snapshot, event_of, final_seq, index_of};
@@ -22,11 +22,11 @@ pub enum Dialect {
     PerSlot,
 }
 
-/// Detects how this station's writer numbers its events; nothing before the first event.
+/// Detects how this station's writer numbers its events; `None` before the first event.
 ///
 /// A live writer continues between the reads of two slots. D2's first event may be written after
 /// slot 0 was read, and its second before slot 1 is read. That alone would look like D1. A second
-/// read sees slot 0 written, so the answer is D1 only if it looks like D1 twice.
+/// read sees slot 0 written, so the answer is D1 only if both reads look like D1.
 pub fn of(station: &Station) -> Option<Dialect> {
     match detect(&station.seqs())? {
         Dialect::PerStation => detect(&station.seqs()),
@@ -34,7 +34,7 @@ pub fn of(station: &Station) -> Option<Dialect> {
     }
 }
 
-/// Detects the dialect from the sequence numbers of a station at rest; nothing while all are zero.
+/// Detects the dialect from the sequence numbers of a station at rest; `None` while all are zero.
 ///
 /// D1 holds if every nonzero number equals its slot's index modulo 8. D2's first event has 1 or 2
 /// in slot 0, and later numbers stay too close to each other for this ever to hold.
@@ -63,7 +63,7 @@ pub enum Fetched {
     NotYet,
     /// The event is being written, or its writer died while writing.
     Torn,
-    /// The event is overwritten. The oldest event that may still exist is this.
+    /// The event is overwritten. The value is the number of the oldest event that may still exist.
     Overwritten(u64),
 }
 

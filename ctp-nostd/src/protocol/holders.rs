@@ -1,6 +1,6 @@
-//! The count of holders of the data that the wakers of a future share. The holders are the future
-//! itself, and clones of its waker, each of which can wake it. The station counts all clones as a
-//! single waker (`live_wakers.rs`), so that most clones cost what clones of the executor's own waker cost.
+//! The count of holders of the data that the wakers of a future share. The holders are the future itself,
+//! and clones of its waker, each of which can wake the future. The station counts all clones as a single
+//! waker (`live_wakers.rs`), so that most clones cost what clones of the executor's own waker cost.
 //! ```text
 //!   clone                                  drop
 //!   H1 clones += 1                         H4 clones -= 1; none is left: counted = no
@@ -44,10 +44,10 @@ pub struct Holders {
     claim: AtomicU32,
 }
 
-/// The follow-up work of a holder that lets go.
+/// The follow-up work of a holder that gives up its hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowUp {
-    /// The station should count a waker less.
+    /// The station should count one waker less.
     pub uncount: bool,
     /// No holder is left: the shared data should be freed.
     pub free: bool,

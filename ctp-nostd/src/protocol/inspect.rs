@@ -30,7 +30,7 @@ pub struct Identity {
     pub kind: u8,
     /// Uses of the station so far, times two.
     pub generation: u32,
-    /// Row of the process in the table of attached processes, counted from 1.
+    /// Attach id of the process.
     pub owner: u32,
     /// Id in the table of names.
     pub meta: u32,
@@ -73,7 +73,7 @@ impl WokenBy {
 }
 
 impl Station {
-    /// Identifies the coroutine; nothing while a coroutine is moving in.
+    /// Identifies the coroutine; `None` while a coroutine is moving in.
     pub fn identity(&self) -> Option<Identity> {
         let generation = self.generation.load(Ordering::Acquire);
         if generation % 2 == 1 {
@@ -129,7 +129,7 @@ impl Station {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Events of this coroutine that were dropped because of too deep nesting.
+    /// Events of this coroutine that were dropped because the nesting was too deep.
     pub fn nested(&self) -> u32 {
         self.dropped_nested.load(Ordering::Relaxed)
     }
@@ -159,17 +159,17 @@ impl Station {
 pub struct Counters {
     /// Coroutines that found no station.
     pub refused: u32,
-    /// Sites and names that found no room.
+    /// Sites, chains and names that found no room in their tables.
     pub unnamed: u32,
     /// Threads that found no lane.
     pub laneless: u32,
-    /// Forks that could not reach the recorder.
+    /// Forks that run unrecorded without the recorder's knowledge.
     pub unreached: u32,
-    /// Doorbell bytes that arrived.
+    /// Doorbell bytes that were sent.
     pub wakes_sent: u32,
     /// Doorbell bytes that did not fit into the socket, so the recorder was awake.
     pub wakes_would_block: u32,
-    /// Attempts to ring without a socket.
+    /// Attempts to ring that failed, because there was no socket or no recorder.
     pub wakes_failed: u32,
     /// Times when only the safety tick found new events.
     pub wakes_rescued: u32,

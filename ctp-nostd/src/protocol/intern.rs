@@ -126,7 +126,8 @@ pub(crate) fn place(
     0
 }
 
-/// True if the entry holds this key, whether it was there before or was claimed now.
+/// Returns true if the entry holds this key, from before or because this call has claimed the
+/// entry.
 fn claim(slot: &Interned, key: u64, fill: impl Fn(&Interned)) -> bool {
     // Usually the key is there already. A plain load keeps its cache line shared.
     let present = slot.key.load(Ordering::Relaxed);

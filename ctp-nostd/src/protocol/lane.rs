@@ -11,8 +11,9 @@
 //!      else a handler came between: T1          S5 tail = r                       (release)
 //!   T5 ring[h].payload      (relaxed)
 //!   T6 ring[h].commit       (release)
+//! ```
 //! The result of T2 holds for all positions up to t + length. So a thread keeps it as a [`Room`],
-//! and reads the tail again only when that is used up.
+//! and reads the tail again only when the room is used up.
 //!
 //! The clock is read before the position is taken, and read again if a handler took the position,
 //! so a lane's times never go back. A position that was taken is always filled, unless the thread

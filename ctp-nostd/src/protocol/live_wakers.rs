@@ -2,10 +2,10 @@
 //! Both halves.
 //!
 //! Clones of a waker count as one, from the first to the last of them. The last clone may still be
-//! counted after it has woken the coroutine, until a poll has ended that took no clone
+//! counted after it has woken the coroutine, until a poll that took no clone has ended
 //! (`holders.rs`).
 //!
-//! The word holds {use of the station 12 bits | wakers 20 bits}, as that of [`crate::wake`] does.
+//! The word holds {use of the station 12 bits | wakers 20 bits}, like the word of [`crate::wake`].
 //!
 //! ```text
 //!   the waking thread                      recorder
@@ -20,7 +20,7 @@
 use crate::protocol::wake;
 use crate::sync::{AtomicU32, Ordering};
 
-/// The count saturates here; it then stays for ever.
+/// The count saturates here, and then never changes again.
 const MAX_COUNT: u32 = (1 << 20) - 1;
 
 /// Adds a waker of the coroutine of this generation.

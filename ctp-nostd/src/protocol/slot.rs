@@ -48,7 +48,8 @@ pub struct Epoch {
     pub addr: u64,
     /// Bit 63: the rest is an interned site id; otherwise an address, or 0.
     pub site: u64,
-    /// The resource that a suspend waits for.
+    /// The resource that a suspend waits for. In a death: 1 if the coroutine returned a value that
+    /// may hold a lock guard, else 0.
     pub arg: u64,
     /// The generation of the station, which identifies the coroutine among all that have used the station.
     pub generation: u32,
@@ -56,13 +57,13 @@ pub struct Epoch {
     pub tail: Tail,
 }
 
-/// The last eight bytes of a slot, stored as one word: kind, wait kind, wakes seen (16 bits),
-/// three bytes of the user's, and cTP v1's `is_active` in the highest byte.
+/// The last eight bytes of a slot, stored as one word: kind, wait kind, wakes seen (16 bits), three
+/// bytes for the user, and cTP v1's `is_active` in the highest byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// An [`EventKind`], 0 from a v1 peer.
     pub kind: u8,
-    /// A [`crate::WaitKind`].
+    /// The code of a [`crate::WaitKind`], with the marks of the wait.
     pub wait_kind: u8,
     /// Low bits of the wake count when the latest run began.
     pub wake_seen: u16,
@@ -141,7 +142,7 @@ pub enum Snapshot {
     Empty,
     /// A whole event with its sequence number.
     Whole(u64, Epoch),
-    /// A writer is active, or died while it wrote; the odd sequence number.
+    /// A writer is active, or died while it wrote. Contains the odd sequence number.
     Writing(u64),
     /// The slot changed during the read: try again.
     Changed,

@@ -29,7 +29,7 @@ macro_rules! words {
 }
 
 words! {
-    // A coroutine is marked as dead after its last event, so this is read before the events.
+    // A coroutine is marked as dead after its last event, so this word is read before the events.
     is_dead: u8 in AtomicU8,
     event_head: u64 in AtomicU64,
     generation: u32 in AtomicU32,
@@ -77,7 +77,7 @@ impl StationWords {
         (self.wake_ts, self.waker)
     }
 
-    /// Replaces the word that says which coroutine or thread was the last to wake this one.
+    /// Replaces the word that says which coroutine or thread last woke this coroutine.
     pub fn set_waker(&mut self, word: u32) {
         self.waker = word;
     }
@@ -119,7 +119,7 @@ fn moved_back(at_ns: u64, by_ns: i64) -> u64 {
     }
 }
 
-/// How often a slot that changes under the reader is read again.
+/// How often a slot that changes during the read is read.
 const TRIES: usize = 4;
 
 fn copy(slot: &Slot) -> (u64, Epoch) {

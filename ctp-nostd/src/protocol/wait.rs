@@ -7,7 +7,7 @@ use core::panic::Location;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum WaitKind {
-    /// The program did not say.
+    /// The program did not name a kind.
     #[default]
     Unknown = 0,
     /// A file descriptor that becomes readable.
@@ -31,16 +31,16 @@ pub enum WaitKind {
 /// Added to the code of a kind: the wait is expected to be long.
 pub const WAIT_IDLE: u8 = 0x20;
 
-/// Added to the code of a kind: the coroutine waits for several things. The event holds the one
-/// announced last.
+/// Added to the code of a kind: the coroutine waits for several things. The event holds the wait
+/// that was announced last.
 pub const WAIT_ONE_OF_SEVERAL: u8 = 0x40;
 
-/// The code of a wait that was not announced, at the end of a poll that took no waker, if none of an
-/// earlier poll was left either.
+/// The code of a wait that was not announced, at the end of a poll that took no waker, if no waker
+/// of an earlier poll was left either.
 pub const WAIT_UNREGISTERED: u8 = 0x10;
 
-/// The code of a wait that was not announced, at the end of a poll that took no waker, if one of an
-/// earlier poll was left.
+/// The code of a wait that was not announced, at the end of a poll that took no waker, if a waker
+/// of an earlier poll was left.
 pub const WAIT_EARLIER_WAKER: u8 = 0x11;
 
 /// A wait: its kind, its resource, and the source line that made it.
@@ -115,8 +115,8 @@ impl Wait {
     /// resume the coroutine.
     ///
     /// Leaf futures need not set the mark: the probe notices leaf futures that announce their waits
-    /// in the same run, and leaf futures that take counted wakers. Set it where a coroutine polls
-    /// futures with wakers of its own, like `FuturesUnordered`, or use `waits_for_in`, which
+    /// in the same run, and leaf futures that take counted wakers. Set the mark where a coroutine
+    /// polls futures with wakers of its own, like `FuturesUnordered`, or use `waits_for_in`, which
     /// detects this.
     pub fn one_of_several(mut self) -> Self {
         self.marks |= WAIT_ONE_OF_SEVERAL;
@@ -170,7 +170,7 @@ impl From<i32> for Resource {
 }
 
 impl From<usize> for Resource {
-    /// The address of a lock or a channel. The same number as a `u64` is neither.
+    /// The address of a lock or a channel. The same number as a `u64` names neither.
     fn from(address: usize) -> Self {
         Resource {
             kind: WaitKind::Lock,

@@ -10,25 +10,25 @@
 //!   B3 suspend carries its count           N3 the real wake: queue it
 //! ```
 //! A coroutine with a suspend that carries the current count was not woken since its last run
-//! began. N1 precedes N3, so B1 has counted a wake that made it run, and has not counted a wake
-//! that comes during B2. Counting after the real wake (N3, N1) would report a woken coroutine as
-//! not woken.
+//! began. N1 precedes N3, so B1 has counted a wake that made the coroutine run, and has not counted
+//! a wake that comes during B2. Counting after the real wake (N3, N1) would report a woken
+//! coroutine as not woken.
 //!
-//! One case escapes. Two threads A and B wake at the same time: A's N1, then B's N1 and N3, a whole
-//! run that ends in a suspend, and only then A's N3. The coroutine is queued, and A's wake was
-//! counted before that run. So the coroutine looks not woken until it runs, for as long as the
+//! One case is not detected. Two threads A and B wake at the same time: A's N1, then B's N1 and N3,
+//! a whole run that ends in a suspend, and only then A's N3. The coroutine is queued, and A's wake
+//! was counted before that run. So the coroutine looks not woken until it runs, for as long as the
 //! queue is not processed. A runtime that counts and queues under one lock has no such case.
 //!
-//! A wake that comes during B2 is owed a run. A runtime may use up the wake without a run: an
-//! `unpark` of a running coroutine leaves a permit, and the next `park` takes the permit and goes
-//! on. There the runtime must record B1 again, which is a run. Otherwise the coroutine looks woken
-//! and not run from its next suspend on. Nothing is certain about such a wake, unless the coroutine
-//! is a future: an executor that polls a future must not use up a wake.
+//! A wake that comes during B2 must be followed by a run. A runtime may use up the wake without a
+//! run: an `unpark` of a running coroutine leaves a permit, and the next `park` takes the permit
+//! and goes on. There the runtime must record B1 again, which is a run. Otherwise the coroutine
+//! looks woken and not run from its next suspend on. Nothing is certain about such a wake, unless
+//! the coroutine is a future: an executor that polls a future must not use up a wake.
 //!
-//! A waker may outlive its coroutine, whose station then has another coroutine. The wake is not
-//! counted: the waker knows the whole generation for which it was made, and the word distinguishes
-//! that use from the uses that come while the waker reads it. The source and time (N2) may still be
-//! written late, after those of the next coroutine.
+//! A waker may outlive its coroutine, and the station then has another coroutine. Such a wake is
+//! not counted: the waker knows the whole generation for which it was made, and the word
+//! distinguishes that use from the uses that come while the waker reads it. The source and time
+//! (N2) may still be written late, after those of the next coroutine.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -51,7 +51,7 @@ pub fn seen(wake: &AtomicU32) -> u32 {
     wake.load(Ordering::Acquire) // B1, pairs with N1
 }
 
-/// Waking thread, before the real wake: counts a wake and returns the new count. Nothing if the
+/// Waking thread, before the real wake: counts a wake and returns the new count. `None` if the
 /// station has another coroutine.
 #[inline]
 pub fn advance(wake: &AtomicU32, generation: u32) -> Option<u32> {

@@ -1,5 +1,5 @@
-//! The leaf futures for which a traced future waits at the same time, as the branches of a
-//! `select!`. Each leaf is known by its await chain.
+//! The leaf futures for which a traced future waits at the same time, such as the branches of a
+//! `select!`. Each leaf is identified by its await chain.
 //!
 //! In most polls a single leaf clones the waker, and its chain is the place of the wait. This module
 //! is for all other polls. In a *precise* poll each polled leaf clones the waker again, since the
@@ -19,10 +19,11 @@
 //! duplicate the code of a `select!`, so the same leaf may have another chain in the next poll.
 //!
 //! A poll is precise if the recording asks for it (`--precise-chains`), or once a poll of this
-//! future left the place of the wait open: several clones were left, several leaves cloned, or none
-//! did. Some leaf futures wake the waker that they replace, and would thus wake their own task in
-//! each poll. Others collect all wakers that differ. A future is never polled precisely again after
-//! one of its wakers was called by value in such a poll, or once it has very many wakers.
+//! future did not show where the coroutine waits: several clones were left, several leaves cloned
+//! the waker, or no leaf did. Some leaf futures wake the waker that they replace, and would thus
+//! wake their own task in each poll. Others collect all wakers that differ. A future is never
+//! polled precisely again after one of its wakers was called in such a poll, or once it has very
+//! many wakers.
 //!
 //! All words but `woken` and the counts of clones are changed only by the thread that polls.
 
@@ -57,7 +58,7 @@ pub(crate) struct Branches {
     /// The number of the branch that was cloned last.
     last: AtomicU32,
     /// {the last branch 24 | a bit for each branch 8} of the wait after the previous poll; 0 if the
-    /// number of such a branch has been taken for another chain.
+    /// number of one of these branches has been taken for another chain.
     before: AtomicU32,
     all: [Branch; MAX_BRANCHES],
 }
@@ -200,7 +201,7 @@ impl Branches {
         set(&self.kept_inside, get(&self.kept_inside) | last);
     }
 
-    /// Forgets the branches of this poll so far, whose waits are over.
+    /// Forgets the branches that this poll has found so far, because their waits are over.
     #[cold]
     pub fn forget_poll(&self) {
         set(&self.cloned, 0);

@@ -27,7 +27,7 @@ use crate::platform::Probe;
 use crate::platform::{Limits, Polled};
 use crate::protocol::chain::{Addresses, Chain, Digest, MAX_ADDRESSES};
 
-/// A chain of this length is no accident.
+/// An incomplete chain of this length is not found by accident.
 const ENOUGH_WAKE_ADDRESSES: usize = 4;
 
 /// Where to look for callers.
@@ -47,8 +47,8 @@ struct Search {
     site: u32,
 }
 
-/// Finds the chain that awaits the leaf which clones the waker, up to the function that polls the
-/// traced future.
+/// Finds the chain of functions that await the leaf which clones the waker, up to the function that
+/// polls the traced future. Returns its id, 0 if not known.
 #[inline(always)]
 pub(crate) fn clone_chain(
     probe: &Probe<Linux>,
@@ -62,12 +62,12 @@ pub(crate) fn clone_chain(
         Walks::own(polled, probe.attachment).and_then(|walks| search.recall(probe, &walks.clone));
     match known.filter(|chain| *chain != 0) {
         Some(chain) => chain,
-        // A copy, so that it is in memory only on this path.
+        // Borrows a copy, so that the position is in memory only on this path.
         None => find_clone_chain(probe, polled, &{ here }, limits, site),
     }
 }
 
-/// Finds such a chain where the latest walk does not match.
+/// Finds that chain where the latest walk does not match.
 #[inline(never)]
 fn find_clone_chain(
     probe: &Probe<Linux>,
@@ -115,8 +115,8 @@ fn leaf_chain(probe: &Probe<Linux>, here: Position, caller: usize, site: u32) ->
     })
 }
 
-/// The site where the waker is called, up to the function that polls the current traced future, or
-/// to the thread's first function: the id of a site, 0 if not known.
+/// The chain of functions that call the waker, up to the function that polls the current traced
+/// future, or to the thread's first function. Returns the id of a site, 0 if not known.
 #[inline(always)]
 pub(crate) fn wake_site(probe: &Probe<Linux>, polled: &Polled, here: Position) -> u32 {
     if !here.may_have_record() {
@@ -207,8 +207,8 @@ impl Search {
         unsafe { latest.recall(&self.key(probe)) }
     }
 
-    /// Searches the chain, and returns its id, 0 if there is none. The walk may be kept for later
-    /// searches.
+    /// Searches for the chain, and returns its id, 0 if there is none. The walk may be kept for
+    /// later searches.
     fn chain<const MAX_RECORDS: usize>(
         self,
         probe: &Probe<Linux>,

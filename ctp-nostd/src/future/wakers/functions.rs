@@ -19,8 +19,9 @@ use crate::protocol::holders::{FollowUp, Holders};
 pub(super) static FUNCTIONS: RawWakerVTable =
     RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
 
-/// The functions of a waker that is borrowed to a poll, at another address. Clones have the other
-/// table, so that leaf futures may compare their clones with each other.
+/// The functions of the waker that a precise poll borrows: the same functions at another address,
+/// so that this waker equals none of its clones. Clones have other tables, so that leaf futures may
+/// compare their clones with each other.
 pub(super) static BORROWED_FUNCTIONS: RawWakerVTable =
     RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
 
@@ -54,8 +55,8 @@ pub(super) fn is_clone(functions: &'static RawWakerVTable) -> bool {
 }
 
 /// # Safety
-/// `data` points to a `Wrapped` with at least one holder. This holds for all functions below.
-/// It is entered by way of [`entry::clone`].
+/// `data` points to a `Wrapped` with at least one holder. This holds for all functions below. This
+/// function is entered by way of [`entry::clone`].
 pub(crate) unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: the caller's promise.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
@@ -70,7 +71,7 @@ pub(crate) unsafe fn clone(data: *const ()) -> RawWaker {
     RawWaker::new(data, functions)
 }
 
-/// A clone of a clone, which is of the same leaf.
+/// Clones a clone. The new clone belongs to the same leaf.
 unsafe fn clone_branch<const NUMBER: usize>(data: *const ()) -> RawWaker {
     // SAFETY: the caller's promise.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
@@ -169,8 +170,8 @@ unsafe fn release_last_clone(wrapped: *mut Wrapped) {
     }
 }
 
-/// Gives up a hold by a step that leaves work only to the very last holder, which still has the
-/// data then.
+/// Gives up a hold by the step `by`, which leaves work only to the last holder. The data still
+/// exists for that work.
 ///
 /// # Safety
 /// The caller has the hold that `by` gives up.
@@ -195,7 +196,7 @@ unsafe fn do_follow_up(follow_up: FollowUp, count: waker::Count, wrapped: *mut W
         count.subtract();
     }
     if follow_up.free {
-        // SAFETY: it came from a box, and no other holder is left.
+        // SAFETY: the pointer came from a box, and no other holder is left.
         drop(unsafe { Box::from_raw(wrapped) });
     }
 }

@@ -10,10 +10,10 @@
 //! Only the thread itself and its signal handlers use this. A handler that interrupts Y1 to Y3
 //! keeps nothing. A handler that keeps a walk during Z1 to Z3 is noticed.
 //!
-//! A walk is kept once it has found the same chain as the previous walk that was not kept. A thread
-//! that alternates between several call sites would keep each of them in vain. A walk that has
-//! found no chain is kept too: in a program without frame pointers, that register may point into
-//! the stack for as long.
+//! A walk is kept once it has found the same chain as the previous walk that was not kept.
+//! Otherwise, a thread that alternates between several call sites would keep walks that are never
+//! recalled. A walk that has found no chain is kept too: in a program without frame pointers, the
+//! register of the frame pointer may point to the same place in the stack for many calls.
 #![allow(
     unsafe_code,
     reason = "reads frame records where a walk has found them"
@@ -76,8 +76,8 @@ impl<const MAX_RECORDS: usize> LatestWalk<MAX_RECORDS> {
         }
     }
 
-    /// The chain that a walk with this key would find now, or 0 for none, if it would pass the same
-    /// records.
+    /// The chain that a walk with this key would find now, 0 for no chain. `None` if such a walk
+    /// may pass other records than the kept walk.
     ///
     /// # Safety
     /// - This is the latest walk of the calling thread, and `key.here` is an active function of
@@ -124,8 +124,8 @@ impl<const MAX_RECORDS: usize> LatestWalk<MAX_RECORDS> {
         self.sp.store(0, Ordering::Relaxed);
     }
 
-    /// A walk that was not kept began at `here` and found this chain. Did the previous walk do the
-    /// same?
+    /// Notes that a walk that was not kept began at `here` and found this chain. Returns whether
+    /// the walk noted before did the same.
     pub fn is_repeated(&self, here: &Position, chain: u32) -> bool {
         let walk = (here.fp as u32).rotate_left(16) ^ chain;
         let before = self.last_unkept.load(Ordering::Relaxed);

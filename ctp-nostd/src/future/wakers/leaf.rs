@@ -10,7 +10,7 @@ use crate::protocol::wait::Wait;
 /// Like [`waits_for`](crate::waits_for), in the poll of a [`traced`](crate::TracedExt::traced)
 /// future with this context. Needs the feature `alloc`.
 ///
-/// If a future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, the
+/// If a future in between polls the leaf with a waker of its own, as `FuturesUnordered` does, the
 /// wait is marked as [one of several](Wait::one_of_several). The same happens if a waker is dropped
 /// later in that poll: the leaf may be dropped, and another leaf may wait. If fewer wakers are left
 /// than there are now, and a waker is taken after that, this announcement is discarded. So call

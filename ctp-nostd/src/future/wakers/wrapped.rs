@@ -1,5 +1,5 @@
 //! Wakers of [`Traced`](crate::Traced) futures. Each wraps the waker that the executor gave,
-//! records a wake before passing it on, counts its clones, and finds the chain that waits there.
+//! records a wake before passing it on, counts its clones, and finds the await chain of each clone.
 //!
 //! ```text
 //!   executor's waker ──> Wrapped { inner, trace } ──> Context of the poll ──> leaf futures
@@ -7,7 +7,7 @@
 //!                            the executor's stays                                (`holders.rs`)
 //! ```
 //! The future lends the waker of a poll, so that a poll changes no count. A borrowed waker does not
-//! prove that the coroutine can be woken. If the executor gives another waker, the earlier ones
+//! prove that the coroutine can be woken. If the executor gives another waker, the earlier wakers
 //! continue to wake what they woke before, and no longer count as wakers of this coroutine.
 //!
 //! A leaf future may keep its clone if it wakes the same task as the waker of the poll; then
@@ -47,7 +47,8 @@ pub(crate) struct Wrapped {
     /// {one of several 1 | id of the chain or branches, 0 if not known, 31} of the wait in which the
     /// latest poll ended.
     waits: AtomicU32,
-    /// What is known where a poll leaves several leaves waiting, or does not show which.
+    /// What is known about the leaves if a poll leaves several waiting, or does not show which leaf
+    /// waits.
     pub(super) branches: Branches,
 }
 
@@ -102,7 +103,7 @@ impl Wrapped {
         }
     }
 
-    /// The wakers with which a poll leaves the future, if the poll itself left these.
+    /// The wakers that are left after a poll, which itself left `of_poll`.
     #[inline(always)]
     fn wakers_after(&self, of_poll: PollWakers) -> PollWakers {
         if of_poll == PollWakers::Unregistered && self.holders.clones() != 0 {
@@ -142,8 +143,8 @@ impl Wrapped {
     }
 
     /// Whether the wait may be elsewhere than at the only chain. A waker was dropped after the chain
-    /// was found: that of an earlier poll, or that of the leaf with this chain, which is then over.
-    /// In the second case another leaf waits, with a waker of an earlier poll.
+    /// was found: that of an earlier poll, or that of the leaf with this chain. In the second case
+    /// that leaf is over, and another leaf waits, with a waker of an earlier poll.
     fn is_open(&self, found: FoundChain) -> bool {
         found.is_only_before_a_drop() && found.chain != self.previous_wait().chain
     }
@@ -192,8 +193,8 @@ impl Wrapped {
         }
     }
 
-    /// Notes that a waker is dropped. The waker may belong to a leaf which has announced its wait in the
-    /// current poll, and which is dropped itself, as in a `select!` that another branch ends.
+    /// Notes that a waker is consumed. The waker may belong to a leaf that has announced its wait in the
+    /// current poll, and that is dropped itself, as in a `select!` that another branch ends.
     #[inline]
     pub fn mark_announcement_uncertain(&self) {
         if self.is_polled_here() {
@@ -269,7 +270,7 @@ impl Wrapped {
     }
 
     /// Notes that a waker of this branch is called. If that happens within the poll, precise polls end:
-    /// a leaf that wakes the waker which it replaces would do so in each.
+    /// a leaf that wakes the waker which it replaces would do so in each precise poll.
     #[inline]
     pub fn wake_branch(&self, number: usize) {
         self.branches.wake(number);

@@ -39,7 +39,8 @@ impl WrappedRef {
         self.inner.will_wake(given) || is_borrowed_again(&self.inner, given)
     }
 
-    /// Begins a poll. Returns its waker, as long as this is borrowed, and whether the poll is precise.
+    /// Begins a poll. Returns the waker of the poll, valid while `self` is borrowed, and whether the
+    /// poll is precise.
     #[inline(always)]
     pub fn begin_poll(&self) -> (ManuallyDrop<Waker>, bool) {
         let is_precise = self.branches.is_precise();
@@ -72,7 +73,7 @@ impl Deref for WrappedRef {
 
 impl Drop for WrappedRef {
     fn drop(&mut self) {
-        // SAFETY: the pointer is the hold of this value.
+        // SAFETY: this value has a hold, and gives it up.
         unsafe { release_by(self.0.as_ptr(), Holders::release) };
     }
 }
@@ -88,8 +89,9 @@ pub(crate) fn clones(waker: &Waker) -> usize {
     wrapped.holders.clones()
 }
 
-/// Whether an outer traced future lends the waker again that this future has cloned. If so, this
-/// takes a clone like any other leaf, so that the outer future knows where it awaits this future.
+/// Whether an outer traced future lends the waker again that this future has cloned. If so, the
+/// waker is cloned as by any other leaf, so that the outer future knows where it awaits this
+/// future.
 #[cold]
 #[inline(never)]
 fn is_borrowed_again(cloned: &Waker, borrowed: &Waker) -> bool {

@@ -28,9 +28,9 @@ struct Entry {
     is_without_access: bool,
 }
 
-/// Finds the mapping of an address. Reads at explicit positions, so that nothing is taken from
-/// another file that gets the descriptor's number, should the program close all descriptors during
-/// this.
+/// Finds the mapping of an address. Reads at explicit positions: if the program closes all
+/// descriptors in the meantime, another file may get the descriptor's number, and nothing must be
+/// consumed from that file.
 pub(super) fn find(address: usize) -> Option<Mapping> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = openat(CWD, c"/proc/self/maps", flags, Mode::empty()).ok()?;

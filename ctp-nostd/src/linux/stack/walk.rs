@@ -9,9 +9,9 @@
 //!            | saved fp      | ──┘
 //!   lower    | locals        | <── sp
 //! ```
-//! A function that was compiled without frame pointers may hold any value in that register. So
-//! reads stay in a given range of a live stack, each record above the previous one. The result is a
-//! claim, which the reader of a trace checks against the program's own tables.
+//! A function that was compiled without frame pointers may hold any value in the register of the
+//! frame pointer. So reads stay in a given range of a live stack, each record above the previous
+//! one. The result is a claim, which the reader of a trace checks against the program's own tables.
 #![allow(
     unsafe_code,
     reason = "reads registers, and words of the stack that no reference covers"

@@ -107,8 +107,8 @@ pub struct LaneRequest<G, I> {
     pub attempts: u32,
     /// Has this thread of the process exited?
     pub has_exited: G,
-    /// Writes into the lane with this number that it belongs to the thread now. False if there is
-    /// no room.
+    /// Writes a record into the lane with this number: from here on, the lane belongs to the
+    /// thread. False if there is no room.
     pub introduce: I,
 }
 
@@ -242,8 +242,8 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
         holder == GIVEN_BACK || self.is_own(lane, holder)
     }
 
-    /// Was the lane that of an earlier thread with the same id? In another copy of the probe, that
-    /// thread may be this thread.
+    /// Did the lane belong to an earlier thread with the same id? If the lane belongs to another
+    /// copy of the probe, that thread may be this thread.
     fn is_own(&self, lane: &Lane, holder: u32) -> bool {
         holder == self.thread && lane.owner.load(Ordering::Relaxed) == self.owner
     }

@@ -1,5 +1,5 @@
-//! A copy of a lane record, and a packed form for readers that keep many: most packed records take
-//! a quarter of the space.
+//! A copy of a lane record, and a packed form for readers that keep many records: most packed
+//! records take a quarter of the space.
 
 use super::record::{IS_ID, Payload, low_bits};
 
@@ -12,7 +12,8 @@ pub struct Copied {
     pub(crate) arg: u64,
 }
 
-/// The state that previous records give the next one. Packing and unpacking keep the same state.
+/// What the previous records determine for the next record. Packing and unpacking keep the same
+/// state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Before {
     at: u64,
@@ -32,9 +33,9 @@ const SAME_PLACE_WORDS: usize = 1;
 const SHORT_WORDS: usize = 2;
 /// Distinguished kinds of records: enough for runs, suspends and wakes.
 const KINDS: usize = 8;
-/// Above the commit word: nanoseconds since the previous record.
+/// Number of bits above the commit word that hold the nanoseconds since the previous record.
 const SINCE_BITS: u32 = 14;
-/// In these bits: all words follow.
+/// Value of these bits: all words follow.
 const IN_FULL: u64 = (1 << SINCE_BITS) - 1;
 /// Above these bits: site and `arg` are those of the latest record of the kind, and do not follow.
 const SAME_PLACE_SHIFT: u32 = Payload::COMMIT_BITS + SINCE_BITS;
@@ -67,7 +68,7 @@ impl Copied {
         self.at
     }
 
-    /// Moves the record to another clock, which is `by_ns` behind its own.
+    /// Moves the record to another clock, which is `by_ns` behind the record's own clock.
     pub fn move_back(&mut self, by_ns: i64) {
         self.at = self.at.saturating_add_signed(by_ns.saturating_neg());
     }

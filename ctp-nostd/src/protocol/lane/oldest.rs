@@ -8,8 +8,8 @@
 //!
 //! If those fail, the thread tries the oldest of the lanes that were given back, which need no
 //! check. After that it continues as where lanes are not overwritten: it checks lanes in strides,
-//! and a stride passes all lanes before it comes to a lane again. So the most recent records are
-//! not the first to go then either.
+//! which pass all lanes before they come to a lane again. So the most recent records are not the
+//! first to be overwritten then either.
 
 use core::mem::swap;
 

@@ -10,8 +10,9 @@
 //! may set another ring if the program forked within the handler: the child has another attachment.
 //! The interrupted caller of `set` detects this by the word of the thread's lane
 //! (`event/thread_lane.rs`), which the handler has changed too, and forgets the ring. A caller that
-//! looked for room detects it by the lane. Each ring that is set has a distinct mark. A reader
-//! reads the mark again before it takes the words that it has read for parts of one ring.
+//! looked for room detects the change by the lane. Each ring that is set has a distinct mark. A
+//! reader reads the mark again after the words. Only if the mark is unchanged are the words parts
+//! of one ring.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]
 
 use core::hint::assert_unchecked;

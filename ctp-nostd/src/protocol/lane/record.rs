@@ -7,7 +7,8 @@ use crate::protocol::intern::site::SiteWord;
 /// continue those of [`EventKind`](crate::slot::EventKind).
 ///
 /// Kinds with a loss count hold the number of all records that ever found no room in this lane,
-/// modulo 2^32. An increase of the count was lost just before the record.
+/// modulo 2^32. If the count has increased by k since the previous such record, k records were lost
+/// just before this record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ThreadEventKind {
@@ -45,7 +46,7 @@ pub const HELD_BY_UNKNOWN: u64 = 2;
 pub const HELD_SHARED: u64 = 4;
 
 impl ThreadEventKind {
-    /// The thread event of a record's kind; nothing if the kind is that of a coroutine event.
+    /// The thread event of a record's kind; `None` if the kind is that of a coroutine event.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             7 => ThreadEventKind::Begin,
@@ -66,7 +67,7 @@ impl ThreadEventKind {
 pub struct Payload {
     /// An [`EventKind`](crate::slot::EventKind) or a [`ThreadEventKind`].
     pub kind: u8,
-    /// A [`crate::WaitKind`].
+    /// The code of a [`crate::WaitKind`], with the marks of the wait.
     pub wait_kind: u8,
     /// Low bits of the station's use.
     pub uses: u8,

@@ -87,7 +87,7 @@ impl<'m> Ring<'m> {
             let at = now(); // T3
             if is_full {
                 if self.head() != head {
-                    // A handler came between, and the recorder may have read what it recorded.
+                    // A handler came between, and the recorder may have read the handler's record.
                     continue;
                 }
                 self.count_lost();
@@ -109,7 +109,7 @@ impl<'m> Ring<'m> {
         head.wrapping_sub(tail) >= self.length()
     }
 
-    /// Advances the head. False if a handler came between.
+    /// Advances the head. Returns false if a handler has moved the head.
     #[inline(always)]
     pub(crate) fn take(&self, head: u64, places: u64) -> bool {
         let is_taken = unlocked::exchange(&self.lane.head, head, head.wrapping_add(places));
@@ -133,8 +133,8 @@ impl<'m> Ring<'m> {
         at.wrapping_sub(since) <= u64::MAX / 2
     }
 
-    /// The thread, before its first record: records from here on are its own, in a lane that is
-    /// overwritten.
+    /// The thread, before its first record: in a lane that is overwritten, notes that records from
+    /// here on are its own.
     pub fn take_over(&self) {
         if self.is_overwritten {
             self.lane.tail.store(self.head(), Ordering::Relaxed);
@@ -227,8 +227,8 @@ impl<'m> Ring<'m> {
         self.read(latest).map_or(0, |(at, _)| at)
     }
 
-    /// Recorder: the thread that has the lane, or had it when it died; nothing if the lane was
-    /// given back.
+    /// Recorder: the thread that has the lane, or had it when it died; `None` if the lane was given
+    /// back or never used.
     pub fn holder(&self) -> Option<u32> {
         let thread = self.lane.thread.load(Ordering::Relaxed);
         (![0, GIVEN_BACK].contains(&thread)).then_some(thread)
@@ -249,7 +249,7 @@ impl<'m> Ring<'m> {
             .any(|(_, payload)| payload.kind == ThreadEventKind::Begin as u8)
     }
 
-    /// Recorder: allows all records before this one to be overwritten.
+    /// Recorder: allows all records before position `tail` to be overwritten.
     pub fn release(&self, tail: u64) {
         self.lane.tail.store(tail, Ordering::Release); // S5, pairs with T2
     }

@@ -1,5 +1,5 @@
-//! Known free room in a lane. A check finds it for many records, so that most records need not read
-//! the tail.
+//! Known free room in a lane. A check finds room for many records, so that most records need not
+//! read the tail.
 //!
 //! ```text
 //!   V1 head -> h, tail -> t     as T1 and T2 of `lane.rs`
@@ -12,10 +12,10 @@
 //! ```
 //! The tail only grows, so a position that was free stays free. Only the thread takes positions.
 //!
-//! In the first lap of a long lane its pages are new to the program. A write to such a page waits
-//! until the kernel has found and mapped that page. A read maps all pages around it at once that
-//! exist already, and the recorder makes sure that they exist. So a room ends at the end of such a
-//! stretch, and its second position is read first.
+//! In the first lap of a long lane, the pages of the lane are new to the program. A write to such a
+//! page waits until the kernel has found and mapped that page. A read of that page maps at once all
+//! pages around it that exist already (a stretch), and the recorder makes sure that they exist. So
+//! a room ends at the end of a stretch, and the second position of the room is read first.
 //!
 //! A room also ends with an eighth of the lane, so that its thread can then ring the doorbell if the
 //! recorder sleeps until a lane fills up (`doorbell.rs`).
@@ -32,7 +32,8 @@ use crate::sync::Ordering;
 /// rest may not exist yet when the first quarter is begun.
 const STRETCH_BYTES: usize = 1 << 14;
 
-/// The parts of a lane after which its thread looks whether the recorder has to be woken.
+/// Number of parts of a lane. After each part, the thread checks whether the recorder must be
+/// woken.
 const EIGHTHS: u64 = 8;
 
 /// Positions in a ring that are known to be free, {end of the room 49 | lap 15}: from the thread's
@@ -119,7 +120,7 @@ impl<'m> Ring<'m> {
     }
 
     /// The thread: takes this many positions in one attempt. Returns the time and the first
-    /// position. Nothing if the room does not suffice, if a handler came between, or if the time is
+    /// position. `None` if the room does not suffice, if a handler came between, or if the time is
     /// not available.
     #[inline(always)]
     pub fn reserve_in(
