@@ -14,8 +14,9 @@
 //!
 //! In the first lap of a long lane, the pages of the lane are new to the program. A write to such a
 //! page waits until the kernel has found and mapped that page. A read of that page maps at once all
-//! pages around it that exist already (a stretch), and the recorder makes sure that they exist. So
-//! a room ends at the end of a stretch, and the second position of the room is read first.
+//! pages around it that exist already, and the recorder makes sure that they exist. So a room ends
+//! at the end of a stretch of such pages ([`STRETCH_BYTES`]), and the second position of the room
+//! is read first.
 //!
 //! A room also ends with an eighth of the lane, so that its thread can then ring the doorbell if the
 //! recorder sleeps until a lane fills up (`doorbell.rs`).
