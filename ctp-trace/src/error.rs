@@ -34,7 +34,7 @@ pub enum Error {
     Version {
         /// Major and minor version of the file.
         found: (u16, u16),
-        /// The version that this reader knows best.
+        /// The latest version that this reader supports.
         supported: (u16, u16),
     },
     /// The file needs features that this reader lacks.

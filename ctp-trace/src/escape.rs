@@ -1,8 +1,8 @@
 //! Makes text of unknown origin safe to print: names, paths and arguments that come from programs.
 //!
-//! Terminals obey control characters, and some other characters reorder or hide the text around them.
-//! Both tools print these as escapes such as `\u{1b}` and `\n`. A backslash stays as it is: escaped text
-//! is for reading, and need not be decoded.
+//! Terminals obey control characters, and some other characters reorder or hide the text around them. The
+//! recorder and the reporter print these as escapes such as `\u{1b}` and `\n`. A backslash stays as it
+//! is: escaped text is for reading, and need not be decoded.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

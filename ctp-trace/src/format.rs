@@ -2,9 +2,9 @@
 
 /// First bytes of every trace. The line ends and the bytes outside ASCII reveal a transfer as text.
 pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
-/// Grows when an older reader would misread a file.
+/// Major version. Grows when an older reader would misread a file.
 pub const MAJOR: u16 = 1;
-/// Grows when something is added that an older reader skips.
+/// Minor version. Grows when something is added that an older reader skips.
 pub const MINOR: u16 = 6;
 /// Feature bit, since 1.3: a block may have up to [`MAX_ROWS`] rows instead of [`MAX_RECORDS`].
 pub const LONG_BLOCKS: u64 = 1;
@@ -12,7 +12,7 @@ pub const LONG_BLOCKS: u64 = 1;
 pub const FEATURES: u64 = LONG_BLOCKS;
 /// Size of the part of the file header that every version has, in bytes.
 pub const FILE_HEADER_BYTES: usize = 32;
-/// Largest file header that a reader accepts.
+/// Size of the largest file header that a reader accepts, in bytes.
 pub const MAX_FILE_HEADER_BYTES: usize = 4096;
 
 /// First bytes of every chunk; a reader searches for them after damage.
@@ -53,7 +53,7 @@ pub const FLIGHT: u16 = 12;
 /// Chunk type, since 1.2: await chains.
 pub const CHAIN: u16 = 13;
 
-/// Chunk type, since 1.2: looks at descriptors.
+/// Chunk type, since 1.2: observations of descriptors.
 pub const LOOK: u16 = 16;
 
 /// Chunk type, since 1.4: the time up to which the trace is complete.
@@ -74,7 +74,7 @@ pub const SOCKETS: u16 = 24;
 /// Chunk type, since 1.6: what leaf futures wait for.
 pub const LEAF: u16 = 26;
 
-/// Maximum payload of a chunk before compression. Only a single huge record comes near this size.
+/// Maximum payload of a chunk before compression, in bytes. Only a single huge record comes near this size.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Maximum number of records in a chunk that is not a block.
 pub const MAX_RECORDS: usize = 4096;
@@ -83,7 +83,7 @@ pub const MAX_RECORDS: usize = 4096;
 pub const MAX_ROWS: usize = 16384;
 /// Maximum number of a command's arguments that a reader accepts; the kernel's limit is lower.
 pub const MAX_ARGUMENTS: u64 = 1 << 20;
-/// Maximum total size of all arguments that a reader accepts; the kernel's limit is lower.
+/// Maximum total size of all arguments that a reader accepts, in bytes; the kernel's limit is lower.
 pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 /// Maximum length of a name or path in bytes that a reader accepts. A probe keeps at most 512 bytes of a
 /// name, and a path has at most 4096.
@@ -94,10 +94,10 @@ pub const MAX_ADDRESSES: u64 = 4096;
 pub const MAX_ENTRIES: u64 = 4096;
 /// Maximum number of ids in a list that a reader accepts.
 pub const MAX_IDS: u64 = 1 << 20;
-/// Maximum size of a definition that the writer accepts. It leaves room for the definitions that are
-/// already waiting.
+/// Maximum size of a definition that the writer accepts, in bytes. The limit leaves room for the
+/// definitions that are already waiting.
 pub const MAX_RECORD_BYTES: usize = MAX_PAYLOAD_BYTES - 2 * FULL_PAYLOAD_BYTES;
-/// Payload size at which the writer ends a chunk.
+/// Payload size at which the writer ends a chunk, in bytes.
 pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;
-/// Payload size below which the writer does not try to compress.
+/// Payload size below which the writer does not try to compress, in bytes.
 pub const SMALL_PAYLOAD_BYTES: usize = 128;

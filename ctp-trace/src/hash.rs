@@ -1,10 +1,10 @@
-//! A fast hash for ids. Decoding an event looks up one or two.
+//! A fast hash for ids. Decoding an event looks up one or two ids.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with ids as keys. Small consecutive ids, which a recorder assigns, do not collide. Those of a malicious trace
-/// may, which takes time and changes no result.
+/// A map with ids as keys. Small consecutive ids, which a recorder assigns, do not collide. The ids of a malicious
+/// trace may collide, which takes time but does not change any result.
 pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 /// Multiplies by an odd number, which spreads neighboring ids over the upper bits.

@@ -1,11 +1,11 @@
 //! The trace file: records, writer, reader, and the rule that decides what is stuck.
 //!
-//! A trace is a file with what a recorder learnt of a program's coroutines: their identity, when each
-//! ran and waited, where and for what, and how much of this was lost. A trace is written once and can be
-//! read on any machine, also when the recorder, the program or the disk failed on the way.
+//! A trace is a file with what a recorder learnt of a program's coroutines: their identity, when each ran
+//! and waited, where and for what, and how much of this was lost. A trace is written once and can be read
+//! on any machine, even if the recorder, the program or the disk failed while it was written.
 //!
-//! You provide a sink or the bytes of a file, and records in an order in which each follows those that
-//! it refers to. The crate provides
+//! You provide a sink or the bytes of a file. You write the records in an order in which each follows the
+//! records that it refers to. The crate provides
 //!
 //! - [`record`], the contents of a trace, with one type per kind of fact,
 //! - [`Writer`] and [`Reader`], the two directions, with the same records on both sides,
@@ -15,7 +15,7 @@
 //! - [`escape`], the rule for printing text of unknown origin, and [`quantity`], for printing numbers,
 //! - [`hash`], a map by id.
 //!
-//! With the feature `output`, the crate also finds the place of an output file without following links
+//! With the feature `output`, the crate also finds where an output file belongs, without following links
 //! or files that another user planted.
 //!
 //! Without that feature, the crate opens, maps and renames no files. It has no threads and no clock,

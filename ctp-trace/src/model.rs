@@ -157,12 +157,12 @@ impl TraceModel {
         all
     }
 
-    /// For each branch of a coroutine's wait, its site, and since when it has waited.
+    /// The branches of a coroutine's wait: the site of each, and since when the coroutine has waited for it.
     pub fn branches(&self, id: CoroutineId) -> impl Iterator<Item = (SiteId, Nanos)> {
         self.branches.waiting(id)
     }
 
-    /// How long waits of this branch took that are over.
+    /// The lengths of the ended waits for this branch.
     pub fn past_of_branch(&self, site: SiteId) -> Option<Past> {
         self.branches.past(site)
     }
@@ -229,22 +229,22 @@ impl TraceModel {
         self.extent.end.as_ref()
     }
 
-    /// When the recording ended, from which every age is measured. For an unfinished recording: the time
+    /// The end of the recording, from which every age is measured. For an unfinished recording: the time
     /// up to which events are complete. Births and wakes are read from stations and may arrive before
-    /// earlier events of lanes. A later end would make coroutines seem idle whose events have not
-    /// arrived yet.
+    /// earlier events of lanes. With a later end, coroutines would seem idle only because their events
+    /// have not arrived yet.
     pub fn end_at(&self) -> Nanos {
         self.extent.end_at()
     }
 
-    /// The length of the time at the end of an unfinished recording for which only births and wakes are
-    /// known.
+    /// The length of the time at the end of an unfinished recording of which the trace has only births
+    /// and wakes.
     pub fn incomplete_tail(&self) -> Nanos {
         self.extent.incomplete_tail()
     }
 
-    /// When the process ended, or the recording of it, or when the process dropped its coroutines. The
-    /// ages of its coroutines are measured from there.
+    /// The time up to which the ages of the process's coroutines are measured: when the process dropped
+    /// its coroutines, otherwise when it ended, otherwise the end of the recording.
     pub fn end_of(&self, process: ProcessId) -> Nanos {
         let dropped = self.shutdowns.of(process);
         dropped

@@ -110,8 +110,8 @@ impl<'a> Reader<'a> {
         &self.start
     }
 
-    /// Whether the end was read. Ask after the iteration; an earlier answer only covers what was read so
-    /// far.
+    /// Whether the end was read. Call this after the iteration: an earlier answer covers only what was
+    /// read so far.
     #[must_use]
     pub fn completeness(&self) -> Completeness {
         if self.ended {
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The records of the next chunk that has any, for callers that handle many at a time. If the iterator has
-    /// returned some of a chunk, these are the others. `None` at the end of the trace.
+    /// returned some records of a chunk, the result is the rest of that chunk. `None` at the end of the trace.
     pub fn next_records(&mut self) -> Option<Result<Vec<Record>, Error>> {
         loop {
             if !self.records.is_empty() {
@@ -148,8 +148,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes back records of [`next_records`](Self::next_records), whose memory is used for later ones. The kernel may
-    /// need longer for fresh memory than the decoder for the records in it.
+    /// Takes back records of [`next_records`](Self::next_records), to use their memory for later records. The kernel
+    /// may need longer to provide fresh memory than the decoder needs to fill it.
     pub fn reuse(&mut self, records: Vec<Record>) {
         if self.spare.capacity() < records.capacity() {
             self.spare = records;

@@ -133,7 +133,7 @@ pub struct Process {
     pub id: ProcessId,
     /// The kernel's process id, 0 for a memory image.
     pub pid: u32,
-    /// When the recorder first saw it.
+    /// When the recorder first saw the process.
     pub attached: Nanos,
 }
 
@@ -236,7 +236,7 @@ pub struct EventCounts {
 /// The filter from now on, as the user set it while the program ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// When the filter took effect: no later event exists that it keeps out.
+    /// When the filter took effect: no event that the filter keeps out is later than this.
     pub at: Nanos,
     /// Number of the change, from 1.
     pub generation: u32,

@@ -9,8 +9,8 @@ pub trait Source: Send {
     /// The number of bytes. A file may be shorter by the time it is read.
     fn length(&self) -> u64;
 
-    /// Fills `room` with the bytes at `offset` and returns their number. It is less than the size of
-    /// `room` only at the end, or where the rest cannot be read.
+    /// Fills `room` with the bytes at `offset` and returns their number. The number is less than the size
+    /// of `room` only at the end, or where the rest cannot be read.
     fn read_at(&self, offset: u64, room: &mut [u8]) -> usize;
 
     /// The offset of the first byte from `offset` on that may differ from zero, so that holes in a file

@@ -45,8 +45,8 @@ pub const FAR_BEYOND: u64 = 10;
 /// nothing.
 pub const BEYOND_LONGEST: u64 = 2;
 
-/// No younger state is certain, however small the threshold: the waiters of a closed resource may be
-/// about to be resumed, and a queue may be out of order for a moment.
+/// No verdict on a younger state is certain, however small the threshold: the waiters of a closed
+/// resource may be about to be resumed, and a queue may be out of order for a moment.
 pub const SURE_AFTER: Nanos = Nanos(1_000_000_000);
 
 /// Observations from outside count if there are two that are at least this far apart.
@@ -152,8 +152,9 @@ impl Case<'_> {
     }
 
     /// The branch of the wait that has waited far longer than it usually does, although the coroutine was
-    /// polled for other branches. While no wait for that branch ends anywhere, there may be no work. Nor
-    /// may there be work for this coroutine only, unless the branch shows that it has some.
+    /// polled for other branches. While no wait for that branch ends anywhere, there may be no work. If
+    /// the branch does not show that the coroutine has work, there may be no work for this coroutine
+    /// only.
     fn overdue_branch(&self) -> Option<BranchEvidence> {
         let branch = self.evidence.branch.filter(|branch| {
             let when_active = branch.since.until(branch.past.active);
@@ -172,8 +173,8 @@ impl Case<'_> {
         }
     }
 
-    /// A woken coroutine was passed over if its delay exceeds the longest of this site while workers
-    /// made progress: they ran coroutines that became ready long after it.
+    /// A woken coroutine was passed over if its delay exceeds the longest of this site while workers made
+    /// progress: they ran coroutines that became ready long after this coroutine.
     fn woken(&self) -> (Verdict, Reason) {
         let Evidence {
             wake, since, end, ..
@@ -198,8 +199,8 @@ impl Case<'_> {
     }
 
     /// Whether the coroutine was passed over for certain: its delay is long, and enough delays are known.
-    /// The wake came after its last run and is not consumed. Its thread is free and passed it over too.
-    /// Its runtime records its own queue.
+    /// The wake came after the coroutine's last run and is not consumed. The coroutine's thread is free
+    /// and passed it over too. The runtime records its own queue.
     fn is_surely_passed_over(&self, ready: Nanos) -> bool {
         let Evidence {
             wake,

@@ -10,8 +10,8 @@ pub use composer::Composer;
 
 /// Writes a trace record by record.
 ///
-/// Records are collected into chunks of some thousands. A reader of an unfinished recording sees what
-/// was written before the last [`flush`](Writer::flush). Only [`finish`](Writer::finish) completes a
+/// Records are collected into chunks of some thousand records. A reader of an unfinished recording sees
+/// what was written before the last [`flush`](Writer::flush). Only [`finish`](Writer::finish) completes a
 /// trace; dropping the writer leaves a truncated trace.
 ///
 /// After an error of `out`, the records of the failed chunk are lost. The writer can still be used: a
@@ -79,8 +79,8 @@ impl<W: Write> Writer<W> {
         self.chunks.flush()
     }
 
-    /// Sets the number of events lost so far. Every later chunk carries it, so it is known even if the
-    /// end is never written.
+    /// Sets the number of events lost so far. Every later chunk has this number, so readers know the
+    /// number even if the end is never written.
     pub fn set_lost(&mut self, lost: u64) {
         self.chunks.set_lost(lost);
     }

@@ -195,7 +195,8 @@ fn wait(code: u8) -> WaitKind {
 
 const IDLE: u8 = 0x20;
 const ONE_OF_SEVERAL: u8 = 0x40;
-/// In the wait of an acquire. Readers before 1.6 ignore this bit.
+/// Flag in the code of an acquire: others may hold the resource at the same time. Readers before 1.6 ignore
+/// this bit.
 const SHARED: u8 = 0x40;
 
 /// The code of a wait with its marks.

@@ -15,7 +15,8 @@ pub(crate) use read::{Chunk, ChunkDecompressor, Chunks};
 /// Offset of the checksum, at the end of the chunk header.
 const CRC: usize = CHUNK_HEADER_BYTES - 4;
 
-/// The writing half of a [`Writer`](crate::Writer): numbers, compresses, seals and writes chunks.
+/// The writing half of a [`Writer`](crate::Writer): compresses and numbers chunks, adds checksums, and writes
+/// the chunks.
 pub struct ChunkWriter<W> {
     out: W,
     bytes: u64,
@@ -45,8 +46,8 @@ impl<W: Write> ChunkWriter<W> {
         })
     }
 
-    /// Sets the number of events lost so far. Every later chunk carries it, so it is known even if the
-    /// end is never written.
+    /// Sets the number of events lost so far. Every later chunk has this number, so readers know the
+    /// number even if the end is never written.
     pub fn set_lost(&mut self, lost: u64) {
         self.lost = lost;
     }
@@ -63,8 +64,8 @@ impl<W: Write> ChunkWriter<W> {
         self.bytes
     }
 
-    /// Writes a chunk in a single call of `write`. A chunk that fails is lost; the sequence numbers show
-    /// this.
+    /// Writes a chunk in a single call of `write`. If this fails, the chunk is lost; the sequence numbers
+    /// show this.
     ///
     /// # Errors
     /// Those of `out`. `InvalidInput`, without writing anything, if the chunk exceeds the maximum size.
@@ -136,7 +137,7 @@ impl<W: Write> ChunkWriter<W> {
     }
 }
 
-/// A chunk before it is compressed, numbered and sealed.
+/// A chunk before it is compressed and numbered and gets a checksum.
 pub struct RawChunk {
     kind: u16,
     pub(crate) payload: Payload,

@@ -9,7 +9,7 @@ use crate::format::{MAX_ENTRIES, MAX_IDS};
 /// A list of entries, each preceded by its length, so that later versions can add fields to an entry.
 pub(super) struct Entries;
 
-/// A list of numbers or texts without fields of their own.
+/// A list of numbers or texts. Later versions cannot add fields to its entries.
 pub(super) struct Ids;
 
 /// A byte, 0 or 1, then the value in case of 1.
@@ -78,8 +78,8 @@ where
     }
 }
 
-/// The length of a list. A limit is needed: an entry may be a single byte in the file but takes many in
-/// memory.
+/// Reads the length of a list. Longer lists than `limit` are refused: an entry may be a single byte in
+/// the file but takes many in memory.
 fn count(input: &mut Input, limit: u64) -> Result<u64, Malformed> {
     let count = input.uint()?;
     if limit < count {

@@ -14,7 +14,8 @@ pub(crate) struct Plain;
 /// Encodes the difference from a number that the reader already knows.
 pub(crate) struct Near<B>(pub(crate) B);
 
-/// A field that earlier versions did not write: a record that ends before it has the default.
+/// A field that earlier versions did not write. If a record ends before the field, the field has its default
+/// value.
 pub(crate) struct Added<C>(pub(crate) C);
 
 /// A flag in a number, which leaves room for more flags.
@@ -170,7 +171,8 @@ fn put_addresses(addresses: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// A limit is needed: an address may be a single byte in the file but takes eight in memory.
+/// Reads the addresses of a chain. Their number is limited: an address may be a single byte in the file but
+/// takes eight in memory.
 fn addresses(input: &mut Input) -> Result<Vec<u64>, Malformed> {
     let (mut addresses, mut before) = (Vec::new(), 0u64);
     let count = input.uint()?;
@@ -191,7 +193,8 @@ fn put_arguments(arguments: &[Vec<u8>], out: &mut Vec<u8>) {
     }
 }
 
-/// A limit is needed: an argument may be a single byte in the file but takes many in memory.
+/// Reads the arguments of a command. Their number is limited: an argument may be a single byte in the file but
+/// takes many in memory.
 fn arguments(input: &mut Input) -> Result<Vec<Vec<u8>>, Malformed> {
     let mut argv = Vec::new();
     let count = input.uint()?;

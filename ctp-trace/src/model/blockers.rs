@@ -256,8 +256,8 @@ impl TraceModel {
             && runners.is_none_or(|runners| !runners.has_unrecorded)
     }
 
-    /// Resources that woken coroutines may be about to acquire: they have been polled, or have run,
-    /// since they waited.
+    /// Resources that woken coroutines may be about to acquire: these coroutines have been polled, or
+    /// have run, since they waited.
     fn claimed(&self) -> Map<Resource, ()> {
         let all = self.coroutines.all().iter();
         all.filter_map(|coroutine| {

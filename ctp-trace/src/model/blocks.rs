@@ -104,7 +104,7 @@ impl Blocker {
         self.coroutine().filter(|_| self.ended().is_none())
     }
 
-    /// When the blocker acquired the lock, or released it.
+    /// When the blocker acquired or released the lock; 0 if the blocker is no holder.
     fn taken(&self) -> Nanos {
         match self {
             Blocker::Holder(holding) | Blocker::PreviousHolder(holding) => holding.at,
@@ -297,7 +297,7 @@ impl TraceModel {
         })
     }
 
-    /// The caveat for a coroutine that ran recently and waits for the same again.
+    /// The caveat for a coroutine that ran after `since`, only recently, and waits for the same again.
     fn ran_after(&self, coroutine: &Coroutine, since: Nanos) -> Option<Caveat> {
         let (_, latest) = coroutine.state();
         let is_recent = latest.until(self.end_of(coroutine.process)) < SURE_AFTER;
@@ -313,7 +313,8 @@ fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
         .collect()
 }
 
-/// What the coroutine needs. Of readers that all have to release a lock, those that are alive.
+/// What the coroutine needs. If all readers of a lock have to release it, only the readers that are alive
+/// count.
 fn needs(block: &Block) -> Option<Needs> {
     let all = block.needs_all();
     let alive = block.by.iter().map(Blocker::alive);

@@ -1,9 +1,9 @@
 //! Waits with several branches, as in a `select!`: since when each branch has waited, and how long it
 //! usually waits.
 //!
-//! The place of such a wait is the set of its branches. The probe records a set once for each branch
-//! that was polled last, and for each copy of the code that the compiler made; here they are the same
-//! place.
+//! The place of such a wait is the set of its branches. The probe records a set several times: once for
+//! each branch that was polled last, and for each copy of the code that the compiler made. Here, these
+//! sets are the same place.
 
 mod deferred;
 mod same_places;
@@ -26,13 +26,13 @@ use sets::Sets;
 pub(super) struct Branches {
     sets: Sets,
     waiting: Map<CoroutineId, Select>,
-    /// Later polls of these coroutines.
+    /// Later polls of coroutines, which are kept until their branches have been examined.
     deferred: DeferredPolls,
-    /// The waits at the place of each branch that are over.
+    /// The ended waits at the place of each branch.
     ended: Map<SiteId, EndedWaits>,
 }
 
-/// The waits of a branch that are over.
+/// The ended waits for a branch.
 #[derive(Clone, Debug, Default)]
 struct EndedWaits {
     lengths: Histogram,
@@ -61,8 +61,8 @@ impl Branches {
         self.sets.define(branches);
     }
 
-    /// Takes what is known of the place of a branch. Waits for a copy ended when the coroutine was polled
-    /// by another copy, so their lengths say nothing.
+    /// Takes what is known of the place of a branch. The wait for a copy of a branch seemed to end
+    /// whenever another copy polled the coroutine, so the lengths of these waits are dropped.
     pub(super) fn note_leaf(&mut self, leaf: &Leaf) {
         if leaf.same_as == SiteId(0) {
             return;
@@ -91,8 +91,8 @@ impl Branches {
         }
     }
 
-    /// Takes an event of a coroutine with these waits so far. Missing events may have ended each
-    /// branch. `missed`: events before this one are missing.
+    /// Takes an event of a coroutine with these waits so far. `missed` says that events before this event
+    /// are missing, which may have ended each branch.
     #[inline]
     pub(super) fn event(&mut self, event: &Event, waits: &Waits, missed: bool) {
         if self.sets.is_empty() {
@@ -128,7 +128,7 @@ impl Branches {
         }
     }
 
-    /// Takes the kept polls that have no branch which is not examined.
+    /// Takes the kept polls of the coroutines for which all branches have been examined.
     #[cold]
     fn take_settled(&mut self) {
         let sets = &self.sets;
@@ -138,7 +138,7 @@ impl Branches {
             .for_each(|coroutine| self.take_deferred(coroutine));
     }
 
-    /// Takes all kept polls: no more places are examined.
+    /// Takes all kept polls, because no more places will be examined.
     pub(super) fn finish(&mut self) {
         self.sets.update();
         let all = self.deferred.all_of(|_| true);
@@ -171,7 +171,7 @@ impl Branches {
         }
     }
 
-    /// The branches of a waiting coroutine that have a past.
+    /// The branches of a waiting coroutine for which waits have ended before.
     pub(super) fn evidence(&self, coroutine: CoroutineId) -> impl Iterator<Item = BranchEvidence> {
         self.branches(coroutine).filter_map(|branch| {
             Some(BranchEvidence {
@@ -184,7 +184,7 @@ impl Branches {
         })
     }
 
-    /// The waits of a branch that are over.
+    /// The ended waits for a branch.
     pub(super) fn past(&self, site: SiteId) -> Option<Past> {
         self.ended.get(&site).map(EndedWaits::past)
     }

@@ -52,8 +52,8 @@ impl Dependencies {
 }
 
 impl TraceModel {
-    /// The coroutines that wait for each other, if some of these wait for permits. Other waits of such
-    /// groups are judged without knowing the group.
+    /// The coroutines that wait for each other. Empty if no coroutine waits for permits: other waits are
+    /// judged without knowing the group.
     pub(super) fn closed_groups(&self, living: &Living) -> ClosedGroups {
         let all = self.coroutines.all().iter();
         let alive: Vec<&Coroutine> = all.filter(|coroutine| coroutine.is_alive()).collect();
@@ -109,7 +109,7 @@ impl TraceModel {
         (may_wait && is_known && are_here).then_some(waking)
     }
 
-    /// Whether the coroutine waits for nothing else.
+    /// Whether the coroutine waits for a single thing.
     fn is_only_wait(&self, coroutine: &Coroutine) -> bool {
         let is_marked = coroutine
             .suspend()

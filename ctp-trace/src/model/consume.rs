@@ -51,8 +51,8 @@ impl TraceModel {
         None
     }
 
-    /// Notes that the records are complete up to this time. In an unfinished recording, ages are measured from
-    /// there.
+    /// Notes that the records are complete up to this time. In an unfinished recording, ages are measured up
+    /// to this time.
     pub fn advance_to(&mut self, at: Nanos) {
         self.extent.note_complete_until(at);
         self.branches.update();
@@ -71,8 +71,8 @@ impl TraceModel {
     }
 
     fn mark_uncertain(&mut self) {
-        // A damaged trace may have very many such places, so only coroutines that changed since the last
-        // are visited.
+        // A damaged trace may have very many such places, so only coroutines that changed since the
+        // previous place are visited.
         for coroutine in self.coroutines.take_changed() {
             coroutine.account.note_damage();
         }

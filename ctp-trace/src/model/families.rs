@@ -11,7 +11,7 @@ use super::names::NameId;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, SiteId};
 
-/// Maximum number of families; coroutines beyond share a single family.
+/// Maximum number of families; all further coroutines share a single family.
 const MAX_FAMILIES: usize = 1 << 16;
 
 /// Maximum depth of the tree: coroutines below are treated as if they had no parent.
@@ -186,7 +186,8 @@ impl TraceModel {
     pub fn families(&self) -> impl Iterator<Item = (FamilyId, &Family)> {
         let all = self.families.all.iter().enumerate();
         let all = all.map(|(index, family)| (FamilyId(index as u32), family));
-        // A family can have children although all of its members were moved elsewhere as uncertain.
+        // Only the default family is left out if empty: other empty families may have children, because their
+        // members were moved elsewhere as uncertain.
         all.skip_while(|(id, family)| *id == FamilyId::default() && family.coroutines == 0)
     }
 
@@ -209,7 +210,8 @@ impl TraceModel {
         }
     }
 
-    /// The innermost coroutine that is running there according to the records, and the start of its run.
+    /// The innermost coroutine that is running on the thread according to the records, and the start of its
+    /// run.
     pub(super) fn innermost(&self, process: ProcessId, tid: u64) -> Option<(Parent, Nanos)> {
         let mut inside = self.runners.get(process)?.inside(tid);
         inside.find_map(|id| {

@@ -35,9 +35,9 @@ impl Named {
 }
 
 impl Coroutine {
-    /// Whether coroutines with the same name and spawn site can be compared. An extended peer's coroutines
-    /// without both cannot: each may be of its own kind. A plain peer records neither, so all its coroutines
-    /// are compared.
+    /// Whether the coroutine can be compared with others of the same name and spawn site. A coroutine of an
+    /// extended peer that has neither cannot: it may be of its own kind. A plain peer records neither, so
+    /// all its coroutines are compared.
     pub(super) fn is_known(&self) -> bool {
         self.group_key() != GroupKey::default() || self.dialect != Dialect::Extended
     }

@@ -73,7 +73,7 @@ impl KnownCallers {
     }
 }
 
-/// Which coroutines each coroutine has woken that have not ended.
+/// For each coroutine, the coroutines that it has woken and that have not ended.
 #[derive(Debug, Default)]
 struct WokenBy {
     known: Map<CoroutineId, Vec<CoroutineId>>,
@@ -107,7 +107,8 @@ pub(super) type Senders = BTreeMap<CoroutineId, Vec<CoroutineId>>;
 pub(super) type FullChannels = Map<CoroutineId, FullEvidence>;
 
 impl TraceModel {
-    /// The coroutines that wait for room in channels which nothing empties, if these others are stuck.
+    /// The coroutines that wait for room in channels which nothing empties, given that the coroutines in
+    /// `stuck` are stuck.
     pub(super) fn full_channels(
         &self,
         senders: &Senders,
@@ -157,8 +158,8 @@ impl TraceModel {
             .collect()
     }
 
-    /// The coroutines of which any may send the message that a reader waits for. Empty if these are not
-    /// all known, or if the reader has not made room for each of them before.
+    /// The coroutines that may send the message that a reader waits for. Empty if these are not all
+    /// known, or if the reader has not made room for each of them before.
     fn senders_to(&self, reader: &Coroutine) -> Vec<CoroutineId> {
         let callers = self.callers.0.get(&reader.id);
         let waits_for_message = self.leaf_kind(reader) == LeafKind::Message;

@@ -94,8 +94,8 @@ impl TraceModel {
         gaps
     }
 
-    /// Whether a record is missing that could explain the state of this coroutine. It may be the close
-    /// of the resource for which the coroutine waits, which would make it stuck. Timers are not closed.
+    /// Whether a record is missing that could explain the state of this coroutine. The record may be the
+    /// close of the awaited resource, which would make the coroutine stuck. Timers are not closed.
     fn lacks_records_of(&self, id: CoroutineId, judgement: &Judgement, threshold: Nanos) -> bool {
         let Some(coroutine) = self.get(id) else {
             return false;

@@ -1,6 +1,6 @@
 //! Which coroutine or thread holds which lock, according to the records.
 //!
-//! Uncertain holders are left out: a missing holder makes no coroutine stuck, but a wrong one would.
+//! Uncertain holders are left out: a missing holder makes no coroutine stuck, but a wrong holder would.
 //! Records of different threads may be out of order in time.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ use crate::verdict::TurnEvidence;
 /// How many free resources are remembered.
 const ROOM: usize = 1 << 14;
 
-/// Maximum number of locks that are held at once. A program beyond this does not report its releases.
+/// Maximum number of locks that are held at once. A program that exceeds this number does not report its
+/// releases.
 const MAX_LOCKS: usize = 1 << 20;
 
 /// How many acquires of one lock are kept separately. Beyond this number, no holder is reported.
@@ -41,8 +42,8 @@ pub struct Holding {
     pub ended: Option<Nanos>,
     /// The holder's name, if the holder has ended or released the lock.
     pub name: NameId,
-    /// Another coroutine may have the lock by now. Either the holder ended inside that coroutine, or it
-    /// was dropped on another thread than the one on which it ran.
+    /// Another coroutine may have the lock by now. Either the holder ended inside that coroutine, or the
+    /// holder was dropped on another thread than the thread on which it ran.
     pub(super) is_left: bool,
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Holds {
     moved: Map<ProcessId, ()>,
     /// The number of resources above which free resources are forgotten.
     limit: usize,
-    /// There were very many holders, of which the earlier ones were forgotten.
+    /// There were too many holders, and the earlier holders were forgotten.
     pub(super) forgotten: bool,
 }
 
@@ -272,8 +273,8 @@ impl Holds {
         !self.moved.contains_key(&process)
     }
 
-    /// Notes that a lock was released by another coroutine or thread than the one that acquired it. If the acquirer
-    /// ends next, it was dropped along with the lock; otherwise the lock was handed over.
+    /// Notes that a lock was released by another coroutine or thread than its acquirer. If the acquirer ends next,
+    /// it was dropped along with the lock; otherwise the lock was handed over.
     fn released_by(&mut self, by: Waker, holding: &Holding, process: ProcessId) {
         match holding.by {
             _ if by == Waker::Foreign || holding.by == Waker::Foreign => {}

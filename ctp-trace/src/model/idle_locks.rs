@@ -109,9 +109,10 @@ impl MessageWait {
 }
 
 impl FirstWait {
-    /// Whether the coroutine of this wait may have taken the lock that `waiter` wants in its last run: its
-    /// family has released the lock before, `waiter` began to wait after that run began, and no wait for
-    /// the lock has ended since the run. `stats` is the history of the waiter's site.
+    /// Whether the coroutine of this wait may have taken, in its last run, the lock that `waiter` wants.
+    /// Its family must have released the lock before, `waiter` must have begun to wait after that run
+    /// began, and no wait for the lock must have ended since the run. `stats` is the history of the
+    /// waiter's site.
     fn may_have_lock(&self, waiter: &Coroutine, stats: &SiteStats) -> bool {
         let (began, ended) = self.run;
         let since = waiter.suspend().map_or(Nanos(0), |wait| wait.at);

@@ -25,7 +25,7 @@ pub(super) struct Inspections {
     stacks: BTreeMap<AwaitStackId, AwaitStack>,
 }
 
-/// What the complete inspections of a process found. Inspections of threads only count for
+/// What the complete inspections of a process found. Inspections that read only threads change
 /// [`by_thread`](Self::by_thread) alone, so that times of tasks and threads are never mixed.
 #[derive(Clone, Debug, Default)]
 pub struct InspectedProcess {
@@ -62,7 +62,7 @@ pub struct Inspected<T> {
     pub latest: T,
     /// The index of the first inspection since which nothing has changed.
     pub since: usize,
-    /// The index of the first inspection since which it has had the same state.
+    /// The index of the first inspection since which the task or thread has had the same state.
     pub in_state_since: usize,
 }
 
@@ -147,7 +147,7 @@ impl InspectedProcess {
         !self.core_file.is_empty()
     }
 
-    /// Takes the end of an inspection, by which its records become valid.
+    /// Takes the end of an inspection, which makes the inspection's records valid.
     fn finish(&mut self, end: &InspectionEnd) {
         let unfinished = std::mem::take(&mut self.unfinished);
         let time = InspectionTime {
@@ -212,7 +212,7 @@ impl InspectedProcess {
 }
 
 impl<T: PartialEq> Inspected<T> {
-    /// Replaces what an earlier inspection found. `state` is what counts as the state.
+    /// Replaces what an earlier inspection found. `state` returns the part that counts as the state.
     fn after<S: PartialEq>(
         before: Option<&Self>,
         latest: T,

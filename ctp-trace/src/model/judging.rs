@@ -20,8 +20,8 @@ use crate::verdict::{
     ResourceEvidence, State, ThreadEvidence, TurnEvidence, judge,
 };
 
-/// The overtaking run on the thread that last ran the coroutine, or on the thread where another
-/// coroutine woke it: either may have it in a queue of its own.
+/// The overtaking run on the thread that last ran the coroutine, or on the thread where another coroutine
+/// woke it: either thread may have the coroutine in a queue of its own.
 fn overtaker_on_thread(coroutine: &Coroutine, runners: &Runners) -> Option<Overtaker> {
     let overtaker = runners.thread(coroutine.last?.tid)?.overtaker?;
     let Some(woken) = coroutine
@@ -159,8 +159,8 @@ impl TraceModel {
         evidence
     }
 
-    /// The branch of a waiting coroutine whose wait is the largest multiple of its usual wait. Branches
-    /// that are part of some work come first.
+    /// Of the branches of a waiting coroutine, the branch that has waited the largest multiple of its
+    /// usual wait. Branches that are part of some work come first.
     fn branch_evidence(&self, id: CoroutineId, end: Nanos) -> Option<BranchEvidence> {
         let branches = self.branches.evidence(id).map(|branch| BranchEvidence {
             leaf: self.socket_waits.kind(branch.site),

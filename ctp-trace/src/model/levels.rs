@@ -32,8 +32,8 @@ pub struct Levels {
     inner_calls: Map<(ProcessId, Box<[u64]>, WaitKind), EndedWaits>,
     names: Map<GroupKey, Total>,
     leaves: Map<Leaf, EndedWaits>,
-    /// For each spawn site, where all of its coroutines wait that have not ended; `None` if not all
-    /// wait, or not at the same site.
+    /// For each spawn site, where all of its coroutines wait, except those that have ended; `None` if not
+    /// all wait, or not at the same site.
     gathered: Map<SiteId, Option<(SiteId, WaitKind)>>,
     living: Living,
     message_waits: MessageWaits,
@@ -61,7 +61,7 @@ impl EndedWaits {
 }
 
 impl Total {
-    /// The history of these waits. Their distribution is unknown, so the longest stands for most.
+    /// The history of these waits. Their distribution is unknown, so the longest wait also bounds 99 % of them.
     fn past(&self, level: Level) -> Past {
         Past {
             level,
@@ -138,7 +138,7 @@ impl TraceModel {
         }
     }
 
-    /// The history of the name, of which a summary has all waits.
+    /// The history of the coroutine's name: a summary has all waits of a name, but not of a site.
     fn past_in_summary(&self, coroutine: &Coroutine, closest: Past, levels: &Levels) -> Past {
         let past = self.past_of_name(coroutine, levels);
         let past = Past {
@@ -286,7 +286,7 @@ impl Levels {
         }
     }
 
-    /// Takes into account where a coroutine is that has not ended.
+    /// Takes into account where the coroutine waits, unless the coroutine has ended.
     fn add_place(&mut self, coroutine: &Coroutine) {
         if !coroutine.is_alive() {
             return;

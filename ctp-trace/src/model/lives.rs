@@ -1,4 +1,4 @@
-//! How long coroutines lived that have ended, per family.
+//! The lifetimes of the coroutines that have ended, per family.
 //!
 //! If the first waits at a place never end, the place has no history. Example: a pool that leaks a
 //! connection now and then delays no coroutine until the pool is empty, and then delays all of them. The
@@ -34,16 +34,16 @@ type Companions = (FamilyId, SiteId, WaitKind);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Newest {
     at_places: Map<Companions, Counts>,
-    /// Per family, the coroutines that were born after all that have ended.
+    /// Per family, the coroutines that were born after all ended coroutines of the family.
     of_families: Map<FamilyId, Held>,
 }
 
 /// How many of the newest coroutines of a family wait for what others of the family may have, such as
-/// connections of a pool, each for far longer than those lived that have ended.
+/// connections of a pool. Each has waited far longer than the ended coroutines of the family lived.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     coroutines: u64,
-    /// Other ones are among the newest, which may still continue.
+    /// Other coroutines are among the newest, and these may still continue.
     may_continue: bool,
 }
 
@@ -124,7 +124,7 @@ impl TraceModel {
             && !is_never_woken(coroutine)
     }
 
-    /// How long similar coroutines lived that have ended. `None` if coroutines may have ended that are
+    /// The lifetimes of similar coroutines that have ended. `None` if coroutines may have ended that are
     /// not in the trace.
     pub(super) fn lives_evidence(
         &self,
@@ -185,8 +185,8 @@ fn lives_of_name(named: &Named, of_family: LivesEvidence) -> LivesEvidence {
     }
 }
 
-/// How long a coroutine lived that has ended, by its totals. `None` if it was dropped during a wait, or
-/// has no totals.
+/// The lifetime of an ended coroutine, by its totals. `None` if the coroutine has not ended, was dropped
+/// during a wait, or has no totals.
 pub(super) fn by_totals(coroutine: &Coroutine) -> Option<Nanos> {
     let is_over = !coroutine.is_alive() && !coroutine.waits.cancelled;
     let totals = coroutine.account.aggregate.as_ref().filter(|_| is_over)?;
@@ -194,8 +194,9 @@ pub(super) fn by_totals(coroutine: &Coroutine) -> Option<Nanos> {
     Some(Nanos(life))
 }
 
-/// Adds the lives of coroutines of which only common totals are known: as many of their longer waits and
-/// runs as there are for each of them.
+/// Adds estimated lifetimes of coroutines of which only common totals are known: the mean number of waits
+/// times the 99th percentile of a wait, plus the same for runs. For one coroutine, the longest wait and
+/// the longest run replace the percentiles.
 pub(super) fn add_estimates(ended_sums: &EndedSums, lives: &mut Histogram) {
     let EndedSums {
         coroutines,

@@ -41,8 +41,8 @@ impl Living {
         known.is_some_and(|family| family.coroutines == alive)
     }
 
-    /// Whether coroutines have ended that had waited at this site. They took what is given here, other
-    /// than workers that wait for their next work for good.
+    /// Whether coroutines that had waited at this site have ended. Such coroutines took what is given
+    /// here, whereas workers wait here for their next work and do not end.
     pub(super) fn have_visitors_ended(&self, number: u32, stats: &SiteStats) -> bool {
         let alive = self.visitors.get(&number).copied().unwrap_or_default();
         alive < stats.coroutines

@@ -1,4 +1,4 @@
-//! The queue of a lock: what waits first, and what went on without a record of an acquire.
+//! The queue of a lock: which coroutine waits first, and which continued without a record of an acquire.
 
 use super::TraceModel;
 use super::coroutine::Coroutine;
@@ -13,10 +13,10 @@ pub(super) type FirstWaiters = Map<Resource, (Nanos, CoroutineId)>;
 /// The end of waits for a lock, as far as no acquire was recorded for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SilentWaiters {
-    /// A waiter that the release woke went on without a record of an acquire. So the program does not
-    /// record each holder.
+    /// A waiter that was woken by the release continued without a record of an acquire. So the program
+    /// does not record each holder.
     took_lock: bool,
-    /// A waiter went on for another reason, and may have left a future in the queue.
+    /// A waiter continued for another reason, and may have left a future in the queue.
     left_future: bool,
 }
 

@@ -127,8 +127,8 @@ impl Looks {
         self.waits.remove(&id);
     }
 
-    /// The longest time that a wait at this site continued after such a look. Zero if none is known to
-    /// have ended.
+    /// The longest time that a wait at this site continued after its descriptor was seen closed or
+    /// unwatched. Zero if no such wait is known to have ended.
     pub(super) fn longest(&self, site: SiteId) -> Nanos {
         self.longest.get(&site).copied().unwrap_or_default()
     }

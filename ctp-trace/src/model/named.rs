@@ -35,8 +35,8 @@ pub struct Named {
     pub open: Histogram,
     /// Ended waits of forgotten coroutines, as far as their events are in the trace.
     pub(super) waited: Total,
-    /// How long the coroutines lived that ran to completion before any of their events in the trace, as
-    /// far as totals say.
+    /// Lifetimes, by totals, of the coroutines that ran to completion and are forgotten or have no other
+    /// record in the trace.
     pub(super) lives: Histogram,
     /// Coroutines that were dropped during a wait. No total includes these waits.
     pub cancelled: u64,

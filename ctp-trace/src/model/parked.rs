@@ -22,11 +22,11 @@ struct Observed {
     parked: u64,
 }
 
-/// The runs of a process, and the longest time without any while its coroutines kept themselves going.
+/// The runs of a process, and the longest time without a run while its coroutines kept themselves going.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Silence {
     latest: Nanos,
-    /// When the latest coroutine was born, or a thread that runs no coroutines last did something.
+    /// When the latest coroutine was born, or when a thread that runs no coroutines last did something.
     driven: Nanos,
     /// The longest time without runs since then.
     longest: Nanos,
@@ -142,10 +142,11 @@ impl TraceModel {
         parked.collect()
     }
 
-    /// The evidence about a coroutine of such a process. If a thread sleeps, it may be the source of work,
-    /// as in a program without load for now. Then a coroutine counts only if others have woken it before
-    /// that still wait for something, and so have not come to their end, or if a thread is blocked while
-    /// it runs a coroutine. A lock is not work: those that wait for locks count if all do.
+    /// The evidence about a coroutine of a process in which nothing can happen. If a thread sleeps, it may
+    /// be the source of work, as in a program that has no load at the moment. Then a coroutine counts only
+    /// if it was woken before by another coroutine that still waits for something, and so has not come to
+    /// its end, or if a thread is blocked while it runs a coroutine. A lock is not work: coroutines that
+    /// wait for locks count if all coroutines do.
     pub(super) fn parked_evidence(
         &self,
         coroutine: &Coroutine,
@@ -164,8 +165,9 @@ impl TraceModel {
         counts.then_some(parked.evidence)
     }
 
-    /// Whether only coroutines have ended waits like this, if it is for messages. A thread that has sent
-    /// some may send more. A lock that is kept during a wait for messages is released after that.
+    /// Whether only coroutines have ended waits like this, if it is for messages: a thread that has sent
+    /// some may send more. For a lock: whether no coroutine keeps it during a wait for messages, after
+    /// which the coroutine would release it. True for other waits.
     fn is_ended_by_coroutines(&self, coroutine: &Coroutine, levels: &Levels) -> bool {
         let wait = coroutine.suspend();
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));

@@ -15,7 +15,7 @@ pub(super) struct Population {
     index: Map<CoroutineId, u32>,
     recent: RecentPlaces,
     /// Index of the coroutine that was last accessed mutably, because consecutive records often concern
-    /// the same coroutine. It never points into the unchanged part.
+    /// the same coroutine. The index never points into the unchanged part.
     latest: usize,
     /// The length of the unchanged part at the front: coroutines that were not accessed mutably since
     /// the last [`take_changed`](Population::take_changed).
@@ -25,7 +25,7 @@ pub(super) struct Population {
 }
 
 /// A cache of the index: places in the vector, selected by the low bits of an id. A place counts only if the
-/// coroutine there has the id, so the entries of moved and removed coroutines need no care.
+/// coroutine there has the id, so entries of moved and removed coroutines may stay.
 #[derive(Clone, Debug)]
 struct RecentPlaces(Box<[u32; RECENT]>);
 

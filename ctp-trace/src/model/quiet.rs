@@ -4,8 +4,8 @@ use super::TraceModel;
 use crate::hash::Map;
 use crate::record::{Nanos, ProcessId};
 
-/// For each process, the end of its latest run; `None` while a coroutine runs, or where it may have run.
-/// A run counts as a wait if its thread is blocked until another thread wakes it.
+/// For each process, the end of its latest run; `None` if a coroutine runs or may be running. A run
+/// counts as a wait if its thread is blocked until another thread wakes it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quiet(Map<ProcessId, Option<Nanos>>);
 

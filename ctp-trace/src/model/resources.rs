@@ -9,7 +9,7 @@ use closings::Closings;
 use joins::Joins;
 use usual_use::UsualUse;
 
-/// Closes of resources. A coroutine's end counts as a close for those that await it.
+/// Closes of resources. A coroutine's end counts as a close for the coroutines that await it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resources {
     pub(super) closings: Closings,

@@ -27,7 +27,7 @@ pub(super) struct Runners {
     histories: Map<u64, ()>,
     /// When coroutines ran, and for how long none did.
     pub(super) silence: Silence,
-    /// Another thread ran coroutines, and its other actions are not recorded.
+    /// A thread whose beginning is not recorded has run coroutines, so its other acts are not recorded.
     pub(super) has_unrecorded: bool,
 }
 

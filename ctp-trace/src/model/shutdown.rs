@@ -21,7 +21,8 @@ const LAST_RUNS: Nanos = Nanos(10_000_000);
 /// "just before" is this long before the first death.
 const DESTRUCTORS: Nanos = Nanos(10_000_000);
 
-/// If some coroutines remain, the drops count as the end only if the process ended this soon.
+/// If some coroutines remain, the drops count as the end only if the process ended at most this long after the
+/// first drop.
 const SOON: Nanos = Nanos(1_000_000_000);
 
 /// The time just before the first drop in each process that ended tidily.
@@ -39,12 +40,12 @@ pub(super) struct Drops(Map<ProcessId, Burst>);
 #[derive(Clone, Debug)]
 struct Burst {
     first: Nanos,
-    /// The coroutines in whose runs coroutines were dropped.
+    /// The coroutines that were running on the threads of the drops.
     hosts: Vec<CoroutineId>,
 }
 
 impl Drops {
-    /// Takes an event, before its coroutine does. `host` is the coroutine that runs on the thread.
+    /// Takes an event, before the event changes its coroutine. `host` is the coroutine that runs on the thread.
     fn event(&mut self, coroutine: &Coroutine, event: &Event, host: Option<CoroutineId>) {
         let process = coroutine.process;
         match event.kind {
@@ -152,7 +153,8 @@ impl TraceModel {
         self.drops.event(coroutine, event, host);
     }
 
-    /// Takes a record of a process after its first drop. Returns false for a record of another time.
+    /// Returns whether the model leaves out this record, because the record came after the first drop of
+    /// its process. An event that is left out is counted.
     pub(super) fn is_after_shutdown(&mut self, record: &Record) -> bool {
         match record {
             Record::Event(event) => self.is_undone(event),
@@ -175,8 +177,8 @@ impl TraceModel {
         }
     }
 
-    /// Takes an event after the first drop, except the end of a coroutine that was running. Returns whether
-    /// the event was taken.
+    /// Returns whether the event came after the first drop, and counts such an event. The end of a
+    /// coroutine that was running is not left out.
     fn is_undone(&mut self, event: &Event) -> bool {
         let coroutine = self.coroutines.of(event.coroutine);
         let Some(first) = self.shutdowns.of(coroutine.process) else {

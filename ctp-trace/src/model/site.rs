@@ -31,7 +31,7 @@ pub struct SiteStats {
     pub runs: Histogram,
     /// Known delays between a wake and the following run.
     pub queued: Histogram,
-    /// How many of the waits ended by a known call of `wake()`, by the origin of the call.
+    /// How many of the waits were ended by a known call of `wake()`, by the origin of the call.
     pub wakers: Wakers,
     /// Coroutines that have waited here.
     pub coroutines: u64,
@@ -43,9 +43,9 @@ pub struct SiteStats {
     pub name: NameId,
     /// Another coroutine here has another name.
     pub names_differ: bool,
-    /// When the latest wait ended that was followed by a run.
+    /// When the latest wait ended, of those that were followed by a run.
     pub(super) latest_end: Nanos,
-    /// The sites from which the coroutines resumed that ended the waits.
+    /// The sites from which the coroutines that ended the waits had resumed.
     pub(super) woken_from: WokenFrom,
     /// The families of the coroutines that ended waits.
     pub(super) waking_families: FewFamilies,

@@ -38,8 +38,8 @@ impl TraceModel {
         self.socket_waits.kind(site)
     }
 
-    /// What the leaf future waits for that the coroutine awaits. Unknown if the program announced the
-    /// wait, which says more, and for a wait with branches of several kinds.
+    /// What the leaf future of the coroutine waits for. Unknown if the program announced the wait, which
+    /// says more, and for a wait with branches of several kinds.
     pub fn leaf_kind(&self, coroutine: &Coroutine) -> LeafKind {
         let Some(wait) = coroutine
             .suspend()

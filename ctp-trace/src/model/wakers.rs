@@ -23,7 +23,7 @@ pub struct Woken {
     pub site: SiteId,
     /// The coroutine's wake count after this call, modulo 2^20.
     pub count: u32,
-    /// The name of the calling coroutine, if there was one. It may have ended since.
+    /// The name of the calling coroutine, if there was one. The coroutine may have ended since.
     pub caller: NameId,
     /// The family of the calling coroutine; the default if unknown.
     pub(super) caller_family: FamilyId,

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-/// How many such sites are counted per site.
+/// How many sites of waking coroutines are counted per site.
 const SEPARATE: usize = 4;
 
 /// The number of a site, in four bytes even if there may be none.
@@ -23,7 +23,7 @@ impl SiteNumber {
     }
 }
 
-/// Numbers of sites, each with how many waits were ended from there.
+/// Numbers of sites, each with the number of waits that were ended from that site.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WokenFrom(Vec<(u32, u64)>);
 

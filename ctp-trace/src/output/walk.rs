@@ -22,7 +22,7 @@ pub(super) enum End {
     Directory(Rc<OwnedFd>),
 }
 
-/// The kernel follows as many links.
+/// Maximum number of links that are followed, as in the kernel.
 const MAX_LINKS: usize = 40;
 /// The maximum number of parents that are visited: more than a path can have.
 const MAX_PARENTS: usize = 4096;
@@ -46,7 +46,7 @@ fn open_directory(path: &str) -> rustix::io::Result<Rc<OwnedFd>> {
 
 struct Walk {
     directory: Rc<OwnedFd>,
-    /// The other user that made the directory, or a directory above it, in a shared directory.
+    /// The other user that made the directory, or a directory above it, inside a shared directory.
     planted_by: Option<u32>,
     /// The directory as shown in messages.
     path: PathBuf,
@@ -232,8 +232,9 @@ impl Walk {
     }
 }
 
-/// The other user that made this directory, or a directory above it, in a shared directory. The working
-/// directory may be in such a place too. Directories above an unsearchable directory cannot be examined.
+/// The other user that made this directory, or a directory above it, inside a shared directory. The
+/// working directory may be in such a place too. Directories above an unsearchable directory cannot be
+/// examined.
 fn planter_of(directory: &Rc<OwnedFd>) -> io::Result<Option<u32>> {
     let mut directory = directory.clone();
     let mut stat = fstat(&directory)?;

@@ -2,8 +2,7 @@
 
 use crate::record::{CoroutineId, Nanos, SiteId};
 
-/// The kind of an event. A coroutine is running after every event except a suspend (and after its birth,
-/// until the first run).
+/// The kind of an event. A coroutine is running from a run event to its next event, and at no other time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// The coroutine exists and has not run yet.
@@ -51,7 +50,7 @@ pub struct WaitMarks {
     pub idle: bool,
     /// The coroutine waits for several things; only the last is recorded.
     pub one_of_several: bool,
-    /// Which wakers the poll left that ended in this wait; only for waits of an unknown kind.
+    /// Which wakers were left by the poll that ended in this wait; only for waits of an unknown kind.
     pub wakers: PollWakers,
 }
 
@@ -91,7 +90,7 @@ pub struct Event {
     /// Further properties of the wait.
     pub marks: WaitMarks,
     /// Low 16 bits of the wake count that the coroutine knew when its last run began; for a run event,
-    /// that run itself. Older recorders wrote 0 for every run.
+    /// when that run itself began. Older recorders wrote 0 for every run.
     pub wake_seen: u16,
     /// A filter kept out events between the coroutine's previous event and this event.
     pub after_filtered: bool,

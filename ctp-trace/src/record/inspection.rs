@@ -109,7 +109,7 @@ pub struct InspectedTask {
     pub polled_by: u32,
     /// The size of the task in memory, from its address to the end of its future; 0 if unknown.
     pub size_bytes: u64,
-    /// The coroutine of the trace that the task is; 0 if the task is not recorded.
+    /// The coroutine of the trace that is this task; 0 if the task is not recorded.
     pub coroutine: CoroutineId,
 }
 
@@ -222,8 +222,8 @@ pub enum Resource {
     Task(TaskId),
 }
 
-/// A lock that a suspended future holds, by a guard among its variables. Or the room in a channel, which only the
-/// receiver among its variables makes.
+/// A lock that a suspended future holds, known by the guard among the future's variables. Or the room in a
+/// channel, if the receiver, which alone makes room, is among the variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldLock {
     /// The lock.

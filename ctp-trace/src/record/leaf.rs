@@ -27,7 +27,7 @@ pub enum LeafKind {
     Io,
     /// A point in time.
     Timer,
-    /// A mutex or a lock of readers and writers.
+    /// A mutex or a reader-writer lock.
     Lock,
     /// Permits of a semaphore.
     Semaphore,
@@ -46,7 +46,7 @@ pub enum LeafKind {
 }
 
 impl LeafKind {
-    /// The word for the kind, for programs.
+    /// The identifier of the kind in machine-readable output.
     pub fn word(self) -> &'static str {
         match self {
             LeafKind::Unknown => "unknown",

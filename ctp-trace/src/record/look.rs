@@ -2,9 +2,9 @@
 
 use crate::record::{CoroutineId, Nanos};
 
-/// The recorder examined a file descriptor, without touching it, while a coroutine waited for it.
-/// Recorded are notable findings, the end of a notable finding, and, ever less frequently, that there is
-/// nothing to read.
+/// The recorder examined a file descriptor, without touching it, while a coroutine waited for it. The
+/// trace has notable findings, the end of a notable finding, and, ever less frequently, the finding that
+/// there is nothing to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// The coroutine that waits.

@@ -57,8 +57,8 @@ pub struct Chain {
     pub is_whole: bool,
     /// Runtime addresses as found by following frame pointers: first an address in the innermost
     /// function, then the return addresses. They are not verified: a function compiled without frame
-    /// pointers makes all addresses behind it meaningless. [`is_of_the_call`](Chain::is_of_the_call) is
-    /// the exception.
+    /// pointers makes all addresses behind it meaningless. The exception is a chain for which
+    /// [`is_of_the_call`](Chain::is_of_the_call) is true.
     pub addresses: Vec<u64>,
 }
 
@@ -80,6 +80,6 @@ impl Chain {
 pub struct Branches {
     /// The site of the waits with these branches.
     pub site: SiteId,
-    /// The sites of the branches, that of the branch that was polled last first.
+    /// The sites of the branches. The branch that was polled last comes first.
     pub sites: Vec<SiteId>,
 }

@@ -31,8 +31,8 @@ impl Case<'_> {
         Some((caveat.map_or(verdict, |_| Verdict::MaybeStuck), reason))
     }
 
-    /// How long others have blocked the coroutine. It may have run in the meantime, if that did not
-    /// unblock it.
+    /// How long others have blocked the coroutine. The coroutine may have run in the meantime, if this
+    /// did not unblock it.
     pub(super) fn blocked_for(&self) -> Nanos {
         let blocked = self.evidence.resource.blocked;
         blocked.map_or(Nanos(0), |block_evidence| {

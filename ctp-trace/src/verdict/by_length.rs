@@ -9,12 +9,12 @@ use super::level::Level;
 use super::{BEYOND_LONGEST, Case, ENOUGH, FAR_BEYOND, LOOK_HOLDS, Reason, Verdict};
 use crate::record::{LeafKind, Nanos};
 
-/// A coroutine is rare if so many similar ones have ended for each that waits: beyond the 99th
-/// percentile.
+/// A coroutine is rare if this many similar coroutines have ended for each that waits. A rare coroutine
+/// is beyond the 99th percentile.
 const RARE: u64 = 100;
 
 impl Past {
-    /// The shortest wait that is far beyond these. `None` if there are too few to compare with.
+    /// The shortest wait that is far beyond these waits. `None` if there are too few to compare with.
     pub fn far_beyond(&self) -> Option<Nanos> {
         (ENOUGH <= self.waits).then(|| far_beyond(self.p99, self.longest))
     }
@@ -28,7 +28,7 @@ impl BranchEvidence {
 }
 
 impl LivesEvidence {
-    /// The shortest life that is far beyond these.
+    /// The shortest life that is far beyond these lives.
     pub(crate) fn far_beyond(&self) -> Nanos {
         far_beyond(self.p99, self.longest)
     }
@@ -47,7 +47,7 @@ impl LivesEvidence {
     }
 }
 
-/// Far beyond durations of which 99 % are up to `p99`.
+/// The shortest duration that is far beyond durations of which 99 % are at most `p99`.
 fn far_beyond(p99: Nanos, longest: Nanos) -> Nanos {
     let usual = p99.0.saturating_mul(FAR_BEYOND);
     Nanos(usual.max(longest.0.saturating_mul(BEYOND_LONGEST)))
@@ -153,15 +153,15 @@ impl Case<'_> {
             return (Verdict::Waiting, Reason::NoWork(past.level));
         }
         match self.unless_explained(Reason::FarBeyond(past.level)) {
-            // Totals do not say how the line is doing.
+            // Totals do not say whether other waits at the line still end.
             (Verdict::MaybeStuck, _) if is_quiet && !past.is_closest => (Verdict::Waiting, quiet),
             decision => decision,
         }
     }
 
-    /// Coroutines like this one usually live far less long, and of the latest of them none has ended: they
-    /// all wait here. Or they seldom wait here, and not for their next work. Otherwise the coroutine waits,
-    /// for the given reason.
+    /// Coroutines like this one usually live far less long, and none of the latest of them has ended: they
+    /// all wait here. Or they seldom wait here, and not for their next work. Otherwise the verdict is
+    /// `Waiting`, for the given reason.
     fn against_other_lives(&self, otherwise: Reason) -> (Verdict, Reason) {
         let lives = self.evidence.lives;
         let lives = lives.filter(|lives| {

@@ -21,7 +21,7 @@ macro_rules! caveats {
             /// All caveats, in the order of the documentation.
             pub const ALL: &[Caveat] = &[$(Caveat::$caveat),*];
 
-            /// The word for the caveat, for programs.
+            /// The identifier of the caveat in machine-readable output.
             pub fn word(self) -> &'static str {
                 match self { $(Caveat::$caveat => $word,)* }
             }

@@ -44,7 +44,8 @@ pub struct BranchEvidence {
     pub site: SiteId,
     /// What the leaf future of the branch waits for.
     pub leaf: LeafKind,
-    /// The branch began anew after an earlier future was dropped that had already made progress.
+    /// The wait for the branch began after an earlier future of the branch, which had already made progress,
+    /// was dropped.
     pub is_restarted: bool,
     /// When the wait for the branch began.
     pub since: Nanos,
@@ -107,7 +108,7 @@ pub struct ResourceEvidence {
     pub blocked: Option<BlockEvidence>,
     /// The coroutine waits for room in a channel that nothing empties.
     pub full: Option<FullEvidence>,
-    /// The coroutine waits for room in a channel, and has woken no coroutine that could read from there.
+    /// The coroutine waits for room in a channel, and has woken no coroutine that could read from that channel.
     pub no_reader: bool,
     /// Only coroutines of some families have ever ended waits at the place, and all coroutines of these
     /// families wait for each other likewise.
@@ -117,7 +118,8 @@ pub struct ResourceEvidence {
     /// What the recorder noticed about the resource from outside, if that was remarkable.
     pub looked: Option<LookEvidence>,
     /// The latest observation from outside, if it found nothing to read where the coroutine waits to
-    /// read, or all sockets of its process drained, for a coroutine that may wait for any of them.
+    /// read. For a coroutine that may wait for any socket of its process: if it found all sockets
+    /// drained.
     pub empty: Option<EmptyEvidence>,
     /// How the awaited lock has changed hands since the wait began, if it has.
     pub turn: Option<TurnEvidence>,
@@ -234,7 +236,8 @@ pub struct FullEvidence {
     pub since: Nanos,
 }
 
-/// Every look from outside at the awaited resource found this, from the first that did to the latest.
+/// A finding that all looks from outside at the awaited resource share, from the first with this finding to the
+/// latest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LookEvidence {
     /// What was found.
@@ -284,14 +287,15 @@ impl TurnEvidence {
 /// The lives of similar coroutines: earlier coroutines ended, but the latest do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LivesEvidence {
-    /// How many ran to completion; those dropped while they waited are not counted.
+    /// How many ran to completion. Coroutines that were dropped while they waited are not counted.
     pub ended: u64,
-    /// Upper bound of the lifetime of 99 % of these.
+    /// Upper bound of the lifetime of 99 % of these coroutines.
     pub p99: Nanos,
     /// The longest lifetime.
     pub longest: Nanos,
-    /// How many were born after all of these and now wait at this place; or at any, if all of the family that
-    /// were born after these wait for far longer than those lived.
+    /// How many were born after all ended coroutines and now wait at this place. Or how many wait at any
+    /// place, if all coroutines of the family that were born after the ended coroutines have waited for far
+    /// longer than those lived.
     pub newest: u64,
     /// How many now wait at this place, whenever they were born.
     pub here: u64,

@@ -71,7 +71,7 @@ pub enum BlockedEvidence {
     },
     /// Waits for a task that is in a cycle, or that nothing can wake.
     Behind {
-        /// Everything on the way is certain.
+        /// Every step from this task to that task is certain.
         is_certain: bool,
     },
 }

@@ -31,7 +31,7 @@ impl Level {
         Level::Leaf,
     ];
 
-    /// The word for the level, for programs.
+    /// The identifier of the level in machine-readable output.
     pub fn word(self) -> &'static str {
         match self {
             Level::Chain => "chain",

@@ -18,8 +18,8 @@ impl Case<'_> {
         }
     }
 
-    /// A waker existed when the coroutine suspended, and none is left that could wake it. A waker of an
-    /// earlier poll may belong to a wait that is over.
+    /// A waker existed when the coroutine suspended, and no waker is left that could wake the coroutine.
+    /// A waker of an earlier poll may belong to a wait that is over.
     pub(super) fn without_wakers(&self) -> (Verdict, Reason) {
         let polls = &self.evidence.polls;
         let is_close = self.evidence.wake.is_some_and(|wake| wake.close_call);

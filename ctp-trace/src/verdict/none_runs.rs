@@ -4,8 +4,9 @@ use super::{Case, SURE_AFTER};
 use crate::record::Nanos;
 
 impl Case<'_> {
-    /// Whether the wake came after the latest run, and no coroutine of the process runs any more. A
-    /// coroutine that another polls may not be polled for reasons of the other.
+    /// Whether the wake came after the latest run, and no coroutine of the process runs any more. False
+    /// for a coroutine that another coroutine polls: the other may have reasons of its own not to poll
+    /// it.
     pub(super) fn is_left_by_all(&self, ready: Nanos) -> bool {
         let Some(quiet_since) = self.evidence.threads.quiet_since else {
             return false;

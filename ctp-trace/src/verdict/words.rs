@@ -59,7 +59,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word in the first column.
+    /// The word for the verdict, as printed in the first column.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Deadlock => "DEADLOCK",

@@ -12,7 +12,7 @@ use crate::record::{
     CoroutineId, Event, EventCounts, EventKind, Nanos, Record, SiteId, Wake, Waker,
 };
 
-/// The rows of a block, in order, in the memory of `room`.
+/// Decodes the rows of a block, in order, into the memory of `room`.
 pub(crate) fn decode(payload: &[u8], mut room: Vec<Record>) -> Result<Vec<Record>, Malformed> {
     let mut decoder = Decoder::new(payload)?;
     let rows = decoder.column(Column::Control).len();
@@ -271,7 +271,8 @@ impl<'a> Decoder<'a> {
             SiteId(small(
                 u64::from(predicted.site().0).wrapping_add_signed(site),
             )?),
-            // Events do not keep codes of later versions, so the table has the codes that events have.
+            // An event cannot keep a code that a later version added, so the table has the code that the event
+            // keeps.
             known_code(wait(code), marks(code)),
             predicted.arg.wrapping_add_signed(arg),
         );

@@ -48,7 +48,8 @@ impl Encoder {
         if event.after_filtered {
             self.after_filtered();
         }
-        // A copy of `hits` for each of the two common kinds, because the prediction depends on the kind.
+        // `hits` is compiled separately for each of the two common kinds, because the prediction depends on the
+        // kind.
         let hits = match event.kind {
             EventKind::Run => self.hits(event, EventKind::Run),
             EventKind::Suspend => self.hits(event, EventKind::Suspend),
@@ -63,8 +64,8 @@ impl Encoder {
         self.hits(event, kind)
     }
 
-    /// Appends the fields that were not predicted, except coroutine and time. Returns the bits of those
-    /// that were.
+    /// Appends the fields that were not predicted, except coroutine and time. Returns the control bits of
+    /// the predicted fields.
     #[inline(always)]
     fn hits(&mut self, event: &Event, kind: EventKind) -> u8 {
         let site_arg = SiteArg::of(event);
@@ -86,7 +87,7 @@ impl Encoder {
         put_uint(self.column(Column::AfterFiltered), row);
     }
 
-    /// Appends the numbers that were not predicted. Returns the bits of those that were.
+    /// Appends the numbers that were not predicted. Returns the control bits of the predicted numbers.
     #[inline(never)]
     fn unpredicted_numbers(&mut self, event: &Event, n: u64, tid: u64, seen: u16) -> u8 {
         let (now, predicted) = (event.wake_seen.into(), seen.into());
@@ -217,7 +218,7 @@ impl Encoder {
         put_uint(self.column(Column::TimeHigh), step >> 8);
     }
 
-    /// Appends a number unless it was predicted. Returns the bit that says so.
+    /// Appends a number unless it was predicted. Returns `hit` if it was predicted, otherwise 0.
     #[inline]
     fn number(&mut self, column: Column, hit: u8, value: u64, predicted: u64) -> u8 {
         if value == predicted {

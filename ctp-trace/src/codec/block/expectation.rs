@@ -3,8 +3,8 @@
 use super::SiteArg;
 use crate::record::{Event, EventKind};
 
-/// The prediction of a coroutine's next row. A fully predicted event needs only the part before
-/// `suspend_site_args`, which is a cache line.
+/// The prediction of a coroutine's next row. A fully predicted event needs only the fields before
+/// `suspend_site_args`, which are in a single cache line.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Expectation {

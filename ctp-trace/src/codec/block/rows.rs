@@ -8,13 +8,14 @@ use crate::record::Nanos;
 /// Control bytes, and the time since the previous row.
 #[derive(Default)]
 pub(super) struct Rows {
-    /// {zigzag step of the time 24 | control 8}
+    /// Each word has the zigzag step of the time in the upper 24 bits and the control byte in the low 8 bits.
     words: Vec<u32>,
 }
 
 const STEP_BITS: u32 = 24;
 const STEP_SHIFT: u32 = 8;
-/// The second column of times begins here. Steps below [`LONG`] take a byte of it.
+/// The second column of times begins at this bit. Steps of words below [`LONG`] take a single byte in this
+/// column.
 const HIGH_SHIFT: u32 = STEP_SHIFT + 8;
 const LONG: u32 = 1 << (HIGH_SHIFT + 7);
 /// The number of words that are checked together.

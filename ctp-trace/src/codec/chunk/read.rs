@@ -53,8 +53,8 @@ impl<'a> Chunks<'a> {
         })
     }
 
-    /// The offset of the next whole chunk: where the damaged chunk claims to end, otherwise the next
-    /// place with a whole chunk.
+    /// The offset of the next whole chunk: where the damaged chunk claims to end if a whole chunk begins
+    /// there, otherwise the next place with a whole chunk.
     fn behind_damage(&mut self) -> Option<u64> {
         let source = &*self.source;
         if let Some(next) = Header::at(source, self.offset).map(|header| header.end(self.offset))

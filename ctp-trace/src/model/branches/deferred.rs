@@ -1,5 +1,6 @@
-//! Polls of coroutines with branches whose places have not been examined. They are kept until it is known
-//! which branches are the same, as the recorder examines them some time after the first such poll.
+//! Polls of coroutines with branches whose places have not been examined. The polls are kept until it is
+//! known which branches are the same: the recorder examines the places some time after the first such
+//! poll.
 
 use std::collections::BTreeMap;
 

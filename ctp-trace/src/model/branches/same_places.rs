@@ -11,7 +11,8 @@ use crate::record::SiteId;
 pub(super) struct SamePlaces {
     /// The site that stands for the place of each site that was examined.
     firsts: Map<SiteId, SiteId>,
-    /// The sites that stand for places, but for several branches of a wait. Their sites are distinct.
+    /// Sites that would stand for several branches of the same wait. Instead, each of these branches stands for
+    /// itself.
     shared: BTreeSet<SiteId>,
 }
 
@@ -38,8 +39,8 @@ impl SamePlaces {
             .unwrap_or(&site)
     }
 
-    /// Notes that a coroutine waits for all of these at the same time: they are distinct, even if two are
-    /// at the same line. Returns whether that is new.
+    /// Notes that a coroutine waits for all of these sites at the same time. So they are distinct, even
+    /// if two are at the same line. Returns whether this was not known before.
     pub fn separate(&mut self, sites: &[SiteId]) -> bool {
         if self.firsts.is_empty() {
             return false;

@@ -13,11 +13,11 @@ pub(super) struct PollEnd {
     ran_at: Option<Nanos>,
     /// The bits of the branches.
     arg: u64,
-    /// The wakes that the coroutine knew.
+    /// The wake count that the coroutine knew.
     wake_seen: u16,
 }
 
-/// The first bit in the argument of a wait for the branches of the wait before.
+/// The first bit of the argument that describes a branch of the previous wait.
 const DEPARTED: usize = 8;
 
 impl PollEnd {
@@ -37,8 +37,8 @@ impl PollEnd {
         index < DEPARTED && self.arg >> index & 1 != 0
     }
 
-    /// Whether the branch with this index in the wait before was not woken, and has another chain now or
-    /// is over.
+    /// Whether the branch with this index in the previous wait was not woken, and now has another chain
+    /// or is over.
     fn has_departed(&self, index: usize) -> bool {
         index < DEPARTED && self.arg >> (index + DEPARTED) & 1 != 0
     }
@@ -54,7 +54,7 @@ impl PollEnd {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Select {
     pub branches: Vec<Waiting>,
-    /// The wakes that the coroutine knew.
+    /// The wake count that the coroutine knew.
     wake_seen: u16,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Select {
 pub(super) struct Waiting {
     pub site: SiteId,
     pub since: Nanos,
-    /// The wait began when the future of the branch was dropped while it waited elsewhere.
+    /// The wait began when the branch's earlier future was dropped while that future waited elsewhere.
     pub is_restarted: bool,
 }
 
@@ -100,7 +100,7 @@ impl Select {
         now
     }
 
-    /// The waits that are over, if these are the branches after a poll with this end.
+    /// The waits that ended, if `now` has the branches after a poll with this end.
     pub fn ended<'a>(
         &'a self,
         now: &'a Select,
@@ -127,7 +127,7 @@ impl Select {
         branches.find(|(_, branch)| sets.place(branch.site) == place)
     }
 
-    /// Whether a branch is gone although the poll was for another branch: the only wake was for that one.
+    /// Whether a branch is gone although the poll was for another branch, which received the only wake.
     fn has_dropped_a_branch(&self, now: &Select, end: &PollEnd, sets: &Sets) -> bool {
         let is_any_missing = self
             .branches

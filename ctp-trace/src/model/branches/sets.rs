@@ -91,7 +91,7 @@ impl Sets {
         self.places.of(branch)
     }
 
-    /// Whether the places of all branches at the site have been examined, if there are branches.
+    /// Whether the places of all branches at the site have been examined. True for a site without branches.
     pub fn is_settled(&self, site: SiteId) -> bool {
         let branches = self.branches(site).iter();
         branches

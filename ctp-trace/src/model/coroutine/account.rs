@@ -154,8 +154,8 @@ impl Account {
         self.is_approximate() || self.summed_up() > 0
     }
 
-    /// The number of missing events, if the latest known event may not be the last. `newest` is its
-    /// index.
+    /// The number of missing events, if the latest known event may not be the last. `newest` is the index
+    /// of the latest known event.
     pub(super) fn caveat(&self, newest: Option<u64>) -> Option<u64> {
         let torn = self
             .torn()

@@ -17,7 +17,7 @@ pub struct Waits {
     /// Start of the current wait, if there is one. Polls without a wake, after which the coroutine waits
     /// for the same resource again, do not end it.
     pub since: Nanos,
-    /// The number of such polls.
+    /// The number of polls without a wake during the current wait.
     pub idle_polls: u32,
     /// Total time spent in waits that are over.
     pub waited: Total,
@@ -67,7 +67,7 @@ impl Total {
 pub(super) struct Resumed {
     suspended_at: Nanos,
     site: u32,
-    /// What the wait was for; `Unknown` once the coroutine has acquired that.
+    /// What the wait was for; `Unknown` once the coroutine has acquired the resource.
     wait: WaitKind,
     arg: u64,
     /// The wake count that the coroutine knew when the wait began.

@@ -53,10 +53,10 @@ impl Wakes {
         }
     }
 
-    /// Corrects a wake word that was read after the recording, to the state during the current wait.
-    /// Count and time are those of the latest recorded call since the last run. Without such a call,
-    /// the count is what the coroutine had seen. If calls are not recorded, the time of the word stays,
-    /// which leaves open whether there was a wake.
+    /// Corrects a wake word that was read after the current wait to its state during that wait. Count and
+    /// time are those of the latest recorded call since the last run. Without such a call, the count is
+    /// the count that the coroutine had seen, and the time is that of the previous wake word. If calls
+    /// are not recorded, the time of the word stays, which leaves open whether there was a wake.
     pub(in crate::model) fn as_of_wait(&self, word: &Wake, wait: &Event, has_calls: bool) -> Wake {
         let is_later =
             |call: &Woken| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);
@@ -98,7 +98,7 @@ impl Wakes {
     }
 
     /// Wakes since the last run, if the coroutine waits. Very many wakes look like none, because only
-    /// half of the count is kept. Then the latest is dated within the wait, and the result is
+    /// half of the count is kept. Then the latest wake is dated within the wait, and the result is
     /// `MANY_WAKES`.
     pub(super) fn since(&self, suspend: Option<&Event>) -> Option<u64> {
         let (wake, suspend) = (self.word?, suspend?);
@@ -113,7 +113,7 @@ impl Wakes {
         let wakes = self.since(Some(suspend))?;
         let (at, ran_at) = ((0 < wake.count).then(|| self.at(&wake)), waits.ran_at);
         let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
-        // The wake was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
+        // The wake was dated late, or 65 536 wakes have come since: a coroutine keeps only half of the count.
         let is_later = |ran: Nanos| !close(ran) && at.is_some_and(|at| ran < at);
         let spent = waits.was_ended_by_single_wake(suspend);
         // A wake is counted first and dated later, so a new wake may carry the date of an old one.

@@ -53,7 +53,7 @@ impl Leaf<'_> {
         self.wait?.has_waker
     }
 
-    /// Whether the future may or may not have a waker, by what is known.
+    /// Whether it is unknown if the future has a waker.
     fn is_unsettled(&self) -> bool {
         let always_registers = self.wait.is_some_and(|wait| wait.always_registers);
         self.has_waker().is_none() && !always_registers
@@ -142,7 +142,7 @@ fn is_cause(member: &JudgedTask) -> bool {
     member.judgement.verdict.is_stuck()
 }
 
-/// Whether the new evidence says more, so that each task changes at most twice.
+/// Whether the new evidence says more. If only such evidence is taken, each task changes at most twice.
 fn is_weaker(now: BlockedEvidence, new: BlockedEvidence) -> bool {
     let certain = BlockedEvidence::Behind { is_certain: true };
     let likely = BlockedEvidence::Behind { is_certain: false };
@@ -199,9 +199,9 @@ impl InspectedProcess {
         }
     }
 
-    /// How long ago the task's earliest timer was due at the last inspection, if the timer was due at the
-    /// first inspection since which nothing has changed. Only timers that wake the task count. A core file
-    /// does not say when it was written.
+    /// How long the task's earliest timer had been due at the last inspection, if the timer was already
+    /// due at the first inspection since which nothing has changed. Only timers that wake the task count.
+    /// `None` for a core file, which does not say when it was written.
     fn overdue(&self, known: &Inspected<InspectedTask>, leaves: &[Leaf]) -> Option<Nanos> {
         if self.is_core_file() {
             return None;

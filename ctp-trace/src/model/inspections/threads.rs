@@ -1,4 +1,5 @@
-//! The threads of a process, by all inspections: those of tasks and threads, and those of threads only.
+//! The threads of a process, by all inspections: those that read tasks and threads, and those that read only
+//! threads.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +80,7 @@ impl InspectedThreads {
         }
     }
 
-    /// What a thread has done since a time; `None` if no inspection since then found it.
+    /// What a thread has done since a time; `None` if no inspection since then found the thread.
     pub fn facts(&self, tid: u32, since: Nanos) -> Option<ThreadFacts<'_>> {
         let known = self.threads.get(&tid)?;
         let last = self.times.last()?;

@@ -9,7 +9,7 @@ pub struct Filtering {
     pub changes: Vec<Control>,
     /// The number of changes missing before the latest.
     pub forgotten: u64,
-    /// The latest filter of each process, and of all.
+    /// The latest filter of each process, and of all processes.
     current: Vec<Control>,
     /// How long recording was stopped, until the latest change.
     stopped: Nanos,

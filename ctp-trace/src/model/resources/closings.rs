@@ -1,8 +1,8 @@
 //! Closed resources, and the coroutines that waited for them.
 //!
-//! A descriptor number may be reused and closed again, so a coroutine misses the first close after it
-//! began to wait. A coroutine ends once and its id is used once, so waiting for its end is in vain even
-//! if it ended before.
+//! A descriptor number may be reused and closed again, so only the first close after a coroutine began to
+//! wait concerns that coroutine. A coroutine ends once and its id is used once, so waiting for its end is
+//! in vain even if it ended before.
 //!
 //! Closes are kept in a log. When the log is full, those that affect a waiting coroutine are set aside,
 //! and the older half of the rest is dropped. So memory grows with the live coroutines, not with the
@@ -80,7 +80,7 @@ impl Closings {
 }
 
 impl Close {
-    /// Whether such a wait is for the resource that is closed here, within the same process.
+    /// Whether a wait with this kind and argument is for the closed resource, if in the same process.
     pub fn is_of(&self, wait: WaitKind, arg: u64) -> bool {
         self.arg == arg && sort(wait).is_some_and(|wait_kind| sort(self.wait) == Some(wait_kind))
     }
@@ -95,7 +95,7 @@ fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -
     (*found == requested).then_some(*closing)
 }
 
-/// The resource of such a wait; `None` if it cannot be closed.
+/// The resource that a wait with this kind and argument is for; `None` if the resource cannot be closed.
 pub(in crate::model) fn resource(process: ProcessId, wait: WaitKind, arg: u64) -> Option<Resource> {
     Some((process, sort(wait)?, arg))
 }

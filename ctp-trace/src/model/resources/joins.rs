@@ -1,5 +1,5 @@
-//! Coroutines that await the end of others. For them, an end is what a close is to those that wait for a
-//! descriptor.
+//! Coroutines that await the end of others. To these coroutines, the end is what the close of a
+//! descriptor is to its waiters.
 
 use super::closings::{Closing, Resource, resource};
 use crate::hash::Map;
@@ -9,7 +9,7 @@ use crate::record::{Event, EventKind, ProcessId, WaitKind};
 /// Maximum number of awaited coroutines that are remembered.
 const AWAITED: usize = 1 << 16;
 
-/// Maximum number of ends that are remembered for later waits. Beyond it, all are forgotten.
+/// Maximum number of ends that are remembered for later waits. Beyond this number, all are forgotten.
 const ENDED: usize = 1 << 14;
 
 #[derive(Clone, Debug, Default)]

@@ -40,7 +40,7 @@ impl UsualUse {
         }
         let resource = resource(process, suspend.wait, suspend.arg);
         let closings = resource.and_then(|resource| self.closed.get(&resource));
-        // A coroutine that awaits another after its end need not wait at all.
+        // A coroutine that awaits an ended coroutine need not wait at all.
         let is_join = suspend.wait == WaitKind::Coroutine;
         let is_during_wait =
             |(closed, _): &(Nanos, SiteId)| (is_join || suspend.at < *closed) && *closed <= at;

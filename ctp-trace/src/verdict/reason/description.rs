@@ -14,7 +14,7 @@ pub enum Basis {
     Length,
     /// The coroutine waits although others continue, or beyond its deadline.
     Time,
-    /// The state of the coroutine, or what it recorded about it.
+    /// The state of the coroutine, or what the coroutine recorded about this state.
     State,
     /// Records are missing.
     Missing,
@@ -25,7 +25,7 @@ pub enum Basis {
 }
 
 /// Everything that is common to all occurrences of a reason. The reporter's pages and JSON and
-/// `docs/verdicts.md` are generated from it.
+/// `docs/verdicts.md` are generated from these descriptions.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
     /// The word that identifies the reason in JSON documents.
@@ -35,7 +35,7 @@ pub struct Description {
     /// The resulting verdict.
     pub verdict: Verdict,
     /// The rule in a line, for the table in the documentation. Empty if another entry with this word has
-    /// it.
+    /// the rule.
     pub when: &'static str,
     /// The condition under which the verdict is only likely, if no caveat is the cause.
     pub likely_when: Option<&'static str>,
