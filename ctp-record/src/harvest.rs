@@ -106,7 +106,7 @@ pub struct Harvest {
     sites: SiteTable,
     /// Whether a command or filter may exclude events. Then each pass counts the excluded events.
     is_controlled: bool,
-    /// The state last reported of idle coroutines, by station. Empty unless a caller asks for it.
+    /// The state last reported of idle coroutines, by station. Empty unless idle coroutines are reported.
     idle_states: Vec<IdleState>,
     totals: Totals,
     latest: Latest,
@@ -146,7 +146,7 @@ impl Harvest {
         }
     }
 
-    /// Limits the copies that wait to be written to `backlog`.
+    /// Uses `backlog` to count and limit the copies that wait to be merged.
     pub fn within(mut self, backlog: Backlog) -> Self {
         self.lanes = Lanes::within(backlog);
         self
@@ -234,7 +234,8 @@ impl Harvest {
         sink: &mut dyn Sink,
     ) {
         let mut pass = Pass::over(region, outside, sink);
-        // Only of an exited thread is the latest record the last: a live thread commits its pending record later.
+        // The latest record is the last only if the thread has exited: a live thread commits its pending record
+        // later.
         if self.flight_memory.is_none() && self.lanes.have_thread_of(process) {
             self.drain_lanes(TimeLimit::End, &mut pass);
         }
@@ -251,8 +252,8 @@ impl Harvest {
     }
 
     /// Reads what is left after the last event: every station once more, whatever its head says, then the
-    /// wakes; closes each coroutine's account. One scan finds everything that the slots hold; repeating it
-    /// would never end while a program still writes. If the program may go on, call
+    /// wakes. Closes each coroutine's account. One scan finds everything that the slots hold; repeated scans
+    /// would never end while a program still writes. If the program may continue, call
     /// [`stop`](Harvest::stop) first.
     pub fn finish(&mut self, region: &Region<'_>, outside: &mut dyn Outside, sink: &mut dyn Sink) {
         self.pass(region, outside, sink);
@@ -280,8 +281,8 @@ impl Harvest {
         self.drain_before(index, head, end, pass);
     }
 
-    /// The index at which reading from slots ends, or `None` to read all slots. An event after the head was
-    /// read may still come through a lane, also if it is the coroutine's first event.
+    /// The index at which reading from slots ends, or `None` to read all slots. An event that was written
+    /// after the head was read may still come through a lane, even the coroutine's first event.
     fn end_of_slots(&mut self, index: usize, head: u64, region: &Region<'_>) -> Option<u64> {
         let cell = &mut self.cells[index];
         match cell.plain {

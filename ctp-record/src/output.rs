@@ -35,11 +35,11 @@ pub struct Output {
     /// Where the file will be, with links resolved.
     destination: Destination,
     encoder: Encoder,
-    /// Programs state deadlines by their own clocks.
+    /// Converts deadlines, which programs state on their own clocks.
     clocks: ProgramClocks,
     /// What the leaf futures of await chains wait for.
     leaves: Leaves,
-    /// The loss at the latest flush, if no record was taken since.
+    /// The number of lost events at the latest flush, if no record was taken since.
     flushed: Option<u64>,
     /// An earlier trace stays at the destination until this one has a coroutine, task or thread.
     keeps_earlier: bool,

@@ -37,7 +37,7 @@ mod tests {
         entries.flat_map(|entry| files(entry.path())).collect()
     }
 
-    /// Builds a path for programs to open, without reading it.
+    /// This file builds a path that programs open, and does not read from the path.
     const ADDRESSES: &str = "memory/shm.rs";
 
     #[test]

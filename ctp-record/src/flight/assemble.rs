@@ -87,8 +87,8 @@ fn controls(input: &SnapshotInput) -> Vec<Control> {
     controls
 }
 
-/// Emits the events of coroutines and threads of all memories, each memory's by time, and the changes of
-/// the filter at their times.
+/// Emits the events of coroutines and threads of all memories, and the changes of the filter at their times.
+/// The events of each memory are in order of time.
 fn emit_events(
     images: &mut [MemoryImage],
     controls: &[Control],

@@ -166,7 +166,7 @@ fn note_max_and_order(station_uses: &mut [StationUse]) {
     }
 }
 
-/// The uses of a station that may last at `at`: skips a prefix of uses that have all ended by then.
+/// The uses of a station that may not have ended by `at`: skips a prefix of uses that have all ended by then.
 fn maybe_in_use_at(born: &[StationUse], at: u64) -> &[StationUse] {
     &born[born.partition_point(|station_use| station_use.max_until < at)..]
 }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     fn two() -> Attribution {
-        // The second use of a station, and another one 256 uses later.
+        // The second use of a station, and the use 256 uses later.
         let all = [
             ended(4, 10..20, [100, 200]),
             ended(516, 900..950, [700, 800]),
@@ -318,7 +318,8 @@ mod tests {
         }
     }
 
-    /// Uses, events and nanoseconds since the use before, and of this use; whether it has ended.
+    /// A use of the station: the uses since the previous use; the events before and in this use; the
+    /// nanoseconds before and in this use; whether this use has ended.
     type Step = (u32, [u64; 2], [u64; 2], bool);
 
     fn step() -> impl Strategy<Value = Step> {

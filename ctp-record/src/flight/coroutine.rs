@@ -17,7 +17,8 @@ pub struct SnapshotCoroutine {
     end_n: u64,
     /// The coroutine was born after the lanes were copied.
     pub is_born_later: bool,
-    /// Events between the lanes' copies and the station are missing, because the coroutine went on too far.
+    /// Events between the copied lanes and the station's slots are missing, because the coroutine had too
+    /// many events since.
     is_cut: bool,
     /// The snapshot describes the coroutine individually.
     pub is_included: bool,
@@ -43,7 +44,7 @@ impl SnapshotCoroutine {
         }
     }
 
-    /// The coroutine's state by its station.
+    /// The coroutine's state according to its station.
     pub fn state(&self) -> &StationCoroutine {
         &self.known.state
     }
@@ -54,9 +55,9 @@ impl SnapshotCoroutine {
         self.in_lanes = Some((first.min(n), last.max(n)));
     }
 
-    /// Decides which events the snapshot contains, after all lanes were read, which are complete from
-    /// `since_ns` to `until_ns`. The coroutine is included unless it ended before the window. Its events begin
-    /// with the first in the window, and include at least those that its station holds.
+    /// Decides which events the snapshot contains. Call this after all lanes were read, which are complete
+    /// from `since_ns` to `until_ns`. The coroutine is included unless it ended before the window. Its events
+    /// begin with the first in the window, and include at least those that its station holds.
     pub fn decide(&mut self, since_ns: u64, until_ns: u64) {
         let state = &self.known.state;
         let held = state.held.first().map(|(n, _)| *n);
@@ -89,7 +90,7 @@ impl SnapshotCoroutine {
         self.is_included |= !self.is_born_later;
     }
 
-    /// Whether the station holds only events that lie after the lanes' copies, with a gap between.
+    /// Whether the station holds only events that come after those of the copied lanes, with a gap in between.
     fn has_gap(&self, behind: u64, until_ns: u64) -> bool {
         let state = self.state();
         let first = state.held.first().copied();

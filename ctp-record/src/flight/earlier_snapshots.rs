@@ -22,14 +22,14 @@ pub fn set_aside(output: &Path) {
     }
 }
 
-/// Opens the trace at the path and holds a lock on it that excludes no other process. By the lock, a reader
-/// finds out that a recorder will replace the trace, and which recorder.
+/// Opens the trace at the path and holds a shared lock on it, which excludes no other process. From the lock,
+/// a reader learns that a recorder will replace the trace, and which recorder.
 pub fn claim(output: &Path) -> Option<File> {
     let Ok(Target::File(place)) = resolve(output) else {
         return None;
     };
     let file = place.open_file()?;
-    // Without locks, readers do not learn this.
+    // On a file system without locks, readers do not learn this.
     let _ = fcntl_lock(&file, FlockOperation::NonBlockingLockShared);
     Some(file)
 }

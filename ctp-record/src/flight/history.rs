@@ -82,7 +82,7 @@ impl Sink for FlightHistory {
             return;
         };
         if state.has_ended {
-            // Lanes hold the latest events; if not, the events are too old.
+            // The latest events are still in lanes, or else too old for a snapshot.
             state.forget_slots();
         }
         self.departed

@@ -88,7 +88,7 @@ impl ImageBuilder<'_> {
         let included = all.filter(|(_, coroutine)| {
             coroutine.is_included && coroutine.state().memory == self.part.number
         });
-        // Records have no bits for more stations. No memory has as many stations as this.
+        // Records have no bits for greater station numbers. No memory has as many stations as this.
         let included = included.take(MAX_STATIONS as usize);
         included.map(|(which, _)| which).collect()
     }

@@ -1,6 +1,6 @@
-//! Copies lanes that are being overwritten: of each lane the latest records, without a gap at the start.
-//! Copied records are safe, so each further round continues where the last ended. After a few rounds all
-//! copies reach the same moment, however long the first round took.
+//! Copies lanes that are being overwritten. A copy holds the latest records of its lane, without a gap at the
+//! start. Copied records are safe, so each further round continues where the last ended. After a few rounds
+//! all copies reach the same moment, however long the first round took.
 
 use std::sync::Arc;
 
@@ -35,8 +35,9 @@ pub struct LaneCopy {
 /// A record this close to the end may have been reserved just now.
 const RECENT_RECORDS: u64 = 1024;
 
-/// Records that must be reserved before a lane is checked for damage: then at least half of them must be
-/// there. A record stays unfilled if its thread died during the event, or in a nested handler.
+/// Records that must be reserved before a lane is checked for damage. The lane is damaged if less than half
+/// of the reserved records were copied. A record stays unfilled if its thread died during the event, or in a
+/// nested handler.
 const MIN_RESERVED: u64 = 16;
 
 /// Rounds of copying. A busy thread writes much during the first round; each further round has less to

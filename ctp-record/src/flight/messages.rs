@@ -8,8 +8,8 @@ use crate::cli::words::{grouped, shell_word, shown, size};
 use crate::control::wire::Answer;
 use crate::error::TraceError;
 
-/// The lines on stderr. `threshold` is set if the report by default would not consider the stuck coroutines
-/// of the snapshot stuck.
+/// The lines on stderr. `threshold` is set if the report's default threshold is too high to show the
+/// snapshot's stuck coroutines as stuck.
 pub fn sentence(
     path: &Path,
     written: &Result<Snapshot, TraceError>,

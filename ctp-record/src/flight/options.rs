@@ -147,7 +147,7 @@ impl FromStr for Trigger {
 }
 
 impl Trigger {
-    /// Whether this trigger waits for such an end.
+    /// Whether this trigger requests a snapshot when the recording ends in this way.
     pub fn is_met_by(self, exit_reason: ExitReason) -> bool {
         match self {
             Trigger::Exit => true,

@@ -99,8 +99,8 @@ fn overwritten(lanes: &[Vec<LaneCopy>]) -> u64 {
     lanes.fold(0, |sum, lane| sum.saturating_add(lane.overwritten))
 }
 
-/// The start of the window. If several lanes are full, the lane that was overwritten last holds the shortest
-/// history. The requested length is measured from `end_ns`, the end of the recording, however late the
+/// The start of the window. If records of several lanes were overwritten, the lane with the shortest history
+/// decides. The requested length is measured from `end_ns`, the end of the recording, however late the
 /// snapshot is taken.
 fn begin(input: &SnapshotInput, lanes: &[Vec<LaneCopy>], end_ns: u64, latest_ns: u64) -> u64 {
     let full = lanes.iter().flatten();

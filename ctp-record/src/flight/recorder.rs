@@ -44,7 +44,7 @@ pub struct FlightRecorder {
     pub verbosity: Verbosity,
     /// The trace of an earlier recording at the path of the last snapshot.
     earlier: Option<File>,
-    /// Number of snapshots without a name from a user.
+    /// Number of snapshots that got a number because the user gave no name.
     numbered: u32,
     /// A signal or the stuck monitor requested a snapshot.
     is_requested: bool,
@@ -201,7 +201,7 @@ impl FlightRecorder {
         });
         let started = started.map_err(|error| TraceError::Output(output, error));
         match (&started, reply) {
-            // The thread takes the reply, since it waits for it.
+            // Sending succeeds, because the thread waits for the reply.
             (Ok(_), Some(reply)) => drop(hand_over.send(reply)),
             (Err(error), Some(reply)) => reply.answer(&Err(error.to_string())),
             (_, None) => {}

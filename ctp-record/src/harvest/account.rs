@@ -30,8 +30,8 @@ impl Harvest {
         pass.sink.take(Record::EventCounts(event_counts));
     }
 
-    /// The present account, from what was read into `cell` and from its station. `head` is a present or
-    /// earlier head of the station.
+    /// The account so far, from what was read into `cell` and from its station's words. `head` is the present
+    /// or an earlier value of the station's head.
     pub(super) fn event_counts_of(
         &self,
         cell: &Cell,

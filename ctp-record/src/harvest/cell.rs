@@ -12,7 +12,7 @@ use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId};
 use super::StationCoroutine;
 use super::lanes::Lanes;
 
-/// The memory of a station. Coroutine 0 means that its coroutine is not known yet.
+/// What is remembered of a station. While `coroutine` is 0, the station's coroutine is not known yet.
 ///
 /// The fields that an event needs lie together, so that an event touches two cache lines.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,8 @@ pub(super) struct Cell {
     pub plain: Option<Dialect>,
     /// The generation of the station's coroutine.
     generation: u32,
-    /// The birth of the coroutine. It distinguishes coroutines of equal generation after the memory was zeroed.
+    /// The time of birth, on the clock of the memory. It distinguishes coroutines of equal generation after the
+    /// memory was zeroed.
     birth_ts: u64,
     /// Index of the coroutine's first event.
     base_n: u64,
@@ -39,9 +40,10 @@ pub(super) struct Cell {
     /// A v1 peer's death has been recorded.
     is_death_emitted: bool,
     phase: Phase,
-    /// The wakes that its latest run had seen; `None` after missing events.
+    /// The number of wakes that the coroutine's latest run had seen, modulo 2^16; `None` after missing events.
     wakes_seen: Option<u16>,
-    /// An earlier value of the head. Events before it that lanes do not bring in time are read from slots.
+    /// An earlier value of the station's head. Events with a lower index that lanes do not bring in time are
+    /// read from slots.
     awaited_head: u64,
     /// The round of the lanes at which the head had this value, modulo 2^32.
     awaited_since: u32,
@@ -56,17 +58,17 @@ pub(super) struct Cell {
     pub(super) breaks: u64,
 }
 
-/// What the latest events of a coroutine say of it.
+/// The state of a coroutine according to its latest events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// It waits or was never run, or its latest events are missing.
+    /// The coroutine waits or has never run, or its latest events are missing.
     #[default]
     Waits,
-    /// It runs.
+    /// The coroutine runs.
     Runs,
-    /// Its death ended a run.
+    /// The coroutine's death ended a run.
     EndedInRun,
-    /// It died otherwise: it was dropped during a wait, or events before its death are missing.
+    /// The coroutine died otherwise: it was dropped during a wait, or events before its death are missing.
     Ended,
 }
 
@@ -79,7 +81,7 @@ impl Phase {
     }
 }
 
-/// Events that a coroutine can have between two visits; more means damaged words.
+/// The most events that a coroutine can have between two visits. A larger number means that words are damaged.
 pub(super) const MAX_CREDIBLE_EVENTS: u64 = 1 << 40;
 
 /// There are as many cells as stations, and each event accesses a cell.
@@ -131,7 +133,7 @@ impl Cell {
         }
     }
 
-    /// The cell of an image's coroutine. Its events before `first_n` are counted elsewhere.
+    /// The cell of an image's coroutine. The coroutine's events before `first_n` are counted elsewhere.
     pub(super) fn of_image(coroutine: &StationCoroutine, first_n: u64) -> Self {
         Cell {
             coroutine: coroutine.coroutine,
@@ -166,7 +168,7 @@ impl Cell {
         }
     }
 
-    /// Whether this is another coroutine than before.
+    /// Whether this is the identity of another coroutine than the remembered coroutine.
     pub fn is_new(&self, identity: &Identity) -> bool {
         (identity.generation, identity.birth_ts) != (self.generation, self.birth_ts)
     }
@@ -175,8 +177,8 @@ impl Cell {
         self.plain.unwrap_or(Dialect::PerSlot)
     }
 
-    /// Events that the coroutine attempted and that were not excluded, by its station's words and `head`, a
-    /// present or earlier head. `None` if these words are impossible.
+    /// The number of events that the coroutine attempted, without excluded events, according to the station's
+    /// words and `head`, the present or an earlier head. `None` if these words are impossible.
     pub fn attempted(&self, station: &Station, head: u64) -> Option<u64> {
         let unread = match self.plain {
             Some(_) => 0,
@@ -197,8 +199,8 @@ impl Cell {
         }
     }
 
-    /// Whether everything is read of a station that is marked as dead. A v1 peer's station is never used
-    /// again.
+    /// Whether all events of a station that is marked as dead are read. Always false for a v1 peer: its
+    /// station is never used again.
     pub fn is_over(&self, station: &Station) -> bool {
         self.plain.is_none() && station.event_head() == self.next_n
     }
@@ -251,9 +253,9 @@ impl Cell {
         self.wakes_seen
     }
 
-    /// The end of the events that are in no lane, and so must be read from slots. What the head counts when a
-    /// round begins is in the lanes by then. Exceptions are threads without a lane and records for which a
-    /// full lane had no room: such events are missing after all records of that round have become events.
+    /// The end of the events that are in no lane and must be read from slots. An event that the head counts
+    /// when a round begins is in a lane by then, unless its thread has no lane or the lane was full. Such an
+    /// event is still missing after all records of that round have become events.
     pub fn slot_end(&mut self, head: u64, lanes: &Lanes) -> u64 {
         let awaited = self.awaited_head;
         let has_come = self.ahead(awaited) == 0;
@@ -264,13 +266,13 @@ impl Cell {
         if is_due { awaited } else { self.next_n }
     }
 
-    /// The number of events from the next event to read to `n`; 0 if `n` lies behind.
+    /// The number of events from the next event to read up to event `n`; 0 if `n` precedes the next event to read.
     fn ahead(&self, n: u64) -> u64 {
         let distance = n.wrapping_sub(self.next_n);
         if distance > u64::MAX / 2 { 0 } else { distance }
     }
 
-    /// The number of events to skip when a slot claims that `oldest` is the oldest left. `None` if that
+    /// The number of events to skip when a slot claims that `oldest` is the oldest event left. `None` if that
     /// is more than the probe's head allows, or than is possible: then the slot is damaged.
     pub fn credible_skip(&self, oldest: u64, station: &Station) -> Option<u64> {
         let events = self.ahead(oldest);
@@ -287,7 +289,8 @@ impl Cell {
         self.plain.is_none() && self.ahead(station.event_head()) > 0
     }
 
-    /// Skips absent events if later ones can be read. Returns how many were lost.
+    /// Skips absent events if later events can be read. Returns how many were lost, or `None` if the next
+    /// event to read is still the same.
     fn skip_absent(&mut self, absent: Fetched, station: &Station) -> Option<u64> {
         let before = self.unrecorded;
         let has_moved = match absent {
@@ -309,7 +312,7 @@ impl Cell {
         self.skip(1)
     }
 
-    /// Notes the coroutine's death. The station of a v1 peer is never used again.
+    /// Notes the coroutine's death. Does nothing for a v1 peer, because its station is never used again.
     fn end(&mut self) {
         if self.plain.is_none() {
             self.phase = match self.phase {

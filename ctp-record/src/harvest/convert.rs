@@ -35,9 +35,9 @@ pub(super) fn kind_of_lane(code: u8) -> Option<EventKind> {
     }
 }
 
-/// Fills in the details of an event from its argument, its wait code, and the number of wakes seen: by a
-/// run those known when it began, by a suspend those of the run before. A death's argument states
-/// whether the coroutine gives something out.
+/// Fills in the details of an event from its argument, its wait code, and the number of wakes seen. A run has
+/// seen the wakes before it began, a suspend those that the run before it had seen. A death's argument states
+/// whether the coroutine returned a value that may hold a lock guard.
 #[inline(always)]
 pub(super) fn describe(event: &mut Event, arg: u64, wait: u8, wakes_seen: u16) {
     match event.kind {
@@ -110,16 +110,16 @@ pub(super) fn newly_lost(reported: u32, now: u32) -> u32 {
     if more > u32::MAX / 2 { 0 } else { more }
 }
 
-/// The distance from event `n` to a record's event, of which the record has the low bits of the index.
-/// Takes the nearest such event; negative if it lies behind `n`.
+/// The distance from event `n` to a record's event; negative if the record's event precedes `n`. The record
+/// has only the low bits of the event's index, so the nearest event with these bits is assumed.
 #[inline]
 pub(super) fn distance(n: u64, payload: &Payload) -> i64 {
     let unknown = u64::BITS - payload.n_bits();
     (payload.n.wrapping_sub(n) << unknown).cast_signed() >> unknown
 }
 
-/// The wakes of a coroutine born at `birth_ts`. A late waker of the station's coroutine before it may have
-/// written the state: then waker and time are dropped.
+/// The wakes of a coroutine born at `birth_ts`. The state may have been written by a late waker of the
+/// coroutine that had the station before. Then waker and time are dropped.
 pub(super) fn own_wakes(state: WakeState, birth_ts: u64) -> WakeState {
     if state.at_ns < birth_ts {
         WakeState {

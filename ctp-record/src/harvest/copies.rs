@@ -30,7 +30,7 @@ pub(crate) struct Copies {
 pub(super) struct LaneReader {
     /// The next record to copy.
     next: u64,
-    /// The head at the latest reading.
+    /// The lane's head when it was last read.
     limit: u64,
     /// Records that found no room, modulo 2^32.
     lost: u32,
@@ -41,11 +41,12 @@ pub(super) struct LaneReader {
     is_pending: bool,
     /// The lane's words are impossible: the lane is not read any more.
     is_damaged: bool,
-    /// How full the ring was at most since the last collection, in eighths, as a station has eight slots.
+    /// How full the ring was at most since the last collection. The unit is an eighth, which is comparable to
+    /// one of a station's eight slots.
     eighths: u64,
     /// Records that are copied and not collected.
     queue: Queue,
-    /// Bytes of copies that were collected and are still waiting.
+    /// Bytes of copies that were collected and are still waiting to be merged.
     waiting_bytes: u64,
 }
 
@@ -56,7 +57,7 @@ const MIN_RECORDS: usize = 2048;
 /// A lane's copies take at most this many times the room that stays free.
 const MAX_SHARE_FACTOR: u64 = 32;
 
-/// Records copied in a step.
+/// The most records that are copied before their room in the lane is released.
 const RECORDS_PER_STEP: usize = 4096;
 
 impl Copies {
@@ -110,7 +111,9 @@ impl Copies {
         });
     }
 
-    /// The records to prefault (see `prefault.rs`), `elapsed_ms` after the last call: not many more than are `left`.
+    /// The records to prefault, see `prefault.rs`; `elapsed_ms` is the time since the last call. At most `left`
+    /// records are in lanes that threads use; their number is subtracted from `left`. The first pages of the next
+    /// unused lanes come in addition.
     pub fn prefault_ranges<'m>(
         &mut self,
         region: &Region<'m>,
@@ -189,7 +192,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The lanes in use. Threads take lanes in order.
+/// All lanes, in the order in which threads take them.
 fn rings<'m>(region: &Region<'m>) -> impl Iterator<Item = Ring<'m>> {
     let region = *region;
     (0..).map_while(move |index| region.ring(index))
@@ -281,21 +284,22 @@ impl LaneReader {
         self.next != self.limit && !self.is_pending && !self.is_damaged
     }
 
-    /// Whether everything reserved is copied.
+    /// Whether all reserved records are copied. True for a damaged lane, which is not read any more.
     pub fn is_complete(&self) -> bool {
         self.next == self.limit || self.is_damaged
     }
 
-    /// The part of the free room that this lane may take. However many lanes are at full speed, some room
-    /// stays free for the others. This is the dynamic threshold with which switches share their buffers
-    /// (Choudhury and Hahne 1998).
+    /// The bytes of free room that this lane may take. However many lanes are at full speed, some room stays
+    /// free for the others. This is the dynamic threshold with which switches share their buffers (Choudhury
+    /// and Hahne 1998).
     fn share_of(&self, free_bytes: u64) -> u64 {
         let taken_bytes = self.waiting_bytes + self.queue.bytes();
         let most_bytes = free_bytes.saturating_mul(MAX_SHARE_FACTOR);
         most_bytes.saturating_sub(taken_bytes) / (MAX_SHARE_FACTOR + 1)
     }
 
-    /// Moves the copies to the end of `waiting`. Returns how full the ring was.
+    /// Moves the copies to the end of `waiting`. Returns how full the ring was at most since the last call,
+    /// in eighths.
     pub fn move_to(&mut self, waiting: &mut Queue) -> u64 {
         waiting.append(&mut self.queue);
         self.waiting_bytes = waiting.bytes();

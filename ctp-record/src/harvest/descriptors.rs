@@ -21,8 +21,8 @@ pub(crate) struct DescriptorWait {
 }
 
 impl Harvest {
-    /// The wait of this station's coroutine, if it has waited for a descriptor since `before_ns` of the
-    /// monotonic clock or longer.
+    /// The wait of this station's coroutine, if the coroutine has waited for a descriptor at least since
+    /// `before_ns` of the program's monotonic clock.
     pub(crate) fn descriptor_wait(
         &self,
         index: usize,

@@ -1,7 +1,7 @@
 //! Counts events that were excluded on purpose, and notices births and deaths among them.
 //!
-//! Excluded events move no head, so a scan of the heads does not see them. Once a command may exclude
-//! events, each pass also reads these counts, which lie beside the heads.
+//! Excluded events move no head, so a scan of the heads does not see them. Once a command may exclude events,
+//! each pass also reads the stations' counts of excluded events, which lie beside the heads.
 
 use ctp_nostd::layout::Station;
 use ctp_nostd::slot::EventKind as Stored;
@@ -65,7 +65,7 @@ impl Harvest {
 }
 
 impl Cell {
-    /// The counted excluded events, in the station's 32 bits.
+    /// The number of excluded events that are counted, modulo 2^32 like the station's count.
     pub(super) fn filtered_seen(&self) -> u32 {
         self.filtered as u32
     }
@@ -74,14 +74,14 @@ impl Cell {
         self.filtered
     }
 
-    /// Takes over the station's count. Returns by how many it has grown.
+    /// Takes over the station's count. Returns by how much it has grown.
     fn update_filtered(&mut self, count: u32) -> u64 {
         let more = count.wrapping_sub(self.filtered_seen());
         self.filtered += u64::from(more);
         more.into()
     }
 
-    /// The kind of the latest event, if that was excluded.
+    /// The kind of the latest event, if the latest event was excluded.
     pub(super) fn hidden(&self, station: &Station) -> Option<EventKind> {
         let kind = station.hidden_kind().filter(|_| 0 < self.filtered)?;
         let kinds = [

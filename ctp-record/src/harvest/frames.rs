@@ -6,8 +6,8 @@ use ctp_trace::record::{CoroutineId, ProcessId};
 use super::Harvest;
 
 impl Harvest {
-    /// The address at which the suspended coroutine of this station keeps its trace, if it belongs to this
-    /// process. Coroutines of v1 peers are left out.
+    /// The frame address of this station's suspended coroutine, if the coroutine belongs to this process.
+    /// Coroutines of v1 peers are left out.
     pub(crate) fn frame(
         &self,
         index: usize,

@@ -1,4 +1,4 @@
-//! Which times of events are possible, and what they are in the trace's time.
+//! Decides which times of events are possible, and converts them to the trace's time.
 
 use ctp_trace::record::Nanos;
 
@@ -53,7 +53,7 @@ impl Horizon {
         }
     }
 
-    /// The time now.
+    /// The present time, on the program's clock.
     pub(super) fn now_ns(&self) -> u64 {
         (self.now_ns)().saturating_add_signed(self.ahead_ns)
     }

@@ -1,5 +1,5 @@
-//! Reports coroutines that have had no event for long, for those parts of the recorder that judge
-//! coroutines while the program runs. Their latest wakes and their accounts are otherwise written at
+//! Reports coroutines that have had no event for long, for those parts of the recorder that judge coroutines
+//! while the program runs. Without a report, an idle coroutine's latest wakes and account are written only at
 //! the end.
 //!
 //! An idle coroutine is reported once, and again after a wake, the loss of a waker, or an excluded event.
@@ -19,7 +19,7 @@ pub(crate) struct IdleReport {
     /// Accounts of idle coroutines, and losses that no record states yet. They hold for this moment only
     /// and are not written to the trace.
     pub accounts: Vec<Record>,
-    /// Coroutines that have gone on, with events that are not recorded yet.
+    /// Coroutines that have continued: some of their events are not recorded yet.
     pub moving: Vec<CoroutineId>,
 }
 

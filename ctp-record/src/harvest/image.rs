@@ -80,7 +80,7 @@ impl Harvest {
         let mut harvest = Harvest {
             lanes: Lanes::of_image(lanes),
             sites,
-            // Whether events were excluded other than by the recorder is known of each coroutine.
+            // Each coroutine's account states whether events were excluded other than by the recorder.
             is_controlled: true,
             latest: Latest::at(horizon.nanos(times.dated_ns)),
             stop: Some(stop),
@@ -91,8 +91,7 @@ impl Harvest {
         harvest
     }
 
-    /// Reads events that a station holds and that precede those of lanes: the events before `end_n` of the
-    /// station at `index`.
+    /// Reads the events before `end_n` from the slots of the station at `index`. They precede the events of lanes.
     pub(crate) fn read_held(
         &mut self,
         (index, end_n): (usize, u64),

@@ -1,10 +1,10 @@
 //! Merges the records of all lanes by time and turns them into events of coroutines.
 //!
-//! A round takes what was committed when it began, earliest first. An event is emitted only after its
-//! coroutine's event before it. That event may lie in another thread's lane and become visible only at
-//! the next reading of that lane; then the round takes only what is earlier. If all lanes were read
-//! again and the event has not come, it is in no lane. It is then looked for in the station's slots, and
-//! else counted as lost.
+//! A round takes the records that were committed when it began, earliest first. An event is emitted only
+//! after its coroutine's previous event. The previous event may lie in another thread's lane and become
+//! visible only at the next reading of that lane; then the round takes only earlier records. If all lanes
+//! were read again and the previous event has not come, it is in no lane. Then it is read from the station's
+//! slots, or counted as lost if they no longer hold it.
 //!
 //! A round begins by collecting copies of all committed records (`copies.rs`). This file decides which
 //! lane is next, and `merge.rs` takes its records.
@@ -55,9 +55,9 @@ pub(super) struct Lanes {
 struct Marks {
     /// The number of rounds so far, modulo 2^32.
     round: u32,
-    /// Every record that was there when this round began has become an event.
+    /// Every record that was committed when this round began has become an event.
     emitted_as_of: u32,
-    /// The records that were there when this round began are marked, and unmarked as they become events.
+    /// The records that were committed when this round began are marked. Each is unmarked as it becomes an event.
     marked_at: u32,
     /// The number of marked records.
     marked: u64,
@@ -70,7 +70,7 @@ struct Round {
     taken: u64,
     /// Bytes that the copies of these records took.
     taken_bytes: u64,
-    /// The backlog has enough chunks for now: no records are taken.
+    /// The backlog has too many chunks for now: no records are taken.
     is_held: bool,
     /// The round ended before it had taken everything.
     was_cut_short: bool,
@@ -93,8 +93,8 @@ struct Cursor {
     front_at: Option<u64>,
     /// The thread that wrote these records.
     author: Author,
-    /// The number of records, from the start of the queue, that were copied before the latest reading of
-    /// all lanes. Whatever was recorded before them has been copied too, unless there was no room.
+    /// The number of records, from the start of the queue, that were copied before the latest reading of all
+    /// lanes. Everything that was recorded earlier in any lane has been copied too, unless there was no room.
     settled: usize,
 }
 
@@ -169,7 +169,7 @@ impl Cursor {
 enum Step {
     /// Takes the records of this lane that are no later than `until`.
     Take { index: usize, until: u64 },
-    /// Takes a record that waits for an event in no lane.
+    /// Takes the first record of this lane, although the event that it waits for is in no lane.
     Force(usize),
 }
 
@@ -291,8 +291,8 @@ impl Lanes {
         most
     }
 
-    /// Marks what was there when this round began, if nothing is marked any more. A record with an
-    /// impossible time is not waited for, so its lane is unmarked.
+    /// Marks the records that were committed when this round began, if no record is marked any more. A record
+    /// with an impossible time is not waited for, so its lane is unmarked.
     fn mark(&mut self, limit: TimeLimit) {
         let should_mark = self.round.is_all_copied && self.marks.marked == 0;
         if should_mark {
@@ -314,8 +314,8 @@ impl Lanes {
         self.marks.round
     }
 
-    /// Whether everything has become events that was there when some round after `round` began. This does
-    /// not compare times: records of a clock ahead of the recorder's may wait for many rounds.
+    /// Whether all records that were committed when some round after `round` began have become events. Times
+    /// are not compared: records of a clock that is ahead of the recorder's may wait for many rounds.
     pub fn have_emitted_since(&self, round: u32) -> bool {
         let later = self.marks.emitted_as_of.wrapping_sub(round);
         (1..=u32::MAX / 2).contains(&later)

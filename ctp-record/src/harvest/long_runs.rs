@@ -10,7 +10,7 @@ use super::cell::Cell;
 use super::emit::Source;
 use super::{Harvest, convert};
 
-/// A run that goes on.
+/// A run that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LongRun {
     pub coroutine: CoroutineId,
@@ -28,8 +28,8 @@ pub(super) struct LatestEvent<'h> {
 }
 
 impl Harvest {
-    /// The run of this station's coroutine, if it has run since `before_ns` of the monotonic clock or
-    /// longer. Coroutines of v1 peers are left out.
+    /// The run of this station's coroutine, if the coroutine has run at least since `before_ns` of the
+    /// program's monotonic clock. Coroutines of v1 peers are left out.
     pub(crate) fn long_run(
         &self,
         index: usize,
@@ -45,8 +45,8 @@ impl Harvest {
         })
     }
 
-    /// The latest event of this station's coroutine, if it is no later than `before_ns` of the monotonic
-    /// clock.
+    /// The latest event of this station's coroutine, if it is no later than `before_ns` of the program's
+    /// monotonic clock. `None` also if the latest event was excluded, or its slot cannot be read.
     pub(super) fn latest_event_before<'h>(
         &'h self,
         index: usize,

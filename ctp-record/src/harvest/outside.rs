@@ -25,8 +25,8 @@ pub struct Numbers {
     shared: HashMap<PlaceOf, SiteId>,
 }
 
-/// A site of a program, as all of its processes have it: the program's number, the place, and the call
-/// chain as offsets in the program's file.
+/// A site that all processes of a program share: the program's number, the place, and the call chain as
+/// offsets in the program's file.
 type PlaceOf = (u32, Place, Vec<u64>);
 
 impl Numbers {
@@ -69,8 +69,8 @@ pub trait Outside {
     fn numbers(&mut self) -> &mut Numbers;
     /// The process of a peer. A new process is described to the sink.
     fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId;
-    /// The offsets, in nanoseconds ahead of the recorder's clock, of the clocks that the kernel may show to
-    /// this peer.
+    /// The clocks that the kernel may show to this peer, as nanoseconds by which each is ahead of the
+    /// recorder's clock.
     fn clocks_ahead_ns(&mut self, _peer: Peer) -> Vec<i64> {
         Vec::new()
     }
@@ -78,8 +78,8 @@ pub trait Outside {
     fn program(&self, process: ProcessId) -> u32 {
         process.0
     }
-    /// The offset of an address in that program's own file. `None` if the address lies elsewhere, or if the
-    /// processes of the program may have different files.
+    /// The offset of an address in the file of the process's program. `None` if the address lies elsewhere,
+    /// or if the processes of the program may have different files.
     fn offset_in_program(&self, _process: ProcessId, _address: u64) -> Option<u64> {
         None
     }

@@ -1,4 +1,4 @@
-//! The context of a pass.
+//! The context of a pass: the memory that is read, what is needed from outside it, and the sink.
 
 use ctp_nostd::Region;
 use ctp_nostd::inspect::Identity;
@@ -32,7 +32,7 @@ impl<'p> Pass<'p> {
 }
 
 impl Pass<'_> {
-    /// What identifies a station's process: an attached process, else the thread that a v1 peer wrote there.
+    /// What identifies a station's process: an attached process, or the thread id that a v1 peer wrote to a slot.
     pub(super) fn peer_of(&self, station: &Station, identity: &Identity) -> Peer {
         if !identity.extended {
             let known_tid = station

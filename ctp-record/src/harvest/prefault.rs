@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use ctp_nostd::layout::LaneRecord;
 
-/// Records in a page, the unit in which the kernel makes memory.
+/// Records in a page, the unit in which the kernel provides memory.
 pub(super) const RECORDS_PER_PAGE: u64 = (4096 / size_of::<LaneRecord>()) as u64;
 
 /// Records that are prefaulted in a round at most: at 2 µs a page, this takes a millisecond.
@@ -43,7 +43,7 @@ pub(super) struct Prefault {
     prefaulted: u64,
 }
 
-/// How many times the records of the last round to prefault for the next.
+/// The number of records to prefault for each record that was written since the last prefault.
 const LOOKAHEAD: u64 = 3;
 
 impl Prefault {

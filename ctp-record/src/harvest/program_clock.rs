@@ -1,10 +1,10 @@
-//! The clock with which the programs of a memory date what they write.
+//! Finds the clock by which the programs of a memory state times.
 //!
 //! Usually this is the recorder's clock: this project's probe reads the processor's counter, which the
 //! recorder has calibrated. Other probes ask the kernel, and so does this project's probe where the kernel
-//! keeps time without the counter. In a time namespace, the kernel shows such a program another clock.
-//! The memory does not say which clock was used. But the first time that a program writes is recent by only
-//! one of the possible clocks.
+//! keeps time without the counter. A program in a time namespace then gets another clock. The memory does not
+//! state which clock was used. But the first timestamp that a program writes is recent on only one of the
+//! possible clocks.
 
 use std::collections::HashMap;
 

@@ -12,7 +12,7 @@ pub(super) struct Queue {
     blocks: VecDeque<Block>,
     /// Where the oldest record begins, in the first block.
     oldest: BlockOffset,
-    /// Where the records after those shown last begin, in the first block.
+    /// Where the record after the last shown record begins, in the first block.
     unseen: BlockOffset,
     records: usize,
     words: usize,
@@ -100,7 +100,7 @@ pub(super) struct Window {
     shown: usize,
 }
 
-/// Few enough that they and their events stay in the L1 cache.
+/// Records that a window shows: few enough that they and their events stay in the L1 cache.
 pub(super) const WINDOW_RECORDS: usize = 64;
 
 impl Window {
@@ -134,7 +134,7 @@ impl Spare {
         }
     }
 
-    /// Takes the blocks of another.
+    /// Takes the blocks of another `Spare`.
     pub fn add(&mut self, other: &mut Spare) {
         other.0.drain(..).for_each(|block| self.put(block));
     }
@@ -146,7 +146,7 @@ impl Queue {
         self.records
     }
 
-    /// The bytes that they take.
+    /// The bytes that the waiting records take.
     pub fn bytes(&self) -> u64 {
         (self.words * WORD_BYTES) as u64
     }
@@ -192,7 +192,8 @@ impl Queue {
         }
     }
 
-    /// Adds records from `next`, at most `at_most`. Returns true if `next` had no more.
+    /// Adds records from `next`, at most `at_most`. Returns true if `next` had no more. Stops early if there
+    /// is no memory for a block.
     #[inline(always)]
     pub fn fill(
         &mut self,

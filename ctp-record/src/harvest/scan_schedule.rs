@@ -6,7 +6,8 @@ use ctp_nostd::Region;
 use super::lanes::Lanes;
 use super::{Harvest, Pass};
 
-/// While lanes have more records, all stations are scanned once for this many records per station.
+/// While lanes have more records, all stations are scanned each time lanes have brought this many records per
+/// station.
 const RECORDS_PER_STATION: u64 = 16;
 
 /// What lanes have brought since the last scan of all stations.

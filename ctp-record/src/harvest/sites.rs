@@ -105,8 +105,8 @@ impl SiteTable {
         }
     }
 
-    /// The site of a wait with several branches. Its place is the site that the probe states. An entry
-    /// that names another set, or itself, is left out.
+    /// The site of a wait with several branches. Its place is the site that the probe states. A branch that
+    /// refers to a set of branches instead of a call chain is left out.
     fn branches(
         &mut self,
         process: ProcessId,
@@ -143,7 +143,7 @@ impl SiteTable {
         site
     }
 
-    /// A number that no place has, 0 if there is none left.
+    /// A number that no site has, or 0 if there is none left.
     fn next_number(&mut self, pass: &mut Pass<'_>) -> SiteId {
         let has_room = self.ids.len() < MAX_SITES;
         let number = has_room.then(|| pass.outside.numbers().site()).flatten();
@@ -224,7 +224,8 @@ impl SiteTable {
         self.number(process, key, place, &[], pass).0
     }
 
-    /// The number of a place with its call chain, and whether the trace gets it only now.
+    /// The number of a place with its call chain, and whether it is new in the trace. The number is 0 if none
+    /// is left.
     fn number(
         &mut self,
         process: ProcessId,
@@ -274,7 +275,7 @@ fn number_of(
     }
 }
 
-/// The place with file offsets instead of addresses, as every process of the program has it.
+/// Converts a place's addresses to offsets in the program's file, which are the same in every process of the program.
 fn in_program(process: ProcessId, place: &Place, outside: &dyn Outside) -> Option<Place> {
     let offset = |address: &u64| outside.offset_in_program(process, *address);
     Some(match place {

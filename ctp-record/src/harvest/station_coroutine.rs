@@ -103,7 +103,7 @@ impl StationCoroutine {
         self.copy.slots = None;
     }
 
-    /// Restores the station, with another word for the latest waker. The closure returns that word from the
+    /// Restores the station, with another word for the latest waker. `waker` returns the new word, given the
     /// time of the wake and the old word.
     pub fn to_station(&self, waker: impl FnOnce(u64, u32) -> u32) -> Station {
         let StationCopy { words, slots } = &self.copy;
@@ -126,7 +126,7 @@ impl StationCoroutine {
         first.map(|(n, _)| *n)
     }
 
-    /// The latest time that it states, up to `until_ns`.
+    /// The latest time that the station states, up to `until_ns`.
     pub fn latest_until(&self, until_ns: u64) -> Option<u64> {
         let events = self.held.iter().map(|(_, at_ns)| *at_ns);
         let others = [Some(self.last_ts), self.wakes.map(|wakes| wakes.at_ns)];

@@ -9,7 +9,7 @@ use ctp_trace::record::{Birth, CoroutineId, Nanos, ProcessId, Record};
 use super::cell::{self, Cell};
 use super::{Harvest, Outside, Pass, Sink, convert};
 
-/// How many stations without an event a pass examines.
+/// The most stations without an event that a pass examines.
 pub(super) const UNWRITTEN_PER_PASS: usize = 4096;
 
 /// The time of the latest event that a station holds, or else of the birth.
@@ -61,8 +61,8 @@ impl Harvest {
         }
     }
 
-    /// Introduces the coroutines of plain v1 peers that had no event by the end of the recording. Only now is
-    /// their dialect irrelevant. A damaged header makes many of these.
+    /// Introduces the coroutines of plain v1 peers that had no event by the end of the recording. After the
+    /// end, their unknown dialect does not matter. A damaged header may claim very many of these.
     pub(crate) fn introduce_silent_peers(
         &mut self,
         region: &Region<'_>,
@@ -148,8 +148,8 @@ impl Harvest {
         self.totals.refused = self.totals.refused.saturating_add(1);
     }
 
-    /// Notices a coroutine that took the station without the recorder freeing it. From now on its events are
-    /// read, and the account of the coroutine before it is inexact.
+    /// Notices a coroutine that took the station although the recorder had not freed it. From now on the new
+    /// coroutine's events are read, and the account of the coroutine before it is inexact.
     pub(super) fn notice_unexpected_owner(&mut self, index: usize, pass: &mut Pass<'_>) {
         let cell = &self.cells[index];
         let identity = pass.region.stations[index].identity();

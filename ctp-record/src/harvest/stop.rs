@@ -1,5 +1,5 @@
-//! The end of a recording while the program may go on. Lanes and stations are read to their ends afterwards.
-//! Events after the end do not belong to the recording: they are neither recorded nor lost.
+//! The end of a recording while the program may continue. Lanes and stations are read to their ends
+//! afterwards. Events after the end do not belong to the recording: they are neither recorded nor lost.
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::{Dialect, Fetched};
@@ -18,7 +18,7 @@ pub(super) struct Stop {
     marks: Vec<Mark>,
     /// Records that found no room in each lane; `None` for a damaged lane, which is not read any more.
     lost: Vec<Option<u32>>,
-    /// The time of the end. Nothing done before it has a later time.
+    /// The time of the end. No event before the end has a later time.
     at_ns: u64,
 }
 
@@ -228,7 +228,7 @@ impl Harvest {
         mark.is_none_or(|mark| next_n.wrapping_sub(mark.head) <= MAX_CREDIBLE_EVENTS)
     }
 
-    /// The account without what may be known only from after the end.
+    /// The account without facts that may date from after the end.
     pub(super) fn without_changes_after_stop(
         &self,
         index: usize,

@@ -49,7 +49,7 @@ impl Summary {
 }
 
 impl Harvest {
-    /// Reads a memory with aggregates: records these, and only the latest events.
+    /// Makes the reader record the totals that the memory contains, and only the latest events.
     #[must_use]
     pub fn summing_up(self, bins: Bins) -> Self {
         Harvest {
@@ -58,7 +58,7 @@ impl Harvest {
         }
     }
 
-    /// Reads a flight recorder's memory, which has this number. Its lanes are not drained.
+    /// Makes the reader read a flight recorder's memory, which has this number. The lanes are not drained.
     #[must_use]
     pub fn in_flight(self, memory: u32) -> Self {
         Harvest {
@@ -73,8 +73,8 @@ impl Harvest {
         self.summary.is_some() && self.cells[index].plain.is_none()
     }
 
-    /// Events that coroutines of this memory had, including those that became no records. In a summary most
-    /// become none.
+    /// Events that coroutines of this memory had, including those that became no records. In a summary, most
+    /// events become no records.
     pub fn happened(&self, region: &Region<'_>) -> u64 {
         if self.summary.is_none() {
             return self.totals.events;
@@ -87,8 +87,8 @@ impl Harvest {
         recorded.chain(heads).fold(0, u64::saturating_add)
     }
 
-    /// Notes that a station has new events. Introduces a new coroutine. A coroutine that ended, or that
-    /// keeps no totals, is drained like any other.
+    /// Notes that a station has new events. Introduces a new coroutine. A coroutine that ended, or of which
+    /// no totals are kept, is drained.
     pub(super) fn note_activity(&mut self, index: usize, pass: &mut Pass<'_>) {
         let station = &pass.region.stations[index];
         let head = station.event_head();
@@ -101,7 +101,7 @@ impl Harvest {
         pass.found.most = pass.found.most.max(1);
     }
 
-    /// If totals are due, emits the latest events and the totals of each coroutine that went on.
+    /// If totals are due, emits the latest events and the totals of each coroutine that had new events.
     pub(super) fn emit_due_totals(&mut self, now_ns: u64, pass: &mut Pass<'_>) {
         if !self
             .summary
@@ -131,7 +131,7 @@ impl Harvest {
     }
 
     /// Emits the totals of this coroutine, unless nothing happened since they were last emitted, or they
-    /// cannot be read. Returns whether any were ever emitted.
+    /// cannot be read. Returns whether the coroutine's totals were ever emitted.
     pub(super) fn emit_totals(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
         let Some(summary) = self.summary.filter(|_| self.cells[index].is_ours()) else {
             return false;
@@ -171,8 +171,9 @@ impl Harvest {
         }
     }
 
-    /// The time up to which totals hold that were read after an event at `last_ts`: nothing has changed them
-    /// since. The program may have ended long before they are read.
+    /// The time up to which totals are valid that were read after an event at `last_ts`: the time of that
+    /// event, since nothing has changed them later. The program may have ended long before the totals are
+    /// read.
     fn as_of(&self, index: usize, last_ts: u64) -> Nanos {
         let at_ns = last_ts.max(self.cells[index].birth_ts());
         self.horizon.nanos(at_ns).min(self.now())
@@ -222,7 +223,7 @@ impl Harvest {
         }
     }
 
-    /// The time now. A dump does not contain when it was taken, so its latest record counts.
+    /// The present time. A dump does not state when it was taken, so the time of its latest record is used.
     pub(super) fn now(&self) -> Nanos {
         match self.horizon.now_ns() {
             u64::MAX => self.latest(),

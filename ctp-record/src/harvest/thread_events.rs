@@ -17,7 +17,7 @@ use super::{Harvest, Pass, convert};
 pub(super) struct Author {
     pub tid: u64,
     pub process: ProcessId,
-    /// Losses reported so far; `None` before the first count in an image of a lane that was written over.
+    /// Losses reported so far. In an image of an overwritten lane, `None` before the first count.
     reported_lost: Option<u32>,
 }
 
@@ -84,7 +84,7 @@ impl Harvest {
         (author.tid, author.process) = (payload.arg, process);
     }
 
-    /// Emits the growth of a lane's count of losses, at least `least`.
+    /// Emits the growth of a lane's count of losses, or `least` losses if the losses reported so far are unknown.
     fn emit_loss(
         &mut self,
         lane: usize,
@@ -243,7 +243,7 @@ impl Live<'_, '_> {
         is_known.then(|| self.harvest.cells[index].coroutine)
     }
 
-    /// The site that this word of the thread's program means.
+    /// The site to which this word refers in the thread's process.
     fn site(&mut self, word: u64) -> SiteId {
         let sites = &mut self.harvest.sites;
         sites.word(self.author.process, word, self.pass)

@@ -11,7 +11,7 @@ pub struct Totals {
     pub lost: u64,
     /// Events that are only part of totals, as requested.
     pub summed_up: u64,
-    /// Events that made no sense and were left out.
+    /// Events with an impossible content or time, which were left out.
     pub quarantined: u64,
     /// Coroutines that have a number in the trace.
     pub coroutines: u32,
@@ -22,7 +22,7 @@ pub struct Totals {
     pub plain: u32,
     /// Coroutines that were left out because the trace had no number left.
     pub refused: u32,
-    /// Waits at sites that found no room.
+    /// Waits at sites without a number, because the trace has too many sites.
     pub unnamed: u64,
     /// Coroutines with counts that cannot be trusted, of those that have ended or were read at the end.
     pub doubtful: u32,

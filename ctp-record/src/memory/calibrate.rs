@@ -1,12 +1,12 @@
 //! Calibrates the processor's counter against CLOCK_MONOTONIC, so that a probe need not ask the kernel.
 //!
 //! The counter is used only if the kernel itself keeps time with it and it counts more than once a
-//! nanosecond. A line maps ticks to nanoseconds. The first line is drawn before the program starts, so
-//! that its probes use one clock from their first event on: in another time namespace, the program's
-//! kernel clock differs from the recorder's. If no line is precise enough soon, probes ask the kernel
-//! until a line is. From then on the line is continuous: each new line begins on the line before, and only
-//! the slope is corrected. If the line is wrong by a millisecond all the same (a suspended machine, a
-//! migrated guest), it is withdrawn.
+//! nanosecond. A line maps ticks to nanoseconds. The first line is drawn before the program starts, so that
+//! its probes use one clock from their first event on: in another time namespace, the program's kernel clock
+//! differs from the recorder's. If no line is precise enough soon, probes ask the kernel until a line is.
+//! From then on the line is continuous: each new line begins on the line before, and only the slope is
+//! corrected. If the line is nevertheless wrong by more than a millisecond (after a suspend of the machine or
+//! the migration of a guest), it is withdrawn.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ struct Reading {
     width: u64,
 }
 
-/// Keeps a header's calibration right.
+/// Keeps the calibration in the headers of memories correct.
 #[derive(Debug)]
 pub struct Calibrator {
     first: Reading,
@@ -40,7 +40,7 @@ pub struct Calibrator {
 
 /// Minimum distance of the two readings that define the first line.
 const MIN_BASE: Duration = Duration::from_millis(2);
-/// Attempts to draw the first line before a program starts, each after this pause.
+/// Attempts to draw the first line before a program starts, and the pause after each attempt.
 const ATTEMPTS: u32 = 20;
 const ATTEMPT_EVERY: Duration = Duration::from_micros(200);
 /// Pause before the second line. The pause doubles with each line, up to the longest.
@@ -48,7 +48,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// Beyond this error the counter is no longer trusted.
 const MAX_ERROR_NS: i64 = 1_000_000;
-/// The two readings of the first line take together at most this fraction of its length.
+/// The two readings of the first line together take at most the line's length divided by this.
 const PRECISION: u64 = 10_000;
 
 impl Calibrator {
@@ -155,8 +155,8 @@ fn slope(from: Reading, to: Reading) -> Option<u64> {
     u64::try_from((ns << 64).checked_div(ticks)?).ok()
 }
 
-/// Reads the time several times, each between two readings of the counter, and returns the tightest
-/// reading with the earlier counter value. So a line through it is never behind the kernel's clock, and
+/// Reads the time several times, each between two readings of the counter. Returns the narrowest reading,
+/// with the earlier of its two counter values. So a line through it is never behind the kernel's clock, and
 /// time does not go back for a probe that changes over to the line.
 fn measure() -> Reading {
     let tightest = (0..8)

@@ -11,7 +11,7 @@ use crate::proc::system;
 
 /// The file system of control groups with their limits, see cgroups(7).
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// The divisor of the memory that may fill up with data that is not needed for long.
+/// The memory is divided by this to get the part that may fill up with data that is not needed for long.
 const SPARE_DIVISOR: u64 = 8;
 const MAX_BACKLOG_BYTES: u64 = 512 << 20;
 const MAX_BUFFER_BYTES: u64 = 16 << 20;
@@ -22,11 +22,11 @@ const MIN_LANES: u64 = 128;
 const MAX_LANES: u64 = 1024;
 /// Bytes of all long lanes of a process, if there are more lanes than the minimum.
 const MAX_LANES_BYTES: u64 = 1 << 30;
-/// The divisor of the memory for the short lanes of further threads.
+/// The memory is divided by this to get the part for the short lanes of further threads.
 const SHORT_DIVISOR: u64 = 16;
 const MAX_SHORT_LANES: u64 = 4096;
 
-/// Bytes of memory of the machine, or the limit of this process and its groups.
+/// The machine's memory in bytes, or the limit of this process's control groups if that is smaller.
 pub fn memory_bytes() -> u64 {
     let machine = rustix::system::sysinfo();
     let machine_bytes = (machine.totalram as u64).saturating_mul(machine.mem_unit.into());
@@ -58,9 +58,9 @@ pub fn lanes(lane_records: u32, memory_bytes: u64) -> u32 {
     }
 }
 
-/// Threads beyond those that can have a short lane. A short lane is so small that a program with thousands
-/// of threads gets enough of them. Together they take no more than the long lanes: a user who asks for
-/// small lanes wants to spend little, and locked memory costs everything that is laid out.
+/// How many further threads can have a short lane. A short lane is so small that a program with thousands of
+/// threads gets enough of them. Together they take no more than the long lanes: a user who asks for small
+/// lanes wants to spend little, and locked memory costs everything that is laid out.
 pub fn short_lanes(lane_records: u32, memory_bytes: u64) -> u32 {
     let long_bytes = u64::from(lanes(lane_records, memory_bytes)) * bytes_of_lane(lane_records);
     let all_bytes = (memory_bytes / SHORT_DIVISOR).min(long_bytes);
@@ -93,7 +93,7 @@ fn limit_of(root: &Path, groups: &str) -> Option<u64> {
     limits.min()
 }
 
-/// The limit of a line `number:controllers:path`; version 2 has no controllers there.
+/// The limit of the group in a line `number:controllers:path`. In version 2, the controllers are empty.
 fn limit_of_group(root: &Path, line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);

@@ -23,7 +23,7 @@ use crate::session::scheduling_priority;
 #[derive(Debug)]
 pub struct Drainer {
     shared: Arc<Shared>,
-    /// When pages were last requested.
+    /// When prefaulting was last requested.
     requested: Cell<Instant>,
 }
 
@@ -118,7 +118,8 @@ impl Drainer {
         }
     }
 
-    /// Prefaults pages that threads will reach soon, if that is urgent or due, and goes on to rest.
+    /// Makes a resting drainer prefault pages that threads will reach soon, if that is urgent or due. Then it
+    /// rests again.
     pub fn prefault(&self, is_urgent: bool) {
         if !is_urgent && self.requested.get().elapsed() < PREFAULT_EVERY {
             return;
@@ -218,7 +219,8 @@ impl Job {
         Some(locked(&copies).copy(&memory.region(), false))
     }
 
-    /// Prefaults records, at most `left`, from which it subtracts what it has done, `elapsed_ms` after the last call.
+    /// Prefaults at most `left` records in lanes that threads use, and subtracts their number from `left`.
+    /// `elapsed_ms` is the time since the last call.
     fn prefault(&mut self, elapsed_ms: u64, left: &mut u64) {
         let Some((memory, copies)) = self.parts() else {
             return;

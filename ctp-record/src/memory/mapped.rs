@@ -14,7 +14,7 @@ use crate::memory::shm::Memory;
 use crate::proc::maps;
 use crate::proc::process;
 
-/// The mapping in the process that attached last. It is searched once.
+/// The mapping in the process that attached last. It is searched for once.
 #[derive(Debug, Default)]
 pub struct Mapped {
     /// The row of that process in the table of attached processes, and its pid.

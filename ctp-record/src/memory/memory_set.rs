@@ -53,7 +53,7 @@ pub struct MemorySet {
     given_up: MemoryCounts,
     /// Headers in which forks of exited processes may still count themselves.
     orphans: OrphanHeaders,
-    /// Time of the latest event in memories that were given up.
+    /// Time of the latest record in memories that were given up.
     latest_given_up: Nanos,
     /// The orders for a process that starts later: which events are recorded.
     orders: Orders,
@@ -140,7 +140,7 @@ impl MemorySet {
     /// Creates a memory for this process alone.
     ///
     /// # Errors
-    /// Those of the kernel: no memory, too many files. Also if the process, or the recording, has too many.
+    /// Those of the kernel: no memory, too many files. Also if the process, or the recording, has too many memories.
     pub fn grant(&mut self, pid: u32, requested: MemoryRequest) -> io::Result<&Memory> {
         let has = self.held.iter().filter(|held| held.only_pid == Some(pid));
         if MAX_MEMORIES_PER_PROCESS <= has.count() || request::MAX_REGIONS <= self.recording.memory
@@ -235,8 +235,8 @@ impl MemorySet {
         self.drainer.iter().for_each(Drainer::resume);
     }
 
-    /// Has pages of lanes prefaulted, which the drainer does not do by itself while it rests.
-    /// If that is not urgent, only now and then.
+    /// Has the drainer prefault pages of lanes, which it does not do by itself while it rests. Unless this is
+    /// urgent, it has no effect shortly after the last time.
     pub fn prefault(&self, is_urgent: bool) {
         if let Some(drainer) = &self.drainer {
             drainer.prefault(is_urgent);
@@ -245,13 +245,14 @@ impl MemorySet {
 
     /// Announces that the recorder is awake. Returns true if no doorbell was rung.
     pub fn disarm(&self) -> bool {
-        // Disarm all of them, also after the first that was rung.
+        // Disarms all doorbells, even after one that was rung.
         self.headers()
             .map(|header| doorbell::disarm(header.tracer_sleeping()))
             .fold(true, |silent, was_silent| silent & was_silent)
     }
 
-    /// Reads what is new without a ring of the doorbell. Such events were found only by the timer tick.
+    /// Reads what is new although no doorbell was rung, and counts a rescue if there are events. Only the
+    /// timer tick finds such events.
     pub fn rescue(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
         for held in &mut self.held {
             if held.pass(processes, sink).events > 0 {

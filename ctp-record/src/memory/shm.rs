@@ -49,7 +49,7 @@ impl Memory {
         Ok(Memory { file, region, map })
     }
 
-    /// The view of the memory, whatever has become of its header since.
+    /// The view of the memory as it was laid out, even if the header has been overwritten since.
     pub fn region(&self) -> Region<'_> {
         self.region
     }
@@ -57,7 +57,7 @@ impl Memory {
     /// Makes the kernel find and clear the pages of these records, so that the program need not wait for that.
     ///
     /// # Errors
-    /// Those of the kernel: it cannot (before Linux 5.14), no memory.
+    /// Those of the kernel: it cannot prefault (before Linux 5.14), or there is no memory.
     pub fn prefault(&self, records: &[LaneRecord]) -> io::Result<()> {
         let advice = Advice::PopulateRead;
         let offset = self.offset_of(records);
@@ -80,7 +80,8 @@ impl Memory {
         fstat(&self.file).map_or(0, |stat| stat.st_ino)
     }
 
-    /// The path for the program to open: through this process, or through its own inherited descriptor.
+    /// The path at which the program opens the memory: through this process or, with `inherit`, through its
+    /// own inherited descriptor.
     pub fn path(&self, inherit: bool) -> String {
         let fd = self.file.as_raw_fd();
         if inherit {
@@ -107,7 +108,7 @@ impl Memory {
     }
 
     /// Frees the pages behind the header, also for a fork that still shares them. The fork is not recorded
-    /// there, and whatever it finishes there belongs to an exited process.
+    /// there, and anything that it still finishes there belongs to an exited process.
     pub fn free_all_but_header(self) {
         let (begin, end) = (HEADER_BYTES as u64, self.map.len() as u64);
         let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

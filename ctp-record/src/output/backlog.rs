@@ -1,4 +1,4 @@
-//! Counts the data that were read of the program and are not on disk yet, and their limit.
+//! Counts the data that were read from the program and are not on disk yet, and states the limit of their size.
 //!
 //! The backlog has two stages: copies of lane records that wait to be merged, and chunks that wait to be
 //! written. The thread that reads the program never waits for either.
@@ -19,7 +19,7 @@ struct Counts {
     was_full: AtomicBool,
 }
 
-/// Chunks that keep the encoder busy.
+/// Bytes of chunks that are enough to keep the encoder busy.
 const ENOUGH_BYTES: u64 = 4 << 20;
 
 impl Default for Backlog {
@@ -66,7 +66,7 @@ impl Backlog {
         self.0.was_full.load(Ordering::Relaxed)
     }
 
-    /// Whether there is so much that chunks should be written with less compression.
+    /// Whether there is so much data that chunks should be written with less compression.
     pub fn is_half_full(&self) -> bool {
         self.0.limit_bytes / 2 < self.bytes()
     }
@@ -81,7 +81,8 @@ impl Backlog {
         self.has_chunks_of(self.0.limit_bytes / 2)
     }
 
-    /// Always false without chunks: then waiting for a chunk to be written would not end.
+    /// Whether there are chunks of at least this many bytes. Always false without chunks: then waiting for a
+    /// chunk to be written would not end.
     fn has_chunks_of(&self, bytes: u64) -> bool {
         bytes.max(1) <= self.0.chunks_bytes.load(Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
 //! Converts deadlines of programs in another time namespace to the clock of the trace.
 //!
-//! The times of events are on the recorder's clock: the probe reads them off the processor's counter, or
-//! they were converted when they were read. A deadline is stated by the program, on its own clock.
+//! The times of events are on the recorder's clock: the probe takes them from the processor's counter, or the
+//! recorder converted them when it read them. A deadline is stated by the program, on its own clock.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub struct ProgramClocks {
 }
 
 impl ProgramClocks {
-    /// Notes the clock of a process that is running now.
+    /// Notes the clock of the process that this record describes, while the process runs.
     pub fn note_process(&mut self, record: &Record) {
         if let Record::Process(process) = record
             && let Some(ahead_ns) = time_namespace::ahead_ns(process.pid)

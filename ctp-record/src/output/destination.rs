@@ -1,4 +1,4 @@
-//! A file that is created beside its destination and moved there once it may be seen.
+//! A file that is created beside its destination and moved there when it should become visible.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +25,7 @@ struct Pending {
 #[derive(Debug)]
 struct Draft(Option<Location>);
 
-/// Temporary names to try. More names in use do not come from recorders.
+/// Temporary names to try. If all of them are in use, the files do not come from recorders.
 const MAX_NAMES: u32 = 100;
 
 impl Destination {
@@ -43,7 +43,7 @@ impl Destination {
 
     fn draft_of(location: Location) -> io::Result<(Self, File)> {
         let (draft, file) = Draft::make(&location)?;
-        // By the lock, readers see that the file is being written. Some file systems have no locks.
+        // From the lock, readers learn that the file is being written. Some file systems have no locks.
         let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         let draft = Some(draft);
         Ok((Destination(Some(Pending { location, draft })), file))

@@ -142,7 +142,7 @@ impl Encoder {
         self.send(Message::Flush(lost));
     }
 
-    /// Reports what is stuck after everything so far, if the stuck monitor is enabled.
+    /// Reports what is stuck as of `at`, after all records taken so far, if the stuck monitor is enabled.
     pub fn judge(&mut self, at: Nanos, idle: IdleReport) {
         if let Some((watch, sender)) = &mut self.watched {
             // The receiver is gone when the recording ends.
@@ -201,7 +201,7 @@ pub fn same(error: &io::Error) -> io::Error {
     raw.unwrap_or_else(|| io::Error::new(error.kind(), error.to_string()))
 }
 
-/// The model of what is written, and the channel for what looks stuck in it.
+/// The model of what is written, and the channel for what looks stuck according to the model.
 pub type Watched = (Watch, Sender<StuckObservation>);
 
 /// The state of the encoder thread.

@@ -1,4 +1,5 @@
-//! A file name in a directory that is held open, so that the directory that was checked is also used.
+//! A file name in a directory that is held open, so that the directory that is used is the directory that was
+//! checked.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -34,7 +35,7 @@ pub enum Target {
 /// Resolves a path without following links that another user planted.
 ///
 /// # Errors
-/// Those of the kernel, a directory, and [`ForeignEntry`](output::ForeignEntry).
+/// Those of the kernel, an error if the path is a directory, and [`ForeignEntry`](output::ForeignEntry).
 pub fn resolve(path: &Path) -> io::Result<Target> {
     Ok(match output::resolve(path, Earlier::Replaced)? {
         Found::File(found) => Target::File(Location::new(found.directory, found.name, found.path)),
@@ -42,7 +43,8 @@ pub fn resolve(path: &Path) -> io::Result<Target> {
     })
 }
 
-/// The mode of created files, independent of the umask: a trace reveals what a program does and its files.
+/// The mode of created files, independent of the umask: a trace reveals what a program does, and the names of
+/// its files.
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 impl Location {
@@ -85,11 +87,11 @@ impl Location {
     /// Creates a new file for this user alone and opens it for reading and writing.
     ///
     /// # Errors
-    /// Those of the kernel, and if the name exists.
+    /// Those of the kernel. Also if the name exists.
     pub fn create_new(&self) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&self.directory, &self.name, flags, PRIVATE)?;
-        // Restores rights that the umask took away. Some file systems have no rights.
+        // Restores permissions that the umask took away. Some file systems have no permissions.
         let _ = fchmod(&file, PRIVATE);
         Ok(file.into())
     }

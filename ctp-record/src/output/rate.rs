@@ -1,6 +1,6 @@
 //! The present rate of events.
 
-/// The mean growth of a counter over the latest second or two, longer if it was not noted for long.
+/// The mean growth of a counter over the latest one to two seconds, or longer if it was not noted for a while.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rate {
     earlier: Sample,

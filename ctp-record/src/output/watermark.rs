@@ -6,7 +6,7 @@ use ctp_trace::record::Nanos;
 /// A recording is quiet after this long without an event.
 const QUIET_NS: u64 = 500_000_000;
 
-/// The next watermark is due when the quiet time has grown by this fraction.
+/// The next watermark is due when the time since the last is at least the quiet time divided by this.
 const PART: u64 = 4;
 
 /// The time of the latest watermark.
@@ -32,7 +32,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// How many watermarks are written if asked every 100 ms, and when the last was.
+    /// How many watermarks are written if [`Watermark::is_due`] is called every 100 ms, and when the last was.
     fn written(seconds: u64, events_each: Option<u64>) -> (u64, u64) {
         let mut watermark = Watermark::default();
         let (mut count, mut last) = (0, 0);

@@ -22,9 +22,9 @@ pub struct RequestPlaces {
 /// What has become of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The program has not made a call of its probe since.
+    /// The program has not called its probe since the request.
     Pending,
-    /// The program records.
+    /// The program has attached and is recorded.
     Attached,
     /// The program could not reach the recorder's memory.
     Failed,
@@ -32,7 +32,7 @@ pub enum Outcome {
     Ended,
 }
 
-/// At most this many bytes of the writable data of a module are searched, and of all modules.
+/// At most this many bytes of writable data are searched: in one module, and in all modules together.
 const MAX_MODULE_BYTES: u64 = 64 << 20;
 const MAX_BYTES: u64 = 1 << 30;
 /// At most this many places are used.

@@ -24,7 +24,8 @@ pub enum DescriptorState {
     Unknown,
 }
 
-/// What a descriptor refers to, as far as two of the same kind can be distinguished.
+/// What a descriptor refers to. Sockets and pipes are distinguished by inode; other things of the same kind
+/// look equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Descriptor {
     /// The socket of this inode.

@@ -46,7 +46,7 @@ impl Watched {
         (!epolls.is_empty()).then(|| Watched(entries.collect()))
     }
 
-    /// Whether an epoll watches for reading or writing here, under any number of the same file.
+    /// Whether an epoll watches this file for reading (`reads`) or writing, under any number of the same file.
     pub fn has(&self, fd: u64, descriptor: Descriptor, reads: bool) -> bool {
         let inode = match descriptor {
             Descriptor::Socket(inode) | Descriptor::Pipe(inode, _) => Some(inode),

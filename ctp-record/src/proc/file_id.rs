@@ -1,4 +1,4 @@
-//! Identifies the files that processes run by build id, and reads each file once.
+//! Identifies the files that processes run, by build id. Reads each file once.
 
 use std::collections::HashMap;
 use std::fs;

@@ -14,7 +14,8 @@ pub fn own_number(pid: u32) -> Option<u32> {
     numbers.split_ascii_whitespace().last()?.parse().ok()
 }
 
-/// Whether the process's threads have other ids in its own namespace. True unless the kernel denies this.
+/// Whether the process's threads have other ids in its own namespace. True also if the kernel does not report
+/// the namespace; false if the process has ended.
 pub fn has_own_ids(pid: u32) -> bool {
     let namespace = fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
     is_alive(pid) && namespace != fs::read_link("/proc/self/ns/pid").ok()

@@ -25,7 +25,7 @@ pub fn threads_of(pid: u32) -> impl Iterator<Item = (u32, u32)> {
     numbers_in(&format!("/proc/{pid}/task")).map(move |tid| (pid, tid))
 }
 
-/// The name of the process in any bytes; empty if the process does not exist.
+/// The name of the process, which may contain any bytes; empty if the process does not exist.
 pub fn name_of(pid: u32) -> Vec<u8> {
     let mut name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.pop_if(|last| *last == b'\n');

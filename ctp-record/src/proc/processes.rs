@@ -58,14 +58,14 @@ struct Program {
     /// Equal for the same file.
     number: u32,
     path: Vec<u8>,
-    /// Equal numbers in other processes are the same file for certain.
+    /// Other processes with an equal number certainly run the same file.
     is_proven: bool,
 }
 
 /// Maximum number of pages remembered as no program code, per process.
 const MAX_ELSEWHERE: usize = 4096;
 
-/// Maximum number of searches, against a program that writes ids of no process.
+/// Maximum number of searches: a faulty program may write many ids that no process has.
 const MAX_SEARCHES: u32 = 1024;
 
 impl Processes {
@@ -91,8 +91,8 @@ impl Processes {
         self.meet_while(pid, || true, sink)
     }
 
-    /// Describes an image that connected. Its maps are recorded only if the image `is_connected` after reading them:
-    /// otherwise they may belong to the next image.
+    /// Describes a program image that has connected. Its maps are recorded only if the image still `is_connected`
+    /// after they were read: otherwise they may belong to the next program that the process executes.
     pub fn meet_while(
         &mut self,
         pid: u32,
@@ -117,7 +117,7 @@ impl Processes {
         id
     }
 
-    /// The numbers given out so far.
+    /// The numbers assigned so far.
     pub fn numbers(&self) -> &Numbers {
         &self.numbers
     }
@@ -266,8 +266,8 @@ impl Processes {
         met.map(|(pid, _)| *pid)
     }
 
-    /// The process of a thread. A first thread is found by its process's id, even after both have ended. In a pid
-    /// namespace, the same thread id may here belong to an unrelated process.
+    /// The process of a thread. A main thread is found by the id of its process, even after both have ended. A
+    /// thread id of another pid namespace may belong to an unrelated process here.
     fn of_thread(&self, tid: u64) -> Option<u32> {
         let number = u32::try_from(tid).ok()?;
         self.met_as(number).or_else(|| {
@@ -296,7 +296,7 @@ pub struct Writers<'p> {
 }
 
 impl<'p> Writers<'p> {
-    /// For a memory that only this process has, or any process.
+    /// The writers of a memory: only this process, or any process if `only` is `None`.
     pub fn of(processes: &'p mut Processes, only: Option<u32>) -> Self {
         Writers { processes, only }
     }

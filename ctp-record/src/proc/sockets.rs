@@ -32,7 +32,7 @@ const LISTENING: &str = "0A";
 struct Sort {
     /// States in which a socket can be readable.
     readable: &'static [&'static str],
-    /// The largest reported amount.
+    /// Larger amounts are reported as this.
     most: u64,
 }
 
@@ -111,7 +111,8 @@ impl Sockets {
         }
     }
 
-    /// Queries local sockets. Their table does not contain what there is to read, but an answer may.
+    /// Queries the kernel about local sockets. Their table does not contain what there is to read, but the
+    /// kernel's answer may.
     fn ask(&mut self, pid: u32, requested: &HashSet<u64>) {
         if self.seen.len() == requested.len() {
             return;
@@ -165,8 +166,8 @@ impl Sockets {
         self.unsent.get(&inode).copied().unwrap_or_default()
     }
 
-    /// The state of this socket. A socket in none of the tables is of another kind, or the tables were cut off: then the
-    /// result is `None`.
+    /// The state of this socket. A socket in none of the tables is of another kind and counts as open. If a table was
+    /// cut off, the state of such a socket is unknown: `None`.
     pub fn seen(&self, inode: u64) -> Option<Seen> {
         let open = (!self.is_cut).then_some(Seen::Open);
         self.seen.get(&inode).copied().or(open)

@@ -52,8 +52,9 @@ mod numbers {
 
 const EPOLL_PWAIT2: u64 = 441;
 
-/// `FUTEX_WAIT` and `FUTEX_WAIT_BITSET` of a futex that other processes do not share, the latter also on
-/// the wall clock; and that with which glibc waits for the end of a thread.
+/// `FUTEX_WAIT` and `FUTEX_WAIT_BITSET` of a futex that other processes do not share, the latter also with
+/// the wall clock. The last operation, on a futex that may be shared, is that with which glibc waits for the
+/// end of a thread.
 const INTERNAL_WAITS: [u64; 4] = [0x80, 0x89, 0x189, 0x109];
 
 /// Signals that faults raise, with which programs do not communicate: ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS,
@@ -152,8 +153,8 @@ fn is_inside(pid: u32, fd: &str, links: &[String]) -> bool {
     }
 }
 
-/// Whether a watched socket is that by which tokio learns of signals: one end of a pair of local sockets,
-/// both of which the process has, the watched one twice. Without a signal handler it stays silent.
+/// Whether a watched socket is the pipe by which tokio learns of signals: one end of a pair of local sockets.
+/// The process has both ends, and the watched end twice. Without a signal handler, the pipe stays silent.
 fn is_signal_pipe(pid: u32, link: &str, links: &[String]) -> bool {
     let count = links.iter().filter(|other| *other == link).count();
     let peer = inode_of(link)

@@ -1,8 +1,8 @@
 //! Processes with another monotonic clock, which Linux offers in a time namespace.
 //!
 //! For a process, the kernel reports the clock offsets of its *future children*. A process that has created a namespace
-//! for its children is not in that namespace itself. For a process in it, an ancestor has children in the same
-//! namespace.
+//! for its children is not in that namespace itself. The offsets of a process in the namespace are reported for the
+//! process or an ancestor that has its future children in the same namespace.
 
 use std::fs;
 use std::path::PathBuf;

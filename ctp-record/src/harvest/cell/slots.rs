@@ -8,7 +8,7 @@ use ctp_trace::record::{CoroutineId, Record, Wake, Waker};
 use super::MAX_CREDIBLE_EVENTS;
 use crate::harvest::{Harvest, Pass, convert};
 
-/// Events read from a station in a pass, so that a station does not delay the others.
+/// The most events read from a station in a pass, so that a busy station does not delay the others.
 const MAX_EVENTS_PER_VISIT: usize = 64;
 impl Harvest {
     pub(in crate::harvest) fn drain_slots(
@@ -110,7 +110,7 @@ impl Harvest {
         convert::waker(by, |word| self.coroutine_of_word(word))
     }
 
-    /// The coroutine with this word of a thread, while it has its station.
+    /// The coroutine of a [coroutine word](ctp_nostd::layout::coroutine_word), while the coroutine has its station.
     fn coroutine_of_word(&self, word: u32) -> Option<CoroutineId> {
         let index = station_of(word)?;
         let cell = self.cells.get(index as usize)?;
@@ -118,7 +118,7 @@ impl Harvest {
             .then_some(cell.coroutine)
     }
 
-    /// Emits the death of a v1 peer's station, once.
+    /// Emits the death of a v1 peer's coroutine, unless the coroutine is alive or its death was already emitted.
     fn emit_plain_death(&mut self, index: usize, is_dead: bool, pass: &mut Pass<'_>) {
         let cell = &mut self.cells[index];
         if !is_dead || cell.is_death_emitted {

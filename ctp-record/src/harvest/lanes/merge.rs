@@ -10,7 +10,7 @@ use crate::harvest::{Harvest, Pass, convert};
 /// The result of taking a record.
 enum Outcome {
     Taken,
-    /// The event before this has not been read.
+    /// The coroutine's event before the record's event has not been read.
     Early,
 }
 
@@ -146,8 +146,8 @@ impl Harvest {
         }
     }
 
-    /// Whether the record belongs to a known coroutine. A new coroutine is introduced. A record of a
-    /// coroutine that cannot be here is left out.
+    /// Whether the record belongs to a known coroutine. A new coroutine is introduced. False for a record
+    /// that cannot belong to the station's coroutine.
     pub(in crate::harvest) fn belongs_to_known_coroutine(
         &mut self,
         index: usize,
@@ -168,9 +168,9 @@ impl Harvest {
             && self.introduce(index, None, pass)
     }
 
-    /// Reads from slots the events before this record, which are in no lane; events that slots no longer
-    /// hold are lost. Does nothing if the station cannot have had these events: its head counts all events
-    /// except an event that a signal handler interrupted and the events nested in it.
+    /// Reads the events before this record from slots, because they are in no lane. Events that the slots no
+    /// longer hold are lost. Does nothing if the station cannot have had these events: its head counts all
+    /// events except an event that a signal handler interrupted and the events nested in it.
     fn recover_events_before(&mut self, payload: &Payload, pass: &mut Pass<'_>) {
         let index = payload.station as usize;
         let Some(cell) = self.cells.get(index) else {
@@ -203,7 +203,8 @@ impl Cell {
         self.is_ours() && copied.can_be(uses(self.generation()), self.next_n())
     }
 
-    /// The number of events between the next event to read and this record, or `None` if it was already read.
+    /// The number of events between the next event to read and the record's event; `None` if the latter was
+    /// already read.
     fn ahead_of(&self, payload: &Payload) -> Option<u64> {
         u64::try_from(convert::distance(self.next_n(), payload)).ok()
     }

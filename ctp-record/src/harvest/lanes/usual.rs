@@ -1,5 +1,5 @@
-//! Fast path of the merge: the next run or suspend of a known coroutine, which is nearly every record.
-//! The slow path is tried only where a run of such records ends. Events go to the sink in batches, because
+//! Fast path of the merge: the next run or suspend of a known coroutine, which is nearly every record. The
+//! slow path is tried only for records that are anything else. Events go to the sink in batches, because
 //! handling an event leaves in the cache what the next event needs.
 
 use ctp_nostd::lane::Copied;

@@ -9,8 +9,8 @@ use crate::harvest::Sink;
 use crate::proc::processes::{Processes, Writers};
 
 impl MemorySet {
-    /// Reads what an exited process left, and gives up its own memories. Returns the time of the latest event
-    /// there; if the process had no memory of its own, of the latest event in the shared memory.
+    /// Reads what an exited process left, and gives up its own memories. Returns the time of the latest
+    /// record there, or in the shared memory if the process had no memory of its own.
     pub fn reap(
         &mut self,
         pid: u32,

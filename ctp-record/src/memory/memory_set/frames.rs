@@ -7,7 +7,7 @@ use ctp_trace::record::{CoroutineId, ProcessId};
 use super::MemorySet;
 
 impl MemorySet {
-    /// The suspended coroutines of a process, by the addresses at which they keep their traces.
+    /// The suspended coroutines of a process, by their frame addresses.
     pub fn frames(&self, process: ProcessId) -> BTreeMap<u64, CoroutineId> {
         let mut frames = BTreeMap::new();
         for held in &self.held {

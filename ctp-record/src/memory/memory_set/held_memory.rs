@@ -66,7 +66,8 @@ impl HeldMemory {
         unread.sum()
     }
 
-    /// Coroutines of foreign probes. Each thread of this project's probe has a lane, if the memory has lanes.
+    /// Coroutines of foreign probes. These are all coroutines if the memory has lanes and none is used,
+    /// because each thread of this project's probe takes a lane or is counted as laneless.
     pub(super) fn foreign(&self) -> u32 {
         let (region, totals) = (self.memory.region(), self.harvest.totals());
         let is_unused = region.ring(0).is_some_and(|ring| !ring.is_used());

@@ -1,4 +1,4 @@
-//! Long waits for descriptors and long runs in all memories, some stations at a time.
+//! Finds long waits for descriptors and long runs in all memories, by scanning some stations at a time.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl MemorySet {
         held.harvest.long_run(station.1, &region, before_ns)
     }
 
-    /// The memory of a station, and the time of its programs' clock `long` ago.
+    /// The memory of a station, and the time `long` ago on the clock of the memory's programs.
     fn held_at(&self, station: StationPlace, long: Duration) -> Option<(&HeldMemory, u64)> {
         let before_ns = monotonic_ns().saturating_sub(long.as_nanos() as u64);
         let held = self.held.get(station.0)?;

@@ -19,7 +19,7 @@ impl HeldMemory {
 
 impl MemorySet {
     /// Changes the orders of this process, or of all. The change is complete once every coroutine that was
-    /// [`inside`](MemorySet::inside) an event has left it.
+    /// [`inside`](MemorySet::inside) an event has left that event.
     pub fn order(&mut self, verb: Verb, pid: Option<u32>) {
         self.generation += 1;
         let meant: Vec<bool> = self.held.iter().map(|held| self.is_of(held, pid)).collect();
@@ -51,7 +51,7 @@ impl MemorySet {
     }
 
     /// Whether process `pid` writes to the memory `held`. The first memory belongs to all processes without a
-    /// memory of their own. Without a `pid`, every memory is meant.
+    /// memory of their own. Without a `pid`, returns true.
     pub(super) fn is_of(&self, held: &HeldMemory, pid: Option<u32>) -> bool {
         match (pid, held.only_pid) {
             (None, _) => true,

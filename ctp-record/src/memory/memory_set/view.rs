@@ -10,7 +10,7 @@ use crate::harvest::{Outside as _, Peer, Sink, SiteTable, StationCoroutine};
 use crate::memory::shm::Memory;
 use crate::proc::processes::{Processes, Writers};
 
-/// What one memory holds at one moment, besides its lanes.
+/// What one memory holds at one moment, apart from its lanes.
 #[derive(Clone, Debug)]
 pub struct MemoryView {
     /// The number of the memory in the recording.
