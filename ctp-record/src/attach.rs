@@ -4,7 +4,7 @@
 //!   found in the program's data ──> request written ──> the probe attaches at its next event
 //!   (proc/attach_request.rs)        (ctp_nostd::attach_request)       as a launched program would
 //! ```
-//! The processes are also looked into, as all processes are for which `-p` asks.
+//! The processes are also inspected, like every process that `-p` names.
 
 mod programs;
 
@@ -17,7 +17,8 @@ use crate::proc::command_line;
 use crate::session::recording;
 pub use programs::FoundPrograms;
 
-/// Looks into the processes, and records those that have a probe until the user ends that.
+/// Inspects the processes. Records those that have a probe until the user, or the time limit of `-d`, ends the
+/// recording.
 ///
 /// # Errors
 /// A process cannot be read, or the trace cannot be written.

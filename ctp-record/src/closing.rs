@@ -48,7 +48,7 @@ pub struct Closing<'c> {
     pub damaged: u32,
     /// Totals found in the memories.
     pub totals: Totals,
-    /// Coroutines of a v1 probe, which keeps no totals.
+    /// Number of coroutines of a v1 probe, which keeps no totals.
     pub foreign: u32,
     /// The extent of a flight recorder's snapshot.
     pub snapshot: SnapshotExtent,
@@ -78,7 +78,8 @@ pub struct Written {
 pub struct Room {
     /// Capacity in coroutines.
     pub stations: u32,
-    /// A buffer size with which more threads get a buffer, and the number of these threads.
+    /// The buffer size in bytes with which the most threads get a buffer, and the number of these threads. `None` if
+    /// that is no more than in this recording.
     pub roomier: Option<(u64, u32)>,
     /// The queue of unwritten data.
     pub backlog: Option<Backlog>,
@@ -242,7 +243,7 @@ impl<'c> Closing<'c> {
         })
     }
 
-    /// Whether the program ended while descendants live that were not waited for.
+    /// Whether the program ended before some of its descendants, and the recorder did not wait for these.
     fn went_into_the_background(&self) -> bool {
         let has_ended = matches!(
             self.end.how,
@@ -274,7 +275,8 @@ impl<'c> Closing<'c> {
         })
     }
 
-    /// Records that found a full buffer. Slots still held some of these events, hence fewer are counted as lost.
+    /// Reports records that found a full buffer. Fewer events are counted as lost, because some of them were still read
+    /// from slots.
     fn crowded_out(&self) -> Option<String> {
         let records = self.totals.crowded_out;
         let remedy = match &self.room.backlog {

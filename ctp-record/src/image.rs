@@ -73,15 +73,15 @@ fn which(location: &MemoryLocation<'_>) -> String {
     )
 }
 
-/// The time of the first coroutine's birth, where the trace begins. A dump does not contain when it was
-/// taken or when the program started.
+/// The time of the first coroutine's birth, where the trace begins. A dump does not contain the time at which it was
+/// taken or at which the program started.
 pub fn first_birth_ns(region: &Region<'_>) -> u64 {
     let births = region.allocated().iter().filter_map(Station::identity);
     births.map(|identity| identity.birth_ts).min().unwrap_or(0)
 }
 
 impl Firmware {
-    /// Reads the program's file. Its code lies at the addresses that it was linked to.
+    /// Reads the program's file. The code lies at the addresses that the file was linked to.
     ///
     /// # Errors
     /// The file cannot be read or is no ELF file.

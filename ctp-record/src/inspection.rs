@@ -1,4 +1,4 @@
-//! Looks into running processes that need no probe, and into core files.
+//! Inspects running processes, which need no probe, and core files.
 //!
 //! The processes are only read. An earlier trace is replaced as soon as a task or a thread was found.
 
@@ -69,8 +69,8 @@ pub fn record(config: &Config, inspect: &Inspect) -> Result<u8, Error> {
     finish(config, output, clock, &account)
 }
 
-/// The most memory for debug info. The program and its types are the user's own, and the types of a large program
-/// take several hundred megabytes.
+/// Maximum memory for debug info, in bytes. The program and its types are the user's own, and the types of a large
+/// program take several hundred megabytes.
 const MAX_DEBUG_INFO_BYTES: u64 = 1 << 30;
 
 /// Where files with debug info are looked for.

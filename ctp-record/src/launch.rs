@@ -127,8 +127,8 @@ fn start_error(program: &OsStr, in_flight: bool, error: io::Error) -> StartError
     }
 }
 
-/// Raises the limit of descriptors, because each attached process costs one. Done after the start of the program, which
-/// keeps its original limit.
+/// Raises the limit of descriptors, because each attached process costs a descriptor. Must be called after the start of
+/// the program, which keeps the original limit.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let current = limit.maximum;

@@ -1,8 +1,8 @@
-//! Finds what the leaf futures of the recorded await chains wait for, by the functions in the program's
-//! debug info or symbols, and which branches of waits are copies of the same code.
+//! Finds what the leaf futures of the recorded await chains wait for, by the functions in the program's debug info or
+//! symbols. Also finds which branches of waits are copies of the same code.
 //!
-//! Reading them takes long for a large program, so that is done on a thread of its own, and only once
-//! some coroutine has waited for a second, or may have waited for so long for a branch of a `select!`.
+//! Reading debug info takes long for a large program. It is therefore read on a separate thread, and only once some
+//! coroutine has waited for a second, or may have waited that long for a branch of a `select!`.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,7 +18,7 @@ const MAX_PENDING: usize = 1 << 14;
 /// Maximum number of bytes of debug info that are read.
 const MAX_BYTES: u64 = 512 << 20;
 
-/// No branch is judged that has waited for less.
+/// A branch that has waited for less is not judged.
 const JUDGED: Duration = Duration::from_secs(1);
 
 /// The await chains of a recording, and what their leaf futures wait for.
@@ -31,7 +31,7 @@ pub struct Leaves {
     thread: Option<Thread>,
 }
 
-/// Chains to be examined, and the modules that were mapped since the request before.
+/// Chains to be examined, and the modules that were mapped since the previous request.
 #[derive(Debug, Default)]
 struct Request {
     modules: Vec<Module>,
@@ -77,12 +77,13 @@ impl Leaves {
         }
     }
 
-    /// Whether a coroutine may have waited for a branch for a second, even if it was polled for others.
+    /// Whether a coroutine may have waited for one branch for a second, even if it was polled for other branches
+    /// meanwhile.
     pub fn may_have_long_branches(&self) -> bool {
         self.first_branches.is_some_and(|at| JUDGED <= at.elapsed())
     }
 
-    /// Has the chains examined that were noted since the previous call.
+    /// Requests that the chains noted since the previous call are examined.
     pub fn request(&mut self) {
         if self.pending.chains.is_empty() && self.pending.branches.is_empty() {
             return;
@@ -102,7 +103,7 @@ impl Leaves {
             .map_or_else(Vec::new, |thread| thread.answers_until(Instant::now()))
     }
 
-    /// What is found of all requests within this time.
+    /// What is found within this time. Returns earlier once all requests are answered.
     pub fn found_within(&mut self, time: Duration) -> Vec<Leaf> {
         let until = Instant::now() + time;
         self.thread
@@ -112,7 +113,7 @@ impl Leaves {
 }
 
 impl Thread {
-    /// `None` if the system has no thread left: then nothing is known.
+    /// `None` if no thread can be started: then it stays unknown what leaf futures wait for.
     fn start() -> Option<Self> {
         let (requests, receiver) = channel();
         let (sender, answers) = channel();
@@ -161,7 +162,7 @@ fn examine_all(requests: &Receiver<Request>, answers: &Sender<Vec<Leaf>>) {
 struct Examiner {
     functions: LeafFunctions,
     modules: Vec<Module>,
-    /// The chains so far. Those of branches are removed.
+    /// The chains so far, without those of branches that were examined.
     chains: HashMap<SiteId, (ProcessId, Chain)>,
     /// The first branch at each place.
     branches: HashMap<(ProcessId, LeafKind, ChainPlace), SiteId>,

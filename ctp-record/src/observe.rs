@@ -3,10 +3,9 @@
 //! Only `/proc` and the kernel's lists of local sockets are read. The program is not stopped, and no descriptor
 //! is duplicated, because a duplicate would keep the descriptor open.
 //!
-//! Normal states are not recorded, except that there is nothing to read, which explains a long wait. A
-//! descriptor is reported as closed or reused only if an earlier observation of the same wait found it
-//! open; otherwise the report says that it was closed at first, since the program's number may not be a
-//! file descriptor at all.
+//! Normal states are not recorded, with one exception: that there is nothing to read, which explains a long wait. A
+//! descriptor is reported as closed or reused only if an earlier observation of the same wait found it open. Otherwise
+//! the record says that it was closed at first: the number that the program stated may not be a file descriptor at all.
 //!
 //! For long waits in small processes, the epolls that watch the descriptor are read too. The kernel
 //! lists them under a lock of the epoll.
@@ -46,7 +45,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(200);
 /// Rounds use at most one n-th of a processor.
 const SHARE: u32 = 100;
-/// Maximum number of waits that are remembered; beyond it, all are forgotten.
+/// Maximum number of waits that are remembered; when it is reached, all are forgotten.
 const MAX_FOLLOWED: usize = 1 << 16;
 
 /// The observations so far, and the time of the next round.
@@ -58,7 +57,7 @@ pub struct Looks {
     followed: HashMap<CoroutineId, Followed>,
     /// Waits with a remarkable record, with their stations.
     suspects: Vec<(StationPlace, CoroutineId)>,
-    /// Processes that the kernel does not let us inspect.
+    /// Processes that the recorder may not inspect.
     hidden: HashSet<ProcessId>,
     /// Processes in which an epoll watches some awaited descriptor. There, an unwatched descriptor is remarkable.
     watching: HashSet<ProcessId>,
@@ -91,7 +90,7 @@ impl Looks {
         self.next <= Instant::now()
     }
 
-    /// Schedules the next round after one that used this processor time.
+    /// Schedules the next round, after a round that used this much processor time.
     pub fn rest(&mut self, took: Duration) {
         let pause = if self.needs_second() { SOON } else { EVERY };
         self.next = Instant::now() + pause.max(took * SHARE);
@@ -120,7 +119,7 @@ impl Looks {
         suspects.into_iter().map(|(place, _)| place).collect()
     }
 
-    /// Observes these waits and returns the records to write. `pid_of` maps to the kernel's process ids, and
+    /// Observes these waits and returns the records to write. `pid_of` returns the kernel's id of a process, and
     /// `is_still` checks whether a wait goes on.
     pub fn look(
         &mut self,

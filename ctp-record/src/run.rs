@@ -11,7 +11,8 @@ use crate::image;
 use crate::inspection;
 use crate::session::recording;
 
-/// Runs the task. Returns the exit status: the program's, or 128+n if signal n ended the program.
+/// Runs the task. Returns the exit status. For a launched program, this is the program's status, or 128+n if signal n
+/// ended the program.
 ///
 /// # Errors
 /// [`Error`], if there is nothing to record or writing failed.

@@ -130,7 +130,7 @@ pub struct SoFar {
     pub last: Option<SnapshotInput>,
 }
 
-/// Older records are in the file.
+/// Time between two flushes: older records are in the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
 impl Session<'_> {
@@ -167,7 +167,7 @@ impl Session<'_> {
         self.regions.pass(&mut self.processes, &mut self.output)
     }
 
-    /// Runs the steps that depend on a pass which began at `before` and had this outcome.
+    /// Runs the steps that depend on the latest pass, which began at `before` and had this outcome.
     fn after_pass(&mut self, before: Nanos, found: PassOutcome) {
         self.so_far.alarms.passed(found.events);
         self.mark_time(before, found);
@@ -230,8 +230,8 @@ impl Session<'_> {
         }
     }
 
-    /// Updates the status line. Counting the events of a summary scans every coroutine, hence the count is passed
-    /// in.
+    /// Updates the status line. The number of events is passed in, because counting the events of a summary scans every
+    /// coroutine.
     fn show_status(&self, at_ns: u64, events: u64) {
         let Some(status) = &self.status else {
             return;

@@ -1,4 +1,4 @@
-//! The running programs with a probe, and what has become of the requests to them.
+//! The running programs with a probe, and the outcome of the requests to attach.
 
 use std::io;
 
@@ -18,17 +18,17 @@ pub struct FoundPrograms(Vec<FoundProgram>);
 
 #[derive(Debug)]
 struct FoundProgram {
-    /// Its id and name, safe to print.
+    /// The id and name of the process, safe to print.
     described: String,
     places: RequestPlaces,
 }
 
 impl FoundPrograms {
-    /// Finds the programs among these processes, and says which have been recorded before.
+    /// Finds the processes that have a probe. Prints which of them have been recorded before, and leaves these out.
     pub fn find(config: &Config, pids: &[u32]) -> Self {
         let mut found = FoundPrograms::default();
         for pid in pids {
-            // A process that cannot be read is reported when it is looked into.
+            // A process that cannot be read is reported when it is inspected.
             let Ok(places) = RequestPlaces::find(*pid) else {
                 continue;
             };
@@ -96,7 +96,7 @@ impl FoundProgram {
     }
 }
 
-/// Whether a recorder has attached the process, or has requested that.
+/// Whether the process has attached to a recorder before, or was requested to.
 fn is_recorded(pid: u32, places: &RequestPlaces) -> bool {
     let is_taken = places.are_taken().unwrap_or(true);
     is_taken || maps::text_of(pid).is_ok_and(|text| maps::has_any_memory(&text))

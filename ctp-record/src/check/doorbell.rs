@@ -59,8 +59,8 @@ impl Doorbell {
         self.at_arming = newest.collect();
     }
 
-    /// Notes a missing ring. Two events after arming, the flag must be clear: the first came after arming, and its writer
-    /// checked the flag before the second.
+    /// Notes a missing ring. Two events after arming, the flag must be clear: the first came after arming, and its
+    /// writer checked the flag before the second.
     fn note_unrung(&mut self, latest: &[Latest]) {
         for (index, latest) in latest.iter().enumerate() {
             let (Some(was), Some(is)) = (self.at_arming.get(&index), latest.reading.newest())

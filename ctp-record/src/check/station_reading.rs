@@ -30,8 +30,8 @@ pub struct StationReading {
     pub fell: Option<Fall>,
     /// Nothing changed during the reading, so that all values were valid at the same time.
     pub still: bool,
-    /// Complete events with their index, ordered by index. In dialect D1 the oldest is left out, and all are left out if
-    /// the station changed during the reading.
+    /// Complete events with their index, ordered by index. In dialect D1 the oldest is left out, and all are left out
+    /// if the station changed during the reading.
     pub events: Vec<(u64, Epoch)>,
     /// The first of the free bytes that is in use: word, slot, value.
     pub used: Option<(&'static str, Option<usize>, u64)>,
@@ -88,8 +88,8 @@ impl StationReading {
         self.newest().is_some_and(|newest| n <= newest)
     }
 
-    /// For a dead coroutine of an extended probe, once all its events are complete: the generation of the station and the
-    /// index of the next coroutine's first event.
+    /// For a dead coroutine of an extended probe, once all its events are complete: the generation of the station and
+    /// the index of the next coroutine's first event.
     pub fn left(&self) -> Option<(u32, u64)> {
         let next_n = self.newest()?.checked_add(1)?;
         let is_over = self.extended() && self.still && self.raw.is_dead == 1;
@@ -126,8 +126,8 @@ impl StationReading {
     }
 }
 
-/// Removes events that may be torn. In D1 nothing marks the oldest event as being overwritten; while other events
-/// are written, any may be torn.
+/// Removes events that may be torn. In D1 nothing marks that the oldest event is being overwritten. If the station
+/// changed during the reading, any event may be torn.
 fn leave_out_torn(events: &mut Vec<(u64, Epoch)>, seqs: &[u64; SLOTS], still: bool) {
     let next = seqs.iter().max().copied().unwrap_or_default();
     events.retain(|(n, _)| still && next.saturating_sub(*n) < SLOTS as u64);

@@ -1,7 +1,7 @@
 //! Checks whether the thread in an event belongs to a process that attached.
 //!
-//! The thread and its process may have ended when the event is seen, so that a single reading proves nothing. A thread that
-//! belonged to no attached process *before* the event began cannot have written it. The event began later if a
+//! The thread and its process may have ended when the event is seen, so that a single reading proves nothing. A thread
+//! that belonged to no attached process *before* the event began cannot have written it. The event began later if a
 //! later reading did not find it yet.
 
 use crate::proc::namespace;
@@ -22,7 +22,7 @@ pub struct Threads {
     /// Processes that connected or were seen to map the memory.
     pub attached: BTreeSet<u32>,
     known: HashMap<u64, Known>,
-    /// Some process has other thread ids in its own namespace.
+    /// Some process has its own pid namespace, in which its threads have other ids.
     is_separate: bool,
     /// The processes that wrote to each station, by generation.
     owners: BTreeMap<(usize, u32), BTreeSet<u32>>,
@@ -41,7 +41,7 @@ pub struct Seen {
     pub n: u64,
     /// The generation of its station; 0 for a v1 probe.
     pub generation: u32,
-    /// Its thread.
+    /// The thread id in the event.
     pub tid: u64,
     /// When the previous reading began, if that reading did not find the event.
     pub absent_at: Option<Instant>,

@@ -121,7 +121,7 @@ impl Unfinished {
         }
     }
 
-    /// Whether this has been incomplete for long while no thread was writing.
+    /// Whether the write at this place has been incomplete for longer than `TIMEOUT` while no thread was writing.
     fn is_left(&mut self, place: Place, odd: Option<Odd>) -> bool {
         let Some(odd) = odd else {
             self.suspects.remove(&place);
@@ -134,8 +134,8 @@ impl Unfinished {
         suspect.is_left
     }
 
-    /// Checks the threads from time to time, if there are suspects. If an attached process has ended, it may have been
-    /// killed in the middle of a write, which is no fault.
+    /// Checks the threads every `THREADS_EVERY` rounds, if there are suspects. If an attached process has ended, it may
+    /// have been killed in the middle of a write, which is no fault.
     pub fn check_threads(&mut self, attached: &BTreeSet<u32>) {
         self.readings += 1;
         if !self.readings.is_multiple_of(THREADS_EVERY) {
@@ -169,7 +169,8 @@ impl Suspect {
         }
     }
 
-    /// Checks the threads. A thread may have ended together with its program, which shows only a while later.
+    /// Checks the threads. Waits for a while after all are asleep or have ended: a thread may have ended together with
+    /// its program, and the end of the program is visible only later.
     fn look_at(&mut self, all: &BTreeSet<(u32, u32)>) {
         if self.awake.is_none() && all.is_empty() {
             return;

@@ -57,7 +57,7 @@ pub struct Watch<'w> {
     /// The nanoseconds by which the program's clock is ahead, if known.
     ahead_ns: Option<i64>,
     latest: Vec<Latest>,
-    /// The generation of each station that was handed back.
+    /// For each station that was handed back: its generation at that time.
     handed_back: HashMap<usize, u32>,
     world: World,
     judged: Vec<(Judged, Option<usize>)>,
@@ -67,7 +67,7 @@ pub struct Watch<'w> {
 }
 
 impl<'w> Watch<'w> {
-    /// A watch of this memory and this socket.
+    /// Creates a watch of this memory and this socket.
     pub fn new(
         region: Region<'w>,
         rendezvous: &'w Rendezvous,
@@ -199,7 +199,7 @@ impl<'w> Watch<'w> {
         let mut bytes = [0; 64];
         for socket in &self.sockets {
             while let Ok(count @ 1..) = read(socket, &mut bytes) {
-                // A request for memory is no ring.
+                // A request for memory is not a ring.
                 let rings = bytes[..count].strip_prefix(&REQUEST);
                 self.world.doorbell.bytes += rings.unwrap_or(&bytes[..count]).len() as u64;
                 if bytes.starts_with(&REQUEST) {
@@ -225,7 +225,8 @@ fn clock_of_writer(reading: &StationReading) -> Option<i64> {
     time_namespace::ahead_ns(u32::try_from(latest.tid).ok()?)
 }
 
-/// Combines two readings. Called after the later one, because a process attaches before its first coroutine is born.
+/// Combines two readings. The attached processes are counted after the later reading: every process with a coroutine in
+/// the reading has attached by then.
 fn pair_of<'p>(
     region: &Region<'p>,
     before: Option<&'p Latest>,

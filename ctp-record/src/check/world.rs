@@ -100,8 +100,9 @@ impl World {
         }
     }
 
-    /// Checks the process's descriptors of the memory or the socket. If more sockets may be ours than the process made
-    /// connections, ours cannot be identified, and sockets are not checked.
+    /// Checks the process's descriptors of the memory or the socket. If the process has more sockets that may be
+    /// connections to the recorder than it made connections, the right ones cannot be identified, and sockets are not
+    /// checked.
     pub fn check_descriptors(&mut self, pid: u32, memory: &str, connections: usize) {
         let all = descriptor::all_of(pid);
         let sockets = all.iter().filter(|(_, target)| may_be_ours(pid, target));
@@ -123,8 +124,8 @@ impl World {
     }
 }
 
-/// Whether the descriptor may be a connection to us: the program's end of a connection is a connected stream socket
-/// without a name.
+/// Whether the descriptor may be a connection to the recorder: the program's end of a connection is a connected stream
+/// socket without a name.
 fn may_be_ours(pid: u32, target: &str) -> bool {
     let rest = target.strip_prefix("socket:[");
     let inode = rest.and_then(|rest| rest.strip_suffix(']'));

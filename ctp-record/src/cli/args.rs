@@ -152,12 +152,12 @@ impl Args {
     /// Parses the command line.
     ///
     /// # Errors
-    /// Wrong usage; help and version are errors, too.
+    /// Wrong usage. `--help` and `--version` are reported as errors, too.
     pub fn from_command_line() -> Result<Self, clap::Error> {
         usage::parse(std::env::args_os().collect())
     }
 
-    /// The configuration that the options mean.
+    /// Converts the options to a configuration.
     ///
     /// # Errors
     /// Wrong usage, for example nothing to record.

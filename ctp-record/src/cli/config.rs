@@ -20,7 +20,7 @@ pub struct Config {
     pub task: Task,
     /// Where the trace goes.
     pub output: PathBuf,
-    /// Limit of unwritten bytes in memory; `None`: chosen by this machine's memory.
+    /// Limit of unwritten bytes in memory; `None`: derived from the size of this machine's memory.
     pub backlog_bytes: Option<u64>,
     /// Which messages to print.
     pub verbosity: Verbosity,
@@ -112,7 +112,7 @@ pub struct Inspect {
 pub struct Core {
     /// The core file.
     pub file: PathBuf,
-    /// The executable, if not where the process had it.
+    /// The executable, if it is no longer at the path that the core file names.
     pub elf: Option<PathBuf>,
     /// Directories with separate debug info.
     pub debug_directories: Vec<PathBuf>,
@@ -139,7 +139,7 @@ pub enum Verbosity {
 }
 
 impl Config {
-    /// The backlog with the limit of the user, else of this machine.
+    /// The backlog, with the limit that the user set, else a limit derived from this machine's memory.
     pub(crate) fn backlog(&self) -> Backlog {
         let bytes = self
             .backlog_bytes
@@ -157,7 +157,7 @@ impl Launch {
 }
 
 impl Flight {
-    /// Bytes of a thread's buffer.
+    /// The size of a thread's buffer in bytes: as set by `--flight-recorder=SIZE`, else `buffer`.
     pub(crate) fn room(&self, buffer: u64) -> u64 {
         match self.reach {
             Reach::Bytes(bytes) => bytes,

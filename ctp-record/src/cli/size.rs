@@ -28,11 +28,12 @@ impl fmt::Display for NoSize {
 
 impl std::error::Error for NoSize {}
 
-/// The smallest buffer of a thread other than 0: fewer events would be overwritten before they are read.
+/// The smallest buffer of a thread other than 0, in bytes: in a smaller buffer, events would be overwritten before they
+/// are read.
 const MIN_BUFFER: u64 = 1 << 10;
 /// The largest buffer of a thread, in MiB.
 const MAX_BUFFER: u64 = 256;
-/// The smallest useful backlog.
+/// The smallest useful backlog, in bytes.
 const MIN_BACKLOG: u64 = 1 << 10;
 /// The largest backlog, in MiB: 1 TiB.
 const MAX_BACKLOG: u64 = 1 << 20;

@@ -6,7 +6,7 @@ use ctp_trace::escape::escaped_lines;
 
 /// Prints these lines, with everything escaped that a terminal would act on.
 pub fn say(lines: &str) {
-    // If stderr does not take them, the exit status has to do.
+    // If stderr cannot be written, only the exit status reports the result.
     let _ = io::stderr().write_all(escaped_lines(lines).as_bytes());
 }
 
@@ -16,7 +16,7 @@ pub fn say_over(line: &str) {
     let _ = io::stderr().write_all(format!("\r{line}\x1b[K\r").as_bytes());
 }
 
-/// Clears the line in which the cursor is.
+/// Clears the line of the cursor.
 pub fn clear_line() {
     let _ = io::stderr().write_all(b"\r\x1b[K");
 }

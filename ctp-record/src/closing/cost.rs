@@ -8,7 +8,7 @@ use ctp_nostd::clock::{self, Calibration};
 use ctp_nostd::layout::Header;
 use ctp_nostd::{Linux, Memory, Platform, Wait};
 
-/// The platform as in the program, without ringing.
+/// The platform of the program, except that it never rings and has a fixed thread id.
 struct Here;
 
 /// The program's clock, if calibrated.
@@ -36,7 +36,7 @@ static WITH_AGGREGATES: Memory<1, 4> = Memory::new().with_aggregates(Bins::USUAL
 
 const ROUNDS: u32 = 2_000;
 
-/// Half of the time of a run and a suspend, from the fastest of a few rounds.
+/// Measures the cost of an event: half of the time that a run and a suspend take, from the fastest of a few rounds.
 pub fn of_event(header: &Header) -> Duration {
     if let Some(calibration) = clock::read(header) {
         CLOCK.get_or_init(|| calibration);

@@ -1,8 +1,8 @@
 //! Counts the stuck and busy coroutines of the trace that was just written. Uses the same records and the same
 //! rule as the report, so that both always agree.
 //!
-//! The trace is read back if any coroutine may be stuck. Counting while the program runs would need a model of every coroutine, which costs
-//! the recorder time and memory.
+//! The trace is read back if any coroutine may be stuck. Counting while the program runs would need a model of every
+//! coroutine, which costs the recorder time and memory.
 
 use std::fmt;
 use std::fs::File;

@@ -51,7 +51,7 @@ pub fn recording_of(start: &Start) -> Recording {
     }
 }
 
-/// The last record. Of unrecorded processes it contains those that counted themselves.
+/// The last record. Its number of unrecorded processes includes only those that counted themselves.
 pub fn end_of(totals: Totals, at: Nanos, how: ExitReason, counters: Counters) -> End {
     End {
         at,

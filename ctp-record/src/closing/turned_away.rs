@@ -29,7 +29,7 @@ impl Closing<'_> {
         reasons.into_iter().flatten()
     }
 
-    /// Only the forks themselves could know the reason.
+    /// The line lists all possible reasons, because only the forks themselves know theirs.
     pub(super) fn unreached(&self) -> Option<String> {
         let subject = match self.counters.unreached {
             0 => return None,
@@ -66,8 +66,8 @@ impl Closing<'_> {
     }
 }
 
-/// Without a free descriptor, the recorder cannot read which kind of process makes a request. Processes
-/// other than forks do without an answer: they share the memory of the program.
+/// Without a free descriptor, the recorder cannot read which kind of process makes a request. Processes other than
+/// forks need no answer: they share the memory of the program.
 fn for_descriptors(count: u32) -> Option<String> {
     let (subject, forks) = match count {
         0 => return None,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-/// How long events are ignored at a time: the longest pause between two passes of a quiet program.
+/// How long rings and requests are ignored at a time: the longest pause between two passes of a quiet program.
 const IGNORED_FOR: Duration = Duration::from_millis(4);
 /// False alarms accepted in a row: rings may come late, and many programs may start at the same time.
 const MAX_FALSE_ALARMS: u32 = 64;
@@ -18,13 +18,15 @@ pub struct Alarms {
 }
 
 impl Alarms {
-    /// Notes that a wait has ended. `announced`: the doorbell was armed.
+    /// Notes that a wait has ended. `rang`: a ring, a connection or a request ended the wait. `announced`: the doorbell
+    /// was armed.
     pub fn waited(&mut self, rang: bool, announced: bool) {
         self.in_a_row = self.in_a_row.saturating_add(rang.into());
         self.is_due = rang && announced;
     }
 
-    /// Notes that a pass has ended. The alarm before it was justified if it ended such a sleep and there were events.
+    /// Notes that a pass has ended. The ring before the pass was justified if it ended a sleep with an armed doorbell
+    /// and the pass found events.
     pub fn passed(&mut self, events: u64) {
         if std::mem::take(&mut self.is_due) && events > 0 {
             self.in_a_row = 0;

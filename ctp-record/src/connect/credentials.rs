@@ -7,7 +7,7 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _};
 
-/// The process that connected or that listens, as of that time.
+/// The process that connected or listens, as it was when it connected or began to listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Its process id; `None` if the process has no id in this namespace.

@@ -36,8 +36,8 @@ pub fn remove_sockets(parent: &Path) {
     }
 }
 
-/// Locks an unfinished file while it is open, so that no other recorder removes it. The process id in its name is
-/// not enough: it means nothing in another pid namespace. Where the file system has no locks, the id has to do.
+/// Locks an unfinished file while it is open, so that no other recorder removes it. The process id in its name is not
+/// enough: it means nothing in another pid namespace. On a file system without locks, only the id protects the file.
 pub fn claim(draft: &File) {
     let _ = flock(draft, FlockOperation::NonBlockingLockExclusive);
 }
@@ -110,7 +110,8 @@ fn has_exited(pid: i32) -> bool {
 /// Process ids are below this limit (`PID_MAX_LIMIT` of the kernel).
 const PIDS: i32 = 4_194_304;
 
-/// Works on an open directory, so that no other directory can be put in its place meanwhile.
+/// Removes a directory with the sockets of a recorder, if this user created the directory, nothing else is in it, and
+/// no process listens there. Works on an open directory, so that no other directory can be put in its place meanwhile.
 fn remove_socket(parent: &Path, name: &OsStr) -> rustix::io::Result<()> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = openat(CWD, parent.join(name), flags, Mode::empty())?;

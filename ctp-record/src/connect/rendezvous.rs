@@ -68,7 +68,7 @@ pub const SOCK: &str = "sock";
 /// Name of the socket for control, in the same directory.
 pub const CONTROL: &str = "control";
 
-/// Attempts at an unused name.
+/// Maximum number of attempts to find an unused name.
 const TRIES: u32 = 100;
 
 impl Rendezvous {
@@ -117,7 +117,7 @@ impl Rendezvous {
     /// Becomes readable when `ctp-record control` connects.
     ///
     /// # Errors
-    /// Those of the kernel when the socket was created. The recording runs without it.
+    /// Those of the kernel when the socket was created. The recording runs without control.
     pub fn control(&self) -> Result<&UnixListener, &io::Error> {
         self.control.as_ref()
     }

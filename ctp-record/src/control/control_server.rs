@@ -25,7 +25,7 @@ pub type ControlRequest = (Result<Question, wire::BadQuestion>, Reply);
 #[derive(Debug)]
 pub struct Reply(UnixStream);
 
-/// Limit of callers that have not asked; the oldest is dropped beyond it.
+/// Maximum number of callers that have not asked yet. If there are more, the oldest is dropped.
 const MAX_CALLERS: usize = 8;
 
 impl ControlServer {

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Largest accepted answer; real answers are a few lines long.
+/// Size of the largest accepted answer in bytes; real answers are a few lines long.
 const MAX_BYTES: usize = 1 << 20;
 /// Size of each read.
 const PIECE: usize = 64 << 10;
@@ -23,7 +23,7 @@ impl Deadline {
         Deadline { started, timeout }
     }
 
-    /// The time left; never zero, which sockets take for no timeout.
+    /// The time left; never zero, because sockets take zero for no timeout.
     ///
     /// # Errors
     /// The deadline has passed.

@@ -104,7 +104,7 @@ impl Filter {
     }
 }
 
-/// Parses a thread or process id. Ids on Linux are below the limit.
+/// Parses a thread or process id. Ids on Linux are below [`THREAD_LIMIT`].
 fn parse_id(text: &str) -> Result<u32, BadFilter> {
     let id = text.parse().ok();
     id.filter(|id| (1..THREAD_LIMIT).contains(id))

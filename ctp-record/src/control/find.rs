@@ -44,7 +44,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Connects to the recorder with this process id, or to the recorder of the program with this process id.
 ///
 /// # Errors
-/// No recorder found, it is another user's, or it does not accept the connection.
+/// There is no recorder, it is another user's, or it does not accept the connection.
 pub fn recorder(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError> {
     let listening = match reach(&sockets_of(pid), pid, pid, deadline) {
         Some(Ok(stream)) => return Ok(stream),
@@ -131,8 +131,8 @@ fn dial(directory: &OwnedFd) -> rustix::io::Result<UnixStream> {
 
 /// Whether this peer is the recorder with this number and is trustworthy.
 fn is_recorder(peer: Peer, owner: u32, recorder: u32) -> bool {
-    // A process outside of this pid namespace has no id here. In a nested namespace, its own id differs from its id
-    // here, and the path has its own id.
+    // A process outside of this pid namespace has no id here. A process in a nested namespace has another id there than
+    // here, and the path contains the id there.
     let is_named_so = peer
         .pid
         .is_none_or(|pid| pid == recorder || namespace::own_number(pid) == Some(recorder));

@@ -23,7 +23,7 @@ pub enum Verb {
 pub struct Orders {
     /// No event is kept.
     pub stopped: bool,
-    /// Unless stopped, events that meet this are kept.
+    /// Unless stopped, events that meet this filter are kept.
     pub filter: Filter,
 }
 

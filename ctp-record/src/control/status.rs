@@ -15,11 +15,11 @@ pub struct Status {
     pub recorder: u32,
     /// The file of the trace.
     pub output: String,
-    /// Bytes written to it so far.
+    /// Bytes written to the trace so far.
     pub bytes: u64,
     /// Why writing failed.
     pub failure: Option<String>,
-    /// Time since the recording began.
+    /// Time since the recording began, in nanoseconds.
     pub at_ns: u64,
     /// Whether recording is stopped, and the filter.
     pub orders: Orders,
@@ -31,7 +31,7 @@ pub struct Status {
     pub coroutines: u32,
     /// Coroutines of programs with a plain v1 probe, which does not support control.
     pub plain: u32,
-    /// Events so far; with `--history`, the events in the trace.
+    /// Events so far, including those that become no records, as most do in a summary.
     pub events: u64,
     /// Events a second, in the latest second or two.
     pub events_per_s: u64,
@@ -41,7 +41,7 @@ pub struct Status {
     pub filtered: u64,
     /// Events that were lost.
     pub lost: u64,
-    /// Coroutines that could not be recorded because no memory was left.
+    /// Coroutines that could not be recorded because no station was left.
     pub refused: u32,
     /// Lanes that threads have had so far.
     pub lanes: u32,

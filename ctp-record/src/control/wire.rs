@@ -41,7 +41,7 @@ pub struct Question {
 /// Why a question cannot be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadQuestion {
-    /// Another protocol version or other text: the first line.
+    /// The first line, which names another protocol version or is other text.
     Version(String),
     /// No valid process id.
     Pid(String),

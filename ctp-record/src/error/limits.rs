@@ -4,7 +4,7 @@ use std::io;
 
 use crate::connect::rendezvous::is_no_descriptor_left;
 
-/// Whether a thread could not be started: files and memory fail with other errors.
+/// Whether the error means that no thread could be started: files and memory fail with other errors.
 pub fn is_no_thread_left(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }

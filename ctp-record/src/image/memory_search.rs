@@ -1,5 +1,5 @@
-//! Searches a dump for a probe's memory. Each candidate is checked where it lies: the magic may occur very
-//! often, and copying each candidate would take as long as the dump is long.
+//! Searches a dump for a probe's memory. Each candidate is checked in place: the magic may occur very often, and a copy
+//! of a candidate may be as large as the rest of the dump.
 
 use ctp_nostd::Refused;
 use ctp_nostd::layout::{
@@ -9,7 +9,7 @@ use ctp_nostd::layout::{
 /// A memory in a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLocation<'d> {
-    /// The memory and everything behind it.
+    /// The memory, and all bytes of the dump behind it.
     pub memory: &'d [u8],
     /// Its offset in the dump.
     pub offset: usize,
@@ -17,9 +17,8 @@ pub struct MemoryLocation<'d> {
     pub count: usize,
 }
 
-/// The first memory in which a coroutine was born, else the first memory. The dump may also contain the
-/// initial memory out of the program's file, in which no coroutine was born. `None` if the dump holds
-/// no memory.
+/// The first memory in which a coroutine was born, else the first memory. The dump may also contain the initial content
+/// of the memory, from the program's file, in which no coroutine was born. `None` if the dump holds no memory.
 pub fn memory_in(dump: &[u8]) -> Option<Result<MemoryLocation<'_>, Refused>> {
     let (mut found, mut damaged): (Option<MemoryLocation<'_>>, _) = (None, None);
     for offset in offsets_of(dump, &MAGIC.to_le_bytes()) {

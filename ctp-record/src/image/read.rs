@@ -1,4 +1,4 @@
-//! Converts a dump to a trace. Everything is there at once, and no program waits.
+//! Converts a dump to a trace. The whole memory is available at once, and no program waits for the recorder.
 
 use ctp_nostd::Region;
 use ctp_trace::record::ExitReason;

@@ -41,7 +41,7 @@ impl Account {
         self.model.consume(record);
     }
 
-    /// Applies the rule that the report applies.
+    /// Counts the verdicts, by the same rule as the report.
     pub fn summary(&self) -> Summary {
         let mut summary = Summary::default();
         for (_, process) in self.model.inspected() {

@@ -11,10 +11,10 @@ use super::account::{Account, Summary};
 use crate::cli::config::{HowLong, Inspect};
 use crate::cli::words::{counted, grouped, seconds, shell_word, shown, size};
 
-/// The most inspections of which the time is printed.
+/// Maximum number of inspections for which each time is printed.
 const MAX_TIMES: usize = 4;
 
-/// What will be done with these processes, of which some may be recorded too.
+/// Says what will be done with these processes. `records`: some of them are recorded, too.
 pub fn opening(names: &[String], inspect: &Inspect, records: bool) -> String {
     let every = seconds(inspect.every.as_nanos() as u64);
     let looks = match inspect.how_long {
@@ -41,7 +41,7 @@ pub fn opening(names: &[String], inspect: &Inspect, records: bool) -> String {
     )
 }
 
-/// What will be done with a core file.
+/// Says what will be done with a core file.
 pub fn opening_of_core(file: &Path, pid: u32, program: &str) -> String {
     let file = shown(file);
     format!("ctp-record: looking into {file}, the core file of {pid} ({program})\n")
@@ -81,7 +81,7 @@ pub fn text(account: &Account, output: &Path, bytes: Option<u64>) -> String {
         .collect()
 }
 
-/// What was found beside what is recorded.
+/// What the inspections found in addition to what is recorded.
 pub fn found_lines(account: &Account) -> Vec<String> {
     let summary = account.summary();
     let mut lines = lines_of(&summary);

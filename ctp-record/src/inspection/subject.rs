@@ -18,7 +18,7 @@ pub fn described(pid: u32) -> String {
 pub struct Subject {
     /// The kernel's id.
     pub pid: u32,
-    /// Until the process is described in the trace.
+    /// The opened process, until it is described in the trace.
     target: Option<ProcessTarget>,
     inspector: Option<Inspector>,
 }

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes the program start with this signal ignored.
 pub fn ignore(program: &mut Command, signal: i32) {
-    // SAFETY: between fork and exec only async-signal-safe functions may run. `signal` is one of them (POSIX, 2.4.3), and
-    // nothing is allocated.
+    // SAFETY: between fork and exec only async-signal-safe functions may run. `signal` is one of them (POSIX, 2.4.3),
+    // and nothing is allocated.
     unsafe { program.pre_exec(move || set_ignored(signal)) };
 }
 
@@ -25,8 +25,8 @@ fn set_ignored(signal: i32) -> io::Result<()> {
     }
 }
 
-/// Whether we were started with SIGPIPE ignored, as services often are. The standard library ignores the signal before
-/// `main`, but restores the default in child processes.
+/// Whether the recorder was started with SIGPIPE ignored, as services often are. The standard library ignores the
+/// signal before `main`, but restores the default in child processes.
 pub fn ignores_broken_pipes() -> bool {
     BROKEN_PIPES_IGNORED.load(Ordering::Relaxed)
 }

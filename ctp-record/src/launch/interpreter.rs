@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 /// The kernel reads at most this much of the first line.
 const MAX_LINE_BYTES: u64 = 256;
 
-/// The interpreter in the first line of this script, if missing.
+/// The interpreter in the first line of this script, if the interpreter is missing.
 pub fn missing_for(program: &OsStr) -> Option<String> {
     let interpreter = named_in(&first_bytes(&find(program)?)?)?;
     let exists = Path::new(OsStr::from_bytes(&interpreter)).exists();
     (!exists).then(|| interpreter.escape_ascii().to_string())
 }
 
-/// Finds the file like the kernel or, for a name without a slash, by `PATH`.
+/// Finds the file: at the given path, or for a name without a slash, in the directories of `PATH`.
 fn find(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());

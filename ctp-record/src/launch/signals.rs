@@ -1,8 +1,8 @@
 //! Signals to the recorder.
 //!
-//! Signals by which users end or notify programs are for the program: each is passed on, unless the program has received
-//! it, too. The second signal that asks for an end ends the recording. Every other signal that would kill the recorder
-//! ends the recording: the trace is completed, and the program goes on without a recorder. A fault of the
+//! Signals with which users end or notify programs are meant for the program. Each is passed on, unless the program has
+//! received it as well. The second signal that asks for an end ends the recording. Every other signal that would kill
+//! the recorder ends the recording: the trace is completed, and the program goes on without a recorder. A fault of the
 //! recorder itself (SIGSEGV and the like) cannot be handled.
 
 use std::fmt;
@@ -69,7 +69,7 @@ impl fmt::Display for Arrived {
 const ENDS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 /// Signals that notify a program.
 const FORWARDED: [i32; 2] = [SIGUSR1, SIGUSR2];
-/// Signals that concern the receiving process. Real-time signals do, too.
+/// Signals that concern the process that receives them. So do real-time signals.
 const ABOUT_US: [i32; 10] = [
     SIGALRM,
     SIGXCPU,
@@ -95,8 +95,8 @@ impl std::fmt::Debug for Signals {
 }
 
 impl Signals {
-    /// Starts to receive signals, including these. Signals that this process inherited as ignored stay ignored, here and
-    /// in the program.
+    /// Starts to receive signals, including those in `also`. Signals that this process inherited as ignored stay
+    /// ignored, here and in the program.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -146,8 +146,8 @@ impl AsFd for Signals {
     }
 }
 
-/// Makes writing fail at the file size limit, instead of the signal killing the recorder. Installs a handler instead of
-/// ignoring the signal, because programs inherit ignored signals.
+/// Makes a write fail at the file size limit, instead of letting the signal kill the recorder. Installs a handler
+/// instead of ignoring the signal, because programs inherit ignored signals.
 ///
 /// # Errors
 /// Those of the kernel.
@@ -159,8 +159,8 @@ pub fn survive_file_limit() -> io::Result<()> {
     Ok(())
 }
 
-/// Receives SIGCHLD even if it is inherited as ignored: otherwise the kernel would keep no exit status. The program still
-/// starts with the signal ignored.
+/// Receives SIGCHLD even if it is inherited as ignored: otherwise the kernel would keep no exit status. The program
+/// still starts with the signal ignored.
 ///
 /// # Errors
 /// Those of the kernel.

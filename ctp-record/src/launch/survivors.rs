@@ -7,7 +7,7 @@ use ctp_trace::escape::escaped_bytes;
 use crate::proc::environment;
 use crate::proc::process;
 
-/// Maximum number of repetitions of the list until two lists agree.
+/// Maximum number of lists that are made until two in a row agree.
 const TRIES: usize = 4;
 
 /// Living processes that were started with this socket in their environment: (id, name).

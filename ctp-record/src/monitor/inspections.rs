@@ -1,4 +1,4 @@
-//! Inspects the threads of programs in which a coroutine runs for long, to learn where its thread is.
+//! Inspects the threads of programs in which a coroutine runs for long, to learn which code its thread runs.
 //!
 //! The program is not stopped, see [`ctp_inspect`]. Which processes are inspected is decided here, between
 //! two passes; the inspections themselves run in the [`background`], and are bounded by a [`schedule`].
@@ -70,7 +70,7 @@ impl Inspections {
         self.plan = Some(plan);
     }
 
-    /// Whether a planned inspection is due. Not before the inspections before it have ended.
+    /// Whether a planned inspection is due and all earlier inspections have ended.
     pub fn is_planned_due(&self) -> bool {
         let next = self.plan.and_then(|plan| plan.next());
         next.is_some_and(|next| next <= Instant::now()) && !self.is_working()
@@ -88,7 +88,8 @@ impl Inspections {
         self.next_scan <= Instant::now()
     }
 
-    /// Takes what a scan found that used this processor time. Without long runs, inspections end.
+    /// Takes the long runs that a scan found, and the processor time of the scan. The inspections of a process end when
+    /// none of its runs is long any more.
     pub fn scanned(&mut self, found: Vec<(StationPlace, LongRun)>, took: Duration) {
         let now = Instant::now();
         for (place, run) in found {
@@ -155,7 +156,7 @@ impl Inspections {
         self.background.is_working()
     }
 
-    /// How long the main loop may sleep; `None` while no inspection is due.
+    /// How long the main loop may sleep; `None` if no inspection is scheduled.
     pub fn pause(&self) -> Option<Duration> {
         if self.is_working() {
             return Some(WORKING_PAUSE);

@@ -74,7 +74,7 @@ impl Status {
         })
     }
 
-    /// Shows the line again.
+    /// Shows the line with these figures.
     pub fn show(&self, progress: Progress<'_>) {
         let line = line(self.started.elapsed(), progress);
         let line = escaped(&line);
@@ -144,7 +144,7 @@ fn location(location: Location) -> String {
     }
 }
 
-/// Describes what is kept. A busy thread fills its memory before the requested time is over.
+/// Describes what is kept: at most the requested time, because a busy thread fills its memory sooner.
 fn latest(length_ns: Option<u64>, room_bytes: u64) -> String {
     match length_ns {
         Some(ns) => format!("at most the last {}", seconds(ns)),

@@ -1,9 +1,9 @@
 //! Finds stuck coroutines while the program runs.
 //!
-//! Uses the rule of the report, [`ctp_trace::verdict::judge`], on the same records. With a trace, a [`Watch`]
-//! takes in the records as they are ordered and written. A flight recorder writes none: there, a snapshot is
-//! composed for the watch ([`flight`]). Checks run several times within the shortest threshold, but use
-//! only a small part of a processor.
+//! Uses the rule of the report, [`ctp_trace::verdict::judge`], on the same records. With a trace, a [`Watch`] takes in
+//! the records as they are ordered and written. A flight recorder writes no records: there, a snapshot is composed for
+//! the watch ([`flight`]). Checks run several times within the shortest threshold, but use only a small part of a
+//! processor.
 //!
 //! Some facts are known only at the end, such as the last records that a thread lost. A verdict that is
 //! certain at the end may therefore be only likely now.
@@ -55,13 +55,13 @@ pub struct StuckMonitor {
     took: Duration,
     /// When the next check is due; `None` while a check runs.
     next: Option<Instant>,
-    /// Coroutines that were stuck at the latest check, by the first threshold.
+    /// Number of coroutines that were stuck at the latest check, by the first threshold.
     pub latest: usize,
     /// The program was stopped when the latest check was due.
     was_stopped: bool,
 }
 
-/// Checks within the shortest threshold.
+/// Number of checks within the shortest threshold.
 const CHECKS: u32 = 8;
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
@@ -107,7 +107,7 @@ impl StuckMonitor {
         all.min().unwrap_or_default()
     }
 
-    /// How long the main loop may sleep: until the next check, or while a check may run.
+    /// How long the main loop may sleep: until the next check, or, while a check runs, for the usual pause.
     pub fn pause(&self) -> Duration {
         self.next.map_or(self.pause, |next| {
             next.saturating_duration_since(Instant::now())
@@ -119,7 +119,7 @@ impl StuckMonitor {
         self.sender.clone()
     }
 
-    /// Whether a check is due: the latest has ended, and the pause after it is over.
+    /// Whether a check is due: the latest check has ended, and the pause after that check is over.
     pub fn is_due(&self) -> bool {
         self.next.is_some_and(|next| next <= Instant::now())
     }
@@ -146,7 +146,7 @@ impl StuckMonitor {
         is_skipped
     }
 
-    /// The new findings, by notifier. Each site is reported once.
+    /// The new findings, by notifier. A site is reported once, and again only when its count has doubled.
     pub fn news(&mut self) -> Vec<(Purpose, Nanos, Vec<Finding>)> {
         let mut news = Vec::new();
         while let Ok(stuck_observation) = self.stuck_observations.try_recv() {

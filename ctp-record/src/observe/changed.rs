@@ -8,8 +8,8 @@ use std::io::ErrorKind;
 use crate::proc::descriptor::{Descriptor, DescriptorState};
 use crate::proc::descriptor_tables::Tables;
 
-/// Maximum number of links of a process that are read in a round, in about 40 ms. Beyond this number, other numbers of
-/// the same file are unknown.
+/// Maximum number of links of a process that are read in a round, which takes about 40 ms. With more links, it is
+/// unknown whether the same file has other numbers.
 const MAX_LINKS: usize = 1 << 13;
 
 /// A descriptor number that no longer refers to the same file.
@@ -31,7 +31,7 @@ pub(super) fn confirm(pid: u32, changed: &mut [Changed]) {
     }
 }
 
-/// Marks these as unknown.
+/// Marks the states of these descriptors as unknown.
 pub(super) fn detach(changed: &mut [Changed]) {
     changed
         .iter_mut()

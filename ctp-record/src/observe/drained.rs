@@ -8,10 +8,10 @@ use ctp_trace::record::{Nanos, ProcessId, Seen, Sockets as Observation};
 
 use crate::proc::sockets::{Sockets, inodes_of};
 
-/// Bytes or connections that stay for so long count as such that nothing takes.
+/// Bytes or connections that stay for this long count as not taken.
 const STAYS: Nanos = Nanos(1_000_000_000);
 
-/// Fewer unsent bytes stand in no writer's way: their acknowledgements may only be delayed.
+/// Fewer unsent bytes are ignored: they do not block a writer, and perhaps only their acknowledgements are delayed.
 const MIN_UNSENT_BYTES: u64 = 2048;
 
 /// The observations of the sockets of all processes.
@@ -42,14 +42,14 @@ struct Amount {
 }
 
 impl Drained {
-    /// Whether some socket held something at the latest observation. The sooner the next observation
-    /// follows, the more likely it finds that the program takes what it gets.
+    /// Whether some socket held something at the latest observation. The sooner the next observation follows, the more
+    /// likely it shows that the program takes what it receives.
     pub fn needs_second(&self) -> bool {
         self.processes.values().any(Process::holds_any)
     }
 
-    /// Observes the sockets of a process. Returns a record while all of them are drained, and once when
-    /// that is over; the first not before a second has passed.
+    /// Observes the sockets of a process. Returns a record while all sockets are drained, and one more when that is
+    /// over. The first record comes after a second at the earliest.
     pub fn observe(&mut self, process: ProcessId, pid: u32, at: Nanos) -> Option<Observation> {
         let inodes = inodes_of(pid);
         let sockets = inodes.as_ref().map(|inodes| Sockets::of(pid, inodes));
@@ -119,7 +119,7 @@ impl Amounts {
             .collect();
     }
 
-    /// The number of sockets that have held something for long.
+    /// The number of sockets that have held something for `STAYS` or longer.
     fn staying(&self, at: Nanos) -> u64 {
         let amounts = self.0.values();
         amounts

@@ -52,7 +52,7 @@ impl Followed {
         }
     }
 
-    /// Whether the number is in use that was closed at each earlier observation.
+    /// Whether the descriptor number, which was closed at each earlier observation, is now in use.
     pub fn has_opened(&self, state: &DescriptorState) -> bool {
         self.descriptor.is_none() && matches!(state, DescriptorState::Open(_))
     }
@@ -63,8 +63,8 @@ impl Followed {
     }
 
     /// The records to write for this observation. A lasting state is recorded twice, and then each time that its
-    /// duration has doubled. That there is nothing to read is recorded each time that the wait has become
-    /// half as long again, or, to save room, only at the end ([`unrecorded`](Self::unrecorded)).
+    /// duration has doubled. If there is nothing to read, this is recorded each time that the wait has grown by half,
+    /// or, to save room, only at the end ([`unrecorded`](Self::unrecorded)).
     pub fn see(&mut self, state: &DescriptorState, look: Look, saves_room: bool) -> Vec<Look> {
         let seen = match state {
             DescriptorState::Open(_) if !self.is_same_file(state) => Seen::Replaced,
@@ -140,7 +140,7 @@ impl Followed {
             .is_some_and(|reported| reported.seen != Seen::Empty)
     }
 
-    /// Whether the latest record is remarkable and the only such record.
+    /// Whether the latest record is remarkable and the first of this state.
     pub fn is_seen_once(&self) -> bool {
         let reported = self.reported.filter(|_| self.is_suspect());
         reported.is_some_and(|reported| reported.first == reported.last)

@@ -11,7 +11,8 @@ use crate::proc::descriptor::{self, Descriptor, DescriptorState};
 use crate::proc::epoll::Watched;
 use crate::proc::sockets::Sockets;
 
-/// The epolls are read only after a wait of this length, because the kernel takes a lock of the program.
+/// The epolls are read only after a wait of this length, because the kernel locks them meanwhile, which may delay the
+/// program.
 const LONGER: Duration = Duration::from_secs(2);
 /// Maximum number of processes whose sockets or epolls are listed in a round.
 pub(super) const MAX_LISTS: usize = 4;
@@ -40,7 +41,7 @@ pub(super) fn ended_of(observations: &[(Observation, Option<Seen>)]) -> HashSet<
         .collect()
 }
 
-/// What there is to read, for a wait to read; does not compare with earlier observations. `None` for a socket
+/// What there is to read, if the coroutine waits to read. Earlier observations are not considered. `None` for a socket
 /// whose process was left out of this round.
 pub(super) fn seen_of(observation: &Observation, sockets: Option<&Sockets>) -> Option<Seen> {
     let seen = match observation.state {

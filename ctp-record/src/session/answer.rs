@@ -53,7 +53,7 @@ impl Session<'_> {
         if happened.rang {
             self.reap_replaced();
         }
-        // A check whether a process hung up may also have read the request of its new image.
+        // Checking whether a process hung up may also have read the memory request of its new image.
         if happened.rang || happened.connects {
             self.grant_memory();
         }
@@ -70,7 +70,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Checks whether the program has ended, or with `--wait-all` all its descendants: then the recording ends.
+    /// Returns the end of the recording if the program has ended. With `--wait-all`, all its descendants must have
+    /// ended, too. In a recording of programs that ran before, all of these must have ended.
     fn over_by_itself(&mut self) -> Option<(Over, Nanos)> {
         let (ended, at) = self.so_far.ended?;
         let over = Over::Ended(ended.exit_reason());
@@ -83,8 +84,9 @@ impl Session<'_> {
             .then(|| (over, self.so_far.liveness.last_alive()))
     }
 
-    /// The first signal that asks for an end goes to the program, the second ends the recording. After the
-    /// program's end, the first ends the recording. Some signals always concern the recorder itself.
+    /// The first signal that asks for an end goes to the program, and the second ends the recording. If the program has
+    /// ended, or ran before the recording, the first ends the recording. Some signals always concern the recorder
+    /// itself.
     fn obey(&mut self, has_interrupt: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
             if let Some(recorder) = self.output.flight()
@@ -122,7 +124,7 @@ impl Session<'_> {
         }
     }
 
-    /// Names the signal: the closing lines do not.
+    /// Prints which signal ends the recording, because the closing lines do not.
     fn report_exit_reason(&self, arrived: Arrived) {
         if self.options.verbosity > Verbosity::Quiet {
             self.status.iter().for_each(Status::make_room);

@@ -1,5 +1,5 @@
-//! What a recording of running programs has beside that of a launched program: requests to attach,
-//! inspections that the user asked for, and an end that does not concern the programs.
+//! The parts that only a recording of already running programs has: requests to attach, inspections that the user asked
+//! for, and an end that the programs do not notice.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Before the first inspection.
+    /// Creates the state before the first inspection.
     pub fn new(inspect: &Inspect, programs: FoundPrograms) -> Self {
         let ends_at = match inspect.how_long {
             HowLong::Inspections(_) => None,
@@ -94,7 +94,7 @@ impl Session<'_> {
         self.inspections.begin_planned();
     }
 
-    /// The end of a recording of running programs at the time that the user has set.
+    /// Returns the end of the recording if the time that the user has set for it is over.
     pub(super) fn over_by_time(&self) -> Option<(Over, Nanos)> {
         let ends_at = self.attached.as_ref()?.ends_at?;
         (ends_at <= Instant::now()).then(|| (Over::Requested, self.clock.now()))

@@ -12,12 +12,12 @@ use crate::memory::calibrate::Calibrator;
 use crate::memory::memory_set::MemorySet;
 use crate::session::wait::Request;
 
-/// Limit of callers handled at the end, at least the kernel's limit of pending connections. More can only come
-/// from a program that connects in an endless loop.
+/// Maximum number of callers handled at the end. The kernel's limit of pending connections is not higher. More can only
+/// come from a program that connects in an endless loop.
 const MAX_LATE: usize = 1 << 16;
 
 impl Session<'_> {
-    /// Admits a single caller: reading a process's maps takes so long that others could lose events.
+    /// Admits a single caller: reading a process's maps takes so long that other processes could lose events.
     pub(super) fn let_in(&mut self) {
         let Some(caller) = self.rendezvous.accept() else {
             return;

@@ -14,10 +14,11 @@ use crate::harvest::Sink as _;
 use crate::memory::memory_set::MemorySet;
 use crate::session::wait;
 
-/// Limit for ending events that began before a command. If the thread is stopped or killed, the event may
-/// never end.
+/// How long a command waits until events that began before it have ended. If a thread is stopped or killed, its event
+/// may never end.
 const TIMEOUT: Duration = Duration::from_millis(200);
-/// Checks for coroutines inside an event between two passes. A busy coroutine is outside only for moments.
+/// Number of checks between two passes whether coroutines are still inside an event. A busy coroutine is outside only
+/// for moments.
 const CHECKS: usize = 256;
 /// After this time a store is visible on processors that `membarrier` does not reach.
 const SETTLED: Duration = Duration::from_millis(1);

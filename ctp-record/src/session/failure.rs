@@ -1,4 +1,4 @@
-//! Reports a write failure when it happens: otherwise the program would run on without a recording unnoticed.
+//! Reports a write failure when it happens: otherwise the user would not notice that the program is no longer recorded.
 
 use super::Session;
 use crate::cli::stderr;

@@ -12,7 +12,7 @@ use crate::monitor::inspections::{LONG, MAX_PROCESSES, MAX_RUNS, MAX_STATIONS};
 
 /// How long the end of the recording waits for the last inspection.
 const LAST_WAIT: Duration = Duration::from_secs(1);
-/// The pause between passes meanwhile.
+/// The pause between two passes during this wait.
 const PASS_PAUSE: Duration = Duration::from_micros(250);
 
 impl Session<'_> {
@@ -45,7 +45,7 @@ impl Session<'_> {
         inspections.scanned(found, processor_time().saturating_sub(begin));
     }
 
-    /// Records the inspections that have ended, and files that the process has mapped since.
+    /// Records the inspections that have ended, and the files that the inspected processes have mapped since.
     fn take_inspections(&mut self) {
         while let Some((pid, records)) = self.inspections.next_answer() {
             if let Some(Record::Inspection(begin)) = records.first() {
@@ -61,7 +61,7 @@ impl Session<'_> {
         }
     }
 
-    /// The records, in which each task has the coroutine whose trace lies in the memory of the task.
+    /// Returns the records, after adding to each task the coroutine that keeps its trace in the memory of the task.
     fn with_coroutines(&self, mut records: Vec<Record>) -> Vec<Record> {
         let tasks = records.iter_mut().filter_map(|record| match record {
             Record::InspectedTask(task) => Some(task),
@@ -79,8 +79,8 @@ impl Session<'_> {
         records
     }
 
-    /// Inspects the threads of living programs once more, before the recording is ended by a signal. Events
-    /// are read meanwhile. Returns the time of the end.
+    /// Inspects the threads of the programs once more, if they outlive the recording. Events are read meanwhile.
+    /// Returns the time of the end.
     pub(super) fn inspect_last(&mut self, over: Over, at: Nanos) -> Nanos {
         let is_ended = matches!(over, Over::Ended(_));
         if is_ended || over.is_out_of_time() {

@@ -17,17 +17,18 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Notes that a check of the kernel that began at this time found no ended process.
+    /// Notes that a poll, which began at this time, found no ended process.
     pub fn none_had_ended(&mut self, at: Nanos) {
         self.alive = at;
     }
 
-    /// Notes that something of a program was observed at this time.
+    /// Notes that an observation showed a program alive at this time.
     pub fn saw_alive(&mut self, at: Nanos) {
         self.alive = self.alive.max(at);
     }
 
-    /// Notes that a wait of at most this length ended at `at`. Without a delay, an end that is reported now has just happened.
+    /// Notes that a wait of at most this length ended at `at`. Without a delay, an end that is reported now has just
+    /// happened.
     pub fn was_woken(&mut self, at_most: Duration, at: Nanos) {
         if u128::from(self.alive.until(at).0) <= (at_most + PROMPT).as_nanos() {
             self.alive = at;

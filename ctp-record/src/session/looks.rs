@@ -12,13 +12,13 @@ use crate::memory::memory_set::StationPlace;
 use crate::observe::{LONG, MAX_STATIONS, MAX_WAITS};
 use crate::proc::threads;
 
-/// Maximum number of processes with observed threads and sockets.
+/// Maximum number of processes of which threads and sockets are observed.
 const MAX_PROCESSES: usize = 4;
 
 /// Only waits of this length are judged.
 const JUDGED: Duration = Duration::from_nanos(THRESHOLD.0);
 
-/// How long the end of the recording may take to find what leaf futures wait for.
+/// How long the end of the recording may be delayed to find what leaf futures wait for.
 const LEAVES_TIME: Duration = Duration::from_secs(3);
 
 impl Session<'_> {
@@ -79,7 +79,7 @@ impl Session<'_> {
         }
     }
 
-    /// Has await chains examined if some wait may be judged.
+    /// Requests that await chains are examined, if some wait is long enough to be judged.
     fn request_leaves(&mut self, has_long_wait: bool) {
         let leaves = self.output.leaves();
         if has_long_wait || leaves.may_have_long_branches() {

@@ -9,7 +9,7 @@ pub enum Over {
     Ended(ExitReason),
     /// The user ended the recording of programs that go on.
     Requested,
-    /// By this signal: the second that asked for an end, or one that concerns the recorder.
+    /// This signal ended the recording: the second that asked for an end, or a signal that concerns the recorder.
     Stopped(i32),
 }
 

@@ -1,5 +1,5 @@
-//! The time until the next pass: none while events could be lost, long when the program is quiet or its lanes have
-//! room, and a sleep until the doorbell rings when it is idle.
+//! The time until the next pass: none while events could be lost, long while the program is quiet or its lanes have
+//! room, and a sleep until the doorbell rings while the program is idle.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -9,13 +9,14 @@ use std::time::Duration;
 pub struct PassOutcome {
     /// New events.
     pub events: u64,
-    /// Most events of any coroutine since the previous pass. Its eight slots keep at most eight.
+    /// Most events of any coroutine since the previous pass, of which its eight slots keep at most eight. With lanes:
+    /// how full the fullest lane was, in eighths.
     pub most: u64,
     /// Events were overwritten before they were read.
     pub lost: bool,
     /// New coroutines need the stations of coroutines that have ended.
     pub short: bool,
-    /// Whether more can be read at once.
+    /// Whether more can be read immediately.
     pub is_cut_short: bool,
     /// Whether there is more to read, but records must be written first.
     pub is_held: bool,

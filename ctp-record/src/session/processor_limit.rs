@@ -9,14 +9,15 @@ use rustix::time::{ClockId, clock_gettime};
 /// Maximum number of seconds of processor time reserved for writing the rest.
 const MAX_RESERVE_S: u64 = 10;
 
-/// Records that the recorder can order, encode and write in a second. It is faster with a processor for itself.
+/// Records that the recorder can order, encode and write in a second. The recorder is faster if it has a processor for
+/// itself.
 const RECORDS_A_S: u64 = if cfg!(debug_assertions) {
     200_000
 } else {
     1_000_000
 };
 
-/// Lowers the soft limit, at which the kernel warns, so that there is time left to finish the trace.
+/// Lowers the soft limit, at which the kernel sends SIGXCPU, so that there is time left to finish the trace.
 pub fn keep_time_to_finish() {
     let limit = getrlimit(Resource::Cpu);
     let Some(hard) = limit.maximum else { return };
@@ -33,7 +34,7 @@ pub fn records_left() -> Option<u64> {
     Some(left.saturating_mul(RECORDS_A_S) / 2_000)
 }
 
-/// Whether there is time to read back the trace, which takes no longer than everything before.
+/// Whether there is time to read back the trace, which takes no more processor time than the recorder has used so far.
 pub fn has_time_to_read_back() -> bool {
     let used = used();
     left(used).is_none_or(|left| used < left)

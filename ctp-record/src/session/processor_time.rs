@@ -6,8 +6,8 @@ use super::Session;
 use crate::session::processor_limit;
 
 impl Session<'_> {
-    /// Ends the recording, as the kernel does at the soft limit, when writing the backlog needs all the time
-    /// that is left until the hard limit.
+    /// Ends the recording, with the signal that the kernel sends at the soft limit, when writing the backlog would need
+    /// more than half of the time left until the hard limit.
     pub(super) fn end_before_time_limit(&mut self) {
         let left = processor_limit::records_left();
         if left.is_some_and(|left| left < self.regions.waiting_records()) {

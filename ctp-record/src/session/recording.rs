@@ -32,7 +32,7 @@ use crate::output::store::Store;
 use crate::session::wait::Wait;
 use crate::session::{Attached, Parts, Session};
 
-/// Runs a recording: memory, socket, file, signals, program, loop, closing lines.
+/// Runs a recording, from creating the memory and the sockets to printing the closing lines.
 ///
 /// # Errors
 /// There is nothing to record, or writing failed.
@@ -40,7 +40,7 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     record_target(config, launch, None)
 }
 
-/// Records programs that run already, and looks into them.
+/// Records and inspects programs that run already.
 ///
 /// # Errors
 /// As for [`record`].
@@ -53,7 +53,7 @@ pub fn record_running(
     record_target(config, launch, Some((inspect, programs)))
 }
 
-/// Programs that run already, and how to look into them.
+/// Programs that run already, and how to inspect them.
 type RunningTarget<'t> = (&'t Inspect, FoundPrograms);
 
 fn record_target(
@@ -62,7 +62,7 @@ fn record_target(
     target: Option<RunningTarget<'_>>,
 ) -> Result<u8, Error> {
     let clock = Clock::start();
-    // Measures while the rest is set up.
+    // The calibrator measures while the rest is set up.
     let calibrator = Calibrator::start();
     output::check_separate(&config.output)?;
     signals::survive_file_limit().map_err(Error::Wait)?;
@@ -73,7 +73,7 @@ fn record_target(
     let mut session = begin(config, launch, clocks, signals, &rendezvous, target)?;
     let (over, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
-    // The rest may take long, and the recorder may be killed meanwhile.
+    // Removed early: the rest may take long, and a recorder killed meanwhile would leave the sockets behind.
     rendezvous.remove();
     if let Some(attached) = &session.attached {
         attached.say(config.verbosity);
@@ -252,7 +252,8 @@ pub fn closing_of<'c>(
     }
 }
 
-/// The largest buffer that would let more threads have their own, and the number of these threads.
+/// The buffer size in bytes with which the most threads get a buffer, and the number of these threads. `None` if that
+/// is no more than now.
 fn roomier(regions: &MemorySet) -> Option<(u64, u32)> {
     let had = regions.first().region().pool().count();
     let roomiest = capacity::roomiest(capacity::memory_bytes());

@@ -1,4 +1,4 @@
-//! Images that an exec replaced by one without a probe: the process lives on but does not connect again.
+//! Finds images that an exec replaced by an image without a probe: the process lives on but does not connect again.
 
 use ctp_trace::record::ProcessExit;
 
@@ -16,8 +16,8 @@ impl Session<'_> {
     }
 
     /// Whether an exec has replaced the image. An exec replaces the maps before it closes descriptors. A process that
-    /// only closed its descriptors still maps our memory. A process that is ending has no maps, and its end is
-    /// noticed separately. A process that could not map the memory hung up too, but has recorded nothing.
+    /// only closed its descriptors still maps the recorder's memory. A process that is ending has no maps, and its end
+    /// is noticed separately. A process that could not map the memory hung up too, but has recorded nothing.
     fn is_replaced(&mut self, pid: u32) -> bool {
         if !namespace::has_other_maps(pid, self.regions.inodes()) {
             return false;

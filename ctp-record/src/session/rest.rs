@@ -8,18 +8,19 @@ use crate::monitor::stuck_monitor::StuckMonitor;
 use crate::session::pace::Next;
 use crate::session::wait::{self, Happened};
 
-/// How often a sleeping memory is read without a ring.
+/// How often the memories are read without a ring while the recorder sleeps.
 const SAFETY_TICK: Duration = Duration::from_secs(1);
-/// How often while a program cannot ring, or may swallow the ring as a v1 program may: half of the time that
-/// eight slots last at an event every two milliseconds.
+/// How often while a program cannot ring, or may leave out a ring, as a v1 program may: half of the 16 ms in which an
+/// event every 2 ms fills eight slots.
 const QUICK_TICK: Duration = Duration::from_millis(8);
-/// How often with so many v1 stations that a pass takes long.
+/// How often with so many v1 stations that a pass takes long, or while a filter may drop deaths.
 const CROWDED_TICK: Duration = Duration::from_millis(50);
-/// How long lanes are left to collect events.
+/// How long lanes collect events before they are read.
 const BATCH_PAUSE: Duration = Duration::from_millis(50);
-/// Fewer events are written to the file before the next batch. More would pay for many small chunks.
+/// After fewer events, the output is flushed before the next batch. With more events, flushing each time would produce
+/// many small chunks.
 const FEW_EVENTS: u64 = 64;
-/// So many events in a batch may use up the pages that were prefaulted for the threads.
+/// A batch of this many events may use up the pages that were prefaulted for the threads.
 const MANY_EVENTS: u64 = 8_192;
 const MANY: u32 = 1_000;
 
@@ -48,8 +49,8 @@ impl Session<'_> {
         self.wait(pause, false)
     }
 
-    /// Waits while lanes collect events, until a probe reports a shortage or something else happens. The pass before
-    /// found this many events.
+    /// Waits while lanes collect events, until a probe reports a shortage or something else happens. `events` is the
+    /// number that the pass before found.
     fn batch(&mut self, events: u64) -> io::Result<Happened> {
         if events < FEW_EVENTS {
             self.output.flush(self.regions.totals().lost);

@@ -36,21 +36,22 @@ impl Default for Attributes {
     }
 }
 
-/// Niceness gained by a thread with permission: root, or by a limit (`RLIMIT_NICE`).
+/// Added to the niceness of a thread that may lower it: as root, or within a limit (`RLIMIT_NICE`).
 const FORWARD: i32 = -10;
 
-/// Niceness given up by background threads.
+/// The niceness of background threads.
 const BACK: i32 = 5;
 
-/// Lets the program and the reading threads go before the calling thread. Works without it if not permitted.
+/// Lowers the priority of the calling thread, so that the program and the reading threads run first. If that is not
+/// permitted, the priority stays the same.
 pub fn step_back() {
     let _ = setpriority_process(Some(gettid()), BACK);
 }
 
-/// Schedules the calling thread, which sleeps most of the time, as soon as it wakes.
+/// Asks the kernel to run the calling thread, which sleeps most of the time, as soon as it wakes.
 ///
-/// With permission (root, or `RLIMIT_RTPRIO`), this uses real-time scheduling. Niceness would count only among
-/// threads of the same session where the kernel groups sessions.
+/// With permission (root, or `RLIMIT_RTPRIO`), this uses real-time scheduling. Niceness alone may not help: where the
+/// kernel groups threads by session, it counts only within a session.
 ///
 /// Otherwise, the thread asks for a short time slice, so that it need not wait until others have used up theirs
 /// (Linux 6.12 and later), and lowers its niceness if permitted.

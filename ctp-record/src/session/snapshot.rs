@@ -78,8 +78,8 @@ impl Session<'_> {
         })
     }
 
-    /// Gathers the input of the final snapshot, if this exit reason asks for one. Done at once, because surviving
-    /// processes overwrite the last events.
+    /// Gathers the input of the final snapshot, if this exit reason asks for one. Done as soon as the recording ends,
+    /// because surviving processes overwrite the last events.
     pub(super) fn gather_last(&mut self, exit_reason: ExitReason) -> Option<SnapshotInput> {
         let recorder = self.output.flight()?;
         recorder

@@ -56,7 +56,7 @@ impl Session<'_> {
         }
     }
 
-    /// Lets the output thread judge, which updates the watch while it orders the trace.
+    /// Requests a check from the output thread, which updates the watch while it orders the trace.
     fn check_trace(&mut self, at: Nanos) {
         let (Some(stuck_monitor), Store::Trace(output)) =
             (&mut self.stuck_monitor, &mut self.output)

@@ -49,10 +49,10 @@ pub fn can_order() -> bool {
     membarrier_query().contains(MembarrierQuery::GLOBAL_EXPEDITED)
 }
 
-/// The recorder's half of an event without a fence, see [`ctp_nostd::doorbell`]: between arming the doorbell
-/// and the last pass.
+/// Runs a fence on every processor that runs a traced program. This is the recorder's half of the ordering of events
+/// without a fence, see [`ctp_nostd::doorbell`]: for example, between arming the doorbell and the last pass.
 pub fn order() {
-    // If this fails, the recorder has not announced it, and programs use their own fences.
+    // If this fails, the recorder has not announced this barrier, and programs use their own fences.
     let _ = membarrier(MembarrierCommand::GlobalExpedited);
 }
 
@@ -67,7 +67,7 @@ const PROCESS: u64 = 2 << 32;
 const LOW_HALF: u64 = u32::MAX as u64;
 
 impl Wait {
-    /// Waits for connections and signals.
+    /// Creates an epoll that waits for connections and signals.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -110,7 +110,7 @@ impl Wait {
     /// Also waits for messages of this caller.
     ///
     /// # Errors
-    /// Messages of the caller cannot be noticed: out of descriptors, or over the kernel's limit of watches.
+    /// Messages of the caller cannot be noticed: no descriptor is left, or the kernel's limit of watches is reached.
     pub fn add(&mut self, caller: Caller) -> io::Result<()> {
         let socket = caller.socket.ok_or(Errno::MFILE)?;
         let data = EventData::new_u64(CONNECTION | u64::from(self.connections.next()));
@@ -127,7 +127,7 @@ impl Wait {
         match self.handle_of(pid) {
             Ok(handle) => self.watched.push((pid, handle)),
             Err(Errno::SRCH) => self.departed.push(pid),
-            // For example too many files: the end of this process is not noticed.
+            // For example, too many files are open. The end of this process is then not noticed.
             Err(_) => {}
         }
     }
@@ -216,7 +216,7 @@ impl Wait {
     }
 
     fn note_process_end(&mut self, pid: u32) {
-        // Closing its handle takes it out of the epoll.
+        // Closing the handle also removes the process from the epoll.
         self.watched.retain(|(watched, _)| *watched != pid);
         self.departed.push(pid);
     }

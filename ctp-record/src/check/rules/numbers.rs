@@ -68,7 +68,7 @@ pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
     Kept
 }
 
-/// No slot may still be odd although a later event was complete at the earlier reading.
+/// A slot must not be odd if a later event was already complete at the earlier reading.
 pub(super) fn even(pair: &Pair<'_>) -> Judged {
     let is_numbered = pair.now.dialect == Some(Dialect::PerSlot) && !pair.is_jumbled;
     let before = pair.before.filter(|_| is_numbered);
@@ -110,8 +110,8 @@ pub(super) fn single_writer(pair: &Pair<'_>) -> Judged {
     }
 }
 
-/// A writer stores the event and then the head, which counts it. At any instant the head is therefore the newest event's
-/// index, or that plus one. It must be the latter when the coroutine is dead.
+/// A writer stores the event and then the head, which counts it. At any instant the head is therefore the index of the
+/// newest event, or one more. If the coroutine is dead, the head must be one more.
 pub(super) fn head(pair: &Pair<'_>) -> Judged {
     let now = pair.now;
     let Some(newest) = now.newest().filter(|_| now.extended()) else {

@@ -92,7 +92,8 @@ pub(super) fn names(pair: &Pair<'_>) -> Judged {
     }
 }
 
-/// A thread may use the id of an entry that another thread is still filling in, but an entry without a key has no id yet.
+/// A thread may use the id of an entry that another thread is still filling in, but an entry without a key has no id
+/// yet.
 fn fault_of(entry: Option<&Interned>, entries: usize) -> Option<String> {
     match entry {
         None => Some(format!("the table has {entries} entries")),

@@ -8,7 +8,7 @@ use super::Pair;
 use super::numbers::no_gap;
 use crate::check::threads::LARGEST_TID;
 
-/// Tolerance for a coarse clock, late by a kernel tick, and for a clock of the probe's own.
+/// Tolerance for a coarse clock, which is late by up to a kernel tick, and for a probe that has its own clock.
 const LEEWAY_NS: u64 = 10_000_000;
 
 /// Accepts the clock of the program's time namespace, too.
@@ -91,7 +91,8 @@ fn contradiction(events: &[(u64, Epoch)]) -> Option<String> {
     ))
 }
 
-/// For a v1 probe without kinds: no coroutine suspends or runs so often in a row, even counting birth and death.
+/// For a v1 probe, which writes no kinds: no coroutine suspends or runs [`SLOTS`] times in a row, even counting birth
+/// and death.
 fn monotony(events: &[(u64, Epoch)]) -> Option<String> {
     let (first, rest) = events.split_first()?;
     let is_active = first.1.tail.is_active;
@@ -104,7 +105,7 @@ fn monotony(events: &[(u64, Epoch)]) -> Option<String> {
     })
 }
 
-/// Whether the kind says otherwise; unknown kinds say nothing.
+/// Whether the kind of the event contradicts `is_active`. Unknown kinds never do.
 fn contradicts(epoch: &Epoch) -> bool {
     let is_suspend = match epoch.tail.kind {
         kind if kind == EventKind::Suspend as u8 => true,

@@ -44,7 +44,7 @@ pub(super) fn rings(world: &World) -> Judged {
     proven(&proof, world.doorbell.taken > 0)
 }
 
-/// Broken with this proof; else kept if the rule's subject was seen.
+/// [`Broken`] if there is proof, else [`Kept`] if the program did what the rule is about.
 pub(super) fn proven(proof: &Option<String>, was_seen: bool) -> Judged {
     match proof {
         Some(proof) => Broken(proof.clone()),

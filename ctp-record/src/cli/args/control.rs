@@ -81,7 +81,7 @@ enum VerbArgs {
 }
 
 impl ControlArgs {
-    /// The request that the options mean.
+    /// Converts the options to a request.
     ///
     /// # Errors
     /// Wrong usage.
@@ -127,7 +127,8 @@ fn no_verb(words: &[OsString]) -> clap::Error {
     wrong_control(ErrorKind::InvalidSubcommand, why)
 }
 
-/// The absolute path: the recorder may have another working directory, and receives the path in a line of text.
+/// Makes the path absolute, because the recorder may have another working directory. Fails if the path does not fit
+/// into a line of text, in which the recorder receives it.
 fn from_here(path: &Path) -> Result<PathBuf, clap::Error> {
     let path = std::path::absolute(path)
         .map_err(|error| wrong_control(ErrorKind::ValueValidation, error.to_string()))?;
@@ -142,7 +143,7 @@ fn from_here(path: &Path) -> Result<PathBuf, clap::Error> {
     }
 }
 
-/// The kernel's limit.
+/// The kernel's limit for a path (`PATH_MAX`), in bytes including the final zero.
 const MAX_PATH_BYTES: usize = 4096;
 
 fn filter(words: &[String]) -> Result<Filter, clap::Error> {

@@ -9,7 +9,7 @@ use super::help;
 use crate::cli::config::{Core, HowLong, Inspect};
 use crate::cli::duration;
 
-/// Options for which a program is started, or a dump is read.
+/// Options that conflict with `-p`: those that start a program or read a dump.
 const NOT_WITH_PID: [&str; 13] = [
     "command",
     "image",
@@ -26,7 +26,7 @@ const NOT_WITH_PID: [&str; 13] = [
     "elf",
 ];
 
-/// A core file is one moment of one process.
+/// Options that conflict with `--core`: a core file shows a single moment of a single process.
 const NOT_WITH_CORE: [&str; 18] = [
     "command",
     "image",
@@ -96,7 +96,7 @@ pub struct InspectArgs {
 }
 
 impl InspectArgs {
-    /// Whether options are given that mean nothing without a process.
+    /// Whether options are given that only apply to a process or a core file, although neither is given.
     pub fn is_without_pid(&self) -> bool {
         let has_times = self.looks.is_some() || self.every.is_some() || self.duration.is_some();
         let has_option = has_times || self.interrupt || self.no_attach;

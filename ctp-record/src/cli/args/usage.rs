@@ -33,7 +33,7 @@ pub fn answer(mut error: clap::Error) -> u8 {
         escape_context(&mut error);
         stderr::say(&error.render().ansi().to_string());
     } else {
-        // If printing fails, the exit status has to do.
+        // If printing fails, only the exit status reports the error.
         let _ = error.print();
     }
     error.exit_code() as u8
@@ -62,10 +62,10 @@ fn escape_context(error: &mut clap::Error) {
 /// unchanged.
 ///
 /// # Errors
-/// Wrong usage; help and version are errors, too.
+/// Wrong usage. `--help` and `--version` are reported as errors, too.
 pub fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
     let mut command = command();
-    // The subcommand is recognized in the first place only: elsewhere the word is an argument.
+    // The subcommand is recognized only as the first word: elsewhere the word is an argument.
     let is_control = words.get(1).is_some_and(|word| word == "control");
     let matches = command.try_get_matches_from_mut(words);
     let matches = matches.map_err(|error| match unknown_option(&error) {

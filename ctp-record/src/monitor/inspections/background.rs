@@ -1,4 +1,4 @@
-//! Inspects recorded processes on a thread of its own, so that reading the program never waits for that.
+//! Inspects recorded processes on a separate thread, so that reading events never waits for an inspection.
 
 use std::collections::HashMap;
 use std::io;
@@ -51,7 +51,7 @@ pub struct Answer {
     pub records: Vec<Record>,
     /// The process can be read.
     pub is_readable: bool,
-    /// The processor time that this took.
+    /// The processor time that the inspection took.
     pub cost: Duration,
 }
 
@@ -67,7 +67,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts no thread yet. The clock is that of the trace.
+    /// Creates the state without starting the thread. The clock is that of the trace.
     pub fn new(clock: Clock) -> Self {
         let (sender, answers) = channel();
         Background {
@@ -83,7 +83,7 @@ impl Background {
         }
     }
 
-    /// Inspects as the user asked. Without effect once the thread has started.
+    /// Sets the options of inspections as the user asked. Has no effect once the thread has started.
     pub fn set_options(&mut self, inspect: &Inspect) {
         self.options = Options {
             interrupts: inspect.interrupts,
@@ -91,8 +91,8 @@ impl Background {
         };
     }
 
-    /// Requests an inspection, unless one of this process is pending. If no thread can be started, nothing
-    /// is inspected.
+    /// Requests an inspection, unless an inspection of this process is pending. If no thread can be started, nothing is
+    /// inspected.
     pub fn request(&mut self, request: Request) {
         if self.is_pending(request.process) {
             return;
@@ -209,7 +209,7 @@ impl Worker {
     }
 }
 
-/// An inspection that found nothing, and says why.
+/// The records of an inspection that found nothing, with the reason.
 fn explanation(process: ProcessId, error: &TargetError) -> Vec<Record> {
     vec![
         Record::Inspection(Inspection {

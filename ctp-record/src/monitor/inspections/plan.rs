@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// When processes are inspected that the user named.
+/// When the processes that the user named are inspected.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     every: Duration,

@@ -1,9 +1,9 @@
-//! When the threads of a process are inspected: twice in short succession when a coroutine is found that
-//! has run for long, then less and less often while the run goes on.
+//! When the threads of a process are inspected: twice in short succession when a coroutine that has run for long is
+//! found, then less and less often while the run goes on.
 
 use std::time::{Duration, Instant};
 
-/// From the first inspection to the second, which shows what has not moved in between.
+/// Time from the first inspection to the second, which shows what has not moved in between.
 const FIRST_GAP: Duration = Duration::from_millis(250);
 const MAX_GAP: Duration = Duration::from_secs(30);
 /// Inspections use at most one n-th of a processor, except for the second.
@@ -14,7 +14,7 @@ const SHARE: u32 = 50;
 pub struct Schedule {
     next: Instant,
     gap: Duration,
-    /// Earlier ones would use too much time.
+    /// Inspections before this time would use too much processor time.
     not_before: Instant,
 }
 

@@ -67,8 +67,8 @@ impl Notifier {
     /// Returns the findings to report now, and remembers them as reported.
     pub fn news(&mut self, findings: Vec<Finding>) -> Vec<Finding> {
         let mut findings = findings;
-        // All coroutines there have been stuck for long, so no more are arriving. The next check may be far
-        // off.
+        // If even the latest arrival has been stuck for this long, no more coroutines are arriving at the site. The
+        // finding is then reported now, because the next check may be far off.
         let long = self.after.0.saturating_add(self.after.0 / 2);
         findings.retain(|finding| {
             let is_busy = finding.keeps_tid.is_some();

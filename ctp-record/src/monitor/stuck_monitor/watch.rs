@@ -11,14 +11,14 @@ use super::places::StuckPlaces;
 use crate::harvest::IdleReport;
 use crate::memory::clock::processor_time;
 
-/// The stuck coroutines at a site, or the busy coroutines that last left it.
+/// The stuck coroutines at a site, or the busy coroutines that last left this site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finding {
     /// Where the coroutines wait, else where they last waited, else where they were spawned.
     pub site: SiteId,
     /// The site in words.
     pub place: String,
-    /// The coroutines are BUSY instead of stuck; this thread is kept for longest.
+    /// The thread that has been kept for longest, if the coroutines are BUSY instead of stuck.
     pub keeps_tid: Option<u64>,
     /// Coroutines with a certain verdict.
     pub certain: usize,
@@ -26,7 +26,7 @@ pub struct Finding {
     pub likely: usize,
     /// The longest time that a coroutine has been in this state.
     pub longest: Nanos,
-    /// The shortest such time.
+    /// The shortest time that a coroutine has been in this state.
     pub shortest: Nanos,
 }
 
@@ -69,7 +69,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch of a trace that begins with this record.
+    /// Creates a watch of a trace that begins with this record.
     pub fn new(start: &Start, thresholds: Vec<Nanos>) -> Self {
         let mut watch = Watch {
             trace_model: TraceModel::new(),
