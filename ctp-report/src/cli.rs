@@ -181,7 +181,8 @@ fn print(error: &clap::Error) {
     };
 }
 
-/// The command. Its own help and version flags let the help list the views before all other options.
+/// The command. Its own help and version flags replace those of clap, so that the help lists the
+/// views first.
 fn command() -> Command {
     let flag = |id: &'static str, short, action, help: &'static str| {
         let flag = Arg::new(id).long(id).short(short).action(action);

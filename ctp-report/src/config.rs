@@ -55,9 +55,9 @@ pub enum View {
     Stuck(StuckView),
     /// The stacks of all tasks and threads of inspected processes.
     Stacks(StacksView),
-    /// Files with folded stacks.
+    /// Files with a flame graph or folded stacks.
     Flame(FlameView),
-    /// A picture of what ran and waited when.
+    /// A picture of when each coroutine ran and waited.
     Timeline(TimelineView),
     /// The last action of each coroutine that was alive at the end.
     LastWords {

@@ -58,8 +58,8 @@ pub fn call_stacks(config: &Config, input: &Input, model: &Model, names: &mut Na
     stacks
 }
 
-/// Finds the names of the places in a trace. The default memory limit for this is at most the memory
-/// that the trace left.
+/// Finds the names of the places in a trace. Without `--max-module`, this takes at most the memory
+/// that the trace has left.
 pub fn names(config: &Config, input: &Input, model: &Model) -> Names {
     Names::resolve(model, &search_paths(config, input), &config.skip)
 }
@@ -73,7 +73,7 @@ fn search_paths(config: &Config, input: &Input) -> SearchPaths {
     search_paths.with_max_bytes(max_bytes)
 }
 
-/// Writes a page below the header of every page, or a JSON document with `fields` added to the common
+/// Writes a page below the common header, or a JSON document with `fields` added to the common
 /// fields.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub fn write(
     Ok(page(&mut below)?)
 }
 
-/// Prints which files were written, unless with `--quiet`.
+/// Prints which files were written, unless `--quiet` is given.
 ///
 /// # Errors
 /// If `out` cannot be written.

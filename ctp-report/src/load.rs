@@ -145,8 +145,8 @@ impl Input<'_> {
         self.model_of(TraceModel::new(), before, each)
     }
 
-    /// Reads the model as of just before processes dropped the coroutines that waited, if processes
-    /// ended that way.
+    /// Reads the model. If processes dropped waiting coroutines when they ended, the model shows
+    /// the state just before.
     ///
     /// # Errors
     /// As for [`model`](Self::model).

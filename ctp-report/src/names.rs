@@ -42,7 +42,8 @@ pub struct Names {
     misses: Misses,
     sources: Sources,
     user: UserCode,
-    /// Names in the debug info for async bodies that the program names after their type.
+    /// The names of async bodies in the debug info, by the names that the program gives these
+    /// bodies.
     bodies: BTreeMap<String, String>,
 }
 
@@ -226,8 +227,8 @@ impl Names {
         }
     }
 
-    /// Places waits with several branches: at the branch that waits, or at what the waiting branches
-    /// have in common.
+    /// Sets the places of waits with several branches: the branch for which the coroutine still
+    /// waits, or what several such branches have in common.
     fn place_branches(
         &mut self,
         model: &Model,

@@ -31,7 +31,7 @@ pub fn save(path: &Path, bytes: &[u8], out: &mut dyn Write) -> Result<bool> {
     Ok(file.is_some())
 }
 
-/// Writes to the file of this name, or to `out` without a name.
+/// Writes to the file of this name, or to `out` if there is no name.
 ///
 /// # Errors
 /// If the file or `out` cannot be written.

@@ -9,7 +9,7 @@ const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Steps between ticks above a second, where powers of ten are not round.
+/// Steps between ticks in nanoseconds, from a minute on, where powers of ten are not round.
 const LONG_STEPS: [u64; 11] = [
     MINUTE,
     2 * MINUTE,
@@ -24,8 +24,8 @@ const LONG_STEPS: [u64; 11] = [
     24 * HOUR,
 ];
 
-/// The longest span that is shown. Its double is still a number, which rows need when they double the
-/// length of their pieces until they have room.
+/// The longest span that is shown, in nanoseconds. Rows double the length of their pieces until the
+/// pieces have room, and twice this span still fits into a `u64`.
 const MAX_TIME: u64 = u64::MAX / 2;
 
 /// The time span that is shown.
@@ -40,7 +40,7 @@ pub struct Scale {
 /// A tick on the time axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// Position on the axis.
+    /// Position on the axis, from 0 to [`UNITS`].
     pub x: u64,
     /// Label.
     pub label: String,

@@ -183,8 +183,8 @@ pub(super) enum Target {
 }
 
 impl ViewArgs {
-    /// The requested view; `stuck` has the threshold and whether all ids are listed, `flame` the file
-    /// of a flame graph.
+    /// The requested view. `stuck` has the threshold and says whether to list all ids. `flame` has
+    /// the file of a flame graph.
     pub(super) fn into_view(self, stuck: StuckArgs, flame: &FlameArgs) -> Option<View> {
         let (threshold, all_ids) = (stuck.threshold, stuck.ids);
         let stacks = self.stacks.map(|id| StacksView {

@@ -155,7 +155,7 @@ fn missing(model: &Model) -> Vec<String> {
     }
 }
 
-/// Records other than events that threads lost.
+/// How many records other than events the threads lost.
 fn losses_by_thread(model: &Model) -> Option<String> {
     let lost = Losses::of_all(model)?;
     Some(format!("threads lost {}", lost.in_words()))

@@ -64,7 +64,8 @@ fn of_group(group: &TaskGroup, is_core_file: bool) -> Value {
     entry
 }
 
-/// The frames of a stack, innermost first. With branches, `depth` says what contains what.
+/// The frames of a stack, innermost first. If the stack has branches, `depth` says which frame
+/// contains which.
 fn frames(stack: &AwaitStack) -> Vec<Value> {
     let frames = stack.frames.iter().rev();
     frames

@@ -13,7 +13,7 @@ use crate::text;
 /// Version of all documents.
 pub const VERSION: u32 = 1;
 
-/// Whether the rows of a table are by coroutine name or by waiting place.
+/// The word for what each row of a table stands for: a coroutine name or a waiting place.
 pub fn rows_by(by_name: bool) -> &'static str {
     if by_name { "name" } else { "site" }
 }

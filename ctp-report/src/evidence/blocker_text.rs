@@ -9,7 +9,7 @@ use crate::text::{self, units};
 /// Maximum number of blockers on a page.
 pub const MAX_SHOWN: usize = 3;
 
-/// Columns for the text of a field.
+/// Maximum width of the text of a field, in columns.
 const ROOM: usize = 80;
 
 /// A field and its text.
@@ -98,7 +98,7 @@ fn clause(blocker: &ShownBlocker) -> String {
     format!("{} {}{does}", field(blocker), subject(blocker))
 }
 
-/// The field for a blocker and its subject.
+/// The name of the field for a blocker, and the text of the blocker.
 pub fn reported(blocker: &ShownBlocker) -> (&'static str, String) {
     (
         field(blocker),

@@ -147,7 +147,7 @@ fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u
 }
 
 /// The known blockers of a coroutine. Blockers that ended come last, because another coroutine may hold
-/// their lock since.
+/// their lock by now.
 pub fn of(
     model: &Model,
     names: &Names,
@@ -165,7 +165,7 @@ pub fn of(
     all
 }
 
-/// How many blockers the coroutines in `all` have that do not block `coroutine`.
+/// The number of blockers of the coroutines in `all`, without those that also block `coroutine`.
 pub fn others<'c>(
     blocks: &Blocks,
     coroutine: &Coroutine,

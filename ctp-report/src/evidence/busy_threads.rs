@@ -43,7 +43,8 @@ impl Busy {
         )
     }
 
-    /// The coroutines that block the threads of `all`, those that block most coroutines first.
+    /// The coroutines that block the threads of the coroutines in `all`. Those that block the most
+    /// coroutines come first.
     pub fn thread_blockers<'c>(
         &self,
         model: &Model,

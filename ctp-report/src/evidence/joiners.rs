@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use ctp_trace::model::{Coroutine, TraceModel};
 use ctp_trace::record::LeafKind;
 
-/// The ids of the living parents of these coroutines that wait for the end of a task.
+/// The ids of the parents of these coroutines. Only parents that are alive and wait for the end of
+/// a task count.
 pub fn of<'c>(
     trace_model: &TraceModel,
     coroutines: impl Iterator<Item = &'c Coroutine>,

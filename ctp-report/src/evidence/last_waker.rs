@@ -60,7 +60,8 @@ pub fn of(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<LastWak
     })
 }
 
-/// How many other coroutines were the last waker of a coroutine in `all`.
+/// The number of coroutines that last woke a coroutine in `all`, without the last waker of
+/// `coroutine`.
 pub fn others<'c>(coroutine: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) -> usize {
     let all: BTreeSet<CoroutineId> = all.filter_map(last).map(|(_, id)| id).collect();
     all.len() - usize::from(last(coroutine).is_some())

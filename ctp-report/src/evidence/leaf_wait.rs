@@ -16,7 +16,7 @@ pub struct Children(BTreeMap<CoroutineId, Vec<CoroutineId>>);
 /// What the leaf futures of a group wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeafWait {
-    /// The kind, by the function of the leaf future.
+    /// The kind, known from the function of the leaf future.
     #[serde(serialize_with = "word")]
     pub kind: LeafKind,
     /// For the end of a task: the living coroutines that the waiting coroutines spawned. The task is
@@ -44,7 +44,8 @@ impl Children {
 }
 
 impl LeafWait {
-    /// What coroutines wait for that wait at the same place. `None` if the kind is unknown.
+    /// What the coroutines in `all`, which wait at the same place, wait for. `None` if the kind is
+    /// unknown.
     pub fn of<'c>(
         trace_model: &TraceModel,
         children: &Children,
@@ -73,7 +74,7 @@ impl LeafWait {
     }
 }
 
-/// The kind on pages.
+/// The words for a kind on pages.
 pub fn phrase(kind: LeafKind) -> &'static str {
     match kind {
         LeafKind::Io => "input of a descriptor",

@@ -1,5 +1,4 @@
-//! Places and records that a missing wake may come from: closes of what coroutines wait for, and lost
-//! records.
+//! What may explain a missing wake: places that closed what coroutines wait for, and lost records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +24,7 @@ pub struct ClosedBy {
     pub at: Option<String>,
     /// The coroutine that ended.
     pub ended: Option<Ended>,
-    /// The threads that closed.
+    /// The threads that closed the resources.
     pub threads: Vec<u64>,
     /// The number of closed resources.
     pub closes: usize,
@@ -68,7 +67,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Records that threads of a process lost since then. `None` if nothing was lost.
+    /// Records that threads of a process lost since a given time. `None` if nothing was lost.
     pub fn since(model: &Model, process: ProcessId, since: Nanos) -> Option<Self> {
         let losses = model.trace_model.losses_since(process, since);
         let records = losses.iter().map(|loss| loss.records);
@@ -105,7 +104,8 @@ impl Losses {
 }
 
 /// The records lost during the wait of a coroutine that is not known to be stuck: their number, and the
-/// losses by size, largest first. They may include its wake, or the end of what it waits for.
+/// losses, largest first. The lost records may include the wake of the coroutine, or the end of what it
+/// waits for.
 pub fn lost_meanwhile(
     model: &Model,
     coroutine: &Coroutine,
@@ -124,7 +124,7 @@ pub fn lost_meanwhile(
     Some((Losses::since(model, coroutine.process, wait.at)?, lost))
 }
 
-/// The places that closed what the members wait for, those with most members first.
+/// The places that closed what the members wait for, those with the most members first.
 pub fn closed_by<'a>(
     model: &Model,
     names: &Names,

@@ -80,7 +80,7 @@ pub fn of(
 }
 
 /// The latest event and the latest wake. A wake that led to the latest run comes before the suspend that
-/// ended this run, also where its time was stamped later.
+/// ended this run, even if the wake was timestamped later.
 fn own_steps(model: &Model, names: &Names, coroutine: &Coroutine) -> Vec<Step> {
     let last = last_event(model, names, coroutine);
     let wake = wake(model, names, coroutine);
@@ -111,7 +111,7 @@ fn last_event(model: &Model, names: &Names, coroutine: &Coroutine) -> Option<Ste
     Some(event(model, names, &last))
 }
 
-/// The start of the wait, if idle polls make the latest event later than that.
+/// The start of the wait, if idle polls came later, so that the latest event is not the start.
 fn idle_polls(coroutine: &Coroutine) -> Option<Step> {
     let polls = coroutine
         .suspend()
@@ -184,7 +184,8 @@ pub fn hold(
     step(holding.at, &by, what)
 }
 
-/// The steps for the lock of the coroutine: the acquire and the death of the holder, or the release.
+/// The steps for the lock that the coroutine waits for: the acquire and the death of the holder, or
+/// the release.
 fn blocker(model: &Model, names: &Names, coroutine: &Coroutine, blocker: &Blocker) -> Vec<Step> {
     let holding = match blocker {
         Blocker::Holder(holding) => holding,
@@ -285,7 +286,7 @@ fn end(model: &Model, coroutine: &Coroutine, judgement: &Judgement) -> Step {
     at_the_end(model, coroutine, what)
 }
 
-/// The records that threads of the process lost since then.
+/// Describes the records that threads of the process lost since a given time.
 pub fn missing(model: &Model, coroutine: &Coroutine, since: Nanos) -> String {
     match Losses::since(model, coroutine.process, since) {
         None if model.trace_model.window().is_some() => {

@@ -14,9 +14,9 @@ pub struct WaitsFor {
     pub wait: WaitKind,
     /// The kind, as a word.
     pub kind: &'static str,
-    /// The resources, by the numbers of the program.
+    /// The numbers by which the program identifies the resources.
     pub resources: Vec<u64>,
-    /// For known coroutines, their ids as printed on pages.
+    /// The ids of awaited coroutines that are known, as printed on pages.
     #[serde(skip)]
     pub ids: Vec<u32>,
 }
@@ -64,7 +64,8 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
         .collect()
 }
 
-/// A resource by the number of the program, and its id if it is a coroutine.
+/// The kind of a resource, its number in the program, and its id if the resource is a known
+/// coroutine.
 type Thing = (WaitKind, u64, Option<CoroutineId>);
 
 impl WaitsFor {

@@ -1,5 +1,4 @@
-//! Where threads were when they were inspected during a recording: those of busy coroutines, and those
-//! of the blocking pool.
+//! Where inspections during a recording found the threads of busy coroutines and of the blocking pool.
 
 use ctp_trace::model::{Coroutine, ThreadActivity, ThreadFacts};
 use ctp_trace::record::{Nanos, ThreadRole};
@@ -10,7 +9,7 @@ use crate::names::call_stacks::{CallFrame, CallStacks};
 use crate::names::{Label, Names, label};
 use crate::text::{self, units};
 
-/// What inspections found of a thread.
+/// What inspections found out about a thread.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ThreadInspection {
     /// The thread.
@@ -19,7 +18,7 @@ pub struct ThreadInspection {
     pub state: InspectedState,
     /// The system call, if the thread is in any.
     pub call: Option<String>,
-    /// When the first inspection began that found this.
+    /// When the first inspection with this result began.
     pub first_ns: u64,
     /// When the last inspection began.
     pub last_ns: u64,
@@ -33,7 +32,7 @@ pub struct ThreadInspection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InspectedState {
-    /// Blocked in a system call that the thread has not left in between.
+    /// Blocked in a system call that the thread did not leave between the inspections.
     Blocked,
     /// In a system call, and perhaps elsewhere between two inspections.
     InCall,
@@ -50,7 +49,7 @@ pub struct StackFrame {
     /// The function and its place.
     #[serde(flatten)]
     pub label: Label,
-    /// The compiler inlined the function into the next one.
+    /// The compiler inlined the function into the next function.
     pub inlined: bool,
 }
 
@@ -58,7 +57,7 @@ pub struct StackFrame {
 const MAX_FRAMES: usize = 32;
 
 impl ThreadInspection {
-    /// Where the thread of a running coroutine was, by inspections since the run began.
+    /// Where inspections since the run began found the thread of a running coroutine.
     pub fn of(
         model: &Model,
         names: &Names,
@@ -134,7 +133,7 @@ impl ThreadInspection {
         })
     }
 
-    /// `blocked in futex`, `computing`.
+    /// Formats `blocked in futex` or `computing`.
     pub fn describe(&self) -> String {
         match (self.state, &self.call) {
             (InspectedState::Blocked, Some(call)) => format!("blocked in {call}"),
@@ -187,7 +186,7 @@ impl StackFrame {
     }
 }
 
-/// The frames before the first that ends the stack of a task.
+/// The frames before the first frame for which `is_end` holds, at most [`MAX_FRAMES`].
 fn up_to(mut frames: Vec<CallFrame>, is_end: impl Fn(&Label) -> bool) -> Vec<CallFrame> {
     let end = frames.iter().position(|(label, _)| is_end(label));
     frames.truncate(end.unwrap_or(frames.len()).min(MAX_FRAMES));

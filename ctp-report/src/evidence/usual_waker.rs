@@ -19,26 +19,26 @@ pub struct UsualWaker {
     /// What calls `wake()`.
     #[serde(flatten)]
     pub source: WakeSource,
-    /// The number of waits that this ended.
+    /// The number of waits that this source ended.
     pub wakes: u64,
     /// The number of waits with a known waking place.
     pub of: u64,
 }
 
-/// What calls `wake()`. Without any of the fields, only functions of libraries were found on the stack.
+/// What calls `wake()`. If no field is set, only functions of libraries were found on the stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct WakeSource {
     /// The function, if known.
     pub function: Option<String>,
     /// File and line, or module and offset.
     pub at: Option<String>,
-    /// The part of the runtime, where no function of the program calls.
+    /// The part of the runtime, if no function of the program calls `wake()`.
     #[serde(serialize_with = "word", skip_serializing_if = "Option::is_none")]
     pub runtime: Option<RuntimePart>,
-    /// The name of the coroutine, where no function of the program is known.
+    /// The name of the coroutine, if no function of the program is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coroutine: Option<String>,
-    /// A thread calls that runs no coroutine meanwhile, and nothing else is known.
+    /// The caller is a thread that runs no coroutine meanwhile, and nothing else is known.
     #[serde(skip_serializing_if = "is_default")]
     pub is_thread: bool,
 }
@@ -81,7 +81,7 @@ impl WakeSource {
         }
     }
 
-    /// The words for what is neither a known function nor at a known place.
+    /// Describes a source without a known function and place.
     pub fn describe(&self) -> String {
         match (self.runtime, &self.coroutine) {
             (Some(part), _) => part.describe().to_owned(),

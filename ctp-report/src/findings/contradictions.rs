@@ -30,7 +30,7 @@ pub struct Broken {
 pub struct Proof {
     /// The violation in two words.
     pub violation: &'static str,
-    /// The threads of both.
+    /// The threads of both records.
     pub tids: [u64; 2],
     /// The first record.
     pub before: Step,

@@ -18,9 +18,10 @@ use crate::text::{self, Page, units};
 pub struct Leak {
     /// `suspended`, `running` or `never started`.
     pub state: &'static str,
-    /// The function of their current or last place, or their name, or the spawning function.
+    /// The function of their current or last place. If that is not known: their name, or the
+    /// spawning function.
     pub function: String,
-    /// The names that the program gave to them. Empty if `function` says them.
+    /// The names that the program gave to them. Empty if `function` already has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// The source file.

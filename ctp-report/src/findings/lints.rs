@@ -2,7 +2,7 @@
 //! tokio-console.
 //!
 //! A new lint is a file like [`lost_waker`] and a line in [`LINTS`]; the page, the JSON document,
-//! `--allow` and its help follow. `docs/verdicts.md` describes each.
+//! `--allow` and its help need no change. `docs/verdicts.md` describes each.
 
 mod lost_waker;
 mod never_yielded;
@@ -36,8 +36,8 @@ pub struct Lint {
     pub name: &'static str,
     /// The description for `--help`.
     pub help: &'static str,
-    /// What the coroutines do and what helps, on a page after the name. The command of [`see`](Self::see)
-    /// follows.
+    /// What the coroutines do and what helps. On a page, this text stands between the name and the
+    /// command of [`see`](Self::see).
     pub advice: &'static str,
     /// The option of the view with more details.
     pub see: Option<&'static str>,
@@ -52,7 +52,7 @@ pub struct Lint {
 /// How the coroutines of a lint are found.
 #[derive(Debug)]
 pub enum Detection {
-    /// By what a trace has of them, while it is read.
+    /// By the records of the coroutines, while the trace is read.
     WhileReading(fn() -> Box<dyn Watch>),
     /// By the trace model at the end.
     AtTheEnd(fn(&TraceModel) -> Groups),
@@ -125,7 +125,7 @@ impl Watches {
         found
     }
 
-    /// The coroutines that were found, each lint once.
+    /// Takes the coroutines that the lint found. Called once for each lint.
     fn groups(&mut self, lint: &Lint, trace_model: &TraceModel) -> Groups {
         if let Detection::AtTheEnd(find) = lint.detection {
             return find(trace_model);

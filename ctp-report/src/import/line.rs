@@ -50,7 +50,7 @@ pub enum Fault {
     Thread,
     /// Sequence number 0.
     NoSeq,
-    /// The number of an event that was being written.
+    /// An odd sequence number: the event was still being written.
     OddSeq,
     /// More events than nanoseconds, or a number that fits neither the previous nor the next line.
     Seq,

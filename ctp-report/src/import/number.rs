@@ -7,7 +7,7 @@ use super::line::Line;
 /// Events of a round, which is the number of slots of a station.
 const ROUND: usize = 8;
 
-/// If at least every n-th line has an odd seq, odd numbers are regular.
+/// Odd numbers are regular if at least one line in this many has an odd seq.
 const ODD_ONE_IN: usize = 4;
 
 /// Meaning of the seq numbers of a run.
@@ -112,8 +112,8 @@ fn per_slot(life: &[Line]) -> Vec<u64> {
     indices
 }
 
-/// The line of a round after the longest gap. Missing events are assumed to be in this gap, so that they
-/// do not lengthen any span.
+/// The index of the line that follows the longest gap of a round. Missing events are assumed to be in
+/// this gap, so that they do not lengthen any span.
 fn widest(life: &[Line], here: usize, end: usize) -> usize {
     (here..=end)
         .max_by_key(|at| match at.checked_sub(1) {

@@ -99,7 +99,8 @@ fn birth(coroutine: CoroutineId, first: &Line, zero: u64, numbering: Numbering) 
     }
 }
 
-/// Keeps the address as the argument of the event: it belongs to the coroutine's frame, not to code.
+/// Keeps the address as the argument of the event: it is the address of the coroutine's frame, not
+/// of code.
 fn event(coroutine: CoroutineId, n: u64, line: &Line, zero: u64) -> Event {
     Event {
         coroutine,

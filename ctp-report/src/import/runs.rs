@@ -1,8 +1,8 @@
 //! Splits a coroTracer file into the runs of the program, which were appended to each other.
 //!
 //! No column says to which run a line belongs. Two lines belong to the same run if a coroutine continues from
-//! before the first line to after the second. A thread that continues proves the same, unless a long pause lies
-//! between: thread ids are soon reused, in containers immediately.
+//! before the first line to after the second. A thread that continues proves the same, unless there is a long
+//! pause between the two lines: thread ids are soon reused, in containers immediately.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,10 +17,11 @@ const PAUSE_NS: u64 = 1_000_000;
 const LONG_PAUSE_NS: u64 = 10_000_000_000;
 
 /// The largest seq of the first round. All its events have this seq, so a coroutine that continues looks like
-/// one that starts again.
+/// a new coroutine with the same id.
 const FIRST_ROUND: u64 = 2;
 
-/// Events of a round: a coroutine writes its eight slots in turn, and all of a round have the same seq.
+/// Events of a round: a coroutine writes its eight slots in turn, and all events of a round have the
+/// same seq.
 const ROUND: usize = 8;
 
 /// A place where a run may end.
@@ -122,7 +123,8 @@ fn cuts(lines: &[Line]) -> Vec<Cut> {
     cuts
 }
 
-/// Whether a run may end between two times, and whether threads could disprove this.
+/// Returns `None` if a run cannot end between these times, or else whether a thread with lines on
+/// both sides disproves such an end.
 fn pause(latest: u64, now: u64) -> Option<bool> {
     let went_back = now.saturating_add(DISORDER_NS) < latest;
     match now.abs_diff(latest) {

@@ -17,7 +17,8 @@ pub const DISORDER_NS: u64 = 10_000_000_000;
 const EDGE_NS: u64 = 1_000_000_000_000;
 const EDGE_LINES: usize = 2;
 
-/// Removes lines that contradict most of their neighbours in time and are close to none.
+/// Removes lines that contradict most of their neighbours in time, and are close in time to at most
+/// one.
 pub fn against_neighbours(lines: &mut Vec<Line>, faults: &mut Vec<(usize, Fault)>) {
     let stray: Vec<bool> = (0..lines.len()).map(|at| is_stray(lines, at)).collect();
     let mut stray = stray.into_iter();

@@ -36,7 +36,7 @@ pub struct Model {
     pub branches: BTreeMap<SiteId, Branches>,
     /// The coroutines and their states.
     pub trace_model: TraceModel,
-    /// The coroutines with awaited ends.
+    /// The coroutines that other coroutines wait for.
     pub awaited: Awaited,
     /// Position and error of each part that could not be read.
     pub damage: Vec<String>,
@@ -53,8 +53,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads all records into an empty trace model. `before` gets every record before the trace model, which does not keep all.
-    /// `each` gets every span that ended.
+    /// Reads all records into an empty trace model. `before` gets every record before the trace model does, which does
+    /// not keep all records. `each` gets every span that ended.
     ///
     /// # Errors
     /// If the model exceeds the memory limit.
@@ -192,7 +192,7 @@ impl Model {
         )
     }
 
-    /// For each set of branches, in order, the branches that some poll has polled last.
+    /// For each set of branches, sorted by id: those branches that were polled last in some poll.
     pub fn last_branches(&self) -> BTreeMap<Vec<SiteId>, BTreeSet<SiteId>> {
         let mut lasts: BTreeMap<Vec<SiteId>, BTreeSet<SiteId>> = BTreeMap::new();
         for branches in self.branches.values() {

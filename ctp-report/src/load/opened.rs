@@ -99,7 +99,8 @@ fn cannot_open(path: &Path, error: &io::Error) -> anyhow::Error {
     }
 }
 
-/// Reads a stream to its end, if its beginning looks like a trace and it is not too long.
+/// Reads a stream to its end. Fails if the beginning does not look like a trace, or the stream is
+/// too long.
 fn stream(file: File, path: &Path) -> Result<Vec<u8>> {
     let cannot_read = || format!("cannot read {}", name(path));
     if !output::is_stdin(path) {

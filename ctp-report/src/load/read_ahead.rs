@@ -9,16 +9,17 @@ use std::thread;
 use ctp_trace::record::Record;
 use ctp_trace::{Error, Reader};
 
-/// How many chunks wait to be taken. A chunk of events takes one to two megabytes once decoded.
+/// Maximum number of decoded chunks that wait to be taken. A chunk of events takes one to two
+/// megabytes once decoded.
 const MOST_AHEAD: usize = 2;
 
 /// The records of a chunk, or why they could not be read.
 pub type Decoded = Result<Vec<Record>, Error>;
 
-/// Calls `each` for the records of each chunk, in order, until it fails.
+/// Calls `each` for the records of each chunk, in order, until `each` fails.
 ///
 /// # Errors
-/// That of `each`.
+/// The error of `each`.
 pub fn for_each<E>(
     reader: &mut Reader<'_>,
     mut each: impl FnMut(&mut Decoded) -> Result<(), E>,
@@ -39,7 +40,7 @@ fn give_back(reader: &mut Reader<'_>, taken: Decoded) {
     }
 }
 
-/// Returns `None`, and has read nothing, if there can be no second thread.
+/// Returns `None`, without having read anything, if a second thread cannot be started.
 fn on_two_threads<E>(
     reader: &mut Reader<'_>,
     each: &mut impl FnMut(&mut Decoded) -> Result<(), E>,
@@ -51,7 +52,7 @@ fn on_two_threads<E>(
         decoder
             .spawn_scoped(scope, move || decode(reader, &sender, &taken))
             .ok()?;
-        // If `each` fails, the channel is closed, by which the decoder ends.
+        // If `each` fails, the channel is closed, which ends the decoder.
         Some(chunks.into_iter().try_for_each(|mut chunk: Decoded| {
             let result = each(&mut chunk);
             // A decoder that has ended takes nothing back.
@@ -61,7 +62,8 @@ fn on_two_threads<E>(
     })
 }
 
-/// Decodes chunks until the end of the trace, or until no more are wanted, into the memory of chunks that were taken.
+/// Decodes chunks until the end of the trace, or until the receiver is gone. Reuses the memory of chunks that were
+/// taken.
 fn decode(reader: &mut Reader<'_>, chunks: &SyncSender<Decoded>, taken: &Receiver<Decoded>) {
     while let Some(decoded) = reader.next_records() {
         taken.try_iter().for_each(|taken| give_back(reader, taken));

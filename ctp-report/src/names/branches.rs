@@ -1,7 +1,7 @@
 //! The branches of a wait: which of several leaf futures the coroutine waits for, and where.
 //!
 //! The trace has the chain of each leaf that had a waker when the poll ended. The coroutine may no longer
-//! wait for a leaf: its future was awaited earlier, and has kept the waker.
+//! wait for such a leaf, if its future was awaited earlier and has kept the waker.
 //!
 //! Two chains are compared from the outermost function inwards, up to the function where they separate. If
 //! they separate at two lines of the same `async` body, that body has continued from an earlier `.await` to a
@@ -44,7 +44,7 @@ pub struct Branch {
 pub struct Leaf {
     /// The site of the leaf alone.
     pub site: SiteId,
-    /// Its chain.
+    /// The functions of its chain.
     pub all: AllFunctions,
 }
 
@@ -123,8 +123,9 @@ pub fn place(leaves: &[Leaf], last: &BTreeSet<SiteId>, user: &UserCode) -> (Awai
     (place, branches)
 }
 
-/// The index of the leaf whose wait the other leaf, a timer, limits. `None` unless there are two leaves, and
-/// either the other is a `Sleep`, or their chains separate in the code of a timeout.
+/// The index of the leaf that waits under a time limit, which the other leaf, a timer, sets. `None` unless
+/// there are two leaves, and either the other leaf is a `Sleep`, or the chains separate in the code of a
+/// timeout.
 fn limited(leaves: &[Leaf], chains: &[Awaits]) -> Option<usize> {
     let [left, other] = leaves else {
         return None;

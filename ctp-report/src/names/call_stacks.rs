@@ -90,7 +90,7 @@ fn nameless(module: Option<String>, address: u64) -> Label {
     }
 }
 
-/// All functions at an address but the last, which contains the others, are inlined.
+/// Marks all functions at an address as inlined, except the last, which contains the others.
 fn with_inlined(labels: Vec<Label>) -> Vec<CallFrame> {
     let last = labels.len().saturating_sub(1);
     let labels = labels.into_iter().enumerate();

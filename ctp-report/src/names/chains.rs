@@ -18,7 +18,8 @@ pub struct Awaits {
     /// Whether the last function was spawned. Otherwise, the outermost functions are unknown.
     #[serde(rename = "whole")]
     pub is_whole: bool,
-    /// The spawned function, if known, while functions in between are unknown.
+    /// The spawned function, if known and if the functions between it and the last function are
+    /// unknown.
     #[serde(rename = "spawned", skip_serializing_if = "Option::is_none")]
     pub outermost: Option<Label>,
     /// The library function that the innermost function of the user calls, if known.

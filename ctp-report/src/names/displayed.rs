@@ -29,12 +29,13 @@ impl Names {
             .unwrap_or_else(|| self.function(coroutine.spawn_site, ""))
     }
 
-    /// The name, if the program chose it, rather than the path of a type.
+    /// The name, if the program chose the name. `None` for the path of a type.
     pub fn given(&self, name: &str) -> Option<String> {
         self.called(name).filter(|_| !name.contains("::"))
     }
 
-    /// The names that the program gave to these coroutines, by coroutine. None if they only repeat `shown`.
+    /// The distinct names that the program gave to these coroutines, in the order of the coroutines. Empty
+    /// if the names only repeat `shown`.
     pub fn given_to_all<'c>(
         &self,
         model: &Model,
@@ -117,7 +118,7 @@ impl Names {
     }
 
     /// The name of a coroutine that has not waited yet. The function at its spawn site is that of the
-    /// spawning coroutine, so it is used last.
+    /// spawning coroutine, so that function is used last.
     fn function_of_spawned(&self, site: SiteId, name: &str, names_differ: bool) -> String {
         match (self.called(name), names_differ) {
             (Some(name), true) => numbered(&name),

@@ -47,8 +47,8 @@ impl Label {
         }
     }
 
-    /// The same, without the folder in which downloaded packages or the standard library are:
-    /// `tokio-1.54.1/src/runtime/park.rs:117`.
+    /// Like [`at`](Self::at), without the folder in which downloaded packages or the standard
+    /// library are: `tokio-1.54.1/src/runtime/park.rs:117`.
     pub fn at_in_package(&self) -> Option<String> {
         let at = self.at()?;
         let mut folders = ["/registry/src/", "/rustc/"].into_iter();

@@ -29,7 +29,7 @@ impl Misses {
         self.reasons.iter().map(String::as_str)
     }
 
-    /// Notes which file could not be read, and why, if lines have no names.
+    /// Notes which files could not be read, and why. Called if recorded lines have no function.
     pub fn note_unreadable(
         &mut self,
         symbolizer: &mut Symbolizer,

@@ -19,7 +19,7 @@ pub enum RuntimePart {
     Signal,
 }
 
-/// The beginnings of functions, and the part to which they belong.
+/// The beginnings of function paths, and the part to which these functions belong.
 const PARTS: &[(&str, RuntimePart)] = &[
     ("tokio::runtime::time", RuntimePart::Timer),
     ("tokio::time::driver", RuntimePart::Timer),
@@ -35,7 +35,7 @@ const PARTS: &[(&str, RuntimePart)] = &[
 ];
 
 impl RuntimePart {
-    /// The part with the innermost of the functions at these labels, if any is known.
+    /// The part to which the innermost known function of these labels belongs, if any.
     pub fn of(labels: &[Label]) -> Option<Self> {
         let functions = labels.iter().flat_map(functions);
         functions.into_iter().find_map(|function| {
@@ -45,8 +45,8 @@ impl RuntimePart {
         })
     }
 
-    /// The part that wakes a coroutine which waits for this kind of leaf, by the functions on the stack as
-    /// far as these are known.
+    /// The part that wakes a coroutine which waits for this kind of leaf. The functions on the stack
+    /// decide. If they leave this open, the kind of leaf decides.
     pub fn that_wakes(leaf: LeafKind, by_functions: Option<Self>) -> Option<Self> {
         let by_leaf = match leaf {
             LeafKind::Timer => Some(RuntimePart::Timer),
@@ -60,7 +60,7 @@ impl RuntimePart {
         }
     }
 
-    /// The word for programs.
+    /// The word in JSON documents.
     pub fn word(self) -> &'static str {
         match self {
             RuntimePart::Timer => "timer",
@@ -71,7 +71,7 @@ impl RuntimePart {
         }
     }
 
-    /// The words for users.
+    /// The words on pages.
     pub fn describe(self) -> &'static str {
         match self {
             RuntimePart::Timer => "the runtime (timer)",

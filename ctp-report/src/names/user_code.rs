@@ -34,8 +34,8 @@ impl UserCode {
         }
     }
 
-    /// Whether a function belongs to the probe, by its crate or its file. Reduced debug info has no path
-    /// (`ctp_nostd::…`) for an inlined function, but its file.
+    /// Whether a function belongs to the probe, by its crate or its file. Reduced debug info has the
+    /// file of an inlined function, but not its path (`ctp_nostd::…`).
     pub fn is_of_probe(&self, label: &Label) -> bool {
         crate_of(label) == Some(PROBE)
             || self.probe.as_ref().is_some_and(|folder| {
@@ -56,7 +56,8 @@ impl UserCode {
     }
 
     /// Whether the function of a leaf future is code of the user. `future` is the type of the traced future.
-    /// A leaf without a source file is most likely library code, unless both are in the same crate.
+    /// A leaf without a source file is most likely library code, unless the leaf and the future are in the
+    /// same crate.
     pub fn is_leaf_of_user(&self, label: &Label, future: &str) -> bool {
         let is_known = label.absolute.is_some() || crate_of(label) == crate_in(future);
         self.is_of_user(label) && is_known

@@ -3,7 +3,7 @@
 use ctp_trace::escape::{escaped, escaped_bytes};
 
 /// Escapes everything that a terminal might interpret. Cuts off the end of a text that is too long for any
-/// page, since escapes take several times as much memory.
+/// page, since the escaped text takes several times as much memory.
 pub fn escape(text: &str) -> String {
     let escaped = escaped(beginning(text));
     let shown = beginning(&escaped);

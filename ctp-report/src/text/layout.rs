@@ -1,9 +1,9 @@
 //! Fits text into lines.
 
-/// Maximum length of a line.
+/// Maximum width of a line, in columns.
 pub const WIDTH: usize = 100;
 
-/// Right edge of headlines.
+/// Right edge of headlines, in columns.
 pub const EDGE: usize = 80;
 
 /// Number of columns of a text.
@@ -11,7 +11,7 @@ pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Cuts off the end of a text.
+/// Cuts off the end of a text that is wider than `width` columns.
 pub fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -20,7 +20,8 @@ pub fn cut(text: &str, width: usize) -> String {
     kept + ".."
 }
 
-/// Cuts out the middle of a text, so that the end of a path with its line stays.
+/// Cuts out the middle of a text that is wider than `width` columns, so that the end of a path with
+/// its line stays.
 pub fn cut_middle(text: &str, width: usize) -> String {
     let length = columns(text);
     if length <= width {

@@ -12,7 +12,8 @@ use crate::config::Config;
 use crate::document;
 use crate::views::last_words::model::LatestEvents;
 
-/// Writes the last events of each live coroutine. Without `all_ids`, only the first have their events.
+/// Writes the last events of each live coroutine. Without `all_ids`, only the first coroutines have
+/// their events.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.

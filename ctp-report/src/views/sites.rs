@@ -1,4 +1,5 @@
-//! The table of sites, which shows where time was spent. This is the view without an option.
+//! The table of sites, which shows where time was spent. This view is shown if no option selects
+//! another view.
 
 pub mod model;
 pub mod text;

@@ -1,4 +1,4 @@
-//! `--stacks`: the stack of every task and thread of inspected processes, also of a recording.
+//! `--stacks`: the stack of every task and thread that inspections found, also during a recording.
 
 mod model;
 mod text;

@@ -12,7 +12,8 @@ use serde_json::json;
 use crate::config::Config;
 use crate::document::{self, hints};
 
-/// Writes the tree: each family of coroutines below its parent. `all_ids` lists the members of each.
+/// Writes the tree: each family of coroutines below its parent. `all_ids` lists the members of each
+/// family.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.

@@ -64,7 +64,7 @@ fn origin(model: &Model, pid: u32, process: &InspectedProcess) -> Vec<String> {
     ]
 }
 
-/// The host and the date of the trace are not those of the core file.
+/// Leaves out the host and the date, because those of the trace are not those of the core file.
 fn origin_of_core(model: &Model, pid: u32, process: &InspectedProcess) -> Vec<String> {
     let file = text::escape_bytes(&process.core_file);
     vec![

@@ -23,7 +23,7 @@ pub struct StackSite {
     pub branches: Vec<Branch>,
 }
 
-/// A future of several that are awaited at once.
+/// One of several futures that are awaited at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Branch {
     /// The indices of the branch's frames in the stack.
@@ -32,7 +32,7 @@ pub struct Branch {
     pub chain: Vec<String>,
 }
 
-/// Parts of paths of code that does not belong to the program itself.
+/// Parts of the paths of library code, which does not belong to the program itself.
 const LIBRARIES: [&str; 4] = ["/registry/src/", "/git/checkouts/", "/rustc/", "/rustlib/"];
 
 impl StackSite {
@@ -86,10 +86,12 @@ impl Branch {
     }
 }
 
-/// The index of the innermost frame that may be the place. Without branches, that is the first leaf. With branches,
-/// that is the frame that awaits them. If no frame up to there is code of the program, as around the handler of a
-/// request, and only one branch has code of the program, the search continues in that branch, up to branches of its
-/// own.
+/// The index of the innermost frame that may be the place. Without branches, this is the first leaf. With branches,
+/// this is the frame that awaits them.
+///
+/// If only libraries are around the branches, as around the handler of a request, and only one branch has code of
+/// the program, the search continues in that branch, up to its first frame with branches of its own, or else to
+/// its last frame.
 fn focus(stack: &AwaitStack, first_leaf: usize, forks: &[Range<usize>]) -> usize {
     let Some(fork) = forks.first().map(|branch| branch.start - 1) else {
         return first_leaf;
@@ -171,7 +173,7 @@ pub fn label_of(frame: &AwaitFrame) -> Label {
     }
 }
 
-/// `serve src/conn.rs:61`. The lines of libraries are left out.
+/// Formats `serve src/conn.rs:61`. Library code has no file and line.
 fn with_line(frame: &AwaitFrame) -> String {
     let at = label_of(frame).at().filter(|_| is_of_program(frame));
     match at {

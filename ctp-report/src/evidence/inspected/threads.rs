@@ -55,7 +55,7 @@ impl ThreadStack<'_> {
         }
     }
 
-    /// `asleep in clock_nanosleep`, or `running`.
+    /// Formats `blocked in clock_nanosleep` or `running`.
     pub fn describe(&self) -> String {
         let call = match (self.thread.syscall, self.thread.call.as_str()) {
             (None, _) => return "running".to_owned(),

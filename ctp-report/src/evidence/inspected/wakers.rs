@@ -15,7 +15,7 @@ struct Holders {
     own: u64,
     /// Addresses of wakers in objects of unknown types.
     objects: Vec<u64>,
-    /// Wakers that are in one of several places.
+    /// The number of wakers for which several places in memory are possible.
     ambiguous: u64,
     missing: u64,
 }

@@ -66,12 +66,13 @@ pub fn resource_number(resource: Resource) -> Option<u64> {
     }
 }
 
-/// What several tasks wait for: `fd 17, 19, 20 .. 66 readable`, or the first few of other resources.
+/// What several tasks wait for, an item for each kind, such as `fd 17, 19, 20 .. 66 readable` or
+/// `3 mutexes`.
 pub fn waits(tasks: &[&InspectedTask], now: Option<Nanos>) -> Vec<String> {
     waits_within(tasks, &(0..usize::MAX), now)
 }
 
-/// What the futures among these frames wait for, like [`waits`].
+/// Like [`waits`], but only for the futures in a range of frames.
 pub fn waits_within(
     tasks: &[&InspectedTask],
     frames: &Range<usize>,

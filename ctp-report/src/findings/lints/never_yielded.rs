@@ -30,7 +30,7 @@ fn message(place: &LintPlace) -> String {
     }
 }
 
-/// First runs in progress, and the groups of those that ended.
+/// First runs in progress, and the coroutines found so far.
 #[derive(Debug, Default)]
 pub struct SoleRuns {
     going_on: Map<CoroutineId, FirstRun>,

@@ -106,7 +106,7 @@ pub struct Group {
 }
 
 impl Groups {
-    /// Adds a coroutine that waits, for this long.
+    /// Adds a coroutine that has waited for `age`.
     pub fn add_waiting(&mut self, coroutine: &Coroutine, age: Nanos) {
         let waits_at = coroutine.suspend().map(|wait| wait.site);
         let figures = Figures {

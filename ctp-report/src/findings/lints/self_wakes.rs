@@ -1,8 +1,8 @@
 //! Counts how often coroutines wake themselves in a run that ends in a wait.
 //!
 //! All wakes are counted by their sequence numbers, which losses do not affect. A coroutine's own wakes
-//! are counted only if they are recorded. So if more than half
-//! of all wakes are found to be own wakes, that is certain.
+//! are counted only if they are recorded. So a count of own wakes of more than half of all wakes is
+//! certain.
 
 use ctp_trace::hash::Map;
 use ctp_trace::model::{Coroutine, TraceModel};
@@ -32,10 +32,10 @@ fn message(place: &LintPlace) -> String {
     format!("{least}{own} of {} wakes", grouped(place.figures.wakes))
 }
 
-/// Minimum number of wakes. Fewer wakes have a negligible cost.
+/// Minimum number of own wakes. Fewer wakes have a negligible cost.
 const ENOUGH: u64 = 100;
 
-/// Wakes are counted modulo this.
+/// The sequence numbers of wakes start again at zero after this many wakes.
 const ROUND: u32 = 1 << 20;
 
 /// Maximum number of places that are distinguished for each coroutine.
@@ -105,7 +105,7 @@ impl Watch for OwnWakes {
         }
     }
 
-    /// Finds the coroutines of which more than half of the wakes are their own.
+    /// Finds the coroutines that called more than half of their wakes themselves.
     fn finish(mut self: Box<Self>, trace_model: &TraceModel) -> Groups {
         let mut alive: Vec<_> = self.alive.iter().collect();
         alive.sort_unstable_by_key(|(id, _)| **id);

@@ -1,8 +1,8 @@
 //! Ends the report before it exceeds its memory limit.
 //!
-//! Data from a trace, and from the files that it names, is counted before it is kept. Views add rows,
-//! proofs and names for each coroutine, site or group, which are not counted. A malicious trace may make
-//! these many times larger than the trace. Watching the whole process bounds every view.
+//! Data from a trace, and from the files that the trace names, is counted before it is kept. Views add
+//! rows, proofs and names for each coroutine, site or group, which are not counted. A malicious trace
+//! may make these many times larger than the trace. Watching the whole process bounds every view.
 
 use std::io::{self, Write as _};
 use std::process;

@@ -82,7 +82,8 @@ impl Exporter {
     fn event(&mut self, event: &Event) {
         let is_plain = self.plain.contains(&event.coroutine);
         if is_plain && event.kind == EventKind::Death {
-            // A plain program wrote no event: the recorder derived this from a mark in the station.
+            // A plain program wrote no event: the recorder derived the death from a mark in the
+            // station.
             return;
         }
         let is_active = event.kind != EventKind::Suspend;

@@ -136,7 +136,7 @@ fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
 }
 
 /// Limits the sum of all stacks to 64 bits, since flame graph tools add all stacks up. Only invalid
-/// times of a program exceed that.
+/// times of a program exceed this limit.
 fn limit_sum(stacks: &mut Stacks) {
     let mut room = u64::MAX;
     for sum in stacks.values_mut() {
@@ -146,7 +146,8 @@ fn limit_sum(stacks: &mut Stacks) {
     stacks.retain(|_, sum| *sum > 0);
 }
 
-/// Returns the call chain of a site, the outermost function first. The innermost has its line.
+/// Returns the call chain of a site, the outermost function first. The innermost function has its
+/// line.
 fn chain(names: &Names, site: SiteId, name: &str) -> Vec<String> {
     let label = names.of(site).cloned().unwrap_or_default();
     let at = label.at().map(|at| format!(" {at}")).unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::names::{Names, duplicates};
 pub struct Chart {
     /// The function that waits at the site, or the coroutines' name.
     pub name: String,
-    /// The name that the program gave to the coroutines, unless `name` says it.
+    /// The name that the program gave to the coroutines, unless `name` already has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
     /// The place of the site, or a spawn site of the name.

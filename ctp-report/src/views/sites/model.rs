@@ -14,10 +14,11 @@ use crate::text::units;
 /// A site. In a trace with totals by name: all coroutines of a name.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
-    /// The function that waits, or the name and the place where a coroutine of the name was spawned.
+    /// The function that waits. In a trace with totals: the name, and the place where a coroutine of
+    /// this name was spawned.
     #[serde(flatten)]
     pub place: CodePlace,
-    /// The name that the program gave to the coroutines, unless `function` says it.
+    /// The name that the program gave to the coroutines, unless `function` already has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
     /// The function that awaits this function, if found.

@@ -97,7 +97,8 @@ fn fit(columns: &[Column], cells: &mut [Vec<String>]) {
     }
 }
 
-/// The function, with the awaited resource or the awaiting function if rows look the same without.
+/// The function, with the awaited resource or the awaiting function if rows would look the same
+/// without these.
 fn function(row: &Row, duplicates: &Duplicates) -> String {
     let (all, alike) = duplicates.count(row);
     match (all, alike, &row.awaited_by) {

@@ -23,9 +23,9 @@ pub struct StackGroup {
     pub kind: &'static str,
     /// The ids, in ascending order.
     pub ids: Vec<u32>,
-    /// The name of the first.
+    /// The name of the first member.
     pub name: String,
-    /// What they do, and the verdict.
+    /// What the members do, and the verdict.
     pub state: String,
     /// Further facts about the members, a line each.
     pub notes: Vec<String>,
@@ -43,7 +43,8 @@ impl Stacks {
         Stacks { groups: tasks }
     }
 
-    /// The stacks in the form that flame graph tools read: frames, outermost first, and the number.
+    /// The stacks in the form that flame graph tools read: the frames, outermost first, and the
+    /// number of members.
     pub fn folded(&self) -> String {
         let lines = self.groups.iter().map(|group| {
             let first = group.branches.first().into_iter().flatten();

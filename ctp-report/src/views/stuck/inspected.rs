@@ -29,7 +29,7 @@ pub struct Findings<'m> {
     pub names: &'m Names,
     /// When the last inspection began; `None` if unknown, as for a core file.
     pub now: Option<Nanos>,
-    /// A core file was inspected, which is one moment.
+    /// Whether a core file was inspected, which shows a single moment.
     pub is_core_file: bool,
 }
 

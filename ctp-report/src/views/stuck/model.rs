@@ -222,8 +222,8 @@ impl Group {
         matches!(self.group_verdict.judged.reason, Reason::Deadlock { .. })
     }
 
-    /// Whether busy threads alone may explain the verdict: it rests only on elapsed time, and
-    /// other coroutines blocked the threads for at least 90 % of that time.
+    /// Whether busy threads alone may explain the verdict: the verdict rests only on elapsed time,
+    /// and other coroutines blocked the threads for at least 90 % of that time.
     pub fn is_delayed_by_busy_threads(&self) -> bool {
         let blockers = &self.evidence.thread_blockers;
         let delayed: usize = blockers.iter().map(|blocker| blocker.count).sum();
@@ -250,9 +250,10 @@ impl Group {
 
     /// The sort key: the worst verdict first. Groups that are stuck by themselves come before groups that
     /// wait for a stuck coroutine, and before groups of which only the length of the wait is known.
-    /// Verdicts with a headline for each fact and reason are sorted by these too. Of stuck groups, those
-    /// that stopped growing first come first: what caused a stop no longer changes, while its victims
-    /// still accumulate. Other groups are sorted by their relation to the stuck groups, then by size.
+    /// Verdicts with a headline for each fact and reason are sorted by fact and reason too. Of stuck
+    /// groups, those that stopped growing first come first: what caused a stop no longer changes, while
+    /// its victims still accumulate. Other groups are sorted by their relation to the stuck groups, then
+    /// by size.
     fn rank(&self, relation: Relation) -> impl Ord + use<> {
         let Judgement { verdict, fact, .. } = self.group_verdict.judged;
         let separate = verdict < Verdict::Unknown;

@@ -113,8 +113,8 @@ fn is_unproven(group: &Group) -> bool {
 }
 
 /// Describes a program without progress: `none of the 7 coroutines alive has run for 5.0 s`. `None` unless
-/// all coroutines have waited for at least the threshold, and only the length of some wait says whether it
-/// is stuck.
+/// all coroutines have waited for at least the threshold, and at least one of these waits can be judged
+/// only by its length.
 fn no_progress(groups: &[Group], threshold: Nanos) -> Option<String> {
     let since = groups.iter().map(|group| group.members.youngest_ns).min()?;
     let all_wait = groups

@@ -1,5 +1,5 @@
-//! In a recording: tasks that are not recorded, of which inspections know. A program to which the recorder
-//! attaches late has such tasks: those that never ran again, and those without a probe.
+//! Tasks that inspections found during a recording, but that are not recorded. A program to which the
+//! recorder attaches late has such tasks: those that have not run since, and those without a probe.
 
 use std::io;
 
@@ -31,7 +31,7 @@ pub fn check(model: &Model, groups: &[TaskGroup]) -> Status {
     gate::check_inspected(model, &judgements)
 }
 
-/// What a page shows of these tasks. Threads stand with the coroutines.
+/// What a page shows of these tasks. Threads are shown with the coroutines.
 pub fn findings<'m>(model: &Model, names: &'m Names, groups: &'m [TaskGroup<'m>]) -> Findings<'m> {
     Findings {
         groups,
@@ -42,7 +42,7 @@ pub fn findings<'m>(model: &Model, names: &'m Names, groups: &'m [TaskGroup<'m>]
     }
 }
 
-/// Adds the tasks to the fields of a document, if inspections read any.
+/// Adds the tasks to the fields of a document, if there are any.
 pub fn with_tasks(mut fields: Value, model: &Model, groups: &[TaskGroup]) -> Value {
     let inspected = inspection::fields(model, groups, &[]);
     if let (false, Value::Object(fields), Value::Object(inspected)) =
@@ -53,7 +53,7 @@ pub fn with_tasks(mut fields: Value, model: &Model, groups: &[TaskGroup]) -> Val
     fields
 }
 
-/// Writes the stuck tasks, and how many wait.
+/// Writes the stuck tasks, and how many tasks are not stuck.
 pub fn write(page: &mut Page, tasks: &Findings, view: &StuckView) -> io::Result<()> {
     inspected::text::stuck(page, tasks, view)?;
     let waiting = tasks.groups.iter();

@@ -68,7 +68,7 @@ impl Chart<'_> {
     }
 }
 
-/// Writes the picture. Returns a line about the file, unless that is standard output.
+/// Writes the picture. Returns a line about the file, unless the picture goes to standard output.
 ///
 /// # Errors
 /// If there is no coroutine to draw, or the file cannot be written.

@@ -274,8 +274,8 @@ impl<'a> Tracks<'a> {
     }
 }
 
-/// Whether no run of the coroutine knew of this wake yet. A run may know of a wake that is recorded
-/// later, because a wake is counted first and dated afterwards.
+/// Whether no run of the coroutine has seen this wake yet. A run may have seen a wake that is
+/// recorded later, because a wake is counted first and timestamped afterwards.
 fn is_new(coroutine: &Coroutine, call: &WakeCall) -> bool {
     let known = coroutine.last.map_or(0, |last| last.wake_seen);
     coroutine.is_alive() && wakes_since(call.count, known).is_some_and(|wakes| 0 < wakes)

@@ -36,7 +36,8 @@ pub struct Why {
     /// The present wait, if the coroutine waits.
     #[serde(flatten)]
     pub wait: Wait,
-    /// The closing of the resource that the coroutine waits for, which did not resume it.
+    /// The closing of the resource that the coroutine waits for. The closing did not resume the
+    /// coroutine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
     /// The coroutine that blocks this coroutine, the blocker of that coroutine, and so on, if recorded.
@@ -48,8 +49,8 @@ pub struct Why {
     /// The busy coroutine on the thread where this coroutine last ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_blocker: Option<ThreadBlocker>,
-    /// What made the coroutine ready, if it has not run since. If a coroutine did, the links lead to
-    /// that coroutine.
+    /// What made the coroutine ready, if it has not run since. If a coroutine called this wake or
+    /// spawn, the links lead to that coroutine.
     pub ready: Option<Ready>,
     /// How long the coroutine has been ready without running.
     pub queued_ns: u64,
@@ -94,7 +95,7 @@ pub struct Link {
 pub struct Ready {
     /// When this happened.
     pub at_ns: u64,
-    /// The coroutine that did it, if any.
+    /// The coroutine that called the wake or spawn, if any.
     pub by: Option<u32>,
     /// The thread, if known and if no coroutine ran there.
     pub tid: Option<u32>,
@@ -102,7 +103,7 @@ pub struct Ready {
     pub place: Option<String>,
     /// Whether this is a spawn.
     pub spawned: bool,
-    /// The time from then to the run. Without a run, the time to the end.
+    /// The time from the wake or spawn to the run. Without a run, the time to the end.
     pub ago_ns: u64,
 }
 
@@ -111,7 +112,7 @@ pub struct Ready {
 pub struct Closed {
     /// When the resource was closed.
     pub at_ns: u64,
-    /// The thread that closed it.
+    /// The thread that closed the resource.
     pub tid: u64,
     /// The resource: `fd 17`.
     pub thing: String,
@@ -273,7 +274,8 @@ struct Reporter<'a> {
 }
 
 impl Reporter<'_> {
-    /// Returns a link for each run. A run counts until it made the next coroutine ready.
+    /// Returns a link for each run. Each link counts its run only until the run made the next
+    /// coroutine ready.
     fn links(&self, runs: &[Rc<Run>], until: Nanos) -> Vec<Link> {
         let ends = runs
             .iter()
@@ -355,7 +357,8 @@ impl Why {
         self.end_ns.saturating_sub(from)
     }
 
-    /// The parts of that time in which a coroutine of the chain ran, or was ready and did not run.
+    /// The parts of [`span_ns`](Self::span_ns) in which a coroutine of the chain ran, or was ready
+    /// and did not run.
     pub fn split_ns(&self) -> (u64, u64) {
         let ran = self.links.iter().map(|link| link.ran_ns);
         let queued = self.links.iter().map(|link| link.queued_ns);

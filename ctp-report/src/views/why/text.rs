@@ -98,7 +98,7 @@ fn by(ready: &Ready) -> String {
     }
 }
 
-/// The last wake or spawn of the coroutine, if the last link of the chain did that.
+/// The wake or spawn that made the coroutine ready, if the coroutine of the last link called it.
 fn ready_by_link(why: &Why) -> Option<&Ready> {
     let last = why.links.last().map(|link| link.id);
     why.ready

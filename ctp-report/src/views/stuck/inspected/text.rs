@@ -120,7 +120,8 @@ fn block(
     page.gap()
 }
 
-/// Writes each future of several that the tasks await at once, and what it waits for.
+/// Writes the futures that the tasks await at the same time, and what each of these futures waits
+/// for.
 pub fn branches(
     page: &mut Page,
     site: &StackSite,
@@ -201,7 +202,7 @@ fn busy(page: &mut Page, findings: &Findings) -> io::Result<()> {
     page.gap()
 }
 
-/// The functions of a busy thread, up to the one that polls.
+/// The functions of a busy thread, up to the function that polls the task.
 fn calls(stack: &ThreadStack) -> Vec<String> {
     let frames = stack.frames.iter();
     let names = frames.filter_map(|(label, _)| {

@@ -3,7 +3,7 @@
 use ctp_trace::verdict::Verdict;
 use ctp_trace::verdict::inspected::{InspectedJudgement, InspectedReason};
 
-/// Why the tasks have their verdict. A core file is a single look.
+/// Why the tasks have their verdict. A core file is a single inspection.
 pub fn why(judgement: InspectedJudgement, is_core_file: bool) -> String {
     let idle = if is_core_file {
         "idle"
@@ -39,7 +39,7 @@ pub fn why(judgement: InspectedJudgement, is_core_file: bool) -> String {
     }
 }
 
-/// Why waiting tasks with this reason are listed apart. `None` if they wait as usual.
+/// Why waiting tasks with this reason are listed separately. `None` if they wait as usual.
 pub fn waiting(reason: InspectedReason) -> Option<&'static str> {
     Some(match reason {
         InspectedReason::Unregistered => {

@@ -1,4 +1,4 @@
-//! The order of stuck groups: a group that should have woken another stands before that group.
+//! The order of stuck groups: a group that should have woken another comes before that group.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,9 @@ pub(super) fn put_first(model: &TraceModel, groups: &mut [Group]) {
     }
 }
 
-/// A graph of the groups and of the families of their wakers, which are numbered after the groups.
-/// A group depends on the families that usually wake it, and these on the groups of their coroutines.
+/// A graph of the groups and of the families of their wakers, which are numbered after the groups. A
+/// group depends on the families that usually wake the group, and a family depends on the groups of
+/// its coroutines.
 fn dependencies(model: &TraceModel, groups: &[Group]) -> Vec<Vec<usize>> {
     let mut edges: Vec<Vec<usize>> = vec![Vec::new(); groups.len()];
     let mut nodes: BTreeMap<FamilyId, usize> = BTreeMap::new();
@@ -66,15 +67,16 @@ fn dependencies_first(edges: &[Vec<usize>]) -> Vec<usize> {
     for (from, to) in edges.iter().enumerate() {
         to.iter().for_each(|to| reversed[*to].push(from));
     }
-    // These are the sets of nodes that depend on each other, and dependents come first (Kosaraju).
+    // Each set has the nodes that depend on each other. Dependents come first (Kosaraju's
+    // algorithm).
     let mut sets = visit(&reversed, finished.into_iter().rev());
     sets.iter_mut().for_each(|set| set.sort_unstable());
     sets.reverse();
     sets.concat()
 }
 
-/// Visits the graph depth first. Returns for each start the nodes that were first reached from there,
-/// each after the nodes behind it.
+/// Visits the graph depth first. Returns, for each start, the nodes that were first reached from this
+/// start, each after the nodes reached from that node.
 fn visit(edges: &[Vec<usize>], starts: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
     let mut is_visited = vec![false; edges.len()];
     let mut sets = Vec::new();

@@ -1,4 +1,4 @@
-//! Deadlock cycles: the coroutines, of which each waits for the next, and the proof.
+//! Deadlock cycles: coroutines of which each waits for the next, and the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,8 @@ pub struct Link {
     pub waits_for: String,
     /// How long the coroutine has waited.
     pub waits_ns: u64,
-    /// How long ago the coroutine was woken, if the next coroutine has to poll it and has not.
+    /// How long ago the coroutine was woken, if the next coroutine has to poll this coroutine and
+    /// has not done so since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub woken_ns: Option<u64>,
     /// The coroutines that block this coroutine, among them the next of the cycle.
@@ -141,7 +142,7 @@ fn link(context: &Context, coroutine: &Coroutine) -> Link {
     }
 }
 
-/// Returns the last wake of a nested coroutine, which its host has not polled since.
+/// Returns the last wake of a nested coroutine that its host has not polled since that wake.
 fn unpolled(blocks: &Blocks, coroutine: &Coroutine) -> Option<Wake> {
     let by = &blocks.of(coroutine.id)?.by;
     let is_hosted = matches!(by[..], [Blocker::Host(_)]);

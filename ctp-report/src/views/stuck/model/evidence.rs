@@ -44,7 +44,8 @@ pub struct Evidence {
     /// Ids of the coroutines that wait for a member, directly or through others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u32>,
-    /// Ids of the parents of stuck members that wait for the end of a task, probably of a member.
+    /// Ids of coroutines that spawned stuck members and wait for the end of a task, probably of a
+    /// member.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joined_by: Vec<u32>,
     /// The usual waker at the place of the group, if recorded.

@@ -18,7 +18,7 @@ pub struct GroupVerdict {
     pub confidence: &'static str,
     /// The reason, as a word.
     pub reason: &'static str,
-    /// Why the verdict is not certain although the oldest member's resource was closed, as a word.
+    /// Why the verdict is not certain, as a word, if its reason leaves a doubt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caveat: Option<&'static str>,
     /// Whether a member's last wake came within a millisecond of the start of its last run.

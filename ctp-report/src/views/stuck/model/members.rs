@@ -19,7 +19,7 @@ pub struct Members {
     pub count: usize,
     /// Their ids.
     pub ids: Vec<u32>,
-    /// The distinct names that the program gave. Empty if the group's title already says them.
+    /// The distinct names that the program gave. Empty if the group's title already has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// Where the oldest member was spawned.

@@ -27,7 +27,8 @@ pub struct Place {
     /// The site, for the source excerpt.
     #[serde(skip)]
     pub site: SiteId,
-    /// The place is where the thread of a busy coroutine is, and not that of the site.
+    /// Where the thread of a busy coroutine is, if this is the place of the group instead of the
+    /// site.
     #[serde(skip)]
     pub of_thread: Option<Label>,
     /// Where the run of a busy coroutine began: at its last wait, if it has waited.
@@ -35,7 +36,8 @@ pub struct Place {
     pub resumed_at: Option<String>,
 }
 
-/// The branches of the wait of `members`, with their ages for the oldest member.
+/// The branches of the wait of `members`, with the time for which the oldest member has waited for
+/// each branch.
 fn branches(context: &Context, members: &[Member]) -> Vec<Branch> {
     let Context { model, names, .. } = *context;
     let (oldest, _) = super::oldest(members);
@@ -98,7 +100,7 @@ impl Place {
         }
     }
 
-    /// The label with the source excerpt.
+    /// The label of the place, for the source excerpt.
     pub fn label<'l>(&'l self, names: &'l Names) -> Option<&'l Label> {
         let of_thread = self.of_thread.as_ref();
         of_thread.or_else(|| names.of(self.site))

@@ -1,4 +1,4 @@
-//! How coroutines that are not stuck relate to those that are.
+//! How groups of coroutines that are not stuck relate to stuck groups.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ const TOGETHER_NS: u64 = 1_000_000_000;
 /// How a group relates to the stuck groups, closest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Relation {
-    /// A stuck group names a member: it waits for this member, was last woken by it, or is probably
-    /// joined by it.
+    /// A stuck group names a member of this group: as a blocker, as the last waker, or as a
+    /// coroutine that probably waits for the end of the stuck coroutines.
     Named,
     /// The group stopped when a stuck group stopped.
     StoppedTogether,

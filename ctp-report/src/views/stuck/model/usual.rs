@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::load::Model;
 
-/// Past waits at the first level with enough of them.
+/// Past waits of the first level that has enough past waits, or else of the closest level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Usual {
     /// Whether the figures are complete.
@@ -31,7 +31,8 @@ pub struct Usual {
     pub by_name: bool,
 }
 
-/// Returns the past waits with which the wait of `coroutine` is compared; `None` without any.
+/// Returns the past waits with which the wait of `coroutine` is compared; `None` if there are no
+/// past waits.
 pub fn usual(model: &Model, levels: &Levels, coroutine: &Coroutine) -> Option<Usual> {
     coroutine.suspend()?;
     let past = model.trace_model.past(coroutine, levels);

@@ -9,8 +9,8 @@ use crate::names::label;
 use crate::text;
 use crate::views::stuck::model::Group;
 
-/// Formats `, waiting for a lock, a reply`, as far as there is room in columns. Empty if nothing is known,
-/// and for coroutines that run or were woken.
+/// Formats `, waiting for a lock, for a reply`. Leaves out resources that do not fit into `room` columns.
+/// Empty if nothing is known, and for coroutines that run or were woken.
 pub fn in_headline(groups: &[&Group], room: usize) -> String {
     let mut all: Vec<String> = Vec::new();
     for what in groups.iter().flat_map(|group| awaited(group)) {
@@ -53,7 +53,7 @@ fn awaited(group: &Group) -> Vec<String> {
     }
 }
 
-/// The kinds of the branches, except timers, which limit others.
+/// The kinds of the branches, except timers, which limit other branches.
 fn kinds_of_branches(group: &Group) -> impl Iterator<Item = LeafKind> {
     let kinds = group.place.branches.iter().map(|branch| branch.kind);
     kinds.filter(|kind| !matches!(kind, LeafKind::Unknown | LeafKind::Timer))

@@ -49,7 +49,7 @@ fn place(groups: &[&Group]) -> String {
     }
 }
 
-/// Says how sure the verdict is.
+/// Says how certain the verdict is.
 pub fn sureness(groups: &[&Group], caveat: Option<Caveat>) -> String {
     let closings = groups.iter().flat_map(|group| &group.evidence.closed_by);
     let oldest = closings.map(|by| by.oldest_ns).max().unwrap_or_default();

@@ -49,7 +49,7 @@ fn last_waker(page: &mut Page, waker: &LastWaker, other_count: usize) -> io::Res
     others(page, "and by", other_count)
 }
 
-/// Writes the threads that lost most records while a group waited.
+/// Writes the threads that lost the most records while a group waited.
 pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
     for loss in group.evidence.lost_records.iter().take(MAX_SHOWN) {
         let records = units::counted(loss.records, "record");

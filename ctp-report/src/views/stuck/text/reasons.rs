@@ -148,7 +148,7 @@ fn queueing(groups: &[&Group]) -> String {
     }
 }
 
-/// Where the run of a busy group began, if its place is where the thread is.
+/// Where the run of a busy group began, if the place of the group is that of its thread.
 pub fn resumed_at(group: &Group) -> Option<(&'static str, String)> {
     let at = group.place.resumed_at.as_ref()?;
     Some(("resumed at", text::cut_middle(at, 80)))
@@ -237,7 +237,8 @@ pub fn waiting(group: &Group) -> String {
     )
 }
 
-/// Whether the coroutine that blocks the group also blocks its thread. That is then written once.
+/// Whether the coroutine that blocks the group also blocks its thread. If so, the coroutine is
+/// written only once.
 fn is_blocker_on_thread(group: &Group) -> bool {
     let blocker = group
         .evidence
@@ -369,12 +370,12 @@ fn of_children(group: &Group) -> Option<String> {
     Some(leaf.describe())
 }
 
-/// The end of the recording, which is the last step of every proof.
+/// The end of the recording or of the process, which is the last step of every proof.
 fn end_of(group: &Group) -> Nanos {
     Nanos(group.evidence.proof.steps.last().map_or(0, |end| end.at_ns))
 }
 
-/// Says that what usually ends such waits has not run either.
+/// For a quiet wait, says that nothing that ends waits of this kind has run since.
 fn quiet(reason: Reason) -> &'static str {
     match reason {
         Reason::Quiet(_) => "; quiet: nothing that ends such waits has run since",

@@ -1,4 +1,4 @@
-//! Where threads are that were inspected during a recording: call stacks below a busy coroutine, and the
+//! Where inspections during a recording found threads: the call stacks of busy coroutines, and the
 //! threads of the blocking pool.
 
 use std::io;

@@ -12,8 +12,8 @@ use super::selection::Selection;
 use crate::load::read_ahead;
 use crate::time_scale::Scale;
 
-/// Returns the rows of the selected coroutines, in the order of the selection, and their wakes of
-/// each other.
+/// Returns the rows of the selected coroutines, in the order of the selection, and the wakes
+/// between these coroutines.
 pub fn collect(mut reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
     let members = selection.groups.iter().flat_map(|group| &group.members);
     let members: Vec<_> = members.collect();
@@ -42,8 +42,8 @@ pub fn collect(mut reader: Reader<'_>, selection: &Selection, scale: &Scale) -> 
 struct Table {
     rows: Vec<Row>,
     places: HashMap<CoroutineId, usize>,
-    /// The resource number that each row waits for. Contiguous, since closings are many and concern
-    /// few rows.
+    /// The resource number that each row waits for. Kept in a list of its own, because every
+    /// closing searches this list and concerns few rows.
     awaited: Vec<Option<u64>>,
     arrows: Arrows,
 }

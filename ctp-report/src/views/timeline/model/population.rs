@@ -1,4 +1,5 @@
-//! The coroutines that may be shown: the live coroutines with their verdicts, and the ended ones.
+//! The coroutines that may be shown: the live coroutines with their verdicts, and the ended
+//! coroutines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,8 +61,8 @@ pub struct ObservedPopulation {
 }
 
 impl ObservedPopulation {
-    /// Creates an empty population of `window`. Coroutines that end before or begin after it are
-    /// ignored.
+    /// Creates an empty population for the time span `window`. Coroutines that end before or begin
+    /// after this span are ignored.
     pub fn new(window: Scale) -> Self {
         ObservedPopulation {
             ended: BTreeMap::new(),
@@ -124,7 +125,8 @@ impl Ended {
 }
 
 impl Member {
-    /// The sort key: the longest first. This is the time in a notable state, or else the lifetime.
+    /// The sort key: the longest first. What counts is the time in the present state if the verdict
+    /// is worse than WAITING, or else the lifetime.
     pub fn rank(&self) -> (std::cmp::Reverse<Nanos>, CoroutineId) {
         let from = if self.verdict < Verdict::Waiting {
             self.since

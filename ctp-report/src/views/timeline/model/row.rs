@@ -8,12 +8,13 @@ use super::population::Member;
 use super::track::{Activity, Piece, Track};
 use crate::time_scale::{Scale, UNITS};
 
-/// How many pieces all rows together may have, zoomed out and zoomed in, and how many a row.
+/// The maximum number of pieces of all rows together, zoomed out and zoomed in, and of a single
+/// row.
 const FAR: usize = 24_000;
 const NEAR: usize = 72_000;
 const MAX_PIECES: usize = 3_000;
 
-/// How many marks of a kind all rows together may have, and how many a row.
+/// The maximum number of marks of a kind, of all rows together and of a single row.
 const MARKS: usize = 30_000;
 const MAX_MARKS: usize = 1_500;
 
@@ -39,7 +40,7 @@ pub struct Row {
     pub moves: Marks,
     /// How often the coroutine continued on another thread.
     pub moved: u64,
-    /// The number of events seen, and of events known to be missing between them.
+    /// The number of events seen, and the number of events known to be missing between them.
     pub events: (u64, u64),
     /// The coroutine's wake word at the end.
     pub wake: Option<Wake>,

@@ -15,7 +15,8 @@ const MAX_UNGROUPED: u64 = 200;
 /// How many groups are shown. The others are only counted.
 const MAX_GROUPS: usize = 30;
 
-/// How many rows a group of stuck coroutines has, and how many another group.
+/// How many rows a group of stuck coroutines has, and how many any other group has. Groups get more
+/// rows while there is room.
 const STUCK_ROWS: usize = 20;
 const OTHER_ROWS: usize = 5;
 
@@ -35,7 +36,8 @@ pub struct Group {
     pub since: (Nanos, Nanos),
     /// The longest time that a coroutine has been in its state.
     pub longest: Nanos,
-    /// The shown coroutines: the crashed coroutine, then the longest.
+    /// The shown coroutines: first the crashed coroutine, then the others in the order of
+    /// [`Member::rank`].
     pub members: Vec<Member>,
 }
 

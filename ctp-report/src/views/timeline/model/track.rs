@@ -39,7 +39,7 @@ pub enum Activity {
 #[derive(Clone, Debug)]
 pub struct Track {
     pieces: Vec<Piece>,
-    /// Adjacent pieces are merged while together they are shorter than this.
+    /// Adjacent pieces are merged while together they are shorter than this number of nanoseconds.
     grain: u64,
     length: u64,
     room: usize,
@@ -47,7 +47,7 @@ pub struct Track {
 
 impl Track {
     /// Creates an empty track for a time axis of this length. Keeps at most `room` pieces. Pieces
-    /// shorter than `grain` are always merged.
+    /// shorter than `grain` nanoseconds are always merged.
     pub fn new(length: u64, grain: u64, room: usize) -> Self {
         Track {
             pieces: Vec::new(),

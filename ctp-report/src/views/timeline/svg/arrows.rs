@@ -9,7 +9,8 @@ use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::Arrow;
 
-/// How many arrows may be shown together. More arrows are shown by row only.
+/// How many arrows may be shown together. If there are more, only the arrows of the row under the
+/// pointer are shown.
 const MAX_TOGETHER: usize = 120;
 
 /// The height of an arrow head. A head consists of lines with decreasing widths, because zooming does

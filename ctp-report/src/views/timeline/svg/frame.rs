@@ -60,7 +60,7 @@ const LEGEND: [&[(&str, &str)]; 3] = [
     ],
 ];
 
-/// Draws everything above the time axis. Returns also the lower edge.
+/// Draws everything above the time axis. Returns the SVG and the y coordinate of the lower edge.
 pub fn head(chart: &Chart, title: Option<&str>) -> (String, u64) {
     let program = chart.model.program();
     let usual = format!("{program}: what its coroutines did");

@@ -23,7 +23,7 @@ const MIN_TOOLTIP_WIDTH: u64 = 4;
 /// How many wakers of a row have a tooltip.
 const MAX_WAKERS: usize = 16;
 
-/// A pixel on the time axis.
+/// The width of a pixel, in units of the time axis.
 const PIXEL: u64 = UNITS / CHART;
 
 /// What all rows have in common.
@@ -128,7 +128,8 @@ fn layer(chart: &Chart, row: &Row, track: &Track, style: &Style) -> String {
     bars + &moves + &wakes(chart, &model::wakes(row, track, scale), mark)
 }
 
-/// Draws the wakes by waker, each with a tooltip. Wakers beyond the limit share marks without tooltip.
+/// Draws the wakes by waker, each with a tooltip. Wakers beyond the limit share marks without a
+/// tooltip.
 fn wakes(chart: &Chart, all: &[Mark], height: u64) -> String {
     let mut wakers: BTreeMap<Option<By>, Vec<u64>> = BTreeMap::new();
     for mark in all {
@@ -146,7 +147,7 @@ fn wakes(chart: &Chart, all: &[Mark], height: u64) -> String {
     drawn.collect()
 }
 
-/// Draws the closings of awaited resources, from edge to edge.
+/// Draws the closings of awaited resources, each from the upper to the lower edge of the row.
 fn closes(chart: &Chart, row: &Row, height: u64) -> String {
     let closes = row.closes.all().iter().map(|mark| {
         let message = captions::closed(chart, mark);

@@ -31,7 +31,7 @@ pub fn facts(model: &Model, threads: u64) -> String {
     .join(", ")
 }
 
-/// Returns the findings to look at first, each with its class.
+/// Returns the findings to look at first, each with its style class.
 pub fn findings(chart: &Chart) -> Vec<(&'static str, String)> {
     let groups = &chart.selection.groups;
     let notable = groups

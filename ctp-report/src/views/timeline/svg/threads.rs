@@ -14,7 +14,7 @@ const BAR: u64 = 8;
 /// The height of the heading with the space above.
 const HEADING: u64 = 26;
 
-/// Draws the threads from `y` on, if any. Returns also the lower edge.
+/// Draws the threads from `y` on, if any. Returns the SVG and the y coordinate of the lower edge.
 pub fn draw(chart: &Chart, y: u64) -> (String, u64) {
     let shown = chart.lives;
     if shown.threads.is_empty() {

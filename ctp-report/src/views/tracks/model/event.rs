@@ -113,7 +113,7 @@ impl TraceEvent {
     }
 }
 
-/// Writes trace events as JSON, one a line.
+/// Writes trace events as JSON, one per line.
 pub struct Sink<'o> {
     out: &'o mut dyn Write,
     events: u64,

@@ -47,13 +47,14 @@ pub struct Run {
 pub struct Cause {
     /// When the wake or spawn happened.
     pub at: Nanos,
-    /// The coroutine or thread that did it.
+    /// The coroutine or thread that called the wake or spawn.
     pub by: Waker,
     /// The place of the call.
     pub site: SiteId,
     /// Whether this is a spawn rather than a wake.
     pub is_birth: bool,
-    /// The run that did it. `None` if no coroutine did, or if the run is no longer kept.
+    /// The run that called the wake or spawn. `None` if no coroutine called, or if the run is no
+    /// longer kept.
     pub run: Option<Rc<Run>>,
 }
 
@@ -142,8 +143,8 @@ impl Causes {
         self.ready(call.coroutine, at, call.by, call.site, false);
     }
 
-    /// Keeps the first wake since the coroutine's latest run began. Ignores a wake that was recorded
-    /// late, which came before the run.
+    /// Keeps the first wake since the coroutine's latest run began. Ignores a wake that came before
+    /// the run and was recorded late.
     fn ready(&mut self, id: CoroutineId, at: Nanos, by: Waker, site: SiteId, is_birth: bool) {
         let run = match by {
             Waker::Coroutine(waker) => self.heads.get(&waker).and_then(|head| head.run.clone()),
